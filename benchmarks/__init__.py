@@ -1,0 +1,1 @@
+"""Arboretum and its rivals, measured in the same minutes at equal settings."""

@@ -1,0 +1,127 @@
+"""What arboretum must reach, and whether this run reached it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from benchmarks.rivals import RIVALS
+from benchmarks.table import HOME, Table
+
+Measure = Callable[[Table], "float | None"]
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A number taken from one table, bounded from below (``at_least``) or above."""
+
+    table: str
+    text: str
+    measure: Measure
+    bound: float
+    at_least: bool = True
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A goal and what was measured; ``reached`` is None when the table lacks a number for it."""
+
+    goal: Goal
+    value: float | None
+
+    @property
+    def reached(self) -> bool | None:
+        if self.value is None:
+            return None
+        return self.value >= self.goal.bound if self.goal.at_least else self.value <= self.goal.bound
+
+    def text(self) -> str:
+        word = {True: "reached", False: "NOT reached", None: "not measured"}[self.reached]
+        measured = "" if self.value is None else f": {self.value:.4g}"
+        return f"must, {self.goal.table}, {self.goal.text}{measured} — {word}"
+
+
+def times_slower(key: str, rivals: Sequence[str]) -> Measure:
+    """Return how many times arboretum's number the smallest number of the rivals is."""
+
+    def measure(table: Table) -> float | None:
+        numbers = table.measured(key)
+        others = [number for library, number in numbers.items() if library in rivals and library != HOME]
+        return min(others) / numbers[HOME] if others and HOME in numbers else None
+
+    return measure
+
+
+def behind_best(key: str) -> Measure:
+    """Return how far arboretum's score is below the best one."""
+
+    def measure(table: Table) -> float | None:
+        numbers = table.measured(key)
+        return max(numbers.values()) - numbers[HOME] if HOME in numbers and len(numbers) > 1 else None
+
+    return measure
+
+
+def worse_than(rival: str, keys: Sequence[str]) -> Measure:
+    """Return the largest relative excess of arboretum's errors over the rival's."""
+
+    def measure(table: Table) -> float | None:
+        pairs = [(table.value(HOME, key), table.value(rival, key)) for key in keys]
+        excess = [ours / theirs - 1 for ours, theirs in pairs if ours is not None and theirs]
+        return max(excess) if len(excess) == len(keys) else None
+
+    return measure
+
+
+def own(key: str) -> Measure:
+    """Return arboretum's own number."""
+    return lambda table: table.value(HOME, key)
+
+
+def same_shape(growth: str) -> tuple[str, ...]:
+    """Return the libraries that grow such trees."""
+    return tuple(name for name, rival in RIVALS.items() if growth in rival.growths)
+
+
+EVERY = tuple(RIVALS)
+FASTER = [
+    Goal(name, "fit at least as fast as every rival (×)", times_slower(key, EVERY), 1.0)
+    for name, key in (("wide", "fit_s"), ("multiclass", "fit_s"), ("small", "fit_s"), ("fresh", "wall_s"))
+]
+GOALS: tuple[Goal, ...] = (
+    Goal("dense-leaves31", "fit ≥ 2.5 × LightGBM", times_slower("fit_s", ["lightgbm"]), 2.5),
+    Goal("dense-leaves31", "fit ≥ 3 × XGBoost", times_slower("fit_s", ["xgboost"]), 3.0),
+    Goal("dense-leaves31", "fit ≥ 3 × HistGradientBoosting", times_slower("fit_s", ["sklearn"]), 3.0),
+    Goal("dense-leaves31", "AUC within 0.001 of the best", behind_best("auc"), 0.001, at_least=False),
+    Goal("dense-leaves255", "fit ≥ 2 × LightGBM", times_slower("fit_s", ["lightgbm"]), 2.0),
+    Goal("dense-symmetric6", "fit ≥ 2 × CatBoost", times_slower("fit_s", ["catboost"]), 2.0),
+    *FASTER,
+    *(
+        Goal(
+            f"predict-{shape}",
+            "≥ 1.5 × the fastest rival of the same shape",
+            times_slower("predict_ms", same_shape(growth)),
+            1.5,
+        )
+        for shape, growth in (("leaves31", "leaf"), ("symmetric6", "symmetric"))
+    ),
+    Goal("predict-leaves31", "one row ≤ 10 µs", own("row_us"), 10.0, at_least=False),
+    Goal("predict-leaves31", "one row ≥ 3 × LightGBM", times_slower("row_us", ["lightgbm"]), 3.0),
+    Goal("memory", "no more than LightGBM (×)", times_slower("memory_mb", ["lightgbm"]), 1.0),
+    *(
+        Goal(
+            name,
+            "RMSE and MAE at most 0.5 % above LightGBM's (fraction)",
+            worse_than("lightgbm", ["rmse", "mae"]),
+            0.005,
+            at_least=False,
+        )
+        for name in ("heavy-tail", "heavy-weight")
+    ),
+    Goal("contention", "at most 2 × the undisturbed time", own("slowdown"), 2.0, at_least=False),
+)
+
+
+def judge(table: Table) -> list[Verdict]:
+    """Return the verdicts on one table."""
+    return [Verdict(goal, goal.measure(table)) for goal in GOALS if goal.table == table.name]

@@ -1,0 +1,53 @@
+"""arboretum itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from numpy.typing import NDArray
+
+from benchmarks.rivals.base import Model, Rival
+from benchmarks.task import Growth, Task
+
+
+class Arboretum(Rival):
+    """BoostedTreesClassifier and BoostedTreesRegressor; frames of strings are taken as they are."""
+
+    name = "arboretum"
+    module = "arboretum"
+    growths: ClassVar[frozenset[Growth]] = frozenset({"leaf", "level", "symmetric"})
+
+    def settings(self, task: Task) -> dict[str, Any]:
+        wanted = task.settings
+        leafwise = wanted.growth == "leaf"
+        return {
+            "n_estimators": wanted.rounds,
+            "learning_rate": wanted.learning_rate,
+            "growth": wanted.growth,
+            "max_leaf_nodes": wanted.leaves if leafwise else None,
+            "max_depth": None if leafwise else wanted.depth,
+            "min_samples_leaf": wanted.min_rows,
+            "l2": 0.0,
+            "max_bins": wanted.bins,
+            "early_stopping": False,
+            "n_jobs": wanted.threads,
+            "random_state": wanted.seed,
+        }
+
+    def fit(self, task: Task) -> Model:
+        import arboretum as arb
+
+        estimator = arb.BoostedTreesRegressor if task.kind == "regression" else arb.BoostedTreesClassifier
+        fitted = estimator(**self.settings(task)).fit(task.X, task.y, sample_weight=task.weight)
+        return Model(fitted, task)
+
+    def predict(self, model: Model, X: Any) -> NDArray[Any]:
+        if model.task.kind == "regression":
+            return model.fitted.predict(X)
+        probability = model.fitted.predict_proba(X)
+        return probability[:, 1] if model.task.kind == "binary" else probability
+
+    def row_predictor(self, model: Model) -> Callable[[NDArray[Any]], Any]:
+        fitted = model.fitted
+        return fitted.predict if model.task.kind == "regression" else fitted.predict_proba

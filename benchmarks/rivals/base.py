@@ -1,0 +1,69 @@
+"""What the harness needs from a library."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, ClassVar
+
+from numpy.typing import NDArray
+
+from benchmarks.task import Growth, Task
+
+
+def unchanged(X: Any) -> Any:
+    """Return the table itself: the library reads it directly."""
+    return X
+
+
+@dataclass(frozen=True)
+class Model:
+    """What ``fit`` hands to ``predict``: the library's own object and how it wants its tables."""
+
+    fitted: Any
+    task: Task
+    encode: Callable[[Any], Any] = unchanged
+
+
+class Rival(ABC):
+    """One library: import it late, translate the settings, fit, predict."""
+
+    name: ClassVar[str]
+    module: ClassVar[str]
+    growths: ClassVar[frozenset[Growth]]
+    """The shapes of tree it can grow; another shape is replaced by the nearest one."""
+    unequal: ClassVar[str] = ""
+    """What cannot be made equal, for the footnote."""
+
+    @classmethod
+    def available(cls) -> bool:
+        """Whether the library is installed; does not import it."""
+        return find_spec(cls.module) is not None
+
+    @classmethod
+    def version(cls) -> str:
+        return str(getattr(import_module(cls.module), "__version__", "unknown"))
+
+    def limited(self, threads: int) -> AbstractContextManager[Any]:
+        """Limit threads where the library has no parameter for it; entered outside the clock."""
+        return nullcontext()
+
+    @abstractmethod
+    def settings(self, task: Task) -> dict[str, Any]:
+        """Translate the task's settings into the library's parameters."""
+
+    @abstractmethod
+    def fit(self, task: Task) -> Model:
+        """Train from the task's raw table: binning and encoding are part of the time."""
+
+    @abstractmethod
+    def predict(self, model: Model, X: Any) -> NDArray[Any]:
+        """Return the probability of class 1, the matrix of class probabilities, or the values."""
+
+    def row_predictor(self, model: Model) -> Callable[[NDArray[Any]], Any]:
+        """Return the quickest documented call that answers for one ``(1, n)`` row, prepared beforehand."""
+        return lambda row: self.predict(model, row)

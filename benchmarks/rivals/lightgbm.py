@@ -1,0 +1,58 @@
+"""LightGBM through ``lgb.train``, its leanest door."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from numpy.typing import NDArray
+
+from benchmarks.categories import CategoryCodes
+from benchmarks.rivals.base import Model, Rival
+from benchmarks.task import Growth, Task
+
+
+class LightGBM(Rival):
+    """``lgb.train`` on ``lgb.Dataset``, whose construction is part of the time."""
+
+    name = "lightgbm"
+    module = "lightgbm"
+    growths: ClassVar[frozenset[Growth]] = frozenset({"leaf"})
+    unequal = (
+        "lightgbm also asks for a hessian sum of 1e-3 a leaf; depth-limited trees grow leaf-wise to 2^depth"
+    )
+
+    def settings(self, task: Task) -> dict[str, Any]:
+        wanted = task.settings
+        leafwise = wanted.growth == "leaf"
+        objective = {"binary": "binary", "multiclass": "multiclass", "regression": "regression"}[task.kind]
+        classes = {"num_class": task.n_classes} if task.kind == "multiclass" else {}
+        return {
+            "objective": objective,
+            **classes,
+            "learning_rate": wanted.learning_rate,
+            "num_leaves": wanted.leaves if leafwise else 2**wanted.depth,
+            "max_depth": -1 if leafwise else wanted.depth,
+            "min_data_in_leaf": wanted.min_rows,
+            "min_sum_hessian_in_leaf": 1e-3,
+            "lambda_l2": 0.0,
+            "max_bin": wanted.bins,
+            "num_threads": wanted.threads,
+            "seed": wanted.seed,
+            "verbosity": -1,
+        }
+
+    def fit(self, task: Task) -> Model:
+        import lightgbm as lgb
+
+        codes = CategoryCodes(task.X, task.categorical)
+        data = lgb.Dataset(codes(task.X), task.y, weight=task.weight)
+        booster = lgb.train(self.settings(task), data, num_boost_round=task.settings.rounds)
+        return Model(booster, task, codes)
+
+    def predict(self, model: Model, X: Any) -> NDArray[Any]:
+        return model.fitted.predict(model.encode(X), num_threads=model.task.settings.threads)
+
+    def row_predictor(self, model: Model) -> Callable[[NDArray[Any]], Any]:
+        predict = model.fitted.predict
+        return lambda row: predict(row, num_threads=1)

@@ -1,0 +1,69 @@
+"""XGBoost, histogram method on the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from numpy.typing import NDArray
+
+from benchmarks.categories import CategoryCodes
+from benchmarks.rivals.base import Model, Rival
+from benchmarks.task import Growth, Task
+
+
+class XGBoost(Rival):
+    """``xgb.train`` on a ``QuantileDMatrix``, whose construction is part of the time."""
+
+    name = "xgboost"
+    module = "xgboost"
+    growths: ClassVar[frozenset[Growth]] = frozenset({"leaf", "level"})
+    unequal = "xgboost bounds a leaf by its hessian (min_child_weight 1e-3), not by rows"
+
+    def settings(self, task: Task) -> dict[str, Any]:
+        wanted = task.settings
+        shape: dict[str, Any] = {"grow_policy": "depthwise", "max_depth": wanted.depth}
+        if wanted.growth == "leaf":
+            shape = {"grow_policy": "lossguide", "max_depth": 0, "max_leaves": wanted.leaves}
+        objective = {
+            "binary": "binary:logistic",
+            "multiclass": "multi:softprob",
+            "regression": "reg:squarederror",
+        }[task.kind]
+        classes = {"num_class": task.n_classes} if task.kind == "multiclass" else {}
+        return {
+            "objective": objective,
+            **classes,
+            **shape,
+            "tree_method": "hist",
+            "eta": wanted.learning_rate,
+            "min_child_weight": 1e-3,
+            "lambda": 0.0,
+            "max_bin": wanted.bins,
+            "nthread": wanted.threads,
+            "seed": wanted.seed,
+            "verbosity": 0,
+        }
+
+    def fit(self, task: Task) -> Model:
+        import xgboost as xgb
+
+        codes = CategoryCodes(task.X, task.categorical)
+        data = xgb.QuantileDMatrix(
+            codes(task.X),
+            task.y,
+            weight=task.weight,
+            max_bin=task.settings.bins,
+            nthread=task.settings.threads,
+            enable_categorical=True,
+        )
+        booster = xgb.train(self.settings(task), data, num_boost_round=task.settings.rounds)
+        return Model(booster, task, codes)
+
+    def predict(self, model: Model, X: Any) -> NDArray[Any]:
+        return model.fitted.inplace_predict(model.encode(X))
+
+    def row_predictor(self, model: Model) -> Callable[[NDArray[Any]], Any]:
+        booster = model.fitted.copy()
+        booster.set_param({"nthread": 1})
+        return booster.inplace_predict

@@ -1,0 +1,78 @@
+"""What every library is asked to do: the data, and settings they all share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Growth = Literal["leaf", "level", "symmetric"]
+Kind = Literal["binary", "multiclass", "regression"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings in the words of no library; each rival translates them into its own."""
+
+    rounds: int = 100
+    growth: Growth = "leaf"
+    leaves: int = 31
+    depth: int = 6
+    learning_rate: float = 0.1
+    bins: int = 255
+    min_rows: int = 20
+    threads: int = 2
+    seed: int = 0
+
+    @property
+    def shape(self) -> str:
+        """The size of a tree, in words."""
+        if self.growth == "leaf":
+            return f"{self.leaves} leaves"
+        return f"{self.growth}, depth {self.depth}"
+
+
+@dataclass(frozen=True)
+class Task:
+    """One training problem with its test set.
+
+    ``X`` is a float32 array, or a pandas frame whose ``categorical`` columns hold strings (None = missing).
+    ``y`` holds 0 and 1, class numbers from 0, or values.
+    """
+
+    kind: Kind
+    X: Any
+    y: NDArray[Any]
+    X_test: Any
+    y_test: NDArray[Any]
+    settings: Settings = field(default_factory=Settings)
+    weight: NDArray[np.float64] | None = None
+    categorical: tuple[str, ...] = ()
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes; labels are 0 … n_classes - 1."""
+        return int(self.y.max()) + 1
+
+    def with_settings(self, **changes: Any) -> Task:
+        """Return the same data with other settings."""
+        return replace(self, settings=replace(self.settings, **changes))
+
+    def head(self, rows: int, **changes: Any) -> Task:
+        """Return the first training rows only, with other settings."""
+        weight = None if self.weight is None else self.weight[:rows]
+        shorter = replace(self, X=self.X[:rows], y=self.y[:rows], weight=weight)
+        return shorter.with_settings(**changes)
+
+    @property
+    def shape(self) -> str:
+        """Rows × columns, kind and settings, for a table's title."""
+        rows, columns = self.X.shape
+        return f"{rows:,} × {columns}, {self.kind}, {self.settings.rounds} rounds, {self.settings.shape}"
+
+
+def split(kind: Kind, X: Any, y: NDArray[Any], n_train: int, settings: Settings) -> Task:
+    """Take the first ``n_train`` rows for training, the rest as the test set."""
+    return Task(kind, X[:n_train], y[:n_train], X[n_train:], y[n_train:], settings)

@@ -1,0 +1,46 @@
+// kernel/losses.hpp
+#include "losses.hpp"
+
+#include "arrays.hpp"
+
+namespace arboretum {
+
+void bind_losses(nb::module_& m) {
+    nb::enum_<LossKind>(m, "LossKind")
+        .value("squared_error", LossKind::squared)
+        .value("absolute_error", LossKind::absolute)
+        .value("quantile", LossKind::quantile)
+        .value("huber", LossKind::huber)
+        .value("poisson", LossKind::poisson)
+        .value("gamma", LossKind::gamma)
+        .value("tweedie", LossKind::tweedie)
+        .value("log_loss", LossKind::logistic);
+    m.def(
+        "gradients",
+        [](LossKind kind, double parameter, Vector<const double> y, Vector<const double> raw,
+           std::optional<Vector<const double>> weight, Vector<float> gradients, Vector<float> hessians, int threads) {
+            GradientTask task{y.data(),  raw.data(),       weight ? weight->data() : nullptr,
+                              parameter, gradients.data(), hessians.data()};
+            compute_gradients(kind, task, static_cast<int64_t>(y.size()), threads);
+        },
+        nb::arg("kind"), nb::arg("parameter"), nb::arg("y").noconvert(), nb::arg("raw").noconvert(),
+        nb::arg("weight").noconvert().none(), nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(),
+        nb::arg("threads"), Released());
+    m.def(
+        "softmax_gradients",
+        [](Vector<const double> y, Matrix<const double> raw, std::optional<Vector<const double>> weight,
+           Matrix<float> gradients, Matrix<float> hessians, int threads) {
+            SoftmaxTask task{y.data(),
+                             raw.data(),
+                             weight ? weight->data() : nullptr,
+                             static_cast<int64_t>(raw.shape(1)),
+                             static_cast<int64_t>(raw.shape(0)),
+                             gradients.data(),
+                             hessians.data()};
+            compute_softmax_gradients(task, threads);
+        },
+        nb::arg("y").noconvert(), nb::arg("raw").noconvert(), nb::arg("weight").noconvert().none(),
+        nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(), nb::arg("threads"), Released());
+}
+
+}  // namespace arboretum

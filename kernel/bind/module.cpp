@@ -1,0 +1,21 @@
+// The extension module: one registration a noun.
+#include "arrays.hpp"
+
+namespace arboretum {
+void bind_binning(nb::module_& m);
+void bind_growing(nb::module_& m);
+void bind_losses(nb::module_& m);
+void bind_predicting(nb::module_& m);
+}  // namespace arboretum
+
+NB_MODULE(_kernel, m) {
+    arboretum::bind_binning(m);
+    arboretum::bind_growing(m);
+    arboretum::bind_losses(m);
+    arboretum::bind_predicting(m);
+#ifdef NDEBUG
+    m.attr("build_type") = "release";
+#else
+    m.attr("build_type") = "debug";
+#endif
+}

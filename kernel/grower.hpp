@@ -1,0 +1,199 @@
+// From gradients and hessians to a tree: scales, quantises, grows, and sums the leaves exactly.
+#pragma once
+
+#include "grow.hpp"
+
+namespace arboretum {
+
+// Leaf of a row, walking the tree on codes.
+inline uint32_t route_codes(const std::vector<GrownNode>& nodes, const BinnedData& data, int64_t row) {
+    uint32_t id = 0;
+    while (!nodes[id].is_leaf()) {
+        const Condition& condition = nodes[id].condition;
+        bool left = condition.goes_left(data.code(condition.feature, row), data.feature(condition.feature).n_bins);
+        id = static_cast<uint32_t>(left ? nodes[id].left : nodes[id].right);
+    }
+    return id;
+}
+
+class Grower {
+  public:
+    Grower(const BinnedData& data, int threads) : data_(data), threads_(std::clamp(threads, 1, ThreadPool::max_threads)) {}
+
+    Grower(const Grower&) = delete;
+    Grower& operator=(const Grower&) = delete;
+
+    // rows: rising row numbers of the sample, or null for all rows.
+    GrownTree grow(const float* gradients, const float* hessians, const Row* rows, int64_t n_rows,
+                   const TreeParams& params, uint64_t seed) {
+        LaneFacts facts = lane_facts(gradients, hessians, data_.n_rows(), threads_);
+        LaneScale scale = choose_scale(facts);
+        GrownTree tree = scale.packed ? grow_as<Packed>(gradients, hessians, rows, n_rows, scale, params, seed)
+                                      : grow_as<Wide>(gradients, hessians, rows, n_rows, scale, params, seed);
+        tree.packed = scale.packed;
+        tree.wide = wide_scale(facts);
+        if (rows != nullptr) route_others(tree, rows, n_rows);
+        sum_leaves(tree, gradients, hessians, rows, n_rows);
+        if (params.growth == Growth::symmetric) mark_inheriting(tree, params);
+        return tree;
+    }
+
+    const std::vector<uint32_t>& leaf_of_row() const { return space_.leaf_of_row; }
+
+    // raw[row] += node_values[leaf of row]
+    void add_values(const double* node_values, double* raw) const {
+        parallel_blocks(data_.n_rows(), 16384, threads_, [&](int64_t begin, int64_t end, int) {
+            for (int64_t row = begin; row < end; ++row) raw[row] += node_values[space_.leaf_of_row[row]];
+        });
+    }
+
+  private:
+    template <class Layout>
+    GrownTree grow_as(const float* gradients, const float* hessians, const Row* rows, int64_t n_rows,
+                      const LaneScale& scale, const TreeParams& params, uint64_t seed) {
+        WideSum total = fill_entries<Layout>(gradients, hessians, rows, n_rows, scale);
+        TreeBuilder<Layout> builder(data_, scale, params, seed, threads_, space_);
+        GrownTree tree = builder.grow(n_rows, total);
+        space_.leaf_of_row.resize(data_.n_rows());
+        builder.for_each_leaf(tree, [&](uint32_t leaf, const Entry<Layout>* entries, int64_t n) {
+            parallel_blocks(n, 16384, threads_, [&](int64_t begin, int64_t end, int) {
+                for (int64_t i = begin; i < end; ++i) space_.leaf_of_row[entries[i].row] = leaf;
+            });
+        });
+        return tree;
+    }
+
+    template <class Layout>
+    WideSum fill_entries(const float* gradients, const float* hessians, const Row* rows, int64_t n_rows,
+                         const LaneScale& scale) {
+        size_t bytes = sizeof(Entry<Layout>) * n_rows;
+        for (auto& buffer : space_.entries)
+            if (buffer.size() < bytes) buffer.resize(bytes);
+        if (static_cast<int64_t>(space_.flags.size()) < n_rows) space_.flags.resize(n_rows);
+        auto* entries = reinterpret_cast<Entry<Layout>*>(space_.entries[0].data());
+        std::vector<WideSum> sums((n_rows + fill_block - 1) / fill_block);
+        parallel_blocks(n_rows, fill_block, threads_, [&](int64_t begin, int64_t end, int) {
+            WideSum sum;
+            for (int64_t first = begin; first < end; first += chunk)
+                sum += fill_chunk(gradients, hessians, rows, first, std::min(end, first + chunk), scale, entries);
+            sums[begin / fill_block] = sum;
+        });
+        WideSum total;
+        for (const WideSum& sum : sums) total += sum;
+        return total;
+    }
+
+    static WideSum fill_chunk(const float* gradients, const float* hessians, const Row* rows, int64_t begin,
+                              int64_t end, const LaneScale& scale, Entry<Packed>* entries) {
+        uint32_t stats[chunk];
+        int64_t n = end - begin;
+        if (rows == nullptr) {
+            quantise_packed(gradients + begin, hessians + begin, n, scale.gradient, scale.hessian, stats);
+        } else {
+            float g[chunk] = {}, h[chunk] = {};
+            for (int64_t i = 0; i < n; ++i) {
+                g[i] = gradients[rows[begin + i]];
+                h[i] = hessians[rows[begin + i]];
+            }
+            quantise_packed(g, h, n, scale.gradient, scale.hessian, stats);
+        }
+        uint64_t sum = 0;
+        for (int64_t i = 0; i < n; ++i) {
+            entries[begin + i] = {stats[i], rows != nullptr ? rows[begin + i] : static_cast<Row>(begin + i)};
+            sum += Packed::widen(stats[i]);
+        }
+        return Packed::unpack(sum);
+    }
+
+    static WideSum fill_chunk(const float* gradients, const float* hessians, const Row* rows, int64_t begin,
+                              int64_t end, const LaneScale& scale, Entry<Wide>* entries) {
+        WideSum sum;
+        for (int64_t i = begin; i < end; ++i) {
+            Row row = rows != nullptr ? rows[i] : static_cast<Row>(i);
+            entries[i] = {wide_stat(gradients[row], hessians[row], scale), row};
+            sum += entries[i].stat;
+        }
+        return sum;
+    }
+
+    // Rows outside the sample find their leaf by walking.
+    void route_others(const GrownTree& tree, const Row* rows, int64_t n_rows) {
+        parallel_blocks(data_.n_rows(), 16384, threads_, [&](int64_t begin, int64_t end, int) {
+            const Row* next = std::lower_bound(rows, rows + n_rows, static_cast<Row>(begin));
+            for (int64_t row = begin; row < end; ++row) {
+                if (next != rows + n_rows && *next == row)
+                    ++next;
+                else
+                    space_.leaf_of_row[row] = route_codes(tree.nodes, data_, row);
+            }
+        });
+    }
+
+    // Exact sums of the sample's gradients and hessians in every node.
+    void sum_leaves(GrownTree& tree, const float* gradients, const float* hessians, const Row* rows, int64_t n_rows) {
+        std::vector<std::vector<WideSum>> partial(threads_);
+        parallel_blocks(n_rows, 16384, threads_, [&](int64_t begin, int64_t end, int worker) {
+            std::vector<WideSum>& sums = partial[worker];
+            sums.resize(tree.nodes.size());
+            for (int64_t i = begin; i < end; ++i) {
+                Row row = rows != nullptr ? rows[i] : static_cast<Row>(i);
+                sums[space_.leaf_of_row[row]] += wide_stat(gradients[row], hessians[row], tree.wide);
+            }
+        });
+        for (const std::vector<WideSum>& sums : partial)
+            for (size_t id = 0; id < sums.size(); ++id) tree.nodes[id].sum += sums[id];
+        for (size_t id = tree.nodes.size(); id-- > 1;) tree.nodes[tree.nodes[id].parent].sum += tree.nodes[id].sum;
+    }
+
+    static void mark_inheriting(GrownTree& tree, const TreeParams& params) {
+        for (size_t id = 1; id < tree.nodes.size(); ++id) {
+            GrownNode& node = tree.nodes[id];
+            node.inherits = node.n_rows < params.min_samples_leaf ||
+                            tree.wide.hessian_of(node.sum) < params.min_child_weight;
+        }
+    }
+
+    static constexpr int64_t chunk = 1024, fill_block = 16 * chunk;
+
+    const BinnedData& data_;
+    int threads_;
+    Workspace space_;
+};
+
+// Values of all nodes, the children after their parent: Newton steps, or `renewed` ones from the loss. Nodes that
+// inherit take their parent's. Then, top down, every node is clipped to the bounds that its monotone ancestors set; a
+// split on a monotone feature bounds its children by the middle of their values, in the units of the values themselves, so
+// that the order holds for any loss and any way to find leaf values.
+inline std::vector<double> node_values(const GrownTree& tree, const TreeParams& params, const double* renewed) {
+    size_t n = tree.nodes.size();
+    LeafRule rule = leaf_rule(params);
+    std::vector<double> values(n), lower(n, rule.lower), upper(n, rule.upper);
+    for (size_t id = 0; id < n; ++id) {
+        const GrownNode& node = tree.nodes[id];
+        values[id] = renewed != nullptr ? renewed[id]
+                                        : rule.value(tree.wide.gradient_of(node.sum), tree.wide.hessian_of(node.sum));
+        if (node.inherits) values[id] = values[node.parent];
+    }
+    if (params.monotone.empty()) {
+        for (double& value : values) value = std::clamp(value, rule.lower, rule.upper);
+        return values;
+    }
+    for (size_t id = 0; id < n; ++id) {
+        values[id] = std::clamp(values[id], lower[id], upper[id]);
+        const GrownNode& node = tree.nodes[id];
+        if (node.is_leaf()) continue;
+        for (int32_t child : {node.left, node.right}) {
+            lower[child] = lower[id];
+            upper[child] = upper[id];
+        }
+        int direction = params.monotone[node.condition.feature];
+        if (direction == 0) continue;
+        int32_t low = direction > 0 ? node.left : node.right, high = direction > 0 ? node.right : node.left;
+        double middle = (std::clamp(values[low], lower[id], upper[id]) + std::clamp(values[high], lower[id], upper[id])) / 2;
+        upper[low] = middle;
+        lower[high] = middle;
+    }
+    return values;
+}
+
+}  // namespace arboretum

@@ -1,0 +1,131 @@
+// Histograms: for every feature and code the sum of the statistics of a node's rows.
+#pragma once
+
+#include "binned_data.hpp"
+#include "lanes.hpp"
+#include "parallel.hpp"
+
+namespace arboretum {
+
+// A row of a node with its statistics, kept in leaf order: what partitioning moves and histograms read in sequence.
+template <class Layout>
+struct Entry {
+    typename Layout::Stat stat;
+    Row row;
+};
+
+constexpr int64_t prefetch_distance = 16;
+
+// hist[position · bins + code] += stat for all features of a block. `positions` lists the wanted features, or is empty
+// for all of them (the usual case, where the loop needs no indirection).
+template <class Layout, class C>
+void accumulate(const BinnedData& data, const Block& block, const std::vector<int32_t>& positions,
+                const Entry<Layout>* entries, int64_t n, typename Layout::Sum* hist) {
+    const uint8_t* base = data.buffer() + block.offset;
+    const int64_t stride = block.stride, bins = block.bins;
+    const int64_t n_features = static_cast<int64_t>(block.features.size());
+    for (int64_t i = 0; i < n; ++i) {
+        if (i + prefetch_distance < n) __builtin_prefetch(base + entries[i + prefetch_distance].row * stride);
+        const C* codes = reinterpret_cast<const C*>(base + entries[i].row * stride);
+        const typename Layout::Sum stat = Layout::widen(entries[i].stat);
+        if (positions.empty()) {
+            typename Layout::Sum* feature_hist = hist;
+#pragma GCC unroll 8
+            for (int64_t p = 0; p < n_features; ++p, feature_hist += bins) feature_hist[codes[p]] += stat;
+        } else {
+            for (int32_t p : positions) hist[p * bins + codes[p]] += stat;
+        }
+    }
+}
+
+template <class Layout>
+void accumulate_block(const BinnedData& data, const Block& block, const std::vector<int32_t>& positions,
+                      const Entry<Layout>* entries, int64_t n, typename Layout::Sum* hist) {
+    switch (block.width) {
+        case 1: return accumulate<Layout, uint8_t>(data, block, positions, entries, n, hist);
+        case 2: return accumulate<Layout, uint16_t>(data, block, positions, entries, n, hist);
+        default: return accumulate<Layout, uint32_t>(data, block, positions, entries, n, hist);
+    }
+}
+
+// The features that a tree looks at, block by block: positions[b] is empty when all of block b are wanted.
+struct FeatureSelection {
+    std::vector<uint8_t> wanted;                   // per feature
+    std::vector<std::vector<int32_t>> positions;   // per block
+    std::vector<int32_t> blocks;                   // blocks with a wanted feature
+
+    FeatureSelection() = default;
+    FeatureSelection(const BinnedData& data, std::vector<uint8_t> mask) : wanted(std::move(mask)) {
+        for (size_t b = 0; b < data.blocks().size(); ++b) {
+            const Block& block = data.blocks()[b];
+            std::vector<int32_t> in_block;
+            for (size_t p = 0; p < block.features.size(); ++p)
+                if (wanted[block.features[p]]) in_block.push_back(static_cast<int32_t>(p));
+            if (!in_block.empty()) blocks.push_back(static_cast<int32_t>(b));
+            if (in_block.size() == block.features.size()) in_block.clear();
+            positions.push_back(std::move(in_block));
+        }
+    }
+};
+
+template <class Layout>
+class HistogramBuilder {
+  public:
+    using Sum = typename Layout::Sum;
+
+    HistogramBuilder(const BinnedData& data, const FeatureSelection& selection, int threads)
+        : data_(data), selection_(selection), threads_(threads), partial_(threads) {}
+
+    // hist: n_total_bins sums, overwritten.
+    void build(const Entry<Layout>* entries, int64_t n, Sum* hist, int threads) {
+        if (threads > 1 && static_cast<int64_t>(selection_.blocks.size()) < 4 * threads)
+            build_by_rows(entries, n, hist, threads);
+        else
+            parallel_for(static_cast<int64_t>(selection_.blocks.size()), threads,
+                         [&](int64_t i, int) { build_block(selection_.blocks[i], entries, n, hist); });
+    }
+
+    // larger = parent − smaller, in place.
+    static void subtract(Sum* parent, const Sum* smaller, int64_t n_bins) {
+        for (int64_t i = 0; i < n_bins; ++i) parent[i] -= smaller[i];
+    }
+
+  private:
+    static constexpr int64_t row_chunk = 4096;
+
+    void build_block(int32_t b, const Entry<Layout>* entries, int64_t n, Sum* hist) {
+        const Block& block = data_.blocks()[b];
+        Sum* block_hist = hist + block.first_bin;
+        std::fill_n(block_hist, block.bins * static_cast<int64_t>(block.features.size()), Sum{});
+        accumulate_block<Layout>(data_, block, selection_.positions[b], entries, n, block_hist);
+    }
+
+    // Few blocks: threads share the rows, each sums into its own copy, and the copies are added.
+    void build_by_rows(const Entry<Layout>* entries, int64_t n, Sum* hist, int threads) {
+        const int64_t n_bins = data_.n_total_bins();
+        std::vector<uint8_t> used(threads, 0);
+        auto copy_of = [&](int worker) { return worker == 0 ? hist : partial_[worker].data(); };
+        std::fill_n(hist, n_bins, Sum{});
+        parallel_blocks(n, row_chunk, threads, [&](int64_t begin, int64_t end, int worker) {
+            if (worker > 0 && !used[worker]) partial_[worker].assign(n_bins, Sum{});
+            used[worker] = 1;
+            for (int32_t b : selection_.blocks) {
+                const Block& block = data_.blocks()[b];
+                accumulate_block<Layout>(data_, block, selection_.positions[b], entries + begin, end - begin,
+                                         copy_of(worker) + block.first_bin);
+            }
+        });
+        for (int worker = 1; worker < threads; ++worker) {
+            if (!used[worker]) continue;
+            const Sum* partial = partial_[worker].data();
+            for (int64_t i = 0; i < n_bins; ++i) hist[i] += partial[i];
+        }
+    }
+
+    const BinnedData& data_;
+    const FeatureSelection& selection_;
+    int threads_;
+    std::vector<std::vector<Sum>> partial_;
+};
+
+}  // namespace arboretum

@@ -1,0 +1,260 @@
+// From the histogram of one feature to its best condition. The gain is that of XGBoost (Chen & Guestrin 2016, eq. 7):
+//
+//   gain = ½ [ score(G_L, H_L) + score(G_R, H_R) − score(G, H) ],   score(G, H) = soft(G)² / (H + λ)
+//
+// with soft(G) = sign(G) · max(|G| − α, 0). With bounds on leaf values (monotone constraints, max_delta_step) the leaf
+// takes w = clip(−soft(G) / (H + λ)) and scores −(2Gw + (H + λ)w² + 2α|w|), which is the same thing when nothing clips.
+#pragma once
+
+#include <cmath>
+
+#include "lanes.hpp"
+#include "simd.hpp"
+#include "types.hpp"
+
+namespace arboretum {
+
+struct LeafRule {
+    double l1 = 0, l2 = 0;
+    double lower = -infinity, upper = infinity;
+
+    double denominator(double hessian) const { return std::max(hessian + l2, 1e-300); }
+    double soft(double gradient) const {
+        double size = std::abs(gradient) - l1;
+        return size > 0 ? std::copysign(size, gradient) : 0.0;
+    }
+    double value(double gradient, double hessian) const {
+        return std::clamp(-soft(gradient) / denominator(hessian), lower, upper);
+    }
+    double score_of(double value, double gradient, double hessian) const {
+        return -(2 * gradient * value + denominator(hessian) * value * value + 2 * l1 * std::abs(value));
+    }
+    double score(double gradient, double hessian) const { return score_of(value(gradient, hessian), gradient, hessian); }
+    bool bounded() const { return lower > -infinity || upper < infinity; }
+};
+
+inline LeafRule leaf_rule(const TreeParams& params) {
+    LeafRule rule{params.l1, params.l2};
+    if (params.max_delta_step > 0) {
+        rule.lower = -params.max_delta_step;
+        rule.upper = params.max_delta_step;
+    }
+    return rule;
+}
+
+// What is known of a node when its features are searched.
+struct NodeFacts {
+    WideSum total;
+    int64_t n_rows;
+    LeafRule rule;  // with the bounds of this node
+};
+
+struct FeatureBest {
+    double gain = -infinity;
+    bool certain = true;  // the rows on both sides are known to be enough
+    bool missing_left = false;
+    Code threshold = 0;
+    WideSum left;
+    std::vector<Code> left_codes;  // category conditions
+};
+
+// The histogram of one feature in a node, dense (codes is null: entry i is code i) or compact (only codes that occur).
+struct BinView {
+    int64_t n = 0;
+    const double* gradient = nullptr;  // sums of the entries before and including i, in real units
+    const double* hessian = nullptr;
+    const int64_t* rows = nullptr;     // likewise, or null when unknown
+    const Code* codes = nullptr;
+    double missing_gradient = 0, missing_hessian = 0;
+    int64_t missing_rows = 0;
+    bool has_missing = false;
+};
+
+struct CutRule {
+    double gradient, hessian;  // of the node
+    double parent_score;
+    double min_child_weight;
+    double min_rows, n_rows;
+    LeafRule leaf;
+    int monotone;
+};
+
+// Gains of the cuts after each entry: out[i] for "entries 0 … i go left"; −inf where a rule forbids the cut.
+// Sums are shifted by (shift_g, shift_h, shift_rows): missing values that go left. Fully vectorised.
+ARBORETUM_CLONES inline void cut_gains(const double* gradient, const double* hessian, int64_t n, double shift_g,
+                                       double shift_h, const CutRule& rule, double* out) {
+    const double l1 = rule.leaf.l1, l2 = rule.leaf.l2, least = rule.min_child_weight;
+    const double G = rule.gradient, H = rule.hessian, parent = rule.parent_score;
+    for (int64_t i = 0; i < n; ++i) {
+        double gl = gradient[i] + shift_g, hl = hessian[i] + shift_h;
+        double gr = G - gl, hr = H - hl;
+        double sl = std::abs(gl) - l1, sr = std::abs(gr) - l1;
+        sl = sl > 0 ? sl : 0;
+        sr = sr > 0 ? sr : 0;
+        double dl = hl + l2, dr = hr + l2;
+        dl = dl > 1e-300 ? dl : 1e-300;
+        dr = dr > 1e-300 ? dr : 1e-300;
+        double gain = 0.5 * (sl * sl / dl + sr * sr / dr - parent);
+        bool allowed = (hl >= least) & (hr >= least);
+        out[i] = allowed ? gain : -infinity;
+    }
+}
+
+// The same where leaf values are bounded or must be in order.
+inline void bounded_cut_gains(const double* gradient, const double* hessian, int64_t n, double shift_g, double shift_h,
+                              const CutRule& rule, double* out) {
+    for (int64_t i = 0; i < n; ++i) {
+        double gl = gradient[i] + shift_g, hl = hessian[i] + shift_h;
+        double gr = rule.gradient - gl, hr = rule.hessian - hl;
+        double left = rule.leaf.value(gl, hl), right = rule.leaf.value(gr, hr);
+        double gain = 0.5 * (rule.leaf.score_of(left, gl, hl) + rule.leaf.score_of(right, gr, hr) - rule.parent_score);
+        bool ordered = rule.monotone == 0 || (rule.monotone > 0 ? left <= right : left >= right);
+        bool allowed = hl >= rule.min_child_weight && hr >= rule.min_child_weight && ordered;
+        out[i] = allowed ? gain : -infinity;
+    }
+}
+
+inline void forbid_small_sides(const int64_t* rows, int64_t n, int64_t shift, const CutRule& rule, double* out) {
+    for (int64_t i = 0; i < n; ++i) {
+        double left = static_cast<double>(rows[i] + shift);
+        if (left < rule.min_rows || rule.n_rows - left < rule.min_rows) out[i] = -infinity;
+    }
+}
+
+// Index of the first maximum, or −1 if all are −inf.
+ARBORETUM_CLONES inline int64_t first_maximum(const double* values, int64_t n) {
+    constexpr int lanes = 8;
+    double best[lanes];
+    for (double& b : best) b = -infinity;
+    int64_t i = 0;
+    for (; i + lanes <= n; i += lanes)
+        for (int k = 0; k < lanes; ++k) best[k] = values[i + k] > best[k] ? values[i + k] : best[k];
+    double top = -infinity;
+    for (double b : best) top = b > top ? b : top;
+    for (; i < n; ++i) top = values[i] > top ? values[i] : top;
+    if (top == -infinity) return -1;
+    for (i = 0; values[i] != top; ++i) {}
+    return i;
+}
+
+inline CutRule cut_rule(const NodeFacts& node, const LaneScale& scale, const TreeParams& params, int monotone) {
+    double G = scale.gradient_of(node.total), H = scale.hessian_of(node.total);
+    return {G,
+            H,
+            node.rule.score(G, H),
+            params.min_child_weight,
+            static_cast<double>(params.min_samples_leaf),
+            static_cast<double>(node.n_rows),
+            node.rule,
+            monotone};
+}
+
+// Gains of all cuts of a view with missing values on one side; returns how many cuts there are.
+// With missing values on the right, "all values left, missing right" is a cut as well.
+inline int64_t view_gains(const BinView& view, bool missing_left, const CutRule& rule, double* out) {
+    int64_t n = view.n - (missing_left || !view.has_missing ? 1 : 0);
+    if (n <= 0) return 0;
+    double shift_g = missing_left ? view.missing_gradient : 0, shift_h = missing_left ? view.missing_hessian : 0;
+    if (rule.monotone != 0 || rule.leaf.bounded())
+        bounded_cut_gains(view.gradient, view.hessian, n, shift_g, shift_h, rule, out);
+    else
+        cut_gains(view.gradient, view.hessian, n, shift_g, shift_h, rule, out);
+    if (view.rows != nullptr && rule.min_rows > 1)
+        forbid_small_sides(view.rows, n, missing_left ? view.missing_rows : 0, rule, out);
+    return n;
+}
+
+struct NumericCut {
+    double gain = -infinity;
+    int64_t entry = -1;
+    bool missing_left = false;
+};
+
+inline NumericCut find_numeric(const BinView& view, const CutRule& rule, double* scratch) {
+    NumericCut best;
+    for (bool missing_left : {false, true}) {
+        if (missing_left && !view.has_missing) break;
+        int64_t n = view_gains(view, missing_left, rule, scratch);
+        int64_t entry = n > 0 ? first_maximum(scratch, n) : -1;
+        if (entry >= 0 && scratch[entry] > best.gain) best = {scratch[entry], entry, missing_left};
+    }
+    return best;
+}
+
+// A category that occurs in the node.
+struct CategoryBin {
+    Code code;  // n_bins: missing
+    WideSum sum;
+    double gradient, hessian;
+    int64_t rows;
+};
+
+// Best subset of categories. Few categories: each against the rest. Many: sorted by gradient / (hessian + smoothing),
+// where for a convex loss the best subset is a prefix (Fisher 1958; Breiman et al. 1984, §4.2.2); prefixes from either
+// end up to max_category_set, with an extra l2 against overfitting small groups.
+class CategoryFinder {
+  public:
+    CategoryFinder(const CutRule& rule, const TreeParams& params, bool rows_known)
+        : rule_(rule), params_(params), rows_known_(rows_known) {}
+
+    FeatureBest find(std::vector<CategoryBin>& bins, Code n_categories) {
+        best_ = FeatureBest{};
+        if (static_cast<int>(n_categories) <= params_.max_onehot)
+            one_against_rest(bins);
+        else
+            prefixes(bins);
+        return std::move(best_);
+    }
+
+  private:
+    void one_against_rest(const std::vector<CategoryBin>& bins) {
+        for (const CategoryBin& bin : bins)
+            if (offer(bin.gradient, bin.hessian, bin.rows, 0.0)) {
+                best_.left = bin.sum;
+                best_.left_codes = {bin.code};
+            }
+    }
+
+    void prefixes(std::vector<CategoryBin>& bins) {
+        auto key = [&](const CategoryBin& b) { return b.gradient / (b.hessian + params_.category_smoothing); };
+        std::sort(bins.begin(), bins.end(), [&](const CategoryBin& a, const CategoryBin& b) {
+            return key(a) != key(b) ? key(a) < key(b) : a.code < b.code;
+        });
+        int64_t n = static_cast<int64_t>(bins.size());
+        int64_t longest = std::min<int64_t>(params_.max_category_set, n - 1);
+        for (bool from_end : {false, true}) {
+            CategoryBin sum{};
+            for (int64_t i = 0; i < longest; ++i) {
+                const CategoryBin& bin = bins[from_end ? n - 1 - i : i];
+                sum.sum += bin.sum;
+                sum.gradient += bin.gradient;
+                sum.hessian += bin.hessian;
+                sum.rows += bin.rows;
+                if (!offer(sum.gradient, sum.hessian, sum.rows, params_.category_l2)) continue;
+                best_.left = sum.sum;
+                best_.left_codes.clear();
+                for (int64_t k = 0; k <= i; ++k) best_.left_codes.push_back(bins[from_end ? n - 1 - k : k].code);
+            }
+        }
+    }
+
+    bool offer(double gl, double hl, int64_t rows, double extra_l2) {
+        double gr = rule_.gradient - gl, hr = rule_.hessian - hl;
+        if (hl < rule_.min_child_weight || hr < rule_.min_child_weight) return false;
+        if (rows_known_ && (rows < rule_.min_rows || rule_.n_rows - static_cast<double>(rows) < rule_.min_rows))
+            return false;
+        LeafRule leaf = rule_.leaf;
+        leaf.l2 += extra_l2;
+        double gain = 0.5 * (leaf.score(gl, hl) + leaf.score(gr, hr) - rule_.parent_score);
+        if (!(gain > best_.gain)) return false;
+        best_.gain = gain;
+        return true;
+    }
+
+    const CutRule& rule_;
+    const TreeParams& params_;
+    bool rows_known_;
+    FeatureBest best_;
+};
+
+}  // namespace arboretum

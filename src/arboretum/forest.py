@@ -1,0 +1,431 @@
+"""The fitted model as plain frozen data: all trees in one set of arrays, thresholds in the user's units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum import _kernel
+
+__all__ = ["Forest"]
+
+LEAF, NUMERIC, CATEGORY = 0, 1, 2
+
+_DTYPES = {
+    "tree_start": np.int64,
+    "tree_output": np.int32,
+    "kind": np.uint8,
+    "feature": np.int32,
+    "threshold": np.float64,
+    "left": np.int32,
+    "right": np.int32,
+    "missing_left": np.uint8,
+    "set_start": np.int64,
+    "set_words": np.uint32,
+    "value": np.float64,
+    "gain": np.float64,
+    "n_rows": np.int64,
+    "base": np.float64,
+}
+_PER_NODE = ("kind", "feature", "threshold", "left", "right", "missing_left", "value", "gain", "n_rows")
+_AVERAGES_UNKNOWN = {"average": True, "missing": False}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Forest:
+    """Trees as arrays; tree ``t`` owns nodes ``tree_start[t] : tree_start[t + 1]``, its root first.
+
+    The arrays are read-only. Children come after their parent and are counted from the start of their tree.
+    Nothing is checked until :meth:`validate` is called, which the first prediction does.
+
+    Parameters
+    ----------
+    tree_start : int64 array (trees + 1)
+        First node of each tree.
+    tree_output : int32 array (trees)
+        Output that the tree adds to; −1 for all of them (vector leaves).
+    kind : uint8 array (nodes)
+        0 leaf, 1 numeric condition ``x <= threshold``, 2 category in set.
+    feature : int32 array (nodes)
+        Column that the condition reads; −1 at a leaf.
+    threshold : float64 array (nodes)
+        Of a numeric condition; else 0.
+    left, right : int32 array (nodes)
+        Children; −1 at a leaf.
+    missing_left : uint8 array (nodes)
+        1 where a missing value goes left.
+    set_start : int64 array (nodes + 1)
+        The set of a category condition is ``set_words[set_start[i] : set_start[i + 1]]``; a set bit goes left.
+    set_words : uint32 array
+        Bits of all sets.
+    value : float64 array (nodes, width)
+        Leaf values; inner nodes carry the value they would have as a leaf.
+    gain : float64 array (nodes)
+        Gain of the split; 0 at a leaf.
+    n_rows : int64 array (nodes)
+        Training rows that reached the node.
+    base : float64 array (outputs)
+        Constant added to every raw prediction.
+
+    Examples
+    --------
+    A stump that adds 1 where column 0 is at most 0.5, else 2:
+
+    >>> import numpy as np
+    >>> stump = Forest.from_arrays({
+    ...     "tree_start": np.array([0, 3]), "tree_output": np.array([0], np.int32),
+    ...     "kind": np.array([1, 0, 0], np.uint8), "feature": np.array([0, -1, -1], np.int32),
+    ...     "threshold": np.array([0.5, 0, 0]), "left": np.array([1, -1, -1], np.int32),
+    ...     "right": np.array([2, -1, -1], np.int32), "missing_left": np.array([1, 0, 0], np.uint8),
+    ...     "set_start": np.zeros(4, np.int64), "set_words": np.zeros(0, np.uint32),
+    ...     "value": np.array([[1.5], [1.0], [2.0]]), "gain": np.array([1.0, 0, 0]),
+    ...     "n_rows": np.array([4, 2, 2]), "base": np.array([10.0]),
+    ... })
+    >>> stump.raw([np.array([0.5, 0.6, np.nan])], 3).ravel()
+    array([11., 12., 11.])
+    >>> stump.apply([np.array([0.5, 0.6, np.nan])], 3).ravel()
+    array([1, 2, 1], dtype=int32)
+    """
+
+    tree_start: NDArray[np.int64]
+    tree_output: NDArray[np.int32]
+    kind: NDArray[np.uint8]
+    feature: NDArray[np.int32]
+    threshold: NDArray[np.float64]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    missing_left: NDArray[np.uint8]
+    set_start: NDArray[np.int64]
+    set_words: NDArray[np.uint32]
+    value: NDArray[np.float64]
+    gain: NDArray[np.float64]
+    n_rows: NDArray[np.int64]
+    base: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            array = np.ascontiguousarray(getattr(self, field.name)).view()
+            array.flags.writeable = False
+            object.__setattr__(self, field.name, array)
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Forest:
+        """Make a forest from a mapping of its arrays, as :meth:`to_arrays` gives it."""
+        absent = [name for name in _DTYPES if name not in arrays]
+        if absent:
+            raise ValueError(f"a forest needs the arrays {', '.join(absent)}")
+        return cls(**{name: arrays[name] for name in _DTYPES})
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Give all arrays by name, uncopied."""
+        return {name: getattr(self, name) for name in _DTYPES}
+
+    @classmethod
+    def concat(cls, forests: Sequence[Forest]) -> Forest:
+        """Join the trees of several forests, in order.
+
+        The result keeps the first base; the others must have the same base or zeros, so that no constant is lost.
+        """
+        if not forests:
+            raise ValueError("concat needs at least one forest")
+        head = forests[0]
+        for i, forest in enumerate(forests):
+            if (forest.n_outputs, forest.width) != (head.n_outputs, head.width):
+                raise ValueError(
+                    f"forest {i} has {forest.n_outputs} outputs and leaves of width {forest.width}, "
+                    f"the first has {head.n_outputs} and {head.width}"
+                )
+            if forest.base.any() and not np.array_equal(forest.base, head.base):
+                raise ValueError(f"forest {i} has the base {forest.base}: it must be that of the first, or zero")
+        joined = {name: np.concatenate([getattr(f, name) for f in forests]) for name in (*_PER_NODE, "set_words")}
+        return cls(
+            **joined,
+            tree_output=np.concatenate([f.tree_output for f in forests]),
+            tree_start=_join_starts([f.tree_start for f in forests]),
+            set_start=_join_starts([f.set_start for f in forests]),
+            base=head.base,
+        )
+
+    def __getitem__(self, trees: slice) -> Forest:
+        """Give the forest of some of the trees, with the same base."""
+        if not isinstance(trees, slice):
+            raise TypeError(f"index a forest by a slice of its trees, not by {trees!r}")
+        chosen = range(self.n_trees)[trees]
+        if chosen.step != 1 and len(chosen) > 1:
+            return Forest.concat([self[i : i + 1] for i in chosen])
+        first, last = (chosen[0], chosen[-1] + 1) if chosen else (0, 0)
+        begin, end = int(self.tree_start[first]), int(self.tree_start[last])
+        words = self.set_start[begin : end + 1]
+        return Forest(
+            **{name: getattr(self, name)[begin:end] for name in _PER_NODE},
+            tree_start=self.tree_start[first : last + 1] - begin,
+            tree_output=self.tree_output[first:last],
+            set_start=words - words[0],
+            set_words=self.set_words[words[0] : words[-1]],
+            base=self.base,
+        )
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return len(self.tree_output)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes in all trees."""
+        return len(self.kind)
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of values in a raw prediction."""
+        return len(self.base)
+
+    @property
+    def width(self) -> int:
+        """Number of values in a leaf."""
+        return int(self.value.shape[1])
+
+    @cached_property
+    def depths(self) -> NDArray[np.int32]:
+        """Depth of every node; a root has depth 0."""
+        depth = np.full(self.n_nodes, -1, np.int32)
+        level = self.tree_start[:-1]
+        for d in range(self.n_nodes):
+            if not level.size:
+                break
+            depth[level] = d
+            tree = np.searchsorted(self.tree_start, level, side="right") - 1
+            inner = self.kind[level] != LEAF
+            start, parents = self.tree_start[tree[inner]], level[inner]
+            level = np.concatenate([start + self.left[parents], start + self.right[parents]])
+        depth.flags.writeable = False
+        return depth
+
+    def tree_depths(self) -> NDArray[np.int32]:
+        """Depth of the deepest leaf of each tree."""
+        if not self.n_trees:
+            return np.zeros(0, np.int32)
+        return np.maximum.reduceat(self.depths, self.tree_start[:-1])
+
+    def __repr__(self) -> str:
+        return f"Forest({self.n_trees} trees, {self.n_nodes} nodes, {self.n_outputs} outputs)"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Forest.from_arrays, (self.to_arrays(),)
+
+    # ------------------------------------------------------------------------------------------ prediction
+
+    @cached_property
+    def predictor(self) -> _kernel.Predictor:
+        """The compiled form, made once; immutable and safe to share between threads."""
+        self.validate()
+        arrays = {name: array for name, array in self.to_arrays().items() if name not in ("gain", "base")}
+        return _kernel.Predictor(**arrays, n_outputs=self.n_outputs)
+
+    def raw(
+        self,
+        columns: Sequence[NDArray[Any]],
+        n_rows: int,
+        *,
+        threads: int = 1,
+        unknown: str = "average",
+        first: int = 0,
+        last: int | None = None,
+    ) -> NDArray[np.float64]:
+        """Sum base and trees ``first : last`` for every row, in the order of the trees.
+
+        The order makes the result the same to the last bit for any batch and any number of threads.
+
+        Parameters
+        ----------
+        columns : sequence of 1-D arrays
+            One for each feature: numeric float32 or float64 (NaN is missing), categorical int32 (−1 missing,
+            −2 unknown).
+        n_rows : int
+            Length of the columns.
+        threads : int
+            At most so many; a small batch uses fewer.
+        unknown : {"average", "missing"}
+            What an unknown category does: take both children, weighted by their ``n_rows``, or count as missing.
+        first, last : int
+            Trees to sum; all by default.
+
+        Returns
+        -------
+        float64 array (n_rows, n_outputs)
+        """
+        out = np.empty((n_rows, self.n_outputs))
+        out[:] = self.base
+        self._add(columns, out, first, self.n_trees if last is None else last, threads, unknown)
+        return out
+
+    def raw_matrix(self, matrix: NDArray[Any], *, threads: int = 1) -> NDArray[np.float64]:
+        """Sum base and all trees for every row of a float32 or float64 matrix: the quick way for a single row.
+
+        Every feature of the forest must be numeric.
+        """
+        out = np.empty((len(matrix), self.n_outputs))
+        out[:] = self.base
+        self.predictor.add_matrix(matrix, out, threads)
+        return out
+
+    def staged(
+        self,
+        columns: Sequence[NDArray[Any]],
+        n_rows: int,
+        *,
+        step: int = 1,
+        threads: int = 1,
+        unknown: str = "average",
+    ) -> Iterator[NDArray[np.float64]]:
+        """Yield the raw prediction after each ``step`` trees (one round of a multinomial model has several).
+
+        Each is equal, to the last bit, to :meth:`raw` with that ``last``.
+        """
+        out = np.empty((n_rows, self.n_outputs))
+        out[:] = self.base
+        for begin in range(0, self.n_trees, step):
+            stage = self[begin : begin + step]
+            stage._add(columns, out, 0, stage.n_trees, threads, unknown)
+            yield out.copy()
+
+    def apply(
+        self,
+        columns: Sequence[NDArray[Any]],
+        n_rows: int,
+        *,
+        threads: int = 1,
+        unknown: str = "average",
+        first: int = 0,
+        last: int | None = None,
+    ) -> NDArray[np.int32]:
+        """Find the leaf that each row reaches in trees ``first : last``, as a node counted from its tree's start.
+
+        Where an unknown category is averaged, the leaf with the largest share counts, the leftmost of several.
+        """
+        last = self.n_trees if last is None else last
+        out = np.empty((n_rows, max(last - first, 0)), np.int32)
+        self.predictor.apply(columns, out, first, last, _averages(unknown), threads)
+        return out
+
+    def _add(
+        self,
+        columns: Sequence[NDArray[Any]],
+        out: NDArray[np.float64],
+        first: int,
+        last: int,
+        threads: int,
+        unknown: str,
+    ) -> None:
+        self.predictor.add(columns, out, first, last, _averages(unknown), threads)
+
+    # ------------------------------------------------------------------------------------------ validation
+
+    def validate(self, n_features: int | None = None) -> None:
+        """Check every index and number, as for a file of unknown origin.
+
+        Parameters
+        ----------
+        n_features : int, optional
+            Columns of the schema; without it features are only checked to be non-negative.
+
+        Raises
+        ------
+        ValueError
+            Names the array, the position and the rule that is broken.
+        """
+        self._check_shapes()
+        self._check_trees()
+        self._check_conditions(n_features)
+        self._check_children()
+        for name in ("value", "gain", "base"):
+            _require(name, getattr(self, name), np.isfinite(getattr(self, name)), "must be finite")
+        _require("n_rows", self.n_rows, self.n_rows >= 0, "must not be negative")
+
+    def _check_shapes(self) -> None:
+        for name, dtype in _DTYPES.items():
+            array, n_dims = getattr(self, name), 2 if name == "value" else 1
+            if array.dtype != dtype or array.ndim != n_dims:
+                _fail(name, f"must be a {n_dims}-D {np.dtype(dtype)} array, not {array.ndim}-D {array.dtype}")
+        lengths = dict.fromkeys(_PER_NODE, self.n_nodes)
+        lengths |= {"tree_start": self.n_trees + 1, "set_start": self.n_nodes + 1}
+        for name, length in lengths.items():
+            if len(getattr(self, name)) != length:
+                _fail(name, f"must have length {length}, not {len(getattr(self, name))}")
+        if not self.n_outputs or not self.width:
+            _fail("value" if self.n_outputs else "base", "must not be empty")
+        _check_starts("tree_start", self.tree_start, self.n_nodes)
+        _check_starts("set_start", self.set_start, len(self.set_words))
+
+    def _check_trees(self) -> None:
+        sizes, output = np.diff(self.tree_start), self.tree_output
+        _require("tree_start", self.tree_start[:-1], sizes > 0, "must be less than the next: a tree has a root")
+        _require("tree_output", output, (output >= -1) & (output < self.n_outputs), "is not an output")
+        _require("tree_output", output, (output >= 0) | (self.width == self.n_outputs), "needs a value for each output")
+        _require("tree_output", output, (output == -1) | (self.width == 1), "must be −1: leaves hold several values")
+
+    def _check_conditions(self, n_features: int | None) -> None:
+        kind, feature = self.kind, self.feature
+        _require("kind", kind, kind <= CATEGORY, "must be 0 (leaf), 1 (numeric) or 2 (category)")
+        limit = np.iinfo(np.int32).max if n_features is None else n_features
+        _require("feature", feature, (kind == LEAF) | ((feature >= 0) & (feature < limit)), "is not a feature")
+        _require("feature", feature, (kind != LEAF) | (feature == -1), "must be −1 at a leaf")
+        mixed = np.intersect1d(feature[kind == NUMERIC], feature[kind == CATEGORY])
+        _require("feature", feature, ~np.isin(feature, mixed), "is used both as numeric and as category")
+        _require("threshold", self.threshold, ~np.isnan(self.threshold), "must be a number")
+        _require("missing_left", self.missing_left, self.missing_left <= 1, "must be 0 or 1")
+        has_set = np.diff(self.set_start) > 0
+        _require("set_start", self.set_start[:-1], has_set | (kind != CATEGORY), "has no words for a category condition")
+        _require("set_start", self.set_start[:-1], ~has_set | (kind == CATEGORY), "has words without a category condition")
+
+    def _check_children(self) -> None:
+        sizes = np.diff(self.tree_start)
+        size = np.repeat(sizes, sizes)
+        start = np.repeat(self.tree_start[:-1], sizes)
+        local = np.arange(self.n_nodes) - start
+        inner = self.kind != LEAF
+        n_parents = np.zeros(self.n_nodes, np.int64)
+        for name in ("left", "right"):
+            child = getattr(self, name)
+            _require(name, child, inner | (child == -1), "must be −1 at a leaf")
+            _require(name, child, ~inner | (child > local), "must come after its parent")
+            _require(name, child, ~inner | (child < size), "is outside of its tree")
+            n_parents += np.bincount((start + child)[inner], minlength=self.n_nodes)
+        _require("left", self.left, ~inner | (self.left != self.right), "is also the right child")
+        _require("kind", self.kind, n_parents <= 1, "is a node with two parents")
+        _require("kind", self.kind, (n_parents == 1) | (local == 0), "is a node without parent")
+
+
+def _averages(unknown: str) -> bool:
+    if unknown not in _AVERAGES_UNKNOWN:
+        raise ValueError(f"unknown must be 'average' or 'missing', not {unknown!r}")
+    return _AVERAGES_UNKNOWN[unknown]
+
+
+def _join_starts(starts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    counts = [np.diff(start) for start in starts]
+    return np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64)
+
+
+def _fail(place: str, rule: str) -> NoReturn:
+    raise ValueError(f"invalid forest: {place} {rule}")
+
+
+def _require(name: str, array: NDArray[Any], holds: NDArray[np.bool_], rule: str) -> None:
+    if holds.all():
+        return
+    position = np.unravel_index(int(np.argmin(holds)), holds.shape)
+    _fail(f"{name}[{', '.join(map(str, position))}] = {array[position]}", rule)
+
+
+def _check_starts(name: str, start: NDArray[np.int64], end: int) -> None:
+    if start[0] != 0:
+        _fail(f"{name}[0] = {start[0]}", "must be 0")
+    _require(name, start[1:], start[1:] >= start[:-1], "must not be less than the one before")
+    if start[-1] != end:
+        _fail(f"{name}[{len(start) - 1}] = {start[-1]}", f"must be {end}")

@@ -1,0 +1,137 @@
+"""Losses: one NumPy class each. ``base.py`` tells the life of a loss; ``LOSSES`` is the one registry."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from arboretum.losses.base import LeafRows, Loss, PredictOnly
+from arboretum.losses.classification import Logistic, Multinomial, log_loss
+from arboretum.losses.regression import AbsoluteError, Gamma, Huber, Poisson, Quantile, SquaredError, Tweedie
+
+__all__ = [
+    "LOSSES",
+    "AbsoluteError",
+    "Gamma",
+    "Huber",
+    "LeafRows",
+    "Logistic",
+    "Loss",
+    "Multinomial",
+    "Poisson",
+    "PredictOnly",
+    "Quantile",
+    "SquaredError",
+    "Tweedie",
+    "from_json",
+    "resolve",
+]
+
+LOSSES: dict[str, Callable[..., Loss]] = {
+    "squared_error": SquaredError,
+    "absolute_error": AbsoluteError,
+    "quantile": Quantile,
+    "huber": Huber,
+    "poisson": Poisson,
+    "gamma": Gamma,
+    "tweedie": Tweedie,
+    "log_loss": log_loss,
+}
+
+
+def resolve(loss: str | Loss, *, n_classes: int | None = None, **parameters: float | None) -> Loss:
+    """Turn what a user gave as ``loss`` into a Loss that fits the task.
+
+    Parameters
+    ----------
+    loss : str or Loss
+        A name in ``LOSSES``, or an object.
+    n_classes : int, optional
+        Number of classes of a classifier; None for a regressor.
+    **parameters : float, optional
+        Parameters of a named loss, such as ``quantile`` or ``power``; None means its default.
+
+    Examples
+    --------
+    >>> resolve("quantile", quantile=0.9)
+    Quantile(quantile=0.9)
+    >>> resolve("log_loss", n_classes=3)
+    Multinomial(n_outputs=3)
+    >>> resolve("poison")
+    Traceback (most recent call last):
+        ...
+    ValueError: unknown loss 'poison': did you mean 'poisson'? Known: squared_error, absolute_error, ...
+    """
+    if n_classes is not None and n_classes < 2:
+        raise ValueError(f"y has {n_classes} class: a classifier needs at least 2")
+    given = {name: value for name, value in parameters.items() if value is not None}
+    if isinstance(loss, Loss):
+        if given:
+            raise ValueError(
+                f"{', '.join(given)} given beside the loss object {loss!r}: set it on the object"
+            )
+        resolved = loss
+    elif isinstance(loss, str):
+        resolved = _from_name(loss, n_classes, given)
+    else:
+        hint = f"; write {loss.__name__}()" if isinstance(loss, type) and issubclass(loss, Loss) else ""
+        raise TypeError(f"loss={loss!r} must be a name or a Loss object{hint}")
+    _check_task(resolved, n_classes)
+    return resolved
+
+
+def from_json(entry: dict[str, Any]) -> Loss:
+    """Build the loss that ``Loss.to_json`` described.
+
+    Examples
+    --------
+    >>> from_json({"name": "tweedie", "power": 1.2})
+    Tweedie(power=1.2)
+    """
+    parameters = dict(entry)
+    try:
+        name = parameters.pop("name")
+        if name == "custom":
+            return PredictOnly(class_name=parameters.pop("class"), **parameters)
+        return _build(name, parameters)
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"malformed loss entry in the model file: {entry!r}") from error
+
+
+def _from_name(name: str, n_classes: int | None, parameters: dict[str, float]) -> Loss:
+    loss = _build(name, parameters)
+    if n_classes is None or loss.task == "regression":
+        return loss
+    return _build(name, {**parameters, "n_outputs": _outputs(n_classes)})
+
+
+def _build(name: str, parameters: dict[str, Any]) -> Loss:
+    if name not in LOSSES:
+        near = difflib.get_close_matches(name, LOSSES, n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise ValueError(f"unknown loss {name!r}: {hint}Known: {', '.join(LOSSES)}")
+    accepted = inspect.signature(LOSSES[name]).parameters
+    for parameter in parameters:
+        if parameter not in accepted:
+            raise ValueError(f"loss={name!r} has no parameter {parameter!r}")
+    return LOSSES[name](**parameters)
+
+
+def _outputs(n_classes: int) -> int:
+    return 1 if n_classes == 2 else n_classes
+
+
+def _check_task(loss: Loss, n_classes: int | None) -> None:
+    task = "regression" if n_classes is None else "classification"
+    if loss.task != task:
+        fitting = [name for name, build in LOSSES.items() if build().task == task]
+        raise ValueError(
+            f"loss {loss.name!r} is for {loss.task}, not {task}: use one of {', '.join(fitting)}"
+        )
+    if n_classes is not None and loss.n_outputs != _outputs(n_classes):
+        raise ValueError(
+            f"loss {loss!r} has n_outputs={loss.n_outputs}, "
+            f"but {n_classes} classes need n_outputs={_outputs(n_classes)}"
+        )

@@ -1,0 +1,380 @@
+"""What every loss can do, and the rows of leaves it may renew.
+
+The life of a loss
+------------------
+ 1. ``resolve``       a name such as ``"poisson"``, or an object, becomes a ``Loss`` (``losses/__init__.py``)
+ 2. ``check_target``  refuses targets the loss cannot take
+ 3. ``start``         the constant that every raw prediction begins with
+
+ In each round:
+
+ 4. ``for_round``     the loss of this round (Huber measures its ``delta`` on the residuals)
+ 5. ``gradients``     first and second derivative of each row, *unweighted*: the engine multiplies by weights
+ 6. the tree grows; the step of a leaf is Newton's, −Σ gradient / (Σ hessian + regularisation)
+ 7. ``leaf_values``   may replace these steps by better ones (medians for the absolute error)
+ 8. ``value``         scores the training and validation rows
+
+ After the last round:
+
+ 9. ``predict``       turns raw predictions into predictions (the inverse link)
+10. ``to_json``       goes into the model file; ``from_json`` reads it back
+
+Shapes, everywhere: ``y`` float64 (n,), class codes included; ``weight`` float64 (n,) or None;
+``raw`` float64 (n,) if ``n_outputs`` is 1, else (n, n_outputs).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum.losses.links import INVERSE_LINKS, FloatArray, LinkName
+
+Task: TypeAlias = Literal["regression", "classification"]
+
+# Beyond it, squares of sums over rows could overflow.
+LARGEST_TARGET = 1e100
+
+NEWTON_STEPS = 200
+NEWTON_TOLERANCE = 1e-12
+
+
+class Loss(ABC):
+    """A loss: what boosting minimises. Derive from it to write your own.
+
+    Only ``gradients`` and ``values`` must be written; ``arboretum.testing.check_loss`` tests the result.
+
+    Attributes
+    ----------
+    name : str
+        Name in the registry; your own losses keep ``"custom"``.
+    task : {"regression", "classification"}
+        Which estimators accept it.
+    link : {"identity", "exp", "sigmoid", "softmax"}
+        How ``predict`` turns raw predictions into predictions.
+    n_outputs : int
+        Columns of ``raw``; more than one only for the softmax of several classes.
+    constant_hessian : bool
+        The hessian of every row is 1: the engine need not store it.
+    exact_hessian : bool
+        The hessian is the second derivative, not a surrogate.
+    row_wise : bool
+        The gradients of a row depend on that row alone: the engine may ask for them in blocks of rows.
+
+    Notes
+    -----
+    A hessian may underflow to 0 (a sigmoid far from its middle); whoever divides by its sum guards that sum.
+
+    Examples
+    --------
+    >>> class LogCosh(Loss):
+    ...     def values(self, y, raw):
+    ...         return np.logaddexp(raw - y, y - raw) - np.log(2)
+    ...
+    ...     def gradients(self, y, raw):
+    ...         slope = np.tanh(raw - y)
+    ...         return slope, 1 - slope**2
+    >>> y = np.array([0.0, 1.0, 2.0])
+    >>> LogCosh().start(y, weight=None).round(6)
+    array([1.])
+    >>> from arboretum.testing import check_loss
+    >>> check_loss(LogCosh())
+    """
+
+    name: ClassVar[str] = "custom"
+    task: Task = "regression"
+    link: LinkName = "identity"
+    n_outputs: int = 1
+    constant_hessian: bool = False
+    exact_hessian: bool = True
+    row_wise: bool = True
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        # A dataclass field without default is still a Field here, not a link.
+        if isinstance(cls.link, str) and cls.link not in INVERSE_LINKS:
+            raise TypeError(
+                f"{cls.__name__}.link = {cls.link!r} is unknown: use one of {list(INVERSE_LINKS)}"
+            )
+
+    @abstractmethod
+    def gradients(self, y: FloatArray, raw: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """First and second derivative of each row's value by raw, unweighted; both shaped like raw."""
+
+    @abstractmethod
+    def values(self, y: FloatArray, raw: FloatArray) -> FloatArray:
+        """Loss of each row (n,), unweighted; constants that do not depend on raw may be left out."""
+
+    def value(self, y: FloatArray, raw: FloatArray, weight: FloatArray | None = None) -> float:
+        """Weighted mean of ``values``."""
+        return float(weighted_mean(self.values(y, raw), weight))
+
+    def check_target(self, y: FloatArray) -> None:
+        """Raise ValueError, naming the first bad row, if the loss cannot take this target."""
+        if y.ndim != 1 or len(y) == 0:
+            raise ValueError(f"y has shape {y.shape}: a target needs one dimension and at least one row")
+        require(np.isfinite(y), y, "the target must be finite: remove or fill such rows")
+        in_range = np.abs(y) <= LARGEST_TARGET
+        require(in_range, y, f"beyond ±{LARGEST_TARGET:g}: divide the target by a constant")
+
+    def start(self, y: FloatArray, weight: FloatArray | None) -> FloatArray:
+        """Constant raw prediction (n_outputs,) that minimises the weighted loss.
+
+        By default found by Newton's method with step halving, from 0. A loss whose hessian is a surrogate
+        should override it.
+        """
+        constant = np.zeros(self.n_outputs)
+        for _ in range(NEWTON_STEPS):
+            step = self._newton_step(y, constant, weight)
+            constant = constant + step
+            if np.all(np.abs(step) <= NEWTON_TOLERANCE * (1 + np.abs(constant))):
+                break
+        return constant
+
+    def _newton_step(self, y: FloatArray, constant: FloatArray, weight: FloatArray | None) -> FloatArray:
+        raw = constant_raw(constant, len(y))
+        loss = self.for_round(y, raw, weight)
+        gradient, hessian = (weighted_mean(part, weight) for part in loss.gradients(y, raw))
+        step = np.atleast_1d(-gradient / np.maximum(hessian, np.finfo(np.float64).tiny))
+        here = loss.value(y, raw, weight)
+        # Without slack, rounding near the minimum would look like an increase.
+        limit = here + NEWTON_TOLERANCE * abs(here)
+        while np.any(constant + step != constant):
+            if loss.value(y, constant_raw(constant + step, len(y)), weight) <= limit:
+                return step
+            step = step / 2
+        return np.zeros_like(step)
+
+    def for_round(self, y: FloatArray, raw: FloatArray, weight: FloatArray | None) -> Loss:
+        """Return the loss of the round that begins at these raw predictions; by default, this one."""
+        return self
+
+    def leaf_values(
+        self, leaves: LeafRows, y: FloatArray, raw: FloatArray, weight: FloatArray | None
+    ) -> FloatArray | None:
+        """Best constant step of each leaf, (n_leaves,) or (n_leaves, n_outputs); None keeps Newton's step."""
+        return None
+
+    def predict(self, raw: FloatArray) -> FloatArray:
+        """Apply the inverse link; "identity" returns ``raw`` itself, not a copy."""
+        return INVERSE_LINKS[self.link](raw)
+
+    def parameters(self) -> dict[str, Any]:
+        """Arguments that build this loss again from its registered name."""
+        return {}
+
+    def to_json(self) -> dict[str, Any]:
+        """Describe the loss for a model file; one outside the registry leaves its class name and link."""
+        from arboretum.losses import LOSSES  # the registry imports this module
+
+        if self.name in LOSSES and type(LOSSES[self.name](**self.parameters())) is type(self):
+            return {"name": self.name, **self.parameters()}
+        cls = type(self)
+        return {
+            "name": "custom",
+            "class": f"{cls.__module__}.{cls.__qualname__}",
+            "task": self.task,
+            "link": self.link,
+            "n_outputs": self.n_outputs,
+        }
+
+
+@dataclass(frozen=True)
+class PredictOnly(Loss):
+    """The custom loss of a loaded model: a file carries no code, only what predicting needs.
+
+    Examples
+    --------
+    >>> loss = PredictOnly("mine.LogCosh", "regression", "exp", 1)
+    >>> loss.predict(np.array([0.0]))
+    array([1.])
+    >>> loss.values(np.array([0.0]), np.array([0.0]))
+    Traceback (most recent call last):
+        ...
+    RuntimeError: the model was fitted with the custom loss mine.LogCosh, which its file cannot carry: ...
+    """
+
+    class_name: str
+    task: Task = field()
+    link: LinkName = field()
+    n_outputs: int = field()
+
+    def __post_init__(self) -> None:
+        if self.link not in INVERSE_LINKS:
+            raise ValueError(f"unknown link {self.link!r}: use one of {list(INVERSE_LINKS)}")
+        if self.task not in get_args(Task):
+            raise ValueError(f"unknown task {self.task!r}: use one of {list(get_args(Task))}")
+        if type(self.n_outputs) is not int or self.n_outputs < 1:
+            raise ValueError(f"n_outputs={self.n_outputs!r} must be a positive integer")
+
+    def gradients(self, y: FloatArray, raw: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Refuse: the formula is not in the file."""
+        raise self._error()
+
+    def values(self, y: FloatArray, raw: FloatArray) -> FloatArray:
+        """Refuse: the formula is not in the file."""
+        raise self._error()
+
+    def _error(self) -> RuntimeError:
+        return RuntimeError(
+            f"the model was fitted with the custom loss {self.class_name}, which its file cannot carry: "
+            "give loss=... to train or score it"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the entry this loss was read from."""
+        return {
+            "name": "custom",
+            "class": self.class_name,
+            "task": self.task,
+            "link": self.link,
+            "n_outputs": self.n_outputs,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class LeafRows:
+    """Which rows lie in which leaf.
+
+    ::
+
+        rows    7 2 9 | 0 4 | | 1 3 5 6 8        row numbers, leaf after leaf
+        start   0       3     5 5         10     leaf i owns rows[start[i] : start[i+1]]
+
+    Leaves may be empty, rows may be in no leaf, and, if the "leaves" are nested nodes, in several.
+
+    Parameters
+    ----------
+    rows : ndarray of uint32
+    start : ndarray of int64, (n_leaves + 1,)
+
+    Examples
+    --------
+    >>> leaves = LeafRows(rows=np.array([2, 0, 1], np.uint32), start=np.array([0, 1, 3]))
+    >>> leaves.weighted_mean(np.array([10.0, 20.0, 5.0]), weight=np.array([1.0, 3.0, 1.0]))
+    array([ 5. , 17.5])
+    """
+
+    rows: NDArray[np.uint32]
+    start: NDArray[np.int64]
+
+    @classmethod
+    def contiguous(cls, start: NDArray[np.int64]) -> LeafRows:
+        """Leaves over rows 0, 1, 2, … in this order."""
+        return cls(np.arange(start[-1], dtype=np.uint32), start)
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Rows of each leaf."""
+        return np.diff(self.start)
+
+    def _leaf_of_entry(self) -> NDArray[np.int64]:
+        return np.repeat(np.arange(len(self.start) - 1), self.counts)
+
+    def weighted_mean(self, values: FloatArray, weight: FloatArray | None) -> FloatArray:
+        """Weighted mean of ``values`` (n,) in each leaf; 0 in a leaf without weight."""
+        leaf, n_leaves = self._leaf_of_entry(), len(self.start) - 1
+        entry_weight = np.ones(len(leaf)) if weight is None else weight[self.rows]
+        total = np.bincount(leaf, entry_weight, n_leaves)
+        sums = np.bincount(leaf, entry_weight * values[self.rows], n_leaves)
+        return np.divide(sums, total, out=np.zeros(n_leaves), where=total > 0)
+
+    def weighted_quantile(self, values: FloatArray, weight: FloatArray | None, q: float) -> FloatArray:
+        """Lower weighted quantile of ``values`` (n,) in each leaf, 0 < q < 1.
+
+        It is the smallest value v of the leaf with Σ weight[value ≤ v] ≥ q · Σ weight. Integer weights act
+        exactly as repetitions; rows of weight 0 do not count; a leaf without weight has quantile 0.
+
+        Examples
+        --------
+        >>> leaves = LeafRows.contiguous(np.array([0, 4, 6]))
+        >>> leaves.weighted_quantile(np.array([4.0, 3.0, 2.0, 1.0, 7.0, 8.0]), None, q=0.5)
+        array([2., 7.])
+        """
+        leaf, counts = self._leaf_of_entry(), self.counts
+        entry_values = values[self.rows]
+        order = np.lexsort((entry_values, leaf))
+        if weight is None:
+            n_below, filled = np.ceil(q * counts).astype(np.int64) - 1, counts > 0
+        else:
+            n_below, filled = self._count_below(weight[self.rows][order], leaf, q)
+        quantile = np.zeros(len(counts))
+        quantile[filled] = entry_values[order[(self.start[:-1] + n_below)[filled]]]
+        return quantile
+
+    def _count_below(
+        self, weight: FloatArray, leaf: NDArray[np.int64], q: float
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Entries of each leaf, in order of value, before its quantile; and which leaves have weight."""
+        n_leaves = len(self.start) - 1
+        total = np.bincount(leaf, weight, n_leaves)
+        # One running sum serves all leaves. A heavy leaf would swallow the digits of a light one, hence each
+        # is scaled to a total in [½, 1), by a power of two: sums of integer weights stay exact.
+        share = np.ldexp(weight, -np.frexp(total)[1][leaf])
+        running = np.concatenate(([0.0], np.cumsum(share)))
+        before = running[self.start[:-1]]
+        wanted = q * (running[self.start[1:]] - before)
+        below = running[1:] - before[leaf] < wanted[leaf]
+        return np.bincount(leaf[below], minlength=n_leaves), total > 0
+
+
+def weighted_mean(values: FloatArray, weight: FloatArray | None) -> FloatArray:
+    """Weighted mean over rows: of a vector, or of each column of a matrix.
+
+    Examples
+    --------
+    >>> float(weighted_mean(np.array([1.0, 3.0]), weight=np.array([3.0, 1.0])))
+    1.5
+    """
+    if weight is None:
+        return np.asarray(values.mean(axis=0))
+    # Not a matrix product: BLAS may sum in another order with another number of threads.
+    products = values * (weight if values.ndim == 1 else weight[:, np.newaxis])
+    return np.asarray(products.sum(axis=0) / total_weight(weight))
+
+
+def weighted_quantile(values: FloatArray, weight: FloatArray | None, q: float) -> float:
+    """Lower weighted quantile of all rows, as in ``LeafRows.weighted_quantile``.
+
+    Examples
+    --------
+    >>> weighted_quantile(np.array([1.0, 2.0, 9.0]), weight=np.array([1.0, 1.0, 3.0]), q=0.5)
+    9.0
+    """
+    if weight is None:
+        rank = int(np.ceil(q * len(values))) - 1
+        return float(np.partition(values, rank)[rank])
+    total_weight(weight)
+    everything = LeafRows.contiguous(np.array([0, len(values)]))
+    return float(everything.weighted_quantile(values, weight, q)[0])
+
+
+def total_weight(weight: FloatArray) -> float:
+    """Sum of the weights, which must not be 0."""
+    total = float(weight.sum())
+    if total == 0:
+        raise ValueError("the weights of all rows are 0: give at least one row a positive weight")
+    return total
+
+
+def constant_raw(constant: FloatArray, n_rows: int) -> FloatArray:
+    """Raw predictions of ``n_rows`` rows that all equal ``constant`` (n_outputs,).
+
+    Examples
+    --------
+    >>> constant_raw(np.array([2.0]), 3), constant_raw(np.array([0.0, 1.0]), 2)
+    (array([2., 2., 2.]), array([[0., 1.],
+           [0., 1.]]))
+    """
+    return np.full(n_rows, constant[0]) if len(constant) == 1 else np.tile(constant, (n_rows, 1))
+
+
+def require(ok: NDArray[np.bool_], y: FloatArray, rule: str) -> None:
+    """Raise ValueError that names the first row where ``ok`` is False, its value and the rule."""
+    if not ok.all():
+        row = int(np.argmin(ok))
+        raise ValueError(f"y[{row}] = {y[row]}: {rule}")

@@ -1,0 +1,881 @@
+"""Tables: any array, sparse matrix or data frame as columns of numbers and category codes.
+
+This is the last module that knows data frames. A column is read in two steps::
+
+    X ──_open──► raw columns ──_read──► _Reading ──_learn──► ColumnSchema + column    (read_table, at fit)
+                 ndarray | Series        floats or    └─_apply──► column              (conform, at predict)
+                                         codes + values
+
+so that every format shares one rule for missing values, one order of categories and one set of errors.
+"""
+
+from __future__ import annotations
+
+import datetime
+import difflib
+import math
+import numbers
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import cached_property
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["ColumnSchema", "Schema", "SparseTable", "Table", "conform", "read_table"]
+
+Kind: TypeAlias = Literal["numeric", "categorical"]
+Source: TypeAlias = Literal["number", "bool", "datetime", "duration", "string", "category"]
+Category: TypeAlias = "str | int | float | bool"
+Array: TypeAlias = npt.NDArray[Any]
+
+MISSING = -1
+UNKNOWN = -2
+
+
+@dataclass(frozen=True)
+class ColumnSchema:
+    """What one column was at fit.
+
+    Parameters
+    ----------
+    name : str
+        The name as given; ``"x0"``, ``"x1"``, … for arrays.
+    kind : {"numeric", "categorical"}
+        How trees split it: by a threshold or by a set of categories.
+    source : {"number", "bool", "datetime", "duration", "string", "category"}
+        The type the values had.
+    categories : tuple
+        The value of each code: falling frequency, ties in the order of the values. No row order and no
+        dictionary order of the input can change it.
+    has_missing : bool
+        Whether values were missing at fit.
+
+    Examples
+    --------
+    >>> read_table([["b"], ["a"], ["b"], [None]]).schema.columns[0]
+    ColumnSchema(name='x0', kind='categorical', source='string', categories=('b', 'a'), has_missing=True)
+    """
+
+    name: str
+    kind: Kind
+    source: Source
+    categories: tuple[Category, ...] = ()
+    has_missing: bool = False
+
+    @cached_property
+    def code(self) -> dict[Category, int]:
+        """The code of each category."""
+        return {category: code for code, category in enumerate(self.categories)}
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns a model was fitted on.
+
+    Parameters
+    ----------
+    columns : tuple of ColumnSchema
+        One a column, in the order of the fit.
+    named : bool
+        Whether columns are matched by name; if not, by position.
+
+    Examples
+    --------
+    >>> schema = read_table([[1.5, "red"], [2.5, "blue"]]).schema
+    >>> schema.names, schema.categorical
+    (['x0', 'x1'], [1])
+    >>> Schema.from_json(schema.to_json()) == schema
+    True
+    """
+
+    columns: tuple[ColumnSchema, ...]
+    named: bool
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns."""
+        return [column.name for column in self.columns]
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return len(self.columns)
+
+    @property
+    def categorical(self) -> list[int]:
+        """Positions of the categorical columns."""
+        return [j for j, column in enumerate(self.columns) if column.kind == "categorical"]
+
+    @cached_property
+    def _all_numbers(self) -> bool:
+        return all(column.kind == "numeric" and _family(column) == "number" for column in self.columns)
+
+    @cached_property
+    def _never_missing(self) -> npt.NDArray[np.bool_]:
+        return np.array([not column.has_missing for column in self.columns])
+
+    @cached_property
+    def _watches_missing(self) -> bool:
+        return bool(self._never_missing.any())
+
+    def with_missing(self, flags: Sequence[bool]) -> Schema:
+        """Mark the columns in which missing values were found, besides those already marked.
+
+        Examples
+        --------
+        >>> schema = read_table([[1.0, 2.0]]).schema.with_missing([True, False])
+        >>> [column.has_missing for column in schema.columns]
+        [True, False]
+        """
+        pairs = zip(self.columns, flags, strict=True)
+        marked = (replace(column, has_missing=column.has_missing or bool(flag)) for column, flag in pairs)
+        return replace(self, columns=tuple(marked))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a dictionary that strict JSON can hold; infinite categories become ``{"float": "inf"}``."""
+        columns = [
+            {
+                "name": column.name,
+                "kind": column.kind,
+                "source": column.source,
+                "categories": [_category_to_json(category) for category in column.categories],
+                "has_missing": column.has_missing,
+            }
+            for column in self.columns
+        ]
+        return {"named": self.named, "columns": columns}
+
+    @classmethod
+    def from_json(cls, data: Any) -> Schema:
+        """Rebuild a schema, trusting nothing: any deviation from `to_json` is a ValueError."""
+        _require_keys(data, {"named", "columns"}, "schema")
+        _require(isinstance(data["named"], bool), "'named' must be true or false")
+        _require(isinstance(data["columns"], list) and data["columns"], "'columns' must be a non-empty list")
+        columns = tuple(_column_from_json(column, j) for j, column in enumerate(data["columns"]))
+        names = [column.name for column in columns]
+        _require(len(set(names)) == len(names), "column names repeat")
+        _require(data["named"] or names == _positional_names(len(names)), "unnamed columns must be x0, x1, …")
+        return cls(columns, data["named"])
+
+
+def _require(condition: object, message: str) -> None:
+    if not condition:
+        raise ValueError(f"invalid schema: {message}")
+
+
+def _require_keys(data: Any, keys: set[str], where: str) -> None:
+    _require(isinstance(data, dict) and set(data) == keys, f"{where} must be an object with {sorted(keys)}")
+
+
+def _category_to_json(category: Category) -> Any:
+    return {"float": str(category)} if isinstance(category, float) and math.isinf(category) else category
+
+
+def _category_from_json(category: Any, where: str) -> Category:
+    if isinstance(category, dict):
+        _require(category in ({"float": "inf"}, {"float": "-inf"}), f"{where} has a category {category!r}")
+        return float(category["float"])
+    _require(isinstance(category, str | int | float), f"{where} has a category {category!r}")
+    finite = not isinstance(category, float) or math.isfinite(category)
+    _require(finite, f"{where} has a category {category!r}")
+    return category  # type: ignore[no-any-return]
+
+
+def _column_from_json(data: Any, position: int) -> ColumnSchema:
+    where = f"column {position}"
+    _require_keys(data, {"name", "kind", "source", "categories", "has_missing"}, where)
+    name, kind, source, found = data["name"], data["kind"], data["source"], data["categories"]
+    _require(isinstance(name, str), f"{where} needs a string as its name")
+    _require(kind in get_args(Kind), f"{where} has kind {kind!r}")
+    _require(source in get_args(Source), f"{where} has source {source!r}")
+    _require(isinstance(data["has_missing"], bool), f"{where}: 'has_missing' must be true or false")
+    _require(isinstance(found, list), f"{where}: 'categories' must be a list")
+    if kind == "numeric":
+        _require(not found and source not in ("string", "category"), f"{where} is numeric with categories")
+    categories = tuple(_category_from_json(category, where) for category in found)
+    _require(len(set(categories)) == len(categories), f"{where} repeats a category")
+    texts = sum(isinstance(category, str) for category in categories)
+    _require(texts in (0, len(categories)), f"{where} mixes text and numbers in its categories")
+    if source != "category":
+        agrees = not categories or (texts > 0) == (source == "string")
+        _require(agrees, f"{where} has categories that are no {source}")
+    return ColumnSchema(name, kind, source, categories, data["has_missing"])
+
+
+class Table:
+    """Columns of equal length under a schema.
+
+    Parameters
+    ----------
+    schema : Schema
+        One entry a column.
+    columns : list of ndarray
+        numeric: float32 or float64 of any stride, possibly read-only, NaN = missing;
+        categorical: int32 codes, −1 = missing, −2 = unknown.
+
+    Examples
+    --------
+    >>> table = read_table([[1.0, "a"], [2.0, "b"], [float("nan"), "a"]])
+    >>> table.columns
+    [array([ 1.,  2., nan]), array([0, 1, 0], dtype=int32)]
+    >>> table.take(np.array([1])).columns
+    [array([2.]), array([1], dtype=int32)]
+    """
+
+    def __init__(self, schema: Schema, columns: list[Array]) -> None:
+        self.schema = schema
+        self.columns = columns
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.columns[0])
+
+    def column_batches(self, size: int = 16) -> Iterator[tuple[int, list[Array]]]:
+        """Yield (first column, columns); a dense table has a single batch."""
+        yield 0, self.columns
+
+    def row_batches(self, size: int = 16384) -> Iterator[tuple[int, Table]]:
+        """Yield (first row, dense table); a dense table has a single batch."""
+        yield 0, self
+
+    def take(self, rows: Array) -> Table:
+        """Return the table of the rows at these positions."""
+        return Table(self.schema, [column[rows] for column in self.columns])
+
+
+class SparseTable(Table):
+    """A scipy.sparse matrix under a schema of numbers; only batches of it are ever dense.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_matrix
+    >>> table = read_table(csr_matrix([[0.0, 3.0], [4.0, 0.0]]))
+    >>> [(start, batch) for start, batch in table.column_batches(size=1)]
+    [(0, [array([0., 4.])]), (1, [array([3., 0.])])]
+    """
+
+    def __init__(self, schema: Schema, matrix: Any) -> None:
+        self.schema = schema
+        self.matrix = matrix
+
+    @property
+    def columns(self) -> list[Array]:  # type: ignore[override]
+        """Refused: it would make the whole matrix dense."""
+        raise TypeError("a sparse table has no dense columns; use column_batches() or row_batches()")
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.matrix.shape[0])
+
+    def column_batches(self, size: int = 16) -> Iterator[tuple[int, list[Array]]]:
+        """Yield (first column, `size` dense float64 columns)."""
+        matrix = self.matrix.tocsc()
+        for start in range(0, self.schema.n_features, size):
+            dense = matrix[:, start : start + size].toarray(order="F")
+            yield start, list(dense.astype(np.float64, copy=False).T)
+
+    def row_batches(self, size: int = 16384) -> Iterator[tuple[int, Table]]:
+        """Yield (first row, dense float64 table of `size` rows)."""
+        matrix = self.matrix.tocsr()
+        for start in range(0, self.n_rows, size):
+            dense = matrix[start : start + size].toarray()
+            yield start, Table(self.schema, list(dense.astype(np.float64, copy=False).T))
+
+    def take(self, rows: Array) -> Table:
+        """Return the sparse table of the rows at these positions."""
+        return SparseTable(self.schema, self.matrix.tocsr()[rows])
+
+
+def read_table(X: Any, *, categorical_features: Any = None) -> Table:
+    """Read the table a model is fitted on and learn its schema.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, list of rows or data frame
+        NumPy, scipy.sparse, pandas, polars, Arrow or anything narwhals knows. float32 and float64 are not
+        copied. Text and categoricals become codes; dates and durations become microseconds.
+    categorical_features : None, "from_dtype" or sequence of names, positions or booleans
+        Numeric columns to treat as categories, besides those whose type says so.
+
+    Returns
+    -------
+    Table
+        `has_missing` is known for categorical columns only; see `Schema.with_missing`.
+
+    Examples
+    --------
+    >>> read_table([[3], [1], [3]], categorical_features=[0]).schema.columns[0].categories
+    (3, 1)
+    """
+    if _is_sparse(X):
+        _check_sparse(X)
+        names = _positional_names(X.shape[1])
+        if any(_categorical_mask(categorical_features, names, named=False)):
+            raise ValueError("categorical_features needs a dense table; use X.toarray() or a data frame")
+        return SparseTable(Schema(tuple(ColumnSchema(n, "numeric", "number") for n in names), False), X)
+    found, raw = _open(X)
+    names = found or _positional_names(len(raw))
+    mask = _categorical_mask(categorical_features, names, named=found is not None)
+    learned = [
+        _learn(name, _read(column, name), flag) for name, column, flag in zip(names, raw, mask, strict=True)
+    ]
+    schema = Schema(tuple(column for column, _ in learned), found is not None)
+    return Table(schema, [values for _, values in learned])
+
+
+def conform(
+    X: Any,
+    schema: Schema,
+    *,
+    unknown: Literal["average", "missing", "error"] = "average",
+    missing: Literal["warn", "error"] = "warn",
+    estimator_name: str = "this model",
+) -> Table:
+    """Read a table to predict on, as the schema of the fit says.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, list of rows or data frame
+        Named columns are found by name in any order, others by position.
+    schema : Schema
+        Learned by `read_table`.
+    unknown : {"average", "missing", "error"}
+        A category not seen at fit becomes −2, becomes −1, or is refused.
+    missing : {"warn", "error"}
+        What to do about missing values in a column that had none at fit.
+    estimator_name : str
+        Who is speaking in the error about the number of features.
+
+    Examples
+    --------
+    >>> schema = read_table([["a"], ["b"]]).schema
+    >>> conform([["b"], ["c"]], schema).columns
+    [array([ 1, -2], dtype=int32)]
+    """
+    is_plain = type(X) is np.ndarray and X.ndim == 2 and X.dtype.char in "fd" and X.dtype.isnative
+    if is_plain and schema._all_numbers and X.shape[1] == schema.n_features and len(X):
+        if schema._watches_missing and _has_nan(X):
+            _judge_missing(np.isnan(X).any(axis=0), schema, missing)
+        return Table(schema, list(X.T))
+    if _is_sparse(X):
+        return _conform_sparse(X, schema, missing, estimator_name)
+    found, raw = _open(X)
+    if schema.named and found is not None:
+        raw = _match_names(raw, found, schema.names)
+    else:
+        _check_width(len(raw), schema, estimator_name)
+    pairs = zip(schema.columns, raw, strict=True)
+    columns = [_apply(column, _read(values, column.name), unknown) for column, values in pairs]
+    watched = zip(columns, schema._never_missing, strict=True)
+    _judge_missing(np.array([never and _has_missing(values) for values, never in watched]), schema, missing)
+    if unknown == "missing":
+        columns = [np.maximum(v, MISSING) if v.dtype == np.int32 else v for v in columns]
+    return Table(schema, columns)
+
+
+# ------------------------------------------------------------------- opening: X -> names and raw columns
+
+
+def _open(X: Any) -> tuple[list[str] | None, list[Any]]:
+    """Names (None if columns go by position) and columns, each an ndarray or a narwhals Series."""
+    if isinstance(X, list | tuple):
+        X = _array_of_rows(X)
+    elif not isinstance(X, np.ndarray):
+        frame = _as_frame(X)
+        if frame is not None:
+            _check_shape(frame.shape)
+            return _column_names(frame.columns), list(frame.iter_columns())
+        X = np.asarray(X)
+    if X.dtype.names is not None and X.ndim == 1:
+        _check_shape((len(X), len(X.dtype.names)))
+        return list(X.dtype.names), [X[name].copy() for name in X.dtype.names]  # fields may be unaligned
+    return None, _open_array(X)
+
+
+def _open_array(X: Array) -> list[Array]:
+    if X.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: X has dtype {X.dtype}; give real and imaginary parts")
+    if X.ndim < 2:
+        got = "scalar" if X.ndim == 0 else "1D"
+        raise ValueError(
+            f"Expected 2D array, got {got} array instead. Reshape your data either using "
+            "array.reshape(-1, 1) if it has a single feature or array.reshape(1, -1) if it is one sample."
+        )
+    _check_shape(X.shape)
+    mask = np.ma.getmaskarray(X) if isinstance(X, np.ma.MaskedArray) else None
+    X = np.asarray(X)  # np.matrix has no 1-D columns, and a masked array would lose its mask
+    if mask is not None and mask.any():
+        X = X.astype(object)
+        X[mask] = None
+    return list((_to_float(X) if X.dtype.kind in "iuf" else X).T)
+
+
+def _array_of_rows(X: Sequence[Any]) -> Array:
+    try:
+        array = np.asarray(X)
+        return array if array.dtype.kind not in "US" else np.array(X, dtype=object)  # [1, "a"] is not text
+    except ValueError as error:
+        raise ValueError(f"X is a list that makes no table, its rows differ in length: {error}") from error
+
+
+def _as_frame(X: Any) -> Any | None:
+    """Return an eager narwhals frame, or None if X is no frame."""
+    import narwhals.stable.v1 as nw
+    from narwhals.exceptions import DuplicateError
+
+    try:
+        frame: Any = nw.from_native(X, pass_through=True, allow_series=True)
+        if isinstance(frame, nw.LazyFrame):
+            return frame.collect()
+        if isinstance(frame, nw.Series):
+            return None
+        frame = nw.from_native(X, eager_only=True, pass_through=True)
+        if not isinstance(frame, nw.DataFrame) and hasattr(X, "__arrow_c_stream__"):
+            import pyarrow
+
+            frame = nw.from_native(pyarrow.table(X), eager_only=True)
+        return frame if isinstance(frame, nw.DataFrame) else None
+    except DuplicateError as error:
+        raise ValueError(f"column names must be unique, rename the columns: {error}") from None
+
+
+def _column_names(names: list[Any]) -> list[str] | None:
+    kinds = {type(name) if not isinstance(name, str) else str for name in names}
+    if kinds == {str}:
+        return [str(name) for name in names]
+    if str in kinds:
+        raise TypeError(
+            "Feature names are only supported if all input features have string names, but X has names of "
+            f"types {sorted(kind.__name__ for kind in kinds)}; use X.columns = X.columns.astype(str)"
+        )
+    return None
+
+
+def _positional_names(n: int) -> list[str]:
+    return [f"x{j}" for j in range(n)]
+
+
+def _check_shape(shape: tuple[int, ...]) -> None:
+    if len(shape) > 2:
+        raise ValueError(f"Found array with dim {len(shape)}, while dim <= 2 is required: reshape it to rows")
+    for count, noun in zip(shape, ("sample", "feature"), strict=True):
+        if count == 0:
+            raise ValueError(
+                f"Found array with 0 {noun}(s) (shape={shape}) while a minimum of 1 is required."
+            )
+
+
+def _check_width(width: int, schema: Schema, estimator_name: str) -> None:
+    if width != schema.n_features:
+        raise ValueError(
+            f"X has {width} features, but {estimator_name} is expecting {schema.n_features} features as input"
+        )
+
+
+def _match_names(raw: list[Any], found: list[str], wanted: list[str]) -> list[Any]:
+    by_name = dict(zip(found, raw, strict=True))
+    lost = [name for name in wanted if name not in by_name]
+    extra = [name for name in found if name not in set(wanted)]
+    if lost or extra:
+        hints = [f"{name!r}{_nearest(name, extra)}" for name in lost]
+        raise ValueError(
+            "the columns of X are not those of the fit.\n"
+            f"missing: {', '.join(hints) or 'none'}\n"
+            f"unexpected: {', '.join(map(repr, extra)) or 'none'}"
+        )
+    return [by_name[name] for name in wanted]
+
+
+def _nearest(name: str, names: Iterable[str]) -> str:
+    matches = difflib.get_close_matches(name, names, n=1)
+    return f" (did you mean {matches[0]!r}?)" if matches else ""
+
+
+def _categorical_mask(spec: Any, names: list[str], *, named: bool) -> list[bool]:
+    mask = [False] * len(names)
+    if spec is None or (isinstance(spec, str) and spec == "from_dtype"):
+        return mask
+    if isinstance(spec, str):
+        raise ValueError(f"categorical_features={spec!r} is a single name; give a list, as [{spec!r}]")
+    items = np.asarray(spec, dtype=object).tolist() if not isinstance(spec, list | tuple) else list(spec)
+    if items and all(isinstance(item, bool | np.bool_) for item in items):
+        if len(items) != len(names):
+            raise ValueError(f"categorical_features masks {len(items)} columns, but X has {len(names)}")
+        return [bool(item) for item in items]
+    for item in items:
+        mask[_position(item, names, named)] = True
+    return mask
+
+
+def _position(item: Any, names: list[str], named: bool) -> int:
+    if isinstance(item, str):
+        if not named:
+            raise ValueError(f"categorical_features has {item!r}, but X has no column names: give positions")
+        if item not in names:
+            hint = _nearest(item, names)
+            raise ValueError(f"categorical_features has {item!r}, which is no column of X{hint}")
+        return names.index(item)
+    if isinstance(item, bool | np.bool_) or not isinstance(item, numbers.Integral):
+        raise TypeError(f"categorical_features must hold names, positions or booleans only; found {item!r}")
+    if not 0 <= int(item) < len(names):
+        raise ValueError(f"categorical_features has position {item}, but X has columns 0 to {len(names) - 1}")
+    return int(item)
+
+
+# ------------------------------------------------------------------------ reading: raw column -> _Reading
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """A column as found: floats if `categories` is None, else int32 codes (−1 = missing) into `categories`.
+
+    The categories all occur, are of one family (text or numbers) and stand in no particular order.
+    """
+
+    source: Source
+    values: Array
+    categories: list[Category] | None = None
+
+
+def _read(raw: Any, name: str) -> _Reading:
+    return _read_array(raw, name) if isinstance(raw, np.ndarray) else _read_series(raw, name)
+
+
+def _read_array(values: Array, name: str) -> _Reading:
+    if values.dtype.kind in "iuf":
+        return _Reading("number", _to_float(values))
+    if values.dtype.kind == "b":
+        return _Reading("bool", values.astype(np.float64))
+    if values.dtype.kind == "M":
+        return _Reading("datetime", _microseconds(values, name))
+    if values.dtype.kind == "m":
+        return _Reading("duration", _microseconds(values, name))
+    if values.dtype.kind == "c":
+        raise _unsupported(name, "complex")
+    return _read_objects(values.astype(object, copy=False).tolist(), name)
+
+
+def _read_series(series: Any, name: str) -> _Reading:
+    import narwhals.stable.v1 as nw
+
+    native, dtype = series.to_native(), series.dtype
+    if dtype.is_nested():
+        raise _unsupported(name, str(dtype))
+    is_object = series.implementation.is_pandas_like() and native.dtype == object
+    if is_object or dtype not in (nw.String, nw.Categorical, nw.Enum):
+        values = series.to_numpy()
+        # Arrays of small integers with nulls come as float32 from some libraries and float64 from others.
+        return _read_array(values.astype(np.float64) if dtype.is_integer() else values, name)
+    codes, values = _dictionary(series)
+    codes, categories = _compact(np.asarray(codes), values, name)
+    return _Reading("string" if dtype == nw.String else "category", codes, categories)
+
+
+def _dictionary(series: Any) -> tuple[Array, list[Any]]:
+    """Codes (−1 = null) and their values, found by the library that owns the text."""
+    native, library = series.to_native(), series.implementation
+    if library.is_pandas_like():
+        codes, values = native.factorize()
+        return codes, values.tolist()
+    if library.is_pyarrow():
+        encoded = native.dictionary_encode().unify_dictionaries().combine_chunks()
+        return encoded.indices.fill_null(MISSING).to_numpy(), encoded.dictionary.to_pylist()
+    if library.is_polars():
+        import polars
+
+        text = native.cast(polars.String)
+        values = text.drop_nulls().unique()
+        codes = np.arange(len(values), dtype=np.int32)
+        return text.replace_strict(
+            values, codes, default=MISSING, return_dtype=polars.Int32
+        ), values.to_list()
+    return _encode_objects(series.to_list())
+
+
+def _encode_objects(items: list[Any]) -> tuple[Array, list[Any]]:
+    index = dict.fromkeys(items)
+    for code, value in enumerate(index):
+        index[value] = code
+    return np.fromiter(map(index.__getitem__, items), np.int32, len(items)), list(index)
+
+
+def _read_objects(items: list[Any], name: str) -> _Reading:
+    sources = {kind: _source_of(kind) for kind in set(map(type, items))}
+    for kind, source in sources.items():
+        if source is None:
+            raise _unsupported(name, kind.__name__, next(item for item in items if type(item) is kind))
+    if set(sources.values()) in ({"string"}, {"string", "missing"}):
+        return _Reading("string", *_compact(*_encode_objects(items), name))
+    # `==` finds NaN and NaT of every type left; pandas.NA, which has no truth value, is known by its type.
+    is_there = [sources[type(item)] != "missing" and bool(item == item) for item in items]
+    present = [item for item, there in zip(items, is_there, strict=True) if there]
+    found = {sources[type(item)] for item in present}
+    if len(found) > 1 and found != {"number", "bool"}:
+        raise _mixed(name, present)
+    if found == {"string"}:
+        items = [item if there else None for item, there in zip(items, is_there, strict=True)]
+        return _Reading("string", *_compact(*_encode_objects(items), name))
+    values = np.full(len(items), np.nan)
+    if found <= {"number", "bool"}:
+        values[is_there] = _floats(present, name)
+        return _Reading("bool" if found == {"bool"} else "number", values)
+    unit = "datetime64[us]" if found == {"datetime"} else "timedelta64[us]"
+    values[is_there] = _microseconds(np.array([_in_utc(item) for item in present], dtype=unit), name)
+    return _Reading("datetime" if found == {"datetime"} else "duration", values)
+
+
+def _source_of(kind: type) -> Source | Literal["missing"] | None:
+    # The order matters: pandas.NaT is a datetime and numpy.timedelta64 an integer.
+    if kind is type(None) or kind.__name__ in ("NAType", "NaTType"):
+        return "missing"
+    families: tuple[tuple[Source, tuple[type, ...]], ...] = (
+        ("string", (str,)),
+        ("bool", (bool, np.bool_)),
+        ("datetime", (datetime.date, np.datetime64)),
+        ("duration", (datetime.timedelta, np.timedelta64)),
+        ("number", (numbers.Real, Decimal)),
+    )
+    return next((source for source, kinds in families if issubclass(kind, kinds)), None)
+
+
+def _compact(codes: Array, values: list[Any], name: str) -> tuple[Array, list[Category]]:
+    """Renumber to the values that occur, as plain Python scalars, with missing ones as −1."""
+    occurs = np.bincount(codes + 1, minlength=len(values) + 1)[1:] > 0
+    rank = np.full(len(values) + 1, MISSING, dtype=np.int32)  # code −1 reads the last slot
+    index: dict[Category, int] = {}
+    for code in np.flatnonzero(occurs).tolist():
+        value = _plain(values[code], name)
+        if value is not None:
+            rank[code] = index.setdefault(value, len(index))
+    categories = list(index)
+    if len({isinstance(category, str) for category in categories}) > 1:
+        raise _mixed(name, categories)
+    return rank[codes], categories
+
+
+def _plain(value: Any, name: str) -> Category | None:
+    if type(value) is str:
+        return value
+    source = _source_of(type(value))
+    if source == "missing" or (source == "number" and value != value):
+        return None
+    if source == "string":
+        return str(value)
+    if source == "bool":
+        return bool(value)
+    if source == "number":
+        return int(value) if isinstance(value, numbers.Integral) else float(value)
+    raise _unsupported(name, type(value).__name__, value)
+
+
+def _floats(present: list[Any], name: str) -> Array:
+    try:
+        return np.array(present, dtype=object).astype(np.float64)
+    except OverflowError as error:
+        raise ValueError(f"column {name!r} holds an integer beyond the range of float64; scale it") from error
+
+
+def _to_float(values: Array) -> Array:
+    keeps = values.dtype.char in "fd" and values.dtype.isnative
+    return values if keeps else values.astype(np.float64)
+
+
+def _in_utc(value: Any) -> Any:
+    is_aware = isinstance(value, datetime.datetime) and value.tzinfo is not None
+    return value.astimezone(datetime.timezone.utc).replace(tzinfo=None) if is_aware else value
+
+
+_MICROSECONDS = {"W": 604_800e6, "D": 86_400e6, "h": 3_600e6, "m": 60e6, "s": 1e6, "ms": 1e3, "us": 1.0}
+_PER_MICROSECOND = {"ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}
+
+
+def _microseconds(values: Array, name: str) -> Array:
+    """Microseconds as float64: exact for whole ones below 2**53 (the year 2255), never overflowing."""
+    if values.dtype.kind == "M" and np.datetime_data(values.dtype)[0] in ("Y", "M"):
+        values = values.astype("datetime64[D]")
+    unit, count = np.datetime_data(values.dtype)
+    ticks = values.astype(np.int64)
+    result: Array
+    if unit in _PER_MICROSECOND:
+        per = _PER_MICROSECOND[unit]
+        rest = np.fmod(ticks * count, per)
+        result = (ticks * count - rest) // per + rest / per  # ticks / per would round the ticks first
+    elif unit in _MICROSECONDS:
+        result = ticks * (_MICROSECONDS[unit] * count)
+    elif np.isnat(values).all():
+        result = np.empty(len(values))
+    else:
+        raise _unsupported(name, str(values.dtype))
+    result[np.isnat(values)] = np.nan
+    return result
+
+
+def _unsupported(name: str, kind: str, *value: Any) -> Exception:
+    if "complex" in kind:
+        return ValueError(f"Complex data not supported: column {name!r}; give real and imaginary parts")
+    shown = "".join(f", such as {item!r:.60}" for item in value)
+    return TypeError(
+        f"column {name!r} holds values of type {kind}{shown}; argument must be a string, a number, a bool, "
+        "a date, a duration or missing: convert the column, for instance with .astype(str)"
+    )
+
+
+def _mixed(name: str, values: Sequence[Any]) -> TypeError:
+    first = values[0]
+    one = _source_of(type(first))
+    other = next(value for value in values if _source_of(type(value)) != one)
+    return TypeError(
+        f"column {name!r} mixes types: {first!r} is a {one}, {other!r} is a {_source_of(type(other))}; "
+        "convert the column to one type"
+    )
+
+
+# --------------------------------------------------------------- schemas: _Reading -> column of the table
+
+
+def _encode_numbers(reading: _Reading) -> tuple[Array, list[Category]]:
+    """Codes and values of a numeric column; whole numbers as int, booleans as bool."""
+    codes = np.full(len(reading.values), MISSING, dtype=np.int32)
+    there = ~np.isnan(reading.values)
+    values, codes[there] = np.unique(reading.values[there], return_inverse=True)
+    if reading.source == "bool":
+        return codes, [bool(value) for value in values]
+    whole = bool(np.isfinite(values).all() and (values == np.trunc(values)).all())
+    return codes, [int(value) if whole else float(value) for value in values]
+
+
+def _learn(name: str, reading: _Reading, as_categorical: bool) -> tuple[ColumnSchema, Array]:
+    codes, categories = reading.values, reading.categories
+    if categories is None:
+        if not as_categorical:
+            return ColumnSchema(name, "numeric", reading.source), reading.values
+        codes, categories = _encode_numbers(reading)
+    found = list(categories)
+    counts = np.bincount(codes + 1, minlength=len(found) + 1)[1:].tolist()
+    order = sorted(range(len(found)), key=lambda code: (-counts[code], found[code]))
+    rank = np.full(len(found) + 1, MISSING, dtype=np.int32)  # code −1 reads the last slot
+    rank[order] = np.arange(len(found), dtype=np.int32)
+    ordered = tuple(found[code] for code in order)
+    has_missing = bool((codes == MISSING).any())
+    return ColumnSchema(name, "categorical", reading.source, ordered, has_missing), rank[codes]
+
+
+def _family(column: ColumnSchema | _Reading) -> str | None:
+    """Return text, number, datetime or duration, what may be compared; None if no value is there."""
+    if column.source in ("string", "category"):
+        if not column.categories:
+            return None
+        return "text" if isinstance(column.categories[0], str) else "number"
+    return "number" if column.source == "bool" else column.source
+
+
+def _apply(column: ColumnSchema, reading: _Reading, unknown: str) -> Array:
+    wanted, got = _family(column), _family(reading)
+    if wanted is not None and got not in (wanted, None):
+        if reading.categories is None and np.isnan(reading.values).all():
+            got = None
+        else:
+            raise _clash(column, reading)
+    if got is None:
+        n = len(reading.values)
+        return np.full(n, np.nan) if column.kind == "numeric" else np.full(n, MISSING, dtype=np.int32)
+    if column.kind == "numeric":
+        if reading.categories is None:
+            return reading.values
+        numbers_of = np.array([*reading.categories, np.nan], dtype=np.float64)
+        return numbers_of[reading.values]
+    codes, categories = reading.values, reading.categories
+    if categories is None:
+        codes, categories = _encode_numbers(reading)
+    if unknown == "error":
+        _refuse(column, sorted((c for c in categories if c not in column.code), key=str))
+    code_of = [*(column.code.get(category, UNKNOWN) for category in categories), MISSING]
+    return np.array(code_of, dtype=np.int32)[codes]
+
+
+def _clash(column: ColumnSchema, reading: _Reading) -> TypeError:
+    if reading.categories is not None:
+        value: Any = reading.categories[0]
+    else:
+        value = float(reading.values[~np.isnan(reading.values)][0])
+    was = f"{_family(column)} at fit"
+    return TypeError(
+        f"column {column.name!r} was {was} but holds {_family(reading)} now, such as {value!r}; "
+        "convert it to the type it had at fit"
+    )
+
+
+def _refuse(column: ColumnSchema, unseen: Sequence[Category]) -> None:
+    if unseen:
+        raise ValueError(
+            f"column {column.name!r} has categories not seen at fit: {_listed(unseen)}; "
+            'map them to known ones, or use unknown="average" or unknown="missing"'
+        )
+
+
+def _listed(values: Sequence[Any], limit: int = 5) -> str:
+    more = f" and {len(values) - limit} more" if len(values) > limit else ""
+    return ", ".join(map(repr, values[:limit])) + more
+
+
+def _has_missing(values: Array) -> bool:
+    return bool((values == MISSING).any() if values.dtype == np.int32 else np.isnan(values).any())
+
+
+def _has_nan(X: Array) -> bool:
+    blocks = (X[start : start + 8192] for start in range(0, len(X), 8192))  # the mask stays in cache
+    return any(np.isnan(block).any() for block in blocks)
+
+
+def _judge_missing(found: Array, schema: Schema, policy: Literal["warn", "error"]) -> None:
+    fresh = found & schema._never_missing
+    if not fresh.any():
+        return
+    names = _listed([schema.columns[j].name for j in np.flatnonzero(fresh)])
+    message = (
+        f"missing values in columns that had none at fit: {names}; fill them or fit on data that has some"
+    )
+    if policy == "error":
+        raise ValueError(message)
+    warnings.warn(message, UserWarning, stacklevel=3)
+
+
+# ----------------------------------------------------------------------------------------- sparse matrices
+
+
+def _is_sparse(X: Any) -> bool:
+    if isinstance(X, np.ndarray | list | tuple):
+        return False
+    from scipy.sparse import issparse
+
+    return bool(issparse(X))
+
+
+def _check_sparse(X: Any) -> None:
+    if X.ndim != 2:
+        raise ValueError("Expected 2D array, got 1D sparse array instead. Reshape your data.")
+    _check_shape(X.shape)
+    if X.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: X has dtype {X.dtype}; give real and imaginary parts")
+
+
+def _conform_sparse(
+    X: Any, schema: Schema, missing: Literal["warn", "error"], estimator_name: str
+) -> SparseTable:
+    _check_sparse(X)
+    _check_width(X.shape[1], schema, estimator_name)
+    if not schema._all_numbers:
+        odd = [c.name for c in schema.columns if c.kind != "numeric" or _family(c) != "number"]
+        raise TypeError(f"a sparse matrix holds numbers only, but these columns do not: {_listed(odd)}")
+    if X.dtype.kind == "f":
+        entries = X.tocoo()
+        found = np.zeros(schema.n_features, dtype=np.bool_)
+        found[entries.col[np.isnan(entries.data)]] = True
+        _judge_missing(found, schema, missing)
+    return SparseTable(schema, X)

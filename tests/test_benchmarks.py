@@ -1,0 +1,224 @@
+"""The benchmark package at tiny sizes, with whatever is installed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks import goals  # noqa: E402
+from benchmarks.__main__ import main  # noqa: E402
+from benchmarks.categories import CategoryCodes, OrdinalCodes, missing_as_text  # noqa: E402
+from benchmarks.measuring import Bench, better, score  # noqa: E402
+from benchmarks.rivals import RIVALS, Rival  # noqa: E402
+from benchmarks.table import Column, Table  # noqa: E402
+from benchmarks.task import Settings, Task, split  # noqa: E402
+from benchmarks.workloads import WORKLOADS, categorical, dense, select, small  # noqa: E402
+
+INSTALLED = [rival for rival in RIVALS.values() if rival.available()]
+TINY = ["--rows", "500", "--rounds", "2", "--repeat", "1"]
+
+# Importing scikit-learn rivals may warn about their own dependencies; the libraries are not under test here.
+pytestmark = pytest.mark.filterwarnings("default")
+
+
+def tiny_task(kind: str, growth: str = "leaf") -> Task:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((600, 5)).astype(np.float32)
+    signal = X[:, 0] + X[:, 1] * X[:, 2]
+    labels = {"binary": signal > 0, "multiclass": np.digitize(signal, [-1, 1]), "regression": signal}[kind]
+    y = labels if kind == "regression" else labels.astype(np.int64)
+    return split(kind, X, y, 400, Settings(rounds=5, leaves=7, depth=3, growth=growth))
+
+
+@pytest.mark.parametrize("rival", INSTALLED, ids=lambda rival: rival.name)
+@pytest.mark.parametrize(
+    ("kind", "growth"),
+    [("binary", "leaf"), ("binary", "symmetric"), ("multiclass", "leaf"), ("regression", "leaf")],
+)
+def test_one_row_gets_the_answer_it_gets_among_many(rival: Rival, kind: str, growth: str) -> None:
+    task = tiny_task(kind, growth)
+    model = rival.fit(task)
+    many = rival.predict(model, task.X_test)
+    one = np.asarray(rival.row_predictor(model)(task.X_test[3:4]), dtype=np.float64).ravel()
+    expected = np.atleast_1d(many[3])
+    np.testing.assert_allclose(one[-len(expected) :], expected, rtol=1e-5)
+    assert many.shape == ((200, 3) if kind == "multiclass" else (200,))
+    chance = {"binary": 0.5, "multiclass": np.mean(task.y_test == 1), "regression": task.y_test.std()}[kind]
+    reached = next(iter(score(task, many).values()))
+    assert reached < chance if kind == "regression" else reached > chance
+
+
+def test_every_number_of_a_run_reaches_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "run.json"
+    chosen = [
+        "--libraries",
+        "arboretum,sklearn",
+        "--workloads",
+        "dense,wide,multiclass,heavy,predict,scaling",
+    ]
+    assert main(["boosting", *TINY, *chosen, "--json", str(file)]) == 0
+    tables = {table["name"]: table for table in json.loads(file.read_text())["tables"]}
+    printed = capsys.readouterr().out
+    expected = select(["dense", "wide", "multiclass", "heavy", "predict", "scaling"])
+    assert list(tables) == expected
+    for name in expected:
+        assert name in printed
+        assert all(number > 0 for number in tables[name]["rows"]["arboretum"].values())
+    assert tables["dense-leaves31"]["rows"]["arboretum"]["ratio"] == 1.0
+    assert {"fit_s", "predict_ms", "row_us", "auc", "log_loss"} <= tables["wide"]["rows"]["sklearn"].keys()
+    goals_of_dense = {goal["goal"]: goal["reached"] for goal in tables["dense-leaves31"]["goals"]}
+    assert goals_of_dense["fit ≥ 2.5 × LightGBM"] is None
+    assert goals_of_dense["fit ≥ 3 × HistGradientBoosting"] is not None
+
+
+def test_new_processes_and_a_busy_core(capsys: pytest.CaptureFixture[str]) -> None:
+    chosen = ["--libraries", "arboretum", "--workloads", "fresh,memory,contention", "--markdown"]
+    assert main(["boosting", *TINY, *chosen]) == 0
+    printed = capsys.readouterr().out
+    assert "### fresh: new process" in printed
+    assert printed.count("| arboretum |") == 3
+
+
+def test_a_library_that_is_not_installed_is_named_and_not_imported() -> None:
+    program = (
+        "import sys; from benchmarks.__main__ import main; from benchmarks.rivals.ydf import YDF;"
+        "YDF.module = 'no_such_module';"
+        f"code = main(['boosting', *{TINY}, '--libraries', 'sklearn,ydf', '--workloads', 'small']);"
+        "assert not {'ydf', 'lightgbm', 'catboost', 'xgboost'} & set(sys.modules); sys.exit(code)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert "ydf      not installed" in done.stdout
+
+
+def test_libraries_take_turns_and_a_failure_is_reported_once() -> None:
+    turns = []
+
+    def turn(rival: Rival) -> dict[str, float]:
+        turns.append(rival.name)
+        if rival.name == "ydf":
+            raise ValueError("out of luck")
+        return {"fit_s": float(len(turns)), "auc": 0.5}
+
+    bench = Bench()
+    rivals = [RIVALS["lightgbm"], RIVALS["ydf"], RIVALS["xgboost"]]
+    rows = bench.measure("test", rivals, 2, turn, threads=1)
+    assert turns == ["lightgbm", "ydf", "xgboost", "lightgbm", "xgboost"]
+    assert rows["lightgbm"] == {"fit_s": 1.0, "auc": 0.5}
+    assert rows["ydf"] == "failed: ValueError: out of luck"
+    assert bench.failures == ["test ydf: out of luck"]
+
+
+def test_the_best_turn_counts_for_costs_only() -> None:
+    old, new = {"fit_s": 1.0, "row_us": 9.0, "auc": 0.9}, {"fit_s": 2.0, "row_us": 8.0, "auc": 0.8}
+    assert better(old, new) == {"fit_s": 1.0, "row_us": 8.0, "auc": 0.8}
+
+
+def dense_table(arboretum_s: float, auc: float) -> Table:
+    columns = (Column("fit_s", "fit s"), Column("ratio", "× arboretum"), Column("auc", "AUC", 5))
+    table = Table("dense-leaves31", "made up", columns, notes=["a note"])
+    table.rows = {
+        "arboretum": {"fit_s": arboretum_s, "auc": auc},
+        "lightgbm": {"fit_s": 10.0, "auc": 0.81},
+        "xgboost": "not installed",
+        "sklearn": "failed: why",
+    }
+    table.add_ratio("fit_s")
+    return table
+
+
+@pytest.mark.parametrize(("seconds", "auc", "expected"), [(4.0, 0.8095, True), (4.1, 0.8085, False)])
+def test_goals_are_judged_by_the_numbers(seconds: float, auc: float, expected: bool) -> None:
+    verdicts = {v.goal.text: v for v in goals.judge(dense_table(seconds, auc))}
+    assert verdicts["fit ≥ 2.5 × LightGBM"].reached is expected
+    assert verdicts["AUC within 0.001 of the best"].reached is expected
+    assert verdicts["fit ≥ 3 × XGBoost"].reached is None
+    word = "reached" if expected else "NOT reached"
+    assert verdicts["fit ≥ 2.5 × LightGBM"].text().endswith(f": {10 / seconds:.4g} — {word}")
+    assert verdicts["fit ≥ 3 × XGBoost"].text().endswith("LightGBM — not measured") is False
+
+
+def test_every_goal_belongs_to_a_workload() -> None:
+    assert {goal.table for goal in goals.GOALS} <= set(WORKLOADS)
+
+
+def test_tables_align_and_explain() -> None:
+    lines = dense_table(4.0, 0.8095).text().splitlines()
+    assert lines[1] == "library            fit s  × arboretum      AUC"
+    assert lines[3] == "arboretum           4.00         1.00  0.80950"
+    assert lines[5] == "xgboost    not installed                      "
+    assert lines[7:] == ["sklearn failed: why", "a note"]
+    assert "| lightgbm | 10.0 | 2.50 | 0.81000 |" in dense_table(4.0, 0.8).markdown()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.012345, "0.0123"), (59.0, "59.0"), (1234.5, "1234"), (None, "–")]
+)
+def test_numbers_keep_their_significant_digits(value: float | None, text: str) -> None:
+    assert Column("k", "k", 4 if value == 1234.5 else 3).render(value) == text
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        (["--workloads", "huge"], "no workload is called 'huge'; there are: dense-leaves31, "),
+        (["--libraries", "gbm"], "no library is called 'gbm'; there are: arboretum, lightgbm, "),
+    ],
+)
+def test_unknown_names_list_the_known_ones(
+    option: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["boosting", *option]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_count_below_one_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["boosting", "--repeat", "0"])
+    assert "0 is not a count: give 1 or more" in capsys.readouterr().err
+
+
+def test_data_are_the_same_in_every_run() -> None:
+    first = dense.generate(500)[0].copy()
+    dense.generate.cache_clear()
+    np.testing.assert_array_equal(dense.generate(500)[0], first)
+    np.testing.assert_array_equal(small.task(Settings()).X, small.task(Settings()).X)
+
+
+def test_real_sets_are_skipped_without_their_folder(tmp_path: Path) -> None:
+    tables = list(categorical.run(Bench(data=tmp_path)))
+    assert [table.name for table in tables] == [f"categorical-{name}" for name in categorical.SETS]
+    assert all("skipped" in table.text() and not table.rows for table in tables)
+
+
+def test_string_columns_reach_every_library() -> None:
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(1)
+    n = 500
+    letters = rng.choice(list("abcdef"), n)
+    table = pd.DataFrame({"letter": letters, "code": rng.integers(0, 300, n), "number": rng.normal(size=n)})
+    table["target"] = np.where(np.isin(letters, list("ace")) ^ (rng.random(n) < 0.1), "yes", "no")
+    table.loc[::7, "letter"] = None
+    settings = Settings(rounds=5, leaves=7)
+    task = categorical.build(table[:400], table[400:], "target", "yes", ("code",), settings)
+    assert task.categorical == ("letter", "code")
+    for rival in INSTALLED:
+        answer = rival.predict(rival.fit(task), task.X_test)
+        assert score(task, answer)["auc"] > 0.7, rival.name
+
+
+def test_encodings_treat_unseen_and_missing_as_documented() -> None:
+    pd = pytest.importorskip("pandas")
+    train = pd.DataFrame({"c": ["a", "b", None]}, dtype=object)
+    test = pd.DataFrame({"c": ["b", "z", None]}, dtype=object)
+    assert CategoryCodes(train, ["c"])(test)["c"].cat.codes.tolist() == [1, -1, -1]
+    np.testing.assert_array_equal(OrdinalCodes(train, ["c"])(test)["c"], [1.0, np.nan, np.nan])
+    assert missing_as_text(["c"])(test)["c"].tolist() == ["b", "z", ""]
