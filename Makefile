@@ -5,6 +5,7 @@ export CXX  # for CMake, so that the sanitizer libraries are those of the same c
 BENCH ?= boosting --rows 100000
 VENV := .venv
 BIN := $(VENV)/bin
+PYTHON_FOLDERS := src tests benchmarks examples
 KERNEL := $(shell find kernel -name '*.hpp' -o -name '*.cpp')
 # Folders are listed too: their time changes when a file is added or removed.
 SOURCES := CMakeLists.txt pyproject.toml $(wildcard README.md LICENSE) \
@@ -25,25 +26,22 @@ test: $(VENV)/installed-test  ## all tests and doctests against the installed pa
 	$(BIN)/python -m pytest -n 2
 
 lint: $(VENV)/installed-lint  ## style, types, C++ format; changes nothing
-	$(BIN)/ruff check
-	$(BIN)/ruff format --check
+	$(BIN)/ruff check $(PYTHON_FOLDERS)
+	$(BIN)/ruff format --check $(PYTHON_FOLDERS)
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run --Werror $(KERNEL)
 
 format: $(VENV)/installed-lint  ## format Python and C++ in place
-	$(BIN)/ruff check --fix
-	$(BIN)/ruff format
+	$(BIN)/ruff check --fix $(PYTHON_FOLDERS)
+	$(BIN)/ruff format $(PYTHON_FOLDERS)
 	$(BIN)/clang-format -i $(KERNEL)
 
 # The interpreter itself is not sanitized: libasan has to be loaded first, and libstdc++ right after it, or the
-# first C++ exception ends in "real___cxa_throw != 0".
+# first C++ exception ends in "real___cxa_throw != 0". --capture=sys lets the reports through to the terminal.
 sanitize: build/sanitize/stamp $(VENV)/installed-test  ## kernel tests under address and undefined-behaviour sanitizers
-	rm -f build/sanitize/report.*
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
-	ASAN_OPTIONS=detect_leaks=0:log_path=build/sanitize/report \
-	UBSAN_OPTIONS=print_stacktrace=1:log_path=build/sanitize/report \
-	PYTHONPATH=$(SANITIZED) $(BIN)/python -m pytest -n 2 tests/kernel \
-	|| { cat build/sanitize/report.* 2> /dev/null; exit 1; }
+	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONPATH=$(SANITIZED) \
+	$(BIN)/python -m pytest -n 2 --capture=sys tests/kernel
 
 bench: $(VENV)/installed-benchmark  ## speed and accuracy against the other libraries, at a tenth of the size
 	$(BIN)/python -m benchmarks $(BENCH)

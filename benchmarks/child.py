@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -91,7 +92,7 @@ class Peak:
             self.bytes = resident("VmHWM")
 
 
-MEASUREMENTS = {"fresh": fresh, "memory": memory}
+MEASUREMENTS: dict[str, Callable[..., dict[str, float]]] = {"fresh": fresh, "memory": memory}
 
 if __name__ == "__main__":
     measurement, library, options = sys.argv[1:]

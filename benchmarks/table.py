@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import floor, isfinite, log10
 from typing import Any
-
-import numpy as np
 
 HOME = "arboretum"
 
@@ -20,10 +19,10 @@ class Column:
     digits: int = 3
 
     def render(self, value: float | None) -> str:
-        if value is None or not np.isfinite(value):
+        if value is None or not isfinite(value):
             return "–"
-        text = np.format_float_positional(value, precision=self.digits, fractional=False, unique=False)
-        return text.rstrip(".")
+        decimals = self.digits - 1 - floor(log10(abs(value))) if value else 0
+        return f"{value:.{max(0, decimals)}f}"
 
 
 @dataclass

@@ -38,7 +38,7 @@ class Settings:
 class Task:
     """One training problem with its test set.
 
-    ``X`` is a float32 array, or a pandas frame whose ``categorical`` columns hold strings (None = missing).
+    ``X`` is a float32 array, or a pandas frame whose ``categorical`` columns hold strings (NaN = missing).
     ``y`` holds 0 and 1, class numbers from 0, or values.
     """
 

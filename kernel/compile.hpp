@@ -15,7 +15,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
 #include <cstdint>
 #include <limits>
@@ -42,6 +41,7 @@ struct ForestView {
     const uint32_t* set_words;
     const double* value;
     const int64_t* n_rows;
+    const double* base;
 
     RawCondition condition(int64_t node) const {
         return {static_cast<ConditionKind>(kind[node]), missing_left[node] != 0, threshold[node],
@@ -67,13 +67,21 @@ struct SetRange {
     uint32_t start, words;
 };
 
+// A walk reads a row of two numbers a used feature: the value with −inf for a missing one, and the value as
+// it is. A missing value then goes left (−inf ≤ t) or right (NaN ≤ t is false) by the place that the node
+// reads.
 struct WalkNode {
     union {
         double threshold;
         SetRange set;
     };
-    uint32_t left;  // the right child follows it; a leaf names itself
-    uint32_t used : 30, category : 1, missing_left : 1;
+    uint32_t left;   // the right child follows it; a leaf names itself
+    uint32_t place;  // 2 × used feature + (a missing value goes right), and is_category
+
+    static constexpr uint32_t is_category = uint32_t{1} << 31;
+    bool category() const { return (place & is_category) != 0; }
+    bool missing_left() const { return (place & 1) == 0; }
+    uint32_t used() const { return (place & ~is_category) / 2; }
 };
 static_assert(sizeof(WalkNode) == 16);
 
@@ -93,10 +101,11 @@ struct PackedTree {
     int64_t program_start, program_size;
 };
 
-// Thresholds of one feature in one segment: 2ⁿ − 1 of them from `table` on, padded with +inf; half = 2ⁿ⁻¹.
+// Thresholds of one feature in one segment, from `table` on, padded with +inf. Ranking counts how many of
+// every fine-th threshold lie below a value, then halves steps of fine within the stretch found.
 struct RankedFeature {
     uint32_t used;
-    int32_t half;
+    int32_t n_coarse, fine;
     int64_t table;
 };
 
@@ -113,6 +122,7 @@ class CompiledForest {
     explicit CompiledForest(const ForestView& forest)
         : n_outputs(forest.n_outputs),
           width(forest.width),
+          base(forest.base, forest.base + forest.n_outputs),
           set_words(forest.set_words, forest.set_words + forest.set_start[forest.n_nodes]) {
         if (forest.n_nodes >= INT32_MAX || set_words.size() >= no_set)
             throw std::length_error("the forest is too large to compile: predict with slices of it");
@@ -125,13 +135,15 @@ class CompiledForest {
     }
 
     RawCondition condition(const WalkNode& node) const {
-        bool missing_left = node.missing_left;
-        if (!node.category) return {ConditionKind::numeric, missing_left, node.threshold, nullptr, 0};
-        return {ConditionKind::category, missing_left, 0, set_words.data() + node.set.start, node.set.words};
+        if (!node.category())
+            return {ConditionKind::numeric, node.missing_left(), node.threshold, nullptr, 0};
+        return {ConditionKind::category, node.missing_left(), 0, set_words.data() + node.set.start,
+                node.set.words};
     }
     bool is_leaf(uint32_t position) const { return nodes[position].left == position; }
 
     int64_t n_outputs, width;
+    std::vector<double> base;  // output
     uint32_t n_category_lanes = 0;
     size_t n_code_lanes = 0;
     bool has_walks = false;         // some tree has no program
@@ -150,6 +162,8 @@ class CompiledForest {
     std::vector<float> table32;
 
   private:
+    static constexpr int32_t most_coarse = 32;
+
     using Thresholds = std::vector<std::vector<double>>;  // sorted, one list a used feature
     using Numeric = std::pair<uint32_t, double>;          // used feature, threshold
 
@@ -193,7 +207,7 @@ class CompiledForest {
             open.pop_back();
             int64_t node = start + local;
             if (forest.condition(node).kind == ConditionKind::leaf) {
-                nodes[position] = {{infinity}, position, 0, 0, 1};
+                nodes[position] = {{infinity}, position, 0};
                 leaf_of[position] = static_cast<uint32_t>(leaf_node.size());
                 leaf_node.push_back(local);
                 leaf_value.insert(leaf_value.end(), forest.value + node * width,
@@ -216,12 +230,10 @@ class CompiledForest {
 
     WalkNode pack(const ForestView& forest, int64_t node, uint32_t left) const {
         RawCondition rule = forest.condition(node);
-        bool category = rule.kind == ConditionKind::category;
-        WalkNode packed{
-            {rule.threshold}, left, used_index(forest.feature[node]), category, rule.missing_left};
-        if (category)
-            packed.set = {static_cast<uint32_t>(forest.set_start[node]),
-                          static_cast<uint32_t>(rule.set_words)};
+        uint32_t place = 2 * used_index(forest.feature[node]) + !rule.missing_left;
+        if (rule.kind != ConditionKind::category) return {{rule.threshold}, left, place};
+        WalkNode packed{{0}, left, place | WalkNode::is_category};
+        packed.set = {static_cast<uint32_t>(forest.set_start[node]), static_cast<uint32_t>(rule.set_words)};
         return packed;
     }
 
@@ -254,7 +266,7 @@ class CompiledForest {
         std::vector<Numeric> found;
         for (uint32_t i = 0; i < 2 * tree.n_leaves - 1; ++i) {
             const WalkNode& node = nodes[tree.root + i];
-            if (!node.category && !is_leaf(tree.root + i)) found.push_back({node.used, node.threshold});
+            if (!node.category() && !is_leaf(tree.root + i)) found.push_back({node.used(), node.threshold});
         }
         std::sort(found.begin(), found.end());
         found.erase(std::unique(found.begin(), found.end()), found.end());
@@ -280,10 +292,12 @@ class CompiledForest {
             const std::vector<double>& list = thresholds[i];
             if (list.empty()) continue;
             lane[i] = static_cast<uint32_t>(2 * segment.features.size());
-            size_t half = std::bit_floor(list.size());
+            int32_t size = static_cast<int32_t>(list.size()), fine = 1;
+            while (size > most_coarse * fine) fine *= 2;
+            int32_t n_coarse = (size + fine - 1) / fine;
             segment.features.push_back(
-                {static_cast<uint32_t>(i), static_cast<int32_t>(half), static_cast<int64_t>(table64.size())});
-            size_t end = table64.size() + 2 * half - 1;
+                {static_cast<uint32_t>(i), n_coarse, fine, static_cast<int64_t>(table64.size())});
+            size_t end = table64.size() + (n_coarse + 1) * fine;
             table64.insert(table64.end(), list.begin(), list.end());
             table64.resize(end, infinity);
         }
@@ -322,8 +336,8 @@ class CompiledForest {
     }
 
     bool same_condition(const WalkNode& a, const WalkNode& b) const {
-        if (a.used != b.used || a.missing_left != b.missing_left) return false;
-        if (!a.category) return a.threshold == b.threshold;
+        if (a.place != b.place) return false;
+        if (!a.category()) return a.threshold == b.threshold;
         const uint32_t* words = set_words.data();
         return std::equal(words + a.set.start, words + a.set.start + a.set.words, words + b.set.start,
                           words + b.set.start + b.set.words);
@@ -372,19 +386,19 @@ class CompiledForest {
     }
 
     Select translate(const WalkNode& node, const Thresholds& thresholds, const std::vector<uint32_t>& lane) {
-        if (node.category) return {used[node.used].category_lane, right_set(node), 0, 0, 0, 0};
-        const std::vector<double>& list = thresholds[node.used];
+        if (node.category()) return {used[node.used()].category_lane, right_set(node), 0, 0, 0, 0};
+        const std::vector<double>& list = thresholds[node.used()];
         auto code = std::lower_bound(list.begin(), list.end(), node.threshold) - list.begin();
         constexpr double missing = std::numeric_limits<double>::quiet_NaN();
         bool missing_right = goes(condition(node), missing, Unknown::missing) == Side::right;
-        return {lane[node.used] + missing_right, no_set, 0, 0, 0, static_cast<uint8_t>(code)};
+        return {lane[node.used()] + missing_right, no_set, 0, 0, 0, static_cast<uint8_t>(code)};
     }
 
     // Bits of the codes that go right: all categories of the feature, then missing, then unknown (as missing;
     // rows whose unknown categories are to be averaged never use a program).
     uint32_t right_set(const WalkNode& node) {
         RawCondition rule = condition(node);
-        int32_t n_codes = used[node.used].n_codes;
+        int32_t n_codes = used[node.used()].n_codes;
         size_t start = right_sets.size();
         right_sets.resize(start + n_codes / 32 + 1);
         for (int32_t code = 0; code < n_codes + 2; ++code) {

@@ -54,7 +54,10 @@ ARBORETUM_CLONES inline void run_selects(const Select* begin, const Select* end,
         const uint8_t *left = slots[node->left].at, *right = slots[node->right].at;
         uint8_t *out = slots[node->out].at, k = node->code;
 #pragma GCC ivdep
-        for (int r = 0; r < block_rows; ++r) out[r] = code[r] <= k ? left[r] : right[r];
+        for (int r = 0; r < block_rows; ++r) {
+            uint8_t a = left[r], b = right[r];
+            out[r] = code[r] <= k ? a : b;
+        }
     }
 }
 
@@ -71,35 +74,40 @@ ARBORETUM_CLONES inline void run_levels(const Select* begin, const Select* end, 
     }
 }
 
-ARBORETUM_CLONES inline void add_leaf_values(const uint8_t* leaf, const double* value, int64_t stride,
-                                             double* total) {
-    if (stride == 1)
-        for (int r = 0; r < block_rows; ++r) total[r] += value[leaf[r]];
-    else
-        for (int r = 0; r < block_rows; ++r) total[r] += value[leaf[r] * stride];
+// The halving is a product, not a choice: compilers turn a choice into a branch that fails every other time.
+template <class Value, class Index>
+[[gnu::noinline]] inline void refine_ranks(const Value* x, const Value* table, int fine, Index* rank) {
+    for (int r = 0; r < block_rows; ++r) {
+        size_t at = static_cast<size_t>(rank[r]) * fine;
+        for (size_t step = fine / 2; step > 0; step /= 2) at += step * size_t{table[at + step - 1] < x[r]};
+        rank[r] = static_cast<Index>(at);
+    }
 }
 
-// Branch-free binary search in 2ⁿ − 1 sorted thresholds; half = 2ⁿ⁻¹. A missing value compares false: rank 0.
+// rank[r] = #{i : table[i] < x[r]}; a missing value compares false and gets 0.
 template <class Value, class Index>
-[[gnu::always_inline]] inline void rank_values(const Value* x, const Value* table, Index half,
+[[gnu::always_inline]] inline void rank_values(const Value* x, const Value* table, int n_coarse, int fine,
                                                uint8_t* missing_left, uint8_t* missing_right) {
     alignas(64) Index rank[block_rows] = {};
-    for (Index step = half; step > 0; step /= 2)
-        for (int r = 0; r < block_rows; ++r) rank[r] += table[rank[r] + step - 1] < x[r] ? step : 0;
+    for (int i = 1; i <= n_coarse; ++i) {
+        Value threshold = table[i * fine - 1];
+        for (int r = 0; r < block_rows; ++r) rank[r] += threshold < x[r];
+    }
+    if (fine > 1) refine_ranks(x, table, fine, rank);
     for (int r = 0; r < block_rows; ++r) {
         missing_left[r] = static_cast<uint8_t>(rank[r]);
         missing_right[r] = x[r] != x[r] ? missing_right_code : static_cast<uint8_t>(rank[r]);
     }
 }
 
-ARBORETUM_CLONES inline void rank_float32(const float* x, const float* table, int32_t half,
+ARBORETUM_CLONES inline void rank_float32(const float* x, const float* table, int n_coarse, int fine,
                                           uint8_t* missing_left, uint8_t* missing_right) {
-    rank_values(x, table, half, missing_left, missing_right);
+    rank_values<float, int32_t>(x, table, n_coarse, fine, missing_left, missing_right);
 }
 
-ARBORETUM_CLONES inline void rank_float64(const double* x, const double* table, int64_t half,
+ARBORETUM_CLONES inline void rank_float64(const double* x, const double* table, int n_coarse, int fine,
                                           uint8_t* missing_left, uint8_t* missing_right) {
-    rank_values(x, table, half, missing_left, missing_right);
+    rank_values<double, int64_t>(x, table, n_coarse, fine, missing_left, missing_right);
 }
 
 // ----------------------------------------------------------------------------------------------------
@@ -110,6 +118,11 @@ class Predictor {
     explicit Predictor(const ForestView& forest) : forest_(forest) {}
 
     const CompiledForest& forest() const { return forest_; }
+
+    void fill_base(int64_t n_rows, double* out) const {
+        for (int64_t row = 0; row < n_rows; ++row)
+            out = std::copy(forest_.base.begin(), forest_.base.end(), out);
+    }
 
     // out (rows × outputs) += trees first … last − 1, one after the other. Columns up to the last feature
     // used. An unknown category under Unknown::average takes both children by their share of rows.
@@ -127,7 +140,7 @@ class Predictor {
 
   private:
     static constexpr int walkers = 8;
-    static constexpr int64_t few_rows = 12;  // below, ranking costs more than it saves
+    static constexpr int64_t few_rows = 20;  // below, ranking costs more than it saves
     static constexpr int64_t chunk_rows = 4 * block_rows;
     static constexpr int64_t work_per_thread = 1
                                                << 14;  // visits of a row to a tree that repay waking a thread
@@ -141,8 +154,8 @@ class Predictor {
     struct Scratch {
         std::vector<Lane<uint8_t>> slots, codes;
         std::vector<Lane<int32_t>> categories;
-        std::vector<Lane<double>> totals;
-        std::vector<double> rows;  // row × used feature
+        std::vector<double> rows;   // row × places (compile.hpp, WalkNode)
+        std::vector<double> saved;  // row × output
         std::array<bool, block_rows> averaged{};
     };
 
@@ -151,39 +164,42 @@ class Predictor {
         double share;
     };
 
-    // A sink receives leaves: open a row, take its leaf of each tree in order, close it. r is its place in
-    // the block.
+    // A sink receives the leaves of a row in the order of the trees.
     struct RawSink {
         const CompiledForest& forest;
         double* out;
 
-        void open(int64_t row, int r, Scratch& scratch) const {
-            for (int64_t k = 0; k < forest.n_outputs; ++k)
-                scratch.totals[k].at[r] = out[row * forest.n_outputs + k];
+        double* totals(int64_t row) const { return out + row * forest.n_outputs; }
+        double* totals(int64_t row, int64_t t) const {
+            return totals(row) + std::max(forest.trees[t].output, 0);
         }
-        void take_block(int64_t t, const uint8_t* leaf, int64_t, int, Scratch& scratch) const {
-            const PackedTree& tree = forest.trees[t];
-            const double* value = &forest.leaf_value[tree.first_leaf * forest.width];
-            for (int64_t j = 0; j < forest.width; ++j)
-                add_leaf_values(leaf, value + j, forest.width,
-                                scratch.totals[std::max(tree.output, 0) + j].at);
+        void take(int64_t t, uint32_t leaf, int64_t row) const {
+            const double* value = &forest.leaf_value[leaf * forest.width];
+            double* total = totals(row, t);
+            for (int64_t j = 0; j < forest.width; ++j) total[j] += value[j];
         }
-        void take(int64_t t, uint32_t leaf, int64_t, int r, Scratch& scratch) const {
-            for (int64_t j = 0; j < forest.width; ++j)
-                scratch.totals[std::max(forest.trees[t].output, 0) + j].at[r] +=
-                    forest.leaf_value[leaf * forest.width + j];
+        void take_block(int64_t t, const uint8_t* leaf, int64_t begin, int count) const {
+            uint32_t first_leaf = forest.trees[t].first_leaf;
+            if (forest.width > 1) {
+                for (int r = 0; r < count; ++r) take(t, first_leaf + leaf[r], begin + r);
+                return;
+            }
+            const double* value = &forest.leaf_value[first_leaf];
+            double* total = totals(begin, t);
+            for (int r = 0; r < count; ++r) total[r * forest.n_outputs] += value[leaf[r]];
         }
-        void take_average(int64_t t, const std::vector<Visit>& leaves, int64_t, int r,
-                          Scratch& scratch) const {
+        void take_average(int64_t t, const std::vector<Visit>& leaves, int64_t row) const {
+            double* total = totals(row, t);
             for (int64_t j = 0; j < forest.width; ++j) {
                 double mean = 0;
                 for (auto [leaf, share] : leaves) mean += share * forest.leaf_value[leaf * forest.width + j];
-                scratch.totals[std::max(forest.trees[t].output, 0) + j].at[r] += mean;
+                total[j] += mean;
             }
         }
-        void close(int64_t row, int r, const Scratch& scratch) const {
-            for (int64_t k = 0; k < forest.n_outputs; ++k)
-                out[row * forest.n_outputs + k] = scratch.totals[k].at[r];
+        // A block runs all its rows; one that is averaged afterwards starts again from what it held before.
+        void save(int64_t row, double* saved) const { std::copy_n(totals(row), forest.n_outputs, saved); }
+        void restore(int64_t row, const double* saved) const {
+            std::copy_n(saved, forest.n_outputs, totals(row));
         }
     };
 
@@ -192,20 +208,18 @@ class Predictor {
         int32_t* out;
         int64_t first, n_trees;
 
-        void open(int64_t, int, Scratch&) const {}
-        void take_block(int64_t t, const uint8_t* leaf, int64_t begin, int count, Scratch& scratch) const {
-            for (int r = 0; r < count; ++r)
-                take(t, forest.trees[t].first_leaf + leaf[r], begin + r, r, scratch);
-        }
-        void take(int64_t t, uint32_t leaf, int64_t row, int, Scratch&) const {
+        void take(int64_t t, uint32_t leaf, int64_t row) const {
             out[row * n_trees + t - first] = forest.leaf_node[leaf];
         }
-        void take_average(int64_t t, const std::vector<Visit>& leaves, int64_t row, int r,
-                          Scratch& scratch) const {
-            auto less = [](const Visit& a, const Visit& b) { return a.share < b.share; };
-            take(t, std::max_element(leaves.begin(), leaves.end(), less)->position, row, r, scratch);
+        void take_block(int64_t t, const uint8_t* leaf, int64_t begin, int count) const {
+            for (int r = 0; r < count; ++r) take(t, forest.trees[t].first_leaf + leaf[r], begin + r);
         }
-        void close(int64_t, int, const Scratch&) const {}
+        void take_average(int64_t t, const std::vector<Visit>& leaves, int64_t row) const {
+            auto less = [](const Visit& a, const Visit& b) { return a.share < b.share; };
+            take(t, std::max_element(leaves.begin(), leaves.end(), less)->position, row);
+        }
+        void save(int64_t, double*) const {}
+        void restore(int64_t, const double*) const {}
     };
 
     template <class Sink>
@@ -229,8 +243,7 @@ class Predictor {
 
     Scratch make_scratch(bool in_blocks) const {
         Scratch scratch;
-        scratch.totals.resize(forest_.n_outputs);
-        scratch.rows.resize(std::max<size_t>(forest_.used.size(), 1) *
+        scratch.rows.resize(std::max<size_t>(2 * forest_.used.size(), 1) *
                             (in_blocks && forest_.has_walks ? block_rows : 1));
         if (!in_blocks) return scratch;
         scratch.slots.resize(byte_leaves + CompiledForest::temporaries);
@@ -238,6 +251,7 @@ class Predictor {
             std::memset(scratch.slots[leaf].at, leaf, block_rows);
         scratch.codes.resize(forest_.n_code_lanes);
         scratch.categories.resize(forest_.n_category_lanes);
+        if (forest_.n_category_lanes > 0) scratch.saved.resize(block_rows * forest_.n_outputs);
         return scratch;
     }
 
@@ -249,10 +263,9 @@ class Predictor {
         double* values = scratch.rows.data();
         load_row(request, row, values);
         if (is_averaged(request, values)) {
-            average_row(request, row, 0, values, scratch, sink);
+            average_row(request, row, values, sink);
             return;
         }
-        sink.open(row, 0, scratch);
         const double* rows[walkers];
         std::fill_n(rows, walkers, values);
         for (int64_t t = request.first; t < request.last; t += walkers) {
@@ -260,25 +273,25 @@ class Predictor {
             uint32_t at[walkers];
             for (int i = 0; i < walkers; ++i) at[i] = forest_.trees[std::min(t + i, end - 1)].root;
             walk(at, rows);
-            for (int64_t i = t; i < end; ++i) sink.take(i, forest_.leaf_of[at[i - t]], row, 0, scratch);
+            for (int64_t i = t; i < end; ++i) sink.take(i, forest_.leaf_of[at[i - t]], row);
         }
-        sink.close(row, 0, scratch);
     }
 
     void load_row(const Request& request, int64_t row, double* values) const {
-        for (size_t i = 0; i < forest_.used.size(); ++i) {
-            const RawColumn& column = request.columns[forest_.used[i].feature];
-            values[i] = column.type == ValueType::category ? column.at<int32_t>(row) : column.number(row);
+        for (const UsedFeature& used : forest_.used) {
+            const RawColumn& column = request.columns[used.feature];
+            double value = used.is_category ? column.at<int32_t>(row) : column.number(row);
+            *values++ = std::isnan(value) ? -infinity : value;
+            *values++ = value;
         }
     }
 
     // Does the row meet a category that some set of its feature does not cover, and must it be averaged?
     bool is_averaged(const Request& request, const double* values) const {
         if (request.unknown != Unknown::average || forest_.n_category_lanes == 0) return false;
-        for (size_t i = 0; i < forest_.used.size(); ++i) {
-            const UsedFeature& used = forest_.used[i];
-            if (used.is_category && (values[i] < missing_category || values[i] >= used.known_codes))
-                return true;
+        for (const UsedFeature& used : forest_.used) {
+            double value = values[2 * (&used - forest_.used.data())];
+            if (used.is_category && (value < missing_category || value >= used.known_codes)) return true;
         }
         return false;
     }
@@ -294,10 +307,13 @@ class Predictor {
         auto step = [&] {
             for (int i = 0; i < walkers; ++i) {
                 const WalkNode& node = nodes[at[i]];
-                double value = rows[i][node.used];
-                Side side = categories ? goes(forest_.condition(node), value, Unknown::missing)
-                                       : goes_numeric(value, node.threshold, node.missing_left);
-                at[i] = node.left + (side == Side::right);
+                bool left;
+                if (categories && node.category())
+                    left = goes(forest_.condition(node), rows[i][2 * node.used()], Unknown::missing) ==
+                           Side::left;
+                else
+                    left = rows[i][node.place] <= node.threshold;
+                at[i] = node.left + !left;
             }
         };
         uint32_t before[walkers];
@@ -310,9 +326,7 @@ class Predictor {
 
     // The slow way, for rows that take both children somewhere: all leaves reached, from left to right.
     template <class Sink>
-    void average_row(const Request& request, int64_t row, int r, const double* values, Scratch& scratch,
-                     const Sink& sink) const {
-        sink.open(row, r, scratch);
+    void average_row(const Request& request, int64_t row, const double* values, const Sink& sink) const {
         std::vector<Visit> open, leaves;
         for (int64_t t = request.first; t < request.last; ++t) {
             leaves.clear();
@@ -324,15 +338,14 @@ class Predictor {
                     leaves.push_back({forest_.leaf_of[position], share});
                     continue;
                 }
-                Side side = goes(forest_.condition(node), values[node.used], Unknown::average);
+                Side side = goes(forest_.condition(node), values[2 * node.used() + 1], Unknown::average);
                 double left = side == Side::both ? forest_.left_share[position] : 1.0;
                 double right = side == Side::both ? 1.0 - left : 1.0;
                 if (side != Side::left) open.push_back({node.left + 1, share * right});
                 if (side != Side::right) open.push_back({node.left, share * left});
             }
-            sink.take_average(t, leaves, row, r, scratch);
+            sink.take_average(t, leaves, row);
         }
-        sink.close(row, r, scratch);
     }
 
     // ------------------------------------------------------------------------------------------------ one
@@ -341,9 +354,10 @@ class Predictor {
     template <class Sink>
     void run_block(const Request& request, int64_t begin, int count, Scratch& scratch,
                    const Sink& sink) const {
-        for (int r = 0; r < count; ++r) sink.open(begin + r, r, scratch);
         load_categories(request, begin, count, scratch);
-        size_t width = forest_.used.size();
+        for (int r = 0; r < count; ++r)
+            if (scratch.averaged[r]) sink.save(begin + r, &scratch.saved[r * forest_.n_outputs]);
+        size_t width = 2 * forest_.used.size();
         if (forest_.has_walks)
             for (int r = 0; r < count; ++r) load_row(request, begin + r, &scratch.rows[r * width]);
         int64_t t = request.first;
@@ -354,12 +368,10 @@ class Predictor {
             for (; t < end; ++t) run_tree(t, begin, count, scratch, sink);
         }
         for (int r = 0; r < count; ++r) {
-            if (!scratch.averaged[r]) {
-                sink.close(begin + r, r, scratch);
-                continue;
-            }
+            if (!scratch.averaged[r]) continue;
+            sink.restore(begin + r, &scratch.saved[r * forest_.n_outputs]);
             load_row(request, begin + r, scratch.rows.data());
-            average_row(request, begin + r, r, scratch.rows.data(), scratch, sink);
+            average_row(request, begin + r, scratch.rows.data(), sink);
         }
     }
 
@@ -377,7 +389,7 @@ class Predictor {
             else
                 run_selects(start, end, scratch.codes.data(), scratch.categories.data(), sets,
                             scratch.slots.data());
-            sink.take_block(t, leaf, begin, count, scratch);
+            sink.take_block(t, leaf, begin, count);
         }
     }
 
@@ -389,9 +401,9 @@ class Predictor {
             const double* rows[walkers];
             std::fill_n(at, walkers, forest_.trees[t].root);
             for (int i = 0; i < walkers; ++i)
-                rows[i] = &scratch.rows[std::min(r + i, end - 1) * forest_.used.size()];
+                rows[i] = &scratch.rows[std::min(r + i, end - 1) * 2 * forest_.used.size()];
             walk(at, rows);
-            for (int i = r; i < end; ++i) sink.take(t, forest_.leaf_of[at[i - r]], begin + i, i, scratch);
+            for (int i = r; i < end; ++i) sink.take(t, forest_.leaf_of[at[i - r]], begin + i);
         }
     }
 
@@ -425,12 +437,12 @@ class Predictor {
             uint8_t *missing_left = codes++->at, *missing_right = codes++->at;
             if (column.type == ValueType::float32) {
                 read(column, begin, count, narrow.at);
-                rank_float32(narrow.at, &forest_.table32[ranked.table], ranked.half, missing_left,
-                             missing_right);
+                rank_float32(narrow.at, &forest_.table32[ranked.table], ranked.n_coarse, ranked.fine,
+                             missing_left, missing_right);
             } else {
                 read(column, begin, count, wide.at);
-                rank_float64(wide.at, &forest_.table64[ranked.table], ranked.half, missing_left,
-                             missing_right);
+                rank_float64(wide.at, &forest_.table64[ranked.table], ranked.n_coarse, ranked.fine,
+                             missing_left, missing_right);
             }
         }
     }

@@ -15,7 +15,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from arboretum.table import ColumnSchema, Schema, SparseTable, Table, conform, read_table
@@ -70,8 +70,11 @@ def test_floats_are_views(dtype, order):
 
 @pytest.mark.parametrize("dtype", ["i1", "u1", "i4", "u8", "i8", "f2", "g", ">f8", ">i4", ">f4"])
 def test_other_numbers_become_native_float64(dtype):
-    table = read_table(np.array([[1, 2], [3, 100]]).astype(dtype))
+    X = np.array([[1, 2], [3, 100]]).astype(dtype)
+    table = read_table(X)
     same(table.columns, [np.array([1.0, 3.0]), np.array([2.0, 100.0])])
+    same(conform(X, table.schema).columns, table.columns)
+    assert all(column.dtype.isnative for column in conform(X, table.schema).columns)
     assert [column.source for column in table.schema.columns] == ["number", "number"]
 
 
@@ -213,6 +216,7 @@ def test_array_likes():
 def test_structured_arrays_have_names():
     X = np.array([(1.5, "a"), (2.5, "b")], dtype=[("size", "f8"), ("kind", "U3")])
     table = read_table(X)
+    assert read_table(np.zeros(2, dtype=[("a", "i1"), ("b", "f8")])).columns[1].flags.aligned
     assert table.schema.named
     assert table.schema.names == ["size", "kind"]
     same(table.columns, [np.array([1.5, 2.5]), np.array([0, 1], dtype=np.int32)])
@@ -415,6 +419,7 @@ def test_no_categorical_features(spec):
 
 @law
 @given(st.lists(any_float, min_size=1, max_size=20))
+@example([np.inf, 1.0, -np.inf])
 def test_numbers_as_categories_are_encoded_as_the_twin_does(values):
     table = read_table(np.array(values)[:, None], categorical_features=[0])
     categories, codes = plain_encoding([None if v != v else v for v in values])
@@ -473,6 +478,7 @@ def test_unsupported_values_are_named(value):
         pa.table({"good": [1], "bad": [{"a": 2}]}),
         pa.table({"good": [1], "bad": [[1]]}),
         pd.DataFrame({"good": [1], "bad": [[1, 2]]}),
+        pd.DataFrame({"good": range(200), "bad": pd.Series(["a"] * 199 + [[1]], dtype=object)}),
         pd.DataFrame({"good": [1], "bad": pd.period_range("2020", periods=1)}),
         pd.DataFrame({"good": [1], "bad": pd.interval_range(0, 1)}),
         pd.DataFrame({"good": [1], "bad": pd.Categorical(pd.interval_range(0, 1))}),
@@ -865,6 +871,7 @@ def test_sparse_details():
     matrix = sp.coo_matrix(([1.0, 2.0, 0.0, np.nan], ([0, 0, 1, 1], [0, 0, 0, 1])), shape=(2, 2))
     ((_, columns),) = read_table(matrix).column_batches()
     same(columns, [np.array([3.0, 0.0]), np.array([0.0, np.nan])])
+    assert columns[0].flags.c_contiguous
     with pytest.raises(TypeError, match=r"no dense columns; use column_batches\(\)"):
         read_table(matrix).columns
     with pytest.raises(ValueError, match="categorical_features needs a dense table"):

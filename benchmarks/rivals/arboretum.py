@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
+import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.rivals.base import Model, Rival
+from benchmarks.rivals.base import Model, Rival, RowPredictor
 from benchmarks.task import Growth, Task
 
 
@@ -44,10 +44,11 @@ class Arboretum(Rival):
 
     def predict(self, model: Model, X: Any) -> NDArray[Any]:
         if model.task.kind == "regression":
-            return model.fitted.predict(X)
-        probability = model.fitted.predict_proba(X)
+            return np.asarray(model.fitted.predict(X))
+        probability = np.asarray(model.fitted.predict_proba(X))
         return probability[:, 1] if model.task.kind == "binary" else probability
 
-    def row_predictor(self, model: Model) -> Callable[[NDArray[Any]], Any]:
-        fitted = model.fitted
-        return fitted.predict if model.task.kind == "regression" else fitted.predict_proba
+    def row_predictor(self, model: Model) -> RowPredictor:
+        regression = model.task.kind == "regression"
+        predict: RowPredictor = model.fitted.predict if regression else model.fitted.predict_proba
+        return predict

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from benchmarks.task import Growth, Task
 
+RowPredictor = Callable[[NDArray[Any]], Any]
+
 
 def unchanged(X: Any) -> Any:
     """Return the table itself: the library reads it directly."""
@@ -64,6 +66,6 @@ class Rival(ABC):
     def predict(self, model: Model, X: Any) -> NDArray[Any]:
         """Return the probability of class 1, the matrix of class probabilities, or the values."""
 
-    def row_predictor(self, model: Model) -> Callable[[NDArray[Any]], Any]:
+    def row_predictor(self, model: Model) -> RowPredictor:
         """Return the quickest documented call that answers for one ``(1, n)`` row, prepared beforehand."""
         return lambda row: self.predict(model, row)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
+import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.categories import missing_as_text
-from benchmarks.rivals.base import Model, Rival
+from benchmarks.categories import MissingAsText
+from benchmarks.rivals.base import Model, Rival, RowPredictor
 from benchmarks.task import Growth, Task
 
 DEEPEST = 16
@@ -63,7 +63,7 @@ class CatBoost(Rival):
     def fit(self, task: Task) -> Model:
         import catboost
 
-        encode = missing_as_text(task.categorical)
+        encode = MissingAsText(task.categorical)
         pool = catboost.Pool(
             encode(task.X),
             task.y,
@@ -80,9 +80,9 @@ class CatBoost(Rival):
             prediction_type="RawFormulaVal" if kind == "regression" else "Probability",
             thread_count=model.task.settings.threads,
         )
-        return answer[:, 1] if kind == "binary" else answer
+        return np.asarray(answer[:, 1] if kind == "binary" else answer)
 
-    def row_predictor(self, model: Model) -> Callable[[NDArray[Any]], Any]:
+    def row_predictor(self, model: Model) -> RowPredictor:
         predict = model.fitted.predict
         wanted = "RawFormulaVal" if model.task.kind == "regression" else "Probability"
         return lambda row: predict(row, prediction_type=wanted, thread_count=1)

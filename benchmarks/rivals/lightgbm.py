@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.categories import CategoryCodes
-from benchmarks.rivals.base import Model, Rival
+from benchmarks.rivals.base import Model, Rival, RowPredictor
 from benchmarks.task import Growth, Task
 
 
@@ -45,14 +45,14 @@ class LightGBM(Rival):
     def fit(self, task: Task) -> Model:
         import lightgbm as lgb
 
-        codes = CategoryCodes(task.X, task.categorical)
-        data = lgb.Dataset(codes(task.X), task.y, weight=task.weight)
+        codes = CategoryCodes(task.categorical)
+        data = lgb.Dataset(codes.fit(task.X), task.y, weight=task.weight)
         booster = lgb.train(self.settings(task), data, num_boost_round=task.settings.rounds)
         return Model(booster, task, codes)
 
     def predict(self, model: Model, X: Any) -> NDArray[Any]:
-        return model.fitted.predict(model.encode(X), num_threads=model.task.settings.threads)
+        return np.asarray(model.fitted.predict(model.encode(X), num_threads=model.task.settings.threads))
 
-    def row_predictor(self, model: Model) -> Callable[[NDArray[Any]], Any]:
+    def row_predictor(self, model: Model) -> RowPredictor:
         predict = model.fitted.predict
         return lambda row: predict(row, num_threads=1)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.categories import OrdinalCodes
-from benchmarks.rivals.base import Model, Rival
+from benchmarks.rivals.base import Model, Rival, RowPredictor
 from benchmarks.task import Growth, Task
 
 
@@ -48,16 +48,17 @@ class ScikitLearn(Rival):
 
         regression = task.kind == "regression"
         estimator = HistGradientBoostingRegressor if regression else HistGradientBoostingClassifier
-        codes = OrdinalCodes(task.X, task.categorical)
-        fitted = estimator(**self.settings(task)).fit(codes(task.X), task.y, sample_weight=task.weight)
+        codes = OrdinalCodes(task.categorical)
+        fitted = estimator(**self.settings(task)).fit(codes.fit(task.X), task.y, sample_weight=task.weight)
         return Model(fitted, task, codes)
 
     def predict(self, model: Model, X: Any) -> NDArray[Any]:
         if model.task.kind == "regression":
-            return model.fitted.predict(model.encode(X))
-        probability = model.fitted.predict_proba(model.encode(X))
+            return np.asarray(model.fitted.predict(model.encode(X)))
+        probability = np.asarray(model.fitted.predict_proba(model.encode(X)))
         return probability[:, 1] if model.task.kind == "binary" else probability
 
-    def row_predictor(self, model: Model) -> Callable[[NDArray[Any]], Any]:
-        fitted = model.fitted
-        return fitted.predict if model.task.kind == "regression" else fitted.predict_proba
+    def row_predictor(self, model: Model) -> RowPredictor:
+        regression = model.task.kind == "regression"
+        predict: RowPredictor = model.fitted.predict if regression else model.fitted.predict_proba
+        return predict

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.categories import CategoryCodes
-from benchmarks.rivals.base import Model, Rival
+from benchmarks.rivals.base import Model, Rival, RowPredictor
 from benchmarks.task import Growth, Task
 
 
@@ -48,9 +48,9 @@ class XGBoost(Rival):
     def fit(self, task: Task) -> Model:
         import xgboost as xgb
 
-        codes = CategoryCodes(task.X, task.categorical)
+        codes = CategoryCodes(task.categorical)
         data = xgb.QuantileDMatrix(
-            codes(task.X),
+            codes.fit(task.X),
             task.y,
             weight=task.weight,
             max_bin=task.settings.bins,
@@ -61,9 +61,10 @@ class XGBoost(Rival):
         return Model(booster, task, codes)
 
     def predict(self, model: Model, X: Any) -> NDArray[Any]:
-        return model.fitted.inplace_predict(model.encode(X))
+        return np.asarray(model.fitted.inplace_predict(model.encode(X)))
 
-    def row_predictor(self, model: Model) -> Callable[[NDArray[Any]], Any]:
+    def row_predictor(self, model: Model) -> RowPredictor:
         booster = model.fitted.copy()
         booster.set_param({"nthread": 1})
-        return booster.inplace_predict
+        predict: RowPredictor = booster.inplace_predict
+        return predict

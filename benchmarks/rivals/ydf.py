@@ -74,8 +74,8 @@ def as_columns(X: Any) -> dict[str, Any]:
 
 
 def column_values(column: Any) -> NDArray[Any]:
-    """Return numbers as they are and text as bytes-like objects with "" for missing."""
+    """Return numbers as they are, and text with "" for missing."""
     values = column.to_numpy()
     if values.dtype.kind in "biuf":
         return np.asarray(values)
-    return np.asarray(["" if value is None or value != value else value for value in values], dtype=object)
+    return np.asarray(["" if value != value else value for value in values], dtype=object)

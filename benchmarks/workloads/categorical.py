@@ -33,7 +33,7 @@ def build(
         numeric = [name for name in X.columns if X[name].dtype.kind in "biuf" and name not in codes]
         text = [name for name in X.columns if name not in numeric]
         X = X.astype(dict.fromkeys(numeric, np.float32))
-        X[text] = X[text].astype(str).astype(object).where(X[text].notna(), None)
+        X[text] = X[text].astype(str).astype(object).where(X[text].notna(), np.nan)
         return X, (frame[target] == positive).to_numpy().astype(np.int64)
 
     X, y = prepare(train)

@@ -36,7 +36,7 @@ def generate(rows: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         - 0.1
         + 0.5 * rng.standard_normal(rows, dtype=np.float32)
     )
-    return X, (rng.random(rows) < 1 / (1 + np.exp(-1.5 * log_odds))).astype(np.int64)
+    return X, (rng.random(rows) < 1 / (1 + np.exp(-1.2 * log_odds))).astype(np.int64)
 
 
 def task(bench: Bench, **changes: Any) -> Task:

@@ -1,5 +1,7 @@
-// kernel/grower.hpp
+// kernel/grower.hpp, kernel/leaves.hpp, kernel/sampling.hpp
 #include "grower.hpp"
+#include "leaves.hpp"
+#include "sampling.hpp"
 
 #include "arrays.hpp"
 
@@ -7,12 +9,16 @@ namespace arboretum {
 
 namespace {
 
+// A property that is one number of every node.
 template <class T, class Get>
-auto node_array(const GrownTree& tree, Get get) {
-    std::vector<T> items;
-    items.reserve(tree.nodes.size());
-    for (const GrownNode& node : tree.nodes) items.push_back(get(node));
-    return to_numpy<T>(items);
+void node_property(nb::class_<GrownTree>& cls, const char* name, Get get) {
+    auto read = [get](const GrownTree& tree) {
+        std::vector<T> items;
+        items.reserve(tree.nodes.size());
+        for (const GrownNode& node : tree.nodes) items.push_back(static_cast<T>(get(tree, node)));
+        return to_numpy<T>(items);
+    };
+    cls.def_prop_ro(name, read, nb::rv_policy::automatic);
 }
 
 nb::tuple category_sets(const GrownTree& tree) {
@@ -53,24 +59,24 @@ void bind_params(nb::module_& m) {
 }
 
 void bind_tree(nb::module_& m) {
-    nb::class_<GrownTree>(m, "GrownTree")
-        .def_prop_ro("n_nodes", [](const GrownTree& t) { return t.nodes.size(); })
+    using Tree = GrownTree;
+    using Node = GrownNode;
+    nb::class_<GrownTree> tree(m, "GrownTree");
+    node_property<uint8_t>(tree, "kind", [](const Tree&, const Node& n) {
+        return n.is_leaf() ? ConditionKind::leaf : n.condition.kind;
+    });
+    node_property<int32_t>(tree, "feature", [](const Tree&, const Node& n) { return n.condition.feature; });
+    node_property<Code>(tree, "code", [](const Tree&, const Node& n) { return n.condition.threshold; });
+    node_property<int32_t>(tree, "left", [](const Tree&, const Node& n) { return n.left; });
+    node_property<int32_t>(tree, "right", [](const Tree&, const Node& n) { return n.right; });
+    node_property<uint8_t>(tree, "missing_left", [](const Tree&, const Node& n) { return n.condition.missing_left; });
+    node_property<double>(tree, "gain", [](const Tree&, const Node& n) { return n.gain; });
+    node_property<int64_t>(tree, "n_rows", [](const Tree&, const Node& n) { return n.n_rows; });
+    node_property<double>(tree, "gradient", [](const Tree& t, const Node& n) { return t.wide.gradient_of(n.sum); });
+    node_property<double>(tree, "hessian", [](const Tree& t, const Node& n) { return t.wide.hessian_of(n.sum); });
+    tree.def_prop_ro("n_nodes", [](const GrownTree& t) { return t.nodes.size(); })
         .def_prop_ro("packed", [](const GrownTree& t) { return t.packed; })
-        .def_prop_ro("kind", [](const GrownTree& t) {
-            return node_array<uint8_t>(t, [](const GrownNode& n) {
-                return static_cast<uint8_t>(n.is_leaf() ? ConditionKind::leaf : n.condition.kind);
-            });
-        })
-        .def_prop_ro("feature", [](const GrownTree& t) { return node_array<int32_t>(t, [](const GrownNode& n) { return n.condition.feature; }); })
-        .def_prop_ro("code", [](const GrownTree& t) { return node_array<uint32_t>(t, [](const GrownNode& n) { return n.condition.threshold; }); })
-        .def_prop_ro("left", [](const GrownTree& t) { return node_array<int32_t>(t, [](const GrownNode& n) { return n.left; }); })
-        .def_prop_ro("right", [](const GrownTree& t) { return node_array<int32_t>(t, [](const GrownNode& n) { return n.right; }); })
-        .def_prop_ro("missing_left", [](const GrownTree& t) { return node_array<uint8_t>(t, [](const GrownNode& n) { return static_cast<uint8_t>(n.condition.missing_left); }); })
-        .def_prop_ro("gain", [](const GrownTree& t) { return node_array<double>(t, [](const GrownNode& n) { return n.gain; }); })
-        .def_prop_ro("n_rows", [](const GrownTree& t) { return node_array<int64_t>(t, [](const GrownNode& n) { return n.n_rows; }); })
-        .def_prop_ro("gradient", [](const GrownTree& t) { return node_array<double>(t, [&](const GrownNode& n) { return t.wide.gradient_of(n.sum); }); })
-        .def_prop_ro("hessian", [](const GrownTree& t) { return node_array<double>(t, [&](const GrownNode& n) { return t.wide.hessian_of(n.sum); }); })
-        .def_prop_ro("sets", &category_sets)
+        .def_prop_ro("sets", &category_sets, nb::rv_policy::automatic)
         .def(
             "values",
             [](const GrownTree& t, const TreeParams& params, std::optional<Vector<const double>> renewed) {
@@ -92,6 +98,32 @@ void bind_tree(nb::module_& m) {
 void bind_growing(nb::module_& m) {
     bind_params(m);
     bind_tree(m);
+    m.def(
+        "group_by_leaf",
+        [](Vector<const uint32_t> leaf_of_row, std::optional<Vector<const Row>> members, int64_t n_nodes) {
+            int64_t n = static_cast<int64_t>(members ? members->size() : leaf_of_row.size());
+            GroupedRows grouped = group_by_leaf(leaf_of_row.data(), members ? members->data() : nullptr, n, n_nodes);
+            return nb::make_tuple(to_numpy<Row>(grouped.rows), to_numpy<int64_t>(grouped.start));
+        },
+        nb::arg("leaf_of_row").noconvert(), nb::arg("members").noconvert().none(), nb::arg("n_nodes"));
+    m.def(
+        "group_quantiles",
+        [](Vector<const double> values, std::optional<Vector<const double>> weight, Vector<const Row> rows,
+           Vector<const int64_t> start, double q, int threads, Vector<double> out) {
+            group_quantiles(values.data(), weight ? weight->data() : nullptr, rows.data(), start.data(),
+                            static_cast<int64_t>(start.size()) - 1, q, threads, out.data());
+        },
+        nb::arg("values").noconvert(), nb::arg("weight").noconvert().none(), nb::arg("rows").noconvert(),
+        nb::arg("start").noconvert(), nb::arg("q"), nb::arg("threads"), nb::arg("out").noconvert(), Released());
+    m.def("draw", [](uint64_t seed, uint64_t a, uint64_t b) { return draw(seed, a, b); });
+    m.def("subsample_rows", [](int64_t n_rows, double share, uint64_t key, int threads) {
+        std::vector<Row> rows;
+        {
+            nb::gil_scoped_release release;
+            rows = subsample_rows(n_rows, share, key, threads);
+        }
+        return to_numpy<Row>(rows);
+    });
     nb::class_<Grower>(m, "Grower")
         .def(nb::init<const BinnedData&, int>(), nb::keep_alive<1, 2>(), nb::arg("data"), nb::arg("threads"))
         .def(
@@ -109,7 +141,9 @@ void bind_growing(nb::module_& m) {
                 self.add_values(values.data(), raw.data());
             },
             nb::arg("values").noconvert(), nb::arg("raw").noconvert(), Released())
-        .def_prop_ro("leaf_of_row", [](const Grower& self) { return to_numpy<uint32_t>(self.leaf_of_row()); });
+        .def_prop_ro(
+            "leaf_of_row", [](const Grower& self) { return to_numpy<uint32_t>(self.leaf_of_row()); },
+            nb::rv_policy::automatic);
 }
 
 }  // namespace arboretum

@@ -5,14 +5,14 @@ namespace arboretum {
 void bind_binning(nb::module_& m);
 void bind_growing(nb::module_& m);
 void bind_losses(nb::module_& m);
-void bind_predicting(nb::module_& m);
 }  // namespace arboretum
+void bind_predicting(nanobind::module_& m);
 
 NB_MODULE(_kernel, m) {
     arboretum::bind_binning(m);
     arboretum::bind_growing(m);
     arboretum::bind_losses(m);
-    arboretum::bind_predicting(m);
+    bind_predicting(m);
 #ifdef NDEBUG
     m.attr("build_type") = "release";
 #else

@@ -60,7 +60,7 @@ class Forest:
     missing_left : uint8 array (nodes)
         1 where a missing value goes left.
     set_start : int64 array (nodes + 1)
-        The set of a category condition is ``set_words[set_start[i] : set_start[i + 1]]``; a set bit goes left.
+        Words ``set_start[i] : set_start[i + 1]`` are the set of node ``i``; a set bit goes left.
     set_words : uint32 array
         Bits of all sets.
     value : float64 array (nodes, width)
@@ -129,7 +129,7 @@ class Forest:
     def concat(cls, forests: Sequence[Forest]) -> Forest:
         """Join the trees of several forests, in order.
 
-        The result keeps the first base; the others must have the same base or zeros, so that no constant is lost.
+        The result keeps the first base; the others must have the same or zeros, so that no constant is lost.
         """
         if not forests:
             raise ValueError("concat needs at least one forest")
@@ -141,8 +141,12 @@ class Forest:
                     f"the first has {head.n_outputs} and {head.width}"
                 )
             if forest.base.any() and not np.array_equal(forest.base, head.base):
-                raise ValueError(f"forest {i} has the base {forest.base}: it must be that of the first, or zero")
-        joined = {name: np.concatenate([getattr(f, name) for f in forests]) for name in (*_PER_NODE, "set_words")}
+                raise ValueError(
+                    f"forest {i} has the base {forest.base}: give it that of the first, or zeros"
+                )
+        joined = {
+            name: np.concatenate([getattr(f, name) for f in forests]) for name in (*_PER_NODE, "set_words")
+        }
         return cls(
             **joined,
             tree_output=np.concatenate([f.tree_output for f in forests]),
@@ -224,8 +228,8 @@ class Forest:
     def predictor(self) -> _kernel.Predictor:
         """The compiled form, made once; immutable and safe to share between threads."""
         self.validate()
-        arrays = {name: array for name, array in self.to_arrays().items() if name not in ("gain", "base")}
-        return _kernel.Predictor(**arrays, n_outputs=self.n_outputs)
+        arrays = {name: array for name, array in self.to_arrays().items() if name != "gain"}
+        return _kernel.Predictor(**arrays)
 
     def raw(
         self,
@@ -251,7 +255,7 @@ class Forest:
         threads : int
             At most so many; a small batch uses fewer.
         unknown : {"average", "missing"}
-            What an unknown category does: take both children, weighted by their ``n_rows``, or count as missing.
+            What an unknown category does: take both children, weighted by ``n_rows``, or count as missing.
         first, last : int
             Trees to sum; all by default.
 
@@ -259,19 +263,17 @@ class Forest:
         -------
         float64 array (n_rows, n_outputs)
         """
-        out = np.empty((n_rows, self.n_outputs))
-        out[:] = self.base
+        out = self.base[np.newaxis].repeat(n_rows, axis=0)
         self._add(columns, out, first, self.n_trees if last is None else last, threads, unknown)
         return out
 
     def raw_matrix(self, matrix: NDArray[Any], *, threads: int = 1) -> NDArray[np.float64]:
-        """Sum base and all trees for every row of a float32 or float64 matrix: the quick way for a single row.
+        """Sum base and all trees for every row of a float32 or float64 matrix: the quickest way for one row.
 
-        Every feature of the forest must be numeric.
+        Every feature that the forest reads must be numeric.
         """
         out = np.empty((len(matrix), self.n_outputs))
-        out[:] = self.base
-        self.predictor.add_matrix(matrix, out, threads)
+        self.predictor.raw_matrix(matrix, out, threads)
         return out
 
     def staged(
@@ -287,8 +289,7 @@ class Forest:
 
         Each is equal, to the last bit, to :meth:`raw` with that ``last``.
         """
-        out = np.empty((n_rows, self.n_outputs))
-        out[:] = self.base
+        out = self.base[np.newaxis].repeat(n_rows, axis=0)
         for begin in range(0, self.n_trees, step):
             stage = self[begin : begin + step]
             stage._add(columns, out, 0, stage.n_trees, threads, unknown)
@@ -304,9 +305,9 @@ class Forest:
         first: int = 0,
         last: int | None = None,
     ) -> NDArray[np.int32]:
-        """Find the leaf that each row reaches in trees ``first : last``, as a node counted from its tree's start.
+        """Find the leaf of each row in trees ``first : last``: its node, counted from the start of the tree.
 
-        Where an unknown category is averaged, the leaf with the largest share counts, the leftmost of several.
+        Where an unknown category is averaged, the leaf of the largest share counts, the leftmost of several.
         """
         last = self.n_trees if last is None else last
         out = np.empty((n_rows, max(last - first, 0)), np.int32)
@@ -364,24 +365,38 @@ class Forest:
 
     def _check_trees(self) -> None:
         sizes, output = np.diff(self.tree_start), self.tree_output
-        _require("tree_start", self.tree_start[:-1], sizes > 0, "must be less than the next: a tree has a root")
+        _require("tree_start", self.tree_start[:-1], sizes > 0, "must be less than the next")
         _require("tree_output", output, (output >= -1) & (output < self.n_outputs), "is not an output")
-        _require("tree_output", output, (output >= 0) | (self.width == self.n_outputs), "needs a value for each output")
-        _require("tree_output", output, (output == -1) | (self.width == 1), "must be −1: leaves hold several values")
+        _require(
+            "tree_output",
+            output,
+            (output >= 0) | (self.width == self.n_outputs),
+            "needs a value per output",
+        )
+        _require(
+            "tree_output",
+            output,
+            (output == -1) | (self.width == 1),
+            "must be −1 for vector leaves",
+        )
 
     def _check_conditions(self, n_features: int | None) -> None:
         kind, feature = self.kind, self.feature
         _require("kind", kind, kind <= CATEGORY, "must be 0 (leaf), 1 (numeric) or 2 (category)")
         limit = np.iinfo(np.int32).max if n_features is None else n_features
-        _require("feature", feature, (kind == LEAF) | ((feature >= 0) & (feature < limit)), "is not a feature")
+        _require(
+            "feature", feature, (kind == LEAF) | ((feature >= 0) & (feature < limit)), "is not a feature"
+        )
         _require("feature", feature, (kind != LEAF) | (feature == -1), "must be −1 at a leaf")
         mixed = np.intersect1d(feature[kind == NUMERIC], feature[kind == CATEGORY])
         _require("feature", feature, ~np.isin(feature, mixed), "is used both as numeric and as category")
         _require("threshold", self.threshold, ~np.isnan(self.threshold), "must be a number")
         _require("missing_left", self.missing_left, self.missing_left <= 1, "must be 0 or 1")
-        has_set = np.diff(self.set_start) > 0
-        _require("set_start", self.set_start[:-1], has_set | (kind != CATEGORY), "has no words for a category condition")
-        _require("set_start", self.set_start[:-1], ~has_set | (kind == CATEGORY), "has words without a category condition")
+        start, has_set = self.set_start[:-1], np.diff(self.set_start) > 0
+        _require("set_start", start, has_set | (kind != CATEGORY), "must have words at a category condition")
+        _require(
+            "set_start", start, ~has_set | (kind == CATEGORY), "must have words at category conditions only"
+        )
 
     def _check_children(self) -> None:
         sizes = np.diff(self.tree_start)
@@ -424,8 +439,8 @@ def _require(name: str, array: NDArray[Any], holds: NDArray[np.bool_], rule: str
 
 
 def _check_starts(name: str, start: NDArray[np.int64], end: int) -> None:
+    _require(name, start, start >= np.append(0, start[:-1]), "must not be less than the one before")
     if start[0] != 0:
         _fail(f"{name}[0] = {start[0]}", "must be 0")
-    _require(name, start[1:], start[1:] >= start[:-1], "must not be less than the one before")
     if start[-1] != end:
         _fail(f"{name}[{len(start) - 1}] = {start[-1]}", f"must be {end}")

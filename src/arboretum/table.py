@@ -584,7 +584,7 @@ def _dictionary(series: Any) -> tuple[Array, list[Any]]:
         codes, values = native.factorize()
         return codes, values.tolist()
     if library.is_pyarrow():
-        encoded = native.dictionary_encode().unify_dictionaries().combine_chunks()
+        encoded = native.dictionary_encode().combine_chunks()
         return encoded.indices.fill_null(MISSING).to_numpy(), encoded.dictionary.to_pylist()
     if library.is_polars():
         import polars

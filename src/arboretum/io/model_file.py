@@ -245,6 +245,8 @@ def load(path: str | os.PathLike[str]) -> tuple[Header, Arrays]:
     Traceback (most recent call last):
     FileNotFoundError: Cannot load 'no such file.arb': there is no such file. Check the path.
     """
+    if Path(path).is_dir():
+        raise IsADirectoryError(f"Cannot load {str(path)!r}: it is a folder. Add a file name.")
     try:
         with Path(path).open("rb") as file:
             empty = os.fstat(file.fileno()).st_size == 0  # which cannot be mapped
@@ -253,8 +255,6 @@ def load(path: str | os.PathLike[str]) -> tuple[Header, Arrays]:
         raise FileNotFoundError(
             f"Cannot load {str(path)!r}: there is no such file. Check the path."
         ) from error
-    except IsADirectoryError as error:
-        raise IsADirectoryError(f"Cannot load {str(path)!r}: it is a folder. Add a file name.") from error
     except PermissionError as error:
         message = f"Cannot load {str(path)!r}: no permission to read it. Change the permissions of the file."
         raise PermissionError(message) from error

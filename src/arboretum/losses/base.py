@@ -32,6 +32,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum import _kernel
 from arboretum.losses.links import INVERSE_LINKS, FloatArray, LinkName
 
 Task: TypeAlias = Literal["regression", "classification"]
@@ -251,6 +252,8 @@ class LeafRows:
     ----------
     rows : ndarray of uint32
     start : ndarray of int64, (n_leaves + 1,)
+    threads : int
+        Threads to use; no result depends on it.
 
     Examples
     --------
@@ -261,6 +264,7 @@ class LeafRows:
 
     rows: NDArray[np.uint32]
     start: NDArray[np.int64]
+    threads: int = 1
 
     @classmethod
     def contiguous(cls, start: NDArray[np.int64]) -> LeafRows:
@@ -295,31 +299,10 @@ class LeafRows:
         >>> leaves.weighted_quantile(np.array([4.0, 3.0, 2.0, 1.0, 7.0, 8.0]), None, q=0.5)
         array([2., 7.])
         """
-        leaf, counts = self._leaf_of_entry(), self.counts
-        entry_values = values[self.rows]
-        order = np.lexsort((entry_values, leaf))
-        if weight is None:
-            n_below, filled = np.ceil(q * counts).astype(np.int64) - 1, counts > 0
-        else:
-            n_below, filled = self._count_below(weight[self.rows][order], leaf, q)
-        quantile = np.zeros(len(counts))
-        quantile[filled] = entry_values[order[(self.start[:-1] + n_below)[filled]]]
-        return quantile
-
-    def _count_below(
-        self, weight: FloatArray, leaf: NDArray[np.int64], q: float
-    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Entries of each leaf, in order of value, before its quantile; and which leaves have weight."""
-        n_leaves = len(self.start) - 1
-        total = np.bincount(leaf, weight, n_leaves)
-        # One running sum serves all leaves. A heavy leaf would swallow the digits of a light one, hence each
-        # is scaled to a total in [½, 1), by a power of two: sums of integer weights stay exact.
-        share = np.ldexp(weight, -np.frexp(total)[1][leaf])
-        running = np.concatenate(([0.0], np.cumsum(share)))
-        before = running[self.start[:-1]]
-        wanted = q * (running[self.start[1:]] - before)
-        below = running[1:] - before[leaf] < wanted[leaf]
-        return np.bincount(leaf[below], minlength=n_leaves), total > 0
+        quantiles = np.empty(len(self.start) - 1)
+        values = np.ascontiguousarray(values, dtype=np.float64)
+        _kernel.group_quantiles(values, weight, self.rows, self.start, q, self.threads, quantiles)
+        return quantiles
 
 
 def weighted_mean(values: FloatArray, weight: FloatArray | None) -> FloatArray:

@@ -1,0 +1,142 @@
+"""Bins: from the values of a table to small integer codes, and back to thresholds.
+
+A numeric feature is cut at quantiles (or between all distinct values) into bins; code *c* holds the values with
+``cuts[c-1] < x <= cuts[c]``. A category is its own code. The code after the last means missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum import _kernel
+from arboretum.table import Table
+
+# Cuts are quantiles of about this many rows; more would not move them visibly.
+SAMPLE_ROWS = 200_000
+
+
+@dataclass(frozen=True, eq=False)
+class BinMap:
+    """How the columns of a table become codes.
+
+    Parameters
+    ----------
+    order : tuple of int
+        Column of each binned feature. Features are kept in the order of their names, so that ties between features, and
+        every random draw, are the same for any order of the columns.
+    cuts : tuple of ndarray
+        Rising float64 cuts of each binned feature; empty for categories.
+    n_bins : tuple of int
+        Codes of each binned feature; the code ``n_bins`` means missing.
+    categorical : tuple of bool
+        Which binned features are categories.
+
+    Examples
+    --------
+    >>> from arboretum.table import read_table
+    >>> bin_map = learn_bins(read_table([[1.0], [2.0], [4.0]]), max_bins=255)
+    >>> bin_map.cuts[0]
+    array([1.5, 3. ])
+    """
+
+    order: tuple[int, ...]
+    cuts: tuple[NDArray[np.float64], ...]
+    n_bins: tuple[int, ...]
+    categorical: tuple[bool, ...]
+
+    @cached_property
+    def _cut_table(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        padded = [np.append(cuts, np.inf) for cuts in self.cuts]
+        starts = np.concatenate([[0], np.cumsum([len(cuts) for cuts in padded])])
+        return np.concatenate(padded), starts
+
+    def thresholds(self, features: NDArray[np.int32], codes: NDArray[np.uint32]) -> NDArray[np.float64]:
+        """Return the threshold of "code <= codes[i]" for each binned feature; the last bin has no upper end."""
+        table, starts = self._cut_table
+        return table[starts[features] + codes]
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedData:
+    """Codes of a table, with the map that made them."""
+
+    bin_map: BinMap
+    codes: _kernel.BinnedData
+    has_missing: tuple[bool, ...]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.codes.n_rows
+
+
+def learn_bins(
+    table: Table, *, max_bins: int | None = 255, weight: NDArray[np.float64] | None = None, threads: int = 1
+) -> BinMap:
+    """Choose the bins of every column.
+
+    Parameters
+    ----------
+    table : Table
+        The training table.
+    max_bins : int, optional
+        Most bins of a numeric column; None makes every distinct value its own bin (an exact splitter).
+    weight : ndarray, optional
+        Row weights: cuts are quantiles of weight.
+    threads : int
+        Threads to use; the result does not depend on it.
+
+    Returns
+    -------
+    BinMap
+    """
+    columns = table.schema.columns
+    order = canonical_order(table)
+    sample_size = table.n_rows if max_bins is None else SAMPLE_ROWS
+    rows = _kernel.sample_rows(table.n_rows, sample_size)
+    cuts: list[NDArray[np.float64]] = []
+    for _, batch in table.column_batches():
+        cuts += _kernel.find_cuts(batch, rows, weight, max_bins or 0, threads)
+    return BinMap(
+        order=tuple(order),
+        cuts=tuple(cuts[j] for j in order),
+        n_bins=tuple(_n_bins(len(columns[j].categories), cuts[j], columns[j].kind) for j in order),
+        categorical=tuple(columns[j].kind == "categorical" for j in order),
+    )
+
+
+def canonical_order(table: Table) -> list[int]:
+    """Columns in the order of their names; as they are if they have none."""
+    names = table.schema.names
+    return sorted(range(len(names)), key=names.__getitem__) if table.schema.named else list(range(len(names)))
+
+
+def _n_bins(n_categories: int, cuts: NDArray[np.float64], kind: str) -> int:
+    return max(n_categories, 1) if kind == "categorical" else len(cuts) + 1
+
+
+def assign_bins(table: Table, bin_map: BinMap, *, threads: int = 1) -> BinnedData:
+    """Turn a table into codes. Unknown categories are coded as missing."""
+    codes = _kernel.BinnedData(table.n_rows, list(bin_map.n_bins), list(bin_map.categorical))
+    codes.attach(np.empty(codes.size_bytes, dtype=np.uint8))
+    has_missing = [False] * len(bin_map.order)
+    place = {column: feature for feature, column in enumerate(bin_map.order)}
+    for first, batch in table.column_batches():
+        features = sorted(range(len(batch)), key=lambda j: place[first + j])  # noqa: B023
+        for run in _runs([place[first + j] for j in features]):
+            chosen = [batch[features[i]] for i in run]
+            start = place[first + features[run[0]]]
+            found = codes.assign(start, chosen, list(bin_map.cuts[start : start + len(run)]), threads)
+            has_missing[start : start + len(run)] = found
+    return BinnedData(bin_map, codes, tuple(has_missing))
+
+
+def _runs(places: Sequence[int]) -> list[range]:
+    """Positions of consecutive places: one kernel call each."""
+    breaks = [i for i in range(1, len(places)) if places[i] != places[i - 1] + 1]
+    return [range(a, b) for a, b in zip([0, *breaks], [*breaks, len(places)], strict=True)]

@@ -1,0 +1,1 @@
+"""Ensembles: the loops that sample rows, make statistics, grow trees and combine them."""

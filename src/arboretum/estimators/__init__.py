@@ -1,0 +1,1 @@
+"""scikit-learn estimators: check, pack parameters, call an ensemble, keep the Forest."""

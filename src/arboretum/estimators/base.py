@@ -1,0 +1,249 @@
+"""What all fitted models share: reading tables, leaves, files, fingerprints, pickles."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Literal, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from arboretum import losses
+from arboretum.ensembles.boosting import History
+from arboretum.estimators.validation import check_names, n_threads
+from arboretum.forest import Forest
+from arboretum.io import model_file
+from arboretum.losses import Loss
+from arboretum.table import Schema, Table, conform
+
+FloatArray: TypeAlias = NDArray[np.float64]
+Model = TypeVar("Model", bound="ForestModel")
+
+# Class name in a model file → class. Filled as classes are defined; nothing else can be loaded.
+MODELS: dict[str, type[ForestModel]] = {}
+
+
+
+class ForestModel(BaseEstimator):  # type: ignore[misc]
+    """A scikit-learn estimator whose fitted state is a Forest, a Schema and a Loss."""
+
+    n_jobs: int | None
+    unknown: Literal["average", "missing", "error"]
+    missing: Literal["warn", "error"]
+
+    forest_: Forest
+    schema_: Schema
+    loss_: Loss
+    history_: History
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        MODELS[cls.__name__] = cls
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Refuse unknown parameters with the nearest name."""
+        check_names(cls, kwargs)
+        return super().__new__(cls)
+
+    # ---- prediction ----------------------------------------------------------------------------------------------
+
+    def _fitted(self) -> Forest:
+        try:
+            return self.forest_
+        except AttributeError:
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet. "
+                "Call 'fit' with appropriate arguments before using this estimator."
+            ) from None
+
+    def _conform(self, X: Any) -> Table:
+        self._fitted()
+        return conform(
+            X, self.schema_, unknown=self.unknown, missing=self.missing, estimator_name=type(self).__name__
+        )
+
+    def _raw(self, X: Any) -> FloatArray:
+        """Raw predictions (rows, outputs)."""
+        forest = self._fitted()
+        threads = n_threads(self.n_jobs)
+        unknown = "missing" if self.unknown == "missing" else "average"
+        table = self._conform(X)
+        parts = [
+            forest.raw(part.columns, part.n_rows, threads=threads, unknown=unknown) for _, part in table.row_batches()
+        ]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def apply(self, X: Any) -> NDArray[np.int32]:
+        """Leaf of every row in every tree.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Rows to route.
+
+        Returns
+        -------
+        ndarray of int32, (n_rows, n_trees)
+            Node numbers, counted from the root of each tree.
+        """
+        forest, threads = self._fitted(), n_threads(self.n_jobs)
+        unknown = "missing" if self.unknown == "missing" else "average"
+        parts = [
+            forest.apply(part.columns, part.n_rows, threads=threads, unknown=unknown)
+            for _, part in self._conform(X).row_batches()
+        ]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    # ---- files ---------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file that ``arboretum.load`` reads.
+
+        The file is replaced whole or not at all, and holds no code.
+        """
+        model_file.save(path, *self._to_file())
+
+    def fingerprint(self) -> str:
+        """Hash of everything that determines predictions.
+
+        Equal for any number of threads, for any order of named columns, before and after saving.
+        """
+        forest = self._fitted()
+        order = sorted(range(self.schema_.n_features), key=self.schema_.names.__getitem__)
+        place = np.empty(len(order) + 1, dtype=np.int32)
+        place[order] = np.arange(len(order), dtype=np.int32)
+        place[-1] = -1  # a leaf's feature
+        arrays = {**forest.to_arrays(), "feature": place[forest.feature]}
+        schema = self.schema_.to_json()
+        schema["columns"] = [schema["columns"][column] for column in order]
+        facts = {"schema": schema, "loss": self.loss_.to_json(), "unknown": self.unknown, **self._labels()}
+        return model_file.fingerprint(facts, arrays)
+
+    def _labels(self) -> dict[str, Any]:
+        """What a classifier adds to a file."""
+        return {}
+
+    def _to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        forest = self._fitted()
+        header = {
+            "format": "arboretum",
+            "model": type(self).__name__,
+            "params": {name: plain(value) for name, value in self.get_params(deep=False).items()},
+            "schema": self.schema_.to_json(),
+            "loss": self.loss_.to_json(),
+            "history": {
+                "training_loss": [float(v) for v in self.history_.training_loss],
+                "validation_loss": [float(v) for v in self.history_.validation_loss],
+                "stopped_by": self.history_.stopped_by,
+            },
+            **self._labels(),
+        }
+        return header, forest.to_arrays()
+
+    def _from_file(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        try:
+            self.schema_ = Schema.from_json(header["schema"])
+            self.loss_ = losses.from_json(header["loss"])
+            self.history_ = History(**header["history"])
+            forest = Forest.from_arrays(arrays)
+            forest.validate(self.schema_.n_features)
+            self._check_fits(forest, header)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise model_file.ModelFileError(f"damaged model file: {error}") from error
+        self.forest_ = forest
+        self._set_input_names()
+
+    def _check_fits(self, forest: Forest, header: dict[str, Any]) -> None:
+        if forest.n_outputs != self.loss_.n_outputs:
+            raise ValueError(f"{forest.n_outputs} outputs, but the loss has {self.loss_.n_outputs}")
+
+    def _set_input_names(self) -> None:
+        self.n_features_in_ = self.schema_.n_features
+        if self.schema_.named:
+            self.feature_names_in_ = np.array(self.schema_.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    # ---- pickles wrap the same bytes -----------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Parameters, the loss object and, once fitted, the bytes of the model file."""
+        params = {name: getattr(self, name) for name in self._get_param_names()}
+        if not hasattr(self, "forest_"):
+            return {"params": params}
+        return {"params": params, "loss": self.loss_, "file": model_file.to_bytes(*self._to_file())}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state["params"].items():
+            setattr(self, name, value)
+        if "file" in state:
+            self._from_file(*model_file.from_bytes(state["file"]))
+            self.loss_ = state["loss"]
+
+
+def plain(value: Any) -> Any:
+    """Return a parameter as JSON can hold it; None for what it cannot (callbacks, generators)."""
+    if isinstance(value, Loss):
+        return value.to_json()
+    if value is None or isinstance(value, bool | str | int | float):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, dict):
+        return {"pairs": [[plain(key), plain(item)] for key, item in value.items()]}
+    if isinstance(value, set | frozenset):
+        return [plain(item) for item in sorted(value, key=repr)]
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return None
+
+
+def from_plain(value: Any) -> Any:
+    """Undo ``plain`` as far as it can be undone."""
+    if isinstance(value, dict) and set(value) == {"pairs"}:
+        return {key: from_plain(item) for key, item in value["pairs"]}
+    if isinstance(value, dict) and "name" in value:
+        return losses.from_json(value)
+    return value
+
+
+def load(path: str | os.PathLike[str]) -> ForestModel:
+    """Read a model that ``save`` wrote.
+
+    Parameters
+    ----------
+    path : path
+        The file. It is memory-mapped: large forests are shared between processes.
+
+    Returns
+    -------
+    estimator
+        Of the class that was saved, fitted.
+
+    Examples
+    --------
+    >>> import arboretum as arb, tempfile, pathlib
+    >>> model = arb.BoostedTreesRegressor(n_estimators=3).fit([[1.0], [2.0], [3.0], [4.0]], [1.0, 2.0, 3.0, 4.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "m.arb"
+    ...     model.save(file)
+    ...     arb.load(file).fingerprint() == model.fingerprint()
+    True
+    """
+    header, arrays = model_file.load(path)
+    name = header.get("model")
+    if not isinstance(name, str) or name not in MODELS:
+        raise model_file.ModelFileError(f"the file holds a model of kind {name!r}, which this arboretum does not know")
+    cls, params = MODELS[name], header.get("params")
+    if not isinstance(params, dict) or not set(params) <= set(cls._get_param_names()):
+        raise model_file.ModelFileError(f"damaged model file: parameters of {name} are not as expected")
+    try:
+        model: ForestModel = cls(**{key: from_plain(value) for key, value in params.items()})
+    except (KeyError, TypeError, ValueError) as error:
+        raise model_file.ModelFileError(f"damaged model file: {error}") from error
+    model._from_file(header, arrays)
+    return model

@@ -1,0 +1,192 @@
+"""BoostedTreesClassifier."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+
+from arboretum import losses
+from arboretum.estimators import targets
+from arboretum.estimators.base import FloatArray
+from arboretum.estimators.boosting import BoostedTrees
+from arboretum.estimators.boosting_docs import describe
+from arboretum.forest import Forest
+from arboretum.losses import Loss
+from arboretum.table import Schema
+
+_CLASS_PARAMETERS = """\
+    class_weight : "balanced" or dict, optional
+        Weight of each class.
+"""
+
+_EXAMPLES = """\
+    Examples
+    --------
+    >>> import arboretum as arb
+    >>> rows = [["red", 1.0], ["blue", 2.0], ["red", 3.0], ["blue", None]] * 25
+    >>> model = arb.BoostedTreesClassifier(n_estimators=20).fit(rows, ["yes", "no", "yes", "no"] * 25)
+    >>> model.predict([["red", 2.5], ["blue", 0.0]])
+    array(['yes', 'no'], dtype='<U3')
+    """
+
+
+class BoostedTreesClassifier(ClassifierMixin, BoostedTrees):  # type: ignore[misc]
+    __doc__ = describe(
+        "Gradient-boosted trees for classes.",
+        _EXAMPLES,
+        losses='"log_loss"',
+        loss_parameters="",
+        class_parameters=_CLASS_PARAMETERS,
+        class_attributes="    classes_ : ndarray\n        Labels, sorted.\n",
+        stratified=", the same share of each class,",
+    )
+    class_weight: Any
+    classes_: NDArray[Any]
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 100,
+        learning_rate: float = 0.1,
+        growth: str = "leaf",
+        max_leaf_nodes: int | None = None,
+        max_depth: int | None = None,
+        min_samples_leaf: int | str = "auto",
+        min_child_weight: float = 1e-3,
+        l1: float = 0.0,
+        l2: float = 0.0,
+        min_gain: float = 0.0,
+        max_delta_step: float = 0.0,
+        max_bins: int | None = 255,
+        subsample: float = 1.0,
+        max_features: float | int = 1.0,
+        colsample_tree: float | int = 1.0,
+        colsample_level: float | int = 1.0,
+        loss: str | Loss = "log_loss",
+        class_weight: Any = None,
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
+        categorical_features: Any = None,
+        unknown: str = "average",
+        missing: str = "warn",
+        early_stopping: bool | str = "auto",
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        time_limit: float | None = None,
+        warm_start: bool = False,
+        callbacks: Any = None,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self._keep(locals())
+
+    def _read_target(
+        self, column: NDArray[Any], weight: FloatArray | None, continuing: bool
+    ) -> tuple[FloatArray, FloatArray | None, Loss]:
+        if continuing:
+            codes = targets.encode_classes(column, self.classes_, "y")
+        else:
+            classes, codes = targets.find_classes(column)
+            self._check_weighted_classes(classes, codes, weight)
+            self.classes_ = classes
+        loss = losses.resolve(self.loss, n_classes=len(self.classes_))
+        weight = targets.with_class_weight(weight, self.class_weight, self.classes_, codes)
+        return codes, weight, loss
+
+    @staticmethod
+    def _check_weighted_classes(classes: NDArray[Any], codes: FloatArray, weight: FloatArray | None) -> None:
+        if weight is None:
+            return
+        weighted = np.bincount(codes.astype(np.intp), weight, len(classes)) > 0
+        if weighted.sum() < 2:
+            raise ValueError(
+                f"only one class, {classes[weighted][0]!r}, has rows of positive sample_weight: "
+                "a classifier needs at least 2 classes"
+            )
+
+    def _encode_validation(self, column: NDArray[Any]) -> FloatArray:
+        return targets.encode_classes(column, self.classes_)
+
+    def _strata(self, y: FloatArray) -> NDArray[Any] | None:
+        return y
+
+    def _monotone(self, schema: Schema) -> tuple[int, ...]:
+        directions = super()._monotone(schema)
+        if directions and len(self.classes_) > 2:
+            raise ValueError(
+                f"monotonic_cst is not supported for multiclass classification ({len(self.classes_)} classes): "
+                "raw scores that rise do not make a probability rise"
+            )
+        return directions
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Raw scores: log-odds of the second class, or one score a class.
+
+        Returns
+        -------
+        ndarray of float64, (n_rows,) or (n_rows, n_classes)
+        """
+        raw = self._raw(X)
+        return raw[:, 0] if raw.shape[1] == 1 else raw
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probabilities of the classes, in the order of ``classes_``.
+
+        Returns
+        -------
+        ndarray of float64, (n_rows, n_classes)
+        """
+        return self._to_proba(self._raw(X))
+
+    def _to_proba(self, raw: FloatArray) -> FloatArray:
+        if raw.shape[1] > 1:
+            return self.loss_.predict(raw)
+        proba = np.empty((len(raw), 2))
+        proba[:, 1] = self.loss_.predict(raw[:, 0])
+        np.subtract(1.0, proba[:, 1], out=proba[:, 0])
+        return proba
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the most probable class.
+
+        Returns
+        -------
+        ndarray, (n_rows,)
+            Labels as they were given at fit.
+        """
+        return self._to_labels(self._raw(X))
+
+    def _to_labels(self, raw: FloatArray) -> NDArray[Any]:
+        codes = (raw[:, 0] > 0).astype(np.intp) if raw.shape[1] == 1 else raw.argmax(axis=1)
+        return self.classes_[codes]
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """Yield the predicted classes after each round."""
+        for raw in self._staged_raw(X):
+            yield self._to_labels(raw)
+
+    def staged_predict_proba(self, X: Any) -> Iterator[FloatArray]:
+        """Yield the probabilities after each round."""
+        for raw in self._staged_raw(X):
+            yield self._to_proba(raw)
+
+    # ---- files ---------------------------------------------------------------------------------------------------
+
+    def _labels(self) -> dict[str, Any]:
+        return {"classes": {"dtype": self.classes_.dtype.str, "values": self.classes_.tolist()}}
+
+    def _check_fits(self, forest: Forest, header: dict[str, Any]) -> None:
+        super()._check_fits(forest, header)
+        entry = header["classes"]
+        dtype = np.dtype(entry["dtype"])
+        if dtype.kind not in "biufUO" or not all(isinstance(v, bool | int | float | str) for v in entry["values"]):
+            raise ValueError(f"classes of type {entry['dtype']!r} cannot be read")
+        classes = np.array(entry["values"], dtype=dtype)
+        if classes.ndim != 1 or len(classes) != max(2, forest.n_outputs):
+            raise ValueError(f"{len(entry['values'])} classes for {forest.n_outputs} outputs")
+        self.classes_ = classes

@@ -1,0 +1,116 @@
+"""BoostedTreesRegressor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+
+from arboretum import losses
+from arboretum.estimators import targets
+from arboretum.estimators.base import FloatArray
+from arboretum.estimators.boosting import BoostedTrees
+from arboretum.estimators.boosting_docs import describe
+from arboretum.losses import Loss
+
+_LOSS_PARAMETERS = """\
+    quantile : float, optional
+        Level of the "quantile" loss (0.5), or share of residuals that "huber" takes as small (0.9).
+    power : float, optional
+        Variance power of the "tweedie" loss, between 1 and 2 (1.5).
+"""
+
+_EXAMPLES = """\
+    Examples
+    --------
+    >>> import numpy as np, arboretum as arb
+    >>> X = np.linspace(0, 1, 200)[:, None]
+    >>> model = arb.BoostedTreesRegressor(n_estimators=50).fit(X, X[:, 0] ** 2)
+    >>> model.predict([[0.5]]).round(2)
+    array([0.25])
+    """
+
+
+class BoostedTreesRegressor(RegressorMixin, BoostedTrees):  # type: ignore[misc]
+    __doc__ = describe(
+        "Gradient-boosted trees for numbers.",
+        _EXAMPLES,
+        losses='"squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie"',
+        loss_parameters=_LOSS_PARAMETERS,
+        class_parameters="",
+        class_attributes="",
+        stratified="",
+    )
+    quantile: float | None
+    power: float | None
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 100,
+        learning_rate: float = 0.1,
+        growth: str = "leaf",
+        max_leaf_nodes: int | None = None,
+        max_depth: int | None = None,
+        min_samples_leaf: int | str = "auto",
+        min_child_weight: float = 1e-3,
+        l1: float = 0.0,
+        l2: float = 0.0,
+        min_gain: float = 0.0,
+        max_delta_step: float = 0.0,
+        max_bins: int | None = 255,
+        subsample: float = 1.0,
+        max_features: float | int = 1.0,
+        colsample_tree: float | int = 1.0,
+        colsample_level: float | int = 1.0,
+        loss: str | Loss = "squared_error",
+        quantile: float | None = None,
+        power: float | None = None,
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
+        categorical_features: Any = None,
+        unknown: str = "average",
+        missing: str = "warn",
+        early_stopping: bool | str = "auto",
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        time_limit: float | None = None,
+        warm_start: bool = False,
+        callbacks: Any = None,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self._keep(locals())
+
+    def _read_target(
+        self, column: NDArray[Any], weight: FloatArray | None, continuing: bool
+    ) -> tuple[FloatArray, FloatArray | None, Loss]:
+        y = targets.regression_target(column)
+        loss = losses.resolve(self.loss, quantile=self.quantile, power=self.power)
+        return y, weight, loss
+
+    def _encode_validation(self, column: NDArray[Any]) -> FloatArray:
+        return targets.regression_target(column, "y_val")
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predict the target.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Rows; named columns in any order.
+
+        Returns
+        -------
+        ndarray of float64, (n_rows,)
+        """
+        raw = self._raw(X)[:, 0]
+        return self.loss_.predict(raw)
+
+    def staged_predict(self, X: Any) -> Iterator[FloatArray]:
+        """Yield the prediction after each round."""
+        for raw in self._staged_raw(X):
+            yield self.loss_.predict(raw[:, 0])

@@ -1,0 +1,343 @@
+"""What the boosted regressor and the boosted classifier share: from checked input to a fitted forest."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum.binning import assign_bins, learn_bins
+from arboretum.constraints import in_binned_order, interaction_sets, monotone_directions
+from arboretum.ensembles.boosting import BoostingParams, Rows, boost, filled_raw, start_raw
+from arboretum.estimators import targets
+from arboretum.estimators.base import FloatArray, ForestModel
+from arboretum.estimators.validation import choice, n_threads, number, seed_of, share, split_rows
+from arboretum.forest import Forest
+from arboretum.growing import NO_LIMIT, TreeParams
+from arboretum.losses import Loss
+from arboretum.progress import ProgressBar
+from arboretum.sampling import Subsample
+from arboretum.table import Schema, Table, conform, read_table
+
+Boosted = TypeVar("Boosted", bound="BoostedTrees")
+
+EARLY_STOPPING_ROWS = 10_000  # early_stopping="auto" holds out validation rows from this size on
+SMALL_FIT = 50_000  # rows × columns below which a second thread costs more than it brings
+MAX_BINS = 65_535
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """A checked training set."""
+
+    table: Table
+    y: FloatArray
+    weight: FloatArray | None
+
+    def take(self, rows: NDArray[np.intp]) -> _Problem:
+        weight = None if self.weight is None else self.weight[rows]
+        return _Problem(self.table.take(rows), self.y[rows], weight)
+
+    def without_zero_weights(self) -> _Problem:
+        """Rows of weight 0 take no part: they would still count as rows of a leaf."""
+        if self.weight is None or self.weight.all():
+            return self
+        return self.take(np.flatnonzero(self.weight))
+
+
+class BoostedTrees(ForestModel):
+    """Gradient-boosted trees, whatever the target."""
+
+    n_iter_: int
+    n_estimators: int
+    learning_rate: float
+    growth: str
+    max_leaf_nodes: int | None
+    max_depth: int | None
+    min_samples_leaf: int | str
+    min_child_weight: float
+    l1: float
+    l2: float
+    min_gain: float
+    max_delta_step: float
+    max_bins: int | None
+    subsample: float
+    max_features: float | int
+    colsample_tree: float | int
+    colsample_level: float | int
+    loss: str | Loss
+    monotonic_cst: Any
+    interaction_cst: Any
+    categorical_features: Any
+    early_stopping: bool | str
+    validation_fraction: float
+    n_iter_no_change: int
+    time_limit: float | None
+    warm_start: bool
+    callbacks: Any
+    random_state: Any
+    verbose: int
+
+    def _keep(self, given: dict[str, Any]) -> None:
+        """Store constructor arguments as they are, as scikit-learn wants it."""
+        for name in self._get_param_names():
+            setattr(self, name, given[name])
+
+    # ---- fitting -------------------------------------------------------------------------------------------------
+
+    def fit(
+        self: Boosted,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> Boosted:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Training rows: numbers, text, categories, dates, with holes.
+        y : array-like
+            Target, one value a row.
+        sample_weight : array-like, optional
+            Weight of each row.
+        X_val, y_val, sample_weight_val : optional
+            Rows to stop early on, in place of a held-out share of the training rows.
+
+        Returns
+        -------
+        self
+        """
+        earlier = self.forest_ if self.warm_start and hasattr(self, "forest_") else None
+        n_rounds = number(self, "n_estimators", low=1, integer=True)
+        if earlier is not None:
+            n_rounds -= self.n_iter_
+            if n_rounds < 0:
+                raise ValueError(
+                    f"n_estimators={self.n_estimators} is less than the {self.n_iter_} rounds already fitted "
+                    "(warm_start=True); raise it or set warm_start=False"
+                )
+            if n_rounds == 0:
+                return self
+        return self._fit(n_rounds, earlier, X, y, sample_weight, (X_val, y_val, sample_weight_val))
+
+    def fit_more(
+        self: Boosted,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        n_estimators: int,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> Boosted:
+        """Add rounds to a fitted model, on the same rows or on others with the same columns.
+
+        Parameters
+        ----------
+        X, y, sample_weight, X_val, y_val, sample_weight_val
+            As for ``fit``.
+        n_estimators : int
+            Rounds to add.
+
+        Returns
+        -------
+        self
+        """
+        earlier = self._fitted()
+        return self._fit(n_estimators, earlier, X, y, sample_weight, (X_val, y_val, sample_weight_val))
+
+    def _fit(
+        self: Boosted,
+        n_rounds: int,
+        earlier: Forest | None,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        held: tuple[Any, Any, Any],
+    ) -> Boosted:
+        self._check_parameters()
+        threads, seed = n_threads(self.n_jobs), seed_of(self.random_state)
+        problem, loss = self._read_problem(X, y, sample_weight, earlier)
+        schema = problem.table.schema
+        problem, validation = self._hold_out(problem, held, schema, seed)
+        problem = problem.without_zero_weights()
+        if problem.table.n_rows * schema.n_features < SMALL_FIT:
+            threads = 1
+        bin_map = learn_bins(problem.table, max_bins=self.max_bins, weight=problem.weight, threads=threads)
+        data = assign_bins(problem.table, bin_map, threads=threads)
+        base = start_raw(loss, problem.y, problem.weight) if earlier is None else earlier.base
+        params = BoostingParams(
+            n_rounds=n_rounds,
+            learning_rate=float(self.learning_rate),
+            tree=self._tree_params(problem.table, schema, bin_map.order),
+            sampler=Subsample(float(self.subsample)),
+            seed=seed,
+            threads=threads,
+            patience=self.n_iter_no_change if validation is not None and self.early_stopping is not False else None,
+            time_limit=self.time_limit,
+            track_training=bool(self.verbose or self.callbacks),
+        )
+        rows = Rows(data, problem.y, problem.weight, self._start(problem.table, base, earlier, threads))
+        held_rows = None
+        if validation is not None:
+            held_data = assign_bins(validation.table, bin_map, threads=threads)
+            held_raw = self._start(validation.table, base, earlier, threads)
+            held_rows = Rows(held_data, validation.y, validation.weight, held_raw)
+        with ProgressBar(n_rounds) if self.verbose else nullcontext() as bar:
+            forest, history = boost(
+                rows,
+                loss,
+                params,
+                base=base,
+                first_round=0 if earlier is None else earlier.n_trees // loss.n_outputs,
+                validation=held_rows,
+                callbacks=[*(self.callbacks or []), *([bar] if bar is not None else [])],
+            )
+        if history.stopped_by == "interrupt":
+            warnings.warn(
+                f"fit was interrupted: the model keeps the {forest.n_trees // loss.n_outputs} rounds so far",
+                stacklevel=3,
+            )
+        missing = np.zeros(schema.n_features, dtype=bool)
+        missing[list(bin_map.order)] = data.has_missing
+        self.forest_ = forest if earlier is None else Forest.concat([earlier, forest])
+        self.schema_ = schema.with_missing(missing.tolist())
+        self.loss_, self.history_ = loss, history
+        self.n_iter_ = self.forest_.n_trees // loss.n_outputs
+        self._set_input_names()
+        return self
+
+    def _check_parameters(self) -> None:
+        number(self, "learning_rate", low=0.0, open_low=True)
+        choice(self, "growth", ("leaf", "level", "symmetric"))
+        number(self, "max_leaf_nodes", low=2, integer=True, optional=True)
+        number(self, "max_depth", low=1, high=10_000, integer=True, optional=True)
+        number(self, "min_samples_leaf", low=1, integer=True, words=("auto",))
+        for name in ("min_child_weight", "l1", "l2", "min_gain", "max_delta_step"):
+            number(self, name, low=0.0, high=1e300)
+        number(self, "max_bins", low=2, high=MAX_BINS, integer=True, optional=True)
+        number(self, "subsample", low=0.0, high=1.0, open_low=True)
+        choice(self, "unknown", ("average", "missing", "error"))
+        choice(self, "missing", ("warn", "error"))
+        choice(self, "early_stopping", ("auto", True, False))
+        number(self, "validation_fraction", low=0.0, high=0.9, open_low=True)
+        number(self, "n_iter_no_change", low=1, integer=True)
+        number(self, "time_limit", low=0.0, open_low=True, optional=True)
+
+    def _read_problem(
+        self, X: Any, y: Any, sample_weight: Any, earlier: Forest | None
+    ) -> tuple[_Problem, Loss]:
+        table = read_table(X, categorical_features=self.categorical_features)
+        if earlier is not None:
+            table = self._conform(X)
+        column = targets.as_column(y, table.n_rows)
+        weight = targets.row_weights(sample_weight, table.n_rows)
+        codes, weight, loss = self._read_target(column, weight, earlier is not None)
+        loss.check_target(codes)
+        return _Problem(table, codes, weight), loss
+
+    def _read_target(
+        self, column: NDArray[Any], weight: FloatArray | None, continuing: bool
+    ) -> tuple[FloatArray, FloatArray | None, Loss]:
+        raise NotImplementedError
+
+    def _encode_validation(self, column: NDArray[Any]) -> FloatArray:
+        raise NotImplementedError
+
+    def _strata(self, y: FloatArray) -> NDArray[Any] | None:
+        return None
+
+    def _hold_out(
+        self, problem: _Problem, held: tuple[Any, Any, Any], schema: Schema, seed: int
+    ) -> tuple[_Problem, _Problem | None]:
+        """Training and validation problem."""
+        X_val, y_val, weight_val = held
+        if X_val is not None:
+            if y_val is None:
+                raise ValueError("X_val is given without y_val: give both")
+            table = conform(X_val, schema, unknown=self.unknown, estimator_name=type(self).__name__)
+            y = self._encode_validation(targets.as_column(y_val, table.n_rows, "y_val"))
+            weight = targets.row_weights(weight_val, table.n_rows, "sample_weight_val")
+            return problem, _Problem(table, y, weight)
+        if y_val is not None or weight_val is not None:
+            raise ValueError("y_val or sample_weight_val is given without X_val: give X_val as well")
+        n_rows = problem.table.n_rows
+        if self.early_stopping is False or (self.early_stopping == "auto" and n_rows <= EARLY_STOPPING_ROWS):
+            return problem, None
+        kept, out = split_rows(n_rows, float(self.validation_fraction), seed, self._strata(problem.y))
+        if not len(out) or not len(kept):
+            raise ValueError(
+                f"early_stopping=True, but validation_fraction={self.validation_fraction} of {n_rows} rows leaves "
+                "no row to train or to validate on: give X_val or set early_stopping=False"
+            )
+        return problem.take(kept), problem.take(out)
+
+    def _start(self, table: Table, base: FloatArray, earlier: Forest | None, threads: int) -> FloatArray:
+        """Raw predictions (outputs × rows) before the first round."""
+        if earlier is None:
+            return filled_raw(base, table.n_rows)
+        unknown = "missing" if self.unknown == "missing" else "average"
+        parts = [earlier.raw(p.columns, p.n_rows, threads=threads, unknown=unknown) for _, p in table.row_batches()]
+        return np.ascontiguousarray(np.concatenate(parts).T)
+
+    def _tree_params(self, table: Table, schema: Schema, order: tuple[int, ...]) -> TreeParams:
+        leaf_wise, n_rows, n_features = self.growth == "leaf", table.n_rows, schema.n_features
+        least = self.min_samples_leaf
+        place = {column: feature for feature, column in enumerate(order)}
+        sets = interaction_sets(self.interaction_cst, schema)
+        return TreeParams(
+            growth=self.growth,  # type: ignore[arg-type]
+            max_leaf_nodes=self.max_leaf_nodes or (31 if leaf_wise else NO_LIMIT),
+            max_depth=self.max_depth or (NO_LIMIT if leaf_wise or self.max_leaf_nodes else 6),
+            min_samples_leaf=max(1, min(20, n_rows // 50)) if isinstance(least, str) else int(least),
+            min_child_weight=float(self.min_child_weight),
+            l1=float(self.l1),
+            l2=float(self.l2),
+            min_gain=float(self.min_gain),
+            max_delta_step=float(self.max_delta_step),
+            max_features=share(self, "max_features", n_features),
+            colsample_level=share(self, "colsample_level", n_features),
+            colsample_tree=share(self, "colsample_tree", n_features),
+            monotone=in_binned_order(self._monotone(schema), order),
+            interaction_sets=tuple(tuple(sorted(place[column] for column in columns)) for columns in sets),
+        )
+
+    def _monotone(self, schema: Schema) -> tuple[int, ...]:
+        return monotone_directions(self.monotonic_cst, schema)
+
+    # ---- prediction ----------------------------------------------------------------------------------------------
+
+    def _staged_raw(self, X: Any) -> Iterator[FloatArray]:
+        forest, threads = self._fitted(), n_threads(self.n_jobs)
+        table = self._conform(X)
+        unknown = "missing" if self.unknown == "missing" else "average"
+        total = np.repeat(forest.base[None, :], table.n_rows, axis=0)
+        for begin in range(0, forest.n_trees, forest.n_outputs):
+            stage = replace(forest[begin : begin + forest.n_outputs], base=np.zeros(forest.n_outputs))
+            for first, part in table.row_batches():
+                rows = slice(first, first + part.n_rows)
+                total[rows] += stage.raw(part.columns, part.n_rows, threads=threads, unknown=unknown)
+            yield total.copy()
+
+    def _from_file(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        super()._from_file(header, arrays)
+        self.n_iter_ = self.forest_.n_trees // self.forest_.n_outputs
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+

@@ -1,0 +1,94 @@
+"""The parameters of boosted trees, described once for all their estimators."""
+
+from __future__ import annotations
+
+_PARAMETERS = """
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Rounds of boosting.
+    learning_rate : float, default=0.1
+        Share of each tree's step that is taken.
+
+    growth : {"leaf", "level", "symmetric"}, default="leaf"
+        Which node is split next: the one of largest gain, level by level, or one condition for a whole level.
+    max_leaf_nodes : int, optional
+        Most leaves of a tree. By default 31 for leaf-wise growth, otherwise no limit.
+    max_depth : int, optional
+        Most conditions on a path. By default no limit for leaf-wise growth, otherwise 6.
+    min_samples_leaf : int or "auto", default="auto"
+        Least rows of a leaf, counted exactly. "auto" is 20, on fewer than 1000 rows a fiftieth of them.
+    min_child_weight : float, default=1e-3
+        Least sum of hessians of a leaf.
+    l1, l2 : float, default=0
+        Penalties on the size of leaf values.
+    min_gain : float, default=0
+        Gain that a split must exceed.
+    max_delta_step : float, default=0
+        Bound of leaf values before the learning rate; 0 is none.
+    max_bins : int, optional, default=255
+        Most bins of a numeric column, up to 65,535; None tries every distinct value.
+
+    subsample : float, default=1
+        Share of the rows that each round sees.
+    max_features : float or int, default=1.0
+        Share or number of columns that each node may split on.
+    colsample_tree, colsample_level : float or int, default=1.0
+        Share or number of columns that each tree, and each level of it, may split on.
+
+    loss : str or Loss
+        What to minimise: <losses>, or an object derived from ``arboretum.losses.Loss``.
+<loss parameters>    monotonic_cst : mapping of names or sequence, optional
+        1 where the prediction must not fall as the column rises, -1 where it must not rise, 0 where it is free.
+    interaction_cst : sequence of sets, "pairwise" or "no_interactions", optional
+        Columns that may meet on a path from the root.
+    categorical_features : names, positions or mask, optional
+        Numeric columns that hold categories. Text, categories and the like are found by themselves.
+    unknown : {"average", "missing", "error"}, default="average"
+        A category not seen at fit takes both branches, weighted by their rows; or counts as missing; or is an error.
+    missing : {"warn", "error"}, default="warn"
+        Missing values in a column that had none at fit. Their branch is the one most training rows took.
+<class parameters>
+    early_stopping : bool or "auto", default="auto"
+        Stop when the validation loss no longer falls, and keep the best round. "auto": when ``X_val`` is given or there
+        are more than 10,000 rows.
+    validation_fraction : float, default=0.1
+        Share of the rows held out<stratified> if early stopping has no ``X_val``.
+    n_iter_no_change : int, default=10
+        Rounds without improvement before stopping.
+    time_limit : float, optional
+        Seconds after which no new round begins.
+    warm_start : bool, default=False
+        Let ``fit`` add rounds to the fitted model until it has ``n_estimators``.
+    callbacks : sequence of callables, optional
+        Each is called with a ``RoundReport`` after every round; one that returns True ends the fit.
+    random_state : int, RandomState or None, default=0
+        Seed of all sampling. The same seed gives the same model, byte for byte, for any number of threads.
+    n_jobs : int, optional
+        Threads; by default as many as the container allows.
+    verbose : int, default=0
+        1 shows a progress bar with loss and time left.
+
+    Attributes
+    ----------
+    forest_ : Forest
+        The trees, plain frozen arrays.
+    n_iter_ : int
+        Rounds kept.
+    history_ : History
+        Losses after each round and why the fit ended.
+    loss_ : Loss
+        The loss in use.
+    schema_ : Schema
+        Names, kinds and categories of the columns.
+<class attributes>    n_features_in_, feature_names_in_
+        As in scikit-learn.
+"""
+
+
+def describe(first: str, examples: str, **parts: str) -> str:
+    """Return a class docstring: the first line, all parameters with the parts of this class, and examples."""
+    text = _PARAMETERS
+    for name, part in parts.items():
+        text = text.replace(f"<{name.replace('_', ' ')}>", part)
+    return f"{first}\n{text}\n{examples}"

@@ -1,0 +1,104 @@
+"""Checks of constructor parameters, and the validation split of early stopping."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import numbers
+from typing import Any
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+SPLIT_PURPOSE = 0x73706C6974  # "split"
+
+
+def check_names(cls: type, names: dict[str, Any]) -> None:
+    """Refuse a constructor argument that does not exist, with the nearest one that does."""
+    known = [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f": did you mean {near[0]!r}?" if near else f"; parameters are {', '.join(known)}"
+            raise TypeError(f"{cls.__name__} has no parameter {name!r}{hint}")
+
+
+def number(
+    owner: Any,
+    name: str,
+    *,
+    low: float = -np.inf,
+    high: float = np.inf,
+    open_low: bool = False,
+    integer: bool = False,
+    optional: bool = False,
+    words: tuple[str, ...] = (),
+) -> Any:
+    """Return parameter ``name`` of an estimator if it is a number in range, None, or one of the words."""
+    value = getattr(owner, name)
+    if (optional and value is None) or (isinstance(value, str) and value in words):
+        return value
+    kind = numbers.Integral if integer else numbers.Real
+    right_type = isinstance(value, kind) and not isinstance(value, bool | np.bool_)
+    if right_type and value == value and (low < value if open_low else low <= value) and value <= high:
+        return int(value) if integer else float(value)
+    bounds = [f"{'above' if open_low else 'at least'} {low:g}" if low > -np.inf else ""]
+    bounds.append(f"at most {high:g}" if high < np.inf else "")
+    wanted = ("an integer " if integer else "a number ") + " and ".join(bound for bound in bounds if bound)
+    others = [repr(word) for word in words] + (["None"] if optional else [])
+    raise ValueError(f"{name}={value!r}: use {' or '.join([wanted.strip(), *others])}")
+
+
+def choice(owner: Any, name: str, options: tuple[Any, ...]) -> Any:
+    """Return parameter ``name`` of an estimator if it is one of the options."""
+    value = getattr(owner, name)
+    for option in options:
+        if value is option or (isinstance(value, str) and value == option):
+            return option
+    near = difflib.get_close_matches(value, [o for o in options if isinstance(o, str)], n=1) if isinstance(value, str) else []
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    raise ValueError(f"{name}={value!r}{hint}: use one of {', '.join(map(repr, options))}")
+
+
+def share(owner: Any, name: str, total: int) -> float:
+    """Return a parameter that is a share in (0, 1] or a number of columns, as a share of ``total``."""
+    value = getattr(owner, name)
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+        if value < 1:
+            raise ValueError(f"{name}={value!r}: use a number of columns of at least 1, or a share above 0")
+        return min(int(value), total) / total
+    return float(number(owner, name, low=0.0, high=1.0, open_low=True))
+
+
+def seed_of(random_state: Any) -> int:
+    """Return an integer seed: an integer is its own, None draws a fresh one."""
+    if isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool):
+        return int(random_state) & 0xFFFFFFFFFFFFFFFF
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """Threads of ``n_jobs``: None is what the container, quota and affinity allow; −1 likewise, −2 one fewer."""
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral) or n_jobs == 0):
+        raise ValueError(f"n_jobs={n_jobs!r}: use None, a positive number of threads, or a negative one (-1 is all)")
+    if n_jobs is not None and n_jobs > 0:
+        return int(n_jobs)
+    return max(1, int(joblib.cpu_count()) + 1 + (int(n_jobs) if n_jobs is not None else -1))
+
+
+def split_rows(
+    n_rows: int, fraction: float, seed: int, strata: NDArray[Any] | None
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Training and validation rows; with strata, the same fraction of each, and never all of one."""
+    draws = np.random.default_rng([seed, SPLIT_PURPOSE]).random(n_rows)
+    if strata is None:
+        strata = np.zeros(n_rows)
+    order = np.lexsort((draws, strata))
+    _, counts = np.unique(strata, return_counts=True)
+    starts = np.repeat(np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
+    rank = np.arange(n_rows) - starts
+    held = np.zeros(n_rows, dtype=bool)
+    held[order] = rank < np.floor(np.repeat(counts, counts) * fraction)
+    return np.flatnonzero(~held), np.flatnonzero(held)

@@ -1,0 +1,111 @@
+"""Growing trees: the parameters of a tree, and the kernel's grown trees as a Forest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum import _kernel
+from arboretum.binning import BinMap
+from arboretum.forest import Forest
+
+Growth: TypeAlias = Literal["leaf", "level", "symmetric"]
+NO_LIMIT = 0
+
+
+@dataclass(frozen=True)
+class TreeParams:
+    """What a tree may look like; the same fields as the kernel's struct.
+
+    ``monotone`` and ``interaction_sets`` are per binned feature (see BinMap.order). ``max_features`` and the column
+    samples are shares.
+    """
+
+    growth: Growth = "leaf"
+    max_leaf_nodes: int = 31
+    max_depth: int = NO_LIMIT
+    min_samples_leaf: int = 20
+    min_child_weight: float = 1e-3
+    l1: float = 0.0
+    l2: float = 0.0
+    min_gain: float = 0.0
+    max_delta_step: float = 0.0
+    max_features: float = 1.0
+    colsample_level: float = 1.0
+    colsample_tree: float = 1.0
+    max_onehot: int = 4
+    max_category_set: int = 32
+    category_smoothing: float = 10.0
+    category_l2: float = 10.0
+    monotone: tuple[int, ...] = ()
+    interaction_sets: tuple[tuple[int, ...], ...] = ()
+
+    def to_kernel(self) -> _kernel.TreeParams:
+        """Pack into the kernel's struct."""
+        packed = _kernel.TreeParams()
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name == "growth":
+                value = getattr(_kernel.Growth, value)
+            elif isinstance(value, tuple):
+                value = [list(item) if isinstance(item, tuple) else item for item in value]
+            setattr(packed, field.name, value)
+        return packed
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedTree:
+    """A grown tree, the values of its nodes (learning rate included) and the output it adds to."""
+
+    tree: _kernel.GrownTree
+    values: NDArray[np.float64]
+    output: int
+
+
+def to_forest(trees: Sequence[WeightedTree], base: NDArray[np.float64], bin_map: BinMap) -> Forest:
+    """Freeze grown trees: codes become thresholds, binned features become columns of the schema."""
+    order = np.asarray(bin_map.order, dtype=np.int32)
+
+    def joined(name: str, dtype: type) -> NDArray[np.generic]:
+        parts = [getattr(item.tree, name) for item in trees]
+        return np.concatenate([np.empty(0, dtype), *parts]).astype(dtype, copy=False)
+
+    kind = joined("kind", np.uint8)
+    feature = joined("feature", np.int32)
+    code = joined("code", np.uint32)
+    threshold = np.zeros(len(kind))
+    numeric = kind == 1
+    threshold[numeric] = bin_map.thresholds(feature[numeric], code[numeric])
+    is_split = kind > 0
+    feature[is_split] = order[feature[is_split]]
+    feature[~is_split] = -1
+    set_start, set_words = _join_sets(trees)
+    return Forest(
+        tree_start=np.concatenate([[0], np.cumsum([item.tree.n_nodes for item in trees])]).astype(np.int64),
+        tree_output=np.array([item.output for item in trees], dtype=np.int32),
+        kind=kind,
+        feature=feature,
+        threshold=threshold,
+        left=joined("left", np.int32),
+        right=joined("right", np.int32),
+        missing_left=joined("missing_left", np.uint8),
+        set_start=set_start,
+        set_words=set_words,
+        value=np.concatenate([np.empty(0), *(item.values for item in trees)])[:, None],
+        gain=joined("gain", np.float64),
+        n_rows=joined("n_rows", np.int64),
+        base=base,
+    )
+
+
+def _join_sets(trees: Sequence[WeightedTree]) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+    starts, words = [np.zeros(1, np.int64)], [np.empty(0, np.uint32)]
+    for item in trees:
+        tree_starts, tree_words = item.tree.sets
+        starts.append(starts[-1][-1] + tree_starts[1:])
+        words.append(tree_words)
+    return np.concatenate(starts), np.concatenate(words)
