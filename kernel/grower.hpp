@@ -23,12 +23,15 @@ class Grower {
     Grower(const Grower&) = delete;
     Grower& operator=(const Grower&) = delete;
 
+    // Real: double for tables of up to 65,536 rows, float for larger ones (see lanes.hpp).
     // rows: rising row numbers of the sample, or null for all rows.
-    GrownTree grow(const float* gradients, const float* hessians, const Row* rows, int64_t n_rows,
+    template <class Real>
+    GrownTree grow(const Real* gradients, const Real* hessians, const Row* rows, int64_t n_rows,
                    const TreeParams& params, uint64_t seed) {
+        using Narrow = std::conditional_t<std::is_same_v<Real, float>, Short, Packed>;
         LaneFacts facts = lane_facts(gradients, hessians, data_.n_rows(), threads_);
-        LaneScale scale = choose_scale(facts);
-        GrownTree tree = scale.packed ? grow_as<Packed>(gradients, hessians, rows, n_rows, scale, params, seed)
+        LaneScale scale = choose_scale(facts, Real{});
+        GrownTree tree = scale.packed ? grow_as<Narrow>(gradients, hessians, rows, n_rows, scale, params, seed)
                                       : grow_as<Wide>(gradients, hessians, rows, n_rows, scale, params, seed);
         tree.packed = scale.packed;
         tree.wide = wide_scale(facts);
@@ -48,8 +51,8 @@ class Grower {
     }
 
   private:
-    template <class Layout>
-    GrownTree grow_as(const float* gradients, const float* hessians, const Row* rows, int64_t n_rows,
+    template <class Layout, class Real>
+    GrownTree grow_as(const Real* gradients, const Real* hessians, const Row* rows, int64_t n_rows,
                       const LaneScale& scale, const TreeParams& params, uint64_t seed) {
         WideSum total = fill_entries<Layout>(gradients, hessians, rows, n_rows, scale);
         TreeBuilder<Layout> builder(data_, scale, params, seed, threads_, space_);
@@ -63,8 +66,8 @@ class Grower {
         return tree;
     }
 
-    template <class Layout>
-    WideSum fill_entries(const float* gradients, const float* hessians, const Row* rows, int64_t n_rows,
+    template <class Layout, class Real>
+    WideSum fill_entries(const Real* gradients, const Real* hessians, const Row* rows, int64_t n_rows,
                          const LaneScale& scale) {
         size_t bytes = sizeof(Entry<Layout>) * n_rows;
         for (auto& buffer : space_.entries)
@@ -83,37 +86,30 @@ class Grower {
         return total;
     }
 
-    static WideSum fill_chunk(const float* gradients, const float* hessians, const Row* rows, int64_t begin,
-                              int64_t end, const LaneScale& scale, Entry<Packed>* entries) {
-        uint32_t stats[chunk];
+    template <class Layout, class Real>
+    static WideSum fill_chunk(const Real* gradients, const Real* hessians, const Row* rows, int64_t begin, int64_t end,
+                              const LaneScale& scale, Entry<Layout>* entries) {
+        typename Layout::Stat stats[chunk];
         int64_t n = end - begin;
-        if (rows == nullptr) {
-            quantise_packed(gradients + begin, hessians + begin, n, scale.gradient, scale.hessian, stats);
+        auto row_at = [&](int64_t i) { return rows != nullptr ? rows[begin + i] : static_cast<Row>(begin + i); };
+        if constexpr (std::is_same_v<Layout, Wide>) {
+            for (int64_t i = 0; i < n; ++i) stats[i] = wide_stat(gradients[row_at(i)], hessians[row_at(i)], scale);
+        } else if (rows == nullptr) {
+            quantise_rows(gradients + begin, hessians + begin, n, scale.gradient, scale.hessian, stats);
         } else {
-            float g[chunk] = {}, h[chunk] = {};
+            Real g[chunk] = {}, h[chunk] = {};
             for (int64_t i = 0; i < n; ++i) {
-                g[i] = gradients[rows[begin + i]];
-                h[i] = hessians[rows[begin + i]];
+                g[i] = gradients[row_at(i)];
+                h[i] = hessians[row_at(i)];
             }
-            quantise_packed(g, h, n, scale.gradient, scale.hessian, stats);
+            quantise_rows(g, h, n, scale.gradient, scale.hessian, stats);
         }
-        uint64_t sum = 0;
+        typename Layout::Sum sum{};
         for (int64_t i = 0; i < n; ++i) {
-            entries[begin + i] = {stats[i], rows != nullptr ? rows[begin + i] : static_cast<Row>(begin + i)};
-            sum += Packed::widen(stats[i]);
+            entries[begin + i] = {stats[i], row_at(i)};
+            sum += Layout::widen(stats[i]);
         }
-        return Packed::unpack(sum);
-    }
-
-    static WideSum fill_chunk(const float* gradients, const float* hessians, const Row* rows, int64_t begin,
-                              int64_t end, const LaneScale& scale, Entry<Wide>* entries) {
-        WideSum sum;
-        for (int64_t i = begin; i < end; ++i) {
-            Row row = rows != nullptr ? rows[i] : static_cast<Row>(i);
-            entries[i] = {wide_stat(gradients[row], hessians[row], scale), row};
-            sum += entries[i].stat;
-        }
-        return sum;
+        return Layout::unpack(sum);
     }
 
     // Rows outside the sample find their leaf by walking.
@@ -130,7 +126,8 @@ class Grower {
     }
 
     // Exact sums of the sample's gradients and hessians in every node.
-    void sum_leaves(GrownTree& tree, const float* gradients, const float* hessians, const Row* rows, int64_t n_rows) {
+    template <class Real>
+    void sum_leaves(GrownTree& tree, const Real* gradients, const Real* hessians, const Row* rows, int64_t n_rows) {
         std::vector<std::vector<WideSum>> partial(threads_);
         parallel_blocks(n_rows, 16384, threads_, [&](int64_t begin, int64_t end, int worker) {
             std::vector<WideSum>& sums = partial[worker];

@@ -1,12 +1,14 @@
 // Row statistics as integers, so that sums are exact and associative: the same bits for any number of threads.
 //
-//   packed   a row: int16 gradient │ uint16 hessian          (4 bytes)
-//            a sum: int32 gradient │ uint32 hessian          (8 bytes, one addition updates both)
+//   short    a row: int16 gradient │ uint16 hessian          (4 bytes)  ┐ a sum: int32 gradient │ uint32 hessian
+//   packed   a row: int32 gradient │ uint32 hessian          (8 bytes)  ┘ (8 bytes, one addition updates both)
 //   wide     a row and a sum: int64 gradient, int64 hessian  (16 bytes)
 //
-// Packed scales are chosen so that no subset of the rows can overflow its field: a sum of gradients is bounded by the
-// larger of Σ positive and Σ |negative| ones, a sum of hessians by Σ h. When 16 bits a row leave too little of a typical
-// value (heavy tails, a few huge weights), the wide form is used. The choice depends on the data alone.
+// Scales of the first two are chosen so that no subset of the rows can overflow a sum's field: a sum of gradients is
+// bounded by the larger of Σ positive and Σ |negative| ones, a sum of hessians by Σ h. `packed` serves tables of up to
+// 65,536 rows, where a row keeps at least 16 bits; `short` larger ones, where the sums leave a row no more than that
+// anyway, and half the bytes to move. When a typical value would keep too few steps (heavy tails, a few huge weights),
+// `wide` is used. The choice depends on the data alone.
 #pragma once
 
 #include <cmath>
@@ -30,17 +32,27 @@ struct WideSum {
 };
 
 struct Packed {
-    using Stat = uint32_t;
+    using Stat = uint64_t;
     using Sum = uint64_t;
 
-    static Stat stat(int gradient, int hessian) {
-        return static_cast<uint32_t>(gradient) << 16 | static_cast<uint32_t>(hessian);
+    static Sum widen(Stat s) { return s; }
+    static WideSum unpack(Sum s) {
+        return {static_cast<int32_t>(s >> 32), static_cast<int64_t>(s & 0xffffffffu)};
     }
+    // bits: integers in the low bits of two's complement
+    static Stat stat(uint64_t gradient_bits, uint64_t hessian_bits) {
+        return gradient_bits << 32 | (hessian_bits & 0xffffffffu);
+    }
+};
+
+struct Short : Packed {
+    using Stat = uint32_t;
+
     static Sum widen(Stat s) {
         return static_cast<uint64_t>(static_cast<int64_t>(static_cast<int32_t>(s) >> 16)) << 32 | (s & 0xffffu);
     }
-    static WideSum unpack(Sum s) {
-        return {static_cast<int32_t>(s >> 32), static_cast<int64_t>(s & 0xffffffffu)};
+    static Stat stat(uint64_t gradient_bits, uint64_t hessian_bits) {
+        return static_cast<uint32_t>(gradient_bits << 16 | (hessian_bits & 0xffffu));
     }
 };
 
@@ -73,29 +85,66 @@ struct LaneFacts {
 constexpr int64_t fact_block = 16384;
 constexpr int fact_lanes = 16;  // independent partial sums: the loop vectorises and its order is fixed
 
-ARBORETUM_CLONES inline void gather_facts(const float* gradients, const float* hessians, int64_t n, float* high,
-                                          float* low, double* positive, double* negative, double* hessian) {
-    for (int64_t i = 0; i + fact_lanes <= n; i += fact_lanes)
-        for (int k = 0; k < fact_lanes; ++k) {
-            float g = gradients[i + k], h = hessians[i + k];
-            float up = g > 0 ? g : 0, down = g > 0 ? 0 : -g;
-            positive[k] += up;
-            negative[k] += down;
-            hessian[k] += h;
-            high[k] = std::max(high[k], std::max(up, down));
-            high[fact_lanes + k] = std::max(high[fact_lanes + k], h);
-            low[k] = std::min(low[k], h);
-        }
+template <class Real>
+struct FactLanes {
+    Real max_gradient[fact_lanes] = {}, max_hessian[fact_lanes] = {}, min_hessian[fact_lanes];
+    double positive[fact_lanes] = {}, negative[fact_lanes] = {}, hessian[fact_lanes] = {};
+
+    FactLanes() { std::fill_n(min_hessian, fact_lanes, std::numeric_limits<Real>::infinity()); }
+
+    [[gnu::always_inline]] void add(const Real* gradients, const Real* hessians, int64_t n) {
+        for (int64_t i = 0; i + fact_lanes <= n; i += fact_lanes)
+            for (int k = 0; k < fact_lanes; ++k) {
+                Real g = gradients[i + k], h = hessians[i + k];
+                Real up = g > 0 ? g : 0, down = g > 0 ? 0 : -g, size = up > down ? up : down;
+                positive[k] += up;
+                negative[k] += down;
+                hessian[k] += h;
+                max_gradient[k] = size > max_gradient[k] ? size : max_gradient[k];
+                max_hessian[k] = h > max_hessian[k] ? h : max_hessian[k];
+                min_hessian[k] = h < min_hessian[k] ? h : min_hessian[k];
+            }
+    }
+};
+
+// Rounds to the nearest integer by adding 1.5·2^52: the sum's low bits are the integer, in any instruction set.
+[[gnu::always_inline]] inline uint64_t integer_bits(double x) {
+    double shifted = x + 6755399441055744.0;
+    uint64_t bits;
+    std::memcpy(&bits, &shifted, 8);
+    return bits;
 }
 
-inline LaneFacts block_facts(const float* gradients, const float* hessians, int64_t n) {
-    float high[2 * fact_lanes] = {}, low[fact_lanes];
-    std::fill_n(low, fact_lanes, std::numeric_limits<float>::infinity());
-    double positive[fact_lanes] = {}, negative[fact_lanes] = {}, hessian[fact_lanes] = {};
-    gather_facts(gradients, hessians, n, high, low, positive, negative, hessian);
+template <class Layout, class Real>
+[[gnu::always_inline]] inline void quantise(const Real* gradients, const Real* hessians, int64_t n,
+                                            double gradient_scale, double hessian_scale,
+                                            typename Layout::Stat* stats) {
+    for (int64_t i = 0; i < n; ++i)
+        stats[i] = Layout::stat(integer_bits(gradients[i] * gradient_scale), integer_bits(hessians[i] * hessian_scale));
+}
+
+// target_clones cannot be put on a template: float rows (large tables) are short, double rows (small ones) packed.
+#define ARBORETUM_LANES(Real, Layout)                                                                               \
+    ARBORETUM_CLONES inline void gather_facts(FactLanes<Real>& lanes, const Real* gradients, const Real* hessians,  \
+                                              int64_t n) {                                                          \
+        lanes.add(gradients, hessians, n);                                                                          \
+    }                                                                                                               \
+    ARBORETUM_CLONES inline void quantise_rows(const Real* gradients, const Real* hessians, int64_t n,              \
+                                               double gradient_scale, double hessian_scale, Layout::Stat* stats) {  \
+        quantise<Layout>(gradients, hessians, n, gradient_scale, hessian_scale, stats);                             \
+    }
+ARBORETUM_LANES(float, Short)
+ARBORETUM_LANES(double, Packed)
+#undef ARBORETUM_LANES
+
+template <class Real>
+LaneFacts block_facts(const Real* gradients, const Real* hessians, int64_t n) {
+    FactLanes<Real> lanes;
+    gather_facts(lanes, gradients, hessians, n);
     LaneFacts facts;
     for (int k = 0; k < fact_lanes; ++k)
-        facts.add({positive[k], negative[k], high[k], hessian[k], high[fact_lanes + k], low[k], 0});
+        facts.add({lanes.positive[k], lanes.negative[k], lanes.max_gradient[k], lanes.hessian[k], lanes.max_hessian[k],
+                   lanes.min_hessian[k], 0});
     for (int64_t i = n / fact_lanes * fact_lanes; i < n; ++i) {
         double g = gradients[i], h = hessians[i];
         facts.add({std::max(g, 0.0), std::max(-g, 0.0), std::abs(g), h, h, h, 0});
@@ -104,7 +153,8 @@ inline LaneFacts block_facts(const float* gradients, const float* hessians, int6
     return facts;
 }
 
-inline LaneFacts lane_facts(const float* gradients, const float* hessians, int64_t n, int threads) {
+template <class Real>
+LaneFacts lane_facts(const Real* gradients, const Real* hessians, int64_t n, int threads) {
     std::vector<LaneFacts> blocks((n + fact_block - 1) / fact_block);
     parallel_blocks(n, fact_block, threads, [&](int64_t begin, int64_t end, int) {
         blocks[begin / fact_block] = block_facts(gradients + begin, hessians + begin, end - begin);
@@ -148,7 +198,8 @@ inline LaneScale wide_scale(const LaneFacts& facts) {
 // A typical row must keep at least this many integer steps, else the wide form is taken.
 constexpr double least_typical_steps = 64;
 
-inline LaneScale choose_scale(const LaneFacts& facts) {
+// largest_*: what a row's fields hold (short and packed rows differ).
+inline LaneScale choose_scale(const LaneFacts& facts, double largest_gradient, double largest_hessian) {
     double n = static_cast<double>(facts.n_rows);
     double mean_gradient = (facts.positive + facts.negative) / n, mean_hessian = facts.hessian / n;
     bool constant = facts.min_hessian == facts.max_hessian;
@@ -156,11 +207,11 @@ inline LaneScale choose_scale(const LaneFacts& facts) {
     scale.hessian_counts_rows = constant && facts.max_hessian > 0;
     if (facts.max_gradient > 0)
         scale.gradient = std::min((2147483647.0 - n) / std::max(facts.positive, facts.negative),
-                                  32767.0 / facts.max_gradient);
+                                  largest_gradient / facts.max_gradient);
     if (scale.hessian_counts_rows)
         scale.hessian = 1 / facts.max_hessian;
     else if (facts.max_hessian > 0)
-        scale.hessian = std::min((4294967295.0 - n) / facts.hessian, 65535.0 / facts.max_hessian);
+        scale.hessian = std::min((4294967295.0 - n) / facts.hessian, largest_hessian / facts.max_hessian);
     scale.hessian_step = std::max<int64_t>(1, std::llrint(facts.max_hessian * scale.hessian));
     bool fine_gradient = mean_gradient * scale.gradient >= least_typical_steps || facts.max_gradient == 0;
     bool fine_hessian = constant || mean_hessian * scale.hessian >= least_typical_steps;
@@ -168,20 +219,10 @@ inline LaneScale choose_scale(const LaneFacts& facts) {
     return fine_gradient && fine_hessian && fits ? scale : wide_scale(facts);
 }
 
-// Rounds to the nearest integer by adding 1.5·2^52: the sum's low bits are the integer, in any instruction set.
-ARBORETUM_CLONES inline void quantise_packed(const float* gradients, const float* hessians, int64_t n,
-                                             double gradient_scale, double hessian_scale, uint32_t* stats) {
-    constexpr double magic = 6755399441055744.0;
-    for (int64_t i = 0; i < n; ++i) {
-        double g = gradients[i] * gradient_scale + magic, h = hessians[i] * hessian_scale + magic;
-        uint64_t g_bits, h_bits;
-        std::memcpy(&g_bits, &g, 8);
-        std::memcpy(&h_bits, &h, 8);
-        stats[i] = static_cast<uint32_t>(g_bits) << 16 | (static_cast<uint32_t>(h_bits) & 0xffffu);
-    }
-}
+inline LaneScale choose_scale(const LaneFacts& facts, float) { return choose_scale(facts, 32767, 65535); }
+inline LaneScale choose_scale(const LaneFacts& facts, double) { return choose_scale(facts, 2147483647, 4294967295); }
 
-inline WideSum wide_stat(float gradient, float hessian, const LaneScale& wide) {
+inline WideSum wide_stat(double gradient, double hessian, const LaneScale& wide) {
     return {std::llrint(gradient * wide.gradient), std::llrint(hessian * wide.hessian)};
 }
 

@@ -1,4 +1,5 @@
-// Fused gradients of the hot losses: the formulas of arboretum/losses, row by row, in double, stored as float.
+// Fused gradients of the hot losses: the formulas of arboretum/losses, row by row, in double, stored as float for large
+// tables and as double for small ones.
 #pragma once
 
 #include <cmath>
@@ -77,36 +78,40 @@ template <LossKind kind>
     }
 }
 
+template <class Real>
 struct GradientTask {
     const double* y;
     const double* raw;
     const double* weight;  // or null
     double parameter;
-    float* gradients;
-    float* hessians;
+    Real* gradients;
+    Real* hessians;
 };
 
-template <LossKind kind>
-[[gnu::always_inline]] inline void gradients_of(const GradientTask& task, int64_t begin, int64_t end) {
+template <LossKind kind, class Real>
+[[gnu::always_inline]] inline void gradients_of(const GradientTask<Real>& task, int64_t begin, int64_t end) {
     if (task.weight == nullptr) {
         for (int64_t i = begin; i < end; ++i) {
             GradientPair pair = gradient_at<kind>(task.y[i], task.raw[i], task.parameter);
-            task.gradients[i] = static_cast<float>(pair.gradient);
-            task.hessians[i] = static_cast<float>(pair.hessian);
+            task.gradients[i] = static_cast<Real>(pair.gradient);
+            task.hessians[i] = static_cast<Real>(pair.hessian);
         }
     } else {
         for (int64_t i = begin; i < end; ++i) {
             GradientPair pair = gradient_at<kind>(task.y[i], task.raw[i], task.parameter);
-            task.gradients[i] = static_cast<float>(pair.gradient * task.weight[i]);
-            task.hessians[i] = static_cast<float>(pair.hessian * task.weight[i]);
+            task.gradients[i] = static_cast<Real>(pair.gradient * task.weight[i]);
+            task.hessians[i] = static_cast<Real>(pair.hessian * task.weight[i]);
         }
     }
 }
 
-// One clone set a loss: target_clones cannot be put on a template.
-#define ARBORETUM_GRADIENTS(kind)                                                                            \
-    ARBORETUM_CLONES inline void gradients_##kind(const GradientTask& task, int64_t begin, int64_t end) {    \
-        gradients_of<LossKind::kind>(task, begin, end);                                                      \
+// One clone set a loss and type: target_clones cannot be put on a template.
+#define ARBORETUM_GRADIENTS(kind)                                                                                   \
+    ARBORETUM_CLONES inline void gradients_##kind(const GradientTask<float>& task, int64_t begin, int64_t end) {    \
+        gradients_of<LossKind::kind>(task, begin, end);                                                             \
+    }                                                                                                               \
+    ARBORETUM_CLONES inline void gradients_##kind(const GradientTask<double>& task, int64_t begin, int64_t end) {   \
+        gradients_of<LossKind::kind>(task, begin, end);                                                             \
     }
 ARBORETUM_GRADIENTS(squared)
 ARBORETUM_GRADIENTS(absolute)
@@ -120,8 +125,9 @@ ARBORETUM_GRADIENTS(logistic)
 
 constexpr int64_t gradient_block = 8192;
 
-inline void compute_gradients(LossKind kind, const GradientTask& task, int64_t n, int threads) {
-    using Block = void (*)(const GradientTask&, int64_t, int64_t);
+template <class Real>
+void compute_gradients(LossKind kind, const GradientTask<Real>& task, int64_t n, int threads) {
+    using Block = void (*)(const GradientTask<Real>&, int64_t, int64_t);
     constexpr Block blocks[] = {gradients_squared, gradients_absolute, gradients_quantile, gradients_huber,
                                 gradients_poisson, gradients_gamma,    gradients_tweedie,  gradients_logistic};
     Block block = blocks[static_cast<int>(kind)];
@@ -130,55 +136,67 @@ inline void compute_gradients(LossKind kind, const GradientTask& task, int64_t n
 
 // Multinomial: raw, gradients and hessians are class-major (n_classes × n). p = softmax(raw); g = p − [y = k],
 // h = K/(K−1) · p(1 − p).
+template <class Real>
 struct SoftmaxTask {
     const double* y;  // class codes
     const double* raw;
     const double* weight;  // or null
     int64_t n;
     int64_t n_classes;
-    float* gradients;
-    float* hessians;
+    Real* gradients;
+    Real* hessians;
 };
 
 constexpr int softmax_chunk = 128;
 
-ARBORETUM_CLONES inline void softmax_gradients(const SoftmaxTask& task, int64_t first, int m) {
+// The exponentials of a chunk of rows wait in `scratch` (n_classes × softmax_chunk) until their sum is known.
+template <class Real>
+[[gnu::always_inline]] inline void softmax_of(const SoftmaxTask<Real>& task, int64_t first, int m, double* scratch) {
     double top[softmax_chunk], sum[softmax_chunk];
     const double factor = static_cast<double>(task.n_classes) / static_cast<double>(task.n_classes - 1);
-    for (int i = 0; i < m; ++i) top[i] = task.raw[first + i], sum[i] = 0;
+    for (int i = 0; i < m; ++i) {
+        top[i] = task.raw[first + i];
+        sum[i] = 0;
+    }
     for (int64_t k = 1; k < task.n_classes; ++k) {
         const double* raw = task.raw + k * task.n + first;
         for (int i = 0; i < m; ++i) top[i] = raw[i] > top[i] ? raw[i] : top[i];
     }
     for (int64_t k = 0; k < task.n_classes; ++k) {
         const double* raw = task.raw + k * task.n + first;
-        float* e = task.gradients + k * task.n + first;
-        float* low = task.hessians + k * task.n + first;
-        // e^… needs double: its two halves wait in the output arrays until the sum is known
+        double* power = scratch + k * softmax_chunk;
         for (int i = 0; i < m; ++i) {
-            double value = exponential(raw[i] - top[i]);
-            e[i] = static_cast<float>(value);
-            low[i] = static_cast<float>(value - static_cast<double>(e[i]));
-            sum[i] += value;
+            power[i] = exponential(raw[i] - top[i]);
+            sum[i] += power[i];
         }
     }
     for (int64_t k = 0; k < task.n_classes; ++k) {
-        float* g = task.gradients + k * task.n + first;
-        float* h = task.hessians + k * task.n + first;
+        const double* power = scratch + k * softmax_chunk;
+        Real* g = task.gradients + k * task.n + first;
+        Real* h = task.hessians + k * task.n + first;
         for (int i = 0; i < m; ++i) {
-            double p = (static_cast<double>(g[i]) + static_cast<double>(h[i])) / sum[i];
+            double p = power[i] / sum[i];
             double weight = task.weight != nullptr ? task.weight[first + i] : 1.0;
             double is_class = task.y[first + i] == static_cast<double>(k) ? 1.0 : 0.0;
-            g[i] = static_cast<float>((p - is_class) * weight);
-            h[i] = static_cast<float>(factor * (p * (1.0 - p)) * weight);
+            g[i] = static_cast<Real>((p - is_class) * weight);
+            h[i] = static_cast<Real>(factor * (p * (1.0 - p)) * weight);
         }
     }
 }
 
-inline void compute_softmax_gradients(const SoftmaxTask& task, int threads) {
+ARBORETUM_CLONES inline void softmax_block(const SoftmaxTask<float>& task, int64_t first, int m, double* scratch) {
+    softmax_of(task, first, m, scratch);
+}
+ARBORETUM_CLONES inline void softmax_block(const SoftmaxTask<double>& task, int64_t first, int m, double* scratch) {
+    softmax_of(task, first, m, scratch);
+}
+
+template <class Real>
+void compute_softmax_gradients(const SoftmaxTask<Real>& task, int threads) {
     parallel_blocks(task.n, gradient_block, threads, [&](int64_t begin, int64_t end, int) {
+        std::vector<double> scratch(task.n_classes * softmax_chunk);
         for (int64_t first = begin; first < end; first += softmax_chunk)
-            softmax_gradients(task, first, static_cast<int>(std::min<int64_t>(softmax_chunk, end - first)));
+            softmax_block(task, first, static_cast<int>(std::min<int64_t>(softmax_chunk, end - first)), scratch.data());
     });
 }
 

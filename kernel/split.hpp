@@ -14,6 +14,16 @@
 
 namespace arboretum {
 
+// Gains are compared by their first 17 bits, so that candidates which tie in exact arithmetic tie here too, whatever
+// rounding their sums went through; the first in order wins.
+[[gnu::always_inline]] inline double comparable(double gain) {
+    uint64_t bits;
+    std::memcpy(&bits, &gain, 8);
+    bits &= ~0ull << 36;
+    std::memcpy(&gain, &bits, 8);
+    return gain;
+}
+
 struct LeafRule {
     double l1 = 0, l2 = 0;
     double lower = -infinity, upper = infinity;
@@ -96,7 +106,7 @@ ARBORETUM_CLONES inline void cut_gains(const double* gradient, const double* hes
         dr = dr > 1e-300 ? dr : 1e-300;
         double gain = 0.5 * (sl * sl / dl + sr * sr / dr - parent);
         bool allowed = (hl >= least) & (hr >= least);
-        out[i] = allowed ? gain : -infinity;
+        out[i] = allowed ? comparable(gain) : -infinity;
     }
 }
 
@@ -110,7 +120,7 @@ inline void bounded_cut_gains(const double* gradient, const double* hessian, int
         double gain = 0.5 * (rule.leaf.score_of(left, gl, hl) + rule.leaf.score_of(right, gr, hr) - rule.parent_score);
         bool ordered = rule.monotone == 0 || (rule.monotone > 0 ? left <= right : left >= right);
         bool allowed = hl >= rule.min_child_weight && hr >= rule.min_child_weight && ordered;
-        out[i] = allowed ? gain : -infinity;
+        out[i] = allowed ? comparable(gain) : -infinity;
     }
 }
 
@@ -246,6 +256,7 @@ class CategoryFinder {
         LeafRule leaf = rule_.leaf;
         leaf.l2 += extra_l2;
         double gain = 0.5 * (leaf.score(gl, hl) + leaf.score(gr, hr) - rule_.parent_score);
+        gain = comparable(gain);
         if (!(gain > best_.gain)) return false;
         best_.gain = gain;
         return true;

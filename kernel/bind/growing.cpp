@@ -93,6 +93,13 @@ void bind_tree(nb::module_& m) {
             nb::arg("data"), nb::arg("threads"), nb::arg("out").noconvert(), Released());
 }
 
+template <class Real>
+GrownTree grow(Grower& self, Vector<const Real> gradients, Vector<const Real> hessians,
+               std::optional<Vector<const Row>> rows, const TreeParams& params, uint64_t seed) {
+    return self.grow(gradients.data(), hessians.data(), rows ? rows->data() : nullptr,
+                     static_cast<int64_t>(rows ? rows->size() : gradients.size()), params, seed);
+}
+
 }  // namespace
 
 void bind_growing(nb::module_& m) {
@@ -126,15 +133,10 @@ void bind_growing(nb::module_& m) {
     });
     nb::class_<Grower>(m, "Grower")
         .def(nb::init<const BinnedData&, int>(), nb::keep_alive<1, 2>(), nb::arg("data"), nb::arg("threads"))
-        .def(
-            "grow",
-            [](Grower& self, Vector<const float> gradients, Vector<const float> hessians,
-               std::optional<Vector<const Row>> rows, const TreeParams& params, uint64_t seed) {
-                return self.grow(gradients.data(), hessians.data(), rows ? rows->data() : nullptr,
-                                 static_cast<int64_t>(rows ? rows->size() : gradients.size()), params, seed);
-            },
-            nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(), nb::arg("rows").noconvert().none(),
-            nb::arg("params"), nb::arg("seed"), Released())
+        .def("grow", &grow<float>, nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(),
+             nb::arg("rows").noconvert().none(), nb::arg("params"), nb::arg("seed"), Released())
+        .def("grow", &grow<double>, nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(),
+             nb::arg("rows").noconvert().none(), nb::arg("params"), nb::arg("seed"), Released())
         .def(
             "add_values",
             [](const Grower& self, Vector<const double> values, Vector<double> raw) {

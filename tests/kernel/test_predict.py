@@ -66,6 +66,30 @@ def test_symmetric_trees(depth, kinds):
     same(forest.raw(columns, 140), slow.raw(forest, columns, 140))
 
 
+@pytest.mark.parametrize("kinds", [["numeric"] * 2, ["category"]])
+def test_almost_symmetric_trees(kinds):
+    rng = np.random.default_rng(7)
+    trees = []
+    for place in [2, 3, 4] * 5:
+        tree = slow.symmetric_tree(2, lambda: slow.random_condition(rng, kinds))
+        kind, feature, threshold, missing_left, words, left, right = tree[2]
+        changed = [kind, feature, threshold, missing_left, words]
+        changed[place] = [0.3 - threshold, 1 - missing_left, [word ^ 1 for word in words]][place - 2]
+        trees.append([*tree[:2], (*changed, left, right), *tree[3:]])
+    forest = slow.to_forest(rng, trees)
+    columns = slow.random_columns(rng, kinds, 140)
+    same(forest.apply(columns, 140, unknown="missing"), slow.apply(forest, columns, 140, "missing"))
+
+
+def test_missing_is_beyond_the_last_of_255_thresholds():
+    rng = np.random.default_rng(0)
+    stumps = [slow.random_tree(rng, 2, lambda t=t: (1, 0, float(t), 0, [])) for t in range(255)]
+    column = np.array([np.nan, 253.5, 254.0, 254.5] * 10)
+    leaves = slow.to_forest(rng, stumps).apply([column], 40)
+    same(leaves[:4, -1], np.array([2, 1, 1, 2], np.int32))
+    same(leaves[0], np.full(255, 2, np.int32))
+
+
 @pytest.mark.parametrize("n_thresholds", [30, 32, 33, 255, 256, 700])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_ranks_of_few_and_many_thresholds(n_thresholds, dtype):

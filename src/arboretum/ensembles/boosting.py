@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,8 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 # Rows of one call to a loss written in Python: temporaries of this size stay in the second-level cache.
 LOSS_BLOCK = 16_384
+# Up to so many rows gradients are kept in double precision; beyond, moving them would cost more than it is worth.
+EXACT_ROWS = 65_536
 TREE_PURPOSE = 0x7472656573  # "trees"
 
 
@@ -150,8 +152,8 @@ class _Run:
         self.rounds: list[list[WeightedTree]] = []
         self.kernel_params = params.tree.to_kernel()
         self.grower = _kernel.Grower(rows.data.codes, params.threads)
-        shape = rows.raw.shape
-        self.gradients, self.hessians = np.empty(shape, np.float32), np.empty(shape, np.float32)
+        real = np.float64 if rows.data.n_rows <= EXACT_ROWS else np.float32
+        self.gradients, self.hessians = np.empty(rows.raw.shape, real), np.empty(rows.raw.shape, real)
         # Losses of different rounds must be comparable, also where a loss adapts to each round.
         self.scoring_loss = loss.for_round(rows.y, user_shape(rows.raw), rows.weight)
 
@@ -229,7 +231,7 @@ def user_shape(raw: FloatArray) -> FloatArray:
 
 
 def fill_gradients(
-    loss: Loss, rows: Rows, gradients: NDArray[np.float32], hessians: NDArray[np.float32], threads: int
+    loss: Loss, rows: Rows, gradients: NDArray[Any], hessians: NDArray[Any], threads: int
 ) -> None:
     """Write weighted gradients and hessians (outputs × rows): fused in the kernel, or by the loss itself."""
     kind = getattr(_kernel.LossKind, loss.name, None)
@@ -257,7 +259,7 @@ def loss_parameter(loss: Loss) -> float:
 
 
 def _fill_from_python(
-    loss: Loss, rows: Rows, gradients: NDArray[np.float32], hessians: NDArray[np.float32]
+    loss: Loss, rows: Rows, gradients: NDArray[Any], hessians: NDArray[Any]
 ) -> None:
     n_rows = len(rows.y)
     block = LOSS_BLOCK if loss.row_wise else max(n_rows, 1)

@@ -299,7 +299,12 @@ def _parts(header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) ->
     if not isinstance(header.get("model"), str):
         raise ModelFileError("The header needs the kind of the model, a string under 'model'.")
     canonical = _canonical_json(
-        {**header, "format": "arboretum", "version": FORMAT_VERSION, "library": _library_version()}
+        {
+            **header,
+            "format": "arboretum",
+            "version": FORMAT_VERSION,
+            "library": importlib.metadata.version("arboretum"),
+        }
     )
     checked = _checked_arrays(arrays)
     order = sorted(checked, key=lambda name: (-checked[name].itemsize, name))
@@ -353,13 +358,6 @@ def _canonical_json(header: Mapping[str, Any]) -> bytes:
         return exact_json.dumps(header)
     except ValueError as error:
         raise ModelFileError(f"The header cannot be saved: {error}") from None
-
-
-def _library_version() -> str:
-    try:
-        return importlib.metadata.version("arboretum")
-    except importlib.metadata.PackageNotFoundError:
-        return "source"  # run from a source tree that is not installed
 
 
 def _replace_file(target: Path, parts: Iterable[bytes | memoryview]) -> None:
