@@ -63,38 +63,38 @@ inline void radix_sort(std::vector<uint64_t>& keys) {
     }
 }
 
-// Distinct values in rising order with their total weight; missing values and rows of no weight are left out.
-inline std::vector<WeightedValue> distinct_values(const RawColumn& column, const std::vector<Row>& rows,
-                                                  const double* weights) {
-    std::vector<WeightedValue> distinct;
-    auto add = [&](double value, double weight) {
-        if (!distinct.empty() && distinct.back().value == value)
-            distinct.back().weight += weight;
-        else
-            distinct.push_back({value, weight});
-    };
-    if (weights == nullptr) {
-        std::vector<uint64_t> keys;
-        keys.reserve(rows.size());
-        for (Row row : rows) {
-            double value = column.number(row);
-            if (!std::isnan(value)) keys.push_back(sort_key(value + 0.0));  // −0 and 0 are one value
-        }
+// Values in the sample, missing ones and rows of no weight left out, with their weight.
+// −0 and 0 are one value.
+struct SampledColumn {
+    std::vector<uint64_t> keys;           // without weights
+    std::vector<WeightedValue> weighted;  // with weights
+
+    void add(double value, const double* weights, Row row) {
+        if (std::isnan(value)) return;
+        if (weights == nullptr)
+            keys.push_back(sort_key(value + 0.0));
+        else if (weights[row] > 0)
+            weighted.push_back({value + 0.0, weights[row]});
+    }
+
+    // Distinct values in rising order with their total weight.
+    std::vector<WeightedValue> distinct() {
+        std::vector<WeightedValue> distinct;
+        auto put = [&](double value, double weight) {
+            if (!distinct.empty() && distinct.back().value == value)
+                distinct.back().weight += weight;
+            else
+                distinct.push_back({value, weight});
+        };
         radix_sort(keys);
-        for (uint64_t key : keys) add(from_sort_key(key), 1.0);
-    } else {
-        std::vector<WeightedValue> pairs;
-        for (Row row : rows) {
-            double value = column.number(row);
-            if (!std::isnan(value) && weights[row] > 0) pairs.push_back({value + 0.0, weights[row]});
-        }
-        std::sort(pairs.begin(), pairs.end(), [](const WeightedValue& a, const WeightedValue& b) {
+        for (uint64_t key : keys) put(from_sort_key(key), 1.0);
+        std::sort(weighted.begin(), weighted.end(), [](const WeightedValue& a, const WeightedValue& b) {
             return a.value != b.value ? a.value < b.value : a.weight < b.weight;
         });
-        for (const WeightedValue& pair : pairs) add(pair.value, pair.weight);
+        for (const WeightedValue& v : weighted) put(v.value, v.weight);
+        return distinct;
     }
-    return distinct;
-}
+};
 
 // A threshold t with a <= t < b.
 inline double between(double a, double b) {
@@ -149,12 +149,17 @@ inline std::vector<Row> sample_rows(int64_t n_rows, int64_t size) {
     return rows;
 }
 
+// Neighbouring columns are sampled together: in a row-major table they share cache lines.
 inline std::vector<std::vector<double>> find_cuts(const std::vector<RawColumn>& columns, const std::vector<Row>& rows,
                                                   const double* weights, int64_t max_bins, int threads) {
+    constexpr int64_t group = 8;
     std::vector<std::vector<double>> cuts(columns.size());
-    parallel_for(static_cast<int64_t>(columns.size()), threads, [&](int64_t f, int) {
-        if (columns[f].type != ValueType::category)
-            cuts[f] = choose_cuts(distinct_values(columns[f], rows, weights), max_bins);
+    parallel_blocks(static_cast<int64_t>(columns.size()), group, threads, [&](int64_t begin, int64_t end, int) {
+        std::vector<SampledColumn> sampled(end - begin);
+        for (Row row : rows)
+            for (int64_t f = begin; f < end; ++f)
+                if (columns[f].type != ValueType::category) sampled[f - begin].add(columns[f].number(row), weights, row);
+        for (int64_t f = begin; f < end; ++f) cuts[f] = choose_cuts(sampled[f - begin].distinct(), max_bins);
     });
     return cuts;
 }
