@@ -111,7 +111,8 @@ class Schema:
         return [j for j, column in enumerate(self.columns) if column.kind == "categorical"]
 
     @cached_property
-    def _all_numbers(self) -> bool:
+    def all_numbers(self) -> bool:
+        """Whether every column holds numbers or booleans: a float matrix is such a table as it is."""
         return all(column.kind == "numeric" and _family(column) == "number" for column in self.columns)
 
     @cached_property
@@ -359,7 +360,7 @@ def conform(
     [array([ 1, -2], dtype=int32)]
     """
     is_plain = type(X) is np.ndarray and X.ndim == 2 and X.dtype.char in "fd" and X.dtype.isnative
-    if is_plain and schema._all_numbers and X.shape[1] == schema.n_features and len(X):
+    if is_plain and schema.all_numbers and X.shape[1] == schema.n_features and len(X):
         if schema._watches_missing and _has_nan(X):
             _judge_missing(np.isnan(X).any(axis=0), schema, missing)
         return Table(schema, list(X.T))
@@ -870,7 +871,7 @@ def _conform_sparse(
 ) -> SparseTable:
     _check_sparse(X)
     _check_width(X.shape[1], schema, estimator_name)
-    if not schema._all_numbers:
+    if not schema.all_numbers:
         odd = [c.name for c in schema.columns if c.kind != "numeric" or _family(c) != "number"]
         raise TypeError(f"a sparse matrix holds numbers only, but these columns do not: {_listed(odd)}")
     if X.dtype.kind == "f":

@@ -26,6 +26,10 @@ MODELS: dict[str, type[ForestModel]] = {}
 
 
 
+# Rows that are predicted sooner than it takes to ask how many threads there may be.
+FEW_ROWS = 64
+
+
 class ForestModel(BaseEstimator):  # type: ignore[misc]
     """A scikit-learn estimator whose fitted state is a Forest, a Schema and a Loss."""
 
@@ -37,6 +41,7 @@ class ForestModel(BaseEstimator):  # type: ignore[misc]
     schema_: Schema
     loss_: Loss
     history_: History
+    _numeric_width: int  # columns if all are plain numbers, else -1
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -67,6 +72,8 @@ class ForestModel(BaseEstimator):  # type: ignore[misc]
     def _raw(self, X: Any) -> FloatArray:
         """Raw predictions (rows, outputs)."""
         forest = self._fitted()
+        if type(X) is np.ndarray and self._is_ready(X):
+            return forest.raw_matrix(X, threads=1 if len(X) <= FEW_ROWS else n_threads(self.n_jobs))
         threads = n_threads(self.n_jobs)
         unknown = "missing" if self.unknown == "missing" else "average"
         table = self._conform(X)
@@ -74,6 +81,14 @@ class ForestModel(BaseEstimator):  # type: ignore[misc]
             forest.raw(part.columns, part.n_rows, threads=threads, unknown=unknown) for _, part in table.row_batches()
         ]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _is_ready(self, X: NDArray[Any]) -> bool:
+        """Whether the table layer would take the matrix as it is and have nothing to say about it."""
+        if X.ndim != 2 or X.dtype.char not in "fd" or X.shape[1] != self._numeric_width or not len(X):
+            return False
+        # A sum is not a number if any value is not (or both infinities occur, which the slow way sorts out).
+        total = np.add.reduce(X, axis=None)
+        return bool(total == total)
 
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Leaf of every row in every tree.
@@ -161,6 +176,7 @@ class ForestModel(BaseEstimator):  # type: ignore[misc]
 
     def _set_input_names(self) -> None:
         self.n_features_in_ = self.schema_.n_features
+        self._numeric_width = self.schema_.n_features if self.schema_.all_numbers else -1
         if self.schema_.named:
             self.feature_names_in_ = np.array(self.schema_.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):

@@ -24,7 +24,8 @@ def bounded_exp(x: FloatArray) -> FloatArray:
     >>> bounded_exp(np.array([0.0, 1e6])) == np.exp([0.0, 300.0])
     array([ True,  True])
     """
-    return np.exp(np.clip(x, -EXP_LIMIT, EXP_LIMIT))
+    # Not np.clip: it costs more than all the rest of predicting one row.
+    return np.exp(np.minimum(np.maximum(x, -EXP_LIMIT), EXP_LIMIT))
 
 
 def sigmoid(raw: FloatArray) -> FloatArray:
