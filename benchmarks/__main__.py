@@ -69,9 +69,7 @@ def describe(bench: Bench) -> str:
     """Say what was measured where."""
     versions = ", ".join(f"{rival.name} {rival.version()}" for rival in bench.installed())
     machine = f"{processor()}, {os.cpu_count()} cores, Python {platform.python_version()}"
-    equal = (
-        f"{bench.threads} threads, best of {bench.repeat}, learning rate 0.1, 255 bins, 20 rows a leaf, no L2"
-    )
+    equal = f"{bench.threads} threads, best of {bench.repeat}, learning rate 0.1, 255 bins, 20 rows a leaf, no L2"
     notes = [f"not equal: {rival.unequal}" for rival in bench.installed() if rival.unequal]
     return "\n".join([machine, versions, equal, *notes])
 

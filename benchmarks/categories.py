@@ -26,9 +26,7 @@ class CategoryCodes:
         from pandas import Categorical
 
         codes = {name: kind.categories.get_indexer(X[name]) for name, kind in self.kinds.items()}
-        return X.assign(
-            **{name: Categorical.from_codes(codes[name], dtype=kind) for name, kind in self.kinds.items()}
-        )
+        return X.assign(**{name: Categorical.from_codes(codes[name], dtype=kind) for name, kind in self.kinds.items()})
 
 
 class OrdinalCodes:

@@ -90,9 +90,7 @@ def train(rival: Rival, task: Task) -> Row:
 
 def better(old: Row, new: Row) -> Row:
     """Keep the smaller of each time and size; scores are the same in every turn."""
-    return {
-        key: min(old.get(key, value), value) if key.endswith(COSTS) else value for key, value in new.items()
-    }
+    return {key: min(old.get(key, value), value) if key.endswith(COSTS) else value for key, value in new.items()}
 
 
 @dataclass
@@ -117,9 +115,7 @@ class Bench:
 
     def installed(self, among: Sequence[str] | None = None) -> list[Rival]:
         """Return the libraries that can be measured."""
-        return [
-            RIVALS[name] for name in self.libraries if name in (among or RIVALS) and RIVALS[name].available()
-        ]
+        return [RIVALS[name] for name in self.libraries if name in (among or RIVALS) and RIVALS[name].available()]
 
     def warm_up(self) -> None:
         """Import every library and let it start its threads, before any clock runs."""

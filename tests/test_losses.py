@@ -149,11 +149,7 @@ class NewtonStart(Loss):
 
 @pytest.mark.parametrize(
     "loss",
-    [
-        loss
-        for loss in [*REGISTERED, Multinomial(4)]
-        if loss.name not in ("absolute_error", "huber", "quantile")
-    ],
+    [loss for loss in [*REGISTERED, Multinomial(4)] if loss.name not in ("absolute_error", "huber", "quantile")],
 )
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e6])
 def test_default_start_finds_the_same_constant(loss, scale):
@@ -274,9 +270,7 @@ def test_weight_is_repetition_in_leaves(leaves, q):
 
 
 @given(
-    st.lists(
-        st.lists(st.tuples(finite, st.floats(1e-30, 1e30)), min_size=1, max_size=6), min_size=1, max_size=5
-    ),
+    st.lists(st.lists(st.tuples(finite, st.floats(1e-30, 1e30)), min_size=1, max_size=6), min_size=1, max_size=5),
     quantiles,
 )
 def test_quantile_of_any_weights_splits_the_weight(leaves, q):
@@ -428,9 +422,7 @@ def test_json_of_a_custom_loss_predicts_only():
     assert loss.to_json() == entry
     assert loss.predict(np.zeros(1)) == 1.0
     for method in (loss.values, loss.gradients):
-        with pytest.raises(
-            RuntimeError, match=r"custom loss .*Shifted, which its file cannot carry: give loss="
-        ):
+        with pytest.raises(RuntimeError, match=r"custom loss .*Shifted, which its file cannot carry: give loss="):
             method(np.zeros(1), np.zeros(1))
 
 
@@ -451,9 +443,7 @@ def test_malformed_entries(change, message):
         from_json({**Shifted().to_json(), **change})
 
 
-@pytest.mark.parametrize(
-    "entry", [{}, {"name": "custom"}, {"name": "quantile", "quantile": "half"}, {"name": []}]
-)
+@pytest.mark.parametrize("entry", [{}, {"name": "custom"}, {"name": "quantile", "quantile": "half"}, {"name": []}])
 def test_malformed_entries_of_another_shape(entry):
     with pytest.raises(ValueError, match="malformed loss entry in the model file"):
         from_json(entry)

@@ -174,9 +174,7 @@ def test_bigger_integers_are_accepted(kind):
 
 
 def test_objects_that_are_numbers():
-    X = np.array(
-        [[1], [2.5], [True], [Decimal("0.5")], [Fraction(1, 4)], [np.int8(3)], [None], [np.nan]], dtype=object
-    )
+    X = np.array([[1], [2.5], [True], [Decimal("0.5")], [Fraction(1, 4)], [np.int8(3)], [None], [np.nan]], dtype=object)
     same(read_table(X).columns, [np.array([1, 2.5, 1, 0.5, 0.25, 3, np.nan, np.nan])])
     assert read_table(X).schema.columns[0].source == "number"
     assert read_table(np.array([[True], [None]], dtype=object)).schema.columns[0].source == "bool"
@@ -279,9 +277,7 @@ def test_durations_without_a_unit():
 
 
 def test_objects_that_are_dates():
-    X = np.array(
-        [[dt.date(1970, 1, 2)], [dt.datetime(1970, 1, 1, 0, 0, 1)], [pd.NaT], [np.datetime64("NaT")]], object
-    )
+    X = np.array([[dt.date(1970, 1, 2)], [dt.datetime(1970, 1, 1, 0, 0, 1)], [pd.NaT], [np.datetime64("NaT")]], object)
     table = read_table(X)
     same(table.columns, [np.array([86_400e6, 1e6, np.nan, np.nan])])
     assert table.schema.columns[0].source == "datetime"
@@ -365,9 +361,7 @@ def test_numeric_categoricals_keep_their_numbers():
     assert all(type(category) is bool for category in bools.categories)
 
 
-@pytest.mark.parametrize(
-    "missing", [None, np.nan, float("nan"), pd.NA, pd.NaT, Decimal("NaN"), np.datetime64("NaT")]
-)
+@pytest.mark.parametrize("missing", [None, np.nan, float("nan"), pd.NA, pd.NaT, Decimal("NaN"), np.datetime64("NaT")])
 def test_every_missing_marker_among_text(missing):
     X = np.array([["a"], [missing], ["b"], ["a"]], dtype=object)
     assert read_table(X).columns[0].tolist() == [0, -1, 1, 0]
@@ -399,9 +393,7 @@ def test_lists_keep_their_types():
 # ------------------------------------------------------------------------------------ categorical_features
 
 
-@pytest.mark.parametrize(
-    "spec", [["b"], [1], (1,), np.array([1]), [False, True], np.array([False, True]), ["b", 1]]
-)
+@pytest.mark.parametrize("spec", [["b"], [1], (1,), np.array([1]), [False, True], np.array([False, True]), ["b", 1]])
 def test_categorical_features(spec):
     frame = pd.DataFrame({"a": [1, 2, 3, 3], "b": [5.0, 9.0, np.nan, 9.0]})
     table = read_table(frame, categorical_features=spec)
@@ -606,9 +598,7 @@ def test_names_that_are_not_strings():
     frame = pd.DataFrame([[1.0, 2.0]])
     assert read_table(frame).schema == read_table(frame.to_numpy()).schema
     assert not read_table(frame).schema.named
-    with pytest.raises(
-        TypeError, match=r"all input features have string names.*\['int', 'str'\].*astype\(str\)"
-    ):
+    with pytest.raises(TypeError, match=r"all input features have string names.*\['int', 'str'\].*astype\(str\)"):
         read_table(pd.DataFrame([[1.0, 2.0]], columns=[0, "a"]))
 
 
@@ -620,9 +610,7 @@ def test_names_that_are_not_strings():
     ],
 )
 def test_duplicate_names(frame):
-    with pytest.raises(
-        ValueError, match=r"(?s)column names must be unique, rename the columns.*'a'"
-    ) as caught:
+    with pytest.raises(ValueError, match=r"(?s)column names must be unique, rename the columns.*'a'") as caught:
         read_table(frame)
     assert "'b'" not in str(caught.value)
 
@@ -682,9 +670,7 @@ def test_conforming_the_training_table_changes_nothing(rows, order):
 @law
 @given(st.lists(row_of_data, max_size=12))
 def test_schema_survives_json(rows):
-    schema = read_table(
-        frames(as_columns([SURE, *rows]))["polars"], categorical_features=["float", "flag"]
-    ).schema
+    schema = read_table(frames(as_columns([SURE, *rows]))["polars"], categorical_features=["float", "flag"]).schema
     stored = json.dumps(schema.to_json(), allow_nan=False)
     again = Schema.from_json(json.loads(stored))
     assert again == schema
@@ -728,9 +714,7 @@ def test_types_must_match(fitted, found, message):
 
 
 @pytest.mark.parametrize("fitted", [[1.0, 2.0], ["x", "y"], [NOON, NOON], [True, False]])
-@pytest.mark.parametrize(
-    "dtype", ["float64", object, "str", "datetime64[us]", "timedelta64[us]", "category", "Int64"]
-)
+@pytest.mark.parametrize("dtype", ["float64", object, "str", "datetime64[us]", "timedelta64[us]", "category", "Int64"])
 def test_all_missing_columns_of_any_type_fit(fitted, dtype):
     schema = read_table(pd.DataFrame({"a": fitted})).schema.with_missing([True])
     (column,) = conform(pd.DataFrame({"a": pd.Series([None, None], dtype=dtype)}), schema).columns

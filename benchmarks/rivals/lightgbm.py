@@ -18,9 +18,7 @@ class LightGBM(Rival):
     name = "lightgbm"
     module = "lightgbm"
     growths: ClassVar[frozenset[Growth]] = frozenset({"leaf"})
-    unequal = (
-        "lightgbm also asks for a hessian sum of 1e-3 a leaf; depth-limited trees grow leaf-wise to 2^depth"
-    )
+    unequal = "lightgbm also asks for a hessian sum of 1e-3 a leaf; depth-limited trees grow leaf-wise to 2^depth"
 
     def settings(self, task: Task) -> dict[str, Any]:
         wanted = task.settings

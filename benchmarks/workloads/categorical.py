@@ -23,9 +23,7 @@ FLIGHT_COLUMNS = ["carrier", "origin", "dest", "tailnum", "month", "day", "hour"
 LAST_TRAINING_MONTH = 9
 
 
-def build(
-    train: Any, test: Any, target: str, positive: Any, codes: tuple[str, ...], settings: Settings
-) -> Task:
+def build(train: Any, test: Any, target: str, positive: Any, codes: tuple[str, ...], settings: Settings) -> Task:
     """Make a binary task from two frames; text and ``codes`` are categorical, the rest float32."""
 
     def prepare(frame: Any) -> tuple[Any, Any]:
@@ -46,9 +44,7 @@ def adult(folder: Path, settings: Settings) -> Task:
     """Census income of 1994, the official split."""
     import pandas as pd
 
-    train, test = (
-        pd.read_csv(folder / "adult" / f"{part}.csv.gz", na_values="?") for part in ("train", "test")
-    )
+    train, test = (pd.read_csv(folder / "adult" / f"{part}.csv.gz", na_values="?") for part in ("train", "test"))
     return build(train, test, "income", ">50K", (), settings)
 
 

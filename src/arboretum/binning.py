@@ -58,7 +58,7 @@ class BinMap:
     def thresholds(self, features: NDArray[np.int32], codes: NDArray[np.uint32]) -> NDArray[np.float64]:
         """Return the threshold of "code <= codes[i]" for each binned feature; the last bin has no upper end."""
         table, starts = self._cut_table
-        return table[starts[features] + codes]
+        return np.asarray(table[starts[features] + codes])
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,11 +127,13 @@ def assign_bins(table: Table, bin_map: BinMap, *, threads: int = 1) -> BinnedDat
     has_missing = [False] * len(bin_map.order)
     place = {column: feature for feature, column in enumerate(bin_map.order)}
     for first, batch in table.column_batches():
-        features = sorted(range(len(batch)), key=lambda j: place[first + j])  # noqa: B023
+        features = sorted(range(len(batch)), key=lambda j: place[first + j])
         for run in _runs([place[first + j] for j in features]):
             chosen = [batch[features[i]] for i in run]
             start = place[first + features[run[0]]]
-            found = codes.assign(start, chosen, list(bin_map.cuts[start : start + len(run)]), threads)
+            found = codes.assign(
+                start, chosen, [cuts.tolist() for cuts in bin_map.cuts[start : start + len(run)]], threads
+            )
             has_missing[start : start + len(run)] = found
     return BinnedData(bin_map, codes, tuple(has_missing))
 

@@ -40,8 +40,7 @@ def monotone_directions(spec: Any, schema: Schema) -> tuple[int, ...]:
     for column, direction in zip(schema.columns, directions, strict=True):
         if direction not in (-1, 0, 1):
             raise ValueError(
-                f"monotonic_cst of column {column.name!r} is {direction!r}: "
-                "use 1 (rising), -1 (falling) or 0 (free)"
+                f"monotonic_cst of column {column.name!r} is {direction!r}: use 1 (rising), -1 (falling) or 0 (free)"
             )
         if direction != 0 and column.kind == "categorical":
             raise ValueError(
@@ -75,9 +74,7 @@ def interaction_sets(spec: Any, schema: Schema) -> tuple[tuple[int, ...], ...]:
     if spec == "pairwise":
         return tuple(combinations(range(n), 2)) if n > 1 else ((0,),)
     if isinstance(spec, str) or not isinstance(spec, Iterable):
-        raise ValueError(
-            f"interaction_cst={spec!r}: use 'pairwise', 'no_interactions' or a list of sets of columns"
-        )
+        raise ValueError(f"interaction_cst={spec!r}: use 'pairwise', 'no_interactions' or a list of sets of columns")
     sets = [_column_set(item, schema) for item in spec]
     rest = tuple(sorted(set(range(n)).difference(*sets)))
     return (*sets, rest) if rest else tuple(sets)

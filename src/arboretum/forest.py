@@ -141,12 +141,8 @@ class Forest:
                     f"the first has {head.n_outputs} and {head.width}"
                 )
             if forest.base.any() and not np.array_equal(forest.base, head.base):
-                raise ValueError(
-                    f"forest {i} has the base {forest.base}: give it that of the first, or zeros"
-                )
-        joined = {
-            name: np.concatenate([getattr(f, name) for f in forests]) for name in (*_PER_NODE, "set_words")
-        }
+                raise ValueError(f"forest {i} has the base {forest.base}: give it that of the first, or zeros")
+        joined = {name: np.concatenate([getattr(f, name) for f in forests]) for name in (*_PER_NODE, "set_words")}
         return cls(
             **joined,
             tree_output=np.concatenate([f.tree_output for f in forests]),
@@ -384,9 +380,7 @@ class Forest:
         kind, feature = self.kind, self.feature
         _require("kind", kind, kind <= CATEGORY, "must be 0 (leaf), 1 (numeric) or 2 (category)")
         limit = np.iinfo(np.int32).max if n_features is None else n_features
-        _require(
-            "feature", feature, (kind == LEAF) | ((feature >= 0) & (feature < limit)), "is not a feature"
-        )
+        _require("feature", feature, (kind == LEAF) | ((feature >= 0) & (feature < limit)), "is not a feature")
         _require("feature", feature, (kind != LEAF) | (feature == -1), "must be −1 at a leaf")
         mixed = np.intersect1d(feature[kind == NUMERIC], feature[kind == CATEGORY])
         _require("feature", feature, ~np.isin(feature, mixed), "is used both as numeric and as category")
@@ -394,9 +388,7 @@ class Forest:
         _require("missing_left", self.missing_left, self.missing_left <= 1, "must be 0 or 1")
         start, has_set = self.set_start[:-1], np.diff(self.set_start) > 0
         _require("set_start", start, has_set | (kind != CATEGORY), "must have words at a category condition")
-        _require(
-            "set_start", start, ~has_set | (kind == CATEGORY), "must have words at category conditions only"
-        )
+        _require("set_start", start, ~has_set | (kind == CATEGORY), "must have words at category conditions only")
 
     def _check_children(self) -> None:
         sizes = np.diff(self.tree_start)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,7 +70,7 @@ def to_forest(trees: Sequence[WeightedTree], base: NDArray[np.float64], bin_map:
     """Freeze grown trees: codes become thresholds, binned features become columns of the schema."""
     order = np.asarray(bin_map.order, dtype=np.int32)
 
-    def joined(name: str, dtype: type) -> NDArray[np.generic]:
+    def joined(name: str, dtype: type) -> NDArray[Any]:
         parts = [getattr(item.tree, name) for item in trees]
         return np.concatenate([np.empty(0, dtype), *parts]).astype(dtype, copy=False)
 

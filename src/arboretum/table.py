@@ -323,9 +323,7 @@ def read_table(X: Any, *, categorical_features: Any = None) -> Table:
     found, raw = _open(X)
     names = found or _positional_names(len(raw))
     mask = _categorical_mask(categorical_features, names, named=found is not None)
-    learned = [
-        _learn(name, _read(column, name), flag) for name, column, flag in zip(names, raw, mask, strict=True)
-    ]
+    learned = [_learn(name, _read(column, name), flag) for name, column, flag in zip(names, raw, mask, strict=True)]
     schema = Schema(tuple(column for column, _ in learned), found is not None)
     return Table(schema, [values for _, values in learned])
 
@@ -467,9 +465,7 @@ def _check_shape(shape: tuple[int, ...]) -> None:
         raise ValueError(f"Found array with dim {len(shape)}, while dim <= 2 is required: reshape it to rows")
     for count, noun in zip(shape, ("sample", "feature"), strict=True):
         if count == 0:
-            raise ValueError(
-                f"Found array with 0 {noun}(s) (shape={shape}) while a minimum of 1 is required."
-            )
+            raise ValueError(f"Found array with 0 {noun}(s) (shape={shape}) while a minimum of 1 is required.")
 
 
 def _check_width(width: int, schema: Schema, estimator_name: str) -> None:
@@ -593,9 +589,7 @@ def _dictionary(series: Any) -> tuple[Array, list[Any]]:
         text = native.cast(polars.String)
         values = text.drop_nulls().unique()
         codes = np.arange(len(values), dtype=np.int32)
-        return text.replace_strict(
-            values, codes, default=MISSING, return_dtype=polars.Int32
-        ), values.to_list()
+        return text.replace_strict(values, codes, default=MISSING, return_dtype=polars.Int32), values.to_list()
     return _encode_objects(series.to_list())
 
 
@@ -839,9 +833,7 @@ def _judge_missing(found: Array, schema: Schema, policy: Literal["warn", "error"
     if not fresh.any():
         return
     names = _listed([schema.columns[j].name for j in np.flatnonzero(fresh)])
-    message = (
-        f"missing values in columns that had none at fit: {names}; fill them or fit on data that has some"
-    )
+    message = f"missing values in columns that had none at fit: {names}; fill them or fit on data that has some"
     if policy == "error":
         raise ValueError(message)
     warnings.warn(message, UserWarning, stacklevel=3)
@@ -866,9 +858,7 @@ def _check_sparse(X: Any) -> None:
         raise ValueError(f"Complex data not supported: X has dtype {X.dtype}; give real and imaginary parts")
 
 
-def _conform_sparse(
-    X: Any, schema: Schema, missing: Literal["warn", "error"], estimator_name: str
-) -> SparseTable:
+def _conform_sparse(X: Any, schema: Schema, missing: Literal["warn", "error"], estimator_name: str) -> SparseTable:
     _check_sparse(X)
     _check_width(X.shape[1], schema, estimator_name)
     if not schema.all_numbers:

@@ -129,9 +129,7 @@ def _check_derivatives(loss: Loss, y: FloatArray, raw: FloatArray) -> None:
             return np.asarray(loss.gradients(y, at)[0][own])
 
         curvature = _slope(own_gradient, raw, row_wise=True)[own]
-        _assert_close(
-            loss, law, hessian[own], curvature, hint="if it is a surrogate, set exact_hessian = False"
-        )
+        _assert_close(loss, law, hessian[own], curvature, hint="if it is a surrogate, set exact_hessian = False")
 
 
 def _slope(function: Callable[[FloatArray], FloatArray], raw: FloatArray, row_wise: bool) -> FloatArray:
@@ -188,9 +186,7 @@ def _check_weights(loss: Loss, y: FloatArray, raw: FloatArray, weight: FloatArra
         pairs["leaf_values"] = (leaf_values, many_leaf_values)
     for method, (found, expected_value) in pairs.items():
         same = np.allclose(found, expected_value, rtol=1e-7, atol=1e-9)
-        assert same, (
-            f"{_of(loss)}.{method}: a weight of k differs from k rows: {found} against {expected_value}"
-        )
+        assert same, f"{_of(loss)}.{method}: a weight of k differs from k rows: {found} against {expected_value}"
 
 
 def _check_start(loss: Loss, y: FloatArray, weight: FloatArray) -> None:

@@ -90,9 +90,7 @@ def stamped(**fields) -> bytes:
 # What is written comes back
 
 
-@given(
-    st.dictionaries(ANY_TEXT, ANY_JSON, max_size=4), st.dictionaries(st.text("abc_", min_size=1), ANY_ARRAY)
-)
+@given(st.dictionaries(ANY_TEXT, ANY_JSON, max_size=4), st.dictionaries(st.text("abc_", min_size=1), ANY_ARRAY))
 def test_content_comes_back_to_the_bit(content, arrays):
     header = {**content, "model": "forest"}
     found, found_arrays = from_bytes(to_bytes(header, arrays))
@@ -100,9 +98,7 @@ def test_content_comes_back_to_the_bit(content, arrays):
     assert isinstance(found.pop("library"), str)
     for stamp in ("format", "version", "library"):
         header.pop(stamp, None)
-    assert repr(sorted_keys(found)) == repr(
-        sorted_keys(header)
-    )  # repr tells -0.0 from 0.0, 1 from True, and NaN
+    assert repr(sorted_keys(found)) == repr(sorted_keys(header))  # repr tells -0.0 from 0.0, 1 from True, and NaN
     assert same_arrays(found_arrays, arrays)
 
 
@@ -112,9 +108,7 @@ def sorted_keys(value):
     return [sorted_keys(item) for item in value] if isinstance(value, list) else value
 
 
-@pytest.mark.parametrize(
-    "value", [5e-324, 0.1 + 0.2, -0.0, 1.7976931348623157e308, math.inf, -math.inf, math.nan]
-)
+@pytest.mark.parametrize("value", [5e-324, 0.1 + 0.2, -0.0, 1.7976931348623157e308, math.inf, -math.inf, math.nan])
 def test_floats_of_the_header_are_exact(value):
     found = from_bytes(to_bytes({"model": "m", "x": value}, {}))[0]["x"]
     assert struct.pack("<d", found) == struct.pack("<d", value)
@@ -291,9 +285,7 @@ def lightgbm_text() -> bytes:
     ],
 )
 def test_foreign_file_is_named(data, look):
-    with pytest.raises(
-        ModelFileError, match=f"Not an arboretum model file: {look}.*Give a file written by save"
-    ):
+    with pytest.raises(ModelFileError, match=f"Not an arboretum model file: {look}.*Give a file written by save"):
         from_bytes(data)
 
 
@@ -330,9 +322,7 @@ def test_every_flipped_bit_of_the_arrays_is_detected():
     for position in range(start, len(VALID)):
         damaged = bytearray(VALID)
         damaged[position] ^= 1 << position % 8
-        with pytest.raises(
-            ModelFileError, match=r"content does not match its checksum\. Copy or download it again"
-        ):
+        with pytest.raises(ModelFileError, match=r"content does not match its checksum\. Copy or download it again"):
             from_bytes(damaged)
 
 

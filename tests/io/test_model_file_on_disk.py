@@ -123,9 +123,7 @@ def test_content_that_cannot_be_saved_leaves_no_file(path):
 
 def test_missing_folder_is_told(tmp_path):
     folder = tmp_path / "nowhere"
-    with pytest.raises(
-        FileNotFoundError, match=f"the folder {shown(folder)} does not exist. Create it first"
-    ):
+    with pytest.raises(FileNotFoundError, match=f"the folder {shown(folder)} does not exist. Create it first"):
         save(folder / "model.arb", HEADER, ARRAYS)
 
 
@@ -165,17 +163,11 @@ def test_lack_of_permission_is_told(path, monkeypatch):
 
 
 def test_missing_and_foreign_files_are_named(path):
-    with pytest.raises(
-        FileNotFoundError, match=f"Cannot load {shown(path)}: there is no such file. Check the path"
-    ):
+    with pytest.raises(FileNotFoundError, match=f"Cannot load {shown(path)}: there is no such file. Check the path"):
         load(path)
     path.write_bytes(b"")
-    with pytest.raises(
-        ModelFileError, match=f"Cannot load {shown(path)}. Not an arboretum model file: it is empty"
-    ):
+    with pytest.raises(ModelFileError, match=f"Cannot load {shown(path)}. Not an arboretum model file: it is empty"):
         load(path)
     path.write_bytes(b"tree\nversion=v4\nnum_class=1\n")
-    with pytest.raises(
-        ModelFileError, match=f"Cannot load {shown(path)}. Not an .* looks like a LightGBM text model"
-    ):
+    with pytest.raises(ModelFileError, match=f"Cannot load {shown(path)}. Not an .* looks like a LightGBM text model"):
         load(path)

@@ -34,9 +34,7 @@ def leaves(forest, tree, row, unknown):
                 n_left = float(forest.n_rows[start + forest.left[i]])
                 n_right = float(forest.n_rows[start + forest.right[i]])
                 to_left = n_left / (n_left + n_right) if n_left + n_right > 0 else 0.5
-                return descend(forest.left[i], share * to_left) + descend(
-                    forest.right[i], share * (1.0 - to_left)
-                )
+                return descend(forest.left[i], share * to_left) + descend(forest.right[i], share * (1.0 - to_left))
         return descend(forest.left[i] if left else forest.right[i], share)
 
     start = int(forest.tree_start[tree])
@@ -104,9 +102,7 @@ def symmetric_tree(depth, condition):
 def to_forest(rng, trees, n_outputs=1, vector_leaves=False):
     """Give the trees random values and row counts."""
     nodes = [node or (LEAF, -1, 0.0, 0, [], -1, -1) for tree in trees for node in tree]
-    kind, feature, threshold, missing_left, words, left, right = (
-        zip(*nodes, strict=True) if nodes else [()] * 7
-    )
+    kind, feature, threshold, missing_left, words, left, right = zip(*nodes, strict=True) if nodes else [()] * 7
     outputs = np.full(len(trees), -1) if vector_leaves else rng.integers(0, n_outputs, len(trees))
     return Forest(
         tree_start=np.cumsum([0, *map(len, trees)], dtype=np.int64),
@@ -135,8 +131,6 @@ def random_columns(rng, kinds, n_rows, numbers=NUMBERS, n_words=2):
         else:
             column = rng.choice([*numbers, math.nan], 2 * n_rows + 1)
             if rng.integers(2):
-                column = np.clip(column, -3e38, 3e38, where=np.isfinite(column), out=column).astype(
-                    np.float32
-                )
+                column = np.clip(column, -3e38, 3e38, where=np.isfinite(column), out=column).astype(np.float32)
         columns.append([column[:n_rows], column[1::2], column[::-2][:n_rows]][rng.integers(3)])
     return columns

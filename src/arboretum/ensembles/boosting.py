@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -167,9 +168,7 @@ class _Run:
         grown = [self.grow_tree(loss, output, number * n_outputs + output, sample) for output in range(n_outputs)]
         self.rounds.append(grown)
 
-    def grow_tree(
-        self, loss: Loss, output: int, number: int, sample: NDArray[np.uint32] | None
-    ) -> WeightedTree:
+    def grow_tree(self, loss: Loss, output: int, number: int, sample: NDArray[np.uint32] | None) -> WeightedTree:
         rows, params = self.rows, self.params
         seed = _kernel.draw(params.seed, TREE_PURPOSE, number)
         tree = self.grower.grow(self.gradients[output], self.hessians[output], sample, self.kernel_params, seed)
@@ -223,16 +222,14 @@ def filled_raw(base: FloatArray, n_rows: int) -> FloatArray:
 
 
 def user_shape(raw: FloatArray) -> FloatArray:
-    """Outputs × rows, as the engine keeps it, to (rows,) or (rows, outputs), as losses see it; a view."""
+    """View outputs × rows, as the engine keeps them, as (rows,) or (rows, outputs), as losses see them."""
     return raw[0] if len(raw) == 1 else raw.T
 
 
 # ---- gradients ---------------------------------------------------------------------------------------------------
 
 
-def fill_gradients(
-    loss: Loss, rows: Rows, gradients: NDArray[Any], hessians: NDArray[Any], threads: int
-) -> None:
+def fill_gradients(loss: Loss, rows: Rows, gradients: NDArray[Any], hessians: NDArray[Any], threads: int) -> None:
     """Write weighted gradients and hessians (outputs × rows): fused in the kernel, or by the loss itself."""
     kind = getattr(_kernel.LossKind, loss.name, None)
     if isinstance(loss, Multinomial) and type(loss) is Multinomial:
@@ -251,16 +248,14 @@ def is_built_in(loss: Loss) -> bool:
 
 
 def loss_parameter(loss: Loss) -> float:
-    """The one number that some fused losses need."""
+    """Return the one number that some fused losses need."""
     for name in ("delta", "power", "quantile"):
         if (value := getattr(loss, name, None)) is not None:
             return float(value)
     return 0.0
 
 
-def _fill_from_python(
-    loss: Loss, rows: Rows, gradients: NDArray[Any], hessians: NDArray[Any]
-) -> None:
+def _fill_from_python(loss: Loss, rows: Rows, gradients: NDArray[Any], hessians: NDArray[Any]) -> None:
     n_rows = len(rows.y)
     block = LOSS_BLOCK if loss.row_wise else max(n_rows, 1)
     raw, g_out, h_out = user_shape(rows.raw), user_shape(gradients), user_shape(hessians)
@@ -321,7 +316,7 @@ def _with_inner_nodes(
     tree: _kernel.GrownTree, grouped: NDArray[np.uint32], start: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     left, right = tree.left, tree.right
-    parts = [grouped[a:b] for a, b in zip(start[:-1], start[1:], strict=True)]
+    parts = [grouped[a:b] for a, b in pairwise(start)]
     for node in range(tree.n_nodes - 1, -1, -1):
         if left[node] >= 0:
             parts[node] = np.concatenate([parts[left[node]], parts[right[node]]])

@@ -25,7 +25,6 @@ Model = TypeVar("Model", bound="ForestModel")
 MODELS: dict[str, type[ForestModel]] = {}
 
 
-
 # Rows that are predicted sooner than it takes to ask how many threads there may be.
 FEW_ROWS = 64
 
@@ -65,9 +64,7 @@ class ForestModel(BaseEstimator):  # type: ignore[misc]
 
     def _conform(self, X: Any) -> Table:
         self._fitted()
-        return conform(
-            X, self.schema_, unknown=self.unknown, missing=self.missing, estimator_name=type(self).__name__
-        )
+        return conform(X, self.schema_, unknown=self.unknown, missing=self.missing, estimator_name=type(self).__name__)
 
     def _raw(self, X: Any) -> FloatArray:
         """Raw predictions (rows, outputs)."""
@@ -137,7 +134,7 @@ class ForestModel(BaseEstimator):  # type: ignore[misc]
         return model_file.fingerprint(facts, arrays)
 
     def _labels(self) -> dict[str, Any]:
-        """What a classifier adds to a file."""
+        """Return what a classifier adds to a file."""
         return {}
 
     def _to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

@@ -163,7 +163,7 @@ class BoostedTreesClassifier(ClassifierMixin, BoostedTrees):  # type: ignore[mis
 
     def _to_labels(self, raw: FloatArray) -> NDArray[Any]:
         codes = (raw[:, 0] > 0).astype(np.intp) if raw.shape[1] == 1 else raw.argmax(axis=1)
-        return self.classes_[codes]
+        return np.asarray(self.classes_[codes])
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
         """Yield the predicted classes after each round."""

@@ -30,6 +30,7 @@ EARLY_STOPPING_ROWS = 10_000  # early_stopping="auto" holds out validation rows 
 SMALL_FIT = 50_000  # rows × columns below which a second thread costs more than it brings
 MAX_BINS = 65_535
 
+
 @dataclass(frozen=True, eq=False)
 class _Problem:
     """A checked training set."""
@@ -233,9 +234,7 @@ class BoostedTrees(ForestModel):
         number(self, "n_iter_no_change", low=1, integer=True)
         number(self, "time_limit", low=0.0, open_low=True, optional=True)
 
-    def _read_problem(
-        self, X: Any, y: Any, sample_weight: Any, earlier: Forest | None
-    ) -> tuple[_Problem, Loss]:
+    def _read_problem(self, X: Any, y: Any, sample_weight: Any, earlier: Forest | None) -> tuple[_Problem, Loss]:
         table = read_table(X, categorical_features=self.categorical_features)
         if earlier is not None:
             table = self._conform(X)
@@ -339,5 +338,3 @@ class BoostedTrees(ForestModel):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
-
-

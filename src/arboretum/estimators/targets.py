@@ -22,7 +22,7 @@ def as_column(y: Any, n_rows: int, name: str = "y") -> NDArray[Any]:
     y = _to_numpy(y)
     if y.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: {name} has dtype {y.dtype}")
-    column = column_or_1d(y, warn=True)
+    column: NDArray[Any] = column_or_1d(y, warn=True)
     if len(column) != n_rows:
         raise ValueError(f"{name} has {len(column)} values, but X has {n_rows} rows: give one value a row")
     return column

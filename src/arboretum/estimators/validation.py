@@ -17,7 +17,7 @@ SPLIT_PURPOSE = 0x73706C6974  # "split"
 
 def check_names(cls: type, names: dict[str, Any]) -> None:
     """Refuse a constructor argument that does not exist, with the nearest one that does."""
-    known = [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+    known = [name for name in inspect.signature(cls).parameters]
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
@@ -57,7 +57,11 @@ def choice(owner: Any, name: str, options: tuple[Any, ...]) -> Any:
     for option in options:
         if value is option or (isinstance(value, str) and value == option):
             return option
-    near = difflib.get_close_matches(value, [o for o in options if isinstance(o, str)], n=1) if isinstance(value, str) else []
+    near = (
+        difflib.get_close_matches(value, [o for o in options if isinstance(o, str)], n=1)
+        if isinstance(value, str)
+        else []
+    )
     hint = f" (did you mean {near[0]!r}?)" if near else ""
     raise ValueError(f"{name}={value!r}{hint}: use one of {', '.join(map(repr, options))}")
 

@@ -95,9 +95,7 @@ def _encoded(value: Any, where: str, depth: int) -> Any:
         return _checked_text(value, where)
     if isinstance(value, int):
         if abs(value) >= _MAX_INT:
-            raise ValueError(
-                f"{where} is an integer of more than {_MAX_DIGITS} digits. Store it as a string."
-            )
+            raise ValueError(f"{where} is an integer of more than {_MAX_DIGITS} digits. Store it as a string.")
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else {_NONFINITE_KEY: repr(float(value))}
@@ -106,10 +104,7 @@ def _encoded(value: Any, where: str, depth: int) -> Any:
     if isinstance(value, Mapping):
         if _NONFINITE_KEY in value:
             raise ValueError(f"{where} has the key {_NONFINITE_KEY!r}, which is reserved. Rename it.")
-        return {
-            _checked_key(key, where): _encoded(item, f"{where}[{key!r}]", depth + 1)
-            for key, item in value.items()
-        }
+        return {_checked_key(key, where): _encoded(item, f"{where}[{key!r}]", depth + 1) for key, item in value.items()}
     raise ValueError(
         f"{where} is of type {type(value).__name__}, which JSON would not give back. "
         "Convert it to None, bool, int, float, str, list or dict."
@@ -126,9 +121,7 @@ def _checked_text(text: str, where: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError(
-            f"{where} is {text!r}, which is not valid Unicode. Replace its surrogates."
-        ) from None
+        raise ValueError(f"{where} is {text!r}, which is not valid Unicode. Replace its surrogates.") from None
     return text
 
 

@@ -163,9 +163,7 @@ def from_bytes(data: bytes | bytearray | memoryview) -> tuple[Header, Arrays]:
     return header, arrays
 
 
-def save(
-    path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
-) -> None:
+def save(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
     """Write a model file, completely or not at all.
 
     The bytes go to a temporary file in the same folder, which takes the place of `path` once it is on disk: a
@@ -252,9 +250,7 @@ def load(path: str | os.PathLike[str]) -> tuple[Header, Arrays]:
             empty = os.fstat(file.fileno()).st_size == 0  # which cannot be mapped
             content = b"" if empty else memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     except FileNotFoundError as error:
-        raise FileNotFoundError(
-            f"Cannot load {str(path)!r}: there is no such file. Check the path."
-        ) from error
+        raise FileNotFoundError(f"Cannot load {str(path)!r}: there is no such file. Check the path.") from error
     except PermissionError as error:
         message = f"Cannot load {str(path)!r}: no permission to read it. Change the permissions of the file."
         raise PermissionError(message) from error
@@ -308,9 +304,7 @@ def _parts(header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) ->
     )
     checked = _checked_arrays(arrays)
     order = sorted(checked, key=lambda name: (-checked[name].itemsize, name))
-    layout: Header = {
-        "__metadata__": {"arboretum": canonical.decode(), "sha256": _digest(canonical, checked)}
-    }
+    layout: Header = {"__metadata__": {"arboretum": canonical.decode(), "sha256": _digest(canonical, checked)}}
     begin = 0
     for name in order:
         array = checked[name]
@@ -418,8 +412,7 @@ def _refuse(buffer: memoryview) -> NoReturn:
 
 def _refuse_truncated(size: int, expected: int) -> NoReturn:
     raise ModelFileError(
-        f"The model file is cut off: it has {size} bytes, but {expected} are needed. "
-        "Copy or download it again."
+        f"The model file is cut off: it has {size} bytes, but {expected} are needed. Copy or download it again."
     )
 
 
@@ -438,9 +431,7 @@ def _metadata(layout: Header) -> tuple[bytes, str]:
     """Header text and checksum; `layout` keeps only the arrays."""
     metadata = layout.pop("__metadata__", None)
     if not isinstance(metadata, dict) or "arboretum" not in metadata:
-        raise ModelFileError(
-            f"Not an arboretum model file: it is a safetensors file of another program. {_CURE}"
-        )
+        raise ModelFileError(f"Not an arboretum model file: it is a safetensors file of another program. {_CURE}")
     canonical, checksum = metadata["arboretum"], metadata.get("sha256")
     if not isinstance(canonical, str) or not isinstance(checksum, str):
         raise _damaged("its header or checksum is not a string")
@@ -531,21 +522,16 @@ def _check_shape(name: str, shape: Iterable[int], dtype: np.dtype[Any]) -> None:
     sizes = list(shape)
     if len(sizes) > _MAX_DIMENSIONS:
         raise ModelFileError(
-            f"Array {name!r} has {len(sizes)} dimensions; a model file holds at most {_MAX_DIMENSIONS}. "
-            "Reshape it."
+            f"Array {name!r} has {len(sizes)} dimensions; a model file holds at most {_MAX_DIMENSIONS}. Reshape it."
         )
     if math.prod(max(size, 1) for size in sizes) * dtype.itemsize > _MAX_ARRAY_BYTES:
-        raise ModelFileError(
-            f"Array {name!r} has an impossible shape: it would exceed any memory. Reshape it."
-        )
+        raise ModelFileError(f"Array {name!r} has an impossible shape: it would exceed any memory. Reshape it.")
 
 
 def _digest(canonical: bytes, arrays: Arrays) -> str:
     """SHA-256 of length and text of the header, of the array table, then of the arrays by name."""
     names = sorted(arrays)
-    table = json.dumps(
-        [[name, _DTYPE_NAMES[arrays[name].dtype], arrays[name].shape] for name in names]
-    ).encode()
+    table = json.dumps([[name, _DTYPE_NAMES[arrays[name].dtype], arrays[name].shape] for name in names]).encode()
     digest = hashlib.sha256()
     for text in (canonical, table):
         digest.update(struct.pack("<Q", len(text)))

@@ -69,9 +69,7 @@ def resolve(loss: str | Loss, *, n_classes: int | None = None, **parameters: flo
     given = {name: value for name, value in parameters.items() if value is not None}
     if isinstance(loss, Loss):
         if given:
-            raise ValueError(
-                f"{', '.join(given)} given beside the loss object {loss!r}: set it on the object"
-            )
+            raise ValueError(f"{', '.join(given)} given beside the loss object {loss!r}: set it on the object")
         resolved = loss
     elif isinstance(loss, str):
         resolved = _from_name(loss, n_classes, given)
@@ -127,9 +125,7 @@ def _check_task(loss: Loss, n_classes: int | None) -> None:
     task = "regression" if n_classes is None else "classification"
     if loss.task != task:
         fitting = [name for name, build in LOSSES.items() if build().task == task]
-        raise ValueError(
-            f"loss {loss.name!r} is for {loss.task}, not {task}: use one of {', '.join(fitting)}"
-        )
+        raise ValueError(f"loss {loss.name!r} is for {loss.task}, not {task}: use one of {', '.join(fitting)}")
     if n_classes is not None and loss.n_outputs != _outputs(n_classes):
         raise ValueError(
             f"loss {loss!r} has n_outputs={loss.n_outputs}, "

@@ -98,9 +98,7 @@ class Loss(ABC):
         super().__init_subclass__()
         # A dataclass field without default is still a Field here, not a link.
         if isinstance(cls.link, str) and cls.link not in INVERSE_LINKS:
-            raise TypeError(
-                f"{cls.__name__}.link = {cls.link!r} is unknown: use one of {list(INVERSE_LINKS)}"
-            )
+            raise TypeError(f"{cls.__name__}.link = {cls.link!r} is unknown: use one of {list(INVERSE_LINKS)}")
 
     @abstractmethod
     def gradients(self, y: FloatArray, raw: FloatArray) -> tuple[FloatArray, FloatArray]:

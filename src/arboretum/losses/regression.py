@@ -69,9 +69,7 @@ class AbsoluteError(Loss):
         """Weighted median."""
         return np.array([weighted_quantile(y, weight, 0.5)])
 
-    def leaf_values(
-        self, leaves: LeafRows, y: FloatArray, raw: FloatArray, weight: FloatArray | None
-    ) -> FloatArray:
+    def leaf_values(self, leaves: LeafRows, y: FloatArray, raw: FloatArray, weight: FloatArray | None) -> FloatArray:
         """Weighted median of the residuals."""
         return leaves.weighted_quantile(y - raw, weight, 0.5)
 
@@ -117,9 +115,7 @@ class Quantile(Loss):
         """Weighted quantile."""
         return np.array([weighted_quantile(y, weight, self.quantile)])
 
-    def leaf_values(
-        self, leaves: LeafRows, y: FloatArray, raw: FloatArray, weight: FloatArray | None
-    ) -> FloatArray:
+    def leaf_values(self, leaves: LeafRows, y: FloatArray, raw: FloatArray, weight: FloatArray | None) -> FloatArray:
         """Weighted quantile of the residuals."""
         return leaves.weighted_quantile(y - raw, weight, self.quantile)
 
@@ -196,9 +192,7 @@ class Huber(Loss):
         """Weighted median: delta, hence the best constant, is not known before the first round."""
         return np.array([weighted_quantile(y, weight, 0.5)])
 
-    def leaf_values(
-        self, leaves: LeafRows, y: FloatArray, raw: FloatArray, weight: FloatArray | None
-    ) -> FloatArray:
+    def leaf_values(self, leaves: LeafRows, y: FloatArray, raw: FloatArray, weight: FloatArray | None) -> FloatArray:
         """Median of the residuals plus the mean of their deviations from it, clipped to ±delta."""
         delta = self._known_delta()
         residual = (y - raw)[leaves.rows]

@@ -1,0 +1,317 @@
+import enum
+from collections.abc import Sequence
+from typing import Annotated, overload
+
+import numpy
+from numpy.typing import NDArray
+
+class BinnedData:
+    def __init__(self, arg0: int, arg1: Sequence[int], arg2: Sequence[bool], /) -> None: ...
+    @property
+    def n_rows(self) -> int: ...
+    @property
+    def n_features(self) -> int: ...
+    @property
+    def size_bytes(self) -> int: ...
+    def attach(self, buffer: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")]) -> None: ...
+    def codes(self, arg: int, /) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
+    def assign(
+        self,
+        arg0: int,
+        arg1: Sequence[Annotated[NDArray, dict(shape=(None,), device="cpu", writable=False)]],
+        arg2: Sequence[Sequence[float]],
+        arg3: int,
+        /,
+    ) -> list[bool]: ...
+
+def sample_rows(arg0: int, arg1: int, /) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
+def find_cuts(
+    columns: Sequence[Annotated[NDArray, dict(shape=(None,), device="cpu", writable=False)]],
+    rows: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    max_bins: int,
+    threads: int,
+) -> list: ...
+
+class Growth(enum.Enum):
+    leaf = 0
+
+    level = 1
+
+    symmetric = 2
+
+class TreeParams:
+    def __init__(self) -> None: ...
+    @property
+    def growth(self) -> Growth: ...
+    @growth.setter
+    def growth(self, arg: Growth, /) -> None: ...
+    @property
+    def max_leaf_nodes(self) -> int: ...
+    @max_leaf_nodes.setter
+    def max_leaf_nodes(self, arg: int, /) -> None: ...
+    @property
+    def max_depth(self) -> int: ...
+    @max_depth.setter
+    def max_depth(self, arg: int, /) -> None: ...
+    @property
+    def min_samples_leaf(self) -> int: ...
+    @min_samples_leaf.setter
+    def min_samples_leaf(self, arg: int, /) -> None: ...
+    @property
+    def min_child_weight(self) -> float: ...
+    @min_child_weight.setter
+    def min_child_weight(self, arg: float, /) -> None: ...
+    @property
+    def l1(self) -> float: ...
+    @l1.setter
+    def l1(self, arg: float, /) -> None: ...
+    @property
+    def l2(self) -> float: ...
+    @l2.setter
+    def l2(self, arg: float, /) -> None: ...
+    @property
+    def min_gain(self) -> float: ...
+    @min_gain.setter
+    def min_gain(self, arg: float, /) -> None: ...
+    @property
+    def max_delta_step(self) -> float: ...
+    @max_delta_step.setter
+    def max_delta_step(self, arg: float, /) -> None: ...
+    @property
+    def max_features(self) -> float: ...
+    @max_features.setter
+    def max_features(self, arg: float, /) -> None: ...
+    @property
+    def colsample_level(self) -> float: ...
+    @colsample_level.setter
+    def colsample_level(self, arg: float, /) -> None: ...
+    @property
+    def colsample_tree(self) -> float: ...
+    @colsample_tree.setter
+    def colsample_tree(self, arg: float, /) -> None: ...
+    @property
+    def max_onehot(self) -> int: ...
+    @max_onehot.setter
+    def max_onehot(self, arg: int, /) -> None: ...
+    @property
+    def max_category_set(self) -> int: ...
+    @max_category_set.setter
+    def max_category_set(self, arg: int, /) -> None: ...
+    @property
+    def category_smoothing(self) -> float: ...
+    @category_smoothing.setter
+    def category_smoothing(self, arg: float, /) -> None: ...
+    @property
+    def category_l2(self) -> float: ...
+    @category_l2.setter
+    def category_l2(self, arg: float, /) -> None: ...
+    @property
+    def monotone(self) -> list[int]: ...
+    @monotone.setter
+    def monotone(self, arg: Sequence[int], /) -> None: ...
+    @property
+    def interaction_sets(self) -> list[list[int]]: ...
+    @interaction_sets.setter
+    def interaction_sets(self, arg: Sequence[Sequence[int]], /) -> None: ...
+
+class GrownTree:
+    @property
+    def kind(self) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,))]: ...
+    @property
+    def feature(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
+    @property
+    def code(self) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
+    @property
+    def left(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
+    @property
+    def right(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
+    @property
+    def missing_left(self) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,))]: ...
+    @property
+    def gain(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    @property
+    def n_rows(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+    @property
+    def gradient(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    @property
+    def hessian(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    @property
+    def n_nodes(self) -> int: ...
+    @property
+    def packed(self) -> bool: ...
+    @property
+    def sets(self) -> tuple: ...
+    def values(
+        self,
+        params: TreeParams,
+        renewed: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    def leaves(
+        self,
+        data: BinnedData,
+        threads: int,
+        out: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu")],
+    ) -> None: ...
+
+def group_by_leaf(
+    leaf_of_row: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    members: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    n_nodes: int,
+) -> tuple: ...
+def group_quantiles(
+    values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    rows: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    q: float,
+    threads: int,
+    out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+) -> None: ...
+def draw(arg0: int, arg1: int, arg2: int, /) -> int: ...
+def subsample_rows(
+    arg0: int, arg1: float, arg2: int, arg3: int, /
+) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
+
+class Grower:
+    def __init__(self, data: BinnedData, threads: int) -> None: ...
+    @overload
+    def grow(
+        self,
+        gradients: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        hessians: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        rows: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+        params: TreeParams,
+        seed: int,
+    ) -> GrownTree: ...
+    @overload
+    def grow(
+        self,
+        gradients: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        hessians: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        rows: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+        params: TreeParams,
+        seed: int,
+    ) -> GrownTree: ...
+    def add_values(
+        self,
+        values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    ) -> None: ...
+    @property
+    def leaf_of_row(self) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
+
+class LossKind(enum.Enum):
+    squared_error = 0
+
+    absolute_error = 1
+
+    quantile = 2
+
+    huber = 3
+
+    poisson = 4
+
+    gamma = 5
+
+    tweedie = 6
+
+    log_loss = 7
+
+@overload
+def gradients(
+    kind: LossKind,
+    parameter: float,
+    y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    gradients: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu")],
+    hessians: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu")],
+    threads: int,
+) -> None: ...
+@overload
+def gradients(
+    kind: LossKind,
+    parameter: float,
+    y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    gradients: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    hessians: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    threads: int,
+) -> None: ...
+@overload
+def softmax_gradients(
+    y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    gradients: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu")],
+    hessians: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu")],
+    threads: int,
+) -> None: ...
+@overload
+def softmax_gradients(
+    y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    gradients: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+    hessians: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+    threads: int,
+) -> None: ...
+
+class Predictor:
+    """
+    A forest compiled for prediction; immutable, safe to share between threads.
+    """
+
+    def __init__(
+        self,
+        tree_start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        tree_output: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        kind: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        feature: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        threshold: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        left: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        right: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        missing_left: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        set_start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        set_words: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        value: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+        n_rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        base: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> None: ...
+    def add(
+        self,
+        columns: Sequence[Annotated[NDArray, dict(device="cpu", writable=False)]],
+        out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+        first: int,
+        last: int,
+        average: bool,
+        threads: int,
+    ) -> None:
+        """Add trees first … last − 1, in this order, to out (rows × outputs)."""
+
+    def raw_matrix(
+        self,
+        matrix: Annotated[NDArray, dict(device="cpu", writable=False)],
+        out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+        threads: int,
+    ) -> None:
+        """
+        Fill out (rows × outputs) with base + all trees for a float32 or float64 matrix of rows × features.
+        """
+
+    def apply(
+        self,
+        columns: Sequence[Annotated[NDArray, dict(device="cpu", writable=False)]],
+        out: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order="C", device="cpu")],
+        first: int,
+        last: int,
+        average: bool,
+        threads: int,
+    ) -> None:
+        """
+        Fill out (rows × trees) with the node of the leaf that each row reaches.
+        """
+
+build_type: str = "release"
