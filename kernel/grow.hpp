@@ -17,6 +17,7 @@
 #include <memory>
 #include <set>
 
+#include "buffer.hpp"
 #include "partition.hpp"
 #include "search.hpp"
 
@@ -41,11 +42,11 @@ struct GrownTree {
 
 // Memory that lives as long as a fit, so that a tree allocates nothing large.
 struct Workspace {
-    std::array<std::vector<std::byte>, 2> entries;
-    std::vector<uint8_t> flags;
+    std::array<Buffer, 2> entries;  // rows in leaf order: a node's lie in one of the two, its children's in the other
+    Buffer flags;                   // a byte a row
     std::vector<std::unique_ptr<std::byte[]>> histograms;
     size_t histogram_bytes = 0;
-    std::vector<uint32_t> leaf_of_row;
+    Buffer leaf_of_row;
 };
 
 template <class Layout>
@@ -126,7 +127,7 @@ class TreeBuilder {
         int64_t n_rows() const { return end - begin; }
     };
 
-    Entry<Layout>* entries(int buffer) const { return reinterpret_cast<Entry<Layout>*>(space_.entries[buffer].data()); }
+    Entry<Layout>* entries(int buffer) const { return space_.entries[buffer].template get<Entry<Layout>>(); }
 
     // ---- histograms ----------------------------------------------------------------------------------------------
 
@@ -242,7 +243,7 @@ class TreeBuilder {
         fill_left_table(condition, n_bins, left_table);
         int target = 1 - node.buffer;
         int64_t n_left = partition<Layout>(data_, condition.feature, left_table, entries(node.buffer) + node.begin,
-                                           entries(target) + node.begin, space_.flags.data() + node.begin,
+                                           entries(target) + node.begin, space_.flags.template get<uint8_t>() + node.begin,
                                            node.n_rows(), threads);
         node.children = std::make_unique<std::array<Open, 2>>();
         Open& left = (*node.children)[0];

@@ -1,6 +1,8 @@
 // From gradients and hessians to a tree: scales, quantises, grows, and sums the leaves exactly.
 #pragma once
 
+#include <span>
+
 #include "grow.hpp"
 
 namespace arboretum {
@@ -41,12 +43,15 @@ class Grower {
         return tree;
     }
 
-    const std::vector<uint32_t>& leaf_of_row() const { return space_.leaf_of_row; }
+    // Node of the leaf that each row of the table reached in the last tree.
+    std::span<const uint32_t> leaf_of_row() const {
+        return {space_.leaf_of_row.get<uint32_t>(), static_cast<size_t>(data_.n_rows())};
+    }
 
     // raw[row] += node_values[leaf of row]
     void add_values(const double* node_values, double* raw) const {
         parallel_blocks(data_.n_rows(), 16384, threads_, [&](int64_t begin, int64_t end, int) {
-            for (int64_t row = begin; row < end; ++row) raw[row] += node_values[space_.leaf_of_row[row]];
+            for (int64_t row = begin; row < end; ++row) raw[row] += node_values[leaf_of_row()[row]];
         });
     }
 
@@ -57,10 +62,10 @@ class Grower {
         WideSum total = fill_entries<Layout>(gradients, hessians, rows, n_rows, scale);
         TreeBuilder<Layout> builder(data_, scale, params, seed, threads_, space_);
         GrownTree tree = builder.grow(n_rows, total);
-        space_.leaf_of_row.resize(data_.n_rows());
+        uint32_t* leaf_of_row = space_.leaf_of_row.template get<uint32_t>(data_.n_rows());
         builder.for_each_leaf(tree, [&](uint32_t leaf, const Entry<Layout>* entries, int64_t n) {
             parallel_blocks(n, 16384, threads_, [&](int64_t begin, int64_t end, int) {
-                for (int64_t i = begin; i < end; ++i) space_.leaf_of_row[entries[i].row] = leaf;
+                for (int64_t i = begin; i < end; ++i) leaf_of_row[entries[i].row] = leaf;
             });
         });
         return tree;
@@ -69,11 +74,9 @@ class Grower {
     template <class Layout, class Real>
     WideSum fill_entries(const Real* gradients, const Real* hessians, const Row* rows, int64_t n_rows,
                          const LaneScale& scale) {
-        size_t bytes = sizeof(Entry<Layout>) * n_rows;
-        for (auto& buffer : space_.entries)
-            if (buffer.size() < bytes) buffer.resize(bytes);
-        if (static_cast<int64_t>(space_.flags.size()) < n_rows) space_.flags.resize(n_rows);
-        auto* entries = reinterpret_cast<Entry<Layout>*>(space_.entries[0].data());
+        for (Buffer& buffer : space_.entries) buffer.get<Entry<Layout>>(n_rows);
+        space_.flags.get<uint8_t>(n_rows);
+        auto* entries = space_.entries[0].get<Entry<Layout>>();
         std::vector<WideSum> sums((n_rows + fill_block - 1) / fill_block);
         parallel_blocks(n_rows, fill_block, threads_, [&](int64_t begin, int64_t end, int) {
             WideSum sum;
@@ -120,7 +123,7 @@ class Grower {
                 if (next != rows + n_rows && *next == row)
                     ++next;
                 else
-                    space_.leaf_of_row[row] = route_codes(tree.nodes, data_, row);
+                    space_.leaf_of_row.get<uint32_t>()[row] = route_codes(tree.nodes, data_, row);
             }
         });
     }
@@ -134,7 +137,7 @@ class Grower {
             sums.resize(tree.nodes.size());
             for (int64_t i = begin; i < end; ++i) {
                 Row row = rows != nullptr ? rows[i] : static_cast<Row>(i);
-                sums[space_.leaf_of_row[row]] += wide_stat(gradients[row], hessians[row], tree.wide);
+                sums[leaf_of_row()[row]] += wide_stat(gradients[row], hessians[row], tree.wide);
             }
         });
         for (const std::vector<WideSum>& sums : partial)

@@ -16,18 +16,16 @@ struct Entry {
 
 constexpr int64_t prefetch_distance = 16;
 
-// hist[position · bins + code] += stat for all features of one row. Codes are read a 4-byte word at a time, which leaves the
-// load ports to the histogram.
+// hist[position · bins + code] += stat for all features of one row, four at a time: loads of codes run ahead of the stores.
 template <class Sum, class C>
 [[gnu::always_inline]] inline void add_row(const C* codes, int64_t n_features, int64_t bins, Sum stat, Sum* hist) {
-    constexpr int per_word = 4 / sizeof(C), bits = 8 * sizeof(C);
-    constexpr uint32_t mask = static_cast<C>(~C{0});
     int64_t p = 0;
-    for (; p + per_word <= n_features; p += per_word, hist += per_word * bins) {
-        uint32_t word;
-        std::memcpy(&word, codes + p, sizeof word);
-#pragma GCC unroll 4
-        for (int k = 0; k < per_word; ++k) hist[k * bins + (word >> (k * bits) & mask)] += stat;
+    for (; p + 4 <= n_features; p += 4, hist += 4 * bins) {
+        const int64_t c0 = codes[p], c1 = codes[p + 1], c2 = codes[p + 2], c3 = codes[p + 3];
+        hist[c0] += stat;
+        hist[bins + c1] += stat;
+        hist[2 * bins + c2] += stat;
+        hist[3 * bins + c3] += stat;
     }
     for (; p < n_features; ++p, hist += bins) hist[codes[p]] += stat;
 }
@@ -40,15 +38,19 @@ void accumulate(const BinnedData& data, const Block& block, const std::vector<in
     const uint8_t* base = data.buffer() + block.offset;
     const int64_t stride = block.stride, bins = block.bins;
     const int64_t n_features = static_cast<int64_t>(block.features.size());
-    for (int64_t i = 0; i < n; ++i) {
-        __builtin_prefetch(base + entries[std::min(i + prefetch_distance, n - 1)].row * stride);
-        const C* codes = reinterpret_cast<const C*>(base + entries[i].row * stride);
-        const typename Layout::Sum stat = Layout::widen(entries[i].stat);
-        if (positions.empty())
-            add_row(codes, n_features, bins, stat, hist);
-        else
+    auto for_each_row = [&](auto&& add) {
+        for (int64_t i = 0; i < n; ++i) {
+            __builtin_prefetch(base + entries[std::min(i + prefetch_distance, n - 1)].row * stride);
+            add(reinterpret_cast<const C*>(base + entries[i].row * stride), Layout::widen(entries[i].stat));
+        }
+    };
+    using Sum = typename Layout::Sum;
+    if (positions.empty())
+        for_each_row([&](const C* codes, Sum stat) { add_row(codes, n_features, bins, stat, hist); });
+    else
+        for_each_row([&](const C* codes, Sum stat) {
             for (int32_t p : positions) hist[p * bins + codes[p]] += stat;
-    }
+        });
 }
 
 template <class Layout>

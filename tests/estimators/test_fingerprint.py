@@ -1,0 +1,148 @@
+"""Same data, parameters and seed give the same model, byte for byte: any threads, columns in any order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from arboretum import BoostedTreesClassifier, BoostedTreesRegressor
+
+GROWTHS = ["leaf", "level", "symmetric"]
+THREADS = [1, 2, 3, 8]
+N_ROWS, N_COLUMNS = 30_000, 12
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(N_ROWS, N_COLUMNS))
+X[RNG.random(X.shape) < 0.02] = np.nan
+X[:, 11] = RNG.integers(0, 40, N_ROWS)
+Y = np.exp(np.nan_to_num(X[:, 0] * X[:, 1] - X[:, 2] + (X[:, 11] % 3)) / 3 + 0.3 * RNG.normal(size=N_ROWS))
+WEIGHT = RNG.random(N_ROWS) + 0.1
+
+
+def prints(cls, y, weight=None, threads=THREADS, **params):
+    """Fingerprints of the model, and the bits of its predictions, for each number of threads."""
+    found = set()
+    for n_jobs in threads:
+        model = cls(**{"n_estimators": 4, "early_stopping": False, "categorical_features": [11], **params, "n_jobs": n_jobs})
+        model.fit(X, y, sample_weight=weight)
+        output = model.predict_proba(X) if cls is BoostedTreesClassifier else model.predict(X)
+        found.add((model.fingerprint(), output.tobytes()))
+    return found
+
+
+@pytest.mark.parametrize("growth", GROWTHS)
+@pytest.mark.parametrize(
+    "sampling",
+    [{}, {"subsample": 0.4}, {"max_features": 0.5, "colsample_tree": 0.8, "colsample_level": 0.7}, {"subsample": 0.7, "max_features": 3}],
+    ids=["all", "rows", "columns", "both"],
+)
+def test_threads_do_not_change_the_model(growth, sampling):  # LGB#6731, #6683, #3761, #3654, CB#2804, #1587
+    assert len(prints(BoostedTreesRegressor, Y, growth=growth, **sampling)) == 1
+
+
+@pytest.mark.parametrize("loss", ["absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie"])
+def test_threads_do_not_change_the_model_of_any_loss(loss):
+    assert len(prints(BoostedTreesRegressor, Y, weight=WEIGHT, loss=loss, threads=[1, 3, 8])) == 1
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("growth", GROWTHS)
+def test_threads_do_not_change_a_classifier(growth, n_classes):
+    labels = np.digitize(Y, np.quantile(Y, np.arange(1, n_classes) / n_classes))
+    assert len(prints(BoostedTreesClassifier, labels, growth=growth, subsample=0.8, threads=[1, 2, 8])) == 1
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"max_bins": None, "max_leaf_nodes": 100},
+        {"monotonic_cst": [1, -1] + [0] * 10},
+        {"early_stopping": True, "n_iter_no_change": 2},
+        {"max_leaf_nodes": 255, "min_samples_leaf": 1},
+        {"interaction_cst": "pairwise", "l1": 0.5, "l2": 3.0, "max_delta_step": 0.4},
+    ],
+    ids=["exact", "monotone", "early stopping", "deep", "regularised"],
+)
+def test_threads_do_not_change_the_model_of_any_mode(params):
+    assert len(prints(BoostedTreesRegressor, Y, weight=WEIGHT, threads=[1, 2, 8], **params)) == 1
+
+
+def test_heavy_tails_do_not_change_with_threads():
+    heavy = np.exp(3 * np.random.default_rng(1).normal(size=N_ROWS))
+    weight = np.ones(N_ROWS)
+    weight[5] = 1e6
+    assert len(prints(BoostedTreesRegressor, heavy, weight=weight, threads=[1, 2, 8])) == 1
+
+
+def frame():
+    columns = {f"c{j}": X[:2000, j] for j in range(6)}
+    columns["word"] = np.array(["ab", "cd", "ef", "gh", "ij", "kl"])[np.nan_to_num(X[:2000, 11]).astype(int) % 6]
+    return pd.DataFrame(columns)
+
+
+@pytest.mark.parametrize("growth", GROWTHS)
+@pytest.mark.parametrize("params", [{}, {"max_features": 0.4, "subsample": 0.5}, {"colsample_tree": 3, "colsample_level": 2}])
+def test_order_of_named_columns_does_not_change_the_model(growth, params):
+    table, rng = frame(), np.random.default_rng(2)
+    table["c5"] = table["c4"]  # ties between columns are broken by name, too
+    found = set()
+    for _ in range(4):
+        shuffled = table[rng.permutation(table.columns)]
+        model = BoostedTreesRegressor(
+            n_estimators=5, growth=growth, monotonic_cst={"c0": 1}, interaction_cst=[{"c0", "c1", "word"}], **params
+        ).fit(shuffled, Y[:2000])
+        found.add((model.fingerprint(), model.predict(table).tobytes()))
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("sampling", [{"subsample": 0.5}, {"max_features": 0.3}, {"colsample_tree": 0.5}, {"colsample_level": 0.5}, {"early_stopping": True}])
+def test_seed_matters_where_something_is_drawn_and_only_there(sampling):
+    def fingerprint(seed, **params):
+        return BoostedTreesRegressor(n_estimators=4, random_state=seed, **params).fit(X[:2000], Y[:2000]).fingerprint()
+
+    assert fingerprint(0, **sampling) == fingerprint(0, **sampling)
+    assert len({fingerprint(seed, **sampling) for seed in (0, 1, -1, 2**64 - 2)}) == 4
+    assert fingerprint(0) == fingerprint(1)
+
+
+def test_random_states_are_seeds():
+    def fingerprint(random_state):
+        model = BoostedTreesRegressor(n_estimators=3, subsample=0.5, random_state=random_state)
+        return model.fit(X[:500], Y[:500]).fingerprint()
+
+    assert fingerprint(np.int32(7)) == fingerprint(7)
+    assert fingerprint(np.random.RandomState(3)) == fingerprint(np.random.RandomState(3))
+    assert fingerprint(np.random.RandomState(3)) != fingerprint(np.random.RandomState(4))
+    assert fingerprint(None) != fingerprint(None)
+
+
+def test_every_fact_of_the_model_counts():
+    base = BoostedTreesClassifier(n_estimators=3).fit(X[:500], Y[:500] > 1)
+    other_data = X[:500].copy()
+    other_data[:, 0] *= 1.5
+    others = [
+        BoostedTreesClassifier(n_estimators=3).fit(other_data, Y[:500] > 1),
+        BoostedTreesClassifier(n_estimators=4).fit(X[:500], Y[:500] > 1),
+        BoostedTreesClassifier(n_estimators=3).fit(X[:500], np.where(Y[:500] > 1, "b", "a")),
+        BoostedTreesClassifier(n_estimators=3).fit(pd.DataFrame(X[:500], columns=list("abcdefghijkl")), Y[:500] > 1),
+        BoostedTreesClassifier(n_estimators=3, unknown="missing").fit(X[:500], Y[:500] > 1),
+        BoostedTreesRegressor(n_estimators=3).fit(X[:500], Y[:500] > 1),
+    ]
+    assert len({model.fingerprint() for model in [base, *others]}) == 7
+
+
+def test_what_does_not_change_predictions_does_not_count():
+    base = BoostedTreesRegressor(n_estimators=3).fit(X[:500], Y[:500]).fingerprint()
+    for params in ({"n_jobs": 2}, {"callbacks": [lambda report: None]}, {"time_limit": 1e6}):
+        assert BoostedTreesRegressor(n_estimators=3, **params).fit(X[:500], Y[:500]).fingerprint() == base
+
+
+def test_predictions_do_not_depend_on_the_batch():
+    model = BoostedTreesRegressor(n_estimators=20, early_stopping=False).fit(X, Y)
+    whole = model.predict(X[:5000])
+    parts = np.concatenate([model.predict(X[i : i + 7]) for i in range(0, 700, 7)])
+    np.testing.assert_array_equal(parts, whole[:700])
+    one = np.array([model.predict(X[i : i + 1])[0] for i in range(50)])
+    np.testing.assert_array_equal(one, whole[:50])
+    np.testing.assert_array_equal(model.predict(np.asfortranarray(X[:5000])), whole)

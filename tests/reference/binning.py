@@ -1,0 +1,56 @@
+"""Binning as one would explain it on a blackboard: sort, count, cut, compare."""
+
+from __future__ import annotations
+
+import math
+
+
+def distinct(values, weights=None):
+    """Rising [value, weight]; NaN and rows of no weight are left out, −0.0 is 0.0."""
+    total = {}
+    for value, weight in zip(values, [1.0] * len(values) if weights is None else weights, strict=True):
+        if not math.isnan(value) and weight > 0:
+            total[value + 0.0] = total.get(value + 0.0, 0.0) + weight
+    return sorted(total.items())
+
+
+def between(a, b):
+    """Give the middle of a < b if float arithmetic finds one, else a."""
+    middle = a / 2 + b / 2
+    return middle if a <= middle < b else a
+
+
+def cuts(values, weights=None, max_bins=None):
+    """Bins of about equal weight.
+
+    A heavy value has at least the fair share of one bin. Light values fill bins up to an equal share of what light
+    weight and bins are left; a bin is closed early, half full, in front of a heavy value.
+    """
+    found = distinct(values, weights)
+    pairs = list(zip(found, found[1:], strict=False))
+    if max_bins is None or len(found) <= max_bins:
+        return [between(a, b) for (a, _), (b, _) in pairs]
+    fair = sum(weight for _, weight in found) / max_bins
+    light_left = sum(weight for _, weight in found if weight < fair)
+    bins_left = max_bins - sum(weight >= fair for _, weight in found)
+    share = light_left / max(bins_left, 1)
+    chosen, filled = [], 0.0
+    for (value, weight), (following, next_weight) in pairs:
+        heavy = weight >= fair
+        if not heavy:
+            filled += weight
+            light_left -= weight
+        full = filled >= share or (next_weight >= fair and filled >= share / 2)
+        if not (heavy or full) or len(chosen) == max_bins - 1:
+            continue
+        chosen.append(between(value, following))
+        filled = 0.0
+        if not heavy:
+            bins_left -= 1
+            share = light_left / max(bins_left, 1)
+    return chosen
+
+
+def codes(values, cuts):
+    """Count the cuts below each value; one more than the last code for NaN."""
+    return [len(cuts) + 1 if math.isnan(x) else sum(cut < x for cut in cuts) for x in map(float, values)]
