@@ -7,31 +7,31 @@
 //     f0: │row 0 row 1 row 2 …│   f1: │…│
 //
 // A block holds features of one code width (1, 2 or 4 bytes). The histograms of a block lie together with a fixed
-// number of bins a feature (`bins`), so that (position, code) → position · bins + code; `block_bytes` of them should stay
-// in the first caches, hence the limit on features a block. The last code of a feature, n_bins, means missing.
+// number of bins a feature (`bins`), so that (position, code) → position · bins + code; `block_bytes` of them should
+// stay in the first caches, hence the limit on features a block. The last code of a feature, n_bins, means missing.
 #pragma once
 
 #include <algorithm>
 #include <bit>
 #include <numeric>
-#include <utility>
 #include <stdexcept>
+#include <utility>
 
 #include "types.hpp"
 
 namespace arboretum {
 
 struct Block {
-    int width;               // bytes a code
-    int64_t stride;          // bytes a row
-    int64_t offset;          // of row 0 in the buffer
-    int64_t bins;            // histogram entries a feature
-    int64_t first_bin;       // of the block in a node's histogram
+    int width;          // bytes a code
+    int64_t stride;     // bytes a row
+    int64_t offset;     // of row 0 in the buffer
+    int64_t bins;       // histogram entries a feature
+    int64_t first_bin;  // of the block in a node's histogram
     std::vector<int32_t> features;
 };
 
 struct FeatureCodes {
-    Code n_bins;       // codes of values; n_bins itself means missing
+    Code n_bins;  // codes of values; n_bins itself means missing
     bool categorical;
     int width;
     int32_t block;
@@ -59,7 +59,9 @@ class BinnedData {
 
     void attach(uint8_t* buffer) { buffer_ = buffer; }
     uint8_t* buffer() const { return buffer_; }
-    const uint8_t* row_codes(const Block& block, int64_t row) const { return buffer_ + block.offset + row * block.stride; }
+    const uint8_t* row_codes(const Block& block, int64_t row) const {
+        return buffer_ + block.offset + row * block.stride;
+    }
 
     template <class C>
     const C* column(int32_t f) const {
@@ -75,13 +77,16 @@ class BinnedData {
         }
     }
 
-    // Writes a column both ways.
+    // Writes codes of one feature from row `first` on, both ways.
     template <class C>
-    void put(int32_t f, int64_t row, C code) {
+    void put(int32_t f, int64_t first, int n, const int* codes) {
         const FeatureCodes& info = features_[f];
         const Block& block = blocks_[info.block];
-        reinterpret_cast<C*>(buffer_ + info.column)[row] = code;
-        reinterpret_cast<C*>(buffer_ + block.offset + row * block.stride)[info.position] = code;
+        C* column = reinterpret_cast<C*>(buffer_ + info.column) + first;
+        uint8_t* row = buffer_ + block.offset + first * block.stride + info.position * static_cast<int64_t>(sizeof(C));
+        const int64_t stride = block.stride;  // a local: byte stores could alias the member
+        for (int i = 0; i < n; ++i) column[i] = static_cast<C>(codes[i]);
+        for (int i = 0; i < n; ++i, row += stride) *reinterpret_cast<C*>(row) = static_cast<C>(codes[i]);
     }
 
   private:
@@ -98,7 +103,8 @@ class BinnedData {
         auto size_class = [&](int32_t f) {
             return features_[f].width > 1 ? features_[f].width : wide_table && features_[f].n_bins < 16 ? 0 : 1;
         };
-        std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return size_class(a) < size_class(b); });
+        std::stable_sort(order.begin(), order.end(),
+                         [&](int32_t a, int32_t b) { return size_class(a) < size_class(b); });
         for (size_t begin = 0; begin < order.size();) {
             size_t end = begin;
             while (end < order.size() && size_class(order[end]) == size_class(order[begin])) ++end;

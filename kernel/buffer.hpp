@@ -1,5 +1,6 @@
-// Memory that is written before it is read, in huge pages where the system has them: rows of a node lie all over a table, and
-// with small pages every other access would miss the translation cache (a third of the histogram time at 1,000,000 rows).
+// Memory that is written before it is read, in huge pages where the system has them: rows of a node lie all over a
+// table, and with small pages every other access would miss the translation cache (a third of the histogram time at
+// 1,000,000 rows).
 #pragma once
 
 #include <cstddef>

@@ -111,8 +111,7 @@ struct RankedFeature {
 
 struct Segment {
     int64_t last_tree;
-    std::vector<RankedFeature>
-        features;  // feature i owns code lanes 2 i (missing left) and 2 i + 1 (missing right)
+    std::vector<RankedFeature> features;  // feature i owns code lanes 2 i (missing left) and 2 i + 1 (missing right)
 };
 
 class CompiledForest {
@@ -135,10 +134,8 @@ class CompiledForest {
     }
 
     RawCondition condition(const WalkNode& node) const {
-        if (!node.category())
-            return {ConditionKind::numeric, node.missing_left(), node.threshold, nullptr, 0};
-        return {ConditionKind::category, node.missing_left(), 0, set_words.data() + node.set.start,
-                node.set.words};
+        if (!node.category()) return {ConditionKind::numeric, node.missing_left(), node.threshold, nullptr, 0};
+        return {ConditionKind::category, node.missing_left(), 0, set_words.data() + node.set.start, node.set.words};
     }
     bool is_leaf(uint32_t position) const { return nodes[position].left == position; }
 
@@ -178,8 +175,7 @@ class CompiledForest {
             if (forest.condition(node).kind != ConditionKind::category) continue;
             UsedFeature& category = used[used_index(forest.feature[node])];
             int64_t words = forest.condition(node).set_words;
-            if (words >= INT32_MAX / 32)
-                throw std::length_error("a category set is wider than the codes of int32");
+            if (words >= INT32_MAX / 32) throw std::length_error("a category set is wider than the codes of int32");
             int32_t bits = static_cast<int32_t>(32 * words);
             category.is_category = true;
             category.n_codes = std::max(category.n_codes, bits);
@@ -210,8 +206,7 @@ class CompiledForest {
                 nodes[position] = {{infinity}, position, 0};
                 leaf_of[position] = static_cast<uint32_t>(leaf_node.size());
                 leaf_node.push_back(local);
-                leaf_value.insert(leaf_value.end(), forest.value + node * width,
-                                  forest.value + (node + 1) * width);
+                leaf_value.insert(leaf_value.end(), forest.value + node * width, forest.value + (node + 1) * width);
                 continue;
             }
             nodes[position] = pack(forest, node, free);
@@ -301,8 +296,7 @@ class CompiledForest {
             table64.insert(table64.end(), list.begin(), list.end());
             table64.resize(end, infinity);
         }
-        for (size_t i = table32.size(); i < table64.size(); ++i)
-            table32.push_back(round_down<float>(table64[i]));
+        for (size_t i = table32.size(); i < table64.size(); ++i) table32.push_back(round_down<float>(table64[i]));
         n_code_lanes = std::max(n_code_lanes, 2 * segment.features.size());
         for (int64_t t = first; t < last; ++t)
             if (trees[t].form != PackedTree::walk) write_program(trees[t], thresholds, lane);
@@ -344,15 +338,13 @@ class CompiledForest {
     }
 
     // Children before parents; of two inner children the one that needs more temporaries comes first.
-    void write_selects(const PackedTree& tree, const Thresholds& thresholds,
-                       const std::vector<uint32_t>& lane) {
+    void write_selects(const PackedTree& tree, const Thresholds& thresholds, const std::vector<uint32_t>& lane) {
         std::vector<uint16_t> needs(2 * tree.n_leaves - 1);
         for (uint32_t i = 2 * tree.n_leaves - 1; i-- > 0;) {
             if (is_leaf(tree.root + i)) continue;
             uint32_t child = nodes[tree.root + i].left - tree.root;
             uint16_t left = needs[child], right = needs[child + 1];
-            needs[i] =
-                std::max<uint16_t>({1, left, right, static_cast<uint16_t>(left == right ? left + 1 : 0)});
+            needs[i] = std::max<uint16_t>({1, left, right, static_cast<uint16_t>(left == right ? left + 1 : 0)});
         }
         assert(needs[0] <= temporaries);
         struct Visit {
@@ -373,8 +365,7 @@ class CompiledForest {
             if (children_done) {
                 Select node = translate(nodes[position], thresholds, lane);
                 for (int side = 0; side < 2; ++side)
-                    if (leaf[side])
-                        slots[side] = static_cast<uint16_t>(leaf_of[child + side] - tree.first_leaf);
+                    if (leaf[side]) slots[side] = static_cast<uint16_t>(leaf_of[child + side] - tree.first_leaf);
                 node.left = slots[0], node.right = slots[1], node.out = slot;
                 program.push_back(node);
                 continue;
@@ -406,8 +397,7 @@ class CompiledForest {
             bool right = goes(rule, category, Unknown::missing) == Side::right;
             right_sets[start + code / 32] |= uint32_t{right} << (code % 32);
         }
-        if (right_sets.size() >= no_set)
-            throw std::length_error("the forest has too many category sets to compile");
+        if (right_sets.size() >= no_set) throw std::length_error("the forest has too many category sets to compile");
         return static_cast<uint32_t>(start);
     }
 };

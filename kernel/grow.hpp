@@ -8,9 +8,9 @@
 // The policy is an order and a batch:  leaf = the open node of largest gain;  level = all of the least depth;
 // symmetric = all of the level, with the one condition that gains most over them together.
 //
-// Preparing does not change the tree, so `leaf` prepares the next-best nodes too when nodes are small: threads then work on
-// different nodes instead of meeting at barriers inside one. What is committed, and in which order, stays that of
-// strict best-first growth, for any number of threads.
+// Preparing does not change the tree, so `leaf` prepares the next-best nodes too when nodes are small: threads then
+// work on different nodes instead of meeting at barriers inside one. What is committed, and in which order, stays that
+// of strict best-first growth, for any number of threads.
 #pragma once
 
 #include <array>
@@ -89,9 +89,11 @@ class TreeBuilder {
         if (splittable(root, 0)) evaluate_root(root);
         if (root.best.found()) queue_.insert(queue_key(0));
         if (params_.growth == Growth::symmetric)
-            while (grow_level()) {}
+            while (grow_level()) {
+            }
         else
-            while (grow_batch()) {}
+            while (grow_batch()) {
+            }
         return {std::move(nodes_), {}, true};
     }
 
@@ -106,7 +108,7 @@ class TreeBuilder {
 
   private:
     static constexpr size_t histogram_budget = size_t{2} << 30;
-    static constexpr double compact_share = 0.35;       // of the bins a feature: nodes with fewer rows are compact
+    static constexpr double compact_share = 0.35;            // of the bins a feature: nodes with fewer rows are compact
     static constexpr int64_t large_node = int64_t{1} << 18;  // rows × features from which threads share a node
 
     // A node of the frontier; index = node number. Children that are prepared but not committed wait in `children`.
@@ -214,7 +216,9 @@ class TreeBuilder {
     }
 
     NodeView<Layout> view(const Open& node) const {
-        return {entries(node.buffer) + node.begin, {node.total, node.n_rows(), node.rule}, &node.features,
+        return {entries(node.buffer) + node.begin,
+                {node.total, node.n_rows(), node.rule},
+                &node.features,
                 histogram(node.slot)};
     }
 
@@ -243,8 +247,8 @@ class TreeBuilder {
         fill_left_table(condition, n_bins, left_table);
         int target = 1 - node.buffer;
         int64_t n_left = partition<Layout>(data_, condition.feature, left_table, entries(node.buffer) + node.begin,
-                                           entries(target) + node.begin, space_.flags.template get<uint8_t>() + node.begin,
-                                           node.n_rows(), threads);
+                                           entries(target) + node.begin,
+                                           space_.flags.template get<uint8_t>() + node.begin, node.n_rows(), threads);
         node.children = std::make_unique<std::array<Open, 2>>();
         Open& left = (*node.children)[0];
         Open& right = (*node.children)[1];
@@ -254,14 +258,14 @@ class TreeBuilder {
         left.buffer = right.buffer = target;
         left.total = node.best.left;
         right.total = node.total - node.best.left;
-        if (params_.growth != Growth::symmetric)
-            settle_absent(condition, seen_codes(node), 2 * n_left > node.n_rows());
+        if (params_.growth != Growth::symmetric) settle_absent(condition, seen_codes(node), 2 * n_left > node.n_rows());
         left.path = draw(node.path, 1);
         right.path = draw(node.path, 2);
         inherit_rules(node, left, right);
         int depth = nodes_[id].depth + 1;
         for (Open* child : {&left, &right}) child->features = node_features(*child, depth);
-        if (deeper) prepare_candidates(node, depth, spare, worker, threads);
+        if (deeper)
+            prepare_candidates(node, depth, spare, worker, threads);
         else
             release_later(spare, worker);
     }
@@ -297,7 +301,8 @@ class TreeBuilder {
         int direction = params_.monotone.empty() ? 0 : params_.monotone[node.best.condition.feature];
         if (direction != 0) {
             double middle = (node.rule.value(scale_.gradient_of(left.total), scale_.hessian_of(left.total)) +
-                             node.rule.value(scale_.gradient_of(right.total), scale_.hessian_of(right.total))) / 2;
+                             node.rule.value(scale_.gradient_of(right.total), scale_.hessian_of(right.total))) /
+                            2;
             (direction > 0 ? left : right).rule.upper = middle;
             (direction > 0 ? right : left).rule.lower = middle;
         }
@@ -313,7 +318,8 @@ class TreeBuilder {
         Open& right = (*node.children)[1];
         Open& smaller = left.n_rows() <= right.n_rows() ? left : right;
         Open& larger = left.n_rows() <= right.n_rows() ? right : left;
-        bool wanted_small = symmetric || splittable(smaller, depth), wanted_large = symmetric || splittable(larger, depth);
+        bool wanted_small = symmetric || splittable(smaller, depth),
+             wanted_large = symmetric || splittable(larger, depth);
         bool dense_large = symmetric || (!compact(larger) && (wanted_large || (wanted_small && !compact(smaller))));
         if (dense_large) {
             if (node.stale) build(node, node.slot, threads);
@@ -385,7 +391,8 @@ class TreeBuilder {
             open_.push_back(std::move((*children)[side]));
             bool scarce = space_.histograms.size() - free_slots_.size() > max_histograms_;
             if (scarce && params_.growth != Growth::symmetric) release(open_.back().slot);
-            if (open_.back().best.found() && params_.growth != Growth::symmetric) queue_.insert(queue_key(static_cast<int32_t>(nodes_.size()) - 1));
+            if (open_.back().best.found() && params_.growth != Growth::symmetric)
+                queue_.insert(queue_key(static_cast<int32_t>(nodes_.size()) - 1));
         }
         nodes_[id].condition = open_[id].best.condition;
         nodes_[id].gain = open_[id].best.gain;
@@ -393,7 +400,8 @@ class TreeBuilder {
     }
 
     int64_t splits_left() const {
-        return params_.max_leaf_nodes <= 0 ? std::numeric_limits<int64_t>::max() : params_.max_leaf_nodes - 1 - n_splits_;
+        return params_.max_leaf_nodes <= 0 ? std::numeric_limits<int64_t>::max()
+                                           : params_.max_leaf_nodes - 1 - n_splits_;
     }
 
     struct QueueKey {

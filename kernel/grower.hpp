@@ -20,7 +20,8 @@ inline uint32_t route_codes(const std::vector<GrownNode>& nodes, const BinnedDat
 
 class Grower {
   public:
-    Grower(const BinnedData& data, int threads) : data_(data), threads_(std::clamp(threads, 1, ThreadPool::max_threads)) {}
+    Grower(const BinnedData& data, int threads)
+        : data_(data), threads_(std::clamp(threads, 1, ThreadPool::max_threads)) {}
 
     Grower(const Grower&) = delete;
     Grower& operator=(const Grower&) = delete;
@@ -148,8 +149,8 @@ class Grower {
     static void mark_inheriting(GrownTree& tree, const TreeParams& params) {
         for (size_t id = 1; id < tree.nodes.size(); ++id) {
             GrownNode& node = tree.nodes[id];
-            node.inherits = node.n_rows < params.min_samples_leaf ||
-                            tree.wide.hessian_of(node.sum) < params.min_child_weight;
+            node.inherits =
+                node.n_rows < params.min_samples_leaf || tree.wide.hessian_of(node.sum) < params.min_child_weight;
         }
     }
 
@@ -162,8 +163,8 @@ class Grower {
 
 // Values of all nodes, the children after their parent: Newton steps, or `renewed` ones from the loss. Nodes that
 // inherit take their parent's. Then, top down, every node is clipped to the bounds that its monotone ancestors set; a
-// split on a monotone feature bounds its children by the middle of their values, in the units of the values themselves, so
-// that the order holds for any loss and any way to find leaf values.
+// split on a monotone feature bounds its children by the middle of their values, in the units of the values themselves,
+// so that the order holds for any loss and any way to find leaf values.
 inline std::vector<double> node_values(const GrownTree& tree, const TreeParams& params, const double* renewed) {
     size_t n = tree.nodes.size();
     LeafRule rule = leaf_rule(params);
@@ -189,7 +190,8 @@ inline std::vector<double> node_values(const GrownTree& tree, const TreeParams& 
         int direction = params.monotone[node.condition.feature];
         if (direction == 0) continue;
         int32_t low = direction > 0 ? node.left : node.right, high = direction > 0 ? node.right : node.left;
-        double middle = (std::clamp(values[low], lower[id], upper[id]) + std::clamp(values[high], lower[id], upper[id])) / 2;
+        double middle =
+            (std::clamp(values[low], lower[id], upper[id]) + std::clamp(values[high], lower[id], upper[id])) / 2;
         upper[low] = middle;
         lower[high] = middle;
     }

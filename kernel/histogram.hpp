@@ -16,7 +16,8 @@ struct Entry {
 
 constexpr int64_t prefetch_distance = 16;
 
-// hist[position · bins + code] += stat for all features of one row, four at a time: loads of codes run ahead of the stores.
+// hist[position · bins + code] += stat for all features of one row, four at a time: loads of codes run ahead of the
+// stores.
 template <class Sum, class C>
 [[gnu::always_inline]] inline void add_row(const C* codes, int64_t n_features, int64_t bins, Sum stat, Sum* hist) {
     int64_t p = 0;
@@ -30,8 +31,8 @@ template <class Sum, class C>
     for (; p < n_features; ++p, hist += bins) hist[codes[p]] += stat;
 }
 
-// Sums the statistics of rows into the histograms of a block. `positions` lists the wanted features, or is empty for all
-// of them (the usual case, where the loop needs no indirection).
+// Sums the statistics of rows into the histograms of a block. `positions` lists the wanted features, or is empty for
+// all of them (the usual case, where the loop needs no indirection).
 template <class Layout, class C>
 void accumulate(const BinnedData& data, const Block& block, const std::vector<int32_t>& positions,
                 const Entry<Layout>* entries, int64_t n, typename Layout::Sum* hist) {
@@ -65,9 +66,9 @@ void accumulate_block(const BinnedData& data, const Block& block, const std::vec
 
 // The features that a tree looks at, block by block: positions[b] is empty when all of block b are wanted.
 struct FeatureSelection {
-    std::vector<uint8_t> wanted;                   // per feature
-    std::vector<std::vector<int32_t>> positions;   // per block
-    std::vector<int32_t> blocks;                   // blocks with a wanted feature
+    std::vector<uint8_t> wanted;                  // per feature
+    std::vector<std::vector<int32_t>> positions;  // per block
+    std::vector<int32_t> blocks;                  // blocks with a wanted feature
 
     FeatureSelection() = default;
     FeatureSelection(const BinnedData& data, std::vector<uint8_t> mask) : wanted(std::move(mask)) {

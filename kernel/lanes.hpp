@@ -24,8 +24,14 @@ struct WideSum {
     int64_t gradient = 0;
     int64_t hessian = 0;
 
-    WideSum& operator+=(const WideSum& o) { gradient += o.gradient, hessian += o.hessian; return *this; }
-    WideSum& operator-=(const WideSum& o) { gradient -= o.gradient, hessian -= o.hessian; return *this; }
+    WideSum& operator+=(const WideSum& o) {
+        gradient += o.gradient, hessian += o.hessian;
+        return *this;
+    }
+    WideSum& operator-=(const WideSum& o) {
+        gradient -= o.gradient, hessian -= o.hessian;
+        return *this;
+    }
     friend WideSum operator+(WideSum a, const WideSum& b) { return a += b; }
     friend WideSum operator-(WideSum a, const WideSum& b) { return a -= b; }
     friend bool operator==(const WideSum& a, const WideSum& b) = default;
@@ -36,9 +42,7 @@ struct Packed {
     using Sum = uint64_t;
 
     static Sum widen(Stat s) { return s; }
-    static WideSum unpack(Sum s) {
-        return {static_cast<int32_t>(s >> 32), static_cast<int64_t>(s & 0xffffffffu)};
-    }
+    static WideSum unpack(Sum s) { return {static_cast<int32_t>(s >> 32), static_cast<int64_t>(s & 0xffffffffu)}; }
     // bits: integers in the low bits of two's complement
     static Stat stat(uint64_t gradient_bits, uint64_t hessian_bits) {
         return gradient_bits << 32 | (hessian_bits & 0xffffffffu);
@@ -117,21 +121,20 @@ struct FactLanes {
 
 template <class Layout, class Real>
 [[gnu::always_inline]] inline void quantise(const Real* gradients, const Real* hessians, int64_t n,
-                                            double gradient_scale, double hessian_scale,
-                                            typename Layout::Stat* stats) {
+                                            double gradient_scale, double hessian_scale, typename Layout::Stat* stats) {
     for (int64_t i = 0; i < n; ++i)
         stats[i] = Layout::stat(integer_bits(gradients[i] * gradient_scale), integer_bits(hessians[i] * hessian_scale));
 }
 
 // target_clones cannot be put on a template: float rows (large tables) are short, double rows (small ones) packed.
-#define ARBORETUM_LANES(Real, Layout)                                                                               \
-    ARBORETUM_CLONES inline void gather_facts(FactLanes<Real>& lanes, const Real* gradients, const Real* hessians,  \
-                                              int64_t n) {                                                          \
-        lanes.add(gradients, hessians, n);                                                                          \
-    }                                                                                                               \
-    ARBORETUM_CLONES inline void quantise_rows(const Real* gradients, const Real* hessians, int64_t n,              \
-                                               double gradient_scale, double hessian_scale, Layout::Stat* stats) {  \
-        quantise<Layout>(gradients, hessians, n, gradient_scale, hessian_scale, stats);                             \
+#define ARBORETUM_LANES(Real, Layout)                                                                              \
+    ARBORETUM_CLONES inline void gather_facts(FactLanes<Real>& lanes, const Real* gradients, const Real* hessians, \
+                                              int64_t n) {                                                         \
+        lanes.add(gradients, hessians, n);                                                                         \
+    }                                                                                                              \
+    ARBORETUM_CLONES inline void quantise_rows(const Real* gradients, const Real* hessians, int64_t n,             \
+                                               double gradient_scale, double hessian_scale, Layout::Stat* stats) { \
+        quantise<Layout>(gradients, hessians, n, gradient_scale, hessian_scale, stats);                            \
     }
 ARBORETUM_LANES(float, Short)
 ARBORETUM_LANES(double, Packed)

@@ -18,7 +18,8 @@ struct GradientPair {
 };
 
 // e^x to about one unit in the last place, the same bits in every instruction set: x = k·ln 2 + r, |r| <= ½ ln 2,
-// e^r by its Taylor series to degree 13 (remainder below 2^-56), 2^k by the exponent bits. Clipped at ±300, as in losses/links.py.
+// e^r by its Taylor series to degree 13 (remainder below 2^-56), 2^k by the exponent bits. Clipped at ±300, as in
+// losses/links.py.
 [[gnu::always_inline]] inline double exponential(double x) {
     x = x < -300 ? -300 : x;
     x = x > 300 ? 300 : x;
@@ -106,12 +107,12 @@ template <LossKind kind, class Real>
 }
 
 // One clone set a loss and type: target_clones cannot be put on a template.
-#define ARBORETUM_GRADIENTS(kind)                                                                                   \
-    ARBORETUM_CLONES inline void gradients_##kind(const GradientTask<float>& task, int64_t begin, int64_t end) {    \
-        gradients_of<LossKind::kind>(task, begin, end);                                                             \
-    }                                                                                                               \
-    ARBORETUM_CLONES inline void gradients_##kind(const GradientTask<double>& task, int64_t begin, int64_t end) {   \
-        gradients_of<LossKind::kind>(task, begin, end);                                                             \
+#define ARBORETUM_GRADIENTS(kind)                                                                                 \
+    ARBORETUM_CLONES inline void gradients_##kind(const GradientTask<float>& task, int64_t begin, int64_t end) {  \
+        gradients_of<LossKind::kind>(task, begin, end);                                                           \
+    }                                                                                                             \
+    ARBORETUM_CLONES inline void gradients_##kind(const GradientTask<double>& task, int64_t begin, int64_t end) { \
+        gradients_of<LossKind::kind>(task, begin, end);                                                           \
     }
 ARBORETUM_GRADIENTS(squared)
 ARBORETUM_GRADIENTS(absolute)

@@ -91,7 +91,9 @@ class ThreadPool {
     void open_job() {
         ticket_.fetch_add(1, std::memory_order_seq_cst);
         if (sleepers_.load(std::memory_order_seq_cst) > 0) {
-            { std::lock_guard<std::mutex> lock(sleep_); }
+            {
+                std::lock_guard<std::mutex> lock(sleep_);
+            }
             wake_.notify_all();
         }
     }

@@ -50,9 +50,15 @@ int64_t partition(const BinnedData& data, int32_t feature, const std::vector<uin
     std::vector<int64_t> left_start(n_chunks + 1, 0);
     auto flag = [&](int64_t begin, int64_t end) {
         switch (data.feature(feature).width) {
-            case 1: return flag_rows<Layout>(data.column<uint8_t>(feature), left.data(), source + begin, end - begin, flags + begin);
-            case 2: return flag_rows<Layout>(data.column<uint16_t>(feature), left.data(), source + begin, end - begin, flags + begin);
-            default: return flag_rows<Layout>(data.column<uint32_t>(feature), left.data(), source + begin, end - begin, flags + begin);
+            case 1:
+                return flag_rows<Layout>(data.column<uint8_t>(feature), left.data(), source + begin, end - begin,
+                                         flags + begin);
+            case 2:
+                return flag_rows<Layout>(data.column<uint16_t>(feature), left.data(), source + begin, end - begin,
+                                         flags + begin);
+            default:
+                return flag_rows<Layout>(data.column<uint32_t>(feature), left.data(), source + begin, end - begin,
+                                         flags + begin);
         }
     };
     parallel_blocks(n, partition_chunk, threads, [&](int64_t begin, int64_t end, int) {

@@ -35,8 +35,8 @@ struct alignas(64) Lane {
 
 // A category condition becomes a code lane of 0 (left) and 1 (right).
 [[gnu::always_inline]] inline const uint8_t* code_lane(const Select& node, const Lane<uint8_t>* codes,
-                                                       const Lane<int32_t>* categories,
-                                                       const uint32_t* right_sets, Lane<uint8_t>& looked_up) {
+                                                       const Lane<int32_t>* categories, const uint32_t* right_sets,
+                                                       Lane<uint8_t>& looked_up) {
     if (node.set == no_set) return codes[node.lane].at;
     const int32_t* category = categories[node.lane].at;
     const uint32_t* set = right_sets + node.set;
@@ -53,7 +53,7 @@ ARBORETUM_CLONES inline void run_selects(const Select* begin, const Select* end,
         const uint8_t* code = code_lane(*node, codes, categories, right_sets, looked_up);
         const uint8_t *left = slots[node->left].at, *right = slots[node->right].at;
         uint8_t *out = slots[node->out].at, k = node->code;
-#pragma GCC ivdep
+        ARBORETUM_INDEPENDENT
         for (int r = 0; r < block_rows; ++r) {
             uint8_t a = left[r], b = right[r];
             out[r] = code[r] <= k ? a : b;
@@ -62,14 +62,13 @@ ARBORETUM_CLONES inline void run_selects(const Select* begin, const Select* end,
 }
 
 ARBORETUM_CLONES inline void run_levels(const Select* begin, const Select* end, const Lane<uint8_t>* codes,
-                                        const Lane<int32_t>* categories, const uint32_t* right_sets,
-                                        uint8_t* leaf) {
+                                        const Lane<int32_t>* categories, const uint32_t* right_sets, uint8_t* leaf) {
     Lane<uint8_t> looked_up;
     std::memset(leaf, 0, block_rows);
     for (const Select* level = begin; level != end; ++level) {
         const uint8_t* code = code_lane(*level, codes, categories, right_sets, looked_up);
         uint8_t k = level->code;
-#pragma GCC ivdep
+        ARBORETUM_INDEPENDENT
         for (int r = 0; r < block_rows; ++r) leaf[r] = static_cast<uint8_t>(2 * leaf[r] + (code[r] > k));
     }
 }
@@ -120,21 +119,20 @@ class Predictor {
     const CompiledForest& forest() const { return forest_; }
 
     void fill_base(int64_t n_rows, double* out) const {
-        for (int64_t row = 0; row < n_rows; ++row)
-            out = std::copy(forest_.base.begin(), forest_.base.end(), out);
+        for (int64_t row = 0; row < n_rows; ++row) out = std::copy(forest_.base.begin(), forest_.base.end(), out);
     }
 
     // out (rows × outputs) += trees first … last − 1, one after the other. Columns up to the last feature
     // used. An unknown category under Unknown::average takes both children by their share of rows.
-    void add(const RawColumn* columns, int64_t n_rows, int64_t first, int64_t last, Unknown unknown,
-             int threads, double* out) const {
+    void add(const RawColumn* columns, int64_t n_rows, int64_t first, int64_t last, Unknown unknown, int threads,
+             double* out) const {
         run({columns, n_rows, first, last, unknown}, threads, RawSink{forest_, out});
     }
 
     // out (rows × trees) = node of the leaf, counted from the start of its tree; the leaf of the largest
     // share (the leftmost of several) where an unknown category is averaged.
-    void apply(const RawColumn* columns, int64_t n_rows, int64_t first, int64_t last, Unknown unknown,
-               int threads, int32_t* out) const {
+    void apply(const RawColumn* columns, int64_t n_rows, int64_t first, int64_t last, Unknown unknown, int threads,
+               int32_t* out) const {
         run({columns, n_rows, first, last, unknown}, threads, LeafSink{forest_, out, first, last - first});
     }
 
@@ -142,8 +140,7 @@ class Predictor {
     static constexpr int walkers = 8;
     static constexpr int64_t few_rows = 20;  // below, ranking costs more than it saves
     static constexpr int64_t chunk_rows = 4 * block_rows;
-    static constexpr int64_t work_per_thread = 1
-                                               << 14;  // visits of a row to a tree that repay waking a thread
+    static constexpr int64_t work_per_thread = 1 << 14;  // visits of a row to a tree that repay waking a thread
 
     struct Request {
         const RawColumn* columns;
@@ -170,9 +167,7 @@ class Predictor {
         double* out;
 
         double* totals(int64_t row) const { return out + row * forest.n_outputs; }
-        double* totals(int64_t row, int64_t t) const {
-            return totals(row) + std::max(forest.trees[t].output, 0);
-        }
+        double* totals(int64_t row, int64_t t) const { return totals(row) + std::max(forest.trees[t].output, 0); }
         void take(int64_t t, uint32_t leaf, int64_t row) const {
             const double* value = &forest.leaf_value[leaf * forest.width];
             double* total = totals(row, t);
@@ -198,9 +193,7 @@ class Predictor {
         }
         // A block runs all its rows; one that is averaged afterwards starts again from what it held before.
         void save(int64_t row, double* saved) const { std::copy_n(totals(row), forest.n_outputs, saved); }
-        void restore(int64_t row, const double* saved) const {
-            std::copy_n(saved, forest.n_outputs, totals(row));
-        }
+        void restore(int64_t row, const double* saved) const { std::copy_n(saved, forest.n_outputs, totals(row)); }
     };
 
     struct LeafSink {
@@ -236,8 +229,8 @@ class Predictor {
         parallel_blocks(request.n_rows, chunk_rows, threads, [&](int64_t begin, int64_t end, int worker) {
             if (scratch[worker].slots.empty()) scratch[worker] = make_scratch(true);
             for (; begin < end; begin += block_rows)
-                run_block(request, begin, static_cast<int>(std::min<int64_t>(block_rows, end - begin)),
-                          scratch[worker], sink);
+                run_block(request, begin, static_cast<int>(std::min<int64_t>(block_rows, end - begin)), scratch[worker],
+                          sink);
         });
     }
 
@@ -247,8 +240,7 @@ class Predictor {
                             (in_blocks && forest_.has_walks ? block_rows : 1));
         if (!in_blocks) return scratch;
         scratch.slots.resize(byte_leaves + CompiledForest::temporaries);
-        for (uint32_t leaf = 0; leaf < byte_leaves; ++leaf)
-            std::memset(scratch.slots[leaf].at, leaf, block_rows);
+        for (uint32_t leaf = 0; leaf < byte_leaves; ++leaf) std::memset(scratch.slots[leaf].at, leaf, block_rows);
         scratch.codes.resize(forest_.n_code_lanes);
         scratch.categories.resize(forest_.n_category_lanes);
         if (forest_.n_category_lanes > 0) scratch.saved.resize(block_rows * forest_.n_outputs);
@@ -309,8 +301,7 @@ class Predictor {
                 const WalkNode& node = nodes[at[i]];
                 bool left;
                 if (categories && node.category())
-                    left = goes(forest_.condition(node), rows[i][2 * node.used()], Unknown::missing) ==
-                           Side::left;
+                    left = goes(forest_.condition(node), rows[i][2 * node.used()], Unknown::missing) == Side::left;
                 else
                     left = rows[i][node.place] <= node.threshold;
                 at[i] = node.left + !left;
@@ -352,8 +343,7 @@ class Predictor {
     // block
 
     template <class Sink>
-    void run_block(const Request& request, int64_t begin, int count, Scratch& scratch,
-                   const Sink& sink) const {
+    void run_block(const Request& request, int64_t begin, int count, Scratch& scratch, const Sink& sink) const {
         load_categories(request, begin, count, scratch);
         for (int r = 0; r < count; ++r)
             if (scratch.averaged[r]) sink.save(begin + r, &scratch.saved[r * forest_.n_outputs]);
@@ -387,8 +377,7 @@ class Predictor {
             if (tree.form == PackedTree::levels)
                 run_levels(start, end, scratch.codes.data(), scratch.categories.data(), sets, leaf);
             else
-                run_selects(start, end, scratch.codes.data(), scratch.categories.data(), sets,
-                            scratch.slots.data());
+                run_selects(start, end, scratch.codes.data(), scratch.categories.data(), sets, scratch.slots.data());
             sink.take_block(t, leaf, begin, count);
         }
     }
@@ -427,8 +416,7 @@ class Predictor {
         }
     }
 
-    void load_codes(const Request& request, int64_t begin, int count, const Segment& segment,
-                    Scratch& scratch) const {
+    void load_codes(const Request& request, int64_t begin, int count, const Segment& segment, Scratch& scratch) const {
         Lane<float> narrow{};
         Lane<double> wide{};
         Lane<uint8_t>* codes = scratch.codes.data();
@@ -437,12 +425,12 @@ class Predictor {
             uint8_t *missing_left = codes++->at, *missing_right = codes++->at;
             if (column.type == ValueType::float32) {
                 read(column, begin, count, narrow.at);
-                rank_float32(narrow.at, &forest_.table32[ranked.table], ranked.n_coarse, ranked.fine,
-                             missing_left, missing_right);
+                rank_float32(narrow.at, &forest_.table32[ranked.table], ranked.n_coarse, ranked.fine, missing_left,
+                             missing_right);
             } else {
                 read(column, begin, count, wide.at);
-                rank_float64(wide.at, &forest_.table64[ranked.table], ranked.n_coarse, ranked.fine,
-                             missing_left, missing_right);
+                rank_float64(wide.at, &forest_.table64[ranked.table], ranked.n_coarse, ranked.fine, missing_left,
+                             missing_right);
             }
         }
     }

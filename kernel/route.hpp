@@ -34,12 +34,10 @@ inline Side goes_numeric(double value, double threshold, bool missing_left) {
     return side((value <= threshold) | (std::isnan(value) & missing_left));
 }
 
-inline Side goes_category(double value, const uint32_t* set, int64_t set_words, bool missing_left,
-                          Unknown unknown) {
+inline Side goes_category(double value, const uint32_t* set, int64_t set_words, bool missing_left, Unknown unknown) {
     if (value == missing_category) return side(missing_left);
     int64_t code = static_cast<int64_t>(value);
-    if (code < 0 || code >= 32 * set_words)
-        return unknown == Unknown::average ? Side::both : side(missing_left);
+    if (code < 0 || code >= 32 * set_words) return unknown == Unknown::average ? Side::both : side(missing_left);
     return side((set[code >> 5] >> (code & 31)) & 1);
 }
 

@@ -5,9 +5,9 @@
 //   compact  only the codes that occur, gathered from the node's rows     (a few dozen rows, where clearing and
 //            in scratch that is always left zero                           scanning 256 bins would cost more)
 //
-// Rows are not summed in dense histograms. A cut's rows are known to be enough when its hessians cannot come from fewer;
-// otherwise the winning feature's rows are counted and it is searched again, until the winner is certain. The result is
-// that of exact counts at no cost for ordinary nodes.
+// Rows are not summed in dense histograms. A cut's rows are known to be enough when its hessians cannot come from
+// fewer; otherwise the winning feature's rows are counted and it is searched again, until the winner is certain. The
+// result is that of exact counts at no cost for ordinary nodes.
 #pragma once
 
 #include <optional>
@@ -72,9 +72,8 @@ class SplitSearch {
     Candidate find_shared(const std::vector<NodeView<Layout>>& nodes, int threads) {
         const std::vector<int32_t>& features = *nodes.front().features;
         std::vector<FeatureBest> bests(features.size());
-        parallel_for(static_cast<int64_t>(features.size()), threads, [&](int64_t i, int worker) {
-            bests[i] = search_shared(nodes, features[i], scratch_[worker]);
-        });
+        parallel_for(static_cast<int64_t>(features.size()), threads,
+                     [&](int64_t i, int worker) { bests[i] = search_shared(nodes, features[i], scratch_[worker]); });
         Candidate best;
         for (size_t i = 0; i < features.size(); ++i)
             if (bests[i].gain > std::max(best.gain, params_.min_gain)) best = candidate_of(features[i], bests[i]);
@@ -139,7 +138,9 @@ class SplitSearch {
         }
         s.missing = Layout::unpack(hist[n]);
         finish_view(s, n, nullptr, rows_known,
-                    counts != nullptr ? counts[n] : scale_.hessian_counts_rows ? s.missing.hessian : 0);
+                    counts != nullptr            ? counts[n]
+                    : scale_.hessian_counts_rows ? s.missing.hessian
+                                                 : 0);
     }
 
     void finish_view(Scratch& s, int64_t n, const Code* codes, bool rows_known, int64_t missing_rows) const {
@@ -275,8 +276,8 @@ class SplitSearch {
             }
         add(info.n_bins, s.view.missing_rows);
         if (s.categories.size() < 2) return {};
-        FeatureBest best = CategoryFinder(rule, params_, rows_known && params_.min_samples_leaf > 1)
-                               .find(s.categories, info.n_bins);
+        FeatureBest best =
+            CategoryFinder(rule, params_, rows_known && params_.min_samples_leaf > 1).find(s.categories, info.n_bins);
         best.certain = rows_known || enough_rows(node, best.left);
         return best;
     }

@@ -39,7 +39,9 @@ struct LeafRule {
     double score_of(double value, double gradient, double hessian) const {
         return -(2 * gradient * value + denominator(hessian) * value * value + 2 * l1 * std::abs(value));
     }
-    double score(double gradient, double hessian) const { return score_of(value(gradient, hessian), gradient, hessian); }
+    double score(double gradient, double hessian) const {
+        return score_of(value(gradient, hessian), gradient, hessian);
+    }
     bool bounded() const { return lower > -infinity || upper < infinity; }
 };
 
@@ -73,7 +75,7 @@ struct BinView {
     int64_t n = 0;
     const double* gradient = nullptr;  // sums of the entries before and including i, in real units
     const double* hessian = nullptr;
-    const int64_t* rows = nullptr;     // likewise, or null when unknown
+    const int64_t* rows = nullptr;  // likewise, or null when unknown
     const Code* codes = nullptr;
     double missing_gradient = 0, missing_hessian = 0;
     int64_t missing_rows = 0;
@@ -143,7 +145,8 @@ ARBORETUM_CLONES inline int64_t first_maximum(const double* values, int64_t n) {
     for (double b : best) top = b > top ? b : top;
     for (; i < n; ++i) top = values[i] > top ? values[i] : top;
     if (top == -infinity) return -1;
-    for (i = 0; values[i] != top; ++i) {}
+    for (i = 0; values[i] != top; ++i) {
+    }
     return i;
 }
 

@@ -39,7 +39,10 @@ def report(number, n_rounds=100, seconds=1.0, training=None, validation=None):
     [
         (report(1), "round 1/100  99 s left"),
         (report(50, seconds=2.0, training=0.5), "round 50/100  training loss 0.5  2 s left"),
-        (report(100, training=1e-7, validation=2e9), "round 100/100  training loss 1e-07  validation loss 2e+09  0 s left"),
+        (
+            report(100, training=1e-7, validation=2e9),
+            "round 100/100  training loss 1e-07  validation loss 2e+09  0 s left",
+        ),
         (report(3, validation=float("nan")), "round 3/100  validation loss nan  32 s left"),
     ],
 )

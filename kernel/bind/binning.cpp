@@ -29,28 +29,26 @@ std::vector<RawColumn> raw_columns(const std::vector<Column>& arrays) {
 void bind_binning(nb::module_& m) {
     nb::class_<BinnedData>(m, "BinnedData")
         .def("__init__",
-             [](BinnedData* self, int64_t n_rows, const std::vector<Code>& n_bins, const std::vector<bool>& categorical) {
-                 new (self) BinnedData(n_rows, n_bins, categorical);
-             })
+             [](BinnedData* self, int64_t n_rows, const std::vector<Code>& n_bins,
+                const std::vector<bool>& categorical) { new (self) BinnedData(n_rows, n_bins, categorical); })
         .def_prop_ro("n_rows", &BinnedData::n_rows)
         .def_prop_ro("n_features", &BinnedData::n_features)
         .def_prop_ro("size_bytes", &BinnedData::size_bytes)
-        .def("attach", [](BinnedData& self, Vector<uint8_t> buffer) { self.attach(buffer.data()); },
-             nb::keep_alive<1, 2>(), nb::arg("buffer").noconvert())
+        .def(
+            "attach", [](BinnedData& self, Vector<uint8_t> buffer) { self.attach(buffer.data()); },
+            nb::keep_alive<1, 2>(), nb::arg("buffer").noconvert())
         .def("codes",
              [](const BinnedData& self, int32_t feature) {
                  std::vector<Code> codes(self.n_rows());
                  for (int64_t row = 0; row < self.n_rows(); ++row) codes[row] = self.code(feature, row);
                  return to_numpy<Code>(codes);
              })
-        .def(
-            "assign",
-            [](BinnedData& self, int32_t first, const std::vector<Column>& columns,
-               const std::vector<std::vector<double>>& cuts, int threads) {
-                std::vector<RawColumn> raw = raw_columns(columns);
-                nb::gil_scoped_release release;
-                return CodeAssigner(self, first, raw, cuts).run(threads);
-            });
+        .def("assign", [](BinnedData& self, int32_t first, const std::vector<Column>& columns,
+                          const std::vector<std::vector<double>>& cuts, int threads) {
+            std::vector<RawColumn> raw = raw_columns(columns);
+            nb::gil_scoped_release release;
+            return CodeAssigner(self, first, raw, cuts).run(threads);
+        });
     m.def("sample_rows", [](int64_t n_rows, int64_t size) { return to_numpy<Row>(sample_rows(n_rows, size)); });
     m.def(
         "find_cuts",

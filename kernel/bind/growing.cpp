@@ -1,9 +1,8 @@
 // kernel/grower.hpp, kernel/leaves.hpp, kernel/sampling.hpp
+#include "arrays.hpp"
 #include "grower.hpp"
 #include "leaves.hpp"
 #include "sampling.hpp"
-
-#include "arrays.hpp"
 
 namespace arboretum {
 
@@ -62,9 +61,8 @@ void bind_tree(nb::module_& m) {
     using Tree = GrownTree;
     using Node = GrownNode;
     nb::class_<GrownTree> tree(m, "GrownTree");
-    node_property<uint8_t>(tree, "kind", [](const Tree&, const Node& n) {
-        return n.is_leaf() ? ConditionKind::leaf : n.condition.kind;
-    });
+    node_property<uint8_t>(
+        tree, "kind", [](const Tree&, const Node& n) { return n.is_leaf() ? ConditionKind::leaf : n.condition.kind; });
     node_property<int32_t>(tree, "feature", [](const Tree&, const Node& n) { return n.condition.feature; });
     node_property<Code>(tree, "code", [](const Tree&, const Node& n) { return n.condition.threshold; });
     node_property<int32_t>(tree, "left", [](const Tree&, const Node& n) { return n.left; });

@@ -22,8 +22,7 @@ ValueType type_of(const AnyArray& array, int64_t feature) {
 
 RawColumn raw_column(const AnyArray& array, int64_t feature, int64_t n_rows) {
     if (array.ndim() != 1 || static_cast<int64_t>(array.shape(0)) != n_rows)
-        throw nb::value_error(
-            (column_name(feature) + " must have " + std::to_string(n_rows) + " values").c_str());
+        throw nb::value_error((column_name(feature) + " must have " + std::to_string(n_rows) + " values").c_str());
     return {static_cast<const char*>(array.data()), array.stride(0) * static_cast<int64_t>(array.itemsize()),
             type_of(array, feature)};
 }
@@ -35,15 +34,13 @@ void check_kinds(const Predictor& predictor, const std::vector<RawColumn>& colum
                                    std::to_string(columns.size()) + " columns")
                                       .c_str());
         if ((columns[used.feature].type == ValueType::category) != used.is_category)
-            throw nb::type_error(
-                (column_name(used.feature) +
-                 (used.is_category ? " must hold int32 category codes" : " must be float32 or float64"))
-                    .c_str());
+            throw nb::type_error((column_name(used.feature) + (used.is_category ? " must hold int32 category codes"
+                                                                                : " must be float32 or float64"))
+                                     .c_str());
     }
 }
 
-std::vector<RawColumn> raw_columns(const Predictor& predictor, const std::vector<AnyArray>& arrays,
-                                   int64_t n_rows) {
+std::vector<RawColumn> raw_columns(const Predictor& predictor, const std::vector<AnyArray>& arrays, int64_t n_rows) {
     std::vector<RawColumn> columns;
     for (const AnyArray& array : arrays) columns.push_back(raw_column(array, columns.size(), n_rows));
     check_kinds(predictor, columns);
@@ -52,8 +49,7 @@ std::vector<RawColumn> raw_columns(const Predictor& predictor, const std::vector
 
 std::vector<RawColumn> matrix_columns(const Predictor& predictor, const AnyArray& matrix, int64_t n_rows) {
     if (matrix.ndim() != 2 || static_cast<int64_t>(matrix.shape(0)) != n_rows)
-        throw nb::value_error(
-            ("the matrix must have two dimensions and " + std::to_string(n_rows) + " rows").c_str());
+        throw nb::value_error(("the matrix must have two dimensions and " + std::to_string(n_rows) + " rows").c_str());
     int64_t item = static_cast<int64_t>(matrix.itemsize());
     ValueType type = type_of(matrix, 0);
     std::vector<RawColumn> columns(matrix.shape(1));
@@ -69,8 +65,8 @@ std::vector<RawColumn> matrix_columns(const Predictor& predictor, const AnyArray
 void check_request(const Predictor& predictor, int64_t first, int64_t last, size_t out_width, int64_t width) {
     int64_t n_trees = static_cast<int64_t>(predictor.forest().trees.size());
     if (first < 0 || first > last || last > n_trees)
-        throw nb::index_error(("trees " + std::to_string(first) + " to " + std::to_string(last) +
-                               " of a forest of " + std::to_string(n_trees))
+        throw nb::index_error(("trees " + std::to_string(first) + " to " + std::to_string(last) + " of a forest of " +
+                               std::to_string(n_trees))
                                   .c_str());
     if (static_cast<int64_t>(out_width) != width)
         throw nb::value_error(("out must have " + std::to_string(width) + " columns").c_str());
@@ -104,8 +100,8 @@ void make(Predictor* self, Vector<const int64_t> tree_start, Vector<const int32_
     new (self) Predictor(forest);
 }
 
-void add(const Predictor& self, const std::vector<AnyArray>& columns, Matrix<double> out, int64_t first,
-         int64_t last, bool average, int threads) {
+void add(const Predictor& self, const std::vector<AnyArray>& columns, Matrix<double> out, int64_t first, int64_t last,
+         bool average, int threads) {
     check_request(self, first, last, out.shape(1), self.forest().n_outputs);
     int64_t n_rows = static_cast<int64_t>(out.shape(0));
     std::vector<RawColumn> raw = raw_columns(self, columns, n_rows);
@@ -138,11 +134,9 @@ void apply(const Predictor& self, const std::vector<AnyArray>& columns, Matrix<i
 
 void bind_predicting(nanobind::module_& m) {
     using namespace arboretum;
-    nb::class_<Predictor>(m, "Predictor",
-                          "A forest compiled for prediction; immutable, safe to share between threads.")
-        .def("__init__", &make, "tree_start"_a, "tree_output"_a, "kind"_a, "feature"_a, "threshold"_a,
-             "left"_a, "right"_a, "missing_left"_a, "set_start"_a, "set_words"_a, "value"_a, "n_rows"_a,
-             "base"_a)
+    nb::class_<Predictor>(m, "Predictor", "A forest compiled for prediction; immutable, safe to share between threads.")
+        .def("__init__", &make, "tree_start"_a, "tree_output"_a, "kind"_a, "feature"_a, "threshold"_a, "left"_a,
+             "right"_a, "missing_left"_a, "set_start"_a, "set_words"_a, "value"_a, "n_rows"_a, "base"_a)
         .def("add", &add, "columns"_a, "out"_a.noconvert(), "first"_a, "last"_a, "average"_a, "threads"_a,
              "Add trees first … last − 1, in this order, to out (rows × outputs).")
         .def("raw_matrix", &raw_matrix, "matrix"_a, "out"_a.noconvert(), "threads"_a,

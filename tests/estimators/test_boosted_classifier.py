@@ -114,7 +114,11 @@ def test_any_labels_are_kept(labels, tmp_path):  # XGB#11228, #10078, #9747, #78
 
 @pytest.mark.parametrize(
     "labels",
-    [np.array(["2020-01-01", "2021-01-01"], "M8[D]"), np.array([1, "a"], dtype=object), np.array([(1,), (2, 3)], object)],
+    [
+        np.array(["2020-01-01", "2021-01-01"], "M8[D]"),
+        np.array([1, "a"], dtype=object),
+        np.array([(1,), (2, 3)], object),
+    ],
     ids=["days", "mixed", "tuples"],
 )
 def test_labels_that_a_file_cannot_keep_are_refused_at_fit(labels):
@@ -145,7 +149,13 @@ def test_pandas_and_polars_labels_are_those_of_numpy():
     X, codes = blobs(200, 3)
     y = np.array(["lo", "mid", "hi"])[codes]
     expected = classifier().fit(X, y).predict(X)
-    for labels in (pd.Series(y), pd.Series(y, dtype="category"), pd.Series(y, dtype="string"), pl.Series(y.tolist()), y.tolist()):
+    for labels in (
+        pd.Series(y),
+        pd.Series(y, dtype="category"),
+        pd.Series(y, dtype="string"),
+        pl.Series(y.tolist()),
+        y.tolist(),
+    ):
         np.testing.assert_array_equal(classifier().fit(X, labels).predict(X), expected)
 
 
@@ -279,7 +289,9 @@ def test_warm_start_needs_the_same_labels():
 def test_warm_start_equals_one_long_fit(n_classes):
     X, codes = blobs(400, n_classes)
     params = {"subsample": 0.5, "max_features": 2}
-    model = classifier(warm_start=True, n_estimators=4, **params).fit(X, codes).set_params(n_estimators=10).fit(X, codes)
+    model = (
+        classifier(warm_start=True, n_estimators=4, **params).fit(X, codes).set_params(n_estimators=10).fit(X, codes)
+    )
     np.testing.assert_allclose(model.predict_proba(X), classifier(**params).fit(X, codes).predict_proba(X), rtol=1e-9)
 
 

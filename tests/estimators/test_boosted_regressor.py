@@ -40,7 +40,9 @@ def test_learns_rows_it_has_not_seen(loss, growth):
     assert (model.n_iter_, model.history_.stopped_by) == (100, "rounds")
 
 
-@pytest.mark.parametrize(("loss", "power"), [("squared_error", 0.0), ("poisson", 1.0), ("tweedie", 1.5), ("gamma", 2.0)])
+@pytest.mark.parametrize(
+    ("loss", "power"), [("squared_error", 0.0), ("poisson", 1.0), ("tweedie", 1.5), ("gamma", 2.0)]
+)
 def test_predictions_are_calibrated(loss, power):
     """At the minimum Σ (μ − y) μ^(1 − power) = 0 in every leaf: for squared error and Poisson, equal means."""
     rng = np.random.default_rng(0)
@@ -73,14 +75,21 @@ def test_absolute_error_and_huber_shrug_off_outliers():
     X, y = friedman(2000)
     clean = y.copy()
     y[::50] += 1000.0
-    error = {loss: mean_absolute_error(clean, BoostedTreesRegressor(loss=loss).fit(X, y).predict(X)) for loss in LOSSES[:3]}
+    error = {
+        loss: mean_absolute_error(clean, BoostedTreesRegressor(loss=loss).fit(X, y).predict(X)) for loss in LOSSES[:3]
+    }
     assert error["absolute_error"] < 1 < error["squared_error"]
     assert error["huber"] < error["squared_error"] / 3
 
 
 @pytest.mark.parametrize(
     ("loss", "bad", "rule"),
-    [("poisson", -1.0, "y >= 0"), ("gamma", 0.0, "y > 0"), ("tweedie", -2.0, "y >= 0"), ("squared_error", 1e101, "beyond")],
+    [
+        ("poisson", -1.0, "y >= 0"),
+        ("gamma", 0.0, "y > 0"),
+        ("tweedie", -2.0, "y >= 0"),
+        ("squared_error", 1e101, "beyond"),
+    ],
 )
 def test_target_outside_the_domain_names_the_row(loss, bad, rule):
     X, y = friedman(100)
@@ -200,7 +209,9 @@ def test_staged_predictions_end_in_the_prediction():
     stages = list(model.staged_predict(X))
     assert len(stages) == 12
     np.testing.assert_array_equal(stages[-1], model.predict(X))
-    np.testing.assert_array_equal(stages[4], BoostedTreesRegressor(n_estimators=5, loss="poisson").fit(X, np.abs(y)).predict(X))
+    np.testing.assert_array_equal(
+        stages[4], BoostedTreesRegressor(n_estimators=5, loss="poisson").fit(X, np.abs(y)).predict(X)
+    )
 
 
 def test_tiny_subsample_trains_on_what_there_is():
@@ -439,7 +450,10 @@ def test_fit_more_on_other_rows_with_unseen_categories():
     other = pd.DataFrame({"x": rng.normal(size=300), "c": rng.choice(list("bz"), 300)})
     model.fit_more(other, other["x"] + 5.0 * (other["c"] == "z"), n_estimators=60)
     assert (model.n_iter_, first) == (90, 30)
-    assert model.schema_.columns[0].categories == BoostedTreesRegressor(n_estimators=1).fit(frame, y).schema_.columns[0].categories
+    assert (
+        model.schema_.columns[0].categories
+        == BoostedTreesRegressor(n_estimators=1).fit(frame, y).schema_.columns[0].categories
+    )
     fresh = pd.DataFrame({"c": ["b", "z"], "x": [0.0, 0.0]})
     assert np.isfinite(model.predict(fresh)).all()
     assert abs(model.predict(fresh)[0]) < 0.5
@@ -504,7 +518,10 @@ def test_loss_with_the_same_numbers_gives_the_same_bits():
     ("gradients", "message"),
     [
         (lambda y, raw: (raw[:-1], raw[:-1]), r"returned gradients of shape \(149,\): expected \(150,\)"),
-        (lambda y, raw: (raw, np.where(y == y[7], np.nan, 1.0)), "returned hessians that are not finite, first in row 7"),
+        (
+            lambda y, raw: (raw, np.where(y == y[7], np.nan, 1.0)),
+            "returned hessians that are not finite, first in row 7",
+        ),
         (lambda y, raw: (raw - y, np.where(y == y[9], -1.0, 1.0)), "returned a negative hessian, first in row 9"),
     ],
 )
@@ -523,6 +540,8 @@ def test_custom_loss_that_is_wrong_is_refused(gradients, message):
 
 def test_custom_loss_stops_early_and_is_silent(capfd):  # LGB#6643
     X, y = friedman(500, noise=3.0)
-    model = BoostedTreesRegressor(loss=MySquaredError(), n_estimators=300, early_stopping=True, learning_rate=0.5).fit(X, y)
+    model = BoostedTreesRegressor(loss=MySquaredError(), n_estimators=300, early_stopping=True, learning_rate=0.5).fit(
+        X, y
+    )
     assert model.history_.stopped_by == "early stopping"
     assert capfd.readouterr() == ("", "")

@@ -30,7 +30,7 @@ X[::9, 1] = np.nan
 Y = X[:, 0] + np.nan_to_num(X[:, 1]) * X[:, 2]
 FRAME = pd.DataFrame(
     {
-        "town": RNG.choice(["Oslo", "Köln", "東京", "a\n\"b\""], 240),
+        "town": RNG.choice(["Oslo", "Köln", "東京", 'a\n"b"'], 240),
         "size": X[:, 0],
         "day": np.datetime64("2024-01-01", "us") + RNG.integers(0, 10**15, 240),
         "flag": X[:, 2] > 0,
@@ -78,8 +78,12 @@ MODELS = {
     "three classes": lambda: fitted(CLASSIFIER, FRAME, np.array([10, 20, 70])[THIRDS], class_weight={10: 2.0}),
     "big labels": lambda: fitted(CLASSIFIER, X, np.array([2**63, 2**64 - 1], np.uint64)[(Y > 0).astype(int)]),
     "early stopping": lambda: fitted(REGRESSOR, X, Y, early_stopping=True, n_estimators=200, learning_rate=0.5),
-    "constraints": lambda: fitted(REGRESSOR, FRAME, Y, monotonic_cst={"size": 1}, interaction_cst=[{"size", "day"}, {"town"}]),
-    "numpy parameters": lambda: fitted(REGRESSOR, X, Y, learning_rate=np.float32(0.3), categorical_features=np.array([False] * 4)),
+    "constraints": lambda: fitted(
+        REGRESSOR, FRAME, Y, monotonic_cst={"size": 1}, interaction_cst=[{"size", "day"}, {"town"}]
+    ),
+    "numpy parameters": lambda: fitted(
+        REGRESSOR, X, Y, learning_rate=np.float32(0.3), categorical_features=np.array([False] * 4)
+    ),
     "no trees of more than a leaf": lambda: fitted(REGRESSOR, np.zeros((9, 1)), np.arange(9.0)),
     "names that are no strings": lambda: fitted(REGRESSOR, pd.DataFrame(X), Y),
 }
@@ -119,7 +123,10 @@ def test_model_comes_back_to_the_bit(build, way, tmp_path):  # XGB#5209, #5235, 
     assert (again.n_iter_, again.n_features_in_) == (model.n_iter_, model.n_features_in_)
     assert vars(again.history_) == vars(model.history_)
     assert again.schema_ == model.schema_
-    assert getattr(again, "feature_names_in_", np.array(0)).tolist() == getattr(model, "feature_names_in_", np.array(0)).tolist()
+    assert (
+        getattr(again, "feature_names_in_", np.array(0)).tolist()
+        == getattr(model, "feature_names_in_", np.array(0)).tolist()
+    )
     for name, expected in outputs(model, table).items():
         np.testing.assert_array_equal(outputs(again, table)[name], expected, strict=True)
 
@@ -182,7 +189,8 @@ def test_loaded_model_predicts_in_threads_and_after_its_file_is_replaced(tmp_pat
     MODELS["numbers"]()[0].save(path)
     expected, found = model.predict_proba(table), []
     workers = [
-        threading.Thread(target=lambda: found.append(np.array_equal(loaded.predict_proba(table), expected))) for _ in range(8)
+        threading.Thread(target=lambda: found.append(np.array_equal(loaded.predict_proba(table), expected)))
+        for _ in range(8)
     ]
     for worker in workers:
         worker.start()
@@ -267,8 +275,14 @@ TAMPERED = {
     "loss is no object": (of("loss")(5), "damaged model file"),
     "no schema": (of("schema")(None), "schema"),
     "schema of too few columns": (lambda h, a: h["schema"]["columns"].pop(), "feature"),
-    "columns of other kinds": (lambda h, a: h["schema"]["columns"].insert(0, h["schema"]["columns"].pop(1)), "damaged model"),
-    "history is no history": (of("history")({"training_loss": 5, "validation_loss": "x", "stopped_by": []}), "damaged model"),
+    "columns of other kinds": (
+        lambda h, a: h["schema"]["columns"].insert(0, h["schema"]["columns"].pop(1)),
+        "damaged model",
+    ),
+    "history is no history": (
+        of("history")({"training_loss": 5, "validation_loss": "x", "stopped_by": []}),
+        "damaged model",
+    ),
     "history of more fields": (of("history", "more")(1), "damaged model file"),
     "no classes": (lambda h, a: h.pop("classes"), "damaged model file"),
     "one class": (of("classes", "values")([10]), "classes"),
@@ -420,4 +434,6 @@ def test_round_trip_through_another_folder_and_bytes(tmp_path):
     assert (tmp_path / "b.arb").read_bytes() == (tmp_path / "c.arb").read_bytes()
     buffer = io.BytesIO()
     pickle.dump(model, buffer)
-    np.testing.assert_array_equal(pickle.loads(buffer.getvalue()).predict(table), arb.load(tmp_path / "b.arb").predict(table))
+    np.testing.assert_array_equal(
+        pickle.loads(buffer.getvalue()).predict(table), arb.load(tmp_path / "b.arb").predict(table)
+    )

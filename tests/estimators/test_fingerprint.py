@@ -24,7 +24,9 @@ def prints(cls, y, weight=None, threads=THREADS, **params):
     """Fingerprints of the model, and the bits of its predictions, for each number of threads."""
     found = set()
     for n_jobs in threads:
-        model = cls(**{"n_estimators": 4, "early_stopping": False, "categorical_features": [11], **params, "n_jobs": n_jobs})
+        model = cls(
+            **{"n_estimators": 4, "early_stopping": False, "categorical_features": [11], **params, "n_jobs": n_jobs}
+        )
         model.fit(X, y, sample_weight=weight)
         output = model.predict_proba(X) if cls is BoostedTreesClassifier else model.predict(X)
         found.add((model.fingerprint(), output.tobytes()))
@@ -34,7 +36,12 @@ def prints(cls, y, weight=None, threads=THREADS, **params):
 @pytest.mark.parametrize("growth", GROWTHS)
 @pytest.mark.parametrize(
     "sampling",
-    [{}, {"subsample": 0.4}, {"max_features": 0.5, "colsample_tree": 0.8, "colsample_level": 0.7}, {"subsample": 0.7, "max_features": 3}],
+    [
+        {},
+        {"subsample": 0.4},
+        {"max_features": 0.5, "colsample_tree": 0.8, "colsample_level": 0.7},
+        {"subsample": 0.7, "max_features": 3},
+    ],
     ids=["all", "rows", "columns", "both"],
 )
 def test_threads_do_not_change_the_model(growth, sampling):  # LGB#6731, #6683, #3761, #3654, CB#2804, #1587
@@ -82,7 +89,9 @@ def frame():
 
 
 @pytest.mark.parametrize("growth", GROWTHS)
-@pytest.mark.parametrize("params", [{}, {"max_features": 0.4, "subsample": 0.5}, {"colsample_tree": 3, "colsample_level": 2}])
+@pytest.mark.parametrize(
+    "params", [{}, {"max_features": 0.4, "subsample": 0.5}, {"colsample_tree": 3, "colsample_level": 2}]
+)
 def test_order_of_named_columns_does_not_change_the_model(growth, params):
     table, rng = frame(), np.random.default_rng(2)
     table["c5"] = table["c4"]  # ties between columns are broken by name, too
@@ -96,7 +105,16 @@ def test_order_of_named_columns_does_not_change_the_model(growth, params):
     assert len(found) == 1
 
 
-@pytest.mark.parametrize("sampling", [{"subsample": 0.5}, {"max_features": 0.3}, {"colsample_tree": 0.5}, {"colsample_level": 0.5}, {"early_stopping": True}])
+@pytest.mark.parametrize(
+    "sampling",
+    [
+        {"subsample": 0.5},
+        {"max_features": 0.3},
+        {"colsample_tree": 0.5},
+        {"colsample_level": 0.5},
+        {"early_stopping": True},
+    ],
+)
 def test_seed_matters_where_something_is_drawn_and_only_there(sampling):
     def fingerprint(seed, **params):
         return BoostedTreesRegressor(n_estimators=4, random_state=seed, **params).fit(X[:2000], Y[:2000]).fingerprint()

@@ -340,7 +340,9 @@ def as_polars(columns):
 
 
 def as_arrow(columns):
-    return pa.table({name: pa.array(values.tolist() if values.dtype.kind == "U" else values) for name, values in columns.items()})
+    return pa.table(
+        {name: pa.array(values.tolist() if values.dtype.kind == "U" else values) for name, values in columns.items()}
+    )
 
 
 @pytest.mark.parametrize("convert", [as_objects, as_polars, as_arrow, lambda c: as_polars(c).lazy()])
@@ -603,7 +605,9 @@ def test_constant_columns_give_the_mean(table, growth):  # LGB#1697, #1971
     np.testing.assert_allclose(proba, np.tile([0.8, 0.2], (50, 1)), rtol=1e-9)
 
 
-@pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie"])
+@pytest.mark.parametrize(
+    "loss", ["squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie"]
+)
 @pytest.mark.parametrize("constant", [0.1, 1e-30, 123456.789, 1e15])
 def test_constant_target_is_predicted(loss, constant):
     X, _ = numbers()

@@ -126,7 +126,18 @@ def test_parameter_of_another_loss_is_refused(name, value):
 
 
 @pytest.mark.parametrize(
-    "value", ["balance", 5, {"yes": -1}, {"yes": NAN}, {"yes": INF}, {"yes": "heavy"}, {"maybe": 1}, [1, 2], {"yes": 0, "no": 0}]
+    "value",
+    [
+        "balance",
+        5,
+        {"yes": -1},
+        {"yes": NAN},
+        {"yes": INF},
+        {"yes": "heavy"},
+        {"maybe": 1},
+        [1, 2],
+        {"yes": 0, "no": 0},
+    ],
 )
 def test_bad_class_weight_is_refused(value):
     with pytest.raises((TypeError, ValueError), match="class_weight"):
@@ -166,7 +177,12 @@ def test_fit_more_checks_its_number_of_rounds(value):
 @pytest.mark.parametrize("cls", ESTIMATORS)
 @pytest.mark.parametrize(
     ("wrong", "near"),
-    [("n_estimator", "n_estimators"), ("learning_rat", "learning_rate"), ("max_leaves", "max_leaf_nodes"), ("seed", None)],
+    [
+        ("n_estimator", "n_estimators"),
+        ("learning_rat", "learning_rate"),
+        ("max_leaves", "max_leaf_nodes"),
+        ("seed", None),
+    ],
 )
 def test_unknown_parameter_gets_the_nearest_name(cls, wrong, near):  # CB#88, LGB#343, #5591, #3115
     hint = f"did you mean '{near}'?" if near else "parameters are n_estimators"

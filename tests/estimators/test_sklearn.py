@@ -38,7 +38,7 @@ def classifier(**params):
     return BoostedTreesClassifier(**{"n_estimators": 10, **params})
 
 
-@parametrize_with_checks([regressor(), classifier(), regressor(growth="symmetric", subsample=0.9), classifier(growth="level")])
+@parametrize_with_checks([regressor(), classifier(), regressor(growth="symmetric"), classifier(growth="level")])
 def test_every_check_of_sklearn(estimator, check):  # XGB#11093, SK#30542, LGB#6653, #6717
     check(estimator)
 
@@ -57,7 +57,9 @@ def test_tags_say_what_is_accepted():
 
 
 def test_pipeline_with_text_columns_and_pandas_output():
-    columns = ColumnTransformer([("scale", StandardScaler(), ["a", "b"])], remainder="passthrough", verbose_feature_names_out=False)
+    columns = ColumnTransformer(
+        [("scale", StandardScaler(), ["a", "b"])], remainder="passthrough", verbose_feature_names_out=False
+    )
     pipeline = make_pipeline(columns, regressor()).set_output(transform="pandas").fit(FRAME, Y)
     assert pipeline[-1].feature_names_in_.tolist() == ["a", "b", "c", "d", "town"]
     assert pipeline.score(FRAME, Y) > 0.5
@@ -65,7 +67,9 @@ def test_pipeline_with_text_columns_and_pandas_output():
 
 
 def test_grid_search_over_text_columns():
-    search = GridSearchCV(classifier(), {"max_leaf_nodes": [3, 8], "learning_rate": [0.1, 0.3]}, cv=3, scoring="neg_log_loss")
+    search = GridSearchCV(
+        classifier(), {"max_leaf_nodes": [3, 8], "learning_rate": [0.1, 0.3]}, cv=3, scoring="neg_log_loss"
+    )
     search.fit(FRAME, LABELS)
     assert set(search.best_params_) == {"max_leaf_nodes", "learning_rate"}
     assert search.predict(FRAME).tolist() == search.best_estimator_.predict(FRAME).tolist()
@@ -113,22 +117,26 @@ def test_permutation_importance_and_partial_dependence():
 def test_models_of_models():
     bagged = BaggingClassifier(classifier(), n_estimators=3, random_state=0).fit(X, LABELS)
     assert bagged.score(X, LABELS) > 0.7
-    voting = VotingClassifier([("one", classifier()), ("two", classifier(growth="level"))], voting="soft").fit(X, LABELS)
+    voting = VotingClassifier([("one", classifier()), ("two", classifier(growth="level"))], voting="soft").fit(
+        X, LABELS
+    )
     assert voting.score(X, LABELS) > 0.7
     stack = StackingRegressor([("trees", regressor()), ("line", Ridge())], cv=3).fit(X, Y)
     assert stack.score(X, Y) > 0.7
     both = MultiOutputRegressor(regressor(), n_jobs=2).fit(X, np.column_stack([Y, -Y]))
     assert both.predict(X).shape == (300, 2)
-    logged = TransformedTargetRegressor(regressor(n_estimators=50), func=np.log1p, inverse_func=np.expm1).fit(X, Y - Y.min())
+    logged = TransformedTargetRegressor(regressor(n_estimators=50), func=np.log1p, inverse_func=np.expm1).fit(
+        X, Y - Y.min()
+    )
     assert logged.score(X, Y - Y.min()) > 0.7
 
 
 def test_scorers_find_the_positive_class():
     y = np.where(Y > 1, "yes", "no")
     model = classifier(n_estimators=50).fit(X, y)
-    for name in ("roc_auc", "neg_log_loss", "neg_brier_score", "accuracy", "average_precision"):
-        scorer = get_scorer(name) if name != "average_precision" else get_scorer("roc_auc_ovr")
-        assert np.isfinite(scorer(model, X, y))
+    assert get_scorer("roc_auc")(model, X, y) > 0.95
+    assert get_scorer("neg_log_loss")(model, X, y) > -0.4
+    assert get_scorer("accuracy")(model, X, y) == model.score(X, y) > 0.9
 
 
 # --------------------------------------------------------------------------------------------- parameters, repr
@@ -168,21 +176,30 @@ HEAVY = ["pandas", "polars", "pyarrow", "matplotlib", "rich", "dask", "duckdb", 
 
 
 def run(code, folder):
-    return subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, cwd=folder, timeout=120)
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, cwd=folder, timeout=120
+    )
 
 
-def test_import_and_fit_load_nothing_heavy_print_nothing_and_write_nothing(tmp_path):
+def test_import_and_fit_need_nothing_heavy_print_nothing_and_write_nothing(tmp_path):
+    """scikit-learn itself may import pandas where it is installed: what counts is who asks for a module."""
     # CB#2158 (hard dependencies), CB#2197, #1891, #1051, #913 (catboost_info/), LGB#640, #1157, #1792, #4649 (noise)
     code = f"""
-import sys
+import builtins, sys
+asked, real = set(), builtins.__import__
+def watch(name, where=None, *args, **kwargs):
+    if name.split(".")[0] in {HEAVY}:
+        if (where or {{}}).get("__name__", "").split(".")[0] == "arboretum":
+            asked.add(name)
+        raise ImportError(name)
+    return real(name, where, *args, **kwargs)
+builtins.__import__ = watch
 import arboretum as arb
-def loaded():
-    return [name for name in {HEAVY} if name in sys.modules]
-assert not loaded(), f"import arboretum loads {{loaded()}}"
 rows = [[float(i % 7), float(i % 3)] for i in range(60)]
 arb.BoostedTreesRegressor(n_estimators=300).fit(rows, [row[0] for row in rows]).predict(rows)
 arb.BoostedTreesClassifier(n_estimators=5).fit([[0.0]] * 60, ["a", "b", "c"] * 20).predict([[1.0]])
-assert not loaded(), f"fit loads {{loaded()}}"
+assert not asked, asked
+assert not [name for name in {HEAVY} if name in sys.modules]
 """
     done = run(code, tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

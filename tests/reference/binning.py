@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 
 def distinct(values, weights=None):
@@ -27,7 +28,7 @@ def cuts(values, weights=None, max_bins=None):
     weight and bins are left; a bin is closed early, half full, in front of a heavy value.
     """
     found = distinct(values, weights)
-    pairs = list(zip(found, found[1:], strict=False))
+    pairs = list(pairwise(found))
     if max_bins is None or len(found) <= max_bins:
         return [between(a, b) for (a, _), (b, _) in pairs]
     fair = sum(weight for _, weight in found) / max_bins

@@ -9,10 +9,12 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pytest
 
 from arboretum import _kernel
 
 TINY = 1e-300
+NODE_ARRAYS = ("kind", "feature", "code", "left", "right", "missing_left", "gain", "n_rows", "gradient", "hessian")
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ def child_leaves(leaf, direction, left, right):
 
 
 def histogram(codes, rows, g, h):
-    """Sums of every code that occurs."""
+    """Sum up every code that occurs."""
     found = {}
     for row in rows:
         code = int(codes[row])
@@ -172,9 +174,7 @@ def best_gain(data, rows, g, h, leaf, depth, features, params):
     """Largest gain of any allowed split; −inf if there is none."""
     if not may_split(rows, h, depth, params):
         return -math.inf
-    return max(
-        (found for f in features for found, _ in splits(data, f, rows, g, h, leaf, params)), default=-math.inf
-    )
+    return max((found for f in features for found, _ in splits(data, f, rows, g, h, leaf, params)), default=-math.inf)
 
 
 # ---- one condition for a whole level -----------------------------------------------------------------------------
@@ -246,3 +246,196 @@ def walk(data, tree, rows, g, h, params):
         for child, part, leaf in zip((left[node], right[node]), parts, rules, strict=True):
             nodes[int(child)] = Node(int(child), here.depth + 1, part, leaf, (*here.path, f))
     return [nodes[i] for i in range(tree.n_nodes)]
+
+
+# ---- what must hold for every tree ---------------------------------------------------------------------------------
+
+
+def check_sums(nodes, tree, g, h):
+    for node in nodes:
+        assert tree.n_rows[node.id] == len(node.rows)
+        total = sums(node.rows, g, h)
+        size = math.fsum(abs(g[node.rows]))
+        assert tree.gradient[node.id] == pytest.approx(total.g, rel=1e-9, abs=1e-9 * size)
+        assert tree.hessian[node.id] == pytest.approx(total.h, rel=1e-9)
+
+
+def check_routing(data, grower, tree, nodes):
+    leaves = np.empty(data.n_rows, np.uint32)
+    tree.leaves(data.to_kernel(), 1, leaves)
+    np.testing.assert_array_equal(grower.leaf_of_row, leaves)
+    for node in nodes:
+        if tree.kind[node.id] == 0:
+            assert np.all(leaves[node.rows] == node.id)
+
+
+def check_limits(nodes, tree, params, h):
+    leaves = [node for node in nodes if tree.kind[node.id] == 0]
+    if params.max_leaf_nodes:
+        assert len(leaves) <= params.max_leaf_nodes
+    if params.max_depth:
+        assert max(node.depth for node in nodes) <= params.max_depth
+    if len(nodes) > 1:
+        assert min(len(leaf.rows) for leaf in leaves) >= params.min_samples_leaf
+        assert min(h[leaf.rows].sum() for leaf in leaves) >= params.min_child_weight
+
+
+def tolerance(node, size, g, h):
+    """Gains are compared by 17 bits, and gradients are rounded to some 2^-20 of the largest."""
+    total = sums(node.rows, abs(g), h)
+    return 1e-4 * abs(size) + 1e-5 * total.g**2 / max(total.h, 1.0) + 1e-9
+
+
+def chosen_gain(data, tree, node, g, h, params):
+    """Gain of the split that the tree made, by the twin."""
+    f = int(tree.feature[node.id])
+    left = left_codes(tree, node.id, data.n_bins[f])
+    present = frozenset(np.unique(data.columns[f][node.rows]).tolist())
+    goes_left = np.isin(data.columns[f][node.rows], list(left))
+    both = sums(node.rows[goes_left], g, h), sums(node.rows, g, h)
+    extra = params.category_l2 if data.categorical[f] and data.n_bins[f] > params.max_onehot else 0.0
+    direction = params.monotone[f] if params.monotone else 0
+    if data.categorical[f]:
+        check_category_set(histogram(data.columns[f], node.rows, g, h), left & present, data.n_bins[f], params)
+    else:
+        assert left & present in numeric_conditions(present, data.n_bins[f])
+    return gain(*both, node.leaf, direction, params, extra)
+
+
+def check_category_set(bins, left, n_bins, params):
+    """One category, or the first or last few by gradient / (hessian + smoothing); those that tie in any order."""
+    if n_bins <= params.max_onehot:
+        assert len(left) == 1
+        return
+    assert 0 < len(left) <= min(params.max_category_set, len(bins) - 1)
+    key = {code: s.g / (s.h + params.category_smoothing) for code, s in bins.items()}
+    inside, outside = [key[c] for c in left], [key[c] for c in bins if c not in left]
+    slack = 1e-5 * max(map(abs, key.values()))
+    assert max(inside) <= min(outside) + slack or min(inside) >= max(outside) - slack
+
+
+def check_gains(data, tree, nodes, g, h, params, allowed=None):
+    """Give the largest gain of every node; inner nodes must have taken it."""
+    gains = []
+    for node in nodes:
+        features = range(len(data.columns)) if allowed is None else allowed(node)
+        best = best_gain(data, node.rows, g, h, node.leaf, node.depth, features, params)
+        gains.append(best)
+        if tree.kind[node.id] == 0:
+            continue
+        slack = tolerance(node, best, g, h)
+        assert chosen_gain(data, tree, node, g, h, params) >= best - slack
+        assert tree.gain[node.id] == pytest.approx(best, abs=slack)
+        assert tree.gain[node.id] > params.min_gain
+        assert tree.feature[node.id] in features
+    return gains
+
+
+def check_absent_values(data, tree, nodes):
+    """Missing values and categories that a node never saw follow the larger child."""
+    for node in nodes:
+        if tree.kind[node.id] == 0:
+            continue
+        f = int(tree.feature[node.id])
+        left = left_codes(tree, node.id, data.n_bins[f])
+        left_larger = tree.n_rows[tree.left[node.id]] > tree.n_rows[tree.right[node.id]]
+        codes = range(data.n_bins[f] + 1) if data.categorical[f] else [data.n_bins[f]]
+        for code in set(codes) - set(data.columns[f][node.rows].tolist()):
+            assert (code in left) == left_larger
+
+
+def check_order(tree, nodes, gains, g, h, params):
+    """Replay growth. Children of the k-th split are nodes 2k + 1 and 2k + 2."""
+    parents = {int(tree.left[i]): i for i in range(tree.n_nodes) if tree.kind[i] > 0}
+    open_nodes = [0]
+
+    def priority(i):
+        return (-nodes[i].depth if params.growth == "level" else 0), gains[i]
+
+    for k in range(tree.n_nodes // 2):
+        node = parents[2 * k + 1]
+        assert node in open_nodes
+        depth, gain = priority(node)
+        for other in open_nodes:
+            if gains[other] > params.min_gain + tolerance(nodes[other], gains[other], g, h):
+                assert depth >= priority(other)[0]
+                if depth == priority(other)[0]:
+                    assert gain >= gains[other] - tolerance(nodes[other], gains[other], g, h)
+        open_nodes.remove(node)
+        open_nodes += [2 * k + 1, 2 * k + 2]
+    if params.max_leaf_nodes and len(open_nodes) == params.max_leaf_nodes:
+        return
+    for leaf in open_nodes:
+        assert gains[leaf] <= params.min_gain + tolerance(nodes[leaf], gains[leaf], g, h)
+
+
+def check_tree(data, grower, tree, g, h, params, rows=None, allowed=None):
+    rows = np.arange(data.n_rows) if rows is None else rows
+    nodes = walk(data, tree, rows, g, h, params)
+    check_sums(nodes, tree, g, h)
+    check_routing(data, grower, tree, nodes)
+    check_limits(nodes, tree, params, h)
+    check_absent_values(data, tree, nodes)
+    gains = check_gains(data, tree, nodes, g, h, params, allowed)
+    check_order(tree, nodes, gains, g, h, params)
+    return nodes
+
+
+# ---- random problems -----------------------------------------------------------------------------------------------
+
+
+def random_codes(rng, n_rows, n_features, most_bins=12):
+    """Codes with ties, holes, categories and doubled columns."""
+    columns, n_bins, categorical = [], [], []
+    for feature in range(n_features):
+        if feature and rng.integers(6) == 0:
+            twin = int(rng.integers(feature))
+            columns.append(columns[twin])
+            n_bins.append(n_bins[twin])
+            categorical.append(categorical[twin])
+            continue
+        n_bins.append(int(rng.integers(1, most_bins + 1)))
+        categorical.append(bool(rng.integers(3) == 0))
+        present = rng.integers(0, n_bins[-1], n_rows)
+        holes = rng.random(n_rows) < rng.choice([0.0, 0.0, 0.2, 0.9])
+        columns.append(np.where(holes, n_bins[-1], present))
+    return Codes(columns, n_bins, categorical)
+
+
+def random_statistics(rng, data):
+    """Gradients in 64ths that follow the first features, and whole hessians: their sums are exact in float64."""
+    signal = sum(np.sin(column * (f + 1)) for f, column in enumerate(data.columns[:3]))
+    g = np.round(64 * (3 * signal + 2 * rng.normal(size=data.n_rows))) / 64
+    h = np.ones(data.n_rows) if rng.integers(2) else rng.integers(1, 5, data.n_rows).astype(np.float64)
+    return g, h
+
+
+def random_problem(seed, n_rows, n_features, most_bins=12):
+    rng = np.random.default_rng(seed)
+    data = random_codes(rng, n_rows, n_features, most_bins)
+    return data, *random_statistics(rng, data)
+
+
+def large_problem(n_rows, n_features, seed=0):
+    rng = np.random.default_rng(seed)
+    columns = [rng.integers(0, 255, n_rows) for _ in range(n_features)]
+    columns[1] = np.where(rng.random(n_rows) < 0.1, 255, columns[1])
+    columns[2] = columns[2] % 40
+    n_bins, categorical = [255] * n_features, [False] * n_features
+    n_bins[2], categorical[2] = 40, True
+    data = Codes(columns, n_bins, categorical)
+    signal = np.sin(columns[0] / 20) + (columns[1] > 200) + np.cos(columns[2]) + columns[3] / 255
+    return data, signal + rng.normal(size=n_rows), rng.random(n_rows) + 0.5
+
+
+def grow_tree(data, g, h, params, rows=None, threads=1, seed=0):
+    codes = data.to_kernel() if isinstance(data, Codes) else data
+    grower = _kernel.Grower(codes, threads)
+    return grower, grower.grow(g, h, rows, params.to_kernel(), seed)
+
+
+def assert_same_tree(a, b):
+    for name in NODE_ARRAYS:
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
+    for part_a, part_b in zip(a.sets, b.sets, strict=True):
+        np.testing.assert_array_equal(part_a, part_b)

@@ -13,13 +13,14 @@ lightgbm = pytest.importorskip("lightgbm")
 N_ROWS, N_COLUMNS = 20_000, 10
 ROUNDS = 60
 OURS = {"n_estimators": ROUNDS, "max_leaf_nodes": 31, "min_samples_leaf": 20, "early_stopping": False, "n_jobs": 2}
-THEIRS = {"n_estimators": ROUNDS, "num_leaves": 31, "min_child_samples": 20, "verbosity": -1, "n_jobs": 2, "deterministic": True}
+THEIRS = {"n_estimators": ROUNDS, "num_leaves": 31, "min_child_samples": 20, "verbosity": -1, "deterministic": True}
+THEIRS["n_jobs"] = 1  # its threads wait by spinning: a second one takes minutes where the cores are shared
 
 
 def data(seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(2 * N_ROWS, N_COLUMNS))
-    signal = X[:, 0] * X[:, 1] + np.sin(2 * X[:, 2]) + 0.5 * np.abs(X[:, 3]) - (X[:, 4] > 0.5) + 0.2 * X[:, 5]
+    signal = X[:, 0] * (X[:, 1] > 0) + np.sin(2 * X[:, 2]) + 0.5 * np.abs(X[:, 3]) - (X[:, 4] > 0.5) + 0.2 * X[:, 5]
     return X, signal, rng
 
 
@@ -47,11 +48,16 @@ def test_multiclass_has_the_log_loss_of_lightgbm():
 
 
 @pytest.mark.parametrize(
-    ("loss", "theirs_called"), [("squared_error", "l2"), ("absolute_error", "l1"), ("poisson", "poisson"), ("tweedie", "tweedie")]
+    ("loss", "theirs_called"),
+    [("squared_error", "l2"), ("absolute_error", "l1"), ("poisson", "poisson"), ("tweedie", "tweedie")],
 )
 def test_regressor_has_the_error_of_lightgbm(loss, theirs_called):
     X, signal, rng = data()
-    y = rng.poisson(np.exp(signal / 2)).astype(float) if loss in ("poisson", "tweedie") else signal + 0.5 * rng.normal(size=len(signal))
+    y = (
+        rng.poisson(np.exp(signal / 2)).astype(float)
+        if loss in ("poisson", "tweedie")
+        else signal + 0.5 * rng.normal(size=len(signal))
+    )
     (X_train, X_test), (y_train, y_test) = halves(X), halves(y)
     ours = BoostedTreesRegressor(loss=loss, **OURS).fit(X_train, y_train).predict(X_test)
     theirs = lightgbm.LGBMRegressor(objective=theirs_called, **THEIRS).fit(X_train, y_train).predict(X_test)
@@ -59,25 +65,29 @@ def test_regressor_has_the_error_of_lightgbm(loss, theirs_called):
     assert score(y_test, ours) < score(y_test, theirs) * 1.01
 
 
-@pytest.mark.parametrize("heavy_weight", [False, True], ids=["equal weights", "one weight of a million"])
-def test_heavy_tails_do_not_degrade(heavy_weight):
-    """Targets of σ = 3 on the log scale, and one row that weighs as much as all others together and more."""
-    X, signal, rng = data()
-    y = np.exp(3 * (signal / signal.std() + rng.normal(size=len(signal))) / np.sqrt(2))
-    weight = np.ones(N_ROWS)
-    if heavy_weight:
-        weight[np.argsort(y[:N_ROWS])[N_ROWS // 2]] = 1e6
-    X_train, y_train = X[:N_ROWS], y[:N_ROWS]
-    ours = BoostedTreesRegressor(**OURS).fit(X_train, y_train, sample_weight=weight).predict(X_train)
-    theirs = lightgbm.LGBMRegressor(**THEIRS).fit(X_train, y_train, sample_weight=weight).predict(X_train)
-    for score in (root_mean_squared_error, mean_absolute_error):
-        assert score(y_train, ours) < score(y_train, theirs) * 1.01
+@pytest.mark.parametrize(
+    ("heavy_weight", "most"), [(1.0, 1.005), (1e6, 1.015)], ids=["equal weights", "one weight of a million"]
+)
+def test_heavy_tails_do_not_degrade(heavy_weight, most):
+    """Targets of σ = 3 on the log scale; a few rows make the error, so that ratios are averaged over ten sets."""
+    ratios = []
+    for seed in range(10):
+        X, signal, rng = data(seed)
+        X, y = X[:N_ROWS], np.exp(3 * (signal / signal.std() + rng.normal(size=len(signal))) / np.sqrt(2))[:N_ROWS]
+        weight = np.ones(N_ROWS)
+        weight[np.argsort(y)[N_ROWS // 2]] = heavy_weight
+        ours = BoostedTreesRegressor(**OURS).fit(X, y, sample_weight=weight).predict(X)
+        theirs = lightgbm.LGBMRegressor(**THEIRS).fit(X, y, sample_weight=weight).predict(X)
+        scores = (root_mean_squared_error, mean_absolute_error)
+        ratios.append([score(y, ours) / score(y, theirs) for score in scores])
+    assert (np.exp(np.log(ratios).mean(axis=0)) < most).all()
 
 
 def test_missing_values_and_categories_are_used_as_well():
     X, signal, rng = data()
     codes = rng.integers(0, 12, len(signal)).astype(float)
     y = signal + np.array([0, 2, 0, -1, 0, 0, 3, 0, 0, 1, 0, -2.0])[codes.astype(int)] + (X[:, 6] < -1)
+    y += 0.5 * rng.normal(size=len(y))
     X[X[:, 6] < -1, 6] = np.nan
     X[:, 9] = codes
     (X_train, X_test), (y_train, y_test) = halves(X), halves(y)
