@@ -38,6 +38,7 @@ struct FeatureCodes {
     int32_t position;  // in its block
     int64_t column;    // byte offset of its column-major copy
     int64_t first_bin;
+    bool has_missing;  // some row has the missing code
 };
 
 class BinnedData {
@@ -45,7 +46,7 @@ class BinnedData {
     BinnedData(int64_t n_rows, const std::vector<Code>& n_bins, const std::vector<bool>& categorical)
         : n_rows_(n_rows) {
         for (size_t f = 0; f < n_bins.size(); ++f)
-            features_.push_back({n_bins[f], static_cast<bool>(categorical[f]), width_of(n_bins[f]), 0, 0, 0, 0});
+            features_.push_back({n_bins[f], static_cast<bool>(categorical[f]), width_of(n_bins[f]), 0, 0, 0, 0, false});
         make_blocks();
         place();
     }
@@ -76,6 +77,8 @@ class BinnedData {
             default: return column<uint32_t>(f)[row];
         }
     }
+
+    void mark_missing(int32_t f) { features_[f].has_missing = true; }
 
     // Writes codes of one feature from row `first` on, both ways.
     template <class C>

@@ -102,7 +102,8 @@ inline double between(double a, double b) {
     return middle >= a && middle < b ? middle : a;
 }
 
-// Cuts that give bins of about equal weight; a value that alone outweighs a fair share gets its own bin.
+// Cuts that give bins of about equal weight; a value that alone outweighs a fair share ends its bin, and shares it with
+// less than half a fair share of smaller ones.
 // max_bins <= 0: every distinct value is its own bin.
 inline std::vector<double> choose_cuts(const std::vector<WeightedValue>& distinct, int64_t max_bins) {
     std::vector<double> cuts;
@@ -235,6 +236,8 @@ class CodeAssigner {
         parallel_blocks(data_.n_rows(), row_block, threads, [&](int64_t begin, int64_t end, int) {
             for (size_t j = 0; j < columns_.size(); ++j) assign(static_cast<int32_t>(j), begin, end);
         });
+        for (size_t j = 0; j < columns_.size(); ++j)
+            if (missing_[j]) data_.mark_missing(first_ + static_cast<int32_t>(j));
         return {missing_.begin(), missing_.end()};
     }
 

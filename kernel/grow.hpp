@@ -258,7 +258,11 @@ class TreeBuilder {
         left.buffer = right.buffer = target;
         left.total = node.best.left;
         right.total = node.total - node.best.left;
-        if (params_.growth != Growth::symmetric) settle_absent(condition, seen_codes(node), 2 * n_left > node.n_rows());
+        if (params_.growth != Growth::symmetric && 2 * n_left > node.n_rows()) {
+            std::vector<uint8_t> seen = seen_codes(node);
+            mark_seen(right, condition.feature, seen);
+            send_absent_left(condition, seen);
+        }
         left.path = draw(node.path, 1);
         right.path = draw(node.path, 2);
         inherit_rules(node, left, right);
@@ -270,13 +274,21 @@ class TreeBuilder {
             release_later(spare, worker);
     }
 
-    // Values that the node never saw, missing or a category, follow the larger child.
-    void settle_absent(Condition& condition, const std::vector<uint8_t>& seen, bool left_larger) const {
+    // Values that the node never saw, missing or a category, follow the larger child; unless told otherwise, right.
+    void send_absent_left(Condition& condition, const std::vector<uint8_t>& seen) const {
         Code n_bins = data_.feature(condition.feature).n_bins;
-        if (!seen[n_bins]) condition.missing_left = left_larger;
-        if (condition.kind == ConditionKind::category && left_larger)
+        if (!seen[n_bins]) condition.missing_left = true;
+        if (condition.kind == ConditionKind::category)
             for (Code code = 0; code < n_bins; ++code)
                 if (!seen[code]) condition.put(code);
+    }
+
+    // A histogram cannot tell rows whose statistics round to 0 from none: those that went right are looked up.
+    void mark_seen(const Open& right, int32_t feature, std::vector<uint8_t>& seen) const {
+        const FeatureCodes& info = data_.feature(feature);
+        if (!info.categorical && (!info.has_missing || seen[info.n_bins])) return;
+        const Entry<Layout>* rows = entries(right.buffer) + right.begin;
+        for (int64_t i = 0; i < right.n_rows(); ++i) seen[data_.code(feature, rows[i].row)] = 1;
     }
 
     // Which codes of its split feature occur in a node; of a numeric one only the missing code is looked at.
@@ -480,7 +492,10 @@ class TreeBuilder {
             lefts += (*open_[id].children)[0].n_rows();
             rows += open_[id].n_rows();
         }
-        settle_absent(shared.condition, seen, 2 * lefts > rows);
+        if (2 * lefts > rows) {
+            for (int32_t id : level) mark_seen((*open_[id].children)[1], shared.condition.feature, seen);
+            send_absent_left(shared.condition, seen);
+        }
         for (int32_t id : level) {
             open_[id].best.condition = shared.condition;
             commit(id);

@@ -32,7 +32,8 @@ class Grower {
     GrownTree grow(const Real* gradients, const Real* hessians, const Row* rows, int64_t n_rows,
                    const TreeParams& params, uint64_t seed) {
         using Narrow = std::conditional_t<std::is_same_v<Real, float>, Short, Packed>;
-        LaneFacts facts = lane_facts(gradients, hessians, data_.n_rows(), threads_);
+        LaneFacts facts = lane_facts(gradients, hessians, rows, n_rows, threads_);
+        require_finite(facts);
         LaneScale scale = choose_scale(facts, Real{});
         GrownTree tree = scale.packed ? grow_as<Narrow>(gradients, hessians, rows, n_rows, scale, params, seed)
                                       : grow_as<Wide>(gradients, hessians, rows, n_rows, scale, params, seed);

@@ -13,8 +13,10 @@
 
 #include <cmath>
 #include <cstring>
+#include <stdexcept>
 
 #include "parallel.hpp"
+#include "rng.hpp"
 #include "simd.hpp"
 #include "types.hpp"
 
@@ -74,6 +76,7 @@ struct LaneFacts {
     double max_gradient = 0;
     double hessian = 0, max_hessian = 0, min_hessian = infinity;
     int64_t n_rows = 0;
+    double median_gradient = 0, median_hessian = 0;  // of values that are not 0, in a sample
 
     void add(const LaneFacts& o) {
         positive += o.positive;
@@ -140,6 +143,21 @@ ARBORETUM_LANES(float, Short)
 ARBORETUM_LANES(double, Packed)
 #undef ARBORETUM_LANES
 
+// Median of the values that are not 0, among some thousand rows chosen by a hash.
+template <class Value>
+double sampled_median(int64_t n, Value value) {
+    constexpr int64_t size = 1024;
+    std::vector<double> sample;
+    for (int64_t i = 0; i < std::min(n, size); ++i) {
+        double v =
+            value(n <= size ? i : static_cast<int64_t>(draw(0x6d656469, i) % static_cast<uint64_t>(n)));  // "medi"
+        if (v != 0) sample.push_back(v);
+    }
+    if (sample.empty()) return 0;
+    std::nth_element(sample.begin(), sample.begin() + sample.size() / 2, sample.end());
+    return sample[sample.size() / 2];
+}
+
 template <class Real>
 LaneFacts block_facts(const Real* gradients, const Real* hessians, int64_t n) {
     FactLanes<Real> lanes;
@@ -147,23 +165,37 @@ LaneFacts block_facts(const Real* gradients, const Real* hessians, int64_t n) {
     LaneFacts facts;
     for (int k = 0; k < fact_lanes; ++k)
         facts.add({lanes.positive[k], lanes.negative[k], lanes.max_gradient[k], lanes.hessian[k], lanes.max_hessian[k],
-                   lanes.min_hessian[k], 0});
+                   lanes.min_hessian[k], 0, 0, 0});
     for (int64_t i = n / fact_lanes * fact_lanes; i < n; ++i) {
         double g = gradients[i], h = hessians[i];
-        facts.add({std::max(g, 0.0), std::max(-g, 0.0), std::abs(g), h, h, h, 0});
+        facts.add({std::max(g, 0.0), std::max(-g, 0.0), std::abs(g), h, h, h, 0, 0, 0});
     }
     facts.n_rows = n;
     return facts;
 }
 
+// Of the rows of a sample (rising row numbers), or of all if rows is null.
 template <class Real>
-LaneFacts lane_facts(const Real* gradients, const Real* hessians, int64_t n, int threads) {
+LaneFacts lane_facts(const Real* gradients, const Real* hessians, const Row* rows, int64_t n, int threads) {
     std::vector<LaneFacts> blocks((n + fact_block - 1) / fact_block);
     parallel_blocks(n, fact_block, threads, [&](int64_t begin, int64_t end, int) {
-        blocks[begin / fact_block] = block_facts(gradients + begin, hessians + begin, end - begin);
+        LaneFacts& facts = blocks[begin / fact_block];
+        if (rows == nullptr) {
+            facts = block_facts(gradients + begin, hessians + begin, end - begin);
+            return;
+        }
+        std::vector<Real> g, h;
+        for (int64_t i = begin; i < end; ++i) {
+            g.push_back(gradients[rows[i]]);
+            h.push_back(hessians[rows[i]]);
+        }
+        facts = block_facts(g.data(), h.data(), end - begin);
     });
     LaneFacts facts;
     for (const LaneFacts& block : blocks) facts.add(block);
+    auto row_at = [&](int64_t i) { return rows != nullptr ? rows[i] : static_cast<Row>(i); };
+    facts.median_gradient = sampled_median(n, [&](int64_t i) { return std::abs(double{gradients[row_at(i)]}); });
+    facts.median_hessian = sampled_median(n, [&](int64_t i) { return double{hessians[row_at(i)]}; });
     return facts;
 }
 
@@ -174,9 +206,18 @@ struct LaneScale {
     double gradient = 1, hessian = 1;
     int64_t hessian_step = 1;
 
-    double gradient_of(const WideSum& s) const { return static_cast<double>(s.gradient) / gradient; }
-    double hessian_of(const WideSum& s) const { return static_cast<double>(s.hessian) / hessian; }
+    // The one way back to real units: sums that are equal as integers are equal here.
+    double gradient_of(const WideSum& s) const { return static_cast<double>(s.gradient) * (1 / gradient); }
+    double hessian_of(const WideSum& s) const { return static_cast<double>(s.hessian) * (1 / hessian); }
 };
+
+// Beyond it, squares of sums would overflow; targets are limited far below, so the fit has diverged.
+constexpr double largest_gradient_sum = 1e150;
+
+inline void require_finite(const LaneFacts& facts) {
+    double total = facts.positive + facts.negative + facts.hessian;
+    if (!(total < largest_gradient_sum)) throw std::overflow_error("gradients are not finite");
+}
 
 // Exact powers of two that leave room for n rows of the largest value in 62 bits.
 inline LaneScale wide_scale(const LaneFacts& facts) {
@@ -198,8 +239,9 @@ inline LaneScale wide_scale(const LaneFacts& facts) {
     return scale;
 }
 
-// A typical row must keep at least this many integer steps, else the wide form is taken.
-constexpr double least_typical_steps = 64;
+// A typical row must keep at least this many integer steps, else the wide form is taken: the mean, and the median,
+// which a few huge values cannot lift.
+constexpr double least_mean_steps = 64, least_median_steps = 8;
 
 // largest_*: what a row's fields hold (short and packed rows differ).
 inline LaneScale choose_scale(const LaneFacts& facts, double largest_gradient, double largest_hessian) {
@@ -216,8 +258,11 @@ inline LaneScale choose_scale(const LaneFacts& facts, double largest_gradient, d
     else if (facts.max_hessian > 0)
         scale.hessian = std::min((4294967295.0 - n) / facts.hessian, largest_hessian / facts.max_hessian);
     scale.hessian_step = std::max<int64_t>(1, std::llrint(facts.max_hessian * scale.hessian));
-    bool fine_gradient = mean_gradient * scale.gradient >= least_typical_steps || facts.max_gradient == 0;
-    bool fine_hessian = constant || mean_hessian * scale.hessian >= least_typical_steps;
+    auto fine = [](double mean, double median, double steps) {
+        return mean * steps >= least_mean_steps && (median == 0 || median * steps >= least_median_steps);
+    };
+    bool fine_gradient = facts.max_gradient == 0 || fine(mean_gradient, facts.median_gradient, scale.gradient);
+    bool fine_hessian = constant || fine(mean_hessian, facts.median_hessian, scale.hessian);
     bool fits = n < 1e9 && std::isfinite(scale.gradient) && std::isfinite(scale.hessian);
     return fine_gradient && fine_hessian && fits ? scale : wide_scale(facts);
 }

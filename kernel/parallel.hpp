@@ -128,13 +128,14 @@ class ThreadPool {
     }
 
     uint64_t wait_for_ticket(uint64_t seen) {
+        uint64_t ticket = seen;
         auto fresh = [&] {
-            uint64_t ticket = ticket_.load(std::memory_order_seq_cst);
+            ticket = ticket_.load(std::memory_order_seq_cst);
             return (ticket & 1) != 0 && ticket != seen;
         };
         for (int round = 0; round < spin_rounds; ++round) {
             for (int i = 0; i < 32; ++i) {
-                if (fresh()) return ticket_.load(std::memory_order_seq_cst);
+                if (fresh()) return ticket;
                 spin_pause();
             }
         }
@@ -142,7 +143,7 @@ class ThreadPool {
         sleepers_.fetch_add(1, std::memory_order_seq_cst);
         wake_.wait(lock, fresh);
         sleepers_.fetch_sub(1, std::memory_order_seq_cst);
-        return ticket_.load(std::memory_order_seq_cst);
+        return ticket;
     }
 
     static ThreadPool*& holder() {

@@ -75,8 +75,10 @@ class SplitSearch {
         parallel_for(static_cast<int64_t>(features.size()), threads,
                      [&](int64_t i, int worker) { bests[i] = search_shared(nodes, features[i], scratch_[worker]); });
         Candidate best;
+        double least = 0;
+        for (const NodeView<Layout>& node : nodes) least += least_gain(node);
         for (size_t i = 0; i < features.size(); ++i)
-            if (bests[i].gain > std::max(best.gain, params_.min_gain)) best = candidate_of(features[i], bests[i]);
+            if (bests[i].gain > std::max(best.gain, least)) best = candidate_of(features[i], bests[i]);
         return best;
     }
 
@@ -284,11 +286,16 @@ class SplitSearch {
 
     // ---- the winner ----------------------------------------------------------------------------------------------
 
+    double least_gain(const NodeView<Layout>& node) const {
+        double score = node.facts.rule.score(scale_.gradient_of(node.facts.total), scale_.hessian_of(node.facts.total));
+        return std::max(params_.min_gain, rounding_share * std::abs(score));
+    }
+
     Candidate to_candidate(const NodeView<Layout>& node, const std::vector<int32_t>& features,
                            std::vector<FeatureBest>& bests, Scratch& scratch) {
         for (;;) {
             int64_t winner = -1;
-            double gain = std::max(params_.min_gain, 0.0);
+            double gain = least_gain(node);
             for (size_t i = 0; i < bests.size(); ++i)
                 if (bests[i].gain > gain) {
                     gain = bests[i].gain;
@@ -371,13 +378,13 @@ class SplitSearch {
         int64_t n = info.categorical ? static_cast<int64_t>(order.size()) - 1
                                      : static_cast<int64_t>(info.n_bins) - (any_missing ? 0 : 1);
         int64_t right = n > 0 ? first_maximum(s.shared_right.data(), n) : -1;
-        if (right >= 0) best.gain = s.shared_right[right];
+        if (right >= 0) best.gain = comparable(s.shared_right[right]);
         int64_t winner = right;
         int64_t n_left = static_cast<int64_t>(info.n_bins) - 1;
         if (!info.categorical && any_missing && n_left > 0) {
             int64_t left = first_maximum(s.shared_left.data(), n_left);
-            if (s.shared_left[left] > best.gain) {
-                best.gain = s.shared_left[left];
+            if (comparable(s.shared_left[left]) > best.gain) {
+                best.gain = comparable(s.shared_left[left]);
                 best.missing_left = true;
                 winner = left;
             }

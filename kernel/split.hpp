@@ -54,6 +54,9 @@ inline LeafRule leaf_rule(const TreeParams& params) {
     return rule;
 }
 
+// A gain below this share of the node's own score is rounding.
+constexpr double rounding_share = 1e-10;
+
 // What is known of a node when its features are searched.
 struct NodeFacts {
     WideSum total;
@@ -85,7 +88,7 @@ struct BinView {
 struct CutRule {
     double gradient, hessian;  // of the node
     double parent_score;
-    double min_child_weight;
+    double min_child_weight;  // never 0: the sum of a side without rows is 0 but for rounding
     double min_rows, n_rows;
     LeafRule leaf;
     int monotone;
@@ -108,7 +111,7 @@ ARBORETUM_CLONES inline void cut_gains(const double* gradient, const double* hes
         dr = dr > 1e-300 ? dr : 1e-300;
         double gain = 0.5 * (sl * sl / dl + sr * sr / dr - parent);
         bool allowed = (hl >= least) & (hr >= least);
-        out[i] = allowed ? comparable(gain) : -infinity;
+        out[i] = allowed ? gain : -infinity;
     }
 }
 
@@ -122,7 +125,7 @@ inline void bounded_cut_gains(const double* gradient, const double* hessian, int
         double gain = 0.5 * (rule.leaf.score_of(left, gl, hl) + rule.leaf.score_of(right, gr, hr) - rule.parent_score);
         bool ordered = rule.monotone == 0 || (rule.monotone > 0 ? left <= right : left >= right);
         bool allowed = hl >= rule.min_child_weight && hr >= rule.min_child_weight && ordered;
-        out[i] = allowed ? comparable(gain) : -infinity;
+        out[i] = allowed ? gain : -infinity;
     }
 }
 
@@ -133,19 +136,22 @@ inline void forbid_small_sides(const int64_t* rows, int64_t n, int64_t shift, co
     }
 }
 
-// Index of the first maximum, or −1 if all are −inf.
+// Index of the first maximum as far as gains are comparable, or −1 if all are −inf.
 ARBORETUM_CLONES inline int64_t first_maximum(const double* values, int64_t n) {
     constexpr int lanes = 8;
     double best[lanes];
     for (double& b : best) b = -infinity;
     int64_t i = 0;
     for (; i + lanes <= n; i += lanes)
-        for (int k = 0; k < lanes; ++k) best[k] = values[i + k] > best[k] ? values[i + k] : best[k];
+        for (int k = 0; k < lanes; ++k) {
+            double value = comparable(values[i + k]);
+            best[k] = value > best[k] ? value : best[k];
+        }
     double top = -infinity;
     for (double b : best) top = b > top ? b : top;
-    for (; i < n; ++i) top = values[i] > top ? values[i] : top;
+    for (; i < n; ++i) top = comparable(values[i]) > top ? comparable(values[i]) : top;
     if (top == -infinity) return -1;
-    for (i = 0; values[i] != top; ++i) {
+    for (i = 0; comparable(values[i]) != top; ++i) {
     }
     return i;
 }
@@ -155,7 +161,7 @@ inline CutRule cut_rule(const NodeFacts& node, const LaneScale& scale, const Tre
     return {G,
             H,
             node.rule.score(G, H),
-            params.min_child_weight,
+            std::max(params.min_child_weight * (1 - 1e-9), 1e-13 * H),
             static_cast<double>(params.min_samples_leaf),
             static_cast<double>(node.n_rows),
             node.rule,
@@ -172,6 +178,8 @@ inline int64_t view_gains(const BinView& view, bool missing_left, const CutRule&
         bounded_cut_gains(view.gradient, view.hessian, n, shift_g, shift_h, rule, out);
     else
         cut_gains(view.gradient, view.hessian, n, shift_g, shift_h, rule, out);
+    if (missing_left)  // a cut before the first value is "all values right": offered once, the other way round
+        for (int64_t i = 0; i < n && view.gradient[i] == 0 && view.hessian[i] == 0; ++i) out[i] = -infinity;
     if (view.rows != nullptr && rule.min_rows > 1)
         forbid_small_sides(view.rows, n, missing_left ? view.missing_rows : 0, rule, out);
     return n;
@@ -189,7 +197,8 @@ inline NumericCut find_numeric(const BinView& view, const CutRule& rule, double*
         if (missing_left && !view.has_missing) break;
         int64_t n = view_gains(view, missing_left, rule, scratch);
         int64_t entry = n > 0 ? first_maximum(scratch, n) : -1;
-        if (entry >= 0 && scratch[entry] > best.gain) best = {scratch[entry], entry, missing_left};
+        if (entry >= 0 && comparable(scratch[entry]) > best.gain)
+            best = {comparable(scratch[entry]), entry, missing_left};
     }
     return best;
 }

@@ -66,7 +66,7 @@ TWINS = [
 ]
 
 
-@pytest.mark.parametrize(("loss", "twin"), TWINS, ids=repr)
+@pytest.mark.parametrize(("loss", "twin"), TWINS, ids=lambda item: type(item).__name__)
 def test_agrees_with_scikit_learn(loss, twin):
     y, raw, weight = random_problem(loss)
     gradient, hessian = loss.gradients(y, raw)

@@ -33,6 +33,8 @@ def monotone_directions(spec: Any, schema: Schema) -> tuple[int, ...]:
         directions = [0] * n
         for name, direction in spec.items():
             directions[_column(name, schema, "monotonic_cst")] = direction
+    elif isinstance(spec, str) or not isinstance(spec, Iterable):
+        raise ValueError(f"monotonic_cst={spec!r}: use a mapping of names or a list of 1, -1 and 0, one a column")
     else:
         directions = list(spec)
         if len(directions) != n:

@@ -29,10 +29,11 @@ class ProgressBar:
 
     def __enter__(self) -> ProgressBar:
         try:
+            from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn
         except ImportError:
             return self
-        self._bar = Progress(BarColumn(), TextColumn("{task.description}"))
+        self._bar = Progress(BarColumn(), TextColumn("{task.description}"), console=Console(stderr=True))
         self._bar.start()
         self._task = self._bar.add_task("", total=self.n_rounds)
         return self

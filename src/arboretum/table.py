@@ -15,6 +15,7 @@ import datetime
 import difflib
 import math
 import numbers
+import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -248,6 +249,16 @@ class Table:
         """Return the table of the rows at these positions."""
         return Table(self.schema, [column[rows] for column in self.columns])
 
+    def relearn(self) -> Table:
+        """Return this table under the schema its own rows would have given: for a table made by ``take``."""
+        pairs = [
+            (column, values)
+            if column.kind == "numeric"
+            else _rank_categories(column.name, column.source, values, column.categories)
+            for column, values in zip(self.schema.columns, self.columns, strict=True)
+        ]
+        return Table(Schema(tuple(c for c, _ in pairs), self.schema.named), [values for _, values in pairs])
+
 
 class SparseTable(Table):
     """A scipy.sparse matrix under a schema of numbers; only batches of it are ever dense.
@@ -291,6 +302,10 @@ class SparseTable(Table):
     def take(self, rows: Array) -> Table:
         """Return the sparse table of the rows at these positions."""
         return SparseTable(self.schema, self.matrix.tocsr()[rows])
+
+    def relearn(self) -> Table:
+        """Return itself: a sparse table has no categories."""
+        return self
 
 
 def read_table(X: Any, *, categorical_features: Any = None) -> Table:
@@ -751,14 +766,19 @@ def _learn(name: str, reading: _Reading, as_categorical: bool) -> tuple[ColumnSc
         if not as_categorical:
             return ColumnSchema(name, "numeric", reading.source), reading.values
         codes, categories = _encode_numbers(reading)
-    found = list(categories)
+    return _rank_categories(name, reading.source, codes, list(categories))
+
+
+def _rank_categories(name: str, source: Source, codes: Array, found: Sequence[Category]) -> tuple[ColumnSchema, Array]:
+    """Recode categories by falling frequency, ties by value, without those that do not occur."""
     counts = np.bincount(codes + 1, minlength=len(found) + 1)[1:].tolist()
-    order = sorted(range(len(found)), key=lambda code: (-counts[code], found[code]))
+    occurring = [code for code, count in enumerate(counts) if count]
+    order = sorted(occurring, key=lambda code: (-counts[code], found[code]))
     rank = np.full(len(found) + 1, MISSING, dtype=np.int32)  # code −1 reads the last slot
-    rank[order] = np.arange(len(found), dtype=np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
     ordered = tuple(found[code] for code in order)
     has_missing = bool((codes == MISSING).any())
-    return ColumnSchema(name, "categorical", reading.source, ordered, has_missing), rank[codes]
+    return ColumnSchema(name, "categorical", source, ordered, has_missing), rank[codes]
 
 
 def _family(column: ColumnSchema | _Reading) -> str | None:
@@ -836,7 +856,15 @@ def _judge_missing(found: Array, schema: Schema, policy: Literal["warn", "error"
     message = f"missing values in columns that had none at fit: {names}; fill them or fit on data that has some"
     if policy == "error":
         raise ValueError(message)
-    warnings.warn(message, UserWarning, stacklevel=3)
+    warnings.warn(message, UserWarning, stacklevel=_user_level())
+
+
+def _user_level() -> int:
+    """Frames between ``warnings.warn`` in the caller and the first line outside this package."""
+    package, level, frame = __name__.partition(".")[0], 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 # ----------------------------------------------------------------------------------------- sparse matrices

@@ -6,6 +6,8 @@ import threading
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.utils.class_weight import compute_sample_weight
@@ -137,6 +139,34 @@ def test_labels_with_gaps_of_several_classes():  # XGB#11228: a fold of cross-va
     assert set(two.predict(X)) == {10, 70}
 
 
+def test_one_class_is_refused():
+    X, _ = blobs(200)
+    with pytest.raises(ValueError, match="y has only one class, 'yes': a classifier needs at least 2"):
+        classifier().fit(X, ["yes"] * len(X))
+    weight = np.arange(len(X)) < 100
+    with pytest.raises(ValueError, match="only one class, 'yes', has rows of positive sample_weight"):
+        classifier().fit(X, np.where(weight, "yes", "no"), sample_weight=weight.astype(float))
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        pd.Series(["a", "b"] * 99 + [pd.NA, "a"], dtype="string"),
+        pd.Series(["a", "b"] * 99 + [None, "a"], dtype="category"),
+        pd.Series([1, 0] * 99 + [pd.NA, 1], dtype="Int64"),
+        pl.Series(["a", "b"] * 99 + [None, "a"]),
+        pa.array(["a", "b"] * 99 + [None, "a"]),
+        pa.chunked_array([["a", "b"] * 99, [None, "a"]]),
+        ["a", "b"] * 99 + [None, "a"],
+    ],
+    ids=["pandas string", "pandas category", "pandas Int64", "polars", "Arrow", "Arrow chunks", "list"],
+)
+def test_missing_label_is_refused_with_its_row_from_any_container(y):
+    X, _ = blobs(200)
+    with pytest.raises(ValueError, match=r"^(Input )?y (has a missing label|contains NaN).* in row 198"):
+        classifier().fit(X, y)
+
+
 def test_labels_that_are_numbers_with_fractions_are_refused():
     X, codes = blobs(100, 2)
     with pytest.raises(ValueError, match="Unknown label type: continuous"):
@@ -144,8 +174,6 @@ def test_labels_that_are_numbers_with_fractions_are_refused():
 
 
 def test_pandas_and_polars_labels_are_those_of_numpy():
-    import polars as pl
-
     X, codes = blobs(200, 3)
     y = np.array(["lo", "mid", "hi"])[codes]
     expected = classifier().fit(X, y).predict(X)

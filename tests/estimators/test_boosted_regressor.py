@@ -214,6 +214,16 @@ def test_staged_predictions_end_in_the_prediction():
     )
 
 
+@pytest.mark.parametrize("growth", GROWTHS)
+def test_node_of_equal_targets_is_not_split(growth):
+    """Its gain is 0 but for rounding, which must not grow trees."""
+    rng = np.random.default_rng(0)
+    X = rng.random((300, 6))
+    y = np.where(X[:, 0] > 0.4, 0.7, 0.1)
+    model = BoostedTreesRegressor(n_estimators=1, growth=growth).fit(X, y)
+    assert model.forest_.n_nodes == 3
+
+
 def test_tiny_subsample_trains_on_what_there_is():
     X, y = friedman(200)
     model = BoostedTreesRegressor(n_estimators=5, subsample=1e-9).fit(X, y)
@@ -472,7 +482,7 @@ def test_fit_more_may_bring_the_first_missing_values():
 # ------------------------------------------------------------------------------------------------ custom losses
 
 
-class MySquaredError(Loss):
+class MySquares(Loss):
     def values(self, y, raw):
         return 0.5 * (y - raw) ** 2
 
@@ -490,7 +500,7 @@ class MyPoisson(Loss):
         return np.exp(raw) - y, np.exp(raw)
 
 
-@pytest.mark.parametrize(("name", "mine"), [("squared_error", MySquaredError()), ("poisson", MyPoisson())])
+@pytest.mark.parametrize(("name", "mine"), [("squared_error", MySquares()), ("poisson", MyPoisson())])
 def test_loss_written_again_gives_the_same_trees(name, mine):  # LGB#6040, #5114, #4077, #6219, #7193, #2558, #4629
     X, y = friedman(2000)
     y = np.abs(y)
@@ -526,7 +536,7 @@ def test_loss_with_the_same_numbers_gives_the_same_bits():
     ],
 )
 def test_custom_loss_that_is_wrong_is_refused(gradients, message):
-    class Wrong(MySquaredError):
+    class Wrong(MySquares):
         def gradients(self, y, raw):
             return gradients(y, raw)
 
@@ -540,8 +550,6 @@ def test_custom_loss_that_is_wrong_is_refused(gradients, message):
 
 def test_custom_loss_stops_early_and_is_silent(capfd):  # LGB#6643
     X, y = friedman(500, noise=3.0)
-    model = BoostedTreesRegressor(loss=MySquaredError(), n_estimators=300, early_stopping=True, learning_rate=0.5).fit(
-        X, y
-    )
+    model = BoostedTreesRegressor(loss=MySquares(), n_estimators=300, early_stopping=True, learning_rate=0.5).fit(X, y)
     assert model.history_.stopped_by == "early stopping"
     assert capfd.readouterr() == ("", "")

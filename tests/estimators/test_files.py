@@ -351,7 +351,7 @@ def test_failing_save_keeps_the_old_file(step, tmp_path, monkeypatch):
     new, _ = MODELS["categories"]()
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", no_space) if step == "fsync" else patch.setattr("pathlib.Path.replace", no_space)
-        with pytest.raises(OSError, match="Cannot save to .*No space left on device"):
+        with pytest.raises(OSError, match=r"Cannot save to .*No space left on device"):
             new.save(path)
     assert arb.load(path).fingerprint() == old.fingerprint()
     assert [file.name for file in tmp_path.iterdir()] == ["m.arb"]
@@ -398,8 +398,7 @@ def outcome_of(data, rows):
         return "refused"
     try:
         model.predict(rows)
-    except (TypeError, ValueError) as error:
-        assert str(error)  # columns or policies that were renamed: an error with words
+    except (TypeError, ValueError):  # columns that were renamed, parameters of another type
         return "error"
     return "predicted"
 

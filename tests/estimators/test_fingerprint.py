@@ -156,6 +156,18 @@ def test_what_does_not_change_predictions_does_not_count():
         assert BoostedTreesRegressor(n_estimators=3, **params).fit(X[:500], Y[:500]).fingerprint() == base
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", ["f4", "f8", ">f8", "i2", "u8", "f2"])
+def test_strides_and_types_do_not_change_the_model(order, dtype):
+    table = np.random.default_rng(0).integers(0, 40, (200, 6)).astype(float)
+    y = table[:, 0] - table[:, 2]
+    expected = BoostedTreesRegressor(n_estimators=5).fit(table[:, ::2], y).fingerprint()
+    assert (
+        BoostedTreesRegressor(n_estimators=5).fit(np.array(table, dtype, order=order)[:, ::2], y).fingerprint()
+        == expected
+    )
+
+
 def test_predictions_do_not_depend_on_the_batch():
     model = BoostedTreesRegressor(n_estimators=20, early_stopping=False).fit(X, Y)
     whole = model.predict(X[:5000])

@@ -116,7 +116,7 @@ def test_one_model_predicts_for_many_callers():
             np.testing.assert_array_equal(found, expected)
 
 
-class FitsInside(SquaredError):
+class FitsInside(SquaredError):  # noqa: N818
     """A loss that itself fits a model for its gradients."""
 
     def gradients(self, y, raw):

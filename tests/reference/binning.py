@@ -9,7 +9,7 @@ from itertools import pairwise
 def distinct(values, weights=None):
     """Rising [value, weight]; NaN and rows of no weight are left out, −0.0 is 0.0."""
     total = {}
-    for value, weight in zip(values, [1.0] * len(values) if weights is None else weights, strict=True):
+    for value, weight in zip(map(float, values), [1.0] * len(values) if weights is None else weights, strict=True):
         if not math.isnan(value) and weight > 0:
             total[value + 0.0] = total.get(value + 0.0, 0.0) + weight
     return sorted(total.items())

@@ -46,7 +46,6 @@ class BoostingParams:
     seed: int
     threads: int
     patience: int | None = None  # rounds without improvement of the validation loss; None: no early stopping
-    tolerance: float = 0.0
     time_limit: float | None = None
     track_training: bool = False
 
@@ -90,6 +89,14 @@ class History:
     def best_round(self) -> int | None:
         """Number of rounds with the least validation loss; None without validation."""
         return int(np.argmin(self.validation_loss)) + 1 if self.validation_loss else None
+
+    def followed_by(self, later: History, n_rounds: int) -> History:
+        """Join the history of the first ``n_rounds`` rounds and that of the rounds added to them."""
+        return History(
+            self.training_loss[:n_rounds] + later.training_loss,
+            self.validation_loss[:n_rounds] + later.validation_loss,
+            later.stopped_by,
+        )
 
 
 def boost(
@@ -153,10 +160,12 @@ class _Run:
         self.rounds: list[list[WeightedTree]] = []
         self.kernel_params = params.tree.to_kernel()
         self.grower = _kernel.Grower(rows.data.codes, params.threads)
-        real = np.float64 if rows.data.n_rows <= EXACT_ROWS else np.float32
+        real = np.float32 if rows.data.n_rows > EXACT_ROWS and fits_float32(rows) else np.float64
         self.gradients, self.hessians = np.empty(rows.raw.shape, real), np.empty(rows.raw.shape, real)
         # Losses of different rounds must be comparable, also where a loss adapts to each round.
         self.scoring_loss = loss.for_round(rows.y, user_shape(rows.raw), rows.weight)
+        # A continued model competes with what it was before.
+        self.first_loss = self.validation_value() if first_round and validation is not None else np.inf
 
     def grow_round(self) -> None:
         number = self.first_round + len(self.rounds)
@@ -171,9 +180,15 @@ class _Run:
     def grow_tree(self, loss: Loss, output: int, number: int, sample: NDArray[np.uint32] | None) -> WeightedTree:
         rows, params = self.rows, self.params
         seed = _kernel.draw(params.seed, TREE_PURPOSE, number)
-        tree = self.grower.grow(self.gradients[output], self.hessians[output], sample, self.kernel_params, seed)
+        try:
+            tree = self.grower.grow(self.gradients[output], self.hessians[output], sample, self.kernel_params, seed)
+        except OverflowError:
+            raise self.divergence() from None
         renewed = renewed_values(loss, tree, self.grower, rows, sample, params) if renews_leaves(loss) else None
-        values = tree.values(self.kernel_params, renewed) * params.learning_rate
+        with np.errstate(over="ignore"):
+            values = tree.values(self.kernel_params, renewed) * params.learning_rate
+        if not np.isfinite(values).all():
+            raise self.divergence()
         self.grower.add_values(values, rows.raw[output])
         if self.validation is not None:
             leaves = np.empty(self.validation.data.n_rows, np.uint32)
@@ -181,15 +196,26 @@ class _Run:
             self.validation.raw[output] += values[leaves]
         return WeightedTree(tree, values, output)
 
+    def divergence(self) -> ValueError:
+        return ValueError(
+            f"the fit diverged in round {self.first_round + len(self.rounds) + 1}: gradients or leaf values are no "
+            f"longer finite; lower learning_rate={self.params.learning_rate:g} or scale the target"
+        )
+
     def report(self, number: int, seconds: float) -> RoundReport:
         training = validation = None
         if self.params.track_training:
             training = self.scoring_loss.value(self.rows.y, user_shape(self.rows.raw), self.rows.weight)
             self.history.training_loss.append(training)
-        if (held := self.validation) is not None:
-            validation = self.scoring_loss.value(held.y, user_shape(held.raw), held.weight)
+        if self.validation is not None:
+            validation = self.validation_value()
             self.history.validation_loss.append(validation)
         return RoundReport(number, self.params.n_rounds, seconds, training, validation)
+
+    def validation_value(self) -> float:
+        held = self.validation
+        assert held is not None
+        return self.scoring_loss.value(held.y, user_shape(held.raw), held.weight)
 
     def reason_to_stop(self, report: RoundReport) -> str | None:
         limit = self.params.time_limit
@@ -204,11 +230,19 @@ class _Run:
         losses, patience = self.history.validation_loss, self.params.patience or 0
         if len(losses) <= patience:
             return False
-        return min(losses[-patience:]) >= min(losses[:-patience]) - self.params.tolerance
+        return min(losses[-patience:]) >= min(losses[:-patience])
 
     def kept_trees(self) -> list[WeightedTree]:
         best = self.history.best_round if self.params.patience is not None else None
+        if best is not None and min(self.history.validation_loss) >= self.first_loss:
+            best = 0
         return [tree for grown in self.rounds[:best] for tree in grown]
+
+
+def fits_float32(rows: Rows) -> bool:
+    """Whether gradients in the units of the target, times weights, stay well inside the range of float32."""
+    largest = float(np.max(np.abs(rows.y))) * (1.0 if rows.weight is None else float(np.max(rows.weight)))
+    return largest == 0 or 2.0**-60 < largest < 2.0**60
 
 
 def start_raw(loss: Loss, y: FloatArray, weight: FloatArray | None) -> FloatArray:

@@ -51,6 +51,12 @@ class ForestModel(BaseEstimator):  # type: ignore[misc]
         check_names(cls, kwargs)
         return super().__new__(cls)
 
+    def set_params(self: Model, **params: Any) -> Model:
+        """Set parameters; an unknown name is refused with the nearest one."""
+        check_names(type(self), {name.partition("__")[0]: value for name, value in params.items()}, ValueError)
+        super().set_params(**params)
+        return self
+
     # ---- prediction ----------------------------------------------------------------------------------------------
 
     def _fitted(self) -> Forest:
@@ -84,7 +90,8 @@ class ForestModel(BaseEstimator):  # type: ignore[misc]
         if X.ndim != 2 or X.dtype.char not in "fd" or X.shape[1] != self._numeric_width or not len(X):
             return False
         # A sum is not a number if any value is not (or both infinities occur, which the slow way sorts out).
-        total = np.add.reduce(X, axis=None)
+        with np.errstate(invalid="ignore", over="ignore"):
+            total = np.add.reduce(X, axis=None)
         return bool(total == total)
 
     def apply(self, X: Any) -> NDArray[np.int32]:
@@ -158,14 +165,19 @@ class ForestModel(BaseEstimator):  # type: ignore[misc]
         try:
             self.schema_ = Schema.from_json(header["schema"])
             self.loss_ = losses.from_json(header["loss"])
-            self.history_ = History(**header["history"])
+            self.history_ = _read_history(header["history"])
             forest = Forest.from_arrays(arrays)
             forest.validate(self.schema_.n_features)
+            _check_kinds(forest, self.schema_)
+            self._check_parameters()
             self._check_fits(forest, header)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
             raise model_file.ModelFileError(f"damaged model file: {error}") from error
         self.forest_ = forest
         self._set_input_names()
+
+    def _check_parameters(self) -> None:
+        raise NotImplementedError
 
     def _check_fits(self, forest: Forest, header: dict[str, Any]) -> None:
         if forest.n_outputs != self.loss_.n_outputs:
@@ -184,16 +196,39 @@ class ForestModel(BaseEstimator):  # type: ignore[misc]
     def __getstate__(self) -> dict[str, Any]:
         """Parameters, the loss object and, once fitted, the bytes of the model file."""
         params = {name: getattr(self, name) for name in self._get_param_names()}
-        if not hasattr(self, "forest_"):
-            return {"params": params}
-        return {"params": params, "loss": self.loss_, "file": model_file.to_bytes(*self._to_file())}
+        state: dict[str, Any] = {"params": params}
+        if "_metadata_request" in self.__dict__:  # what set_fit_request stored
+            state["_metadata_request"] = self._metadata_request
+        if hasattr(self, "forest_"):
+            state |= {"loss": self.loss_, "file": model_file.to_bytes(*self._to_file())}
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state["params"].items():
             setattr(self, name, value)
+        if "_metadata_request" in state:
+            self._metadata_request = state["_metadata_request"]
         if "file" in state:
             self._from_file(*model_file.from_bytes(state["file"]))
             self.loss_ = state["loss"]
+
+
+def _read_history(entry: dict[str, Any]) -> History:
+    history = History(**entry)
+    for losses_of_rounds in (history.training_loss, history.validation_loss):
+        if not isinstance(losses_of_rounds, list) or not all(type(value) is float for value in losses_of_rounds):
+            raise ValueError("a history that is no list of losses")
+    if not isinstance(history.stopped_by, str):
+        raise ValueError("a history without the reason of its end")
+    return history
+
+
+def _check_kinds(forest: Forest, schema: Schema) -> None:
+    categorical = np.zeros(schema.n_features + 1, dtype=bool)
+    categorical[schema.categorical] = True
+    wrong = (forest.kind > 0) & (categorical[forest.feature] != (forest.kind == 2))
+    if wrong.any():
+        raise ValueError(f"node {int(np.argmax(wrong))} has a condition that its column cannot have")
 
 
 def plain(value: Any) -> Any:
@@ -256,7 +291,7 @@ def load(path: str | os.PathLike[str]) -> ForestModel:
         raise model_file.ModelFileError(f"damaged model file: parameters of {name} are not as expected")
     try:
         model: ForestModel = cls(**{key: from_plain(value) for key, value in params.items()})
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise model_file.ModelFileError(f"damaged model file: {error}") from error
     model._from_file(header, arrays)
     return model

@@ -12,11 +12,14 @@ from sklearn.base import ClassifierMixin
 from arboretum import losses
 from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray
-from arboretum.estimators.boosting import BoostedTrees
+from arboretum.estimators.boosting import BoostedTrees, Target
 from arboretum.estimators.boosting_docs import describe
 from arboretum.forest import Forest
 from arboretum.losses import Loss
 from arboretum.table import Schema
+
+# Of a label in a model file: a forged type must not claim gigabytes.
+MAX_LABEL_BYTES = 65_536
 
 _CLASS_PARAMETERS = """\
     class_weight : "balanced" or dict, optional
@@ -85,41 +88,32 @@ class BoostedTreesClassifier(ClassifierMixin, BoostedTrees):  # type: ignore[mis
     ) -> None:
         self._keep(locals())
 
-    def _read_target(
-        self, column: NDArray[Any], weight: FloatArray | None, continuing: bool
-    ) -> tuple[FloatArray, FloatArray | None, Loss]:
+    def _read_target(self, column: NDArray[Any], weight: FloatArray | None, continuing: bool) -> Target:
         if continuing:
-            codes = targets.encode_classes(column, self.classes_, "y")
+            classes, codes = self.classes_, targets.encode_classes(column, self.classes_, "y")
         else:
             classes, codes = targets.find_classes(column)
-            self._check_weighted_classes(classes, codes, weight)
-            self.classes_ = classes
-        loss = losses.resolve(self.loss, n_classes=len(self.classes_))
-        weight = targets.with_class_weight(weight, self.class_weight, self.classes_, codes)
-        return codes, weight, loss
+        loss = losses.resolve(self.loss, n_classes=len(classes))
+        factors = targets.class_factors(weight, self.class_weight, classes, codes)
+        weight = targets.times_factors(weight, factors, codes)
+        targets.require_two_weighted(weight, classes, codes)
+        return Target(codes, weight, loss, classes, factors)
 
-    @staticmethod
-    def _check_weighted_classes(classes: NDArray[Any], codes: FloatArray, weight: FloatArray | None) -> None:
-        if weight is None:
-            return
-        weighted = np.bincount(codes.astype(np.intp), weight, len(classes)) > 0
-        if weighted.sum() < 2:
-            raise ValueError(
-                f"only one class, {classes[weighted][0]!r}, has rows of positive sample_weight: "
-                "a classifier needs at least 2 classes"
-            )
-
-    def _encode_validation(self, column: NDArray[Any]) -> FloatArray:
-        return targets.encode_classes(column, self.classes_)
+    def _read_validation_target(
+        self, column: NDArray[Any], weight: FloatArray | None, target: Target
+    ) -> tuple[FloatArray, FloatArray | None]:
+        assert target.classes is not None
+        codes = targets.encode_classes(column, target.classes)
+        return codes, targets.times_factors(weight, target.factors, codes)
 
     def _strata(self, y: FloatArray) -> NDArray[Any] | None:
         return y
 
-    def _monotone(self, schema: Schema) -> tuple[int, ...]:
-        directions = super()._monotone(schema)
-        if directions and len(self.classes_) > 2:
+    def _monotone(self, schema: Schema, target: Target) -> tuple[int, ...]:
+        directions = super()._monotone(schema, target)
+        if directions and target.classes is not None and len(target.classes) > 2:
             raise ValueError(
-                f"monotonic_cst is not supported for multiclass classification ({len(self.classes_)} classes): "
+                f"monotonic_cst is not supported for multiclass classification ({len(target.classes)} classes): "
                 "raw scores that rise do not make a probability rise"
             )
         return directions
@@ -182,11 +176,14 @@ class BoostedTreesClassifier(ClassifierMixin, BoostedTrees):  # type: ignore[mis
 
     def _check_fits(self, forest: Forest, header: dict[str, Any]) -> None:
         super()._check_fits(forest, header)
-        entry = header["classes"]
-        dtype = np.dtype(entry["dtype"])
-        if dtype.kind not in "biufUO" or not all(isinstance(v, bool | int | float | str) for v in entry["values"]):
-            raise ValueError(f"classes of type {entry['dtype']!r} cannot be read")
-        classes = np.array(entry["values"], dtype=dtype)
-        if classes.ndim != 1 or len(classes) != max(2, forest.n_outputs):
-            raise ValueError(f"{len(entry['values'])} classes for {forest.n_outputs} outputs")
+        dtype, values = np.dtype(header["classes"]["dtype"]), header["classes"]["values"]
+        if dtype.kind not in "biufUO" or dtype.itemsize > MAX_LABEL_BYTES:
+            raise ValueError(f"classes of type {dtype.str[:20]!r} cannot be read")
+        if not isinstance(values, list) or not all(isinstance(v, bool | int | float | str) for v in values):
+            raise ValueError("classes that cannot be read: labels are text, numbers or booleans")
+        classes = np.array(values, dtype=dtype)
+        if len(classes) != max(2, forest.n_outputs):
+            raise ValueError(f"{len(classes)} classes for {forest.n_outputs} outputs")
+        if classes.tolist() != values or sorted(set(values)) != values:
+            raise ValueError("classes that are not sorted and distinct")
         self.classes_ = classes

@@ -11,8 +11,9 @@ from sklearn.base import RegressorMixin
 from arboretum import losses
 from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray
-from arboretum.estimators.boosting import BoostedTrees
+from arboretum.estimators.boosting import BoostedTrees, Target
 from arboretum.estimators.boosting_docs import describe
+from arboretum.estimators.validation import number
 from arboretum.losses import Loss
 
 _LOSS_PARAMETERS = """\
@@ -85,15 +86,16 @@ class BoostedTreesRegressor(RegressorMixin, BoostedTrees):  # type: ignore[misc]
     ) -> None:
         self._keep(locals())
 
-    def _read_target(
-        self, column: NDArray[Any], weight: FloatArray | None, continuing: bool
-    ) -> tuple[FloatArray, FloatArray | None, Loss]:
-        y = targets.regression_target(column)
+    def _read_target(self, column: NDArray[Any], weight: FloatArray | None, continuing: bool) -> Target:
+        for name in ("quantile", "power"):
+            number(self, name, optional=True)
         loss = losses.resolve(self.loss, quantile=self.quantile, power=self.power)
-        return y, weight, loss
+        return Target(targets.regression_target(column), weight, loss)
 
-    def _encode_validation(self, column: NDArray[Any]) -> FloatArray:
-        return targets.regression_target(column, "y_val")
+    def _read_validation_target(
+        self, column: NDArray[Any], weight: FloatArray | None, target: Target
+    ) -> tuple[FloatArray, FloatArray | None]:
+        return targets.regression_target(column, "y_val"), weight
 
     def predict(self, X: Any) -> FloatArray:
         """Predict the target.

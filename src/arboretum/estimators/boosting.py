@@ -11,12 +11,22 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.binning import assign_bins, learn_bins
+from arboretum.binning import BinnedData, assign_bins, learn_bins
 from arboretum.constraints import in_binned_order, interaction_sets, monotone_directions
 from arboretum.ensembles.boosting import BoostingParams, Rows, boost, filled_raw, start_raw
 from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray, ForestModel
-from arboretum.estimators.validation import choice, n_threads, number, seed_of, share, split_rows
+from arboretum.estimators.validation import (
+    callables,
+    check_columns,
+    check_integer,
+    choice,
+    n_threads,
+    number,
+    seed_of,
+    share,
+    split_rows,
+)
 from arboretum.forest import Forest
 from arboretum.growing import NO_LIMIT, TreeParams
 from arboretum.losses import Loss
@@ -29,31 +39,47 @@ Boosted = TypeVar("Boosted", bound="BoostedTrees")
 EARLY_STOPPING_ROWS = 10_000  # early_stopping="auto" holds out validation rows from this size on
 SMALL_FIT = 50_000  # rows × columns below which a second thread costs more than it brings
 MAX_BINS = 65_535
+MOST = 2**31 - 1
 
 
 @dataclass(frozen=True, eq=False)
-class _Problem:
-    """A checked training set."""
+class Target:
+    """A checked target: numbers or class codes, the loss they call for, and the classes of a classifier."""
+
+    y: FloatArray
+    weight: FloatArray | None
+    loss: Loss
+    classes: NDArray[Any] | None = None
+    factors: FloatArray | None = None  # class weights, by class
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Checked rows."""
 
     table: Table
     y: FloatArray
     weight: FloatArray | None
 
-    def take(self, rows: NDArray[np.intp]) -> _Problem:
+    def take(self, rows: NDArray[np.intp]) -> Problem:
+        """Return the problem of these rows."""
         weight = None if self.weight is None else self.weight[rows]
-        return _Problem(self.table.take(rows), self.y[rows], weight)
+        return Problem(self.table.take(rows), self.y[rows], weight)
 
-    def without_zero_weights(self) -> _Problem:
-        """Rows of weight 0 take no part: they would still count as rows of a leaf."""
+    def without_zero_weights(self) -> Problem:
+        """Drop rows of weight 0: they take no part, not even as rows of a leaf or as known categories."""
         if self.weight is None or self.weight.all():
             return self
-        return self.take(np.flatnonzero(self.weight))
+        kept = self.take(np.flatnonzero(self.weight))
+        weight = kept.weight if np.any(kept.weight != 1) else None
+        return Problem(kept.table.relearn(), kept.y, weight)
 
 
 class BoostedTrees(ForestModel):
     """Gradient-boosted trees, whatever the target."""
 
     n_iter_: int
+    classes_: NDArray[Any]
     n_estimators: int
     learning_rate: float
     growth: str
@@ -116,8 +142,9 @@ class BoostedTrees(ForestModel):
         -------
         self
         """
+        n_rounds = number(self, "n_estimators", low=1, high=MOST, integer=True)
+        choice(self, "warm_start", (True, False))
         earlier = self.forest_ if self.warm_start and hasattr(self, "forest_") else None
-        n_rounds = number(self, "n_estimators", low=1, integer=True)
         if earlier is not None:
             n_rounds -= self.n_iter_
             if n_rounds < 0:
@@ -154,6 +181,7 @@ class BoostedTrees(ForestModel):
         self
         """
         earlier = self._fitted()
+        check_integer("n_estimators", n_estimators)
         return self._fit(n_estimators, earlier, X, y, sample_weight, (X_val, y_val, sample_weight_val))
 
     def _fit(
@@ -165,21 +193,26 @@ class BoostedTrees(ForestModel):
         sample_weight: Any,
         held: tuple[Any, Any, Any],
     ) -> Boosted:
+        """Fit; nothing of the estimator changes before all has gone well."""
         self._check_parameters()
         threads, seed = n_threads(self.n_jobs), seed_of(self.random_state)
-        problem, loss = self._read_problem(X, y, sample_weight, earlier)
-        schema = problem.table.schema
-        problem, validation = self._hold_out(problem, held, schema, seed)
-        problem = problem.without_zero_weights()
+        problem, target = self._read_problem(X, y, sample_weight, earlier)
+        problem, validation = self._hold_out(problem, held, seed)
+        schema, loss = problem.table.schema, target.loss
         if problem.table.n_rows * schema.n_features < SMALL_FIT:
             threads = 1
         bin_map = learn_bins(problem.table, max_bins=self.max_bins, weight=problem.weight, threads=threads)
         data = assign_bins(problem.table, bin_map, threads=threads)
+        missing = np.zeros(schema.n_features, dtype=bool)
+        missing[list(bin_map.order)] = data.has_missing
+        schema = schema.with_missing(missing.tolist())
+        if held[0] is not None:
+            validation = self._read_validation(held, schema, target)
         base = start_raw(loss, problem.y, problem.weight) if earlier is None else earlier.base
         params = BoostingParams(
             n_rounds=n_rounds,
             learning_rate=float(self.learning_rate),
-            tree=self._tree_params(problem.table, schema, bin_map.order),
+            tree=self._tree_params(problem.table, target, bin_map.order),
             sampler=Subsample(float(self.subsample)),
             seed=seed,
             threads=threads,
@@ -187,15 +220,16 @@ class BoostedTrees(ForestModel):
             time_limit=self.time_limit,
             track_training=bool(self.verbose or self.callbacks),
         )
-        rows = Rows(data, problem.y, problem.weight, self._start(problem.table, base, earlier, threads))
+
+        def rows_of(part: Problem, binned: BinnedData) -> Rows:
+            return Rows(binned, part.y, part.weight, self._start(part.table, base, earlier, threads))
+
         held_rows = None
         if validation is not None:
-            held_data = assign_bins(validation.table, bin_map, threads=threads)
-            held_raw = self._start(validation.table, base, earlier, threads)
-            held_rows = Rows(held_data, validation.y, validation.weight, held_raw)
+            held_rows = rows_of(validation, assign_bins(validation.table, bin_map, threads=threads))
         with ProgressBar(n_rounds) if self.verbose else nullcontext() as bar:
             forest, history = boost(
-                rows,
+                rows_of(problem, data),
                 loss,
                 params,
                 base=base,
@@ -204,25 +238,24 @@ class BoostedTrees(ForestModel):
                 callbacks=[*(self.callbacks or []), *([bar] if bar is not None else [])],
             )
         if history.stopped_by == "interrupt":
-            warnings.warn(
-                f"fit was interrupted: the model keeps the {forest.n_trees // loss.n_outputs} rounds so far",
-                stacklevel=3,
-            )
-        missing = np.zeros(schema.n_features, dtype=bool)
-        missing[list(bin_map.order)] = data.has_missing
-        self.forest_ = forest if earlier is None else Forest.concat([earlier, forest])
-        self.schema_ = schema.with_missing(missing.tolist())
-        self.loss_, self.history_ = loss, history
-        self.n_iter_ = self.forest_.n_trees // loss.n_outputs
+            rounds = forest.n_trees // loss.n_outputs
+            warnings.warn(f"fit was interrupted: the model keeps the {rounds} rounds so far", stacklevel=3)
+        if earlier is not None:
+            forest, history = Forest.concat([earlier, forest]), self.history_.followed_by(history, self.n_iter_)
+        self.forest_, self.schema_, self.loss_, self.history_ = forest, schema, loss, history
+        if target.classes is not None:
+            self.classes_ = target.classes
+        self.n_iter_ = forest.n_trees // loss.n_outputs
         self._set_input_names()
         return self
 
     def _check_parameters(self) -> None:
-        number(self, "learning_rate", low=0.0, open_low=True)
+        number(self, "n_estimators", low=1, high=MOST, integer=True)
+        number(self, "learning_rate", low=0.0, high=1e300, open_low=True)
         choice(self, "growth", ("leaf", "level", "symmetric"))
-        number(self, "max_leaf_nodes", low=2, integer=True, optional=True)
+        number(self, "max_leaf_nodes", low=2, high=MOST, integer=True, optional=True)
         number(self, "max_depth", low=1, high=10_000, integer=True, optional=True)
-        number(self, "min_samples_leaf", low=1, integer=True, words=("auto",))
+        number(self, "min_samples_leaf", low=1, high=MOST, integer=True, words=("auto",))
         for name in ("min_child_weight", "l1", "l2", "min_gain", "max_delta_step"):
             number(self, name, low=0.0, high=1e300)
         number(self, "max_bins", low=2, high=MAX_BINS, integer=True, optional=True)
@@ -231,46 +264,46 @@ class BoostedTrees(ForestModel):
         choice(self, "missing", ("warn", "error"))
         choice(self, "early_stopping", ("auto", True, False))
         number(self, "validation_fraction", low=0.0, high=0.9, open_low=True)
-        number(self, "n_iter_no_change", low=1, integer=True)
+        number(self, "n_iter_no_change", low=1, high=MOST, integer=True)
         number(self, "time_limit", low=0.0, open_low=True, optional=True)
+        choice(self, "warm_start", (True, False))
+        callables(self, "callbacks")
+        number(self, "verbose", low=0, high=MOST, integer=True, words_of_bool=True)
 
-    def _read_problem(self, X: Any, y: Any, sample_weight: Any, earlier: Forest | None) -> tuple[_Problem, Loss]:
-        table = read_table(X, categorical_features=self.categorical_features)
-        if earlier is not None:
-            table = self._conform(X)
+    def _read_problem(self, X: Any, y: Any, sample_weight: Any, earlier: Forest | None) -> tuple[Problem, Target]:
+        check_columns(self.categorical_features)
+        table = read_table(X, categorical_features=self.categorical_features) if earlier is None else self._conform(X)
         column = targets.as_column(y, table.n_rows)
         weight = targets.row_weights(sample_weight, table.n_rows)
-        codes, weight, loss = self._read_target(column, weight, earlier is not None)
-        loss.check_target(codes)
-        return _Problem(table, codes, weight), loss
+        target = self._read_target(column, weight, earlier is not None)
+        target.loss.check_target(target.y)
+        if earlier is not None and target.loss.to_json() != self.loss_.to_json():
+            raise ValueError(
+                f"the fitted model has loss {self.loss_.to_json()}, not {target.loss.to_json()}: "
+                "rounds of another loss cannot be added to it; fit anew with warm_start=False"
+            )
+        problem = Problem(table, target.y, target.weight)
+        return (problem.without_zero_weights() if earlier is None else problem), target
 
-    def _read_target(
-        self, column: NDArray[Any], weight: FloatArray | None, continuing: bool
-    ) -> tuple[FloatArray, FloatArray | None, Loss]:
+    def _read_target(self, column: NDArray[Any], weight: FloatArray | None, continuing: bool) -> Target:
         raise NotImplementedError
 
-    def _encode_validation(self, column: NDArray[Any]) -> FloatArray:
+    def _read_validation_target(
+        self, column: NDArray[Any], weight: FloatArray | None, target: Target
+    ) -> tuple[FloatArray, FloatArray | None]:
         raise NotImplementedError
 
     def _strata(self, y: FloatArray) -> NDArray[Any] | None:
         return None
 
-    def _hold_out(
-        self, problem: _Problem, held: tuple[Any, Any, Any], schema: Schema, seed: int
-    ) -> tuple[_Problem, _Problem | None]:
-        """Training and validation problem."""
+    def _hold_out(self, problem: Problem, held: tuple[Any, Any, Any], seed: int) -> tuple[Problem, Problem | None]:
+        """Training rows, and those held out of them to stop early on, if any."""
         X_val, y_val, weight_val = held
-        if X_val is not None:
-            if y_val is None:
-                raise ValueError("X_val is given without y_val: give both")
-            table = conform(X_val, schema, unknown=self.unknown, estimator_name=type(self).__name__)
-            y = self._encode_validation(targets.as_column(y_val, table.n_rows, "y_val"))
-            weight = targets.row_weights(weight_val, table.n_rows, "sample_weight_val")
-            return problem, _Problem(table, y, weight)
-        if y_val is not None or weight_val is not None:
+        if X_val is None and (y_val is not None or weight_val is not None):
             raise ValueError("y_val or sample_weight_val is given without X_val: give X_val as well")
         n_rows = problem.table.n_rows
-        if self.early_stopping is False or (self.early_stopping == "auto" and n_rows <= EARLY_STOPPING_ROWS):
+        enough = self.early_stopping is True or n_rows > EARLY_STOPPING_ROWS
+        if X_val is not None or self.early_stopping is False or not enough:
             return problem, None
         kept, out = split_rows(n_rows, float(self.validation_fraction), seed, self._strata(problem.y))
         if not len(out) or not len(kept):
@@ -280,6 +313,21 @@ class BoostedTrees(ForestModel):
             )
         return problem.take(kept), problem.take(out)
 
+    def _read_validation(self, held: tuple[Any, Any, Any], schema: Schema, target: Target) -> Problem:
+        X_val, y_val, weight_val = held
+        if y_val is None:
+            raise ValueError("X_val is given without y_val: give both")
+        name = type(self).__name__
+        table = conform(X_val, schema, unknown=self.unknown, missing=self.missing, estimator_name=name)
+        column = targets.as_column(y_val, table.n_rows, "y_val", "X_val")
+        weight = targets.row_weights(weight_val, table.n_rows, "sample_weight_val", "X_val")
+        y, weight = self._read_validation_target(column, weight, target)
+        try:
+            target.loss.check_target(y)
+        except ValueError as error:
+            raise ValueError(str(error).replace("y[", "y_val[", 1)) from None
+        return Problem(table, y, weight)
+
     def _start(self, table: Table, base: FloatArray, earlier: Forest | None, threads: int) -> FloatArray:
         """Raw predictions (outputs × rows) before the first round."""
         if earlier is None:
@@ -288,8 +336,9 @@ class BoostedTrees(ForestModel):
         parts = [earlier.raw(p.columns, p.n_rows, threads=threads, unknown=unknown) for _, p in table.row_batches()]
         return np.ascontiguousarray(np.concatenate(parts).T)
 
-    def _tree_params(self, table: Table, schema: Schema, order: tuple[int, ...]) -> TreeParams:
-        leaf_wise, n_rows, n_features = self.growth == "leaf", table.n_rows, schema.n_features
+    def _tree_params(self, table: Table, target: Target, order: tuple[int, ...]) -> TreeParams:
+        schema, leaf_wise, n_rows = table.schema, self.growth == "leaf", table.n_rows
+        n_features = schema.n_features
         least = self.min_samples_leaf
         place = {column: feature for feature, column in enumerate(order)}
         sets = interaction_sets(self.interaction_cst, schema)
@@ -306,11 +355,11 @@ class BoostedTrees(ForestModel):
             max_features=share(self, "max_features", n_features),
             colsample_level=share(self, "colsample_level", n_features),
             colsample_tree=share(self, "colsample_tree", n_features),
-            monotone=in_binned_order(self._monotone(schema), order),
+            monotone=in_binned_order(self._monotone(schema, target), order),
             interaction_sets=tuple(tuple(sorted(place[column] for column in columns)) for columns in sets),
         )
 
-    def _monotone(self, schema: Schema) -> tuple[int, ...]:
+    def _monotone(self, schema: Schema, target: Target) -> tuple[int, ...]:
         return monotone_directions(self.monotonic_cst, schema)
 
     # ---- prediction ----------------------------------------------------------------------------------------------

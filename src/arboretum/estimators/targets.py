@@ -6,48 +6,66 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
+# Weights beyond it would overflow when summed over rows and multiplied by gradients.
+LARGEST_WEIGHT = 1e100
 
-def as_column(y: Any, n_rows: int, name: str = "y") -> NDArray[Any]:
+
+def as_column(y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArray[Any]:
     """Return a target of any container as a 1-D array with a value for each row of X."""
     if y is None:
         raise ValueError(
             f"this estimator requires {name} to be passed, but the target {name} is None: give one value a row"
         )
-    y = _to_numpy(y)
+    y = to_numpy(y, name)
     if y.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: {name} has dtype {y.dtype}")
     column: NDArray[Any] = column_or_1d(y, warn=True)
     if len(column) != n_rows:
-        raise ValueError(f"{name} has {len(column)} values, but X has {n_rows} rows: give one value a row")
+        raise ValueError(f"{name} has {len(column)} values, but {table} has {n_rows} rows: give one value a row")
     return column
 
 
-def _to_numpy(y: Any) -> NDArray[Any]:
+def to_numpy(y: Any, name: str) -> NDArray[Any]:
+    """Return a NumPy array of a list, array, series or Arrow array."""
+    if hasattr(y, "toarray"):
+        raise ValueError(f"{name} is sparse ({type(y).__name__}): it must be dense; use {name}.toarray().ravel()")
+    if type(y).__module__.partition(".")[0] == "pyarrow":
+        return np.asarray(y.to_numpy(zero_copy_only=False) if hasattr(y, "buffers") else y.to_numpy())
     if hasattr(y, "to_numpy"):
         return np.asarray(y.to_numpy())
-    if hasattr(y, "toarray"):
-        raise ValueError(f"y is sparse ({type(y).__name__}): a target must be dense; use y.toarray().ravel()")
     return np.asarray(y)
 
 
-def regression_target(y: NDArray[Any], name: str = "y") -> FloatArray:
-    """Return numbers as float64; anything that is no finite number is refused."""
+def as_numbers(values: NDArray[Any], name: str, cure: str) -> FloatArray:
+    """Return finite numbers as contiguous float64; anything else is refused with its row."""
+    if values.dtype.kind not in "biufO":
+        raise ValueError(f"Unknown label type: {name} has dtype {values.dtype}, which holds no numbers; {cure}")
+    if values.dtype == object:
+        for row, value in enumerate(values):
+            if is_missing(value):
+                raise ValueError(f"Input {name} contains NaN: {value!r} in row {row}; remove or fill such rows")
+            if isinstance(value, str | bytes) or not _is_number(value):
+                raise ValueError(
+                    f"Unknown label type: {name} has the value {value!r} in row {row}, which is no number; {cure}"
+                )
+    numbers = np.ascontiguousarray(values, dtype=np.float64)
+    _refuse_where(~np.isfinite(numbers), numbers, name)
+    return numbers
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a label is None, NaN, NaT or pandas' NA."""
+    if value is None:
+        return True
     try:
-        values = np.ascontiguousarray(y, dtype=np.float64)
-    except (TypeError, ValueError):
-        bad = next((row for row, value in enumerate(y) if not _is_number(value)), 0)
-        raise ValueError(
-            f"Unknown label type: {name} has the value {y[bad]!r} in row {bad}, which is no number; "
-            "use a classifier or convert it"
-        ) from None
-    _refuse_where(~np.isfinite(values), values, name)
-    return values
+        return bool(value != value)
+    except (TypeError, ValueError):  # pandas.NA refuses to be a truth value
+        return type(value).__name__ == "NAType"
 
 
 def _is_number(value: Any) -> bool:
@@ -58,42 +76,65 @@ def _is_number(value: Any) -> bool:
     return True
 
 
+def regression_target(y: NDArray[Any], name: str = "y") -> FloatArray:
+    """Return numbers as float64; anything that is no finite number is refused."""
+    return as_numbers(y, name, "use a classifier or convert it")
+
+
 def find_classes(y: NDArray[Any]) -> tuple[NDArray[Any], FloatArray]:
     """Sorted classes and the code of each row, as float64."""
-    refuse_missing_labels(y)
-    check_classification_targets(y)
+    check_labels(y)
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(
-            f"y has only one class, {classes[0]!r}: a classifier needs at least 2 classes; check how y was made"
+            f"y has only one class, {classes.tolist()[0]!r}: a classifier needs at least 2 classes; "
+            "check how y was made"
         )
     return classes, codes.astype(np.float64)
 
 
-def encode_classes(y: NDArray[Any], classes: NDArray[Any], name: str = "y_val") -> FloatArray:
-    """Codes of labels under known classes; an unknown label is refused."""
-    refuse_missing_labels(y, name)
-    codes = np.searchsorted(classes, y)
-    codes = np.minimum(codes, len(classes) - 1)
-    unknown = np.asarray(classes[codes] != y)
-    if unknown.any():
-        row = int(np.argmax(unknown))
-        raise ValueError(
-            f"{name} has the label {y[row]!r} in row {row}, which the training labels do not have; "
-            f"they are {list(classes[:10])}"
-        )
-    return codes.astype(np.float64)
+def check_labels(y: NDArray[Any], name: str = "y") -> None:
+    """Refuse labels that are missing, of several types, or of a type that a model file cannot keep."""
+    refuse_missing(y, name)
+    if y.dtype.kind == "f":
+        check_classification_targets(y)
+    elif y.dtype == object:
+        kinds = {type(value) for value in y}
+        if not all(issubclass(kind, str | bool | int | float | np.generic) for kind in kinds):
+            bad = next(v for v in y if not isinstance(v, str | bool | int | float | np.generic))
+            raise ValueError(
+                f"{name} has the label {bad!r} of type {type(bad).__name__}: use text, numbers or booleans"
+            )
+        if any(issubclass(kind, str) for kind in kinds) and not all(issubclass(kind, str) for kind in kinds):
+            other = next(v for v in y if not isinstance(v, str))
+            raise ValueError(f"{name} mixes text and other labels ({other!r}): convert all labels to one type")
+    elif y.dtype.kind not in "biuU":
+        raise ValueError(f"{name} has labels of dtype {y.dtype}: use text, numbers or booleans")
 
 
-def refuse_missing_labels(y: NDArray[Any], name: str = "y") -> None:
-    """Refuse labels that are NaN, infinite or None."""
+def refuse_missing(y: NDArray[Any], name: str) -> None:
+    """Refuse labels that are None, NaN or infinite."""
     if y.dtype.kind == "f":
         _refuse_where(~np.isfinite(y), y, name)
     elif y.dtype == object:
-        missing = np.array([value is None or value != value for value in y], dtype=bool)
-        if missing.any():
-            row = int(np.argmax(missing))
+        missing = [is_missing(value) for value in y]
+        if any(missing):
+            row = missing.index(True)
             raise ValueError(f"{name} has a missing label ({y[row]!r}) in row {row}: remove such rows")
+
+
+def encode_classes(y: NDArray[Any], classes: NDArray[Any], name: str = "y_val") -> FloatArray:
+    """Codes of labels under known classes; an unknown label is refused."""
+    refuse_missing(y, name)
+    code_of = {label: code for code, label in enumerate(classes.tolist())}
+    found = [code_of.get(label, -1) for label in y.tolist()]
+    if -1 in found:
+        row = found.index(-1)
+        raise ValueError(
+            f"{name} has the label {y.tolist()[row]!r} in row {row}, which the training labels do not have; "
+            f"they are {classes.tolist()[:10]}"
+        )
+    return np.array(found, dtype=np.float64)
 
 
 def _refuse_where(bad: NDArray[np.bool_], values: NDArray[Any], name: str) -> None:
@@ -106,52 +147,71 @@ def _refuse_where(bad: NDArray[np.bool_], values: NDArray[Any], name: str) -> No
     )
 
 
-def row_weights(sample_weight: Any, n_rows: int, name: str = "sample_weight") -> FloatArray | None:
+def row_weights(sample_weight: Any, n_rows: int, name: str = "sample_weight", table: str = "X") -> FloatArray | None:
     """Return weights as float64, None if all are equal to 1."""
     if sample_weight is None:
         return None
     if np.isscalar(sample_weight):
         sample_weight = np.full(n_rows, sample_weight)
-    weight = np.ascontiguousarray(_to_numpy(sample_weight), dtype=np.float64)
-    if weight.ndim != 1:
-        raise ValueError(f"{name} has shape {weight.shape}: Sample weights must be 1D array or scalar")
-    if len(weight) != n_rows:
+    given = to_numpy(sample_weight, name)
+    if given.ndim != 1:
+        raise ValueError(f"{name} has shape {given.shape}: Sample weights must be 1D array or scalar")
+    if len(given) != n_rows:
         raise ValueError(
-            f"sample_weight.shape == {weight.shape}, expected {(n_rows,)}: "
-            f"{name} has {len(weight)} values, but X has {n_rows} rows"
+            f"sample_weight.shape == {given.shape}, expected {(n_rows,)}: "
+            f"{name} has {len(given)} values, but {table} has {n_rows} rows"
         )
-    _refuse_where(~np.isfinite(weight), weight, name)
+    if given.dtype.kind == "c":
+        raise ValueError(f"{name} has dtype {given.dtype}: weights must be real")
+    if given.dtype.kind == "U":
+        given = given.astype(object)
+    weight = as_numbers(given, name, "give numbers")
     if (weight < 0).any():
         row = int(np.argmax(weight < 0))
         raise ValueError(f"{name} is negative in row {row} ({weight[row]}): weights must be 0 or more")
+    if (weight > LARGEST_WEIGHT).any():
+        row = int(np.argmax(weight > LARGEST_WEIGHT))
+        raise ValueError(f"{name} is {weight[row]} in row {row}: divide all weights by a constant")
     if not weight.any():
         raise ValueError(f"{name} is zero in all rows: give at least one row some weight")
     return None if (weight == 1).all() else weight
 
 
-def with_class_weight(
+def times_factors(weight: FloatArray | None, factors: FloatArray | None, codes: FloatArray) -> FloatArray | None:
+    """Multiply row weights by the factor of each row's class."""
+    if factors is None:
+        return weight
+    of_rows = factors[codes.astype(np.intp)]
+    return of_rows if weight is None else weight * of_rows
+
+
+def require_two_weighted(weight: FloatArray | None, classes: NDArray[Any], codes: FloatArray) -> None:
+    """Refuse weights that leave fewer than two classes."""
+    if weight is None:
+        return
+    kept = classes[np.bincount(codes.astype(np.intp), weight, len(classes)) > 0].tolist()
+    if len(kept) < 2:
+        what = f"only one class, {kept[0]!r}, has" if kept else "no class has"
+        raise ValueError(
+            f"{what} rows of positive sample_weight (times class_weight): a classifier needs at least 2 classes"
+        )
+
+
+def class_factors(
     weight: FloatArray | None, class_weight: Any, classes: NDArray[Any], codes: FloatArray
 ) -> FloatArray | None:
-    """Multiply row weights by the weight of each row's class."""
+    """Weight of each class; None if all are 1."""
     if class_weight is None:
-        return weight
-    positions = codes.astype(np.intp)
+        return None
+    labels = classes.tolist()
     if isinstance(class_weight, dict):
-        unknown = [label for label in class_weight if label not in classes.tolist()]
-        if unknown:
-            raise ValueError(f"class_weight names {unknown[0]!r}, which y does not have; classes are {list(classes)}")
-        per_class = np.array([class_weight.get(label, 1.0) for label in classes.tolist()], dtype=np.float64)
-    elif class_weight == "balanced":
-        if weight is None:
-            per_class = compute_class_weight("balanced", classes=np.arange(len(classes)), y=positions)
-        else:
-            totals = np.bincount(positions, weight, len(classes))
-            per_class = totals.sum() / (len(classes) * np.maximum(totals, np.finfo(float).tiny))
-    else:
+        for label, factor in class_weight.items():
+            if label not in labels:
+                raise ValueError(f"class_weight names {label!r}, which y does not have; classes are {labels[:10]}")
+            if isinstance(factor, str | bool) or not _is_number(factor) or not 0 <= float(factor) <= LARGEST_WEIGHT:
+                raise ValueError(f"class_weight of {label!r} is {factor!r}: use a finite number of at least 0")
+        return np.array([class_weight.get(label, 1.0) for label in labels], dtype=np.float64)
+    if not (isinstance(class_weight, str) and class_weight == "balanced"):
         raise ValueError(f"class_weight={class_weight!r}: use 'balanced', a dict or None")
-    if (per_class < 0).any() or not np.isfinite(per_class).all():
-        raise ValueError(f"class_weight={class_weight!r}: weights must be finite and 0 or more")
-    result = per_class[positions] if weight is None else weight * per_class[positions]
-    if not result.any():
-        raise ValueError("class_weight leaves no row with weight")
-    return np.ascontiguousarray(result)
+    totals = np.bincount(codes.astype(np.intp), weight, len(classes))
+    return np.asarray(totals.sum() / (len(classes) * np.maximum(totals, np.finfo(float).tiny)))

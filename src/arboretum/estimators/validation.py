@@ -15,14 +15,14 @@ from sklearn.utils import check_random_state
 SPLIT_PURPOSE = 0x73706C6974  # "split"
 
 
-def check_names(cls: type, names: dict[str, Any]) -> None:
+def check_names(cls: type, names: dict[str, Any], error: type[Exception] = TypeError) -> None:
     """Refuse a constructor argument that does not exist, with the nearest one that does."""
     known = [name for name in inspect.signature(cls).parameters]
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f": did you mean {near[0]!r}?" if near else f"; parameters are {', '.join(known)}"
-            raise TypeError(f"{cls.__name__} has no parameter {name!r}{hint}")
+            raise error(f"{cls.__name__} has no parameter {name!r}{hint}")
 
 
 def number(
@@ -35,15 +35,20 @@ def number(
     integer: bool = False,
     optional: bool = False,
     words: tuple[str, ...] = (),
+    words_of_bool: bool = False,
 ) -> Any:
-    """Return parameter ``name`` of an estimator if it is a number in range, None, or one of the words."""
+    """Return parameter ``name`` of an estimator if it is a number in range, None, a word, or perhaps a boolean."""
     value = getattr(owner, name)
     if (optional and value is None) or (isinstance(value, str) and value in words):
         return value
+    if words_of_bool and isinstance(value, bool):
+        return value
     kind = numbers.Integral if integer else numbers.Real
-    right_type = isinstance(value, kind) and not isinstance(value, bool | np.bool_)
-    if right_type and value == value and (low < value if open_low else low <= value) and value <= high:
-        return int(value) if integer else float(value)
+    if isinstance(value, kind) and not isinstance(value, bool | np.bool_):
+        convert: Any = int if integer else float
+        exact = convert(value)
+        if (low < exact if open_low else low <= exact) and exact <= high:
+            return exact
     bounds = [f"{'above' if open_low else 'at least'} {low:g}" if low > -np.inf else ""]
     bounds.append(f"at most {high:g}" if high < np.inf else "")
     wanted = ("an integer " if integer else "a number ") + " and ".join(bound for bound in bounds if bound)
@@ -66,6 +71,28 @@ def choice(owner: Any, name: str, options: tuple[Any, ...]) -> Any:
     raise ValueError(f"{name}={value!r}{hint}: use one of {', '.join(map(repr, options))}")
 
 
+def check_integer(name: str, value: Any, low: int = 1) -> None:
+    """Refuse an argument that is no integer of at least ``low``."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral) or value < low:
+        raise ValueError(f"{name}={value!r}: use an integer at least {low}")
+
+
+def callables(owner: Any, name: str) -> None:
+    """Refuse a parameter that is neither None nor a sequence of callables."""
+    value = getattr(owner, name)
+    if value is None:
+        return
+    if isinstance(value, str) or not hasattr(value, "__iter__") or not all(callable(item) for item in value):
+        shown = getattr(value, "__name__", repr(value))
+        raise ValueError(f"{name}={shown}: use a list of functions that take a RoundReport, or None")
+
+
+def check_columns(spec: Any) -> None:
+    """Refuse a ``categorical_features`` that cannot name columns."""
+    if spec is not None and not isinstance(spec, str) and not hasattr(spec, "__iter__"):
+        raise ValueError(f"categorical_features={spec!r}: use a list of names or positions, a mask, or None")
+
+
 def share(owner: Any, name: str, total: int) -> float:
     """Return a parameter that is a share in (0, 1] or a number of columns, as a share of ``total``."""
     value = getattr(owner, name)
@@ -80,7 +107,10 @@ def seed_of(random_state: Any) -> int:
     """Return an integer seed: an integer is its own, None draws a fresh one."""
     if isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool):
         return int(random_state) & 0xFFFFFFFFFFFFFFFF
-    return int(check_random_state(random_state).randint(2**31 - 1))
+    try:
+        return int(check_random_state(random_state).randint(2**31 - 1))
+    except ValueError:
+        raise ValueError(f"random_state={random_state!r}: use an integer, a RandomState or None") from None
 
 
 def n_threads(n_jobs: int | None) -> int:
