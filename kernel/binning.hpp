@@ -102,8 +102,8 @@ inline double between(double a, double b) {
     return middle >= a && middle < b ? middle : a;
 }
 
-// Cuts that give bins of about equal weight; a value that alone outweighs a fair share ends its bin, and shares it with
-// less than half a fair share of smaller ones.
+// Cuts that give bins of about equal weight. A value that alone outweighs a fair share has its own bin, as long as
+// there are enough bins for the runs of lighter values between such heavy ones.
 // max_bins <= 0: every distinct value is its own bin.
 inline std::vector<double> choose_cuts(const std::vector<WeightedValue>& distinct, int64_t max_bins) {
     std::vector<double> cuts;
@@ -122,6 +122,8 @@ inline std::vector<double> choose_cuts(const std::vector<WeightedValue>& distinc
             rest -= distinct[i].weight;
             --bins_left;
         }
+    std::vector<int64_t> runs_after(n + 1, 0);  // runs of light values that begin after each position
+    for (int64_t i = n - 1; i > 0; --i) runs_after[i - 1] = runs_after[i] + (!heavy[i] && heavy[i - 1]);
     double target = rest / static_cast<double>(std::max<int64_t>(bins_left, 1));
     double filled = 0;
     for (int64_t i = 0; i + 1 < n && static_cast<int64_t>(cuts.size()) < max_bins - 1; ++i) {
@@ -129,7 +131,7 @@ inline std::vector<double> choose_cuts(const std::vector<WeightedValue>& distinc
             filled += distinct[i].weight;
             rest -= distinct[i].weight;
         }
-        bool full = filled >= target || (heavy[i + 1] && filled >= target / 2);
+        bool full = filled >= target || (heavy[i + 1] && filled > 0 && bins_left > runs_after[i]);
         if (!heavy[i] && !full) continue;
         cuts.push_back(between(distinct[i].value, distinct[i + 1].value));
         if (!heavy[i]) target = rest / static_cast<double>(std::max<int64_t>(--bins_left, 1));

@@ -76,7 +76,8 @@ class SplitSearch {
                      [&](int64_t i, int worker) { bests[i] = search_shared(nodes, features[i], scratch_[worker]); });
         Candidate best;
         double least = 0;
-        for (const NodeView<Layout>& node : nodes) least += least_gain(node);
+        for (const NodeView<Layout>& node : nodes) least += rounding_gain(node);
+        least = std::max(least, params_.min_gain);
         for (size_t i = 0; i < features.size(); ++i)
             if (bests[i].gain > std::max(best.gain, least)) best = candidate_of(features[i], bests[i]);
         return best;
@@ -286,16 +287,16 @@ class SplitSearch {
 
     // ---- the winner ----------------------------------------------------------------------------------------------
 
-    double least_gain(const NodeView<Layout>& node) const {
+    double rounding_gain(const NodeView<Layout>& node) const {
         double score = node.facts.rule.score(scale_.gradient_of(node.facts.total), scale_.hessian_of(node.facts.total));
-        return std::max(params_.min_gain, rounding_share * std::abs(score));
+        return rounding_share * std::abs(score);
     }
 
     Candidate to_candidate(const NodeView<Layout>& node, const std::vector<int32_t>& features,
                            std::vector<FeatureBest>& bests, Scratch& scratch) {
         for (;;) {
             int64_t winner = -1;
-            double gain = least_gain(node);
+            double gain = std::max(params_.min_gain, rounding_gain(node));
             for (size_t i = 0; i < bests.size(); ++i)
                 if (bests[i].gain > gain) {
                     gain = bests[i].gain;

@@ -178,8 +178,6 @@ inline int64_t view_gains(const BinView& view, bool missing_left, const CutRule&
         bounded_cut_gains(view.gradient, view.hessian, n, shift_g, shift_h, rule, out);
     else
         cut_gains(view.gradient, view.hessian, n, shift_g, shift_h, rule, out);
-    if (missing_left)  // a cut before the first value is "all values right": offered once, the other way round
-        for (int64_t i = 0; i < n && view.gradient[i] == 0 && view.hessian[i] == 0; ++i) out[i] = -infinity;
     if (view.rows != nullptr && rule.min_rows > 1)
         forbid_small_sides(view.rows, n, missing_left ? view.missing_rows : 0, rule, out);
     return n;
@@ -196,6 +194,8 @@ inline NumericCut find_numeric(const BinView& view, const CutRule& rule, double*
     for (bool missing_left : {false, true}) {
         if (missing_left && !view.has_missing) break;
         int64_t n = view_gains(view, missing_left, rule, scratch);
+        if (missing_left)  // a cut before the first value is "all values right": offered once, the other way round
+            for (int64_t i = 0; i < n && view.gradient[i] == 0 && view.hessian[i] == 0; ++i) scratch[i] = -infinity;
         int64_t entry = n > 0 ? first_maximum(scratch, n) : -1;
         if (entry >= 0 && comparable(scratch[entry]) > best.gain)
             best = {comparable(scratch[entry]), entry, missing_left};

@@ -25,7 +25,8 @@ def cuts(values, weights=None, max_bins=None):
     """Bins of about equal weight.
 
     A heavy value has at least the fair share of one bin. Light values fill bins up to an equal share of what light
-    weight and bins are left; a bin is closed early, half full, in front of a heavy value.
+    weight and bins are left; a bin is closed early in front of a heavy value, if each later run of light values can
+    still have a bin.
     """
     found = distinct(values, weights)
     pairs = list(pairwise(found))
@@ -36,12 +37,14 @@ def cuts(values, weights=None, max_bins=None):
     bins_left = max_bins - sum(weight >= fair for _, weight in found)
     share = light_left / max(bins_left, 1)
     chosen, filled = [], 0.0
-    for (value, weight), (following, next_weight) in pairs:
+    light = [weight < fair for _, weight in found]
+    for i, ((value, weight), (following, next_weight)) in enumerate(pairs):
         heavy = weight >= fair
         if not heavy:
             filled += weight
             light_left -= weight
-        full = filled >= share or (next_weight >= fair and filled >= share / 2)
+        runs_after = sum(light[k] and not light[k - 1] for k in range(i + 1, len(found)))
+        full = filled >= share or (next_weight >= fair and filled > 0 and bins_left > runs_after)
         if not (heavy or full) or len(chosen) == max_bins - 1:
             continue
         chosen.append(between(value, following))

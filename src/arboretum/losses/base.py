@@ -298,8 +298,10 @@ class LeafRows:
         array([2., 7.])
         """
         quantiles = np.empty(len(self.start) - 1)
-        values = np.ascontiguousarray(values, dtype=np.float64)
-        _kernel.group_quantiles(values, weight, self.rows, self.start, q, self.threads, quantiles)
+        numbers = np.ascontiguousarray(values, dtype=np.float64)
+        weights = None if weight is None else np.ascontiguousarray(weight, dtype=np.float64)
+        rows, start = np.ascontiguousarray(self.rows, np.uint32), np.ascontiguousarray(self.start, np.int64)
+        _kernel.group_quantiles(numbers, weights, rows, start, q, self.threads, quantiles)
         return quantiles
 
 
