@@ -131,7 +131,8 @@ inline std::vector<double> choose_cuts(const std::vector<WeightedValue>& distinc
             filled += distinct[i].weight;
             rest -= distinct[i].weight;
         }
-        bool full = filled >= target || (heavy[i + 1] && filled > 0 && bins_left > runs_after[i]);
+        bool full =
+            filled >= target || (heavy[i + 1] && filled > 0 && (bins_left > runs_after[i] || filled >= target / 2));
         if (!heavy[i] && !full) continue;
         cuts.push_back(between(distinct[i].value, distinct[i + 1].value));
         if (!heavy[i]) target = rest / static_cast<double>(std::max<int64_t>(--bins_left, 1));

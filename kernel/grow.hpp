@@ -45,7 +45,7 @@ struct Workspace {
     std::array<Buffer, 2> entries;  // rows in leaf order: a node's lie in one of the two, its children's in the other
     Buffer flags;                   // a byte a row
     std::vector<std::unique_ptr<std::byte[]>> histograms;
-    size_t histogram_bytes = 0;
+    size_t histogram_bytes = 0;  // of each
     Buffer leaf_of_row;
 };
 
@@ -65,7 +65,11 @@ class TreeBuilder {
           selection_(data, sample_tree_features()),
           builder_(data, selection_, threads),
           search_(data, scale, params, threads) {
-        space_.histogram_bytes = sizeof(Sum) * data.n_total_bins();
+        size_t bytes = sizeof(Sum) * static_cast<size_t>(data.n_total_bins());
+        if (bytes > space_.histogram_bytes) {  // the last tree had narrower lanes
+            space_.histograms.clear();
+            space_.histogram_bytes = bytes;
+        }
         max_histograms_ = std::max<size_t>(4, histogram_budget / std::max<size_t>(space_.histogram_bytes, 1));
         for (size_t i = 0; i < space_.histograms.size(); ++i) free_slots_.push_back(static_cast<int>(i));
         double bins = static_cast<double>(data.n_total_bins()) / std::max(1, data.n_features());

@@ -44,7 +44,8 @@ def cuts(values, weights=None, max_bins=None):
             filled += weight
             light_left -= weight
         runs_after = sum(light[k] and not light[k - 1] for k in range(i + 1, len(found)))
-        full = filled >= share or (next_weight >= fair and filled > 0 and bins_left > runs_after)
+        early = next_weight >= fair and filled > 0 and (bins_left > runs_after or filled >= share / 2)
+        full = filled >= share or early
         if not (heavy or full) or len(chosen) == max_bins - 1:
             continue
         chosen.append(between(value, following))
