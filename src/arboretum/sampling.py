@@ -19,7 +19,7 @@ class Subsample:
     Examples
     --------
     >>> Subsample(0.5).rows(10, seed=0, number=0, threads=1)
-    array([1, 3, 4, 5, 9], dtype=uint32)
+    array([0, 1, 6, 7], dtype=uint32)
     """
 
     share: float = 1.0
