@@ -211,12 +211,28 @@ struct LaneScale {
     double hessian_of(const WideSum& s) const { return static_cast<double>(s.hessian) * (1 / hessian); }
 };
 
-// Beyond it, squares of sums would overflow; targets are limited far below, so the fit has diverged.
-constexpr double largest_gradient_sum = 1e150;
+// Packed sums to real units, vectorised.
+ARBORETUM_CLONES inline void unpack_sums(const uint64_t* sums, int64_t n, double per_gradient, double per_hessian,
+                                         double* gradient, double* hessian) {
+    for (int64_t i = 0; i < n; ++i) {
+        gradient[i] = static_cast<double>(static_cast<int32_t>(sums[i] >> 32)) * per_gradient;
+        hessian[i] = static_cast<double>(static_cast<uint32_t>(sums[i])) * per_hessian;
+    }
+}
 
+inline void unpack_sums(const WideSum* sums, int64_t n, double per_gradient, double per_hessian, double* gradient,
+                        double* hessian) {
+    for (int64_t i = 0; i < n; ++i) {
+        gradient[i] = static_cast<double>(sums[i].gradient) * per_gradient;
+        hessian[i] = static_cast<double>(sums[i].hessian) * per_hessian;
+    }
+}
+
+// The gain multiplies squares of gradient sums by hessian sums. Targets and weights are limited far below what would
+// overflow there, so the fit has diverged.
 inline void require_finite(const LaneFacts& facts) {
-    double total = facts.positive + facts.negative + facts.hessian;
-    if (!(total < largest_gradient_sum)) throw std::overflow_error("gradients are not finite");
+    double total = facts.positive + facts.negative;
+    if (!(total * total * std::max(facts.hessian, 1.0) < 1e300)) throw std::overflow_error("gradients are not finite");
 }
 
 // Exact powers of two that leave room for n rows of the largest value in 62 bits.

@@ -96,6 +96,7 @@ class SplitSearch {
 
     struct Scratch {
         std::vector<double> gradient, hessian, gains, shared_right, shared_left;
+        std::vector<Sum> running;
         std::vector<int64_t> rows;
         std::vector<Code> codes;
         std::vector<WideSum> prefix;  // compact views: sums up to each entry
@@ -114,6 +115,7 @@ class SplitSearch {
     static void reserve(Scratch& s, int64_t n) {
         if (static_cast<int64_t>(s.gradient.size()) >= n) return;
         for (auto* v : {&s.gradient, &s.hessian, &s.gains, &s.shared_right, &s.shared_left}) v->resize(n);
+        s.running.resize(n);
         s.rows.resize(n);
         s.codes.resize(n);
         s.prefix.resize(n);
@@ -126,13 +128,8 @@ class SplitSearch {
         int64_t n = info.n_bins;
         reserve(s, n + 1);
         Sum running{};
-        double per_gradient = 1 / scale_.gradient, per_hessian = 1 / scale_.hessian;
-        for (int64_t i = 0; i < n; ++i) {
-            running += hist[i];
-            WideSum sum = Layout::unpack(running);
-            s.gradient[i] = static_cast<double>(sum.gradient) * per_gradient;
-            s.hessian[i] = static_cast<double>(sum.hessian) * per_hessian;
-        }
+        for (int64_t i = 0; i < n; ++i) s.running[i] = running += hist[i];
+        unpack_sums(s.running.data(), n, 1 / scale_.gradient, 1 / scale_.hessian, s.gradient.data(), s.hessian.data());
         bool rows_known = counts != nullptr || scale_.hessian_counts_rows;
         if (rows_known && params_.min_samples_leaf > 1) {
             int64_t rows = 0;

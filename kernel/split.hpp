@@ -109,7 +109,7 @@ ARBORETUM_CLONES inline void cut_gains(const double* gradient, const double* hes
         double dl = hl + l2, dr = hr + l2;
         dl = dl > 1e-300 ? dl : 1e-300;
         dr = dr > 1e-300 ? dr : 1e-300;
-        double gain = 0.5 * (sl * sl / dl + sr * sr / dr - parent);
+        double gain = 0.5 * ((sl * sl * dr + sr * sr * dl) / (dl * dr) - parent);  // one division
         bool allowed = (hl >= least) & (hr >= least);
         out[i] = allowed ? gain : -infinity;
     }
@@ -138,22 +138,26 @@ inline void forbid_small_sides(const int64_t* rows, int64_t n, int64_t shift, co
 
 // Index of the first maximum as far as gains are comparable, or −1 if all are −inf.
 ARBORETUM_CLONES inline int64_t first_maximum(const double* values, int64_t n) {
-    constexpr int lanes = 8;
-    double best[lanes];
-    for (double& b : best) b = -infinity;
-    int64_t i = 0;
-    for (; i + lanes <= n; i += lanes)
-        for (int k = 0; k < lanes; ++k) {
-            double value = comparable(values[i + k]);
-            best[k] = value > best[k] ? value : best[k];
+    constexpr int lanes = 16;
+    double best[lanes], top = -infinity;
+    int64_t i = 0, first = 0;
+    for (; i + lanes <= n; i += lanes) {
+        for (int k = 0; k < lanes; ++k) best[k] = comparable(values[i + k]);
+        for (int half = lanes / 2; half > 0; half /= 2)
+            for (int k = 0; k < half; ++k) best[k] = best[k] > best[k + half] ? best[k] : best[k + half];
+        if (best[0] > top) {
+            top = best[0];
+            first = i;
         }
-    double top = -infinity;
-    for (double b : best) top = b > top ? b : top;
-    for (; i < n; ++i) top = comparable(values[i]) > top ? comparable(values[i]) : top;
-    if (top == -infinity) return -1;
-    for (i = 0; comparable(values[i]) != top; ++i) {
     }
-    return i;
+    for (; i < n; ++i)
+        if (comparable(values[i]) > top) {
+            top = comparable(values[i]);
+            first = i;
+        }
+    if (top == -infinity) return -1;
+    while (comparable(values[first]) != top) ++first;
+    return first;
 }
 
 inline CutRule cut_rule(const NodeFacts& node, const LaneScale& scale, const TreeParams& params, int monotone) {

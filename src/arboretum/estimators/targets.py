@@ -12,7 +12,7 @@ from sklearn.utils.validation import column_or_1d
 FloatArray: TypeAlias = NDArray[np.float64]
 
 # Weights beyond it would overflow when summed over rows and multiplied by gradients.
-LARGEST_WEIGHT = 1e100
+LARGEST_WEIGHT = 1e30
 
 
 def as_column(y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArray[Any]:
