@@ -381,7 +381,7 @@ class SplitSearch {
         int64_t n_left = static_cast<int64_t>(info.n_bins) - 1;
         if (!info.categorical && any_missing && n_left > 0) {
             int64_t left = first_maximum(s.shared_left.data(), n_left);
-            if (comparable(s.shared_left[left]) > best.gain) {
+            if (left >= 0 && comparable(s.shared_left[left]) > best.gain) {
                 best.gain = comparable(s.shared_left[left]);
                 best.missing_left = true;
                 winner = left;

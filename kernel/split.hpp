@@ -136,27 +136,32 @@ inline void forbid_small_sides(const int64_t* rows, int64_t n, int64_t shift, co
     }
 }
 
-// Index of the first maximum as far as gains are comparable, or −1 if all are −inf.
-ARBORETUM_CLONES inline int64_t first_maximum(const double* values, int64_t n) {
-    constexpr int lanes = 16;
-    double best[lanes], top = -infinity;
-    int64_t i = 0, first = 0;
-    for (; i + lanes <= n; i += lanes) {
-        for (int k = 0; k < lanes; ++k) best[k] = comparable(values[i + k]);
-        for (int half = lanes / 2; half > 0; half /= 2)
-            for (int k = 0; k < half; ++k) best[k] = best[k] > best[k + half] ? best[k] : best[k + half];
-        if (best[0] > top) {
-            top = best[0];
-            first = i;
+// The bits that count in a comparison, as an integer that orders positive gains; 0 for all others.
+[[gnu::always_inline]] inline int32_t gain_key(double gain) {
+    int64_t bits;
+    std::memcpy(&bits, &gain, 8);
+    return gain > 0 ? static_cast<int32_t>(bits >> 36) : 0;
+}
+
+// Index of the first maximum as far as gains are comparable, or −1 if none is positive. Keys are integers because their
+// maximum may be taken in any order, hence by vectors.
+ARBORETUM_CLONES inline int64_t first_maximum(const double* gains, int64_t n) {
+    constexpr int64_t block = 256;
+    int32_t keys[block], top = 0;
+    int64_t first = -1;
+    for (int64_t begin = 0; begin < n; begin += block) {
+        const int64_t m = n - begin < block ? n - begin : block;
+        int32_t highest = 0;
+        for (int64_t i = 0; i < m; ++i) {
+            keys[i] = gain_key(gains[begin + i]);
+            highest = keys[i] > highest ? keys[i] : highest;
         }
+        if (highest <= top) continue;
+        top = highest;
+        for (first = 0; keys[first] != top; ++first) {
+        }
+        first += begin;
     }
-    for (; i < n; ++i)
-        if (comparable(values[i]) > top) {
-            top = comparable(values[i]);
-            first = i;
-        }
-    if (top == -infinity) return -1;
-    while (comparable(values[first]) != top) ++first;
     return first;
 }
 

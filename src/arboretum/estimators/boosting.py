@@ -37,7 +37,7 @@ from arboretum.table import Schema, Table, conform, read_table
 Boosted = TypeVar("Boosted", bound="BoostedTrees")
 
 EARLY_STOPPING_ROWS = 10_000  # early_stopping="auto" holds out validation rows from this size on
-SMALL_FIT = 50_000  # rows × columns below which a second thread costs more than it brings
+SMALL_FIT = 10_000  # rows × columns below which a second thread costs more than it brings
 MAX_BINS = 65_535
 MOST = 2**31 - 1
 
