@@ -135,6 +135,15 @@ void compute_gradients(LossKind kind, const GradientTask<Real>& task, int64_t n,
     parallel_blocks(n, gradient_block, threads, [&](int64_t begin, int64_t end, int) { block(task, begin, end); });
 }
 
+// Probabilities of both classes: out[2i] = 1 − p, out[2i + 1] = p = 1 / (1 + e^−raw).
+ARBORETUM_CLONES inline void sigmoid_pairs(const double* raw, int64_t n, double* out) {
+    for (int64_t i = 0; i < n; ++i) {
+        double p = 1.0 / (1.0 + exponential(-raw[i]));
+        out[2 * i] = 1.0 - p;
+        out[2 * i + 1] = p;
+    }
+}
+
 // Multinomial: raw, gradients and hessians are class-major (n_classes × n). p = softmax(raw); g = p − [y = k],
 // h = K/(K−1) · p(1 − p).
 template <class Real>

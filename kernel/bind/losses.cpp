@@ -50,6 +50,12 @@ void bind_losses(nb::module_& m) {
         .value("gamma", LossKind::gamma)
         .value("tweedie", LossKind::tweedie)
         .value("log_loss", LossKind::logistic);
+    m.def(
+        "sigmoid_pairs",
+        [](Matrix<const double> raw, Matrix<double> out) {
+            sigmoid_pairs(raw.data(), static_cast<int64_t>(raw.shape(0)), out.data());
+        },
+        nb::arg("raw").noconvert(), nb::arg("out").noconvert());
     bind_gradients<float>(m);
     bind_gradients<double>(m);
 }

@@ -218,6 +218,10 @@ class LossKind(enum.Enum):
 
     log_loss = 7
 
+def sigmoid_pairs(
+    raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+) -> None: ...
 @overload
 def gradients(
     kind: LossKind,

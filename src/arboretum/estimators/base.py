@@ -89,10 +89,8 @@ class ForestModel(BaseEstimator):  # type: ignore[misc]
         """Whether the table layer would take the matrix as it is and have nothing to say about it."""
         if X.ndim != 2 or X.dtype.char not in "fd" or X.shape[1] != self._numeric_width or not len(X):
             return False
-        # A sum is not a number if any value is not (or both infinities occur, which the slow way sorts out).
-        with np.errstate(invalid="ignore", over="ignore"):
-            total = np.add.reduce(X, axis=None)
-        return bool(total == total)
+        least = np.minimum.reduce(X, axis=None)  # NaN if any value is
+        return bool(least == least)
 
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Leaf of every row in every tree.

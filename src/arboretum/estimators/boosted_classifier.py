@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
-from arboretum import losses
+from arboretum import _kernel, losses
 from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosting import BoostedTrees, Target
@@ -141,6 +141,9 @@ class BoostedTreesClassifier(ClassifierMixin, BoostedTrees):  # type: ignore[mis
         if raw.shape[1] > 1:
             return self.loss_.predict(raw)
         proba = np.empty((len(raw), 2))
+        if type(self.loss_) is losses.Logistic:
+            _kernel.sigmoid_pairs(raw, proba)
+            return proba
         proba[:, 1] = self.loss_.predict(raw[:, 0])
         np.subtract(1.0, proba[:, 1], out=proba[:, 0])
         return proba
