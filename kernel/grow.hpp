@@ -113,7 +113,7 @@ class TreeBuilder {
   private:
     static constexpr size_t histogram_budget = size_t{2} << 30;
     static constexpr double compact_share = 0.35;            // of the bins a feature: nodes with fewer rows are compact
-    static constexpr int64_t large_node = int64_t{1} << 18;  // rows × features from which threads share a node
+    static constexpr int64_t large_node = int64_t{1} << 19;  // rows × features from which threads share a node
 
     // A node of the frontier; index = node number. Children that are prepared but not committed wait in `children`.
     struct Open {
@@ -450,22 +450,21 @@ class TreeBuilder {
         return true;
     }
 
+    // Level-wise: the whole level. Leaf-wise: the best node, and with it, while nodes are small, the next-best ones
+    // that are not prepared yet, so that every thread has a node of its own.
     std::vector<int32_t> next_batch() const {
         std::vector<int32_t> batch;
-        size_t most = params_.growth == Growth::level ? queue_.size() : speculation();
+        bool level = params_.growth == Growth::level;
+        const Open& best = open_[queue_.begin()->id];
+        bool alone = threads_ == 1 || best.children != nullptr || large(best);
+        size_t most = level ? queue_.size() : alone ? 1 : 2 * static_cast<size_t>(threads_);
         most = static_cast<size_t>(std::min<int64_t>(static_cast<int64_t>(most), splits_left()));
         for (auto it = queue_.begin(); it != queue_.end() && batch.size() < most; ++it) {
             if (it->depth != queue_.begin()->depth) break;
-            batch.push_back(it->id);
+            const Open& node = open_[it->id];
+            if (level || batch.empty() || (node.children == nullptr && !large(node))) batch.push_back(it->id);
         }
         return batch;
-    }
-
-    // How many of the best open nodes to prepare together: one if the best is ready or large enough for all threads.
-    size_t speculation() const {
-        const Open& best = open_[queue_.begin()->id];
-        if (threads_ == 1 || best.children != nullptr || large(best)) return 1;
-        return 2 * static_cast<size_t>(threads_);
     }
 
     // ---- symmetric trees -----------------------------------------------------------------------------------------
