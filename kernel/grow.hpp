@@ -127,7 +127,6 @@ class TreeBuilder {
         std::vector<uint8_t> interactions;  // interaction sets that still hold all features of the path
         std::vector<int32_t> features;
         Candidate best;
-        bool evaluated = false;
         std::unique_ptr<std::array<Open, 2>> children;
 
         int64_t n_rows() const { return end - begin; }
@@ -228,7 +227,6 @@ class TreeBuilder {
 
     void evaluate(Open& node, int worker, int threads) {
         node.best = search_.find(view(node), worker, threads);
-        node.evaluated = true;
         if (!node.best.found()) node.best.gain = -infinity;
     }
 

@@ -90,7 +90,7 @@ class HistogramBuilder {
     using Sum = typename Layout::Sum;
 
     HistogramBuilder(const BinnedData& data, const FeatureSelection& selection, int threads)
-        : data_(data), selection_(selection), threads_(threads), partial_(threads) {}
+        : data_(data), selection_(selection), partial_(threads) {}
 
     // hist: n_total_bins sums, overwritten.
     void build(const Entry<Layout>* entries, int64_t n, Sum* hist, int threads) {
@@ -140,7 +140,6 @@ class HistogramBuilder {
 
     const BinnedData& data_;
     const FeatureSelection& selection_;
-    int threads_;
     std::vector<std::vector<Sum>> partial_;
 };
 

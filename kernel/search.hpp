@@ -10,8 +10,6 @@
 // result is that of exact counts at no cost for ordinary nodes.
 #pragma once
 
-#include <optional>
-
 #include "histogram.hpp"
 #include "rng.hpp"
 #include "split.hpp"

@@ -77,11 +77,17 @@ class ForestModel(BaseEstimator):  # type: ignore[misc]
         forest = self._fitted()
         if type(X) is np.ndarray and self._is_ready(X):
             return forest.raw_matrix(X, threads=1 if len(X) <= FEW_ROWS else n_threads(self.n_jobs))
-        threads = n_threads(self.n_jobs)
-        unknown = "missing" if self.unknown == "missing" else "average"
-        table = self._conform(X)
+        return self._raw_of(forest, self._conform(X), n_threads(self.n_jobs))
+
+    @property
+    def _routing(self) -> str:
+        """What the forest does with unknown categories; the table layer has refused them if they are an error."""
+        return "missing" if self.unknown == "missing" else "average"
+
+    def _raw_of(self, forest: Forest, table: Table, threads: int) -> FloatArray:
         parts = [
-            forest.raw(part.columns, part.n_rows, threads=threads, unknown=unknown) for _, part in table.row_batches()
+            forest.raw(part.columns, part.n_rows, threads=threads, unknown=self._routing)
+            for _, part in table.row_batches()
         ]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
@@ -105,8 +111,7 @@ class ForestModel(BaseEstimator):  # type: ignore[misc]
         ndarray of int32, (n_rows, n_trees)
             Node numbers, counted from the root of each tree.
         """
-        forest, threads = self._fitted(), n_threads(self.n_jobs)
-        unknown = "missing" if self.unknown == "missing" else "average"
+        forest, threads, unknown = self._fitted(), n_threads(self.n_jobs), self._routing
         parts = [
             forest.apply(part.columns, part.n_rows, threads=threads, unknown=unknown)
             for _, part in self._conform(X).row_batches()

@@ -332,9 +332,7 @@ class BoostedTrees(ForestModel):
         """Raw predictions (outputs × rows) before the first round."""
         if earlier is None:
             return filled_raw(base, table.n_rows)
-        unknown = "missing" if self.unknown == "missing" else "average"
-        parts = [earlier.raw(p.columns, p.n_rows, threads=threads, unknown=unknown) for _, p in table.row_batches()]
-        return np.ascontiguousarray(np.concatenate(parts).T)
+        return np.ascontiguousarray(self._raw_of(earlier, table, threads).T)
 
     def _tree_params(self, table: Table, target: Target, order: tuple[int, ...]) -> TreeParams:
         schema, leaf_wise, n_rows = table.schema, self.growth == "leaf", table.n_rows
@@ -365,15 +363,11 @@ class BoostedTrees(ForestModel):
     # ---- prediction ----------------------------------------------------------------------------------------------
 
     def _staged_raw(self, X: Any) -> Iterator[FloatArray]:
-        forest, threads = self._fitted(), n_threads(self.n_jobs)
-        table = self._conform(X)
-        unknown = "missing" if self.unknown == "missing" else "average"
+        forest, threads, table = self._fitted(), n_threads(self.n_jobs), self._conform(X)
         total = np.repeat(forest.base[None, :], table.n_rows, axis=0)
         for begin in range(0, forest.n_trees, forest.n_outputs):
             stage = replace(forest[begin : begin + forest.n_outputs], base=np.zeros(forest.n_outputs))
-            for first, part in table.row_batches():
-                rows = slice(first, first + part.n_rows)
-                total[rows] += stage.raw(part.columns, part.n_rows, threads=threads, unknown=unknown)
+            total += self._raw_of(stage, table, threads)
             yield total.copy()
 
     def _from_file(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
