@@ -119,6 +119,8 @@ GOALS: tuple[Goal, ...] = (
         for name in ("heavy-tail", "heavy-weight")
     ),
     Goal("contention", "at most 2 × the undisturbed time", own("slowdown"), 2.0, at_least=False),
+    Goal("custom-loss", "at most 1.5 × the time of the built-in loss", own("cost"), 1.5, at_least=False),
+    Goal("custom-loss", "the trees of the built-in loss to the bit (1 = yes)", own("same"), 1.0),
 )
 
 

@@ -21,7 +21,7 @@ from benchmarks.measuring import Bench, better, score  # noqa: E402
 from benchmarks.rivals import RIVALS, Rival  # noqa: E402
 from benchmarks.table import Column, Table  # noqa: E402
 from benchmarks.task import Settings, Task, split  # noqa: E402
-from benchmarks.workloads import WORKLOADS, categorical, dense, small  # noqa: E402
+from benchmarks.workloads import WORKLOADS, categorical, custom_loss, dense, small  # noqa: E402
 
 INSTALLED = [rival for rival in RIVALS.values() if rival.available()]
 TINY = ["--rows", "500", "--rounds", "2", "--repeat", "1", "--threads", "1"]
@@ -82,7 +82,22 @@ def test_every_workload_runs(tmp_path: Path) -> None:
     for name in workloads:
         assert all(number >= 0 for number in tables[name]["rows"]["arboretum"].values())
     assert tables["contention"]["goals"][0]["reached"] is not None
+    assert [goal["reached"] is not None for goal in tables["custom-loss"]["goals"]] == [True, True]
     assert tables["small"]["goals"][0]["reached"] is None
+
+
+def test_a_loss_of_ones_own_is_told_from_the_built_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench(["arboretum"], rows=70_000, rounds=3, repeat=1, threads=1)
+    (table,) = custom_loss.run(bench)
+    assert table.value("arboretum", "same") == 1.0
+    assert "fingerprints of the trees: identical" in table.text()
+    restated = custom_loss.own_loss()
+    steeper = type("Steeper", (type(restated),), {"gradients": lambda self, y, raw: (raw - y, np.ones_like(raw))})
+    monkeypatch.setattr(custom_loss, "own_loss", steeper)
+    (table,) = custom_loss.run(bench)
+    assert table.value("arboretum", "same") == 0.0
+    assert "fingerprints of the trees: different" in table.text()
+    assert not bench.failures
 
 
 def test_a_library_that_is_not_installed_is_named(

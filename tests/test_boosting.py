@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import subprocess
+import sys
 import time
 import warnings
 from itertools import pairwise
@@ -218,6 +223,59 @@ def test_an_interrupt_before_the_first_round_ends_is_raised():
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     assert not hasattr(model, "forest_")
+
+
+# A million rounds would take an hour. With validation rows the best round is an early one: the target is mostly noise.
+LONG_FIT = """
+import json, signal, sys, warnings
+import numpy as np
+import arboretum as arb
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a child of a background job would ignore it
+rng = np.random.default_rng(0)
+X = rng.normal(size=(40_000, 10))
+y = X[:, 0] + 3 * rng.normal(size=40_000)
+held = {"X_val": X[:4000], "y_val": y[:4000]} if sys.argv[1] == "validated" else {}
+
+def tell(report):
+    if report.number == 20:
+        print("in the middle", flush=True)
+
+params = {"learning_rate": 0.5, "early_stopping": bool(held), "n_iter_no_change": 10**6, "n_jobs": 2}
+model = arb.BoostedTreesRegressor(n_estimators=10**6, callbacks=[tell], **params)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    model.fit(X[4000:], y[4000:], **held)
+again = arb.BoostedTreesRegressor(n_estimators=model.n_iter_, **{**params, "early_stopping": False})
+print(json.dumps({
+    "warnings": [str(warning.message) for warning in caught],
+    "stopped_by": model.history_.stopped_by,
+    "rounds": model.n_iter_,
+    "validation_loss": model.history_.validation_loss,
+    "same": model.fingerprint() == again.fit(X[4000:], y[4000:]).fingerprint(),
+}))
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for a single process")
+@pytest.mark.parametrize("rows", ["plain", "validated"])
+def test_control_c_from_outside_returns_the_best_model_so_far(rows):
+    with subprocess.Popen([sys.executable, "-c", LONG_FIT, rows], stdout=subprocess.PIPE, text=True) as child:
+        try:
+            assert child.stdout.readline() == "in the middle\n"
+            os.kill(child.pid, signal.SIGINT)
+            found = json.loads(child.communicate(timeout=30)[0])
+        finally:
+            child.kill()
+    assert child.returncode == 0
+    assert found["stopped_by"] == "interrupt"
+    assert found["warnings"] == [f"fit was interrupted: the model keeps the {found['rounds']} rounds so far"]
+    assert found["same"]
+    losses = found["validation_loss"]
+    if rows == "plain":
+        assert found["rounds"] >= 20
+    else:
+        assert found["rounds"] == np.argmin(losses) + 1 < 20 <= len(losses)
 
 
 def test_a_callback_that_returns_true_ends_the_fit():

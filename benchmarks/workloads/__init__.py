@@ -9,6 +9,7 @@ from benchmarks.table import Table
 from benchmarks.workloads import (
     categorical,
     contention,
+    custom_loss,
     dense,
     fresh,
     heavy,
@@ -35,6 +36,7 @@ WORKLOADS: dict[str, Callable[[Bench], Iterable[Table]]] = {
     "memory": memory.run,
     "scaling": scaling.run,
     "contention": contention.run,
+    "custom-loss": custom_loss.run,
     "categorical": categorical.run,
 }
 

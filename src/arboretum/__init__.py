@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version as _version
+from typing import TYPE_CHECKING
 
 from arboretum.ensembles.boosting import History, RoundReport
 from arboretum.estimators.base import load
@@ -12,7 +12,7 @@ from arboretum.forest import Forest
 from arboretum.io.model_file import ModelFileError
 from arboretum.losses import Loss
 
-__version__ = _version("arboretum")
+__version__: str
 
 __all__ = [
     "BoostedTreesClassifier",
@@ -24,3 +24,14 @@ __all__ = [
     "RoundReport",
     "load",
 ]
+
+
+if not TYPE_CHECKING:  # a type checker would take any name for known
+
+    def __getattr__(name: str) -> str:
+        """Look the version up when it is asked for: importlib.metadata costs as much as half of NumPy."""
+        if name != "__version__":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib.metadata import version
+
+        return version(__name__)

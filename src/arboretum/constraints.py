@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from arboretum.table import Schema
+from arboretum.schema import Schema
 
 
 def monotone_directions(spec: Any, schema: Schema) -> tuple[int, ...]:

@@ -1,211 +1,42 @@
 """Tables: any array, sparse matrix or data frame as columns of numbers and category codes.
 
-This is the last module that knows data frames. A column is read in two steps::
+This is the last module that knows data frames. A column is read in two steps, then left to schema.py::
 
-    X ──_open──► raw columns ──_read──► _Reading ──_learn──► ColumnSchema + column    (read_table, at fit)
-                 ndarray | Series        floats or    └─_apply──► column              (conform, at predict)
-                                         codes + values
+    X ──_open──► raw columns ──_read──► Reading ──learn_column──► ColumnSchema + column    (read_table, at fit)
+                 ndarray | Series       floats or  └─apply_column──► column                (conform, at predict)
+                                        codes + values
 
-so that every format shares one rule for missing values, one order of categories and one set of errors.
+narwhals and scipy are imported only for tables that are theirs: NumPy input needs neither.
 """
 
 from __future__ import annotations
 
 import datetime
-import difflib
-import math
 import numbers
 import sys
-import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from functools import cached_property
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-__all__ = ["ColumnSchema", "Schema", "SparseTable", "Table", "conform", "read_table"]
+from arboretum.schema import (
+    MISSING,
+    Array,
+    Category,
+    ColumnSchema,
+    Reading,
+    Schema,
+    Source,
+    apply_column,
+    categorical_mask,
+    learn_column,
+    listed,
+    positional_names,
+    rank_categories,
+)
 
-Kind: TypeAlias = Literal["numeric", "categorical"]
-Source: TypeAlias = Literal["number", "bool", "datetime", "duration", "string", "category"]
-Category: TypeAlias = "str | int | float | bool"
-Array: TypeAlias = npt.NDArray[Any]
-
-MISSING = -1
-UNKNOWN = -2
-
-
-@dataclass(frozen=True)
-class ColumnSchema:
-    """What one column was at fit.
-
-    Parameters
-    ----------
-    name : str
-        The name as given; ``"x0"``, ``"x1"``, … for arrays.
-    kind : {"numeric", "categorical"}
-        How trees split it: by a threshold or by a set of categories.
-    source : {"number", "bool", "datetime", "duration", "string", "category"}
-        The type the values had.
-    categories : tuple
-        The value of each code: falling frequency, ties in the order of the values. No row order and no
-        dictionary order of the input can change it.
-    has_missing : bool
-        Whether values were missing at fit.
-
-    Examples
-    --------
-    >>> read_table([["b"], ["a"], ["b"], [None]]).schema.columns[0]
-    ColumnSchema(name='x0', kind='categorical', source='string', categories=('b', 'a'), has_missing=True)
-    """
-
-    name: str
-    kind: Kind
-    source: Source
-    categories: tuple[Category, ...] = ()
-    has_missing: bool = False
-
-    @cached_property
-    def code(self) -> dict[Category, int]:
-        """The code of each category."""
-        return {category: code for code, category in enumerate(self.categories)}
-
-
-@dataclass(frozen=True)
-class Schema:
-    """The columns a model was fitted on.
-
-    Parameters
-    ----------
-    columns : tuple of ColumnSchema
-        One a column, in the order of the fit.
-    named : bool
-        Whether columns are matched by name; if not, by position.
-
-    Examples
-    --------
-    >>> schema = read_table([[1.5, "red"], [2.5, "blue"]]).schema
-    >>> schema.names, schema.categorical
-    (['x0', 'x1'], [1])
-    >>> Schema.from_json(schema.to_json()) == schema
-    True
-    """
-
-    columns: tuple[ColumnSchema, ...]
-    named: bool
-
-    @property
-    def names(self) -> list[str]:
-        """Names of the columns."""
-        return [column.name for column in self.columns]
-
-    @property
-    def n_features(self) -> int:
-        """Number of columns."""
-        return len(self.columns)
-
-    @property
-    def categorical(self) -> list[int]:
-        """Positions of the categorical columns."""
-        return [j for j, column in enumerate(self.columns) if column.kind == "categorical"]
-
-    @cached_property
-    def all_numbers(self) -> bool:
-        """Whether every column holds numbers or booleans: a float matrix is such a table as it is."""
-        return all(column.kind == "numeric" and _family(column) == "number" for column in self.columns)
-
-    @cached_property
-    def _never_missing(self) -> npt.NDArray[np.bool_]:
-        return np.array([not column.has_missing for column in self.columns])
-
-    @cached_property
-    def _watches_missing(self) -> bool:
-        return bool(self._never_missing.any())
-
-    def with_missing(self, flags: Sequence[bool]) -> Schema:
-        """Mark the columns in which missing values were found, besides those already marked.
-
-        Examples
-        --------
-        >>> schema = read_table([[1.0, 2.0]]).schema.with_missing([True, False])
-        >>> [column.has_missing for column in schema.columns]
-        [True, False]
-        """
-        pairs = zip(self.columns, flags, strict=True)
-        marked = (replace(column, has_missing=column.has_missing or bool(flag)) for column, flag in pairs)
-        return replace(self, columns=tuple(marked))
-
-    def to_json(self) -> dict[str, Any]:
-        """Return a dictionary that strict JSON can hold; infinite categories become ``{"float": "inf"}``."""
-        columns = [
-            {
-                "name": column.name,
-                "kind": column.kind,
-                "source": column.source,
-                "categories": [_category_to_json(category) for category in column.categories],
-                "has_missing": column.has_missing,
-            }
-            for column in self.columns
-        ]
-        return {"named": self.named, "columns": columns}
-
-    @classmethod
-    def from_json(cls, data: Any) -> Schema:
-        """Rebuild a schema, trusting nothing: any deviation from `to_json` is a ValueError."""
-        _require_keys(data, {"named", "columns"}, "schema")
-        _require(isinstance(data["named"], bool), "'named' must be true or false")
-        _require(isinstance(data["columns"], list) and data["columns"], "'columns' must be a non-empty list")
-        columns = tuple(_column_from_json(column, j) for j, column in enumerate(data["columns"]))
-        names = [column.name for column in columns]
-        _require(len(set(names)) == len(names), "column names repeat")
-        _require(data["named"] or names == _positional_names(len(names)), "unnamed columns must be x0, x1, …")
-        return cls(columns, data["named"])
-
-
-def _require(condition: object, message: str) -> None:
-    if not condition:
-        raise ValueError(f"invalid schema: {message}")
-
-
-def _require_keys(data: Any, keys: set[str], where: str) -> None:
-    _require(isinstance(data, dict) and set(data) == keys, f"{where} must be an object with {sorted(keys)}")
-
-
-def _category_to_json(category: Category) -> Any:
-    return {"float": str(category)} if isinstance(category, float) and math.isinf(category) else category
-
-
-def _category_from_json(category: Any, where: str) -> Category:
-    if isinstance(category, dict):
-        _require(category in ({"float": "inf"}, {"float": "-inf"}), f"{where} has a category {category!r}")
-        return float(category["float"])
-    _require(isinstance(category, str | int | float), f"{where} has a category {category!r}")
-    finite = not isinstance(category, float) or math.isfinite(category)
-    _require(finite, f"{where} has a category {category!r}")
-    return category  # type: ignore[no-any-return]
-
-
-def _column_from_json(data: Any, position: int) -> ColumnSchema:
-    where = f"column {position}"
-    _require_keys(data, {"name", "kind", "source", "categories", "has_missing"}, where)
-    name, kind, source, found = data["name"], data["kind"], data["source"], data["categories"]
-    _require(isinstance(name, str), f"{where} needs a string as its name")
-    _require(kind in get_args(Kind), f"{where} has kind {kind!r}")
-    _require(source in get_args(Source), f"{where} has source {source!r}")
-    _require(isinstance(data["has_missing"], bool), f"{where}: 'has_missing' must be true or false")
-    _require(isinstance(found, list), f"{where}: 'categories' must be a list")
-    if kind == "numeric":
-        _require(not found and source not in ("string", "category"), f"{where} is numeric with categories")
-    categories = tuple(_category_from_json(category, where) for category in found)
-    _require(len(set(categories)) == len(categories), f"{where} repeats a category")
-    texts = sum(isinstance(category, str) for category in categories)
-    _require(texts in (0, len(categories)), f"{where} mixes text and numbers in its categories")
-    if source != "category":
-        agrees = not categories or (texts > 0) == (source == "string")
-        _require(agrees, f"{where} has categories that are no {source}")
-    return ColumnSchema(name, kind, source, categories, data["has_missing"])
+__all__ = ["SparseTable", "Table", "conform", "read_table"]
 
 
 class Table:
@@ -254,7 +85,7 @@ class Table:
         pairs = [
             (column, values)
             if column.kind == "numeric"
-            else _rank_categories(column.name, column.source, values, column.categories)
+            else rank_categories(column.name, column.source, values, column.categories)
             for column, values in zip(self.schema.columns, self.columns, strict=True)
         ]
         return Table(Schema(tuple(c for c, _ in pairs), self.schema.named), [values for _, values in pairs])
@@ -331,14 +162,16 @@ def read_table(X: Any, *, categorical_features: Any = None) -> Table:
     """
     if _is_sparse(X):
         _check_sparse(X)
-        names = _positional_names(X.shape[1])
-        if any(_categorical_mask(categorical_features, names, named=False)):
+        names = positional_names(X.shape[1])
+        if any(categorical_mask(categorical_features, names, named=False)):
             raise ValueError("categorical_features needs a dense table; use X.toarray() or a data frame")
         return SparseTable(Schema(tuple(ColumnSchema(n, "numeric", "number") for n in names), False), X)
     found, raw = _open(X)
-    names = found or _positional_names(len(raw))
-    mask = _categorical_mask(categorical_features, names, named=found is not None)
-    learned = [_learn(name, _read(column, name), flag) for name, column, flag in zip(names, raw, mask, strict=True)]
+    names = found or positional_names(len(raw))
+    mask = categorical_mask(categorical_features, names, named=found is not None)
+    learned = [
+        learn_column(name, _read(column, name), flag) for name, column, flag in zip(names, raw, mask, strict=True)
+    ]
     schema = Schema(tuple(column for column, _ in learned), found is not None)
     return Table(schema, [values for _, values in learned])
 
@@ -374,20 +207,20 @@ def conform(
     """
     is_plain = type(X) is np.ndarray and X.ndim == 2 and X.dtype.char in "fd" and X.dtype.isnative
     if is_plain and schema.all_numbers and X.shape[1] == schema.n_features and len(X):
-        if schema._watches_missing and _has_nan(X):
-            _judge_missing(np.isnan(X).any(axis=0), schema, missing)
+        if schema.watches_missing and _has_nan(X):
+            schema.judge_missing(np.isnan(X).any(axis=0), missing)
         return Table(schema, list(X.T))
     if _is_sparse(X):
         return _conform_sparse(X, schema, missing, estimator_name)
     found, raw = _open(X)
     if schema.named and found is not None:
-        raw = _match_names(raw, found, schema.names)
+        raw = schema.in_order(found, raw)
     else:
-        _check_width(len(raw), schema, estimator_name)
+        schema.check_width(len(raw), estimator_name)
     pairs = zip(schema.columns, raw, strict=True)
-    columns = [_apply(column, _read(values, column.name), unknown) for column, values in pairs]
-    watched = zip(columns, schema._never_missing, strict=True)
-    _judge_missing(np.array([never and _has_missing(values) for values, never in watched]), schema, missing)
+    columns = [apply_column(column, _read(values, column.name), unknown) for column, values in pairs]
+    watched = zip(columns, schema.never_missing, strict=True)
+    schema.judge_missing(np.array([never and _has_missing(values) for values, never in watched]), missing)
     if unknown == "missing":
         columns = [np.maximum(v, MISSING) if v.dtype == np.int32 else v for v in columns]
     return Table(schema, columns)
@@ -471,10 +304,6 @@ def _column_names(names: list[Any]) -> list[str] | None:
     return None
 
 
-def _positional_names(n: int) -> list[str]:
-    return [f"x{j}" for j in range(n)]
-
-
 def _check_shape(shape: tuple[int, ...]) -> None:
     if len(shape) > 2:
         raise ValueError(f"Found array with dim {len(shape)}, while dim <= 2 is required: reshape it to rows")
@@ -483,97 +312,28 @@ def _check_shape(shape: tuple[int, ...]) -> None:
             raise ValueError(f"Found array with 0 {noun}(s) (shape={shape}) while a minimum of 1 is required.")
 
 
-def _check_width(width: int, schema: Schema, estimator_name: str) -> None:
-    if width != schema.n_features:
-        raise ValueError(
-            f"X has {width} features, but {estimator_name} is expecting {schema.n_features} features as input"
-        )
+# ------------------------------------------------------------------------ reading: raw column -> Reading
 
 
-def _match_names(raw: list[Any], found: list[str], wanted: list[str]) -> list[Any]:
-    by_name = dict(zip(found, raw, strict=True))
-    lost = [name for name in wanted if name not in by_name]
-    extra = [name for name in found if name not in set(wanted)]
-    if lost or extra:
-        hints = [f"{name!r}{_nearest(name, extra)}" for name in lost]
-        raise ValueError(
-            "the columns of X are not those of the fit.\n"
-            f"missing: {', '.join(hints) or 'none'}\n"
-            f"unexpected: {', '.join(map(repr, extra)) or 'none'}"
-        )
-    return [by_name[name] for name in wanted]
-
-
-def _nearest(name: str, names: Iterable[str]) -> str:
-    matches = difflib.get_close_matches(name, names, n=1)
-    return f" (did you mean {matches[0]!r}?)" if matches else ""
-
-
-def _categorical_mask(spec: Any, names: list[str], *, named: bool) -> list[bool]:
-    mask = [False] * len(names)
-    if spec is None or (isinstance(spec, str) and spec == "from_dtype"):
-        return mask
-    if isinstance(spec, str):
-        raise ValueError(f"categorical_features={spec!r} is a single name; give a list, as [{spec!r}]")
-    items = np.asarray(spec, dtype=object).tolist() if not isinstance(spec, list | tuple) else list(spec)
-    if items and all(isinstance(item, bool | np.bool_) for item in items):
-        if len(items) != len(names):
-            raise ValueError(f"categorical_features masks {len(items)} columns, but X has {len(names)}")
-        return [bool(item) for item in items]
-    for item in items:
-        mask[_position(item, names, named)] = True
-    return mask
-
-
-def _position(item: Any, names: list[str], named: bool) -> int:
-    if isinstance(item, str):
-        if not named:
-            raise ValueError(f"categorical_features has {item!r}, but X has no column names: give positions")
-        if item not in names:
-            hint = _nearest(item, names)
-            raise ValueError(f"categorical_features has {item!r}, which is no column of X{hint}")
-        return names.index(item)
-    if isinstance(item, bool | np.bool_) or not isinstance(item, numbers.Integral):
-        raise TypeError(f"categorical_features must hold names, positions or booleans only; found {item!r}")
-    if not 0 <= int(item) < len(names):
-        raise ValueError(f"categorical_features has position {item}, but X has columns 0 to {len(names) - 1}")
-    return int(item)
-
-
-# ------------------------------------------------------------------------ reading: raw column -> _Reading
-
-
-@dataclass(frozen=True)
-class _Reading:
-    """A column as found: floats if `categories` is None, else int32 codes (−1 = missing) into `categories`.
-
-    The categories all occur, are of one family (text or numbers) and stand in no particular order.
-    """
-
-    source: Source
-    values: Array
-    categories: list[Category] | None = None
-
-
-def _read(raw: Any, name: str) -> _Reading:
+def _read(raw: Any, name: str) -> Reading:
     return _read_array(raw, name) if isinstance(raw, np.ndarray) else _read_series(raw, name)
 
 
-def _read_array(values: Array, name: str) -> _Reading:
+def _read_array(values: Array, name: str) -> Reading:
     if values.dtype.kind in "iuf":
-        return _Reading("number", _to_float(values))
+        return Reading("number", _to_float(values))
     if values.dtype.kind == "b":
-        return _Reading("bool", values.astype(np.float64))
+        return Reading("bool", values.astype(np.float64))
     if values.dtype.kind == "M":
-        return _Reading("datetime", _microseconds(values, name))
+        return Reading("datetime", _microseconds(values, name))
     if values.dtype.kind == "m":
-        return _Reading("duration", _microseconds(values, name))
+        return Reading("duration", _microseconds(values, name))
     if values.dtype.kind == "c":
         raise _unsupported(name, "complex")
     return _read_objects(values.astype(object, copy=False).tolist(), name)
 
 
-def _read_series(series: Any, name: str) -> _Reading:
+def _read_series(series: Any, name: str) -> Reading:
     import narwhals.stable.v1 as nw
 
     native, dtype = series.to_native(), series.dtype
@@ -586,7 +346,7 @@ def _read_series(series: Any, name: str) -> _Reading:
         return _read_array(values.astype(np.float64) if dtype.is_integer() else values, name)
     codes, values = _dictionary(series)
     codes, categories = _compact(np.asarray(codes), values, name)
-    return _Reading("string" if dtype == nw.String else "category", codes, categories)
+    return Reading("string" if dtype == nw.String else "category", codes, categories)
 
 
 def _dictionary(series: Any) -> tuple[Array, list[Any]]:
@@ -615,13 +375,13 @@ def _encode_objects(items: list[Any]) -> tuple[Array, list[Any]]:
     return np.fromiter(map(index.__getitem__, items), np.int32, len(items)), list(index)
 
 
-def _read_objects(items: list[Any], name: str) -> _Reading:
+def _read_objects(items: list[Any], name: str) -> Reading:
     sources = {kind: _source_of(kind) for kind in set(map(type, items))}
     for kind, source in sources.items():
         if source is None:
             raise _unsupported(name, kind.__name__, next(item for item in items if type(item) is kind))
     if set(sources.values()) in ({"string"}, {"string", "missing"}):
-        return _Reading("string", *_compact(*_encode_objects(items), name))
+        return Reading("string", *_compact(*_encode_objects(items), name))
     # `==` finds NaN and NaT of every type left; pandas.NA, which has no truth value, is known by its type.
     is_there = [sources[type(item)] != "missing" and bool(item == item) for item in items]
     present = [item for item, there in zip(items, is_there, strict=True) if there]
@@ -630,14 +390,14 @@ def _read_objects(items: list[Any], name: str) -> _Reading:
         raise _mixed(name, present)
     if found == {"string"}:
         items = [item if there else None for item, there in zip(items, is_there, strict=True)]
-        return _Reading("string", *_compact(*_encode_objects(items), name))
+        return Reading("string", *_compact(*_encode_objects(items), name))
     values = np.full(len(items), np.nan)
     if found <= {"number", "bool"}:
         values[is_there] = _floats(present, name)
-        return _Reading("bool" if found == {"bool"} else "number", values)
+        return Reading("bool" if found == {"bool"} else "number", values)
     unit = "datetime64[us]" if found == {"datetime"} else "timedelta64[us]"
     values[is_there] = _microseconds(np.array([_in_utc(item) for item in present], dtype=unit), name)
-    return _Reading("datetime" if found == {"datetime"} else "duration", values)
+    return Reading("datetime" if found == {"datetime"} else "duration", values)
 
 
 def _source_of(kind: type) -> Source | Literal["missing"] | None:
@@ -746,99 +506,6 @@ def _mixed(name: str, values: Sequence[Any]) -> TypeError:
     )
 
 
-# --------------------------------------------------------------- schemas: _Reading -> column of the table
-
-
-def _encode_numbers(reading: _Reading) -> tuple[Array, list[Category]]:
-    """Codes and values of a numeric column; whole numbers as int, booleans as bool."""
-    codes = np.full(len(reading.values), MISSING, dtype=np.int32)
-    there = ~np.isnan(reading.values)
-    values, codes[there] = np.unique(reading.values[there], return_inverse=True)
-    if reading.source == "bool":
-        return codes, [bool(value) for value in values]
-    whole = bool(np.isfinite(values).all() and (values == np.trunc(values)).all())
-    return codes, [int(value) if whole else float(value) for value in values]
-
-
-def _learn(name: str, reading: _Reading, as_categorical: bool) -> tuple[ColumnSchema, Array]:
-    codes, categories = reading.values, reading.categories
-    if categories is None:
-        if not as_categorical:
-            return ColumnSchema(name, "numeric", reading.source), reading.values
-        codes, categories = _encode_numbers(reading)
-    return _rank_categories(name, reading.source, codes, list(categories))
-
-
-def _rank_categories(name: str, source: Source, codes: Array, found: Sequence[Category]) -> tuple[ColumnSchema, Array]:
-    """Recode categories by falling frequency, ties by value, without those that do not occur."""
-    counts = np.bincount(codes + 1, minlength=len(found) + 1)[1:].tolist()
-    occurring = [code for code, count in enumerate(counts) if count]
-    order = sorted(occurring, key=lambda code: (-counts[code], found[code]))
-    rank = np.full(len(found) + 1, MISSING, dtype=np.int32)  # code −1 reads the last slot
-    rank[order] = np.arange(len(order), dtype=np.int32)
-    ordered = tuple(found[code] for code in order)
-    has_missing = bool((codes == MISSING).any())
-    return ColumnSchema(name, "categorical", source, ordered, has_missing), rank[codes]
-
-
-def _family(column: ColumnSchema | _Reading) -> str | None:
-    """Return text, number, datetime or duration, what may be compared; None if no value is there."""
-    if column.source in ("string", "category"):
-        if not column.categories:
-            return None
-        return "text" if isinstance(column.categories[0], str) else "number"
-    return "number" if column.source == "bool" else column.source
-
-
-def _apply(column: ColumnSchema, reading: _Reading, unknown: str) -> Array:
-    wanted, got = _family(column), _family(reading)
-    if wanted is not None and got not in (wanted, None):
-        if reading.categories is None and np.isnan(reading.values).all():
-            got = None
-        else:
-            raise _clash(column, reading)
-    if got is None:
-        n = len(reading.values)
-        return np.full(n, np.nan) if column.kind == "numeric" else np.full(n, MISSING, dtype=np.int32)
-    if column.kind == "numeric":
-        if reading.categories is None:
-            return reading.values
-        numbers_of = np.array([*reading.categories, np.nan], dtype=np.float64)
-        return numbers_of[reading.values]
-    codes, categories = reading.values, reading.categories
-    if categories is None:
-        codes, categories = _encode_numbers(reading)
-    if unknown == "error":
-        _refuse(column, sorted((c for c in categories if c not in column.code), key=str))
-    code_of = [*(column.code.get(category, UNKNOWN) for category in categories), MISSING]
-    return np.array(code_of, dtype=np.int32)[codes]
-
-
-def _clash(column: ColumnSchema, reading: _Reading) -> TypeError:
-    if reading.categories is not None:
-        value: Any = reading.categories[0]
-    else:
-        value = float(reading.values[~np.isnan(reading.values)][0])
-    was = f"{_family(column)} at fit"
-    return TypeError(
-        f"column {column.name!r} was {was} but holds {_family(reading)} now, such as {value!r}; "
-        "convert it to the type it had at fit"
-    )
-
-
-def _refuse(column: ColumnSchema, unseen: Sequence[Category]) -> None:
-    if unseen:
-        raise ValueError(
-            f"column {column.name!r} has categories not seen at fit: {_listed(unseen)}; "
-            'map them to known ones, or use unknown="average" or unknown="missing"'
-        )
-
-
-def _listed(values: Sequence[Any], limit: int = 5) -> str:
-    more = f" and {len(values) - limit} more" if len(values) > limit else ""
-    return ", ".join(map(repr, values[:limit])) + more
-
-
 def _has_missing(values: Array) -> bool:
     return bool((values == MISSING).any() if values.dtype == np.int32 else np.isnan(values).any())
 
@@ -848,34 +515,12 @@ def _has_nan(X: Array) -> bool:
     return any(np.isnan(block).any() for block in blocks)
 
 
-def _judge_missing(found: Array, schema: Schema, policy: Literal["warn", "error"]) -> None:
-    fresh = found & schema._never_missing
-    if not fresh.any():
-        return
-    names = _listed([schema.columns[j].name for j in np.flatnonzero(fresh)])
-    message = f"missing values in columns that had none at fit: {names}; fill them or fit on data that has some"
-    if policy == "error":
-        raise ValueError(message)
-    warnings.warn(message, UserWarning, stacklevel=_user_level())
-
-
-def _user_level() -> int:
-    """Frames between ``warnings.warn`` in the caller and the first line outside this package."""
-    package, level, frame = __name__.partition(".")[0], 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
-        frame, level = frame.f_back, level + 1
-    return level
-
-
 # ----------------------------------------------------------------------------------------- sparse matrices
 
 
 def _is_sparse(X: Any) -> bool:
-    if isinstance(X, np.ndarray | list | tuple):
-        return False
-    from scipy.sparse import issparse
-
-    return bool(issparse(X))
+    sparse = sys.modules.get("scipy.sparse")  # before it is imported, no matrix of its own can exist
+    return sparse is not None and bool(sparse.issparse(X))
 
 
 def _check_sparse(X: Any) -> None:
@@ -888,13 +533,13 @@ def _check_sparse(X: Any) -> None:
 
 def _conform_sparse(X: Any, schema: Schema, missing: Literal["warn", "error"], estimator_name: str) -> SparseTable:
     _check_sparse(X)
-    _check_width(X.shape[1], schema, estimator_name)
+    schema.check_width(X.shape[1], estimator_name)
     if not schema.all_numbers:
-        odd = [c.name for c in schema.columns if c.kind != "numeric" or _family(c) != "number"]
-        raise TypeError(f"a sparse matrix holds numbers only, but these columns do not: {_listed(odd)}")
+        odd = [column.name for column in schema.columns if not column.holds_numbers]
+        raise TypeError(f"a sparse matrix holds numbers only, but these columns do not: {listed(odd)}")
     if X.dtype.kind == "f":
         entries = X.tocoo()
         found = np.zeros(schema.n_features, dtype=np.bool_)
         found[entries.col[np.isnan(entries.data)]] = True
-        _judge_missing(found, schema, missing)
+        schema.judge_missing(found, missing)
     return SparseTable(schema, X)

@@ -48,13 +48,21 @@ def test_saved_file_is_to_bytes_and_loads_without_copies(path):
 
 
 def test_load_maps_the_arrays(path):
-    save(path, HEADER, {"big": np.ones(1_000_000)})
+    save(path, HEADER, {"big": np.ones(1_000_000)}, compact=False)
     tracemalloc.start()
     arrays = load(str(path))[1]
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert arrays["big"].sum() == 1_000_000
     assert peak < 200_000
+
+
+def test_compact_file_is_small_and_holds_the_same(path):
+    big = {"big": np.arange(100_000.0) % 100}
+    save(path, HEADER, big)
+    assert path.stat().st_size < 110_000
+    assert_same(load(path)[1], big)
+    assert not load(path)[1]["big"].flags.writeable
 
 
 @posix

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
 
 from arboretum import losses
 from arboretum.ensembles.boosting import History
-from arboretum.estimators.validation import check_names, n_threads
+from arboretum.estimators.protocol import Estimator
+from arboretum.estimators.threads import n_threads
 from arboretum.forest import Forest
 from arboretum.io import model_file
 from arboretum.losses import Loss
-from arboretum.table import Schema, Table, conform
+from arboretum.schema import Schema
+from arboretum.table import Table, conform
 
 FloatArray: TypeAlias = NDArray[np.float64]
-Model = TypeVar("Model", bound="ForestModel")
 
 # Class name in a model file → class. Filled as classes are defined; nothing else can be loaded.
 MODELS: dict[str, type[ForestModel]] = {}
@@ -29,8 +28,8 @@ MODELS: dict[str, type[ForestModel]] = {}
 FEW_ROWS = 64
 
 
-class ForestModel(BaseEstimator):  # type: ignore[misc]
-    """A scikit-learn estimator whose fitted state is a Forest, a Schema and a Loss."""
+class ForestModel(Estimator):
+    """An estimator whose fitted state is a Forest, a Schema and a Loss."""
 
     n_jobs: int | None
     unknown: Literal["average", "missing", "error"]
@@ -46,27 +45,13 @@ class ForestModel(BaseEstimator):  # type: ignore[misc]
         super().__init_subclass__()
         MODELS[cls.__name__] = cls
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Refuse unknown parameters with the nearest name."""
-        check_names(cls, kwargs)
-        return super().__new__(cls)
-
-    def set_params(self: Model, **params: Any) -> Model:
-        """Set parameters; an unknown name is refused with the nearest one."""
-        check_names(type(self), {name.partition("__")[0]: value for name, value in params.items()}, ValueError)
-        super().set_params(**params)
-        return self
-
     # ---- prediction ----------------------------------------------------------------------------------------------
 
     def _fitted(self) -> Forest:
         try:
             return self.forest_
         except AttributeError:
-            raise NotFittedError(
-                f"This {type(self).__name__} instance is not fitted yet. "
-                "Call 'fit' with appropriate arguments before using this estimator."
-            ) from None
+            raise self._not_fitted() from None
 
     def _conform(self, X: Any) -> Table:
         self._fitted()

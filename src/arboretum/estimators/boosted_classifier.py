@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
 
 from arboretum import _kernel, losses
 from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosting import BoostedTrees, Target
 from arboretum.estimators.boosting_docs import describe
+from arboretum.estimators.protocol import Classifier
 from arboretum.forest import Forest
 from arboretum.losses import Loss
-from arboretum.table import Schema
+from arboretum.schema import Schema
 
 # Of a label in a model file: a forged type must not claim gigabytes.
 MAX_LABEL_BYTES = 65_536
@@ -37,7 +37,7 @@ _EXAMPLES = """\
     """
 
 
-class BoostedTreesClassifier(ClassifierMixin, BoostedTrees):  # type: ignore[misc]
+class BoostedTreesClassifier(Classifier, BoostedTrees):
     __doc__ = describe(
         "Gradient-boosted trees for classes.",
         _EXAMPLES,

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
 
 from arboretum import losses
 from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosting import BoostedTrees, Target
 from arboretum.estimators.boosting_docs import describe
+from arboretum.estimators.protocol import Regressor
 from arboretum.estimators.validation import number
 from arboretum.losses import Loss
 
@@ -34,7 +34,7 @@ _EXAMPLES = """\
     """
 
 
-class BoostedTreesRegressor(RegressorMixin, BoostedTrees):  # type: ignore[misc]
+class BoostedTreesRegressor(Regressor, BoostedTrees):
     __doc__ = describe(
         "Gradient-boosted trees for numbers.",
         _EXAMPLES,

@@ -16,12 +16,12 @@ from arboretum.constraints import in_binned_order, interaction_sets, monotone_di
 from arboretum.ensembles.boosting import BoostingParams, Rows, boost, filled_raw, start_raw
 from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray, ForestModel
+from arboretum.estimators.threads import n_threads
 from arboretum.estimators.validation import (
     callables,
     check_columns,
     check_integer,
     choice,
-    n_threads,
     number,
     seed_of,
     share,
@@ -32,7 +32,8 @@ from arboretum.growing import NO_LIMIT, TreeParams
 from arboretum.losses import Loss
 from arboretum.progress import ProgressBar
 from arboretum.sampling import Subsample
-from arboretum.table import Schema, Table, conform, read_table
+from arboretum.schema import Schema
+from arboretum.table import Table, conform, read_table
 
 Boosted = TypeVar("Boosted", bound="BoostedTrees")
 
@@ -108,11 +109,6 @@ class BoostedTrees(ForestModel):
     callbacks: Any
     random_state: Any
     verbose: int
-
-    def _keep(self, given: dict[str, Any]) -> None:
-        """Store constructor arguments as they are, as scikit-learn wants it."""
-        for name in self._get_param_names():
-            setattr(self, name, given[name])
 
     # ---- fitting -------------------------------------------------------------------------------------------------
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -21,13 +20,30 @@ def as_column(y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArray
         raise ValueError(
             f"this estimator requires {name} to be passed, but the target {name} is None: give one value a row"
         )
-    y = to_numpy(y, name)
-    if y.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported: {name} has dtype {y.dtype}")
-    column: NDArray[Any] = column_or_1d(y, warn=True)
+    column = to_numpy(y, name)
+    if column.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name} has dtype {column.dtype}")
+    if column.ndim == 2 and column.shape[1] == 1:
+        column = _flattened(column, name)
+    if column.ndim != 1:
+        raise ValueError(
+            f"{name} should be a 1d array, got an array of shape {column.shape} instead: give one value a row"
+        )
     if len(column) != n_rows:
         raise ValueError(f"{name} has {len(column)} values, but {table} has {n_rows} rows: give one value a row")
     return column
+
+
+def _flattened(y: NDArray[Any], name: str) -> NDArray[Any]:
+    from sklearn.exceptions import DataConversionWarning
+
+    warnings.warn(
+        f"A column-vector {name} was passed when a 1d array was expected. "
+        f"Please change the shape of {name} to (n_samples, ), for example using ravel().",
+        DataConversionWarning,
+        stacklevel=2,
+    )
+    return y.ravel()
 
 
 def to_numpy(y: Any, name: str) -> NDArray[Any]:
@@ -90,6 +106,12 @@ def find_classes(y: NDArray[Any]) -> tuple[NDArray[Any], FloatArray]:
             f"y has only one class, {classes.tolist()[0]!r}: a classifier needs at least 2 classes; "
             "check how y was made"
         )
+    if y.dtype.kind == "f" and len(y) > 20 and len(classes) > max(2, len(y) / 2):
+        warnings.warn(
+            f"y has {len(classes)} classes in {len(y)} rows, and they are floats: it could be a regression target; "
+            "use a regressor, or convert y to integers or text",
+            stacklevel=2,
+        )
     return classes, codes.astype(np.float64)
 
 
@@ -97,7 +119,7 @@ def check_labels(y: NDArray[Any], name: str = "y") -> None:
     """Refuse labels that are missing, of several types, or of a type that a model file cannot keep."""
     refuse_missing(y, name)
     if y.dtype.kind == "f":
-        check_classification_targets(y)
+        _refuse_fractions(y, name)
     elif y.dtype == object:
         kinds = {type(value) for value in y}
         if not all(issubclass(kind, str | bool | int | float | np.generic) for kind in kinds):
@@ -110,6 +132,16 @@ def check_labels(y: NDArray[Any], name: str = "y") -> None:
             raise ValueError(f"{name} mixes text and other labels ({other!r}): convert all labels to one type")
     elif y.dtype.kind not in "biuU":
         raise ValueError(f"{name} has labels of dtype {y.dtype}: use text, numbers or booleans")
+
+
+def _refuse_fractions(y: NDArray[Any], name: str) -> None:
+    broken = y != np.trunc(y)
+    if broken.any():
+        row = int(np.argmax(broken))
+        raise ValueError(
+            f"Unknown label type: continuous. {name} has the value {y[row]} in row {row}, and a classifier expects "
+            "discrete classes: use a regressor, or convert it to integers or text"
+        )
 
 
 def refuse_missing(y: NDArray[Any], name: str) -> None:

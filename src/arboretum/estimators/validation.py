@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 import difflib
-import inspect
 import numbers
 from typing import Any
 
-import joblib
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 SPLIT_PURPOSE = 0x73706C6974  # "split"
-
-
-def check_names(cls: type, names: dict[str, Any], error: type[Exception] = TypeError) -> None:
-    """Refuse a constructor argument that does not exist, with the nearest one that does."""
-    known = [name for name in inspect.signature(cls).parameters]
-    for name in names:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f": did you mean {near[0]!r}?" if near else f"; parameters are {', '.join(known)}"
-            raise error(f"{cls.__name__} has no parameter {name!r}{hint}")
 
 
 def number(
@@ -104,22 +91,13 @@ def share(owner: Any, name: str, total: int) -> float:
 
 
 def seed_of(random_state: Any) -> int:
-    """Return an integer seed: an integer is its own, None draws a fresh one."""
+    """Return an integer seed: an integer is its own, a RandomState draws one, None stands for NumPy's global one."""
     if isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool):
         return int(random_state) & 0xFFFFFFFFFFFFFFFF
-    try:
-        return int(check_random_state(random_state).randint(2**31 - 1))
-    except ValueError:
-        raise ValueError(f"random_state={random_state!r}: use an integer, a RandomState or None") from None
-
-
-def n_threads(n_jobs: int | None) -> int:
-    """Threads of ``n_jobs``: None is what the container, quota and affinity allow; −1 likewise, −2 one fewer."""
-    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral) or n_jobs == 0):
-        raise ValueError(f"n_jobs={n_jobs!r}: use None, a positive number of threads, or a negative one (-1 is all)")
-    if n_jobs is not None and n_jobs > 0:
-        return int(n_jobs)
-    return max(1, int(joblib.cpu_count()) + 1 + (int(n_jobs) if n_jobs is not None else -1))
+    source = np.random if random_state is None else random_state
+    if source is not np.random and not isinstance(source, np.random.RandomState):
+        raise ValueError(f"random_state={random_state!r}: use an integer, a RandomState or None")
+    return int(source.randint(2**31 - 1))
 
 
 def split_rows(

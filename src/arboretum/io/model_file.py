@@ -9,7 +9,9 @@
 
 All numbers are little-endian. The layout is padded with spaces so that the arrays start at a multiple of
 64 bytes; they follow each other without gaps, the widest items first, so that each is aligned to its items
-and can be used where it lies in the memory map. ``docs/format.md`` describes every field.
+and can be used where it lies in the memory map. Arrays that become smaller by it are encoded unless
+``compact=False``: the file of a forest shrinks to a third or less, but they are decoded into memory of their own.
+``docs/format.md`` describes every field.
 
 The ``safetensors`` package reads these files, but its reader copies every array; this one does not. Nothing
 here runs code from the file, and every number in it is checked before it is used.
@@ -18,7 +20,6 @@ here runs code from the file, and every number in it is checked before it is use
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import json
 import math
 import mmap
@@ -33,36 +34,23 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from arboretum.io import exact_json
+import arboretum
+from arboretum.io import encodings, exact_json
+from arboretum.io.arrays import DTYPE_NAMES, Arrays, ModelFileError, are_sizes, check_shape, damaged, read_type
 
-FORMAT_VERSION = 1
+__all__ = ["FORMAT_VERSION", "ModelFileError", "fingerprint", "from_bytes", "load", "save", "to_bytes"]
+
+FORMAT_VERSION = 2  # the newest that is read; a file without encodings is written as format 1
 
 Header = dict[str, Any]
-Arrays = dict[str, npt.NDArray[Any]]
 
-_DTYPES: dict[str, np.dtype[Any]] = {
-    "F64": np.dtype("<f8"),
-    "F32": np.dtype("<f4"),
-    "I64": np.dtype("<i8"),
-    "I32": np.dtype("<i4"),
-    "I16": np.dtype("<i2"),
-    "I8": np.dtype("i1"),
-    "U64": np.dtype("<u8"),
-    "U32": np.dtype("<u4"),
-    "U16": np.dtype("<u2"),
-    "U8": np.dtype("u1"),
-}
-_DTYPE_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
-
-# Who wrote the file, not what the model is: set by to_bytes, left out of the fingerprint.
-_STAMPS = ("format", "version", "library")
+# Who wrote the file and how, not what the model is: set by to_bytes, left out of the fingerprint.
+_STAMPS = ("format", "version", "library", "encodings")
 
 _ALIGNMENT = 64
 _MAX_JSON_BYTES = 100_000_000  # the limit of the safetensors package
 _MAX_NAME = 256
 _MAX_VERSION = 1_000_000
-_MAX_DIMENSIONS = 8
-_MAX_ARRAY_BYTES = 2**62  # of the dimensions that are not 0: NumPy refuses shapes that overflow int64
 
 _LOOKS = (  # the first bytes of files that are taken for ours
     (b"tree\nversion=", "a LightGBM text model"),
@@ -80,30 +68,19 @@ _LOOKS = (  # the first bytes of files that are taken for ours
 _CURE = "Give a file written by save() of an arboretum model."
 
 
-class ModelFileError(ValueError):
-    r"""A model file that cannot be read, or content that cannot be written to one.
-
-    Examples
-    --------
-    >>> from arboretum.io import ModelFileError, from_bytes
-    >>> try:
-    ...     from_bytes(b"tree\nversion=v4")
-    ... except ModelFileError as error:
-    ...     print(str(error)[:65])
-    Not an arboretum model file: it looks like a LightGBM text model.
-    """
-
-
-def to_bytes(header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:
+def to_bytes(header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], *, compact: bool = True) -> bytes:
     """Model file as bytes.
 
     Parameters
     ----------
     header : dict
         Any JSON content with a string under ``"model"``. Floats and integers come back exactly, NaN and
-        infinities included. ``"format"``, ``"version"`` and ``"library"`` are set here.
+        infinities included. ``"format"``, ``"version"``, ``"library"`` and ``"encodings"`` are set here.
     arrays : dict of str to ndarray
         Integers or floats of 1 to 8 bytes (no float16), of any stride and byte order.
+    compact : bool
+        Encode arrays that become much smaller by it. They come back to the bit, but are decoded into memory of
+        their own when the file is read; with False all of them are used where they lie in the file.
 
     Returns
     -------
@@ -119,7 +96,7 @@ def to_bytes(header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) 
     >>> header["model"], arrays["base"]
     ('forest', array([0.5]))
     """
-    return b"".join(_parts(header, arrays))
+    return b"".join(_parts(header, arrays, compact))
 
 
 def from_bytes(data: bytes | bytearray | memoryview) -> tuple[Header, Arrays]:
@@ -135,7 +112,7 @@ def from_bytes(data: bytes | bytearray | memoryview) -> tuple[Header, Arrays]:
     header : dict
         As given to :func:`to_bytes`, with ``"format"``, ``"version"`` and ``"library"``.
     arrays : dict of str to ndarray
-        Read-only views of `data`.
+        Read-only; views of `data` but for those that are encoded.
 
     Raises
     ------
@@ -159,11 +136,19 @@ def from_bytes(data: bytes | bytearray | memoryview) -> tuple[Header, Arrays]:
     _check_stamps(header)
     arrays = _view_arrays(layout, buffer, data_start)
     if _digest(canonical, arrays) != checksum:
-        raise _damaged("its content does not match its checksum")
+        raise damaged("its content does not match its checksum")
+    if header["version"] > 1:
+        arrays = encodings.decode(arrays, header.pop("encodings", None), len(buffer))
     return header, arrays
 
 
-def save(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+def save(
+    path: str | os.PathLike[str],
+    header: Mapping[str, Any],
+    arrays: Mapping[str, npt.NDArray[Any]],
+    *,
+    compact: bool = True,
+) -> None:
     """Write a model file, completely or not at all.
 
     The bytes go to a temporary file in the same folder, which takes the place of `path` once it is on disk: a
@@ -175,6 +160,8 @@ def save(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappin
         File to write; a link is followed.
     header, arrays : dict
         See :func:`to_bytes`.
+    compact : bool
+        A small file; False for one whose arrays are shared between the processes that load it.
 
     Examples
     --------
@@ -189,7 +176,7 @@ def save(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappin
     ...     del arrays
     [0.0, 0.0]
     """
-    parts = _parts(header, arrays)  # content errors come before any file is touched
+    parts = _parts(header, arrays, compact)  # content errors come before any file is touched
     target = Path(path).resolve()
     if target.is_dir():
         raise IsADirectoryError(f"Cannot save to {str(path)!r}: it is a folder. Add a file name.")
@@ -215,9 +202,9 @@ def save(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappin
 
 
 def load(path: str | os.PathLike[str]) -> tuple[Header, Arrays]:
-    """Read a model file; the arrays stay in the file and are mapped into memory.
+    """Read a model file; arrays that are not encoded stay in the file and are mapped into memory.
 
-    Processes that load the same file share its pages. The map lives as long as one of the arrays. Another
+    Processes that load the same file share its pages. The map lives as long as one of the arrays in it. Another
     program must not write into the file meanwhile; :func:`save` replaces it and is safe.
 
     Parameters
@@ -229,7 +216,7 @@ def load(path: str | os.PathLike[str]) -> tuple[Header, Arrays]:
     -------
     header : dict
     arrays : dict of str to ndarray
-        Read-only, zero-copy.
+        Read-only; zero-copy but for those that are encoded.
 
     Raises
     ------
@@ -264,7 +251,8 @@ def fingerprint(header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]
     """SHA-256 of the content of a model, in hexadecimal.
 
     The same for every order of the dicts, byte order and stride of the arrays, and for a model read back from
-    a file. ``"format"``, ``"version"`` and ``"library"`` do not count: they tell who wrote the file.
+    a file, encoded or not. ``"format"``, ``"version"``, ``"library"`` and ``"encodings"`` do not count: they tell who
+    wrote the file and how.
 
     Parameters
     ----------
@@ -283,34 +271,29 @@ def fingerprint(header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]
     >>> fingerprint({"model": "forest"}, {"base": np.array([0.5])})[:8]
     '0409d39b'
     """
-    content = {key: value for key, value in header.items() if key not in _STAMPS}
-    return _digest(_canonical_json(content), _checked_arrays(arrays))
+    return _digest(_canonical_json(_content(header)), _checked_arrays(arrays))
 
 
 # Writing
 
 
-def _parts(header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> list[bytes | memoryview]:
-    """Pieces of the file in order; the arrays are not copied unless strided or big-endian."""
+def _parts(
+    header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], compact: bool
+) -> list[bytes | memoryview]:
+    """Pieces of the file in order; arrays that are not encoded are not copied unless strided or big-endian."""
     if not isinstance(header.get("model"), str):
         raise ModelFileError("The header needs the kind of the model, a string under 'model'.")
-    canonical = _canonical_json(
-        {
-            **header,
-            "format": "arboretum",
-            "version": FORMAT_VERSION,
-            "library": importlib.metadata.version("arboretum"),
-        }
-    )
     checked = _checked_arrays(arrays)
-    order = sorted(checked, key=lambda name: (-checked[name].itemsize, name))
-    layout: Header = {"__metadata__": {"arboretum": canonical.decode(), "sha256": _digest(canonical, checked)}}
+    stored, steps = encodings.encode(checked) if compact else (checked, {})
+    canonical = _canonical_json(_content(header) | _stamps(steps))
+    order = sorted(stored, key=lambda name: (-stored[name].itemsize, name))
+    layout: Header = {"__metadata__": {"arboretum": canonical.decode(), "sha256": _digest(canonical, stored)}}
     begin = 0
     for name in order:
-        array = checked[name]
+        array = stored[name]
         end = begin + array.nbytes
         layout[name] = {
-            "dtype": _DTYPE_NAMES[array.dtype],
+            "dtype": DTYPE_NAMES[array.dtype],
             "shape": list(array.shape),
             "data_offsets": [begin, end],
         }
@@ -322,7 +305,16 @@ def _parts(header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) ->
             f"The header takes {len(text)} bytes; a model file holds at most {_MAX_JSON_BYTES}. "
             "Store long lists of numbers as arrays."
         )
-    return [struct.pack("<Q", len(text)), text, *(_raw(checked[name]) for name in order)]
+    return [struct.pack("<Q", len(text)), text, *(_raw(stored[name]) for name in order)]
+
+
+def _stamps(steps: dict[str, Any]) -> Header:
+    stamps = {"format": "arboretum", "version": 1, "library": arboretum.__version__}
+    return stamps | {"version": 2, "encodings": steps} if steps else stamps
+
+
+def _content(header: Mapping[str, Any]) -> Header:
+    return {key: value for key, value in header.items() if key not in _STAMPS}
 
 
 def _checked_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> Arrays:
@@ -333,12 +325,12 @@ def _checked_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> Arrays:
         if name == "__metadata__":
             raise ModelFileError("Array name '__metadata__' belongs to the container. Rename it.")
         dtype = array.dtype.newbyteorder("<")
-        if dtype not in _DTYPE_NAMES:
+        if dtype not in DTYPE_NAMES:
             raise ModelFileError(
                 f"Array {name!r} has dtype {array.dtype}, which a model file cannot hold. "
                 "Convert it to float32, float64 or an integer type."
             )
-        _check_shape(name, array.shape, dtype)
+        check_shape(name, array.shape, dtype)
         checked[name] = np.asarray(array, dtype=dtype, order="C")
     return checked
 
@@ -416,15 +408,11 @@ def _refuse_truncated(size: int, expected: int) -> NoReturn:
     )
 
 
-def _damaged(what: str) -> ModelFileError:
-    return ModelFileError(f"The model file is damaged: {what}. Copy or download it again.")
-
-
 def _parse_json(text: bytes, what: str) -> Any:
     try:
         return exact_json.loads(text)
     except ValueError as error:
-        raise _damaged(f"its {what} is not valid JSON ({error})") from None
+        raise damaged(f"its {what} is not valid JSON ({error})") from None
 
 
 def _metadata(layout: Header) -> tuple[bytes, str]:
@@ -434,21 +422,21 @@ def _metadata(layout: Header) -> tuple[bytes, str]:
         raise ModelFileError(f"Not an arboretum model file: it is a safetensors file of another program. {_CURE}")
     canonical, checksum = metadata["arboretum"], metadata.get("sha256")
     if not isinstance(canonical, str) or not isinstance(checksum, str):
-        raise _damaged("its header or checksum is not a string")
+        raise damaged("its header or checksum is not a string")
     return canonical.encode(errors="surrogatepass"), checksum
 
 
 def _parse_header(canonical: bytes) -> Header:
     header = _parse_json(canonical, "header")
     if not isinstance(header, dict):
-        raise _damaged("its header is not a JSON object")
+        raise damaged("its header is not a JSON object")
     return header
 
 
 def _check_stamps(header: Header) -> None:
     version = header.get("version")
     if header.get("format") != "arboretum" or type(version) is not int or not 1 <= version < _MAX_VERSION:
-        raise _damaged("its header lacks the format and its version")
+        raise damaged("its header lacks the format and its version")
     if version > FORMAT_VERSION:
         raise ModelFileError(
             f"The model file was written by a newer arboretum (format {version}; "
@@ -456,7 +444,7 @@ def _check_stamps(header: Header) -> None:
         )
     for key in ("library", "model"):
         if not isinstance(header.get(key), str):
-            raise _damaged(f"its header lacks a string under {key!r}")
+            raise damaged(f"its header lacks a string under {key!r}")
 
 
 def _view_arrays(layout: Header, buffer: memoryview, data_start: int) -> Arrays:
@@ -465,13 +453,13 @@ def _view_arrays(layout: Header, buffer: memoryview, data_start: int) -> Arrays:
     position = 0
     for name, _, _, begin, end in entries:
         if begin != position:
-            raise _damaged(f"array {name!r} does not start where the array before it ends")
+            raise damaged(f"array {name!r} does not start where the array before it ends")
         position = end
     expected = data_start + position
     if expected > len(buffer):
         _refuse_truncated(len(buffer), expected)
     if expected < len(buffer):
-        raise _damaged(f"it has {len(buffer) - expected} bytes after its last array")
+        raise damaged(f"it has {len(buffer) - expected} bytes after its last array")
     content = buffer[data_start:]
     return {name: _view(content[begin:end], dtype, shape) for name, dtype, shape, begin, end in entries}
 
@@ -481,21 +469,14 @@ def _entries(layout: Header) -> Iterator[tuple[str, np.dtype[Any], list[int], in
     for name, entry in layout.items():
         _check_name(name)
         if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
-            raise _damaged(f"the entry of array {name!r} needs dtype, shape and data_offsets")
-        shape, offsets = entry["shape"], entry["data_offsets"]
-        dtype = _DTYPES.get(entry["dtype"]) if isinstance(entry["dtype"], str) else None
-        if dtype is None:
-            raise _damaged(f"array {name!r} has a dtype other than {', '.join(_DTYPES)}")
-        if not _are_sizes(shape) or not _are_sizes(offsets) or len(offsets) != 2:
-            raise _damaged(f"the shape or data_offsets of array {name!r} are not sizes")
-        _check_shape(name, shape, dtype)
+            raise damaged(f"the entry of array {name!r} needs dtype, shape and data_offsets")
+        dtype, shape = read_type(name, entry)
+        offsets = entry["data_offsets"]
+        if not are_sizes(offsets) or len(offsets) != 2:
+            raise damaged(f"the shape or data_offsets of array {name!r} are not sizes")
         if offsets[1] - offsets[0] != math.prod(shape) * dtype.itemsize:
-            raise _damaged(f"the shape and data_offsets of array {name!r} do not agree")
+            raise damaged(f"the shape and data_offsets of array {name!r} do not agree")
         yield name, dtype, shape, offsets[0], offsets[1]
-
-
-def _are_sizes(numbers: Any) -> bool:
-    return isinstance(numbers, list) and all(type(number) is int and number >= 0 for number in numbers)
 
 
 def _view(content: memoryview, dtype: np.dtype[Any], shape: list[int]) -> npt.NDArray[Any]:
@@ -518,20 +499,10 @@ def _check_name(name: Any) -> None:
         )
 
 
-def _check_shape(name: str, shape: Iterable[int], dtype: np.dtype[Any]) -> None:
-    sizes = list(shape)
-    if len(sizes) > _MAX_DIMENSIONS:
-        raise ModelFileError(
-            f"Array {name!r} has {len(sizes)} dimensions; a model file holds at most {_MAX_DIMENSIONS}. Reshape it."
-        )
-    if math.prod(max(size, 1) for size in sizes) * dtype.itemsize > _MAX_ARRAY_BYTES:
-        raise ModelFileError(f"Array {name!r} has an impossible shape: it would exceed any memory. Reshape it.")
-
-
 def _digest(canonical: bytes, arrays: Arrays) -> str:
     """SHA-256 of length and text of the header, of the array table, then of the arrays by name."""
     names = sorted(arrays)
-    table = json.dumps([[name, _DTYPE_NAMES[arrays[name].dtype], arrays[name].shape] for name in names]).encode()
+    table = json.dumps([[name, DTYPE_NAMES[arrays[name].dtype], arrays[name].shape] for name in names]).encode()
     digest = hashlib.sha256()
     for text in (canonical, table):
         digest.update(struct.pack("<Q", len(text)))

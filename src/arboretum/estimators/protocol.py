@@ -1,0 +1,292 @@
+"""scikit-learn's estimator protocol, without its base classes.
+
+Importing ``sklearn.base`` takes longer than a small fit, for it brings SciPy and pandas. scikit-learn asks an estimator
+what it can do by its methods, so the methods are here, and import what they need of scikit-learn when they are called.
+What is lost: ``isinstance(model, sklearn.base.BaseEstimator)`` is False; that class has no hook for relatives.
+
+::
+
+    Estimator           parameters, representation, tags, metadata routing
+    ├─ Classifier       accuracy, the tags of a classifier
+    └─ Regressor        R², the tags of a regressor
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import reprlib
+from collections.abc import Callable, Collection, Iterable
+from functools import cache
+from typing import Any, TypeVar
+
+Self = TypeVar("Self", bound="Estimator")
+
+# Methods whose extra arguments (metadata) scikit-learn's meta-estimators can pass on.
+ROUTED_METHODS = (
+    "fit",
+    "partial_fit",
+    "predict",
+    "predict_proba",
+    "predict_log_proba",
+    "decision_function",
+    "score",
+    "transform",
+    "inverse_transform",
+)
+LINE_WIDTH = 80  # of a representation
+
+_SHORT = reprlib.Repr()
+_SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxset = _SHORT.maxfrozenset = _SHORT.maxdict = 30
+_SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 700
+
+
+@cache
+def _arguments(function: Callable[..., Any]) -> dict[str, Any]:
+    """Arguments of a method, by name, and their defaults; without self and collectors."""
+    arguments = list(inspect.signature(function).parameters.values())[1:]
+    return {a.name: a.default for a in arguments if a.kind not in (a.VAR_POSITIONAL, a.VAR_KEYWORD)}
+
+
+def _metadata(cls: type[Estimator], method: str) -> list[str]:
+    """Names of the arguments of a method other than X and y."""
+    function = getattr(cls, method, None)
+    return [name for name in _arguments(function) if name not in ("X", "y")] if inspect.isfunction(function) else []
+
+
+def _refuse_unknown(cls: type, names: Iterable[str], known: Collection[str], error: type[Exception]) -> None:
+    for name in names:
+        if name not in known:
+            own = [name for name in known if "__" not in name]
+            near = difflib.get_close_matches(name, own, n=1)
+            hint = f": did you mean {near[0]!r}?" if near else f"; parameters are {', '.join(own)}"
+            raise error(f"{cls.__name__} has no parameter {name!r}{hint}")
+
+
+class _FromSklearn:
+    """A method of scikit-learn's BaseEstimator that serves any class; absent if the installed release lacks it."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        from sklearn.base import BaseEstimator
+
+        return getattr(BaseEstimator, self.name).__get__(instance, owner)
+
+
+class _RequestSetter:
+    """``set_<method>_request``, made by scikit-learn when it is asked for."""
+
+    def __init__(self, method: str) -> None:
+        self.method = method
+
+    def __get__(self, instance: Any, owner: type[Estimator]) -> Any:
+        from sklearn.utils._metadata_requests import RequestMethod
+
+        return RequestMethod(self.method, _metadata(owner, self.method)).__get__(instance, owner)
+
+
+class Estimator:
+    """An object with parameters that can be fitted, as scikit-learn understands it.
+
+    A subclass has an ``__init__`` of keyword-only parameters that stores them with ``self._keep(locals())`` and checks
+    nothing; ``fit`` checks them.
+
+    Examples
+    --------
+    >>> class Shift(Estimator):
+    ...     def __init__(self, *, by=1.0, inner=None):
+    ...         self._keep(locals())
+    >>> Shift(by=2.0).set_params(inner=Shift()).set_params(inner__by=3.0)
+    Shift(by=2.0, inner=Shift(by=3.0))
+    >>> Shift(bye=2.0)
+    Traceback (most recent call last):
+        ...
+    TypeError: Shift has no parameter 'bye': did you mean 'by'?
+    """
+
+    _metadata_request: Any  # what set_fit_request and the like have stored; scikit-learn's clone copies it
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for method in ROUTED_METHODS:
+            setter = f"set_{method}_request"
+            inherited = any(setter in vars(base) for base in cls.__mro__)
+            if method in vars(cls) and (_metadata(cls, method) or inherited):
+                setattr(cls, setter, _RequestSetter(method))
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Refuse unknown parameters with the nearest name."""
+        _refuse_unknown(cls, kwargs, _arguments(cls.__init__), TypeError)
+        return super().__new__(cls)
+
+    # ---- parameters ----------------------------------------------------------------------------------------------
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        return sorted(_arguments(cls.__init__))
+
+    def _keep(self, given: dict[str, Any]) -> None:
+        """Store constructor arguments as they are, as scikit-learn wants it."""
+        for name in self._get_param_names():
+            setattr(self, name, given[name])
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Add those of parameters that are estimators themselves, as ``parameter__name``.
+        """
+        params = {}
+        for name in self._get_param_names():
+            value = params[name] = getattr(self, name)
+            if deep and hasattr(value, "get_params") and not isinstance(value, type):
+                params |= {f"{name}__{inner}": its for inner, its in value.get_params().items()}
+        return params
+
+    def set_params(self: Self, **params: Any) -> Self:
+        """Set parameters, ``parameter__name`` of a parameter that is an estimator; an unknown name is refused."""
+        if not params:
+            return self
+        known = self.get_params()
+        _refuse_unknown(type(self), (name.partition("__")[0] for name in params), known, ValueError)
+        nested: dict[str, dict[str, Any]] = {}
+        for name, value in params.items():
+            own, _, inner = name.partition("__")
+            if inner:
+                nested.setdefault(own, {})[inner] = value
+            else:
+                setattr(self, own, value)
+                known[own] = value
+        for own, its in nested.items():
+            if not hasattr(known[own], "set_params"):
+                raise ValueError(f"{own}={known[own]!r} is no estimator, it has no parameter {next(iter(its))!r}")
+            known[own].set_params(**its)
+        return self
+
+    # ---- representation ------------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        """Return the call that makes the estimator, without parameters that have their default."""
+        default, name = _arguments(type(self).__init__), type(self).__name__
+        changed = [
+            f"{key}={_SHORT.repr(value)}"
+            for key, value in self.get_params(deep=False).items()
+            if repr(value) != repr(default.get(key, inspect.Parameter.empty))
+        ]
+        lines = [f"{name}("]
+        for place, item in enumerate(changed):
+            if place and len(lines[-1]) + len(item) + 1 > LINE_WIDTH:
+                lines.append(" " * len(f"{name}("))
+            lines[-1] += f"{item}, "
+        return "\n".join(line.rstrip() for line in lines).removesuffix(",") + ")"
+
+    def _repr_html_(self) -> str | None:
+        """Return the diagram that notebooks show, unless scikit-learn is configured to show text."""
+        from sklearn import get_config
+        from sklearn.utils import estimator_html_repr
+
+        return str(estimator_html_repr(self)) if get_config()["display"] == "diagram" else None
+
+    _get_params_html = _FromSklearn()  # the tables of that diagram
+    _get_fitted_attr_html = _FromSklearn()
+
+    # ---- what scikit-learn asks ----------------------------------------------------------------------------------
+
+    def __sklearn_tags__(self) -> Any:
+        """Return what the estimator is and accepts."""
+        from sklearn.utils import Tags, TargetTags
+
+        return Tags(estimator_type=None, target_tags=TargetTags(required=False))
+
+    def get_metadata_routing(self) -> Any:
+        """Return which extra arguments of which methods a meta-estimator should pass on.
+
+        Returns
+        -------
+        sklearn.utils.metadata_routing.MetadataRequest
+        """
+        from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
+
+        if hasattr(self, "_metadata_request"):
+            return get_routing_for_object(self._metadata_request)
+        request = MetadataRequest(owner=type(self).__name__)
+        for method in ROUTED_METHODS:
+            for name in _metadata(type(self), method):
+                getattr(request, method).add_request(param=name, alias=None)
+        return request
+
+    def _get_metadata_request(self) -> Any:
+        return self.get_metadata_routing()
+
+    def _not_fitted(self) -> Exception:
+        """Return the error of a method that needs a fitted estimator."""
+        from sklearn.exceptions import NotFittedError
+
+        return NotFittedError(  # type: ignore[no-any-return]
+            f"This {type(self).__name__} instance is not fitted yet. "
+            "Call 'fit' with appropriate arguments before using this estimator."
+        )
+
+
+class Classifier(Estimator):
+    """An estimator that predicts classes; stands left of what else a class derives from."""
+
+    predict: Callable[[Any], Any]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy: the share of rows whose class is predicted.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Rows to predict.
+        y : array-like
+            Their classes.
+        sample_weight : array-like, optional
+            Weight of each row.
+        """
+        from sklearn.metrics import accuracy_score
+
+        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags
+
+        tags = super().__sklearn_tags__()
+        tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
+        tags.target_tags.required = True
+        return tags
+
+
+class Regressor(Estimator):
+    """An estimator that predicts numbers; stands left of what else a class derives from."""
+
+    predict: Callable[[Any], Any]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R²: 1 − Σ (y − prediction)² / Σ (y − mean of y)².
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Rows to predict.
+        y : array-like
+            Their targets.
+        sample_weight : array-like, optional
+            Weight of each row.
+        """
+        from sklearn.metrics import r2_score
+
+        return float(r2_score(y, self.predict(X), sample_weight=sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import RegressorTags
+
+        tags = super().__sklearn_tags__()
+        tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
+        tags.target_tags.required = True
+        return tags
