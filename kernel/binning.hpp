@@ -169,6 +169,21 @@ inline std::vector<std::vector<double>> find_cuts(const std::vector<RawColumn>& 
     return cuts;
 }
 
+// Distinct values of numeric columns, rising; rows of no weight left out.
+inline std::vector<std::vector<double>> find_values(const std::vector<RawColumn>& columns, const double* weights,
+                                                    int64_t n_rows, int threads) {
+    std::vector<std::vector<double>> values(columns.size());
+    parallel_for(static_cast<int64_t>(columns.size()), threads, [&](int64_t f, int) {
+        if (columns[f].type == ValueType::category) return;
+        SampledColumn column;
+        for (int64_t row = 0; row < n_rows; ++row)
+            if (weights == nullptr || weights[row] > 0)
+                column.add(columns[f].number(row), nullptr, static_cast<Row>(row));
+        for (const WeightedValue& value : column.distinct()) values[f].push_back(value.value);
+    });
+    return values;
+}
+
 // code = number of cuts below the value, for a chunk of values at once. `cuts` is padded with +inf to a power of two:
 // up to 15 of them, evenly spread, are counted for all values (vectorised), the part between two of them is halved.
 constexpr int search_chunk = 256;

@@ -51,6 +51,20 @@ void bind_binning(nb::module_& m) {
         });
     m.def("sample_rows", [](int64_t n_rows, int64_t size) { return to_numpy<Row>(sample_rows(n_rows, size)); });
     m.def(
+        "find_values",
+        [](const std::vector<Column>& columns, std::optional<Vector<const double>> weights, int threads) {
+            std::vector<RawColumn> raw = raw_columns(columns);
+            std::vector<std::vector<double>> values;
+            {
+                nb::gil_scoped_release release;
+                values = find_values(raw, weights ? weights->data() : nullptr, columns[0].shape(0), threads);
+            }
+            nb::list result;
+            for (const std::vector<double>& v : values) result.append(to_numpy<double>(v));
+            return result;
+        },
+        nb::arg("columns"), nb::arg("weights").none(), nb::arg("threads"));
+    m.def(
         "find_cuts",
         [](const std::vector<Column>& columns, Vector<const Row> rows, std::optional<Vector<const double>> weights,
            int64_t max_bins, int threads) {

@@ -2,6 +2,7 @@
 #include "arrays.hpp"
 
 namespace arboretum {
+void bind_bagging(nb::module_& m);
 void bind_binning(nb::module_& m);
 void bind_growing(nb::module_& m);
 void bind_losses(nb::module_& m);
@@ -9,6 +10,7 @@ void bind_losses(nb::module_& m);
 void bind_predicting(nanobind::module_& m);
 
 NB_MODULE(_kernel, m) {
+    arboretum::bind_bagging(m);
     arboretum::bind_binning(m);
     arboretum::bind_growing(m);
     arboretum::bind_losses(m);

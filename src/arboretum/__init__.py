@@ -8,6 +8,8 @@ from arboretum.ensembles.boosting import History, RoundReport
 from arboretum.estimators.base import load
 from arboretum.estimators.boosted_classifier import BoostedTreesClassifier
 from arboretum.estimators.boosted_regressor import BoostedTreesRegressor
+from arboretum.estimators.extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
+from arboretum.estimators.random_forest import RandomForestClassifier, RandomForestRegressor
 from arboretum.forest import Forest
 from arboretum.io.model_file import ModelFileError
 from arboretum.losses import Loss
@@ -17,10 +19,14 @@ __version__: str
 __all__ = [
     "BoostedTreesClassifier",
     "BoostedTreesRegressor",
+    "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
     "Forest",
     "History",
     "Loss",
     "ModelFileError",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
     "RoundReport",
     "load",
 ]

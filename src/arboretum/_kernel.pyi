@@ -1,9 +1,138 @@
-import enum
 from collections.abc import Sequence
+import enum
 from typing import Annotated, overload
 
 import numpy
 from numpy.typing import NDArray
+
+def content_order(
+    data: BinnedData,
+    classes: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order="C", device="cpu", writable=False)] | None,
+    numbers: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)]
+    | None,
+    threads: int,
+) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
+
+class Criterion(enum.Enum):
+    gini = 0
+
+    entropy = 1
+
+    squared_error = 2
+
+    poisson = 3
+
+    absolute_error = 4
+
+class SplitRules:
+    def __init__(self) -> None: ...
+    @property
+    def random_thresholds(self) -> bool: ...
+    @random_thresholds.setter
+    def random_thresholds(self, arg: bool, /) -> None: ...
+    @property
+    def max_depth(self) -> int: ...
+    @max_depth.setter
+    def max_depth(self, arg: int, /) -> None: ...
+    @property
+    def max_leaf_nodes(self) -> int: ...
+    @max_leaf_nodes.setter
+    def max_leaf_nodes(self, arg: int, /) -> None: ...
+    @property
+    def min_samples_split(self) -> int: ...
+    @min_samples_split.setter
+    def min_samples_split(self, arg: int, /) -> None: ...
+    @property
+    def min_samples_leaf(self) -> int: ...
+    @min_samples_leaf.setter
+    def min_samples_leaf(self, arg: int, /) -> None: ...
+    @property
+    def min_weight_leaf(self) -> float: ...
+    @min_weight_leaf.setter
+    def min_weight_leaf(self, arg: float, /) -> None: ...
+    @property
+    def min_impurity_decrease(self) -> float: ...
+    @min_impurity_decrease.setter
+    def min_impurity_decrease(self, arg: float, /) -> None: ...
+    @property
+    def max_features(self) -> int: ...
+    @max_features.setter
+    def max_features(self, arg: int, /) -> None: ...
+    @property
+    def monotone(self) -> list[int]: ...
+    @monotone.setter
+    def monotone(self, arg: Sequence[int], /) -> None: ...
+
+class CodeEdges:
+    def __init__(
+        self,
+        start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> None: ...
+
+class Bootstrap:
+    @overload
+    def __init__(self) -> None: ...
+    @overload
+    def __init__(
+        self,
+        n_draws: int,
+        pool: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        cumulative: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        strata: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> None: ...
+    @property
+    def n_draws(self) -> int: ...
+    def copies(self, seed: int, tree: int, n_rows: int) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
+
+class GrownForest:
+    @property
+    def kind(self) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,))]: ...
+    @property
+    def feature(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
+    @property
+    def threshold(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    @property
+    def left(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
+    @property
+    def right(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
+    @property
+    def missing_left(self) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,))]: ...
+    @property
+    def gain(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    @property
+    def risk(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    @property
+    def weight(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    @property
+    def n_rows(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+    @property
+    def sets(self) -> tuple: ...
+    @property
+    def sizes(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+    @property
+    def values(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    @property
+    def width(self) -> int: ...
+
+class ForestGrower:
+    def __init__(
+        self,
+        data: BinnedData,
+        criterion: Criterion,
+        n_classes: Sequence[int],
+        classes: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order="C", device="cpu", writable=False)]
+        | None,
+        numbers: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)]
+        | None,
+        weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+        rules: SplitRules,
+        edges: CodeEdges,
+        bootstrap: Bootstrap,
+        threads: int,
+    ) -> None: ...
+    def grow(self, first: int, n: int, seed: int) -> GrownForest: ...
 
 class BinnedData:
     def __init__(self, arg0: int, arg1: Sequence[int], arg2: Sequence[bool], /) -> None: ...
@@ -25,6 +154,11 @@ class BinnedData:
     ) -> list[bool]: ...
 
 def sample_rows(arg0: int, arg1: int, /) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
+def find_values(
+    columns: Sequence[Annotated[NDArray, dict(shape=(None,), device="cpu", writable=False)]],
+    weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    threads: int,
+) -> list: ...
 def find_cuts(
     columns: Sequence[Annotated[NDArray, dict(shape=(None,), device="cpu", writable=False)]],
     rows: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],

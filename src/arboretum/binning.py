@@ -35,6 +35,8 @@ class BinMap:
         Codes of each binned feature; the code ``n_bins`` means missing.
     categorical : tuple of bool
         Which binned features are categories.
+    values : tuple of ndarray, optional
+        Where every distinct value has its own bin, those values.
 
     Examples
     --------
@@ -48,6 +50,7 @@ class BinMap:
     cuts: tuple[NDArray[np.float64], ...]
     n_bins: tuple[int, ...]
     categorical: tuple[bool, ...]
+    values: tuple[NDArray[np.float64], ...] | None = None
 
     @cached_property
     def _cut_table(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -108,6 +111,63 @@ def learn_bins(
         n_bins=tuple(_n_bins(len(columns[j].categories), cuts[j], columns[j].kind) for j in order),
         categorical=tuple(columns[j].kind == "categorical" for j in order),
     )
+
+
+def learn_values(table: Table, *, weight: NDArray[np.float64] | None = None, threads: int = 1) -> BinMap:
+    """Make every distinct value its own bin, and keep the values: cuts may then lie between any two of them.
+
+    Parameters
+    ----------
+    table : Table
+        The training table.
+    weight : ndarray, optional
+        Row weights: values of rows without weight are left out.
+    threads : int
+        Threads to use; the result does not depend on it.
+
+    Returns
+    -------
+    BinMap
+    """
+    columns = table.schema.columns
+    order = canonical_order(table)
+    values: list[NDArray[np.float64]] = []
+    for _, batch in table.column_batches():
+        values += _kernel.find_values(batch, weight, threads)
+    cuts = [_between(found[:-1], found[1:]) for found in values]
+    return BinMap(
+        order=tuple(order),
+        cuts=tuple(cuts[j] for j in order),
+        n_bins=tuple(_n_bins(len(columns[j].categories), cuts[j], columns[j].kind) for j in order),
+        categorical=tuple(columns[j].kind == "categorical" for j in order),
+        values=tuple(values[j] for j in order),
+    )
+
+
+def _between(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Thresholds t with a <= t < b."""
+    middle = a / 2 + b / 2
+    return np.where((middle >= a) & (middle < b), middle, a)
+
+
+def code_edges(table: Table, bin_map: BinMap) -> _kernel.CodeEdges:
+    """Where the values of each code begin and end, for growers that put thresholds between the codes of a node."""
+    place = {column: feature for feature, column in enumerate(bin_map.order)}
+    lower: list[NDArray[np.float64]] = [np.zeros(0)] * len(place)
+    upper = lower.copy()
+    for first, batch in table.column_batches():
+        for j, column in enumerate(batch, first):
+            feature = place[j]
+            if bin_map.categorical[feature]:
+                lower[feature] = upper[feature] = np.zeros(bin_map.n_bins[feature])
+            elif bin_map.values is not None:
+                lower[feature] = upper[feature] = np.resize(bin_map.values[feature], bin_map.n_bins[feature])
+            else:
+                least, most = np.fmin.reduce(column, initial=np.inf), np.fmax.reduce(column, initial=-np.inf)
+                lower[feature] = np.append(least, bin_map.cuts[feature])
+                upper[feature] = np.append(bin_map.cuts[feature], most)
+    start = np.concatenate([[0], np.cumsum(bin_map.n_bins)])[:-1].astype(np.int64)
+    return _kernel.CodeEdges(start, np.concatenate(lower, dtype=np.float64), np.concatenate(upper, dtype=np.float64))
 
 
 def canonical_order(table: Table) -> list[int]:

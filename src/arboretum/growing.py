@@ -57,6 +57,32 @@ class TreeParams:
         return packed
 
 
+@dataclass(frozen=True)
+class SplitRules:
+    """What a tree of impurity may look like; the same fields as the kernel's struct.
+
+    ``monotone`` is per binned feature; ``max_features`` a number of features a node, ``min_weight_leaf`` a weight.
+    """
+
+    random_thresholds: bool = False
+    max_depth: int = NO_LIMIT
+    max_leaf_nodes: int = NO_LIMIT
+    min_samples_split: int = 2
+    min_samples_leaf: int = 1
+    min_weight_leaf: float = 0.0
+    min_impurity_decrease: float = 0.0
+    max_features: int = NO_LIMIT
+    monotone: tuple[int, ...] = ()
+
+    def to_kernel(self) -> _kernel.SplitRules:
+        """Pack into the kernel's struct."""
+        packed = _kernel.SplitRules()
+        for field in fields(self):
+            value = getattr(self, field.name)
+            setattr(packed, field.name, list(value) if isinstance(value, tuple) else value)
+        return packed
+
+
 @dataclass(frozen=True, eq=False)
 class WeightedTree:
     """A grown tree, the values of its nodes (learning rate included) and the output it adds to."""
@@ -99,6 +125,32 @@ def to_forest(trees: Sequence[WeightedTree], base: NDArray[np.float64], bin_map:
         gain=joined("gain", np.float64),
         n_rows=joined("n_rows", np.int64),
         base=base,
+    )
+
+
+def grown_to_forest(grown: _kernel.GrownForest, n_outputs: int, bin_map: BinMap) -> Forest:
+    """Freeze trees of impurity; their leaves have one value an output."""
+    order = np.asarray(bin_map.order, dtype=np.int32)
+    kind, feature = grown.kind, grown.feature
+    is_split = kind > 0
+    feature[is_split] = order[feature[is_split]]
+    set_start, set_words = grown.sets
+    sizes = grown.sizes
+    return Forest(
+        tree_start=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        tree_output=np.full(len(sizes), 0 if grown.width == 1 else -1, dtype=np.int32),
+        kind=kind,
+        feature=feature,
+        threshold=grown.threshold,
+        left=grown.left,
+        right=grown.right,
+        missing_left=grown.missing_left,
+        set_start=set_start,
+        set_words=set_words,
+        value=grown.values.reshape(-1, grown.width),
+        gain=grown.gain,
+        n_rows=grown.n_rows,
+        base=np.zeros(n_outputs),
     )
 
 

@@ -21,8 +21,8 @@ class ProgressBar:
     'round 50/100  training loss 0.5  2 s left'
     """
 
-    def __init__(self, n_rounds: int) -> None:
-        self.n_rounds = n_rounds
+    def __init__(self, n_rounds: int, noun: str = "round") -> None:
+        self.n_rounds, self.noun = n_rounds, noun
         self._last_line = -PLAIN_SECONDS
         self._bar: Any = None
         self._task: Any = None
@@ -57,4 +57,4 @@ class ProgressBar:
         left = report.seconds / report.number * (report.n_rounds - report.number)
         losses = [("training", report.training_loss), ("validation", report.validation_loss)]
         shown = [f"{name} loss {loss:.6g}" for name, loss in losses if loss is not None]
-        return "  ".join([f"round {report.number}/{report.n_rounds}", *shown, f"{left:.0f} s left"])
+        return "  ".join([f"{self.noun} {report.number}/{report.n_rounds}", *shown, f"{left:.0f} s left"])

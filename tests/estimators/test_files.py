@@ -264,7 +264,7 @@ def of(*path):
 
 
 TAMPERED = {
-    "another kind": (of("model")("RandomForestClassifier"), "a model of kind 'RandomForestClassifier'"),
+    "another kind": (of("model")("Perceptron"), "a model of kind 'Perceptron'"),
     "kind of the other class": (of("model")("BoostedTreesRegressor"), "damaged model file"),
     "no kind of model": (of("model")("os.system"), "a model of kind 'os.system'"),
     "unknown parameter": (of("params", "no_such")(1), "parameters"),

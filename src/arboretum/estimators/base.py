@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import losses
-from arboretum.ensembles.boosting import History
 from arboretum.estimators.protocol import Estimator
 from arboretum.estimators.threads import n_threads
 from arboretum.forest import Forest
@@ -29,7 +28,7 @@ FEW_ROWS = 64
 
 
 class ForestModel(Estimator):
-    """An estimator whose fitted state is a Forest, a Schema and a Loss."""
+    """An estimator whose fitted state is a Forest, a Schema and a few facts of its own."""
 
     n_jobs: int | None
     unknown: Literal["average", "missing", "error"]
@@ -37,13 +36,12 @@ class ForestModel(Estimator):
 
     forest_: Forest
     schema_: Schema
-    loss_: Loss
-    history_: History
     _numeric_width: int  # columns if all are plain numbers, else -1
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        MODELS[cls.__name__] = cls
+        if "__init__" in vars(cls):  # others are bases, without parameters
+            MODELS[cls.__name__] = cls
 
     # ---- prediction ----------------------------------------------------------------------------------------------
 
@@ -59,7 +57,9 @@ class ForestModel(Estimator):
 
     def _raw(self, X: Any) -> FloatArray:
         """Raw predictions (rows, outputs)."""
-        forest = self._fitted()
+        return self._raw_from(self._fitted(), X)
+
+    def _raw_from(self, forest: Forest, X: Any) -> FloatArray:
         if type(X) is np.ndarray and self._is_ready(X):
             return forest.raw_matrix(X, threads=1 if len(X) <= FEW_ROWS else n_threads(self.n_jobs))
         return self._raw_of(forest, self._conform(X), n_threads(self.n_jobs))
@@ -103,14 +103,80 @@ class ForestModel(Estimator):
         ]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
+    # ---- reading the trees ---------------------------------------------------------------------------------------
+
+    def decision_path(self, X: Any) -> tuple[Any, NDArray[np.int64]]:
+        """Nodes that rows pass on their way to the leaves.
+
+        Returns
+        -------
+        indicator : scipy.sparse.csr_matrix, (n_rows, n_nodes of all trees)
+            1 where a row passes a node.
+        start : ndarray of int64, (n_trees + 1)
+            Columns ``start[t] : start[t + 1]`` are the nodes of tree ``t``.
+        """
+        from arboretum.inspection import decision_path
+
+        return decision_path(self._fitted(), self.apply(X))
+
+    def to_text(self, tree: int = 0, *, max_depth: int | None = None, digits: int = 4) -> str:
+        """Write a tree as indented text.
+
+        Parameters
+        ----------
+        tree : int
+            Its number.
+        max_depth : int, optional
+            Deeper nodes are left out.
+        digits : int
+            Significant digits of values; conditions are always exact.
+        """
+        from arboretum.inspection import tree_to_text
+
+        return tree_to_text(
+            self._fitted(), self.schema_, tree, max_depth=max_depth, digits=digits, **self._value_meaning()
+        )
+
+    def plot_tree(self, tree: int = 0, *, ax: Any = None, max_depth: int = 4) -> Any:
+        """Draw a tree with Matplotlib.
+
+        Parameters
+        ----------
+        tree : int
+            Its number.
+        ax : matplotlib axes, optional
+            Where to draw; a new figure by default.
+        max_depth : int
+            Deeper nodes are left out.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from arboretum.inspection import plot_tree
+
+        return plot_tree(self._fitted(), self.schema_, tree, ax=ax, max_depth=max_depth, **self._value_meaning())
+
+    def _value_meaning(self) -> dict[str, Any]:
+        """Tell texts and drawings what the values of leaves are: classes, probabilities."""
+        return {}
+
     # ---- files ---------------------------------------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, compact: bool = True) -> None:
         """Write the model to a file that ``arboretum.load`` reads.
 
         The file is replaced whole or not at all, and holds no code.
+
+        Parameters
+        ----------
+        path : path
+            Where to write.
+        compact : bool, default=True
+            Store arrays in as few bytes as hold them exactly. False stores them as they are, several times larger, and
+            processes that load the file share its memory.
         """
-        model_file.save(path, *self._to_file())
+        model_file.save(path, *self._to_file(), compact=compact)
 
     def fingerprint(self) -> str:
         """Hash of everything that determines predictions.
@@ -125,12 +191,19 @@ class ForestModel(Estimator):
         arrays = {**forest.to_arrays(), "feature": place[forest.feature]}
         schema = self.schema_.to_json()
         schema["columns"] = [schema["columns"][column] for column in order]
-        facts = {"schema": schema, "loss": self.loss_.to_json(), "unknown": self.unknown, **self._labels()}
+        facts = {"schema": schema, **self._facts(), "unknown": self.unknown}
         return model_file.fingerprint(facts, arrays)
 
-    def _labels(self) -> dict[str, Any]:
-        """Return what a classifier adds to a file."""
+    def _facts(self) -> dict[str, Any]:
+        """Return what else determines predictions: the loss, the classes."""
         return {}
+
+    def _notes(self) -> dict[str, Any]:
+        """Return what a file keeps besides, such as a history."""
+        return {}
+
+    def _read_facts(self, header: dict[str, Any], forest: Forest) -> None:
+        """Take facts and notes back from a header, and refuse a forest that does not fit them."""
 
     def _to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         forest = self._fitted()
@@ -139,26 +212,19 @@ class ForestModel(Estimator):
             "model": type(self).__name__,
             "params": {name: plain(value) for name, value in self.get_params(deep=False).items()},
             "schema": self.schema_.to_json(),
-            "loss": self.loss_.to_json(),
-            "history": {
-                "training_loss": [float(v) for v in self.history_.training_loss],
-                "validation_loss": [float(v) for v in self.history_.validation_loss],
-                "stopped_by": self.history_.stopped_by,
-            },
-            **self._labels(),
+            **self._facts(),
+            **self._notes(),
         }
         return header, forest.to_arrays()
 
     def _from_file(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         try:
             self.schema_ = Schema.from_json(header["schema"])
-            self.loss_ = losses.from_json(header["loss"])
-            self.history_ = _read_history(header["history"])
             forest = Forest.from_arrays(arrays)
             forest.validate(self.schema_.n_features)
             _check_kinds(forest, self.schema_)
             self._check_parameters()
-            self._check_fits(forest, header)
+            self._read_facts(header, forest)
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
             raise model_file.ModelFileError(f"damaged model file: {error}") from error
         self.forest_ = forest
@@ -166,10 +232,6 @@ class ForestModel(Estimator):
 
     def _check_parameters(self) -> None:
         raise NotImplementedError
-
-    def _check_fits(self, forest: Forest, header: dict[str, Any]) -> None:
-        if forest.n_outputs != self.loss_.n_outputs:
-            raise ValueError(f"{forest.n_outputs} outputs, but the loss has {self.loss_.n_outputs}")
 
     def _set_input_names(self) -> None:
         self.n_features_in_ = self.schema_.n_features
@@ -182,13 +244,13 @@ class ForestModel(Estimator):
     # ---- pickles wrap the same bytes -----------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
-        """Parameters, the loss object and, once fitted, the bytes of the model file."""
+        """Parameters and, once fitted, the bytes of the model file."""
         params = {name: getattr(self, name) for name in self._get_param_names()}
         state: dict[str, Any] = {"params": params}
         if "_metadata_request" in self.__dict__:  # what set_fit_request stored
             state["_metadata_request"] = self._metadata_request
         if hasattr(self, "forest_"):
-            state |= {"loss": self.loss_, "file": model_file.to_bytes(*self._to_file())}
+            state["file"] = model_file.to_bytes(*self._to_file())
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -198,17 +260,6 @@ class ForestModel(Estimator):
             self._metadata_request = state["_metadata_request"]
         if "file" in state:
             self._from_file(*model_file.from_bytes(state["file"]))
-            self.loss_ = state["loss"]
-
-
-def _read_history(entry: dict[str, Any]) -> History:
-    history = History(**entry)
-    for losses_of_rounds in (history.training_loss, history.validation_loss):
-        if not isinstance(losses_of_rounds, list) or not all(type(value) is float for value in losses_of_rounds):
-            raise ValueError("a history that is no list of losses")
-    if not isinstance(history.stopped_by, str):
-        raise ValueError("a history without the reason of its end")
-    return history
 
 
 def _check_kinds(forest: Forest, schema: Schema) -> None:
@@ -253,7 +304,7 @@ def load(path: str | os.PathLike[str]) -> ForestModel:
     Parameters
     ----------
     path : path
-        The file. It is memory-mapped: large forests are shared between processes.
+        The file; what was saved with ``compact=False`` is memory-mapped and shared between processes.
 
     Returns
     -------

@@ -13,13 +13,11 @@ from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosting import BoostedTrees, Target
 from arboretum.estimators.boosting_docs import describe
+from arboretum.estimators.labels import classes_from_json, classes_to_json
 from arboretum.estimators.protocol import Classifier
 from arboretum.forest import Forest
 from arboretum.losses import Loss
 from arboretum.schema import Schema
-
-# Of a label in a model file: a forged type must not claim gigabytes.
-MAX_LABEL_BYTES = 65_536
 
 _CLASS_PARAMETERS = """\
     class_weight : "balanced" or dict, optional
@@ -174,19 +172,9 @@ class BoostedTreesClassifier(Classifier, BoostedTrees):
 
     # ---- files ---------------------------------------------------------------------------------------------------
 
-    def _labels(self) -> dict[str, Any]:
-        return {"classes": {"dtype": self.classes_.dtype.str, "values": self.classes_.tolist()}}
+    def _facts(self) -> dict[str, Any]:
+        return {**super()._facts(), "classes": classes_to_json(self.classes_)}
 
-    def _check_fits(self, forest: Forest, header: dict[str, Any]) -> None:
-        super()._check_fits(forest, header)
-        dtype, values = np.dtype(header["classes"]["dtype"]), header["classes"]["values"]
-        if dtype.kind not in "biufUO" or dtype.itemsize > MAX_LABEL_BYTES:
-            raise ValueError(f"classes of type {dtype.str[:20]!r} cannot be read")
-        if not isinstance(values, list) or not all(isinstance(v, bool | int | float | str) for v in values):
-            raise ValueError("classes that cannot be read: labels are text, numbers or booleans")
-        classes = np.array(values, dtype=dtype)
-        if len(classes) != max(2, forest.n_outputs):
-            raise ValueError(f"{len(classes)} classes for {forest.n_outputs} outputs")
-        if classes.tolist() != values or sorted(set(values)) != values:
-            raise ValueError("classes that are not sorted and distinct")
-        self.classes_ = classes
+    def _read_facts(self, header: dict[str, Any], forest: Forest) -> None:
+        super()._read_facts(header, forest)
+        self.classes_ = classes_from_json(header["classes"], max(2, forest.n_outputs))

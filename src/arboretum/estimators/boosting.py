@@ -11,11 +11,14 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.binning import BinnedData, assign_bins, learn_bins
+from arboretum import losses
+from arboretum.binning import BinMap, BinnedData, assign_bins, learn_bins
 from arboretum.constraints import in_binned_order, interaction_sets, monotone_directions
-from arboretum.ensembles.boosting import BoostingParams, Rows, boost, filled_raw, start_raw
+from arboretum.ensembles.boosting import BoostingParams, History, Rows, boost, filled_raw, start_raw
+from arboretum.ensembles.resampling import Bag, columns_of_bins, columns_of_table, with_schema
 from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray, ForestModel
+from arboretum.estimators.protocol import Classifier
 from arboretum.estimators.threads import n_threads
 from arboretum.estimators.validation import (
     callables,
@@ -76,9 +79,28 @@ class Problem:
         return Problem(kept.table.relearn(), kept.y, weight)
 
 
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """A table read and cut once for all members of an ensemble; the weights are those of classes alone."""
+
+    problem: Problem
+    target: Target
+    bin_map: BinMap
+
+    def part(self, bag: Bag) -> Problem:
+        """Return the problem of a member."""
+        weight = bag.weight if self.problem.weight is None else bag.weight * self.problem.weight[bag.rows]
+        table = self.problem.table if bag.columns is None else columns_of_table(self.problem.table, bag.columns)
+        rows = bag.rows[weight > 0]
+        weight = weight[weight > 0]
+        return Problem(table.take(rows), self.problem.y[rows], weight if np.any(weight != 1) else None)
+
+
 class BoostedTrees(ForestModel):
     """Gradient-boosted trees, whatever the target."""
 
+    loss_: Loss
+    history_: History
     n_iter_: int
     classes_: NDArray[Any]
     n_estimators: int
@@ -189,15 +211,30 @@ class BoostedTrees(ForestModel):
         sample_weight: Any,
         held: tuple[Any, Any, Any],
     ) -> Boosted:
-        """Fit; nothing of the estimator changes before all has gone well."""
         self._check_parameters()
-        threads, seed = n_threads(self.n_jobs), seed_of(self.random_state)
+        threads = n_threads(self.n_jobs)
         problem, target = self._read_problem(X, y, sample_weight, earlier)
+        return self._train(n_rounds, problem, target, threads, earlier=earlier, held=held)
+
+    def _train(
+        self: Boosted,
+        n_rounds: int,
+        problem: Problem,
+        target: Target,
+        threads: int,
+        *,
+        earlier: Forest | None = None,
+        held: tuple[Any, Any, Any] = (None, None, None),
+        bin_map: BinMap | None = None,
+    ) -> Boosted:
+        """Fit; nothing of the estimator changes before all has gone well."""
+        seed = seed_of(self.random_state)
         problem, validation = self._hold_out(problem, held, seed)
         schema, loss = problem.table.schema, target.loss
         if problem.table.n_rows * schema.n_features < SMALL_FIT:
             threads = 1
-        bin_map = learn_bins(problem.table, max_bins=self.max_bins, weight=problem.weight, threads=threads)
+        if bin_map is None:
+            bin_map = learn_bins(problem.table, max_bins=self.max_bins, weight=problem.weight, threads=threads)
         data = assign_bins(problem.table, bin_map, threads=threads)
         missing = np.zeros(schema.n_features, dtype=bool)
         missing[list(bin_map.order)] = data.has_missing
@@ -235,7 +272,7 @@ class BoostedTrees(ForestModel):
             )
         if history.stopped_by == "interrupt":
             rounds = forest.n_trees // loss.n_outputs
-            warnings.warn(f"fit was interrupted: the model keeps the {rounds} rounds so far", stacklevel=3)
+            warnings.warn(f"fit was interrupted: the model keeps the {rounds} rounds so far", stacklevel=4)
         if earlier is not None:
             forest, history = Forest.concat([earlier, forest]), self.history_.followed_by(history, self.n_iter_)
         self.forest_, self.schema_, self.loss_, self.history_ = forest, schema, loss, history
@@ -244,6 +281,45 @@ class BoostedTrees(ForestModel):
         self.n_iter_ = forest.n_trees // loss.n_outputs
         self._set_input_names()
         return self
+
+    # ---- as a member of an ensemble that reads and cuts the table once -------------------------------------------
+
+    def _share(self, table: Table, column: NDArray[Any], weight: FloatArray | None, threads: int) -> Shared:
+        """Prepare what all members are fitted to; ``weight``, all above 0, moves the cuts and class weights alone."""
+        self._check_parameters()
+        target = self._read_target(column, weight, False)
+        target.loss.check_target(target.y)
+        missing = [bool(np.isnan(values).any()) for _, batch in table.column_batches() for values in batch]
+        bin_map = learn_bins(table, max_bins=self.max_bins, weight=target.weight, threads=threads)
+        of_classes = targets.times_factors(None, target.factors, target.y)
+        marked = with_schema(table, table.schema.with_missing(missing))
+        return Shared(Problem(marked, target.y, of_classes), target, bin_map)
+
+    def _fit_shared(self: Boosted, shared: Shared, bag: Bag, threads: int) -> Boosted:
+        """Fit a member; its constraints become those of the columns that it sees."""
+        bin_map = shared.bin_map
+        if bag.columns is not None:
+            self._narrow_constraints(shared.problem.table.schema, bag.columns.tolist())
+            bin_map = columns_of_bins(bin_map, bag.columns)
+        return self._train(int(self.n_estimators), shared.part(bag), shared.target, threads, bin_map=bin_map)
+
+    def _narrow_constraints(self, schema: Schema, columns: list[int]) -> None:
+        place = {column: position for position, column in enumerate(columns)}
+        directions = monotone_directions(self.monotonic_cst, schema)
+        sets = interaction_sets(self.interaction_cst, schema)
+        self.monotonic_cst = [directions[column] for column in columns] if directions else None
+        kept = [[place[column] for column in one if column in place] for one in sets]
+        self.interaction_cst = [one for one in kept if one] or None
+
+    def _predict_table(self, table: Table, threads: int) -> FloatArray:
+        """Probabilities of a classifier, (rows, classes); what a regressor predicts, (rows,)."""
+        raw = self._raw_of(self._fitted(), table, threads)
+        return self._to_proba(raw) if isinstance(self, Classifier) else self.loss_.predict(raw[:, 0])
+
+    def _to_proba(self, raw: FloatArray) -> FloatArray:
+        raise NotImplementedError
+
+    # ---- input ---------------------------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
         number(self, "n_estimators", low=1, high=MOST, integer=True)
@@ -366,9 +442,36 @@ class BoostedTrees(ForestModel):
             total += self._raw_of(stage, table, threads)
             yield total.copy()
 
-    def _from_file(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        super()._from_file(header, arrays)
-        self.n_iter_ = self.forest_.n_trees // self.forest_.n_outputs
+    # ---- files ---------------------------------------------------------------------------------------------------
+
+    def _facts(self) -> dict[str, Any]:
+        return {"loss": self.loss_.to_json()}
+
+    def _notes(self) -> dict[str, Any]:
+        return {
+            "history": {
+                "training_loss": [float(v) for v in self.history_.training_loss],
+                "validation_loss": [float(v) for v in self.history_.validation_loss],
+                "stopped_by": self.history_.stopped_by,
+            }
+        }
+
+    def _read_facts(self, header: dict[str, Any], forest: Forest) -> None:
+        self.loss_ = losses.from_json(header["loss"])
+        self.history_ = _read_history(header["history"])
+        if forest.n_outputs != self.loss_.n_outputs:
+            raise ValueError(f"{forest.n_outputs} outputs, but the loss has {self.loss_.n_outputs}")
+        self.n_iter_ = forest.n_trees // forest.n_outputs
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Add the loss object itself: a file cannot hold one that the user wrote."""
+        state = super().__getstate__()
+        return {**state, "loss": self.loss_} if "file" in state else state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "loss" in state:
+            self.loss_ = state["loss"]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -377,3 +480,13 @@ class BoostedTrees(ForestModel):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
+
+
+def _read_history(entry: dict[str, Any]) -> History:
+    history = History(**entry)
+    for losses_of_rounds in (history.training_loss, history.validation_loss):
+        if not isinstance(losses_of_rounds, list) or not all(type(value) is float for value in losses_of_rounds):
+            raise ValueError("a history that is no list of losses")
+    if not isinstance(history.stopped_by, str):
+        raise ValueError("a history without the reason of its end")
+    return history

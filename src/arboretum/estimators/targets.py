@@ -34,6 +34,18 @@ def as_column(y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArray
     return column
 
 
+def as_columns(y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArray[Any]:
+    """Return a target of one or several outputs as a 2-D array, (rows, outputs)."""
+    given = None if y is None else to_numpy(y, name)
+    if given is None or given.ndim != 2 or given.shape[1] == 1:
+        return as_column(y, n_rows, name, table)[:, None]
+    if given.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name} has dtype {given.dtype}")
+    if len(given) != n_rows or not given.shape[1]:
+        raise ValueError(f"{name} has shape {given.shape}, but {table} has {n_rows} rows: give one row of outputs each")
+    return given
+
+
 def _flattened(y: NDArray[Any], name: str) -> NDArray[Any]:
     from sklearn.exceptions import DataConversionWarning
 

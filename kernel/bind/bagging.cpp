@@ -1,0 +1,158 @@
+// kernel/bagging.hpp
+#include "bagging.hpp"
+
+#include "arrays.hpp"
+
+namespace arboretum {
+
+namespace {
+
+// A property that is one number of every node of all trees.
+template <class T, class Get>
+void node_property(nb::class_<GrownForest>& cls, const char* name, Get get) {
+    auto read = [get](const GrownForest& forest) {
+        std::vector<T> items;
+        for (const ImpurityTree& tree : forest.trees)
+            for (const ImpurityNode& node : tree.nodes) items.push_back(static_cast<T>(get(node)));
+        return to_numpy<T>(items);
+    };
+    cls.def_prop_ro(name, read, nb::rv_policy::automatic);
+}
+
+template <class T>
+std::vector<std::remove_const_t<T>> to_vector(const Vector<T>& array) {
+    return {array.data(), array.data() + array.size()};
+}
+
+nb::tuple category_sets(const GrownForest& forest) {
+    std::vector<int64_t> start;
+    std::vector<uint32_t> words;
+    for (const ImpurityTree& tree : forest.trees) {
+        const int64_t first = static_cast<int64_t>(words.size());
+        for (const ImpurityNode& node : tree.nodes) start.push_back(first + node.set_begin);
+        words.insert(words.end(), tree.set_words.begin(), tree.set_words.end());
+    }
+    start.push_back(static_cast<int64_t>(words.size()));
+    return nb::make_tuple(to_numpy<int64_t>(start), to_numpy<uint32_t>(words));
+}
+
+auto tree_sizes(const GrownForest& forest) {
+    std::vector<int64_t> sizes;
+    for (const ImpurityTree& tree : forest.trees) sizes.push_back(static_cast<int64_t>(tree.nodes.size()));
+    return to_numpy<int64_t>(sizes);
+}
+
+auto node_values(const GrownForest& forest) {
+    std::vector<double> values;
+    for (const ImpurityTree& tree : forest.trees) values.insert(values.end(), tree.values.begin(), tree.values.end());
+    return to_numpy<double>(values);
+}
+
+void bind_rules(nb::module_& m) {
+    nb::enum_<Criterion>(m, "Criterion")
+        .value("gini", Criterion::gini)
+        .value("entropy", Criterion::entropy)
+        .value("squared_error", Criterion::squared_error)
+        .value("poisson", Criterion::poisson)
+        .value("absolute_error", Criterion::absolute_error);
+    nb::class_<SplitRules>(m, "SplitRules")
+        .def(nb::init<>())
+        .def_rw("random_thresholds", &SplitRules::random_thresholds)
+        .def_rw("max_depth", &SplitRules::max_depth)
+        .def_rw("max_leaf_nodes", &SplitRules::max_leaf_nodes)
+        .def_rw("min_samples_split", &SplitRules::min_samples_split)
+        .def_rw("min_samples_leaf", &SplitRules::min_samples_leaf)
+        .def_rw("min_weight_leaf", &SplitRules::min_weight_leaf)
+        .def_rw("min_impurity_decrease", &SplitRules::min_impurity_decrease)
+        .def_rw("max_features", &SplitRules::max_features)
+        .def_rw("monotone", &SplitRules::monotone);
+    nb::class_<CodeEdges>(m, "CodeEdges")
+        .def(
+            "__init__",
+            [](CodeEdges* self, Vector<const int64_t> start, Vector<const double> lower, Vector<const double> upper) {
+                auto copy = [](const auto& a) { return std::vector(a.data(), a.data() + a.size()); };
+                new (self) CodeEdges(copy(start), copy(lower), copy(upper));
+            },
+            nb::arg("start"), nb::arg("lower"), nb::arg("upper"));
+    nb::class_<Bootstrap>(m, "Bootstrap")
+        .def(nb::init<>())
+        .def(
+            "__init__",
+            [](Bootstrap* self, int64_t n_draws, Vector<const Row> pool, Vector<const double> cumulative,
+               Vector<const int64_t> strata) {
+                new (self) Bootstrap{n_draws, to_vector(pool), to_vector(cumulative), to_vector(strata)};
+            },
+            nb::arg("n_draws"), nb::arg("pool"), nb::arg("cumulative"), nb::arg("strata"))
+        .def_ro("n_draws", &Bootstrap::n_draws)
+        .def(
+            "copies",
+            [](const Bootstrap& self, uint64_t seed, int64_t tree, int64_t n_rows) {
+                std::vector<uint32_t> copies;
+                {
+                    nb::gil_scoped_release release;
+                    self.draw_copies(bootstrap_key(seed, tree), n_rows, copies);
+                }
+                return to_numpy<uint32_t>(copies);
+            },
+            nb::arg("seed"), nb::arg("tree"), nb::arg("n_rows"));
+}
+
+void bind_grown(nb::module_& m) {
+    nb::class_<GrownForest> forest(m, "GrownForest");
+    using Node = ImpurityNode;
+    node_property<uint8_t>(forest, "kind", [](const Node& n) { return n.kind; });
+    node_property<int32_t>(forest, "feature", [](const Node& n) { return n.feature; });
+    node_property<double>(forest, "threshold", [](const Node& n) { return n.threshold; });
+    node_property<int32_t>(forest, "left", [](const Node& n) { return n.left; });
+    node_property<int32_t>(forest, "right", [](const Node& n) { return n.right; });
+    node_property<uint8_t>(forest, "missing_left", [](const Node& n) { return n.missing_left; });
+    node_property<double>(forest, "gain", [](const Node& n) { return n.gain; });
+    node_property<double>(forest, "risk", [](const Node& n) { return n.risk; });
+    node_property<double>(forest, "weight", [](const Node& n) { return n.weight; });
+    node_property<int64_t>(forest, "n_rows", [](const Node& n) { return n.n_rows; });
+    forest.def_prop_ro("sets", &category_sets, nb::rv_policy::automatic)
+        .def_prop_ro("sizes", &tree_sizes, nb::rv_policy::automatic)
+        .def_prop_ro("values", &node_values, nb::rv_policy::automatic)
+        .def_ro("width", &GrownForest::width);
+}
+
+}  // namespace
+
+void bind_bagging(nb::module_& m) {
+    m.def(
+        "content_order",
+        [](const BinnedData& data, std::optional<Matrix<const int32_t>> classes,
+           std::optional<Matrix<const double>> numbers, int threads) {
+            const int n_outputs = static_cast<int>(classes ? classes->shape(1) : numbers->shape(1));
+            return to_numpy<Row>(content_order(data, classes ? classes->data() : nullptr,
+                                               numbers ? numbers->data() : nullptr, n_outputs, threads));
+        },
+        nb::arg("data"), nb::arg("classes").noconvert().none(), nb::arg("numbers").noconvert().none(),
+        nb::arg("threads"));
+    bind_rules(m);
+    bind_grown(m);
+    nb::class_<ForestGrower>(m, "ForestGrower")
+        .def(
+            "__init__",
+            [](ForestGrower* self, const BinnedData& data, Criterion criterion, std::vector<int32_t> n_classes,
+               std::optional<Matrix<const int32_t>> classes, std::optional<Matrix<const double>> numbers,
+               std::optional<Vector<const double>> weight, const SplitRules& rules, const CodeEdges& edges,
+               const Bootstrap& bootstrap, int threads) {
+                Target target;
+                target.n_rows = data.n_rows();
+                target.criterion = criterion;
+                target.n_outputs = static_cast<int>(classes ? classes->shape(1) : numbers->shape(1));
+                target.n_classes = std::move(n_classes);
+                target.classes = classes ? classes->data() : nullptr;
+                target.numbers = numbers ? numbers->data() : nullptr;
+                target.weight = weight ? weight->data() : nullptr;
+                new (self) ForestGrower(data, std::move(target), rules, edges, bootstrap, threads);
+            },
+            nb::keep_alive<1, 2>(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 6>(), nb::keep_alive<1, 7>(),
+            nb::arg("data"), nb::arg("criterion"), nb::arg("n_classes"), nb::arg("classes").noconvert().none(),
+            nb::arg("numbers").noconvert().none(), nb::arg("weight").noconvert().none(), nb::arg("rules"),
+            nb::arg("edges"), nb::arg("bootstrap"), nb::arg("threads"))
+        .def("grow", &ForestGrower::grow, nb::arg("first"), nb::arg("n"), nb::arg("seed"), Released());
+}
+
+}  // namespace arboretum

@@ -1,0 +1,635 @@
+// The best cut of a node, looked for in a few features of its rows.
+//
+// One feature of a node becomes a short list, a sum for each code that occurs, rising:
+//
+//   codes   3      7      8     …   (missing apart)
+//   sums    [··]   [··]   [··]
+//
+// filled by the way that is cheapest for the node:
+//   many rows     a histogram over all bins, read whole
+//   few rows      the same histogram with a bit a bin that is used: reading and clearing cost only those
+//   many bins     (row, code) pairs sorted by code
+#pragma once
+
+#include <algorithm>
+#include <bit>
+
+#include "binned_data.hpp"
+#include "impurity.hpp"
+#include "medians.hpp"
+#include "node_rows.hpp"
+#include "parallel.hpp"
+#include "rng.hpp"
+
+namespace arboretum {
+
+// What an impurity tree may look like. Python's frozen ImpurityParams is packed into this once a fit.
+struct SplitRules {
+    bool random_thresholds = false;
+    int max_depth = 0;       // <= 0: no limit
+    int max_leaf_nodes = 0;  // <= 0: no limit
+    int64_t min_samples_split = 2;
+    int64_t min_samples_leaf = 1;
+    double min_weight_leaf = 0;
+    double min_impurity_decrease = 0;  // of a share of the tree's weight
+    int max_features = 0;              // features that a node looks at; <= 0: all
+    std::vector<int8_t> monotone;      // per feature; empty: none
+};
+
+// Where the values of a code begin and end, in the user's units; both are the value itself if every value has its code.
+class CodeEdges {
+  public:
+    // start: first code of each feature in the other two.
+    CodeEdges(std::vector<int64_t> start, std::vector<double> lower, std::vector<double> upper)
+        : start_(std::move(start)), lower_(std::move(lower)), upper_(std::move(upper)) {
+        for (size_t i = 0; i < lower_.size(); ++i)
+            middle_.push_back(std::isinf(lower_[i])   ? upper_[i]
+                              : std::isinf(upper_[i]) ? lower_[i]
+                                                      : lower_[i] / 2 + upper_[i] / 2);
+    }
+
+    // A threshold t with upper(a) <= t < lower(b): the nearest one to `wanted`, by default in the middle.
+    double between(int32_t feature, Code a, Code b) const {
+        const double low = upper_[start_[feature] + a], high = lower_[start_[feature] + b];
+        return nearest(low / 2 + high / 2, low, high);
+    }
+    double between(int32_t feature, Code a, Code b, double wanted) const {
+        return nearest(wanted, upper_[start_[feature] + a], lower_[start_[feature] + b]);
+    }
+    double middle(int32_t feature, Code code) const { return middle_[start_[feature] + code]; }
+
+    // The last code from `least` on, before `most`, whose middle is not above t.
+    Code last_up_to(int32_t feature, Code least, Code most, double t) const {
+        const double* middles = middle_.data() + start_[feature];
+        const double* after = std::upper_bound(middles + least + 1, middles + most, t);
+        return static_cast<Code>(after - middles) - 1;
+    }
+
+  private:
+    static double nearest(double wanted, double low, double high) {
+        if (wanted >= low && wanted < high) return wanted;
+        return wanted < low || !(low < high) ? low : std::nextafter(high, low);
+    }
+
+    std::vector<int64_t> start_;
+    std::vector<double> lower_, upper_, middle_;
+};
+
+struct Cut {
+    double gain = -1;  // a cut that gains nothing is still taken: the next one may gain (exclusive or)
+    double bar = -1;   // what another cut must pass: cuts that tie but for rounding tie, and the first one stays
+    Condition condition;
+    double threshold = 0;  // in the user's units
+    bool found() const { return condition.feature >= 0; }
+};
+
+// Limits that monotone ancestors set to a node's value.
+struct Bounds {
+    double lower = -infinity, upper = infinity;
+};
+
+template <class Statistics, class Rows>
+class NodeSearch {
+  public:
+    using Entry = typename Rows::Entry;
+    using Word = typename Statistics::Word;
+    using Gain = typename Statistics::Gain;
+
+    struct Node {
+        const Entry* entries;
+        int64_t n_rows;
+        const Word* total;
+        Bounds bounds;
+        uint64_t path;  // what random draws of the node depend on
+    };
+
+    NodeSearch(const BinnedData& data, const Statistics& statistics, const SplitRules& rules, const CodeEdges& edges,
+               double weight_scale)
+        : data_(data),
+          rows_(data),
+          statistics_(statistics),
+          rules_(rules),
+          edges_(edges),
+          weight_scale_(weight_scale),
+          left_(statistics.zero()),
+          right_(statistics.zero()) {}
+
+    // The best cut of some features, if it beats `best`.
+    void offer_features(const int32_t* features, int n, const Node& node, const Gain& gain, Cut& best) {
+        if constexpr (requires { Statistics::ranks_rows; }) rank_rows(node);
+        if (rules_.random_thresholds) return offer_random_features(features, n, node, gain, best);
+        for (int i = 0; i < n; ++i) offer_feature(features[i], node, gain, best);
+    }
+
+  private:
+    void offer_feature(int32_t feature, const Node& node, const Gain& gain, Cut& best) {
+        const FeatureCodes& info = data_.feature(feature);
+        Offer offer{*this, node, gain, best, feature};
+        fill(feature, node);
+        const int64_t n_sides = n_ + (has_missing_ ? 1 : 0);
+        if (n_sides < 2) return;
+        if constexpr (requires { Statistics::ranks_rows; }) return offer_ranked(offer);
+        if (info.categorical)
+            offer_categories(offer);
+        else if (rules_.random_thresholds)
+            offer_random(offer);
+        else
+            offer_thresholds(offer);
+    }
+
+    // Where the cuts of one feature are offered.
+    struct Offer {
+        NodeSearch& search;
+        const Node& node;
+        const Gain& gain;
+        Cut& best;
+        int32_t feature;
+
+        bool operator()(const Word* left) const { return (*this)(left, gain(left)); }
+        bool operator()(const Word* left, double found) const {
+            if (!search.allowed(left, node, feature) || !(found > best.bar)) return false;
+            best.gain = found;
+            best.bar = found * (1 + 1e-10);
+            return true;
+        }
+        void take(ConditionKind kind, Code threshold, bool missing_left, double value) const {
+            best.condition.kind = kind;
+            best.condition.feature = feature;
+            best.condition.threshold = threshold;
+            best.condition.missing_left = missing_left;
+            best.condition.set.clear();
+            best.threshold = value;
+        }
+    };
+
+    // ---- codes of a node's rows
+    // --------------------------------------------------------------------------------------
+
+    int words() const { return statistics_.words(); }
+
+    void fill(int32_t feature, const Node& node) {
+        const int64_t n_codes = static_cast<int64_t>(data_.feature(feature).n_bins) + 1;
+        n_ = 0;
+        rows_.with_codes(feature, [&](auto code_of) {
+            if (node.n_rows >= n_codes)
+                fill_whole(code_of, n_codes, node);
+            else if (n_codes <= 256 || 4 * node.n_rows >= n_codes)
+                fill_used(code_of, n_codes, node);
+            else
+                fill_sorted(code_of, node);
+        });
+        has_missing_ = n_ > 0 && codes_[n_ - 1] == static_cast<Code>(n_codes - 1);
+        if (has_missing_) --n_;
+    }
+
+    void reserve(int64_t n) {
+        if (static_cast<int64_t>(codes_.size()) >= n) return;
+        codes_.resize(n);
+        sums_.resize(n * words());
+    }
+
+    Word* histogram(int64_t n_codes) {
+        if (static_cast<int64_t>(histogram_.size()) < n_codes * words()) histogram_.resize(n_codes * words(), 0);
+        reserve(n_codes);
+        return histogram_.data();
+    }
+
+    // Moves a bin to the list and clears it.
+    [[gnu::always_inline]] void put(Code code, Word* bin) {
+        codes_[n_] = code;
+        for (int k = 0; k < words(); ++k) {
+            sums_[n_ * words() + k] = bin[k];
+            bin[k] = 0;
+        }
+        ++n_;
+    }
+
+    template <class CodeOf>
+    void fill_whole(CodeOf code_of, int64_t n_codes, const Node& node) {
+        Word* bins = histogram(n_codes);
+        for (int64_t i = 0; i < node.n_rows; ++i)
+            statistics_.add(node.entries[i], bins + static_cast<int64_t>(code_of(node.entries[i])) * words());
+        for (int64_t code = 0; code < n_codes; ++code)
+            if (statistics_.rows(bins + code * words()) != 0) put(static_cast<Code>(code), bins + code * words());
+    }
+
+    template <class CodeOf>
+    void fill_used(CodeOf code_of, int64_t n_codes, const Node& node) {
+        Word* bins = histogram(n_codes);
+        const int64_t n_masks = (n_codes + 63) / 64;
+        if (static_cast<int64_t>(used_.size()) < n_masks) used_.resize(n_masks);
+        uint64_t* used = used_.data();
+        std::fill_n(used, n_masks, 0);
+        for (int64_t i = 0; i < node.n_rows; ++i) {
+            const int64_t code = code_of(node.entries[i]);
+            used[code >> 6] |= uint64_t{1} << (code & 63);
+            statistics_.add(node.entries[i], bins + code * words());
+        }
+        for (int64_t m = 0; m < n_masks; ++m)
+            for (uint64_t bits = used[m]; bits != 0; bits &= bits - 1) {
+                const int64_t code = m * 64 + std::countr_zero(bits);
+                put(static_cast<Code>(code), bins + code * words());
+            }
+    }
+
+    template <class CodeOf>
+    void fill_sorted(CodeOf code_of, const Node& node) {
+        const int64_t n = node.n_rows;
+        keys_.resize(n);
+        reserve(n);
+        for (int64_t i = 0; i < n; ++i) keys_[i] = static_cast<uint64_t>(code_of(node.entries[i])) << 32 | i;
+        sort_keys();
+        for (int64_t i = 0; i < n; ++i) {
+            const Code code = static_cast<Code>(keys_[i] >> 32);
+            if (n_ == 0 || codes_[n_ - 1] != code) {
+                codes_[n_] = code;
+                std::fill_n(&sums_[n_ * words()], words(), Word{0});
+                ++n_;
+            }
+            statistics_.add(node.entries[keys_[i] & 0xffffffffu], &sums_[(n_ - 1) * words()]);
+        }
+    }
+
+    // Pairs of one code may come in any order: their sum is the same.
+    void sort_keys() {
+        const int64_t n = static_cast<int64_t>(keys_.size());
+        if (n > radix_rows) return radix_sort_keys();
+        if (n > insertion_rows) return std::sort(keys_.begin(), keys_.end());
+        for (int64_t i = 1; i < n; ++i) {
+            const uint64_t key = keys_[i];
+            int64_t j = i;
+            for (; j > 0 && keys_[j - 1] > key; --j) keys_[j] = keys_[j - 1];
+            keys_[j] = key;
+        }
+    }
+
+    void radix_sort_keys() {
+        constexpr int digit = 8;
+        uint64_t any = 0, all = ~uint64_t{0};
+        for (uint64_t key : keys_) any |= key, all &= key;
+        other_keys_.resize(keys_.size());
+        for (int shift = 32; shift < 64; shift += digit) {
+            if (((any ^ all) >> shift & 0xff) == 0) continue;
+            uint32_t count[256] = {};
+            for (uint64_t key : keys_) ++count[key >> shift & 0xff];
+            uint32_t start = 0;
+            for (uint32_t& c : count) start += std::exchange(c, start);
+            for (uint64_t key : keys_) other_keys_[count[key >> shift & 0xff]++] = key;
+            keys_.swap(other_keys_);
+        }
+    }
+
+    // ---- cuts ----------------------------------------------------------------------------------------------------
+
+    bool allowed(const Word* left, const Node& node, int32_t feature) {
+        if (rules_.min_samples_leaf > 1) {
+            const int64_t rows = statistics_.rows(left);
+            if (std::min(rows, node.n_rows - rows) < rules_.min_samples_leaf) return false;
+        }
+        if (rules_.min_weight_leaf > 0) {
+            const double weight = statistics_.weight(left), least = rules_.min_weight_leaf * weight_scale_;
+            if (std::min(weight, statistics_.weight(node.total) - weight) < least) return false;
+        }
+        return rules_.monotone.empty() || in_order(left, node, rules_.monotone[feature]);
+    }
+
+    bool in_order(const Word* left, const Node& node, int direction) {
+        if constexpr (requires { statistics_.value(left); }) {
+            std::copy_n(node.total, words(), right_.data());
+            for (int k = 0; k < words(); ++k) right_[k] -= left[k];
+            const double a = statistics_.value(left), b = statistics_.value(right_.data());
+            return std::min(a, b) >= node.bounds.lower && std::max(a, b) <= node.bounds.upper &&
+                   (direction == 0 || (direction > 0 ? a <= b : a >= b));
+        }
+        return true;
+    }
+
+    const Word* missing() const { return &sums_[n_ * words()]; }
+
+    [[gnu::always_inline]] void add_to(Word* left, const Word* sum) const {
+        for (int k = 0; k < words(); ++k) left[k] += sum[k];
+    }
+
+    void offer_thresholds(const Offer& offer) {
+        for (bool missing_left : {false, true}) {
+            if (missing_left && !has_missing_) break;
+            left_ = statistics_.zero();
+            Word* left = left_.data();
+            if (missing_left) add_to(left, missing());
+            int64_t taken = -1;
+            for (int64_t i = 0; i + 1 < n_; ++i) {
+                add_to(left, &sums_[i * words()]);
+                if (offer(left)) taken = i;
+            }
+            if (taken >= 0) take_threshold(offer, taken, missing_left);
+        }
+        if (has_missing_ && n_ > 0) offer_only_missing(offer);
+    }
+
+    void take_threshold(const Offer& offer, int64_t i, bool missing_left) {
+        offer.take(ConditionKind::numeric, codes_[i], missing_left,
+                   edges_.between(offer.feature, codes_[i], codes_[i + 1]));
+    }
+
+    // All values left, missing right.
+    void offer_only_missing(const Offer& offer) {
+        std::copy_n(offer.node.total, words(), left_.data());
+        for (int k = 0; k < words(); ++k) left_[k] -= missing()[k];
+        if (offer(left_.data()))
+            offer.take(ConditionKind::numeric, data_.feature(offer.feature).n_bins - 1, false, infinity);
+    }
+
+    // Extremely randomized trees (Geurts, Ernst & Wehenkel 2006): one threshold, uniform between the least and the
+    // largest value of the node. Inside a bin it moves to the bin's end, so that training and prediction agree.
+    void offer_random(const Offer& offer) {
+        const uint64_t bits = cut_bits(offer.node, offer.feature);
+        const bool missing_left = has_missing_ && (bits & 1) != 0;
+        if (n_ < 2) return offer_only_missing(offer);
+        const double t = random_threshold(offer.feature, codes_[0], codes_[n_ - 1], bits);
+        left_ = statistics_.zero();
+        if (missing_left) add_to(left_.data(), missing());
+        int64_t last = 0;
+        add_to(left_.data(), &sums_[0]);
+        while (last + 2 < n_ && edges_.middle(offer.feature, codes_[last + 1]) <= t)
+            add_to(left_.data(), &sums_[++last * words()]);
+        if (offer(left_.data())) take_random(offer, codes_[last], codes_[last + 1], missing_left, t);
+    }
+
+    struct RandomCut {
+        int32_t feature;
+        Code least, most, code;  // of the node's rows; rows up to `code` go left
+        double threshold;
+    };
+
+    // Numeric features without missing values need no list of sums: their range, then the rows below the threshold.
+    void offer_random_features(const int32_t* features, int n, const Node& node, const Gain& gain, Cut& best) {
+        random_.clear();
+        if constexpr (requires { Rows::n_places; }) Rows::ranges(node.entries, node.n_rows, least_, most_);
+        for (int i = 0; i < n; ++i) {
+            const FeatureCodes& info = data_.feature(features[i]);
+            if (info.categorical || info.has_missing || requires { Statistics::ranks_rows; })
+                offer_feature(features[i], node, gain, best);
+            else
+                draw_cut(features[i], node);
+        }
+        sum_random(node);
+        const RandomCut* winner = nullptr;
+        for (size_t i = 0; i < random_.size(); ++i)
+            if (Offer{*this, node, gain, best, random_[i].feature}(&sums_[i * words()])) winner = &random_[i];
+        if (winner != nullptr) take_random_of_range({*this, node, gain, best, winner->feature}, *winner);
+    }
+
+    void draw_cut(int32_t feature, const Node& node) {
+        Code least, most;
+        if constexpr (requires { Rows::n_places; }) {
+            least = least_[rows_.place(feature)];
+            most = most_[rows_.place(feature)];
+        } else {
+            rows_.with_codes(feature, [&](auto code_of) {
+                least = most = code_of(node.entries[0]);
+                for (int64_t i = 1; i < node.n_rows; ++i) {
+                    const Code code = code_of(node.entries[i]);
+                    least = std::min(least, code);
+                    most = std::max(most, code);
+                }
+            });
+        }
+        if (least == most) return;
+        const double t = random_threshold(feature, least, most, cut_bits(node, feature));
+        random_.push_back({feature, least, most, edges_.last_up_to(feature, least, most, t), t});
+    }
+
+    // Sums of the rows left of each random cut; where rows carry their codes, of several cuts in one pass.
+    void sum_random(const Node& node) {
+        const int n = static_cast<int>(random_.size());
+        reserve(n);
+        if constexpr (requires { Rows::n_places; } && is_small) {
+            int k = 0;
+            for (; k + 5 <= n; k += 5) sum_cuts<5>(node, k);
+            for (; k + 2 <= n; k += 2) sum_cuts<2>(node, k);
+            if (k < n) sum_cuts<1>(node, k);
+        } else {
+            for (int k = 0; k < n; ++k)
+                rows_.with_codes(random_[k].feature, [&](auto code_of) {
+                    left_ = statistics_.zero();
+                    for (int64_t i = 0; i < node.n_rows; ++i)
+                        statistics_.add_if(code_of(node.entries[i]) <= random_[k].code, node.entries[i], left_.data());
+                    std::copy_n(left_.data(), words(), &sums_[k * words()]);
+                });
+        }
+    }
+
+    // Sums of n cuts from the first on, in registers.
+    template <int n>
+    void sum_cuts(const Node& node, int first) {
+        int place[n];
+        Code cut[n];
+        typename Statistics::Sum sum[n] = {};
+        for (int k = 0; k < n; ++k) {
+            place[k] = rows_.place(random_[first + k].feature);
+            cut[k] = random_[first + k].code;
+        }
+        for (const Entry *e = node.entries, *end = e + node.n_rows; e != end; ++e)
+            for (int k = 0; k < n; ++k) statistics_.add_if(e->codes[place[k]] <= cut[k], *e, sum[k].data());
+        for (int k = 0; k < n; ++k) std::copy_n(sum[k].data(), words(), &sums_[(first + k) * words()]);
+    }
+
+    void take_random_of_range(const Offer& offer, const RandomCut& cut) {
+        Code below = cut.least, above = cut.most;
+        rows_.with_codes(cut.feature, [&](auto code_of) {
+            for (int64_t i = 0; i < offer.node.n_rows; ++i) {
+                const Code code = code_of(offer.node.entries[i]);
+                below = std::max(below, code <= cut.code ? code : cut.least);
+                above = std::min(above, code <= cut.code ? cut.most : code);
+            }
+        });
+        take_random(offer, below, above, false, cut.threshold);
+    }
+
+    static uint64_t cut_bits(const Node& node, int32_t feature) {
+        return draw(node.path, 0x6375740000 + static_cast<uint64_t>(feature));  // "cut"
+    }
+
+    double random_threshold(int32_t feature, Code least, Code most, uint64_t bits) const {
+        const double low = edges_.middle(feature, least), high = edges_.middle(feature, most);
+        return low + unit(bits) * (high - low);
+    }
+
+    void take_random(const Offer& offer, Code below, Code above, bool missing_left, double t) {
+        offer.take(ConditionKind::numeric, below, missing_left, edges_.between(offer.feature, below, above, t));
+    }
+
+    // ---- categories ----------------------------------------------------------------------------------------------
+
+    // For two classes, and for a number, the best of all subsets is a prefix of the categories in the order of their
+    // means (Fisher 1958; Breiman et al. 1984, theorem 4.5). For more, prefixes of one order a class are tried.
+    // Missing is a category like any other.
+    void offer_categories(const Offer& offer) {
+        if (rules_.random_thresholds) {
+            order_randomly(offer);
+            return offer_prefixes(offer, random_prefix(offer));
+        }
+        for (int k = 0; k < statistics_.n_orders(); ++k) {
+            order_by_mean(k);
+            offer_prefixes(offer, -1);
+        }
+    }
+
+    int64_t n_groups() const { return n_ + (has_missing_ ? 1 : 0); }
+
+    void order_by_mean(int k) {
+        order_.resize(n_groups());
+        for (int64_t i = 0; i < n_groups(); ++i) order_[i] = {statistics_.order_key(&sums_[i * words()], k), i};
+        std::sort(order_.begin(), order_.end());
+    }
+
+    void order_randomly(const Offer& offer) {
+        order_.resize(n_groups());
+        for (int64_t i = 0; i < n_groups(); ++i) order_[i] = {unit(draw(offer.node.path, offer.feature, codes_[i])), i};
+        std::sort(order_.begin(), order_.end());
+    }
+
+    int64_t random_prefix(const Offer& offer) const {
+        const uint64_t bits = draw(offer.node.path, 0x7365740000 + static_cast<uint64_t>(offer.feature));  // "set"
+        return static_cast<int64_t>(unit(bits) * static_cast<double>(n_groups() - 1));
+    }
+
+    // only: the one prefix to offer, −1 for all.
+    void offer_prefixes(const Offer& offer, int64_t only) {
+        left_ = statistics_.zero();
+        int64_t taken = -1;
+        for (int64_t i = 0; i + 1 < n_groups(); ++i) {
+            add_to(left_.data(), &sums_[order_[i].second * words()]);
+            if ((only < 0 || i == only) && offer(left_.data())) taken = i;
+        }
+        if (taken >= 0) take_prefix(offer, taken);
+    }
+
+    void take_prefix(const Offer& offer, int64_t last) {
+        const Code n_bins = data_.feature(offer.feature).n_bins;
+        offer.take(ConditionKind::category, 0, false, 0);
+        Condition& condition = offer.best.condition;
+        condition.set.assign((n_bins + 31) / 32, 0);
+        for (int64_t i = 0; i <= last; ++i) {
+            const Code code = codes_[order_[i].second];
+            if (code == n_bins)
+                condition.missing_left = true;
+            else
+                condition.put(code);
+        }
+    }
+
+    // ---- absolute error --------------------------------------------------------------------------------------------
+
+    void rank_rows(const Node& node) {
+        std::vector<double> numbers(node.n_rows);
+        for (int64_t i = 0; i < node.n_rows; ++i) numbers[i] = statistics_.number(node.entries[i].row);
+        medians_.rank(std::move(numbers));
+    }
+
+    // Rows of the codes in order_, first all on the right, then code by code on the left.
+    void offer_ranked(const Offer& offer) {
+        group_rows(offer);
+        const bool categorical = data_.feature(offer.feature).categorical;
+        if (categorical) {
+            if (rules_.random_thresholds)
+                order_randomly(offer);
+            else
+                order_by_mean(0);
+            const int64_t taken = offer_ranked_prefixes(offer, rules_.random_thresholds ? random_prefix(offer) : -1);
+            if (taken >= 0) take_prefix(offer, taken);
+            return;
+        }
+        for (bool missing_left : {false, true}) {
+            if (missing_left && !has_missing_) break;
+            order_.clear();
+            if (missing_left) order_.push_back({0.0, n_});
+            for (int64_t i = 0; i < n_; ++i) order_.push_back({0.0, i});
+            if (has_missing_ && !missing_left) order_.push_back({0.0, n_});
+            const int64_t first = missing_left ? 1 : 0;  // place of the first value
+            int64_t only = -1;
+            double t = 0;
+            if (rules_.random_thresholds) {
+                if (n_ < 2) return;
+                t = random_threshold(offer.feature, codes_[0], codes_[n_ - 1], cut_bits(offer.node, offer.feature));
+                only = first;
+                while (only + 2 < first + n_ && edges_.middle(offer.feature, codes_[only - first + 1]) <= t) ++only;
+            }
+            const int64_t taken = offer_ranked_prefixes(offer, only) - first;
+            if (taken < 0) continue;
+            if (taken == n_ - 1)
+                offer.take(ConditionKind::numeric, data_.feature(offer.feature).n_bins - 1, false, infinity);
+            else if (only >= 0)
+                take_random(offer, codes_[taken], codes_[taken + 1], missing_left, t);
+            else
+                take_threshold(offer, taken, missing_left);
+        }
+    }
+
+    // members_[group_start_[g] : group_start_[g + 1]]: places of the rows whose code is the g-th of the list.
+    void group_rows(const Offer& offer) {
+        const int64_t n = offer.node.n_rows;
+        group_start_.assign(n_groups() + 1, 0);
+        std::vector<int64_t> group(n);
+        rows_.with_codes(offer.feature, [&](auto code_of) {
+            for (int64_t i = 0; i < n; ++i) {
+                const auto at =
+                    std::lower_bound(codes_.begin(), codes_.begin() + n_groups(), code_of(offer.node.entries[i]));
+                group[i] = at - codes_.begin();
+                ++group_start_[group[i] + 1];
+            }
+        });
+        for (int64_t g = 0; g < n_groups(); ++g) group_start_[g + 1] += group_start_[g];
+        std::vector<int64_t> next(group_start_.begin(), group_start_.end() - 1);
+        members_.resize(n);
+        for (int64_t i = 0; i < n; ++i) members_[next[group[i]]++] = i;
+    }
+
+    // The best prefix of order_, −1 if none beats what there is.
+    int64_t offer_ranked_prefixes(const Offer& offer, int64_t only) {
+        const int64_t n = n_groups();
+        std::vector<double> right(n + 1, 0.0);  // error of groups i … n−1
+        medians_.clear();
+        for (int64_t i = n; i-- > 0;) right[i] = error_with(order_[i].second, offer.node);
+        medians_.clear();
+        left_ = statistics_.zero();
+        int64_t taken = -1;
+        for (int64_t i = 0; i + 1 < n; ++i) {
+            const double left = error_with(order_[i].second, offer.node);
+            add_to(left_.data(), &sums_[order_[i].second * words()]);
+            if ((only < 0 || i == only) && offer(left_.data(), right[0] - left - right[i + 1])) taken = i;
+        }
+        return taken;
+    }
+
+    double error_with(int64_t group, const Node& node) {
+        if constexpr (requires { Statistics::ranks_rows; })
+            for (int64_t k = group_start_[group]; k < group_start_[group + 1]; ++k)
+                medians_.add(static_cast<size_t>(members_[k]), statistics_.weight_of(node.entries[members_[k]]));
+        return medians_.error();
+    }
+
+    const BinnedData& data_;
+    Rows rows_;
+    const Statistics& statistics_;
+    const SplitRules& rules_;
+    const CodeEdges& edges_;
+    double weight_scale_;
+
+    static constexpr int64_t insertion_rows = 24, radix_rows = 512;
+    static constexpr bool is_small = std::is_trivially_copyable_v<typename Statistics::Sum>;
+
+    int64_t n_ = 0;  // codes that occur, missing not counted
+    bool has_missing_ = false;
+    std::vector<Code> codes_;
+    std::vector<Word> sums_, histogram_;
+    typename Statistics::Sum left_, right_;
+    std::vector<uint64_t> used_, keys_, other_keys_;
+    std::vector<std::pair<double, int64_t>> order_;
+    std::vector<RandomCut> random_;
+    MedianError medians_;
+    std::vector<int64_t> group_start_, members_;
+    uint8_t least_[64], most_[64];
+};
+
+}  // namespace arboretum

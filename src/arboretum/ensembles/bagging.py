@@ -1,0 +1,227 @@
+"""Bagging: every tree grows on its own draw of the rows (Breiman 1996, 2001).
+
+::
+
+    order the rows by content
+    for each tree:   draw rows with replacement ─► grow to the end ─► keep
+    predict:         the mean of the trees
+
+Rows are drawn by weight from an order that depends on their content alone. So a row of weight 3 is the same as three
+equal rows, and the order of the table does not matter. The draws of a tree are a hash of (seed, tree, draw): rows out
+of its bag can be found again at any time from the seed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum import _kernel
+from arboretum.binning import BinnedData
+from arboretum.ensembles.boosting import RoundReport
+from arboretum.forest import Forest
+from arboretum.growing import SplitRules, grown_to_forest
+
+FloatArray: TypeAlias = NDArray[np.float64]
+
+SECONDS_A_BATCH = 1.0  # the kernel grows so long before an interrupt is heard
+
+
+@dataclass(frozen=True, eq=False)
+class BaggedTarget:
+    """What trees predict: class codes or numbers, (rows, outputs), and the weight of each row."""
+
+    criterion: str
+    weight: FloatArray | None
+    classes: NDArray[np.int32] | None = None
+    n_classes: tuple[int, ...] = ()
+    numbers: FloatArray | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.classes if self.classes is not None else self._numbers)
+
+    @property
+    def width(self) -> int:
+        """Values of a leaf: the share of the second of two classes, of all classes, or a number an output."""
+        if self.classes is None:
+            return int(self._numbers.shape[1])
+        return 1 if self.n_classes == (2,) else sum(self.n_classes)
+
+    @property
+    def _numbers(self) -> FloatArray:
+        assert self.numbers is not None
+        return self.numbers
+
+
+@dataclass(frozen=True)
+class Draws:
+    """How a tree draws its rows.
+
+    Parameters
+    ----------
+    share : float or int, optional
+        Draws: a share of the rows, or their number; None makes no draws, every row takes part once.
+    balanced : bool
+        The same number of draws from each class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from arboretum.binning import assign_bins, learn_bins
+    >>> from arboretum.table import read_table
+    >>> table = read_table([[0.0], [1.0], [2.0], [3.0]])
+    >>> data = assign_bins(table, learn_bins(table))
+    >>> target = BaggedTarget("gini", None, np.array([[0], [0], [0], [1]], np.int32), (2,))
+    >>> bootstrap = Draws(share=1.0).bootstrap(data, target, threads=1)
+    >>> int(bootstrap.copies(seed=0, tree=0, n_rows=4).sum())
+    4
+    """
+
+    share: float | int | None = None
+    balanced: bool = False
+
+    def bootstrap(self, data: BinnedData, target: BaggedTarget, threads: int) -> _kernel.Bootstrap:
+        """Return the draws for these rows."""
+        if self.share is None:
+            return _kernel.Bootstrap()
+        order = _kernel.content_order(data.codes, target.classes, target.numbers, threads)
+        weight = None if target.weight is None else target.weight[order]
+        if weight is not None:
+            order, weight = order[weight > 0], weight[weight > 0]
+        starts = [0, len(order)]
+        if self.balanced and target.classes is not None:
+            codes = target.classes[order, 0]
+            by_class = np.argsort(codes, kind="stable")
+            order, weight = order[by_class], None if weight is None else weight[by_class]
+            starts = [0, *np.cumsum(np.bincount(codes)).tolist()]
+        n_draws = float(len(order))
+        cumulative = np.zeros(0)
+        if weight is not None and is_whole(weight):
+            repeats = weight.astype(np.int64)
+            order, ends = np.repeat(order, repeats), np.concatenate([[0], np.cumsum(repeats)])
+            starts, n_draws = ends[starts].tolist(), float(len(order))
+        elif weight is not None:
+            cumulative = np.cumsum(weight)
+        n_draws = self.share if isinstance(self.share, int) else max(1, round(self.share * n_draws))
+        strata = np.unique(starts).astype(np.int64)  # classes without rows have none
+        return _kernel.Bootstrap(int(n_draws), order.astype(np.uint32), cumulative, strata)
+
+
+def is_whole(weight: FloatArray) -> bool:
+    """Whether weights are whole numbers, small enough that rows can be repeated by them."""
+    return bool((weight == np.floor(weight)).all() and weight.sum() <= max(8 * len(weight), 1 << 22))
+
+
+@dataclass(frozen=True)
+class BaggingParams:
+    """How to bag."""
+
+    n_trees: int
+    rules: SplitRules
+    seed: int
+    threads: int
+    first_tree: int = 0
+
+
+def bag(
+    data: BinnedData,
+    edges: _kernel.CodeEdges,
+    target: BaggedTarget,
+    bootstrap: _kernel.Bootstrap,
+    params: BaggingParams,
+    callbacks: Sequence[Callable[[RoundReport], object]] = (),
+) -> tuple[Forest, bool]:
+    """Grow trees ``first_tree`` … of the forest with this seed.
+
+    Returns
+    -------
+    forest : Forest
+        Each tree predicts by itself: a forest's prediction is their mean.
+    interrupted : bool
+        Whether Ctrl-C ended it before all trees were grown; at least one was.
+    """
+    drawn = bootstrap.n_draws > 0
+    grower = _kernel.ForestGrower(
+        data.codes,
+        getattr(_kernel.Criterion, target.criterion),
+        list(target.n_classes),
+        target.classes,
+        target.numbers,
+        None if drawn else target.weight,  # drawn rows have been drawn by weight
+        params.rules.to_kernel(),
+        edges,
+        bootstrap,
+        params.threads,
+    )
+    parts: list[Forest] = []
+    interrupted, started = False, time.monotonic()
+    try:
+        for first, n in _batches(params, lambda: sum(part.n_trees for part in parts)):
+            parts.append(grown_to_forest(grower.grow(first, n, params.seed), target.width, data.bin_map))
+            grown = first + n - params.first_tree
+            for callback in callbacks:
+                callback(RoundReport(grown, params.n_trees, time.monotonic() - started, None, None))
+    except KeyboardInterrupt:
+        if not parts:
+            raise
+        interrupted = True
+    return (parts[0] if len(parts) == 1 else Forest.concat(parts)), interrupted
+
+
+def _batches(params: BaggingParams, done: Callable[[], int]) -> Iterator[tuple[int, int]]:
+    """First tree and number of trees of each batch: the first tells how long a tree takes."""
+    started, n = time.monotonic(), max(params.threads, 1)
+    while (grown := done()) < params.n_trees:
+        n = min(n, params.n_trees - grown)
+        yield params.first_tree + grown, n
+        pace = (time.monotonic() - started) / max(done(), 1)
+        n = max(params.threads, int(SECONDS_A_BATCH / max(pace, 1e-9)) // params.threads * params.threads)
+
+
+# ---- out of the bag ------------------------------------------------------------------------------------------------
+
+
+def out_of_bag_mean(
+    forest: Forest,
+    leaves: Callable[[int, int], NDArray[np.int32]],
+    bootstrap: _kernel.Bootstrap,
+    seed: int,
+    n_rows: int,
+) -> tuple[FloatArray, NDArray[np.int64]]:
+    """Mean of the trees that never saw a row, and how many those are; NaN where there is none.
+
+    Parameters
+    ----------
+    forest : Forest
+        The trees, numbered from 0.
+    leaves : callable
+        ``leaves(first, last)`` gives the leaf of each training row in these trees, as ``Forest.apply`` does.
+    bootstrap, seed
+        What the trees were grown with.
+    n_rows : int
+        Training rows.
+    """
+    sums, counts = np.zeros((n_rows, forest.width)), np.zeros(n_rows, dtype=np.int64)
+    block = 16
+    for first in range(0, forest.n_trees, block):
+        last = min(first + block, forest.n_trees)
+        reached = leaves(first, last)
+        for tree in range(first, last):
+            out = bootstrap.copies(seed, tree, n_rows) == 0
+            nodes = forest.tree_start[tree] + reached[:, tree - first]
+            sums += np.where(out[:, None], forest.value[nodes], 0.0)
+            counts += out
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return sums / counts[:, None], counts
+
+
+def out_of_bag_rows(bootstrap: _kernel.Bootstrap, seed: int, tree: int, n_rows: int) -> NDArray[Any]:
+    """Rows that a tree never saw, rising."""
+    return np.flatnonzero(bootstrap.copies(seed, tree, n_rows) == 0)

@@ -1,0 +1,565 @@
+"""What random forests, extra trees and single CART trees share: from checked input to a fitted forest."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum import _kernel
+from arboretum.binning import BinnedData, assign_bins, code_edges, learn_bins, learn_values
+from arboretum.constraints import in_binned_order, monotone_directions
+from arboretum.ensembles.bagging import BaggedTarget, BaggingParams, Draws, bag, out_of_bag_mean
+from arboretum.estimators import targets
+from arboretum.estimators.base import FloatArray, ForestModel
+from arboretum.estimators.labels import classes_from_json, classes_to_json
+from arboretum.estimators.protocol import Classifier, Regressor
+from arboretum.estimators.threads import n_threads
+from arboretum.estimators.validation import check_columns, choice, number, seed_of
+from arboretum.forest import Forest
+from arboretum.growing import NO_LIMIT, SplitRules
+from arboretum.progress import ProgressBar
+from arboretum.schema import Schema
+from arboretum.table import Table, read_table
+
+Bagged = TypeVar("Bagged", bound="BaggedTrees")
+
+MAX_BINS = 65_535
+MOST = 2**31 - 1
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingSet:
+    """Binned rows with their target, as trees are grown from them.
+
+    ``rows`` are their numbers in the table that was given: those without weight take no part.
+    """
+
+    table: Table
+    schema: Schema
+    target: BaggedTarget
+    data: BinnedData
+    bootstrap: _kernel.Bootstrap
+    rows: NDArray[np.intp]
+    n_given: int
+
+
+class BaggedTrees(ForestModel):
+    """Trees of impurity, each grown by itself; a prediction is their mean."""
+
+    n_estimators: int
+    criterion: str
+    max_depth: int | None
+    max_leaf_nodes: int | None
+    min_samples_split: int | float
+    min_samples_leaf: int | float
+    min_weight_fraction_leaf: float
+    min_impurity_decrease: float
+    max_features: Any
+    max_bins: int | None
+    bootstrap: bool | str
+    max_samples: float | int | None
+    oob_score: Any
+    monotonic_cst: Any
+    categorical_features: Any
+    warm_start: bool
+    random_state: Any
+    verbose: int
+
+    n_outputs_: int
+    oob_score_: float
+    _seed: int
+    _random_thresholds = False
+    _criteria: tuple[str, ...] = ()
+
+    # ---- fitting -------------------------------------------------------------------------------------------------
+
+    def fit(self: Bagged, X: Any, y: Any, sample_weight: Any = None) -> Bagged:
+        """Fit the model; nothing of it changes before all has gone well.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Training rows: numbers, text, categories, dates, with holes.
+        y : array-like, (n_rows,) or (n_rows, n_outputs)
+            Target.
+        sample_weight : array-like, optional
+            Weight of each row: a row of weight 3 is the same as three equal rows.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        n_trees = number(self, "n_estimators", low=1, high=MOST, integer=True)
+        earlier = self.forest_ if self.warm_start and hasattr(self, "forest_") else None
+        if earlier is not None:
+            n_trees -= earlier.n_trees
+            if n_trees < 0:
+                raise ValueError(
+                    f"n_estimators={self.n_estimators} is less than the {earlier.n_trees} trees already fitted "
+                    "(warm_start=True); raise it or set warm_start=False"
+                )
+            if n_trees == 0:
+                return self
+        threads = n_threads(self.n_jobs)
+        seed = seed_of(self.random_state) if earlier is None else self._seed
+        training, facts = self._read_training(X, y, sample_weight, threads)
+        forest = self._grow(training, n_trees, earlier, seed, threads)
+        self._take_facts(facts)
+        self.schema_, self.forest_, self._seed = training.schema, forest, seed
+        self._set_input_names()
+        if self.oob_score is not False:
+            self._set_out_of_bag(training, y, sample_weight, threads)
+        return self
+
+    def _grow(self, training: TrainingSet, n_trees: int, earlier: Forest | None, seed: int, threads: int) -> Forest:
+        params = BaggingParams(
+            n_trees=n_trees,
+            rules=self._rules(training),
+            seed=seed,
+            threads=threads,
+            first_tree=0 if earlier is None else earlier.n_trees,
+        )
+        edges = code_edges(training.table, training.data.bin_map)
+        with ProgressBar(n_trees, "tree") if self.verbose else nullcontext() as bar:
+            callbacks = [bar] if bar is not None else []
+            forest, interrupted = bag(training.data, edges, training.target, training.bootstrap, params, callbacks)
+        if interrupted:
+            warnings.warn(f"fit was interrupted: the model keeps the {forest.n_trees} trees so far", stacklevel=3)
+        return forest if earlier is None else Forest.concat([earlier, forest])
+
+    def _read_training(self, X: Any, y: Any, sample_weight: Any, threads: int) -> tuple[TrainingSet, Any]:
+        check_columns(self.categorical_features)
+        table = read_table(X, categorical_features=self.categorical_features)
+        columns = targets.as_columns(y, table.n_rows)
+        weight = targets.row_weights(sample_weight, table.n_rows)
+        target, facts = self._read_target(columns, weight)
+        n_given, rows = table.n_rows, np.arange(table.n_rows)
+        if target.weight is not None and not target.weight.all():
+            rows = np.flatnonzero(target.weight)
+            table, target = table.take(rows).relearn(), _rows_of(target, rows)
+        weight = target.weight
+        bin_map = (
+            learn_values(table, weight=weight, threads=threads)
+            if self.max_bins is None
+            else learn_bins(table, max_bins=self.max_bins, weight=weight, threads=threads)
+        )
+        data = assign_bins(table, bin_map, threads=threads)
+        missing = np.zeros(table.schema.n_features, dtype=bool)
+        missing[list(bin_map.order)] = data.has_missing
+        schema = table.schema.with_missing(missing.tolist())
+        bootstrap = self._draws().bootstrap(data, target, threads)
+        return TrainingSet(table, schema, target, data, bootstrap, rows, n_given), facts
+
+    def _read_target(self, columns: NDArray[Any], weight: FloatArray | None) -> tuple[BaggedTarget, Any]:
+        raise NotImplementedError
+
+    def _take_facts(self, facts: Any) -> None:
+        raise NotImplementedError
+
+    def _draws(self) -> Draws:
+        if self.bootstrap is False:
+            return Draws()
+        return Draws(1.0 if self.max_samples is None else self.max_samples, balanced=self.bootstrap == "balanced")
+
+    def _rules(self, training: TrainingSet) -> SplitRules:
+        schema, order, n_rows = training.schema, training.data.bin_map.order, training.target.n_rows
+        weight = training.target.weight
+        drawn = training.bootstrap.n_draws
+        total = float(drawn or (n_rows if weight is None else weight.sum()))
+        return SplitRules(
+            random_thresholds=self._random_thresholds,
+            max_depth=self.max_depth or NO_LIMIT,
+            max_leaf_nodes=self.max_leaf_nodes or NO_LIMIT,
+            min_samples_split=max(2, rows_of_share(self.min_samples_split, n_rows)),
+            min_samples_leaf=rows_of_share(self.min_samples_leaf, n_rows),
+            min_weight_leaf=float(self.min_weight_fraction_leaf) * total,
+            min_impurity_decrease=float(self.min_impurity_decrease),
+            max_features=features_a_node(self.max_features, schema.n_features),
+            monotone=in_binned_order(self._monotone(schema, training.target), order),
+        )
+
+    def _monotone(self, schema: Schema, target: BaggedTarget) -> tuple[int, ...]:
+        directions = monotone_directions(self.monotonic_cst, schema)
+        if directions and target.width > 1:
+            raise ValueError(
+                f"monotonic_cst is not supported for leaves of {target.width} values (several outputs, or "
+                "multiclass): fit one model an output, or one class against the rest"
+            )
+        return directions
+
+    def _check_parameters(self) -> None:
+        choice(self, "criterion", self._criteria)
+        number(self, "max_depth", low=1, high=1_000_000, integer=True, optional=True)
+        number(self, "max_leaf_nodes", low=2, high=MOST, integer=True, optional=True)
+        for name, least in (("min_samples_split", 2), ("min_samples_leaf", 1)):
+            if not isinstance(getattr(self, name), float):
+                number(self, name, low=least, high=MOST, integer=True)
+            else:
+                number(self, name, low=0.0, high=1.0, open_low=True)
+        number(self, "min_weight_fraction_leaf", low=0.0, high=0.5)
+        number(self, "min_impurity_decrease", low=0.0, high=1e300)
+        features_a_node(self.max_features, 1)
+        number(self, "max_bins", low=2, high=MAX_BINS, integer=True, optional=True)
+        choice(self, "unknown", ("average", "missing", "error"))
+        choice(self, "missing", ("warn", "error"))
+        choice(self, "warm_start", (True, False))
+        number(self, "verbose", low=0, high=MOST, integer=True, words_of_bool=True)
+        self._check_draws()
+
+    def _check_draws(self) -> None:
+        words = (True, False, "balanced") if isinstance(self, Classifier) else (True, False)
+        choice(self, "bootstrap", words)
+        if self.max_samples is not None and not isinstance(self.max_samples, float):
+            number(self, "max_samples", low=1, high=MOST, integer=True)
+        elif self.max_samples is not None:
+            number(self, "max_samples", low=0.0, high=1e6, open_low=True)
+        if self.bootstrap is False and self.max_samples is not None:
+            raise ValueError(f"max_samples={self.max_samples!r} without bootstrap: set bootstrap=True or leave it None")
+        if self.bootstrap is False and self.oob_score is not False:
+            raise ValueError(
+                f"oob_score={self.oob_score!r} without bootstrap: every tree sees every row, none is out of the bag; "
+                "set bootstrap=True or oob_score=False"
+            )
+        if not isinstance(self.oob_score, bool | str) and not callable(self.oob_score):
+            raise ValueError(f"oob_score={self.oob_score!r}: use True, False, a scorer's name or a function")
+
+    # ---- out of the bag ------------------------------------------------------------------------------------------
+
+    def _out_of_bag(self, training: TrainingSet, threads: int) -> FloatArray:
+        """Mean prediction of the trees that never saw a row, for each row that was given; NaN where none."""
+        forest, table = self._averaged, training.table
+        means, counts = out_of_bag_mean(
+            forest,
+            lambda first, last: np.concatenate(
+                [
+                    forest.apply(part.columns, part.n_rows, threads=threads, first=first, last=last)
+                    for _, part in table.row_batches()
+                ]
+            ),
+            training.bootstrap,
+            self._seed,
+            table.n_rows,
+        )
+        if not counts.all():
+            n = int((counts == 0).sum())
+            warnings.warn(
+                f"{n} of {table.n_rows} rows are in the bag of every tree and have no out-of-bag prediction (NaN): "
+                f"raise n_estimators={self.n_estimators}",
+                stacklevel=4,
+            )
+        whole = np.full((training.n_given, means.shape[1]), np.nan)
+        whole[training.rows] = means
+        return whole
+
+    def _set_out_of_bag(self, training: TrainingSet, y: Any, sample_weight: Any, threads: int) -> None:
+        raise NotImplementedError
+
+    def _scored(self, y: Any, prediction: Any, proba: Any, sample_weight: Any, known: NDArray[np.bool_]) -> float:
+        """Score out-of-bag predictions, of the rows that have one."""
+        truth = targets.as_columns(y, len(known))[known]
+        truth = truth[:, 0] if truth.shape[1] == 1 else truth
+        weight = None if sample_weight is None else np.asarray(sample_weight)[known]
+        stand_in = _OutOfBag(self, prediction[known], None if proba is None else proba[known])
+        if callable(self.oob_score):
+            return float(self.oob_score(truth, prediction[known]))
+        if isinstance(self.oob_score, str):
+            from sklearn.metrics import get_scorer
+
+            keywords = {} if weight is None else {"sample_weight": weight}
+            return float(get_scorer(self.oob_score)(stand_in, np.zeros((len(truth), 1)), truth, **keywords))
+        return float(stand_in.score(None, truth, weight))
+
+    # ---- prediction ----------------------------------------------------------------------------------------------
+
+    @property
+    def _averaged(self) -> Forest:
+        """The forest whose mean is the prediction."""
+        return self._fitted()
+
+    def _mean(self, X: Any) -> FloatArray:
+        """Mean of the trees, (rows, values of a leaf)."""
+        forest = self._averaged
+        return self._raw_from(forest, X) / forest.n_trees
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Fall of impurity by each feature, a mean over the trees, normalised to sum 1 (Breiman et al. 1984)."""
+        forest = self._fitted()
+        inner = forest.kind > 0
+        tree = np.repeat(np.arange(forest.n_trees), np.diff(forest.tree_start))[inner]
+        falls = np.zeros((forest.n_trees, self.schema_.n_features))
+        np.add.at(falls, (tree, forest.feature[inner]), forest.gain[inner])
+        sums = falls.sum(axis=1, keepdims=True)
+        mean = np.divide(falls, sums, out=np.zeros_like(falls), where=sums > 0).mean(axis=0)
+        return np.asarray(mean / mean.sum() if mean.sum() > 0 else mean)
+
+    # ---- files ---------------------------------------------------------------------------------------------------
+
+    def _notes(self) -> dict[str, Any]:
+        return {"seed": self._seed, "n_outputs": self.n_outputs_}
+
+    def _read_facts(self, header: dict[str, Any], forest: Forest) -> None:
+        seed, n_outputs = header["seed"], header["n_outputs"]
+        if type(seed) is not int or not 0 <= seed < 2**64 or type(n_outputs) is not int or n_outputs < 1:
+            raise ValueError("a seed or a number of outputs that is none")
+        if not forest.n_trees:
+            raise ValueError("a forest without trees")
+        self._seed, self.n_outputs_ = seed, n_outputs
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.target_tags.multi_output = True
+        return tags
+
+
+class _OutOfBag:
+    """What a scorer sees: a model that predicts the out-of-bag predictions."""
+
+    def __init__(self, model: BaggedTrees, prediction: Any, proba: Any) -> None:
+        self._model, self._prediction, self._proba = model, prediction, proba
+        if isinstance(model, BaggedClassifier):
+            self.classes_ = model.classes_
+        self._estimator_type = "classifier" if isinstance(model, Classifier) else "regressor"
+
+    def predict(self, X: Any) -> Any:
+        return self._prediction
+
+    def predict_proba(self, X: Any) -> Any:
+        return self._proba
+
+    def score(self, X: Any, y: Any, weight: Any) -> float:
+        kind = Classifier if isinstance(self._model, Classifier) else Regressor
+        return kind.score(self, X, y, weight)  # type: ignore[arg-type]
+
+    def fit(self, X: Any, y: Any) -> _OutOfBag:
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        return self._model.__sklearn_tags__()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+
+class BaggedRegressor(Regressor, BaggedTrees):
+    """Trees of numbers."""
+
+    _criteria = ("squared_error", "absolute_error", "poisson")
+    oob_prediction_: FloatArray
+
+    def _read_target(self, columns: NDArray[Any], weight: FloatArray | None) -> tuple[BaggedTarget, Any]:
+        numbers = np.column_stack([targets.regression_target(column) for column in columns.T])
+        numbers = np.ascontiguousarray(numbers)
+        if self.criterion == "poisson" and (numbers.min() < 0 or not numbers.sum() > 0):
+            row = int(np.argmin(numbers.min(axis=1)))
+            raise ValueError(
+                f"criterion='poisson' needs counts of at least 0 that are not all 0: y has {numbers[row].min():g} "
+                f"in row {row}; use criterion='squared_error'"
+            )
+        if self.criterion == "absolute_error" and numbers.shape[1] > 1:
+            raise ValueError("criterion='absolute_error' needs one output: fit one model an output")
+        return BaggedTarget(self.criterion, weight, numbers=numbers), numbers.shape[1]
+
+    def _take_facts(self, facts: Any) -> None:
+        self.n_outputs_ = facts
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predict the target: the mean of the trees.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Rows; named columns in any order.
+
+        Returns
+        -------
+        ndarray of float64, (n_rows,) or (n_rows, n_outputs)
+        """
+        mean = self._mean(X)
+        return mean[:, 0] if self.n_outputs_ == 1 else mean
+
+    def _set_out_of_bag(self, training: TrainingSet, y: Any, sample_weight: Any, threads: int) -> None:
+        means = self._out_of_bag(training, threads)
+        known = ~np.isnan(means[:, 0])
+        self.oob_prediction_ = means[:, 0] if self.n_outputs_ == 1 else means
+        self.oob_score_ = self._scored(y, self.oob_prediction_, None, sample_weight, known)
+
+    def _read_facts(self, header: dict[str, Any], forest: Forest) -> None:
+        super()._read_facts(header, forest)
+        if forest.n_outputs != self.n_outputs_:
+            raise ValueError(f"{forest.n_outputs} values a leaf for {self.n_outputs_} outputs")
+
+
+class BaggedClassifier(Classifier, BaggedTrees):
+    """Trees of classes."""
+
+    _criteria = ("gini", "entropy", "log_loss")
+    class_weight: Any
+    voting: str
+    classes_: Any  # labels, sorted; a list of them for several outputs
+    oob_decision_function_: Any
+
+    def _read_target(self, columns: NDArray[Any], weight: FloatArray | None) -> tuple[BaggedTarget, Any]:
+        choice(self, "voting", ("soft", "hard"))
+        found = [targets.find_classes(_typed(column)) for column in columns.T]
+        classes = [labels for labels, _ in found]
+        if len(found) == 1:
+            factors = targets.class_factors(weight, self.class_weight, classes[0], found[0][1])
+            weight = targets.times_factors(weight, factors, found[0][1])
+            targets.require_two_weighted(weight, classes[0], found[0][1])
+        elif self.class_weight is not None or self.bootstrap == "balanced":
+            raise ValueError("class_weight and bootstrap='balanced' need one output: fit one model an output")
+        codes = np.ascontiguousarray(np.column_stack([codes for _, codes in found]), dtype=np.int32)
+        criterion = "entropy" if self.criterion == "log_loss" else self.criterion
+        return BaggedTarget(criterion, weight, classes=codes, n_classes=tuple(map(len, classes))), classes
+
+    def _take_facts(self, facts: Any) -> None:
+        self.classes_, self.n_outputs_ = (facts[0] if len(facts) == 1 else facts), len(facts)
+        self.__dict__.pop("_voters", None)
+
+    @property
+    def _class_lists(self) -> list[NDArray[Any]]:
+        return self.classes_ if self.n_outputs_ > 1 else [self.classes_]
+
+    # ---- prediction ----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _voters(self) -> Forest:
+        """The forest whose leaves vote for one class."""
+        forest = self._fitted()
+        if forest.width == 1:
+            return replace(forest, value=(forest.value > 0.5).astype(np.float64))
+        votes, start = np.zeros_like(forest.value), 0
+        for classes in self._class_lists:
+            part = forest.value[:, start : start + len(classes)]
+            votes[np.arange(len(votes)), start + part.argmax(axis=1)] = 1.0
+            start += len(classes)
+        return replace(forest, value=votes)
+
+    @property
+    def _averaged(self) -> Forest:
+        return self._voters if self.voting == "hard" else self._fitted()
+
+    def _to_probas(self, mean: FloatArray) -> list[FloatArray]:
+        """Probabilities of each output."""
+        if mean.shape[1] == 1:
+            return [np.column_stack([1.0 - mean[:, 0], mean[:, 0]])]
+        ends = np.cumsum([len(classes) for classes in self._class_lists])[:-1]
+        return np.split(mean, ends, axis=1)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Probabilities of the classes, in the order of ``classes_``: the mean of the trees, or their votes.
+
+        Returns
+        -------
+        ndarray of float64, (n_rows, n_classes), or a list of them for several outputs
+        """
+        probas = self._to_probas(self._mean(X))
+        return probas if self.n_outputs_ > 1 else probas[0]
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """Logarithms of ``predict_proba``."""
+        proba = self.predict_proba(X)
+        with np.errstate(divide="ignore"):
+            return [np.log(part) for part in proba] if isinstance(proba, list) else np.log(proba)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the most probable class.
+
+        Returns
+        -------
+        ndarray, (n_rows,) or (n_rows, n_outputs)
+            Labels as they were given at fit.
+        """
+        return self._to_labels(self._to_probas(self._mean(X)))
+
+    def _to_labels(self, probas: list[FloatArray]) -> NDArray[Any]:
+        labels = [classes[proba.argmax(axis=1)] for classes, proba in zip(self._class_lists, probas, strict=True)]
+        return labels[0] if len(labels) == 1 else np.column_stack(labels)
+
+    def _set_out_of_bag(self, training: TrainingSet, y: Any, sample_weight: Any, threads: int) -> None:
+        means = self._out_of_bag(training, threads)
+        known = ~np.isnan(means[:, 0])
+        probas = self._to_probas(means)
+        self.oob_decision_function_ = probas if self.n_outputs_ > 1 else probas[0]
+        labels = self._to_labels([np.where(known[:, None], proba, 0.0) for proba in probas])
+        self.oob_score_ = self._scored(y, labels, probas[0] if len(probas) == 1 else None, sample_weight, known)
+
+    def _value_meaning(self) -> dict[str, Any]:
+        if self.n_outputs_ > 1:
+            return {}
+        return {"class_names": [str(label) for label in self.classes_.tolist()], "probabilities": True}
+
+    # ---- files ---------------------------------------------------------------------------------------------------
+
+    def _facts(self) -> dict[str, Any]:
+        return {"classes": [classes_to_json(classes) for classes in self._class_lists], "voting": self.voting}
+
+    def _read_facts(self, header: dict[str, Any], forest: Forest) -> None:
+        super()._read_facts(header, forest)
+        entries = header["classes"]
+        if not isinstance(entries, list) or len(entries) != self.n_outputs_:
+            raise ValueError(f"classes of {len(entries)} outputs, not of {self.n_outputs_}")
+        classes = [classes_from_json(entry, len(entry["values"])) for entry in entries]
+        width = 1 if [len(labels) for labels in classes] == [2] else sum(map(len, classes))
+        if forest.n_outputs != width:
+            raise ValueError(f"{forest.n_outputs} values a leaf for {width} classes")
+        self.classes_ = classes[0] if len(classes) == 1 else classes
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+
+def _rows_of(target: BaggedTarget, rows: NDArray[np.intp]) -> BaggedTarget:
+    def some(array: Any) -> Any:
+        return None if array is None else np.ascontiguousarray(array[rows])
+
+    weight = some(target.weight)
+    return replace(
+        target,
+        classes=some(target.classes),
+        numbers=some(target.numbers),
+        weight=weight if weight is not None and np.any(weight != 1) else None,
+    )
+
+
+def _typed(column: NDArray[Any]) -> NDArray[Any]:
+    """Labels of one output; a table of mixed outputs holds objects."""
+    return np.array(column.tolist()) if column.dtype == object and len({type(v) for v in column}) == 1 else column
+
+
+def rows_of_share(value: int | float, n_rows: int) -> int:
+    """Return the number of rows of a parameter that is one, or a share of them."""
+    return math.ceil(value * n_rows) if isinstance(value, float) else int(value)
+
+
+def features_a_node(max_features: Any, n_features: int) -> int:
+    """Return how many features a node looks at: "sqrt", "log2", a share, a number, or None for all."""
+    if max_features is None:
+        return NO_LIMIT
+    if isinstance(max_features, str):
+        if max_features not in ("sqrt", "log2"):
+            raise ValueError(f"max_features={max_features!r}: use 'sqrt', 'log2', a share, a number or None")
+        return max(1, int((math.sqrt if max_features == "sqrt" else math.log2)(n_features)))
+    if isinstance(max_features, float) and 0 < max_features <= 1:
+        return max(1, int(max_features * n_features))
+    if isinstance(max_features, int | np.integer) and not isinstance(max_features, bool) and max_features >= 1:
+        return min(int(max_features), n_features)
+    raise ValueError(
+        f"max_features={max_features!r}: use 'sqrt', 'log2', a share above 0 and at most 1, a number of columns "
+        "of at least 1, or None for all"
+    )

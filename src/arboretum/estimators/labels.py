@@ -1,0 +1,31 @@
+"""Class labels in a model file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Of a label: a forged type must not claim gigabytes.
+MAX_LABEL_BYTES = 65_536
+
+
+def classes_to_json(classes: NDArray[Any]) -> dict[str, Any]:
+    """Return sorted labels as a header holds them."""
+    return {"dtype": classes.dtype.str, "values": classes.tolist()}
+
+
+def classes_from_json(entry: dict[str, Any], n_classes: int) -> NDArray[Any]:
+    """Read labels of a file of unknown origin; there must be ``n_classes`` of them, sorted and distinct."""
+    dtype, values = np.dtype(entry["dtype"]), entry["values"]
+    if dtype.kind not in "biufUO" or dtype.itemsize > MAX_LABEL_BYTES:
+        raise ValueError(f"classes of type {dtype.str[:20]!r} cannot be read")
+    if not isinstance(values, list) or not all(isinstance(v, bool | int | float | str) for v in values):
+        raise ValueError("classes that cannot be read: labels are text, numbers or booleans")
+    classes = np.array(values, dtype=dtype)
+    if len(classes) != n_classes:
+        raise ValueError(f"{len(classes)} classes, but the forest has {n_classes}")
+    if classes.tolist() != values or sorted(set(values)) != values:
+        raise ValueError("classes that are not sorted and distinct")
+    return classes

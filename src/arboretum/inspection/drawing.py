@@ -1,0 +1,499 @@
+"""A tree as a drawing with matplotlib.
+
+Lengths are in inches of paper at scale 1; on given axes the whole drawing, fonts too, is scaled to fit::
+
+    ┌ box ─────────────┐
+    │ condition        │  padding
+    │ rows             │  lines of text
+    │ value            │
+    │ ▓▓▓▓▓▓▓▒▒▒░      │  bar: shares of classes
+    └──────────────────┘
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum.forest import Forest
+from arboretum.inspection.conditions import condition
+from arboretum.inspection.layout import tidy_positions
+from arboretum.inspection.node_values import NodeValues, node_values, nodes_of
+from arboretum.inspection.quantities import rows_text
+from arboretum.inspection.text import check_depth, descendants
+from arboretum.schema import Category, Schema
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Colour: TypeAlias = tuple[float, float, float]
+Orientation: TypeAlias = Literal["down", "right"]
+
+_FONT = 8.0  # points
+_LINE, _PADDING, _BAR = 0.155, 0.075, 0.09
+_MIN_WIDTH, _MAX_WIDTH = 0.8, 1.75
+_LEVEL_GAP, _GAP, _MARGIN = {"down": 0.5, "right": 0.7}, {"down": 0.22, "right": 0.12}, 0.15
+_TITLE, _LEGEND, _TITLE_WIDTH = 0.35, 0.22, 3.0
+_MAX_FIGURE = 24.0
+_DIGITS = 4
+_CATEGORIES, _CATEGORY_LENGTH = 4, 14  # listed, and characters of each
+_INK, _FAINT, _EDGE, _BORDER = "#1b1f24", "#59636e", "#a9b1ba", "#8b949e"
+
+# A cubic Bézier curve at t = 0.65, where it has parted from its sibling.
+_LABEL_WEIGHTS = np.array([0.35**3, 3 * 0.65 * 0.35**2, 3 * 0.65**2 * 0.35, 0.65**3])
+
+# Colours that stay apart for the colour-blind (Okabe & Ito 2008).
+_PALETTE = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#7f7f7f")
+
+
+def plot_tree(
+    forest: Forest,
+    schema: Schema,
+    tree: int = 0,
+    *,
+    ax: Axes | None = None,
+    max_depth: int | None = 4,
+    class_names: Sequence[Any] | None = None,
+    probabilities: bool | None = None,
+    orientation: Orientation | None = None,
+) -> Axes:
+    """Draw a tree: a box a node, thick edges where many training rows go.
+
+    A row that meets the condition of a box follows the edge "yes". Thresholds are rounded to four digits and long names
+    are shortened: :func:`tree_to_text` has them in full.
+
+    Parameters
+    ----------
+    forest : Forest
+        The trees.
+    schema : Schema
+        Columns that they read.
+    tree : int
+        Which of them.
+    ax : matplotlib Axes, optional
+        Where to draw; by default on a new figure as large as the tree needs.
+    max_depth : int or None
+        Deeper nodes are counted under an ellipsis; None draws all.
+    class_names : sequence, optional
+        Names of all classes.
+    probabilities : bool, optional
+        Whether leaves hold shares of classes, as for :func:`tree_to_text`. They are drawn as bars; other values as the
+        colour of the box.
+    orientation : {"down", "right"}, optional
+        Where the tree grows. By default down if its boxes find room on a figure, else to the right, where more do.
+
+    Returns
+    -------
+    matplotlib Axes
+        The box of node ``i`` has the gid ``"node i"``.
+
+    Examples
+    --------
+    >>> import arboretum as arb
+    >>> model = arb.BoostedTreesRegressor(n_estimators=1, min_samples_leaf=1).fit([[1.0], [2.0]], [0.0, 1.0])
+    >>> ax = plot_tree(model.forest_, model.schema_)
+    >>> ax.figure.savefig("tree.svg")  # doctest: +SKIP
+    """
+    check_depth(max_depth)
+    if orientation not in (None, *get_args(Orientation)):
+        raise ValueError(f"orientation must be None, 'down' or 'right', not {orientation!r}")
+    _require_matplotlib()
+    values = node_values(forest, tree, class_names, probabilities)
+    boxes, orientation = _Sheet(forest, schema, tree, max_depth, values).boxes(orientation)
+    title = f"tree {tree} of {forest.n_trees}" + (f": score of {values.score_of}" if values.score_of else "")
+    head = _TITLE + _LEGEND * values.are_shares
+    ax, scale = _open_axes(ax, boxes, head)
+    _Pen(ax, scale, values, orientation).draw(boxes, title)
+    return ax
+
+
+def _require_matplotlib() -> None:
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise ImportError("plot_tree needs matplotlib: pip install arboretum[plot]") from error
+
+
+# ----------------------------------------------------------------------------------------------------- boxes
+
+
+@dataclass(frozen=True)
+class _Box:
+    node: int
+    parent: int  # box, −1 at the root
+    is_left: bool
+    share: float  # of the rows of the root
+    question: tuple[str, ...]
+    facts: tuple[str, ...]
+    is_cut: bool  # nodes below are not shown
+    left: float = 0.0
+    bottom: float = 0.0
+    width: float = 0.0
+    height: float = 0.0
+
+    @property
+    def top(self) -> float:
+        return self.bottom + self.height
+
+    @property
+    def right(self) -> float:
+        return self.left + self.width
+
+    @property
+    def centre(self) -> tuple[float, float]:
+        return self.left + self.width / 2, self.bottom + self.height / 2
+
+
+class _Sheet:
+    """The boxes of the nodes that are drawn, in their places."""
+
+    def __init__(self, forest: Forest, schema: Schema, tree: int, max_depth: int | None, values: NodeValues) -> None:
+        self.forest, self.values = forest, values
+        self.nodes = nodes_of(forest, tree)
+        self.below = descendants(forest, self.nodes)
+        self._choose(max_depth)
+        inner = [node for node, child in zip(self.shown, self.left, strict=True) if child >= 0]
+        self.asked = {node: condition(forest, self.nodes.start + node) for node in inner}
+        self.schema = _with_short_names(schema, {j for asked in self.asked.values() for j in asked.reads})
+
+    def _choose(self, max_depth: int | None) -> None:
+        """List the nodes down to a depth, level by level; children of boxes are boxes."""
+        left, right = self.forest.left[self.nodes].tolist(), self.forest.right[self.nodes].tolist()
+        self.shown, self.parent, self.depth = [0], [-1], [0]
+        self.left, self.right = [-1], [-1]
+        for box, node in enumerate(self.shown):  # grows while it is walked
+            if left[node] < 0 or self.depth[box] == max_depth:
+                continue
+            self.left[box], self.right[box] = len(self.shown), len(self.shown) + 1
+            self.shown += [left[node], right[node]]
+            self.parent += [box, box]
+            self.depth += [self.depth[box] + 1] * 2
+            self.left += [-1, -1]
+            self.right += [-1, -1]
+
+    def boxes(self, orientation: Orientation | None) -> tuple[list[_Box], Orientation]:
+        """Place the boxes; tell which way the tree grows."""
+        boxes = [self._describe(box) for box in range(len(self.shown))]
+        lines = (line for box in boxes for line in (*box.question, *box.facts))
+        width = min(max(_MIN_WIDTH, *map(text_width, lines)), _MAX_WIDTH) + 2 * _PADDING
+        boxes = [replace(box, width=width, height=self._height(box)) for box in boxes]
+        aside = tidy_positions(self.left, self.right)
+        if orientation is None:
+            fits = (aside.max() + 1) * (width + _GAP["down"]) + 2 * _MARGIN <= _MAX_FIGURE
+            orientation = "down" if fits else "right"
+        return (self._down if orientation == "down" else self._right)(boxes, aside.tolist()), orientation
+
+    def _down(self, boxes: list[_Box], aside: list[float]) -> list[_Box]:
+        level_height = np.zeros(max(self.depth) + 1)
+        np.maximum.at(level_height, self.depth, [box.height for box in boxes])
+        tops = -np.append(0.0, np.cumsum(level_height + _LEVEL_GAP["down"]))
+        step = boxes[0].width + _GAP["down"]
+        places = zip(boxes, aside, tops[self.depth].tolist(), strict=True)
+        return [replace(box, left=x * step, bottom=top - box.height) for box, x, top in places]
+
+    def _right(self, boxes: list[_Box], aside: list[float]) -> list[_Box]:
+        across = max(box.height for box in boxes) + _GAP["right"]
+        along = boxes[0].width + _LEVEL_GAP["right"]
+        top = max(box.height / 2 - y * across for box, y in zip(boxes, aside, strict=True))
+        places = zip(boxes, aside, self.depth, strict=True)
+        return [replace(box, left=depth * along, bottom=-y * across - box.height / 2 - top) for box, y, depth in places]
+
+    def _describe(self, box: int) -> _Box:
+        forest, node, parent = self.forest, self.shown[box], self.parent[box]
+        rows = forest.n_rows[self.nodes]
+        is_tip = self.left[box] < 0
+        question: tuple[str, ...] = ()
+        if not is_tip:
+            text = self.asked[node].pretty(self.schema, digits=_DIGITS, limit=_CATEGORIES)
+            question = wrapped(text, _MAX_WIDTH, 3)
+        facts = [rows_text(int(rows[node])), *self._value_lines(node)]
+        is_cut = is_tip and bool(self.below[node])
+        if is_cut:
+            facts.append(f"… {self.below[node]:,} nodes below")
+        return _Box(
+            node=node,
+            parent=parent,
+            is_left=parent >= 0 and self.left[parent] == box,
+            share=float(rows[node] / max(rows[0], 1)),
+            question=question,
+            facts=tuple(facts),
+            is_cut=is_cut,
+        )
+
+    def _value_lines(self, node: int) -> tuple[str, ...]:
+        values = self.values
+        if values.are_shares:
+            winner = int(np.argmax(values.values[node]))
+            share = f" {_percent(float(values.values[node, winner]))}"
+            return (elided(values.labels[winner], _MAX_WIDTH - text_width(share)) + share,)
+        return wrapped(f"value {values.text(node, _DIGITS)}", _MAX_WIDTH, 2)
+
+    def _height(self, box: _Box) -> float:
+        n_lines = len(box.question) + len(box.facts)
+        return n_lines * _LINE + 2 * _PADDING + (_BAR + _PADDING) * self.values.are_shares
+
+
+# ------------------------------------------------------------------------------------------------------ text
+
+
+def text_width(text: str) -> float:
+    """Width of a line in inches, in the font of the drawing."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    width, _, _ = text_to_path.get_text_width_height_descent(text, FontProperties(size=_FONT), ismath=False)
+    return float(width) / 72
+
+
+def elided(text: str, width: float) -> str:
+    """Shorten a text to a width by an ellipsis in its middle: beginnings and ends tell names apart.
+
+    Examples
+    --------
+    >>> elided("number of days since the last visit", 1.0)
+    'number o…t visit'
+    """
+    if text_width(text) <= width:
+        return text
+    return _longest(
+        lambda n: f"{text[: (n + 1) // 2].rstrip()}…{text[len(text) - n // 2 :].lstrip()}", len(text), width
+    )
+
+
+def _longest(shorten: Callable[[int], str], n: int, width: float) -> str:
+    """Give the longest of ``shorten(0), …, shorten(n - 1)`` that fits, by bisection."""
+    low, high = 0, n
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if text_width(shorten(middle)) <= width else (low, middle)
+    return shorten(low)
+
+
+def wrapped(text: str, width: float, max_lines: int) -> tuple[str, ...]:
+    """Break a text into lines at spaces; what does not fit into the last is elided.
+
+    Examples
+    --------
+    >>> wrapped("petal length (cm) <= 2.45", 1.0, 2)
+    ('petal length (cm)', '<= 2.45')
+    """
+    lines: list[str] = []
+    words = text.split(" ")
+    while words and len(lines) < max_lines - 1:
+        n = 1
+        while n < len(words) and text_width(" ".join(words[: n + 1])) <= width:
+            n += 1
+        if n < len(words) and n > 1 and words[n - 1] in ("<=", ">", "in", "not"):
+            n -= 1  # a sign begins a line
+        lines.append(elided(" ".join(words[:n]), width))
+        words = words[n:]
+    return (*lines, elided(" ".join(words), width)) if words else tuple(lines)
+
+
+def _percent(share: float) -> str:
+    """Round a share, but to 100 % only what is all."""
+    return ">99%" if 0.995 <= share < 1 else f"{share:.0%}"
+
+
+def _with_short_names(schema: Schema, used: Collection[int]) -> Schema:
+    """Shorten the names of some columns and of their categories."""
+
+    def category(value: Category) -> Category:
+        if not isinstance(value, str) or len(value) <= _CATEGORY_LENGTH:
+            return value
+        return f"{value[: _CATEGORY_LENGTH // 2]}…{value[-(_CATEGORY_LENGTH // 2) :]}"
+
+    columns = list(schema.columns)
+    for j in used:
+        categories = tuple(map(category, columns[j].categories))
+        columns[j] = replace(columns[j], name=elided(columns[j].name, _MAX_WIDTH), categories=categories)
+    return replace(schema, columns=tuple(columns))
+
+
+# --------------------------------------------------------------------------------------------------- drawing
+
+
+def _open_axes(ax: Axes | None, boxes: Sequence[_Box], head: float) -> tuple[Axes, float]:
+    """Make room for the boxes, whose top is at 0, and a head; return the axes and their inches a unit."""
+    import matplotlib.pyplot as plt
+
+    left, right = min(box.left for box in boxes) - _MARGIN, max(box.right for box in boxes) + _MARGIN
+    bottom, top = min(box.bottom for box in boxes) - _MARGIN, head
+    spare = max(0.0, _TITLE_WIDTH - (right - left)) / 2
+    left, right = left - spare, right + spare
+    width, height = right - left, top - bottom
+    if ax is None:
+        scale = min(1.0, _MAX_FIGURE / max(width, height))
+        ax = plt.figure(figsize=(width * scale, height * scale)).add_axes((0.0, 0.0, 1.0, 1.0))
+    else:
+        place = ax.get_window_extent()
+        dpi = ax.figure.dpi
+        scale = min(place.width / dpi / width, place.height / dpi / height)
+    ax.set_xlim(left, right)
+    ax.set_ylim(bottom, top)
+    ax.set_aspect("equal")
+    ax.axis("off")
+    return ax, scale
+
+
+class _Pen:
+    """Draws boxes and edges on axes."""
+
+    def __init__(self, ax: Axes, scale: float, values: NodeValues, orientation: Orientation) -> None:
+        self.ax, self.scale, self.values, self.orientation = ax, scale, values, orientation
+        self.class_colours = class_colours(values.values.shape[1]) if values.are_shares else []
+
+    def draw(self, boxes: Sequence[_Box], title: str) -> None:
+        for box in boxes:
+            if box.parent >= 0:
+                self._edge(boxes[box.parent], box)
+        for box, colour in zip(boxes, self._colours(boxes), strict=True):
+            self._box(box, colour)
+        (left, right), (_, top) = self.ax.get_xlim(), self.ax.get_ylim()
+        left, right = left + _MARGIN, right - _MARGIN
+        self._text(left, top - 0.14, elided(title, right - left), _INK, ha="left")
+        if self.values.are_shares:
+            self._legend(left, right, top - 0.14 - _LEGEND)
+
+    def _colours(self, boxes: Sequence[_Box]) -> list[Colour]:
+        """Colours of the boxes: of the commonest class, or by score."""
+        values = self.values.values[[box.node for box in boxes]]
+        if self.values.are_shares:
+            return [self.class_colours[winner] for winner in values.argmax(axis=1).tolist()]
+        return score_colours(values.mean(axis=1))
+
+    def _edge(self, parent: _Box, child: _Box) -> None:
+        from matplotlib.patches import PathPatch
+        from matplotlib.path import Path
+
+        (x0, y0), (x1, y1) = parent.centre, child.centre
+        if self.orientation == "down":
+            y0, y1 = parent.bottom, child.top
+            bends = [(x0, (y0 + y1) / 2), (x1, (y0 + y1) / 2)]
+        else:
+            x0, x1 = parent.right, child.left
+            bends = [((x0 + x1) / 2, y0), ((x0 + x1) / 2, y1)]
+        curve = np.array([(x0, y0), *bends, (x1, y1)])
+        path = Path(curve, [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
+        width = (0.7 + 6.0 * child.share) * self.scale
+        self.ax.add_patch(PathPatch(path, facecolor="none", edgecolor=_EDGE, linewidth=width, zorder=1))
+        x, y = (_LABEL_WEIGHTS @ curve).tolist()
+        label = self._text(x, y, "yes" if child.is_left else "no", _FAINT, size=0.85)
+        label.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 0.8 * self.scale, "alpha": 0.85})
+
+    def _box(self, box: _Box, colour: Colour) -> None:
+        from matplotlib.patches import FancyBboxPatch
+
+        shares = self.values.are_shares
+        patch = FancyBboxPatch(
+            (box.left, box.bottom),
+            box.width,
+            box.height,
+            boxstyle="round,pad=0,rounding_size=0.06",
+            facecolor=mixed(colour, 0.0 if shares and box.question else 0.3),
+            edgecolor=colour if shares else _BORDER,
+            linestyle="--" if box.is_cut else "-",
+            linewidth=1.0 * self.scale,
+            gid=f"node {box.node}",
+            zorder=2,
+        )
+        self.ax.add_patch(patch)
+        lines = [(line, _INK) for line in box.question]
+        lines += [(line, _FAINT if box.question else _INK) for line in box.facts]
+        for k, (line, ink) in enumerate(lines):
+            self._text(box.centre[0], box.top - _PADDING - (k + 0.5) * _LINE, line, ink)
+        if shares:
+            self._bar(box)
+
+    def _bar(self, box: _Box) -> None:
+        from matplotlib.patches import Rectangle
+
+        left = box.left + _PADDING
+        for share, colour in zip(self.values.values[box.node].tolist(), self.class_colours, strict=True):
+            width, corner = share * (box.width - 2 * _PADDING), (left, box.bottom + _PADDING)
+            self.ax.add_patch(Rectangle(corner, width, _BAR, facecolor=colour, linewidth=0, zorder=3))
+            left += width
+
+    def _legend(self, left: float, right: float, y: float) -> None:
+        """Name the colours on one line, as many as fit."""
+        from matplotlib.patches import Rectangle
+
+        for k, (label, colour) in enumerate(zip(self.values.labels, self.class_colours, strict=True)):
+            name = elided(label, _MAX_WIDTH)
+            more = f"… {len(self.class_colours) - k} more"
+            end = left + 0.18 + text_width(name) + 0.2
+            if end + (text_width(more) if k + 1 < len(self.class_colours) else 0) > right:
+                self._text(left, y, more, _FAINT, ha="left")
+                return
+            self.ax.add_patch(Rectangle((left, y - 0.05), 0.12, 0.1, facecolor=colour, linewidth=0, zorder=3))
+            self._text(left + 0.18, y, name, _INK, ha="left")
+            left = end
+
+    def _text(self, x: float, y: float, text: str, ink: str, *, size: float = 1.0, ha: str = "center") -> Any:
+        # Names may hold dollar signs: they are no mathematics.
+        return self.ax.text(
+            x,
+            y,
+            text,
+            color=ink,
+            fontsize=_FONT * size * self.scale,
+            ha=ha,
+            va="center",
+            parse_math=False,
+            zorder=4,
+        )
+
+
+# --------------------------------------------------------------------------------------------------- colours
+
+
+def mixed(colour: Colour, strength: float) -> Colour:
+    """Dilute a colour with white.
+
+    Examples
+    --------
+    >>> mixed((0.0, 0.0, 0.5), 0.5)
+    (0.5, 0.5, 0.75)
+    """
+    red, green, blue = (1 - strength + strength * part for part in colour)
+    return red, green, blue
+
+
+def class_colours(n_classes: int) -> list[Colour]:
+    """Give each class a colour of its own.
+
+    Examples
+    --------
+    >>> len(set(class_colours(3))), len(set(class_colours(30)))
+    (3, 30)
+    """
+    from matplotlib.colors import to_rgb
+
+    if n_classes <= len(_PALETTE):
+        return [to_rgb(name) for name in _PALETTE[:n_classes]]
+    return _from_map("turbo", np.linspace(0.05, 0.95, n_classes))
+
+
+def score_colours(scores: NDArray[np.float64]) -> list[Colour]:
+    """Colour scores: purple below zero and orange above; if all have one sign, from pale green to blue.
+
+    Examples
+    --------
+    >>> (red, _, blue), _ = score_colours(np.array([-1.0, 2.0]))
+    >>> blue > red
+    True
+    """
+    low, high = float(scores.min()), float(scores.max())
+    if low < 0 < high:
+        return _from_map("PuOr_r", 0.5 + 0.45 * scores / max(-low, high))
+    return _from_map("YlGnBu", 0.2 + 0.6 * (scores - low) / ((high - low) or 1.0))
+
+
+def _from_map(name: str, places: NDArray[np.float64]) -> list[Colour]:
+    from matplotlib import colormaps
+
+    return [(red, green, blue) for red, green, blue, _ in colormaps[name](places).tolist()]
