@@ -130,6 +130,23 @@ class BaggingParams:
     first_tree: int = 0
 
 
+@dataclass(frozen=True, eq=False)
+class SingleTree:
+    """One tree, with what pruning asks of its nodes: weight · impurity, and weight."""
+
+    forest: Forest
+    risk: FloatArray
+    weight: FloatArray
+
+
+def grow_tree(
+    data: BinnedData, edges: _kernel.CodeEdges, target: BaggedTarget, rules: SplitRules, *, seed: int, threads: int
+) -> SingleTree:
+    """Grow one tree on all rows; threads share its large nodes and then its branches."""
+    grown = _grower(data, edges, target, _kernel.Bootstrap(), rules, threads).grow(0, 1, seed)
+    return SingleTree(grown_to_forest(grown, target.width, data.bin_map), grown.risk, grown.weight)
+
+
 def bag(
     data: BinnedData,
     edges: _kernel.CodeEdges,
@@ -147,19 +164,7 @@ def bag(
     interrupted : bool
         Whether Ctrl-C ended it before all trees were grown; at least one was.
     """
-    drawn = bootstrap.n_draws > 0
-    grower = _kernel.ForestGrower(
-        data.codes,
-        getattr(_kernel.Criterion, target.criterion),
-        list(target.n_classes),
-        target.classes,
-        target.numbers,
-        None if drawn else target.weight,  # drawn rows have been drawn by weight
-        params.rules.to_kernel(),
-        edges,
-        bootstrap,
-        params.threads,
-    )
+    grower = _grower(data, edges, target, bootstrap, params.rules, params.threads)
     parts: list[Forest] = []
     interrupted, started = False, time.monotonic()
     try:
@@ -173,6 +178,28 @@ def bag(
             raise
         interrupted = True
     return (parts[0] if len(parts) == 1 else Forest.concat(parts)), interrupted
+
+
+def _grower(
+    data: BinnedData,
+    edges: _kernel.CodeEdges,
+    target: BaggedTarget,
+    bootstrap: _kernel.Bootstrap,
+    rules: SplitRules,
+    threads: int,
+) -> _kernel.ForestGrower:
+    return _kernel.ForestGrower(
+        data.codes,
+        getattr(_kernel.Criterion, target.criterion),
+        list(target.n_classes),
+        target.classes,
+        target.numbers,
+        target.weight if bootstrap.n_draws == 0 else None,  # else rows are drawn by weight
+        rules.to_kernel(),
+        edges,
+        bootstrap,
+        threads,
+    )
 
 
 def _batches(params: BaggingParams, done: Callable[[], int]) -> Iterator[tuple[int, int]]:
