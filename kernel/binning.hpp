@@ -169,19 +169,77 @@ inline std::vector<std::vector<double>> find_cuts(const std::vector<RawColumn>& 
     return cuts;
 }
 
-// Distinct values of numeric columns, rising; rows of no weight left out.
-inline std::vector<std::vector<double>> find_values(const std::vector<RawColumn>& columns, const double* weights,
-                                                    int64_t n_rows, int threads) {
-    std::vector<std::vector<double>> values(columns.size());
-    parallel_for(static_cast<int64_t>(columns.size()), threads, [&](int64_t f, int) {
-        if (columns[f].type == ValueType::category) return;
-        SampledColumn column;
+// Every distinct value of a numeric column its own code.
+struct RankedColumn {
+    std::vector<double> values;  // rising
+    std::vector<Code> codes;     // of each row: place of its value; missing: the code after the last
+};
+
+// Sorts (value, row) pairs by their digits, as radix_sort does for values alone.
+inline RankedColumn rank_values(const RawColumn& column, int64_t n_rows) {
+    using Pair = std::pair<uint64_t, Row>;
+    constexpr int digit_bits = 11, n_digits = 6;
+    constexpr size_t n_buckets = size_t{1} << digit_bits;
+    std::vector<Pair> pairs, other;
+    pairs.reserve(n_rows);
+    std::vector<uint32_t> counts(n_buckets * n_digits, 0);
+    for (int64_t row = 0; row < n_rows; ++row) {
+        const double value = column.number(row);
+        if (std::isnan(value)) continue;
+        pairs.emplace_back(sort_key(value + 0.0), static_cast<Row>(row));
+        for (int d = 0; d < n_digits; ++d)
+            ++counts[d * n_buckets + ((pairs.back().first >> (d * digit_bits)) & (n_buckets - 1))];
+    }
+    other.resize(pairs.size());
+    for (int d = 0; d < n_digits; ++d) {
+        uint32_t* count = counts.data() + d * n_buckets;
+        if (*std::max_element(count, count + n_buckets) == pairs.size()) continue;
+        uint32_t start = 0;
+        for (size_t b = 0; b < n_buckets; ++b) start += std::exchange(count[b], start);
+        for (const Pair& pair : pairs) other[count[(pair.first >> (d * digit_bits)) & (n_buckets - 1)]++] = pair;
+        pairs.swap(other);
+    }
+    RankedColumn ranked{{}, std::vector<Code>(n_rows)};
+    for (size_t i = 0; i < pairs.size(); ++i) {
+        if (i == 0 || pairs[i].first != pairs[i - 1].first) ranked.values.push_back(from_sort_key(pairs[i].first));
+        ranked.codes[pairs[i].second] = static_cast<Code>(ranked.values.size() - 1);
+    }
+    const Code missing = std::max<Code>(1, static_cast<Code>(ranked.values.size()));
+    if (static_cast<int64_t>(pairs.size()) < n_rows)
         for (int64_t row = 0; row < n_rows; ++row)
-            if (weights == nullptr || weights[row] > 0)
-                column.add(columns[f].number(row), nullptr, static_cast<Row>(row));
-        for (const WeightedValue& value : column.distinct()) values[f].push_back(value.value);
+            if (std::isnan(column.number(row))) ranked.codes[row] = missing;
+    return ranked;
+}
+
+inline std::vector<RankedColumn> rank_columns(const std::vector<RawColumn>& columns, int64_t n_rows, int threads) {
+    std::vector<RankedColumn> ranked(columns.size());
+    parallel_for(static_cast<int64_t>(columns.size()), threads, [&](int64_t f, int) {
+        if (columns[f].type != ValueType::category) ranked[f] = rank_values(columns[f], n_rows);
     });
-    return values;
+    return ranked;
+}
+
+// Writes codes that are known; returns whether some are missing.
+inline bool put_codes(BinnedData& data, int32_t feature, const Code* codes, int threads) {
+    const Code n_bins = data.feature(feature).n_bins;
+    std::atomic<bool> missing{false};
+    parallel_blocks(data.n_rows(), 4096, threads, [&](int64_t begin, int64_t end, int) {
+        int block[4096];
+        bool found = false;
+        for (int64_t row = begin; row < end; ++row) {
+            block[row - begin] = static_cast<int>(codes[row]);
+            found |= codes[row] == n_bins;
+        }
+        const int n = static_cast<int>(end - begin);
+        switch (data.feature(feature).width) {
+            case 1: data.put<uint8_t>(feature, begin, n, block); break;
+            case 2: data.put<uint16_t>(feature, begin, n, block); break;
+            default: data.put<uint32_t>(feature, begin, n, block);
+        }
+        if (found) missing = true;
+    });
+    if (missing) data.mark_missing(feature);
+    return missing;
 }
 
 // code = number of cuts below the value, for a chunk of values at once. `cuts` is padded with +inf to a power of two:

@@ -35,6 +35,8 @@ GrownForest grow_as(const ForestInputs& inputs, const TreeRange& range) {
     const int bytes = Travelling<Stat, 64>::bytes(inputs.data);
     if (bytes <= 32) return grow_with<Statistics, Travelling<Stat, 32>>(inputs, range);
     if (bytes <= 64) return grow_with<Statistics, Travelling<Stat, 64>>(inputs, range);
+    if (inputs.data.n_features() <= Ranked<Stat>::n_places && !inputs.rules.random_thresholds)
+        return grow_with<Statistics, Ranked<Stat>>(inputs, range);
     return grow_with<Statistics, Columns<Stat>>(inputs, range);
 }
 

@@ -12,6 +12,7 @@
 // of them. What a node draws depends on its path from the root, so that the tree is always the same.
 #pragma once
 
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -153,7 +154,8 @@ struct ForestTask {
           n_visits(rules.max_features > 0 ? std::min(rules.max_features, data.n_features()) : data.n_features()) {}
 
     // Threads share the features of a node of so many rows × features.
-    bool is_shared(int64_t n_rows) const { return n_rows * n_visits >= int64_t{1} << 16; }
+    bool is_shared(int64_t n_rows) const { return n_rows * n_visits >= shared_work; }
+    static constexpr int64_t shared_work = int64_t{1} << 13;
 
     // From the units of a gain to weight · impurity.
     double gain_scale() const {
@@ -168,13 +170,13 @@ struct ForestTask {
 template <class Statistics, class Rows>
 struct BranchScratch {
     explicit BranchScratch(const ForestTask<Statistics>& task)
-        : search(task.data, task.statistics, task.rules, task.edges, task.target.weight_scale),
-          rows(task.data),
+        : rows(std::make_unique<Rows>(task.data)),
+          search(task.data, *rows, task.statistics, task.rules, task.edges, task.target.weight_scale),
           features(task.data.n_features()) {
         std::iota(features.begin(), features.end(), 0);
     }
+    std::unique_ptr<Rows> rows;  // its place must not change
     NodeSearch<Statistics, Rows> search;
-    Rows rows;
     std::vector<int32_t> features;  // 0 … n−1 between nodes
     std::vector<int32_t> swaps;
     std::vector<uint8_t> seen;
@@ -337,16 +339,19 @@ class Branch {
     // Rows that go left stay in front, in their order; returns where the others begin.
     int64_t partition(const Open& node, typename Statistics::Word* left_total) {
         const Condition& condition = node.cut.condition;
-        const Code threshold = condition.threshold, missing = task_.data.feature(condition.feature).n_bins;
+        const Rows& rows = *scratch_[0].rows;
+        const Code threshold = condition.threshold, missing = rows.n_codes(condition.feature) - 1;
         const bool missing_left = condition.missing_left;
-        return scratch_[0].rows.with_codes(condition.feature, [&](auto code_of) {
+        const Code n_bins = task_.data.feature(condition.feature).n_bins;
+        return rows.with_codes(condition.feature, [&](auto code_of) {
             if (condition.kind == ConditionKind::numeric)
                 return move_rows(node, left_total, [=](const Entry& e) {
                     const Code code = code_of(e);
                     return (code <= threshold) | ((code == missing) & missing_left);
                 });
-            return move_rows(node, left_total,
-                             [&](const Entry& e) { return condition.goes_left(code_of(e), missing); });
+            return move_rows(node, left_total, [&](const Entry& e) {
+                return condition.goes_left(rows.table_code(condition.feature, code_of(e)), n_bins);
+            });
         });
     }
 
@@ -456,8 +461,6 @@ class ImpurityBuilder {
     }
 
   private:
-    static constexpr int64_t cached_rows = 8192;
-
     void fill_rows(const uint32_t* copies, std::vector<Stat>& rows) const {
         rows.clear();
         for (int64_t i = 0; i < task_.data.n_rows(); ++i) {
@@ -469,8 +472,8 @@ class ImpurityBuilder {
 
     int64_t aside_rows(const Space& space) const {
         if (task_.rules.max_leaf_nodes > 0) return 0;  // the best of all nodes is wanted
-        if constexpr (!std::is_same_v<Below, Columns<Stat>>) return cached_rows;
-        return space.top.size() > 1 ? std::max<int64_t>(1, (int64_t{1} << 16) / task_.n_visits) : 0;
+        if constexpr (!std::is_same_v<Below, Columns<Stat>>) return Below::most_rows;
+        return space.top.size() > 1 ? std::max<int64_t>(1, task_.shared_work / task_.n_visits) : 0;
     }
 
     // Branches, the largest first, each by one thread.
@@ -497,8 +500,7 @@ class ImpurityBuilder {
         if constexpr (std::is_same_v<Below, Columns<Stat>>) {
             return rows;
         } else {
-            scratch.entries.clear();
-            for (int64_t i = root.begin; i < root.end; ++i) scratch.entries.push_back(scratch.rows.load(rows[i]));
+            scratch.rows->load(rows + root.begin, root.n_rows(), scratch.entries);
             root.end -= root.begin;
             root.begin = 0;
             return scratch.entries.data();

@@ -103,10 +103,10 @@ class NodeSearch {
         uint64_t path;  // what random draws of the node depend on
     };
 
-    NodeSearch(const BinnedData& data, const Statistics& statistics, const SplitRules& rules, const CodeEdges& edges,
-               double weight_scale)
+    NodeSearch(const BinnedData& data, const Rows& rows, const Statistics& statistics, const SplitRules& rules,
+               const CodeEdges& edges, double weight_scale)
         : data_(data),
-          rows_(data),
+          rows_(rows),
           statistics_(statistics),
           rules_(rules),
           edges_(edges),
@@ -168,7 +168,7 @@ class NodeSearch {
     int words() const { return statistics_.words(); }
 
     void fill(int32_t feature, const Node& node) {
-        const int64_t n_codes = static_cast<int64_t>(data_.feature(feature).n_bins) + 1;
+        const int64_t n_codes = rows_.n_codes(feature);
         n_ = 0;
         rows_.with_codes(feature, [&](auto code_of) {
             if (node.n_rows >= n_codes)
@@ -264,17 +264,19 @@ class NodeSearch {
     }
 
     void radix_sort_keys() {
-        constexpr int digit = 8;
         uint64_t any = 0, all = ~uint64_t{0};
         for (uint64_t key : keys_) any |= key, all &= key;
+        const int bits = std::bit_width((any ^ all) >> 32), passes = (bits + most_digit - 1) / most_digit;
+        const int digit = passes > 0 ? (bits + passes - 1) / passes : 0;
+        const uint64_t mask = (uint64_t{1} << digit) - 1;
         other_keys_.resize(keys_.size());
-        for (int shift = 32; shift < 64; shift += digit) {
-            if (((any ^ all) >> shift & 0xff) == 0) continue;
-            uint32_t count[256] = {};
-            for (uint64_t key : keys_) ++count[key >> shift & 0xff];
+        for (int pass = 0; pass < passes; ++pass) {
+            const int shift = 32 + pass * digit;
+            uint32_t count[1 << most_digit] = {};
+            for (uint64_t key : keys_) ++count[key >> shift & mask];
             uint32_t start = 0;
-            for (uint32_t& c : count) start += std::exchange(c, start);
-            for (uint64_t key : keys_) other_keys_[count[key >> shift & 0xff]++] = key;
+            for (uint64_t d = 0; d <= mask; ++d) start += std::exchange(count[d], start);
+            for (uint64_t key : keys_) other_keys_[count[key >> shift & mask]++] = key;
             keys_.swap(other_keys_);
         }
     }
@@ -328,15 +330,16 @@ class NodeSearch {
 
     void take_threshold(const Offer& offer, int64_t i, bool missing_left) {
         offer.take(ConditionKind::numeric, codes_[i], missing_left,
-                   edges_.between(offer.feature, codes_[i], codes_[i + 1]));
+                   edges_.between(offer.feature, table_code(offer, i), table_code(offer, i + 1)));
     }
+
+    Code table_code(const Offer& offer, int64_t i) const { return rows_.table_code(offer.feature, codes_[i]); }
 
     // All values left, missing right.
     void offer_only_missing(const Offer& offer) {
         std::copy_n(offer.node.total, words(), left_.data());
         for (int k = 0; k < words(); ++k) left_[k] -= missing()[k];
-        if (offer(left_.data()))
-            offer.take(ConditionKind::numeric, data_.feature(offer.feature).n_bins - 1, false, infinity);
+        if (offer(left_.data())) offer.take(ConditionKind::numeric, rows_.n_codes(offer.feature) - 2, false, infinity);
     }
 
     // Extremely randomized trees (Geurts, Ernst & Wehenkel 2006): one threshold, uniform between the least and the
@@ -511,7 +514,7 @@ class NodeSearch {
         Condition& condition = offer.best.condition;
         condition.set.assign((n_bins + 31) / 32, 0);
         for (int64_t i = 0; i <= last; ++i) {
-            const Code code = codes_[order_[i].second];
+            const Code code = table_code(offer, order_[i].second);
             if (code == n_bins)
                 condition.missing_left = true;
             else
@@ -558,7 +561,7 @@ class NodeSearch {
             const int64_t taken = offer_ranked_prefixes(offer, only) - first;
             if (taken < 0) continue;
             if (taken == n_ - 1)
-                offer.take(ConditionKind::numeric, data_.feature(offer.feature).n_bins - 1, false, infinity);
+                offer.take(ConditionKind::numeric, rows_.n_codes(offer.feature) - 2, false, infinity);
             else if (only >= 0)
                 take_random(offer, codes_[taken], codes_[taken + 1], missing_left, t);
             else
@@ -610,13 +613,14 @@ class NodeSearch {
     }
 
     const BinnedData& data_;
-    Rows rows_;
+    const Rows& rows_;
     const Statistics& statistics_;
     const SplitRules& rules_;
     const CodeEdges& edges_;
     double weight_scale_;
 
     static constexpr int64_t insertion_rows = 24, radix_rows = 512;
+    static constexpr int most_digit = 9;
     static constexpr bool is_small = std::is_trivially_copyable_v<typename Statistics::Sum>;
 
     int64_t n_ = 0;  // codes that occur, missing not counted

@@ -43,6 +43,12 @@ void bind_binning(nb::module_& m) {
                  for (int64_t row = 0; row < self.n_rows(); ++row) codes[row] = self.code(feature, row);
                  return to_numpy<Code>(codes);
              })
+        .def(
+            "put_codes",
+            [](BinnedData& self, int32_t feature, Vector<const Code> codes, int threads) {
+                return put_codes(self, feature, codes.data(), threads);
+            },
+            nb::arg("feature"), nb::arg("codes").noconvert(), nb::arg("threads"), Released())
         .def("assign", [](BinnedData& self, int32_t first, const std::vector<Column>& columns,
                           const std::vector<std::vector<double>>& cuts, int threads) {
             std::vector<RawColumn> raw = raw_columns(columns);
@@ -51,19 +57,20 @@ void bind_binning(nb::module_& m) {
         });
     m.def("sample_rows", [](int64_t n_rows, int64_t size) { return to_numpy<Row>(sample_rows(n_rows, size)); });
     m.def(
-        "find_values",
-        [](const std::vector<Column>& columns, std::optional<Vector<const double>> weights, int threads) {
+        "rank_columns",
+        [](const std::vector<Column>& columns, int threads) {
             std::vector<RawColumn> raw = raw_columns(columns);
-            std::vector<std::vector<double>> values;
+            std::vector<RankedColumn> ranked;
             {
                 nb::gil_scoped_release release;
-                values = find_values(raw, weights ? weights->data() : nullptr, columns[0].shape(0), threads);
+                ranked = rank_columns(raw, columns.empty() ? 0 : columns[0].shape(0), threads);
             }
             nb::list result;
-            for (const std::vector<double>& v : values) result.append(to_numpy<double>(v));
+            for (const RankedColumn& column : ranked)
+                result.append(nb::make_tuple(to_numpy<double>(column.values), to_numpy<Code>(column.codes)));
             return result;
         },
-        nb::arg("columns"), nb::arg("weights").none(), nb::arg("threads"));
+        nb::arg("columns"), nb::arg("threads"));
     m.def(
         "find_cuts",
         [](const std::vector<Column>& columns, Vector<const Row> rows, std::optional<Vector<const double>> weights,

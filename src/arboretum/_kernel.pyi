@@ -1,5 +1,5 @@
-from collections.abc import Sequence
 import enum
+from collections.abc import Sequence
 from typing import Annotated, overload
 
 import numpy
@@ -144,6 +144,12 @@ class BinnedData:
     def size_bytes(self) -> int: ...
     def attach(self, buffer: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")]) -> None: ...
     def codes(self, arg: int, /) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
+    def put_codes(
+        self,
+        feature: int,
+        codes: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        threads: int,
+    ) -> bool: ...
     def assign(
         self,
         arg0: int,
@@ -154,10 +160,8 @@ class BinnedData:
     ) -> list[bool]: ...
 
 def sample_rows(arg0: int, arg1: int, /) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
-def find_values(
-    columns: Sequence[Annotated[NDArray, dict(shape=(None,), device="cpu", writable=False)]],
-    weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
-    threads: int,
+def rank_columns(
+    columns: Sequence[Annotated[NDArray, dict(shape=(None,), device="cpu", writable=False)]], threads: int
 ) -> list: ...
 def find_cuts(
     columns: Sequence[Annotated[NDArray, dict(shape=(None,), device="cpu", writable=False)]],

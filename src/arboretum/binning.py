@@ -113,35 +113,41 @@ def learn_bins(
     )
 
 
-def learn_values(table: Table, *, weight: NDArray[np.float64] | None = None, threads: int = 1) -> BinMap:
-    """Make every distinct value its own bin, and keep the values: cuts may then lie between any two of them.
+def bin_values(table: Table, *, threads: int = 1) -> BinnedData:
+    """Make every distinct value its own bin, and keep the values: thresholds may then lie between any two of them.
 
-    Parameters
-    ----------
-    table : Table
-        The training table.
-    weight : ndarray, optional
-        Row weights: values of rows without weight are left out.
-    threads : int
-        Threads to use; the result does not depend on it.
-
-    Returns
-    -------
-    BinMap
+    Examples
+    --------
+    >>> from arboretum.table import read_table
+    >>> data = bin_values(read_table([[4.0], [1.0], [4.0], [2.0]]))
+    >>> data.codes.codes(0), data.bin_map.values[0]
+    (array([2, 0, 2, 1], dtype=uint32), array([1., 2., 4.]))
     """
     columns = table.schema.columns
     order = canonical_order(table)
-    values: list[NDArray[np.float64]] = []
+    ranked: list[tuple[NDArray[np.float64], NDArray[np.uint32]]] = []
     for _, batch in table.column_batches():
-        values += _kernel.find_values(batch, weight, threads)
-    cuts = [_between(found[:-1], found[1:]) for found in values]
-    return BinMap(
+        ranked += _kernel.rank_columns(batch, threads)
+    cuts = [_between(values[:-1], values[1:]) for values, _ in ranked]
+    bin_map = BinMap(
         order=tuple(order),
         cuts=tuple(cuts[j] for j in order),
         n_bins=tuple(_n_bins(len(columns[j].categories), cuts[j], columns[j].kind) for j in order),
         categorical=tuple(columns[j].kind == "categorical" for j in order),
-        values=tuple(values[j] for j in order),
+        values=tuple(ranked[j][0] for j in order),
     )
+    codes = _kernel.BinnedData(table.n_rows, list(bin_map.n_bins), list(bin_map.categorical))
+    codes.attach(np.empty(codes.size_bytes, dtype=np.uint8))
+    has_missing = [False] * len(order)
+    place = {column: feature for feature, column in enumerate(order)}
+    for first, batch in table.column_batches():
+        for j, column in enumerate(batch, first):
+            feature = place[j]
+            if bin_map.categorical[feature]:
+                (has_missing[feature],) = codes.assign(feature, [column], [[]], threads)
+            else:
+                has_missing[feature] = codes.put_codes(feature, ranked[j][1], threads)
+    return BinnedData(bin_map, codes, tuple(has_missing))
 
 
 def _between(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -161,7 +167,8 @@ def code_edges(table: Table, bin_map: BinMap) -> _kernel.CodeEdges:
             if bin_map.categorical[feature]:
                 lower[feature] = upper[feature] = np.zeros(bin_map.n_bins[feature])
             elif bin_map.values is not None:
-                lower[feature] = upper[feature] = np.resize(bin_map.values[feature], bin_map.n_bins[feature])
+                values = bin_map.values[feature]
+                lower[feature] = upper[feature] = values if len(values) else np.zeros(1)
             else:
                 least, most = np.fmin.reduce(column, initial=np.inf), np.fmax.reduce(column, initial=-np.inf)
                 lower[feature] = np.append(least, bin_map.cuts[feature])

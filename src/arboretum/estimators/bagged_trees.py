@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
-from arboretum.binning import BinnedData, assign_bins, code_edges, learn_bins, learn_values
+from arboretum.binning import BinnedData, assign_bins, bin_values, code_edges, learn_bins
 from arboretum.constraints import in_binned_order, monotone_directions
 from arboretum.ensembles.bagging import BaggedTarget, BaggingParams, Draws, bag, out_of_bag_mean
 from arboretum.estimators import targets
@@ -32,6 +32,26 @@ Bagged = TypeVar("Bagged", bound="BaggedTrees")
 
 MAX_BINS = 65_535
 MOST = 2**31 - 1
+
+
+@dataclass(frozen=True, eq=False)
+class GivenRows:
+    """Rows with their target, as they were read; ``numbers`` tells which of the table that was given."""
+
+    table: Table
+    target: BaggedTarget
+    numbers: NDArray[np.intp]
+    n_given: int
+
+    def take(self, rows: NDArray[np.intp]) -> GivenRows:
+        """Return some of the rows, under the schema of all."""
+        return replace(
+            self, table=self.table.take(rows), target=_rows_of(self.target, rows), numbers=self.numbers[rows]
+        )
+
+    def relearn(self) -> GivenRows:
+        """Return the rows under the schema that they would have given by themselves."""
+        return replace(self, table=self.table.relearn())
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +78,7 @@ class BaggedTrees(ForestModel):
     max_depth: int | None
     max_leaf_nodes: int | None
     min_samples_split: int | float
-    min_samples_leaf: int | float
+    min_samples_leaf: Any  # int or float; None where it is optional
     min_weight_fraction_leaf: float
     min_impurity_decrease: float
     max_features: Any
@@ -77,6 +97,7 @@ class BaggedTrees(ForestModel):
     _seed: int
     _random_thresholds = False
     _criteria: tuple[str, ...] = ()
+    _optional: tuple[str, ...] = ()  # numbers of rows that may be None
 
     # ---- fitting -------------------------------------------------------------------------------------------------
 
@@ -110,7 +131,8 @@ class BaggedTrees(ForestModel):
                 return self
         threads = n_threads(self.n_jobs)
         seed = seed_of(self.random_state) if earlier is None else self._seed
-        training, facts = self._read_training(X, y, sample_weight, threads)
+        given, facts = self._read_rows(X, y, sample_weight)
+        training = self._bin(given, threads)
         forest = self._grow(training, n_trees, earlier, seed, threads)
         self._take_facts(facts)
         self.schema_, self.forest_, self._seed = training.schema, forest, seed
@@ -135,28 +157,30 @@ class BaggedTrees(ForestModel):
             warnings.warn(f"fit was interrupted: the model keeps the {forest.n_trees} trees so far", stacklevel=3)
         return forest if earlier is None else Forest.concat([earlier, forest])
 
-    def _read_training(self, X: Any, y: Any, sample_weight: Any, threads: int) -> tuple[TrainingSet, Any]:
+    def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[GivenRows, Any]:
+        """Rows that have weight, and what is to be known of the target."""
         check_columns(self.categorical_features)
         table = read_table(X, categorical_features=self.categorical_features)
         columns = targets.as_columns(y, table.n_rows)
         weight = targets.row_weights(sample_weight, table.n_rows)
         target, facts = self._read_target(columns, weight)
-        n_given, rows = table.n_rows, np.arange(table.n_rows)
+        given = GivenRows(table, target, np.arange(table.n_rows), table.n_rows)
         if target.weight is not None and not target.weight.all():
-            rows = np.flatnonzero(target.weight)
-            table, target = table.take(rows).relearn(), _rows_of(target, rows)
-        weight = target.weight
-        bin_map = (
-            learn_values(table, weight=weight, threads=threads)
-            if self.max_bins is None
-            else learn_bins(table, max_bins=self.max_bins, weight=weight, threads=threads)
-        )
-        data = assign_bins(table, bin_map, threads=threads)
+            given = given.take(np.flatnonzero(target.weight)).relearn()
+        return given, facts
+
+    def _bin(self, given: GivenRows, threads: int) -> TrainingSet:
+        table, target = given.table, given.target
+        if self.max_bins is None:
+            data = bin_values(table, threads=threads)
+        else:
+            bin_map = learn_bins(table, max_bins=self.max_bins, weight=target.weight, threads=threads)
+            data = assign_bins(table, bin_map, threads=threads)
         missing = np.zeros(table.schema.n_features, dtype=bool)
-        missing[list(bin_map.order)] = data.has_missing
+        missing[list(data.bin_map.order)] = data.has_missing
         schema = table.schema.with_missing(missing.tolist())
         bootstrap = self._draws().bootstrap(data, target, threads)
-        return TrainingSet(table, schema, target, data, bootstrap, rows, n_given), facts
+        return TrainingSet(table, schema, target, data, bootstrap, given.numbers, given.n_given)
 
     def _read_target(self, columns: NDArray[Any], weight: FloatArray | None) -> tuple[BaggedTarget, Any]:
         raise NotImplementedError
@@ -179,7 +203,7 @@ class BaggedTrees(ForestModel):
             max_depth=self.max_depth or NO_LIMIT,
             max_leaf_nodes=self.max_leaf_nodes or NO_LIMIT,
             min_samples_split=max(2, rows_of_share(self.min_samples_split, n_rows)),
-            min_samples_leaf=rows_of_share(self.min_samples_leaf, n_rows),
+            min_samples_leaf=rows_of_share(self.min_samples_leaf or 1, n_rows),
             min_weight_leaf=float(self.min_weight_fraction_leaf) * total,
             min_impurity_decrease=float(self.min_impurity_decrease),
             max_features=features_a_node(self.max_features, schema.n_features),
@@ -201,7 +225,7 @@ class BaggedTrees(ForestModel):
         number(self, "max_leaf_nodes", low=2, high=MOST, integer=True, optional=True)
         for name, least in (("min_samples_split", 2), ("min_samples_leaf", 1)):
             if not isinstance(getattr(self, name), float):
-                number(self, name, low=least, high=MOST, integer=True)
+                number(self, name, low=least, high=MOST, integer=True, optional=name in self._optional)
             else:
                 number(self, name, low=0.0, high=1.0, open_low=True)
         number(self, "min_weight_fraction_leaf", low=0.0, high=0.5)

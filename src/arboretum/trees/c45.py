@@ -1,0 +1,258 @@
+"""C4.5: gain ratio, multiway categories, numeric thresholds, missing values in fractions, pessimistic pruning.
+
+J. R. Quinlan, "C4.5: Programs for Machine Learning", Morgan Kaufmann 1993. The price of a threshold is that of release
+8: "Improved use of continuous attributes in C4.5", Journal of Artificial Intelligence Research 4 (1996) 77–90.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from arboretum.criteria import total_entropy, xlog2x
+from arboretum.table import Table
+from arboretum.trees.multiway import ABOVE, AT_MOST, CATEGORY, NUMERIC, MultiwayTree
+from arboretum.trees.partitioning import (
+    TIE,
+    Cases,
+    FloatArray,
+    IntArray,
+    Split,
+    by_category,
+    check_at_least,
+    in_order,
+    partition,
+    read_cases,
+    read_columns,
+    tabulate,
+)
+from arboretum.trees.pruning import pessimistic, prune_multiway
+
+__all__ = ["grow_c45"]
+
+_BLOCK = 1 << 22  # values that are sorted at once
+
+
+def grow_c45(
+    table: Table,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    *,
+    n_classes: int | None = None,
+    max_depth: int | None = None,
+    min_samples_leaf: float = 2,
+    threshold_penalty: bool = True,
+    confidence: float | None = 0.25,
+) -> MultiwayTree:
+    """Grow a tree by C4.5 and prune it.
+
+    With T the cases of a node, T₀ those whose value is missing, and T₁ … T_b the others by branch::
+
+        gain        |T∖T₀| / |T| · (H(T∖T₀) − Σ_i |T_i| / |T∖T₀| H(T_i))
+        gain ratio  gain / −Σ_{i = 0 … b} |T_i| / |T| log₂(|T_i| / |T|)
+
+    The node takes the test of the largest gain ratio among those whose gain is at least the average. A case with
+    a missing value goes to every branch i with |T_i| / |T∖T₀| of its weight.
+
+    Parameters
+    ----------
+    table : Table
+        Training table.
+    y : int array (n_rows,)
+        Class numbers.
+    sample_weight : array (n_rows,), optional
+        Weights of the rows; a weight of 2 is the row twice, for `min_samples_leaf` and for pruning as well.
+    n_classes : int, optional
+        The largest class number plus 1 by default.
+    max_depth : int, optional
+        Greatest depth; no limit by default.
+    min_samples_leaf : float
+        At least two branches of a split must have so many cases, by weight. Both sides of a threshold need a
+        tenth of the cases per class, if that is more, up to 25.
+    threshold_penalty : bool
+        Take log₂(thresholds that were tried) / |T| from the gain of a numeric test, as release 8 does.
+    confidence : float, optional
+        Confidence factor of pessimistic pruning, between 0 and 1: smaller prunes more; None does not prune.
+
+    Returns
+    -------
+    MultiwayTree
+
+    Examples
+    --------
+    >>> from arboretum.table import read_table
+    >>> from arboretum.trees.c45 import grow_c45
+    >>> rows = [(70, "dry"), (90, "wet"), (85, "dry"), (95, "wet"), (65, "wet"), (75, "dry"), (60, "dry"), (99, "dry")]
+    >>> table = read_table([list(row) for row in rows])
+    >>> tree = grow_c45(table, [1, 0, 0, 0, 1, 1, 1, 0])
+    >>> print(tree.to_text(["humidity", "ground"], class_names=["no", "yes"]))
+    humidity <= 80: yes (4)
+    humidity > 80: no (4)
+    """
+    check_at_least("max_depth", max_depth, 0)
+    check_at_least("min_samples_leaf", min_samples_leaf, 0)
+    classes, cases, n_classes = read_cases(table, y, n_classes, sample_weight)
+    columns, order = read_columns(table), in_order(table)
+    is_numeric = [column.kind == "numeric" for column in table.schema.columns]
+    numeric = [j for j in order if is_numeric[j]]
+    finder = _Finder(
+        place={feature: place for place, feature in enumerate(order)},
+        numeric=numeric,
+        values=np.array([columns[j] for j in numeric], np.float64).reshape(len(numeric), table.n_rows),
+        categories={j: columns[j] for j in order if not is_numeric[j]},
+        y=classes,
+        n_classes=n_classes,
+        min_samples_leaf=float(min_samples_leaf),
+        threshold_penalty=threshold_penalty,
+    )
+    tree = partition(classes, cases, n_classes, finder.find_split, max_depth)
+    if confidence is None:
+        return tree
+    return prune_multiway(tree, pessimistic(tree.parent, tree.errors, tree.weight, confidence))
+
+
+class _Candidate(NamedTuple):
+    feature: int
+    gain: float  # less the price of the threshold
+    split_information: float
+    threshold: float | None  # of a numeric column
+
+
+class _Cuts(NamedTuple):
+    """The best threshold of each of several columns; no threshold where the gain is not positive."""
+
+    gain: FloatArray
+    threshold: FloatArray
+    split_information: FloatArray
+
+
+@dataclass(frozen=True)
+class _Finder:
+    place: dict[int, int]  # where each feature stands when ties are broken
+    numeric: Sequence[int]
+    values: FloatArray  # (numeric features, rows)
+    categories: dict[int, NDArray[Any]]
+    y: IntArray
+    n_classes: int
+    min_samples_leaf: float
+    threshold_penalty: bool
+
+    def find_split(self, cases: Cases, counts: FloatArray) -> Split | None:
+        if counts.sum() < 2 * self.min_samples_leaf * (1 - TIE):
+            return None
+        candidates = self._numeric_candidates(cases) + self._category_candidates(cases)
+        chosen = self._choose(candidates)
+        return None if chosen is None else self._divide(cases, chosen)
+
+    def _choose(self, candidates: list[_Candidate]) -> _Candidate | None:
+        useful = [candidate for candidate in candidates if candidate.gain > TIE]
+        if not useful:
+            return None
+        average = sum(candidate.gain for candidate in candidates) / len(candidates)
+        best, best_ratio = None, 0.0
+        for candidate in sorted(useful, key=lambda candidate: self.place[candidate.feature]):
+            ratio = candidate.gain / candidate.split_information
+            if candidate.gain >= average - TIE and ratio > best_ratio + TIE:
+                best, best_ratio = candidate, ratio
+        return best
+
+    def _category_candidates(self, cases: Cases) -> list[_Candidate]:
+        found, y, total = [], self.y[cases.rows], cases.weight.sum()
+        for feature, column in self.categories.items():
+            branches, counts = tabulate(column[cases.rows], y, cases.weight, self.n_classes)
+            known, sizes = counts[branches >= 0], counts.sum(axis=1)
+            n_large = np.count_nonzero(known.sum(axis=1) >= self.min_samples_leaf * (1 - TIE))
+            if len(known) < 2 or n_large < 2:
+                continue
+            gain = float(total_entropy(known.sum(axis=0)) - total_entropy(known).sum()) / total
+            found.append(_Candidate(feature, max(gain, 0.0), float(total_entropy(sizes)) / total, None))
+        return found
+
+    def _numeric_candidates(self, cases: Cases) -> list[_Candidate]:
+        found: list[_Candidate] = []
+        width = max(1, _BLOCK // len(cases.rows))
+        for start in range(0, len(self.numeric), width):
+            block = slice(start, start + width)
+            cuts = self._best_cuts(self.values[block, cases.rows], self.y[cases.rows], cases.weight)
+            found += [
+                _Candidate(feature, gain, split_information, threshold)
+                for feature, gain, threshold, split_information in zip(
+                    self.numeric[block], *(values.tolist() for values in cuts), strict=True
+                )
+                if gain > 0
+            ]
+        return found
+
+    def _best_cuts(self, values: FloatArray, y: IntArray, weight: FloatArray) -> _Cuts:
+        """Try every midpoint of every column at once: sorted, sums up to a position are those of a threshold."""
+        order = np.argsort(values, axis=1, kind="stable")  # NaN comes last
+        ordered = np.take_along_axis(values, order, axis=1)
+        known_weight = np.where(np.isnan(ordered), 0.0, weight[order])
+        below = np.cumsum(known_weight, axis=1)
+        known = below[:, -1:]
+        above = np.maximum(known - below, 0.0)
+        before, after = xlog2x(known), xlog2x(below) + xlog2x(above)
+        classes = y[order]
+        for k in np.unique(y):
+            of_class = np.cumsum(np.where(classes == k, known_weight, 0.0), axis=1)
+            before = before - xlog2x(of_class[:, -1:])
+            after -= xlog2x(of_class) + xlog2x(np.maximum(of_class[:, -1:] - of_class, 0.0))
+        total = weight.sum()
+        gain = ((before - after) / total)[:, :-1]
+        least = np.clip(0.1 * known / self.n_classes, self.min_samples_leaf, max(25.0, self.min_samples_leaf))
+        enough = np.minimum(below, above)[:, :-1] >= least * (1 - TIE)
+        allowed = (ordered[:, :-1] < ordered[:, 1:]) & enough & (below[:, :-1] > 0) & (above[:, :-1] > 0)
+        return self._pick(ordered, np.where(allowed, gain, -np.inf), below, known, total)
+
+    def _pick(self, ordered: FloatArray, gain: FloatArray, below: FloatArray, known: FloatArray, total: float) -> _Cuts:
+        """Take the first cut of the largest gain in each column; a gain of −∞ is no cut."""
+        column = np.arange(len(ordered))
+        if not gain.shape[1]:
+            return _Cuts(*np.zeros((3, len(ordered))))
+        at = np.argmax(gain >= gain.max(axis=1, keepdims=True) - TIE, axis=1)
+        best = gain[column, at]
+        if self.threshold_penalty:
+            best = best - np.log2(np.maximum(np.isfinite(gain).sum(axis=1), 1)) / total
+        at_most = below[column, at]
+        sizes = np.stack([at_most, known[:, 0] - at_most, np.maximum(total - known[:, 0], 0.0)], axis=1)
+        threshold = midpoint(ordered[column, at], ordered[column, at + 1])
+        return _Cuts(best, threshold, total_entropy(sizes) / total)
+
+    def _divide(self, cases: Cases, chosen: _Candidate) -> Split:
+        if chosen.threshold is None:
+            codes = self.categories[chosen.feature][cases.rows]
+            branches = np.unique(codes[codes >= 0])
+            kind, threshold = CATEGORY, 0.0
+        else:
+            values = self.values[self.numeric.index(chosen.feature), cases.rows]
+            codes = np.where(np.isnan(values), -1, np.where(values <= chosen.threshold, AT_MOST, ABOVE))
+            branches = np.array([AT_MOST, ABOVE])
+            kind, threshold = NUMERIC, chosen.threshold
+        parts = _share_out(by_category(cases, codes, branches), cases, codes < 0)
+        return Split(kind, chosen.feature, threshold, chosen.gain, branches.tolist(), parts)
+
+
+def _share_out(parts: list[Cases], cases: Cases, is_missing: NDArray[np.bool_]) -> list[Cases]:
+    """Add the cases of missing value to every part, by the part's share of the known weight."""
+    if not is_missing.any():
+        return parts
+    rows, weight = cases.rows[is_missing], cases.weight[is_missing]
+    sizes = [part.weight.sum() for part in parts]
+    known, enlarged = math.fsum(sizes), []
+    for part, size in zip(parts, sizes, strict=True):
+        share = weight * (size / known)
+        exists = share > 0  # it may underflow
+        enlarged.append(Cases(np.concatenate([part.rows, rows[exists]]), np.concatenate([part.weight, share[exists]])))
+    return enlarged
+
+
+def midpoint(low: FloatArray, high: FloatArray) -> FloatArray:
+    """Give thresholds ``low <= t < high`` half-way between, or `low` where float64 has nothing between."""
+    with np.errstate(invalid="ignore"):  # −∞ + ∞
+        middle = low / 2 + high / 2
+    return np.where((low <= middle) & (middle < high), middle, low)

@@ -1,0 +1,95 @@
+"""What pruning asks of a CART tree: the errors of its nodes as leaves, on training and on validation rows."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from arboretum.ensembles.bagging import BaggedTarget
+from arboretum.forest import Forest
+from arboretum.trees.pruning import parents
+
+__all__ = ["training_errors", "validation_losses"]
+
+IntArray: TypeAlias = NDArray[np.int64]
+FloatArray: TypeAlias = NDArray[np.float64]
+
+_LEAST_RATE = np.finfo(np.float64).tiny  # of a Poisson leaf: the deviance of a rate of 0 would be infinite
+
+
+def training_errors(forest: Forest, weight: FloatArray) -> FloatArray:
+    """Training weight that each node of a tree of one class output would get wrong as a leaf.
+
+    Parameters
+    ----------
+    forest : Forest
+        One tree; its values are the share of the second of two classes, or the shares of all.
+    weight : float64 array (nodes)
+        Training weight of each node.
+    """
+    shares = forest.value
+    largest = np.maximum(shares[:, 0], 1 - shares[:, 0]) if forest.width == 1 else shares.max(axis=1)
+    return np.maximum(weight * (1 - largest), 0.0)
+
+
+def validation_losses(forest: Forest, leaves: ArrayLike, target: BaggedTarget) -> FloatArray:
+    """Loss of each node of a tree as a leaf, on the validation rows that pass it.
+
+    Classes count the outputs that are wrong; numbers have the loss of the criterion: squared, absolute, or the Poisson
+    deviance.
+
+    Parameters
+    ----------
+    forest : Forest
+        One tree.
+    leaves : int array (rows)
+        Leaf of each row.
+    target : BaggedTarget
+        What the rows should be, and their weights.
+
+    Examples
+    --------
+    A root of mean 2 and its leaves 1 and 3; the second row is 2.5, but goes to the leaf of 1:
+
+    >>> import arboretum as arb
+    >>> forest = arb.DecisionTreeRegressor().fit([[0.0], [1.0]], [1.0, 3.0]).forest_
+    >>> target = BaggedTarget("squared_error", None, numbers=np.array([[1.0], [2.5], [3.0]]))
+    >>> validation_losses(forest, [1, 1, 2], target)
+    array([2.25, 2.25, 0.  ])
+    """
+    parent = parents(forest)
+    weight = np.ones(target.n_rows) if target.weight is None else target.weight
+    predicted = forest.value if target.classes is None else majorities(forest, target.n_classes)
+    losses = np.zeros(forest.n_nodes)
+    row, node = np.arange(target.n_rows), np.asarray(leaves, np.int64)
+    while len(row):
+        loss = weight[row] * _loss(target, row, predicted[node])
+        losses += np.bincount(node, weights=loss, minlength=len(losses))
+        climbs = node > 0
+        row, node = row[climbs], parent[node[climbs]]
+    return losses
+
+
+def majorities(forest: Forest, n_classes: tuple[int, ...]) -> IntArray:
+    """Most frequent class of every node, (nodes, outputs); the first of several."""
+    if forest.width == 1:
+        return (forest.value > 0.5).astype(np.int64)
+    parts = np.split(forest.value, np.cumsum(n_classes)[:-1], axis=1)
+    return np.stack([part.argmax(axis=1) for part in parts], axis=1)
+
+
+def _loss(target: BaggedTarget, row: IntArray, predicted: NDArray[np.generic]) -> FloatArray:
+    if target.classes is not None:
+        return (target.classes[row] != predicted).sum(axis=1).astype(np.float64)
+    assert target.numbers is not None
+    truth, guess = target.numbers[row], np.asarray(predicted, np.float64)
+    if target.criterion == "absolute_error":
+        loss = np.abs(truth - guess)
+    elif target.criterion == "poisson":
+        rate = np.maximum(guess, _LEAST_RATE)
+        loss = rate - truth + truth * np.log(np.where(truth > 0, truth, 1.0) / rate)
+    else:
+        loss = (truth - guess) ** 2
+    return np.asarray(loss.sum(axis=1))

@@ -1,0 +1,134 @@
+"""ID3: multiway splits of categorical columns by information gain.
+
+J. R. Quinlan, "Induction of decision trees", Machine Learning 1 (1986) 81–106.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from numpy.typing import ArrayLike, NDArray
+
+from arboretum.criteria import total_entropy
+from arboretum.table import Table
+from arboretum.trees.multiway import CATEGORY, MultiwayTree
+from arboretum.trees.partitioning import (
+    TIE,
+    Cases,
+    FloatArray,
+    IntArray,
+    Split,
+    by_category,
+    check_at_least,
+    in_order,
+    partition,
+    read_cases,
+    read_columns,
+    tabulate,
+)
+
+__all__ = ["grow_id3"]
+
+
+def grow_id3(
+    table: Table,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    *,
+    n_classes: int | None = None,
+    max_depth: int | None = None,
+    min_samples_split: int = 2,
+) -> MultiwayTree:
+    """Grow a tree by ID3.
+
+    A node takes the column of the largest information gain and gets a child for each category that occurs in it; a
+    missing value is a category of its own. It stays a leaf if its rows are of one class, or no column tells them
+    apart. Columns that gain nothing are taken too, as a last resort: their children may gain (exclusive or).
+    Ties go to the first column, by name if columns have names.
+
+    Parameters
+    ----------
+    table : Table
+        Training table, of categorical columns only.
+    y : int array (n_rows,)
+        Class numbers.
+    sample_weight : array (n_rows,), optional
+        Weights of the rows; a weight of 2 is the row twice.
+    n_classes : int, optional
+        The largest class number plus 1 by default.
+    max_depth : int, optional
+        Greatest depth; no limit by default.
+    min_samples_split : int
+        Least number of rows that are split.
+
+    Returns
+    -------
+    MultiwayTree
+
+    Examples
+    --------
+    The weather of 14 Saturdays, and whether one would play tennis (Quinlan 1986, table 1):
+
+    >>> from arboretum.table import read_table
+    >>> from arboretum.trees.id3 import grow_id3
+    >>> weather = [
+    ...     ("sunny", "hot", "high", "weak", "no"),        ("sunny", "hot", "high", "strong", "no"),
+    ...     ("overcast", "hot", "high", "weak", "yes"),    ("rain", "mild", "high", "weak", "yes"),
+    ...     ("rain", "cool", "normal", "weak", "yes"),     ("rain", "cool", "normal", "strong", "no"),
+    ...     ("overcast", "cool", "normal", "strong", "yes"), ("sunny", "mild", "high", "weak", "no"),
+    ...     ("sunny", "cool", "normal", "weak", "yes"),    ("rain", "mild", "normal", "weak", "yes"),
+    ...     ("sunny", "mild", "normal", "strong", "yes"),  ("overcast", "mild", "high", "strong", "yes"),
+    ...     ("overcast", "hot", "normal", "weak", "yes"),  ("rain", "mild", "high", "strong", "no"),
+    ... ]
+    >>> table = read_table([day[:4] for day in weather])
+    >>> tree = grow_id3(table, [int(day[4] == "yes") for day in weather])
+    >>> categories = [column.categories for column in table.schema.columns]
+    >>> print(tree.to_text(["outlook", "temperature", "humidity", "wind"], categories, ["no", "yes"]))
+    outlook = rain
+    |   wind = weak: yes (3)
+    |   wind = strong: no (2)
+    outlook = sunny
+    |   humidity = high: no (3)
+    |   humidity = normal: yes (2)
+    outlook = overcast: yes (4)
+    >>> round(float(tree.gain[0]), 3)
+    0.247
+    """
+    check_at_least("max_depth", max_depth, 0)
+    check_at_least("min_samples_split", min_samples_split, 2)
+    for column in table.schema.columns:
+        if column.kind == "numeric":
+            raise ValueError(
+                f'method="id3" splits categories only, but column {column.name!r} is numeric; use method="c45", '
+                "name it in categorical_features, or cut it into intervals"
+            )
+    classes, cases, n_classes = read_cases(table, y, n_classes, sample_weight)
+    columns, order = read_columns(table), in_order(table)
+    find = partial(_find_split, [(j, columns[j]) for j in order], classes, n_classes, min_samples_split)
+    return partition(classes, cases, n_classes, find, max_depth)
+
+
+def _find_split(
+    columns: list[tuple[int, NDArray[Any]]],
+    y: IntArray,
+    n_classes: int,
+    min_samples_split: int,
+    cases: Cases,
+    counts: FloatArray,
+) -> Split | None:
+    rows, weight = cases.rows, cases.weight
+    if len(rows) < min_samples_split:
+        return None
+    total, before = counts.sum(), total_entropy(counts)
+    best_gain, best, branches = 0.0, -1, None
+    for feature, column in columns:
+        # A column used above has a single category here: no column is used twice on a path.
+        present, split_counts = tabulate(column[rows], y[rows], weight, n_classes)
+        gain = max(float(before - total_entropy(split_counts).sum()) / total, 0.0)
+        if len(present) > 1 and (branches is None or gain > best_gain + TIE):
+            best_gain, best, branches = gain, feature, present
+    if branches is None:
+        return None
+    codes = dict(columns)[best][rows]
+    return Split(CATEGORY, best, 0.0, best_gain, branches.tolist(), by_category(cases, codes, branches))
