@@ -1,7 +1,8 @@
 // Raw predictions and leaves straight from columns of raw values; compile.hpp draws what is run here.
 //
-//   many rows   blocks of block_rows: rank the values of a segment's features, run its programs, add leaf
-//   values few rows    one row at a time, eight trees walked at once
+//   many rows   blocks of block_rows: rank the values of a segment's features, run its programs, add leaf values;
+//               if all trees are deep, large chunks of rows (deep_walk.hpp)
+//   few rows    one row at a time, eight trees walked at once
 //
 // Either way a row's total is base + tree 0 + tree 1 + … in this order: the same bits for any batch and any
 // threads.
@@ -17,6 +18,7 @@
 
 #include "binning.hpp"
 #include "compile.hpp"
+#include "deep_walk.hpp"
 #include "parallel.hpp"
 #include "route.hpp"
 #include "simd.hpp"
@@ -114,7 +116,12 @@ ARBORETUM_CLONES inline void rank_float64(const double* x, const double* table, 
 
 class Predictor {
   public:
-    explicit Predictor(const ForestView& forest) : forest_(forest) {}
+    explicit Predictor(const ForestView& forest) : forest_(forest) {
+        const bool all_walk = std::all_of(forest_.trees.begin(), forest_.trees.end(),
+                                          [](const PackedTree& tree) { return tree.form == PackedTree::walk; });
+        if (all_walk && forest_.n_category_lanes == 0 && forest_.used.size() < most_lanes)
+            deep_ = DeepForest::compile(forest_);
+    }
 
     const CompiledForest& forest() const { return forest_; }
 
@@ -138,7 +145,9 @@ class Predictor {
 
   private:
     static constexpr int walkers = 8;
-    static constexpr int64_t few_rows = 20;  // below, ranking costs more than it saves
+    static constexpr int64_t few_rows = 20;    // below, ranking costs more than it saves
+    static constexpr int64_t many_rows = 256;  // from here on a deep tree is walked by a chunk of rows at a time
+    static constexpr size_t most_lanes = 32000;
     static constexpr int64_t chunk_rows = 4 * block_rows;
     static constexpr int64_t work_per_thread = 1 << 14;  // visits of a row to a tree that repay waking a thread
 
@@ -225,12 +234,25 @@ class Predictor {
             for (int64_t row = 0; row < request.n_rows; ++row) run_row(request, row, scratch, sink);
             return;
         }
+        if (deep_ && request.n_rows >= many_rows) return run_deep(request, threads, sink);
         std::vector<Scratch> scratch(threads);
         parallel_blocks(request.n_rows, chunk_rows, threads, [&](int64_t begin, int64_t end, int worker) {
             if (scratch[worker].slots.empty()) scratch[worker] = make_scratch(true);
             for (; begin < end; begin += block_rows)
                 run_block(request, begin, static_cast<int>(std::min<int64_t>(block_rows, end - begin)), scratch[worker],
                           sink);
+        });
+    }
+
+    template <class Sink>
+    void run_deep(const Request& request, int threads, const Sink& sink) const {
+        parallel_blocks(request.n_rows, DeepForest::chunk_rows, threads, [&](int64_t begin, int64_t end, int) {
+            std::vector<uint16_t> codes((end - begin) * deep_->lanes());
+            for (size_t i = 0; i < forest_.used.size(); ++i)
+                deep_->rank(request.columns[forest_.used[i].feature], i, begin, end - begin, codes.data());
+            for (int64_t t = request.first; t < request.last; ++t)
+                deep_->walk(forest_.trees[t].root, codes.data(), end - begin,
+                            [&](uint32_t at, int64_t row) { sink.take(t, forest_.leaf_of[at], begin + row); });
         });
     }
 
@@ -436,6 +458,7 @@ class Predictor {
     }
 
     CompiledForest forest_;
+    std::optional<DeepForest> deep_;
 };
 
 }  // namespace arboretum
