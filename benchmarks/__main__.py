@@ -1,4 +1,4 @@
-"""``python -m benchmarks boosting``: compare arboretum with its rivals."""
+"""``python -m benchmarks boosting`` and ``forests``: compare arboretum with its rivals."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks import forest_defaults
+from benchmarks.family import Family
 from benchmarks.goals import Verdict, judge
-from benchmarks.measuring import FULL_ROWS, Bench
-from benchmarks.rivals import RIVALS
+from benchmarks.measuring import Bench
+from benchmarks.real_sets import SETS
 from benchmarks.table import Table
-from benchmarks.workloads import WORKLOADS, select
+from benchmarks.workloads import FAMILIES
 
 
 def positive(text: str) -> int:
@@ -29,32 +31,56 @@ def positive(text: str) -> int:
 def parser() -> argparse.ArgumentParser:
     """Describe the command line."""
     root = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    boosting = root.add_subparsers(dest="suite", required=True).add_parser("boosting", help="boosted trees")
-    add = boosting.add_argument
-    add("--libraries", default=",".join(RIVALS), help="comma-separated; default: %(default)s")
-    add("--workloads", default=",".join(WORKLOADS), help="comma-separated names or families such as dense")
-    add(
-        "--rows",
-        type=positive,
-        default=FULL_ROWS,
-        help="rows of the dense set; other sets shrink in proportion",
-    )
-    add("--rounds", type=positive, default=100, help="boosting rounds")
+    commands = root.add_subparsers(required=True)
+    for name, family in FAMILIES.items():
+        add_family(commands.add_parser(name, help=family.title), family)
+    add_study(commands.add_parser("forest-defaults", help="settings of a random forest over real data sets"))
+    return root
+
+
+def add_family(command: argparse.ArgumentParser, family: Family) -> None:
+    """Describe the options of a family of workloads."""
+    command.set_defaults(run=compare, family=family)
+    add = command.add_argument
+    first = next(iter(family.workloads))
+    add("--libraries", default=",".join(family.rivals), help="comma-separated; default: %(default)s")
+    add("--workloads", default=",".join(family.workloads), help="comma-separated names or groups; default: %(default)s")
+    add("--rows", type=positive, default=family.rows, help=f"rows of {first}; drawn sets shrink in proportion")
+    add(f"--{family.count}", dest="rounds", type=positive, default=100, help=f"{family.count} of an ensemble")
     add("--repeat", type=positive, default=3, help="turns of each library; the best one counts")
-    add("--threads", type=positive, default=2)
+    add("--patience", type=float, default=60.0, help="a library whose turn takes more seconds gets no second one")
     add("--data", type=Path, help="folder with real data sets")
+    add_output(command)
+
+
+def add_study(command: argparse.ArgumentParser) -> None:
+    """Describe the options of the study of forest defaults."""
+    command.set_defaults(run=forest_defaults.run)
+    add = command.add_argument
+    add("--data", type=Path, required=True, help="folder with real data sets")
+    add("--sets", default=",".join(SETS), help="comma-separated; default: %(default)s")
+    add("--rows", type=positive, default=20_000, help="most rows of a set")
+    add("--trees", type=positive, default=100, help="trees of a forest")
+    add("--folds", type=positive, default=3)
+    add_output(command)
+
+
+def add_output(command: argparse.ArgumentParser) -> None:
+    """Describe the options that every command has."""
+    add = command.add_argument
+    add("--threads", type=positive, default=2)
     add("--markdown", action="store_true", help="print Markdown tables")
     add("--json", type=Path, metavar="FILE", help="also write every number to FILE")
-    return root
 
 
 def bench_from(options: argparse.Namespace) -> Bench:
     """Check the names and collect the options of a run."""
-    libraries = options.libraries.split(",")
+    family, libraries = options.family, options.libraries.split(",")
     for name in libraries:
-        if name not in RIVALS:
-            raise ValueError(f"no library is called {name!r}; there are: {', '.join(RIVALS)}")
-    return Bench(libraries, options.rows, options.rounds, options.repeat, options.threads, options.data)
+        if name not in family.rivals:
+            raise ValueError(f"no library is called {name!r}; there are: {', '.join(family.rivals)}")
+    chosen = {name: getattr(options, name) for name in ("rows", "rounds", "repeat", "threads", "patience", "data")}
+    return Bench(family, libraries, **chosen)
 
 
 def processor() -> str:
@@ -69,7 +95,7 @@ def describe(bench: Bench) -> str:
     """Say what was measured where."""
     versions = ", ".join(f"{rival.name} {rival.version()}" for rival in bench.installed())
     machine = f"{processor()}, {os.cpu_count()} cores, Python {platform.python_version()}"
-    equal = f"{bench.threads} threads, best of {bench.repeat}, learning rate 0.1, 255 bins, 20 rows a leaf, no L2"
+    equal = f"{bench.threads} threads, best of {bench.repeat}, {bench.family.equal}"
     notes = [f"not equal: {rival.unequal}" for rival in bench.installed() if rival.unequal]
     return "\n".join([machine, versions, equal, *notes])
 
@@ -87,11 +113,10 @@ def as_json(table: Table, verdicts: Sequence[Verdict]) -> dict[str, Any]:
     return table.as_json() | {"goals": goals}
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def compare(options: argparse.Namespace) -> int:
     """Run the chosen workloads; the exit code is 1 if a library failed, whatever the goals say."""
-    options = parser().parse_args(arguments)
     try:
-        bench, workloads = bench_from(options), select(options.workloads.split(","))
+        bench, workloads = bench_from(options), options.family.select(options.workloads.split(","))
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
@@ -99,7 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(describe(bench), end="\n\n", flush=True)
     written = []
     for workload in workloads:
-        for table in WORKLOADS[workload](bench):
+        for table in bench.family.workloads[workload](bench):
             verdicts = judge(table)
             written.append(as_json(table, verdicts))
             print(show(table, verdicts, options.markdown), flush=True)
@@ -107,6 +132,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 report = {"about": describe(bench).splitlines(), "tables": written}
                 options.json.write_text(json.dumps(report, indent=1, ensure_ascii=False))
     return 1 if bench.failures else 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the command line asks."""
+    options = parser().parse_args(arguments)
+    answer: int = options.run(options)
+    return answer
 
 
 if __name__ == "__main__":

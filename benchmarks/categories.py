@@ -30,10 +30,11 @@ class CategoryCodes:
 
 
 class OrdinalCodes:
-    """Numbers from 0 below 255, the rarest categories merged; unseen and missing ones become NaN."""
+    """Numbers from 0 below ``most`` + 1, the rarest categories merged; unseen and missing ones become NaN."""
 
-    def __init__(self, columns: Sequence[str]) -> None:
+    def __init__(self, columns: Sequence[str], most: int | None = 254) -> None:
         self.columns = list(columns)
+        self.most = most
 
     def fit(self, X: Any) -> Any:
         """Learn the codes and return the encoded training table."""
@@ -42,7 +43,7 @@ class OrdinalCodes:
         from sklearn.preprocessing import OrdinalEncoder
 
         self.encoder = OrdinalEncoder(
-            max_categories=254,
+            max_categories=self.most,
             handle_unknown="use_encoded_value",
             unknown_value=np.nan,
             encoded_missing_value=np.nan,

@@ -6,22 +6,24 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
 import numpy as np
 
-from benchmarks.rivals import RIVALS, Rival
-from benchmarks.task import Settings, Task
+from benchmarks.measuring import MEGABYTE
+from benchmarks.rivals import Rival
+from benchmarks.task import Kind, Settings, Task
 
-MEGABYTE = 1e6
 STATUS = Path("/proc/self/status")
 
 
-def run_child(measurement: str, library: str | None = None, **options: Any) -> dict[str, float]:
+def run_child(measurement: str, rival: Rival | None = None, **options: Any) -> dict[str, float]:
     """Run ``measurement`` in a new interpreter and return what it printed."""
-    arguments = [sys.executable, "-m", "benchmarks.child", measurement, library or "", json.dumps(options)]
+    place = f"{type(rival).__module__}:{type(rival).__name__}" if rival else ""
+    arguments = [sys.executable, "-m", "benchmarks.child", measurement, place, json.dumps(options)]
     done = subprocess.run(arguments, capture_output=True, text=True, cwd=Path(__file__).parents[1])
     if done.returncode:
         raise RuntimeError(f"the child process failed: {done.stderr.strip().splitlines()[-1]}")
@@ -39,12 +41,12 @@ def fresh(rival: Rival | None, rounds: int = 100, threads: int = 2) -> dict[str,
     return {"mean": float(np.mean(rival.predict(rival.fit(task), task.X_test)))}
 
 
-def memory(rival: Rival | None, rounds: int, threads: int, folder: str) -> dict[str, float]:
+def memory(rival: Rival | None, kind: Kind, settings: dict[str, Any], folder: str) -> dict[str, float]:
     """Return the peak of resident memory during ``fit`` above what was resident just before it."""
     assert rival is not None
     X, y = (np.load(Path(folder) / f"{name}.npy") for name in "Xy")
-    task = Task("binary", X, y, X[:1], y[:1], Settings(rounds=rounds, threads=threads))
-    with rival.limited(threads):
+    task = Task(kind, X, y, X[:1], y[:1], Settings(**settings))
+    with rival.limited(task.settings.threads):
         rival.fit(task.head(1_000, rounds=2))
         before = resident("VmRSS")
         peak = Peak()
@@ -95,5 +97,7 @@ class Peak:
 MEASUREMENTS: dict[str, Callable[..., dict[str, float]]] = {"fresh": fresh, "memory": memory}
 
 if __name__ == "__main__":
-    measurement, library, options = sys.argv[1:]
-    print(json.dumps(MEASUREMENTS[measurement](RIVALS.get(library), **json.loads(options))))
+    measurement, place, options = sys.argv[1:]
+    module, _, name = place.partition(":")
+    rival = getattr(import_module(module), name)() if place else None
+    print(json.dumps(MEASUREMENTS[measurement](rival, **json.loads(options))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from benchmarks.rivals import RIVALS
+from benchmarks.rivals import BOOSTING, FORESTS
 from benchmarks.table import HOME, Table
 
 Measure = Callable[[Table], "float | None"]
@@ -52,12 +52,13 @@ def times_slower(key: str, rivals: Sequence[str]) -> Measure:
     return measure
 
 
-def behind_best(key: str) -> Measure:
-    """Return how far arboretum's score is below the best one."""
+def behind_best(key: str, rivals: Sequence[str]) -> Measure:
+    """Return how far arboretum's score is below the best of the rivals; below zero if it is the best."""
 
     def measure(table: Table) -> float | None:
         numbers = table.measured(key)
-        return max(numbers.values()) - numbers[HOME] if HOME in numbers and len(numbers) > 1 else None
+        others = [number for library, number in numbers.items() if library in rivals and library != HOME]
+        return max(others) - numbers[HOME] if others and HOME in numbers else None
 
     return measure
 
@@ -80,19 +81,55 @@ def own(key: str) -> Measure:
 
 def same_shape(growth: str) -> tuple[str, ...]:
     """Return the libraries that grow such trees."""
-    return tuple(name for name, rival in RIVALS.items() if growth in rival.growths)
+    return tuple(name for name, rival in BOOSTING.items() if growth in rival.growths)
 
 
-EVERY = tuple(RIVALS)
+EVERY = tuple(BOOSTING)
 FASTER = [
     Goal(name, "fit at least as fast as every rival (×)", times_slower(key, EVERY), 1.0)
     for name, key in (("wide", "fit_s"), ("multiclass", "fit_s"), ("small", "fit_s"), ("fresh", "wall_s"))
 ]
+SCIKIT = ("sklearn",)
+OTHER_FORESTS = tuple(name for name in FORESTS if name not in SCIKIT)
+MIXED = ("ydf", "sklearn")
+FOREST_GOALS = (
+    Goal("forest", "fit ≥ 15 × scikit-learn", times_slower("fit_s", SCIKIT), 15.0),
+    Goal("forest", "fit ≥ 8 × the fastest of the others", times_slower("fit_s", OTHER_FORESTS), 8.0),
+    Goal("forest", "AUC ≥ scikit-learn's − 0.001 (behind by)", behind_best("auc", SCIKIT), 0.001, at_least=False),
+    Goal("forest", "predict ≥ 3 × scikit-learn", times_slower("predict_ms", SCIKIT), 3.0),
+    Goal("forest", "file at most a third of scikit-learn's pickle (×)", times_slower("file_mb", SCIKIT), 3.0),
+    Goal("extra-trees", "fit ≥ 5 × scikit-learn", times_slower("fit_s", SCIKIT), 5.0),
+    Goal("exact-tree", "fit ≥ 8 × scikit-learn", times_slower("fit_s", SCIKIT), 8.0),
+    Goal("forest-regression", "fit ≥ 15 × scikit-learn", times_slower("fit_s", SCIKIT), 15.0),
+    Goal(
+        "forest-regression", "R² ≥ scikit-learn's − 0.002 (behind by)", behind_best("r2", SCIKIT), 0.002, at_least=False
+    ),
+    *(
+        Goal(
+            f"forest-mixed-{name}",
+            f"{word} ≥ the best − 0.002 (behind by)",
+            behind_best(key, MIXED),
+            0.002,
+            at_least=False,
+        )
+        for name, word, key in (
+            ("adult", "accuracy", "accuracy"),
+            ("black_friday", "R²", "r2"),
+            ("amazon_employee_access", "accuracy", "accuracy"),
+            ("amazon_employee_access", "AUC", "auc"),
+        )
+    ),
+    *(
+        Goal(f"forest-mixed-{name}", "fit faster than every rival (×)", times_slower("fit_s", MIXED), 1.0)
+        for name in ("adult", "black_friday", "amazon_employee_access")
+    ),
+)
 GOALS: tuple[Goal, ...] = (
+    *FOREST_GOALS,
     Goal("dense-leaves31", "fit ≥ 2.5 × LightGBM", times_slower("fit_s", ["lightgbm"]), 2.5),
     Goal("dense-leaves31", "fit ≥ 3 × XGBoost", times_slower("fit_s", ["xgboost"]), 3.0),
     Goal("dense-leaves31", "fit ≥ 3 × HistGradientBoosting", times_slower("fit_s", ["sklearn"]), 3.0),
-    Goal("dense-leaves31", "AUC within 0.001 of the best", behind_best("auc"), 0.001, at_least=False),
+    Goal("dense-leaves31", "AUC within 0.001 of the best", behind_best("auc", EVERY), 0.001, at_least=False),
     Goal("dense-leaves255", "fit ≥ 2 × LightGBM", times_slower("fit_s", ["lightgbm"]), 2.0),
     Goal("dense-symmetric6", "fit ≥ 2 × CatBoost", times_slower("fit_s", ["catboost"]), 2.0),
     *FASTER,

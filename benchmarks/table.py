@@ -27,13 +27,17 @@ class Column:
 
 @dataclass
 class Table:
-    """Rows by library; a row is ``{column key: number}`` or a sentence that says why there are none."""
+    """Rows by library, or by what ``rows_are`` names.
+
+    A row is ``{column key: number}`` or a sentence that says why there are none.
+    """
 
     name: str
     title: str
     columns: Sequence[Column]
     rows: dict[str, dict[str, float] | str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    rows_are: str = "library"
 
     def value(self, library: str, key: str) -> float | None:
         """Return one number, None where it was not measured."""
@@ -87,7 +91,7 @@ class Table:
 
     def _cells(self) -> list[list[str]]:
         body = [[library, *self._numbers(row)] for library, row in self.rows.items()]
-        return [["library", *(column.heading for column in self.columns)], *body]
+        return [[self.rows_are, *(column.heading for column in self.columns)], *body]
 
     def _numbers(self, row: dict[str, float] | str) -> list[str]:
         if isinstance(row, str):

@@ -8,30 +8,46 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-Growth = Literal["leaf", "level", "symmetric"]
+Growth = Literal["leaf", "level", "symmetric", "unlimited"]
 Kind = Literal["binary", "multiclass", "regression"]
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings in the words of no library; each rival translates them into its own."""
+    """Settings in the words of no library; each rival translates them into its own.
+
+    ``rounds`` are the trees of a forest. ``bins`` of None try every distinct value. ``columns`` is the share of the
+    columns that a node looks at, "sqrt" their square root.
+    """
 
     rounds: int = 100
     growth: Growth = "leaf"
     leaves: int = 31
     depth: int = 6
     learning_rate: float = 0.1
-    bins: int = 255
+    bins: int | None = 255
     min_rows: int = 20
     threads: int = 2
     seed: int = 0
+    columns: float | Literal["sqrt"] = 1.0
+    bootstrap: bool = False
+    random_thresholds: bool = False
 
     @property
     def shape(self) -> str:
         """The size of a tree, in words."""
         if self.growth == "leaf":
             return f"{self.leaves} leaves"
-        return f"{self.growth}, depth {self.depth}"
+        return "unlimited" if self.growth == "unlimited" else f"{self.growth}, depth {self.depth}"
+
+    @property
+    def size(self) -> str:
+        """How many trees of which size, in words."""
+        return f"{self.rounds} {'trees' if self.growth == 'unlimited' else 'rounds'}, {self.shape}"
+
+    def columns_a_node(self, n_columns: int) -> int:
+        """Return how many columns a node looks at, rounded down as every library does."""
+        return max(1, int(n_columns**0.5 if self.columns == "sqrt" else n_columns * self.columns))
 
 
 @dataclass(frozen=True)
@@ -70,7 +86,7 @@ class Task:
     def shape(self) -> str:
         """Rows × columns, kind and settings, for a table's title."""
         rows, columns = self.X.shape
-        return f"{rows:,} × {columns}, {self.kind}, {self.settings.rounds} rounds, {self.settings.shape}"
+        return f"{rows:,} × {columns}, {self.kind}, {self.settings.size}"
 
 
 def split(kind: Kind, X: Any, y: NDArray[Any], n_train: int, settings: Settings) -> Task:

@@ -2,14 +2,17 @@
 // The templates that grow them are in forest_growing.hpp, compiled by kernel/grow_*.cpp.
 #pragma once
 
+#include <iterator>
+
 #include "impurity_tree.hpp"
 
 namespace arboretum {
 
-// Rows in an order that depends on their content alone: by a hash of codes and target. Draws by place in this order are
-// the same however the table is sorted, and whether a row has weight 3 or comes three times.
-inline std::vector<Row> content_order(const BinnedData& data, const int32_t* classes, const double* numbers,
-                                      int n_outputs, int threads) {
+// Rows in an order that depends on their content alone: by a hash of codes, categories, numbers that nodes project, and
+// target. Draws by place in this order are the same however the table is sorted, and whether a row has weight 3 or
+// comes three times.
+inline std::vector<Row> content_order(const BinnedData& data, const CodeEdges* edges, const Projections& projections,
+                                      const int32_t* classes, const double* numbers, int n_outputs, int threads) {
     std::vector<std::pair<uint64_t, Row>> keys(data.n_rows());
     parallel_blocks(data.n_rows(), 4096, threads, [&](int64_t begin, int64_t end, int) {
         for (int64_t row = begin; row < end; ++row) {
@@ -18,7 +21,13 @@ inline std::vector<Row> content_order(const BinnedData& data, const int32_t* cla
                 const int64_t at = row * n_outputs + o;
                 key = draw(key, classes != nullptr ? classes[at] : std::bit_cast<uint64_t>(numbers[at] + 0.0));
             }
-            for (int32_t f = 0; f < data.n_features(); ++f) key = mix(key ^ data.code(f, row));
+            for (int32_t f = 0; f < data.n_features(); ++f) {
+                const Code code = data.code(f, row);
+                key = mix(key ^ (edges != nullptr && data.feature(f).categorical ? edges->key(f, code) : code));
+            }
+            const double* values = projections.row(static_cast<Row>(row));
+            for (int i = 0; i < projections.n_features(); ++i)
+                key = draw(key, std::bit_cast<uint64_t>(values[i] + 0.0));
             keys[row] = {key, static_cast<Row>(row)};
         }
     });
@@ -65,6 +74,12 @@ inline uint64_t bootstrap_key(uint64_t seed, int64_t tree) { return draw(seed, b
 struct GrownForest {
     std::vector<ImpurityTree> trees;
     int width = 1;
+
+    void extend(GrownForest& more) {
+        trees.insert(trees.end(), std::make_move_iterator(more.trees.begin()),
+                     std::make_move_iterator(more.trees.end()));
+        more.trees.clear();
+    }
 };
 
 // What a forest is grown from.
@@ -73,6 +88,7 @@ struct ForestInputs {
     Target target;
     SplitRules rules;
     CodeEdges edges;
+    Projections projections;
     Bootstrap bootstrap;
     int threads;
 };
@@ -89,12 +105,13 @@ GrownForest grow_numbers(const ForestInputs& inputs, const TreeRange& range);  /
 
 class ForestGrower {
   public:
-    ForestGrower(const BinnedData& data, Target target, SplitRules rules, CodeEdges edges, Bootstrap bootstrap,
-                 int threads)
+    ForestGrower(const BinnedData& data, Target target, SplitRules rules, CodeEdges edges, Projections projections,
+                 Bootstrap bootstrap, int threads)
         : inputs_{data,
                   std::move(target),
                   std::move(rules),
                   std::move(edges),
+                  std::move(projections),
                   std::move(bootstrap),
                   std::clamp(threads, 1, ThreadPool::max_threads)} {
         inputs_.target.choose_scales(inputs_.bootstrap.n_draws);

@@ -1,8 +1,8 @@
 // A forest compiled for prediction. Every tree can be walked; most also have a program that finds the leaves
 // of a block of rows at once.
 //
-//   walk     16-byte nodes, siblings adjacent, leaves pointing at themselves
-//   select   up to 256 leaves, from the leaves up, all in bytes:
+//   walk     16-byte nodes, siblings adjacent, leaves pointing at themselves; trees with oblique conditions have no
+//   other select   up to 256 leaves, from the leaves up, all in bytes:
 //                leaf(node)[r] = code[r] <= k ? leaf(left child)[r] : leaf(right child)[r]
 //   levels   a symmetric tree (one condition a level), from the root down:  leaf[r] = 2 leaf[r] + (code[r] >
 //   k)
@@ -18,6 +18,7 @@
 #include <cassert>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -42,6 +43,9 @@ struct ForestView {
     const double* value;
     const int64_t* n_rows;
     const double* base;
+    const int64_t* projection_start;  // null without oblique conditions, as the three below
+    const int32_t* projection_feature;
+    const double *projection_weight, *projection_fill;
 
     RawCondition condition(int64_t node) const {
         return {static_cast<ConditionKind>(kind[node]), missing_left[node] != 0, threshold[node],
@@ -67,6 +71,11 @@ struct SetRange {
     uint32_t start, words;
 };
 
+// Terms of an oblique condition, of a pool; they name used features.
+struct TermRange {
+    uint32_t start, size;
+};
+
 // A walk reads a row of two numbers a used feature: the value with −inf for a missing one, and the value as
 // it is. A missing value then goes left (−inf ≤ t) or right (NaN ≤ t is false) by the place that the node
 // reads.
@@ -76,12 +85,14 @@ struct WalkNode {
         SetRange set;
     };
     uint32_t left;   // the right child follows it; a leaf names itself
-    uint32_t place;  // 2 × used feature + (a missing value goes right), and is_category
+    uint32_t place;  // 2 × used feature + (a missing value goes right), and is_category; or a projection and is_oblique
 
-    static constexpr uint32_t is_category = uint32_t{1} << 31;
+    static constexpr uint32_t is_category = uint32_t{1} << 31, is_oblique = uint32_t{1} << 30;
     bool category() const { return (place & is_category) != 0; }
+    bool oblique() const { return (place & is_oblique) != 0; }
     bool missing_left() const { return (place & 1) == 0; }
     uint32_t used() const { return (place & ~is_category) / 2; }
+    uint32_t projection() const { return place & ~is_oblique; }
 };
 static_assert(sizeof(WalkNode) == 16);
 
@@ -126,6 +137,7 @@ class CompiledForest {
         if (forest.n_nodes >= INT32_MAX || set_words.size() >= no_set)
             throw std::length_error("the forest is too large to compile: predict with slices of it");
         find_features(forest);
+        copy_terms(forest);
         nodes.resize(forest.n_nodes);
         leaf_of.resize(forest.n_nodes);
         if (n_category_lanes > 0) left_share.resize(forest.n_nodes);
@@ -138,6 +150,16 @@ class CompiledForest {
         return {ConditionKind::category, node.missing_left(), 0, set_words.data() + node.set.start, node.set.words};
     }
     bool is_leaf(uint32_t position) const { return nodes[position].left == position; }
+
+    // values: a row as a walk reads it. Missing values are filled.
+    bool goes_left_projected(const WalkNode& node, const double* values) const {
+        const TermRange range = projections[node.projection()];
+        const std::span<const ProjectionTerm> summands(terms.data() + range.start, range.size);
+        return project(summands, [values](const ProjectionTerm& term) {
+                   const double value = values[2 * term.feature + 1];
+                   return std::isnan(value) ? term.fill : value;
+               }) <= node.threshold;
+    }
 
     int64_t n_outputs, width;
     std::vector<double> base;  // output
@@ -152,6 +174,8 @@ class CompiledForest {
     std::vector<double> leaf_value;  // leaf × width
     std::vector<double> left_share;  // node → share of its rows that went left; only with category conditions
     std::vector<uint32_t> set_words;
+    std::vector<TermRange> projections;
+    std::vector<ProjectionTerm> terms;
     std::vector<Segment> segments;
     std::vector<Select> program;
     std::vector<uint32_t> right_sets;
@@ -168,6 +192,9 @@ class CompiledForest {
         std::vector<int32_t> features;
         for (int64_t node = 0; node < forest.n_nodes; ++node)
             if (forest.condition(node).kind != ConditionKind::leaf) features.push_back(forest.feature[node]);
+        if (forest.projection_start != nullptr)
+            features.insert(features.end(), forest.projection_feature,
+                            forest.projection_feature + forest.projection_start[forest.n_nodes]);
         std::sort(features.begin(), features.end());
         features.erase(std::unique(features.begin(), features.end()), features.end());
         for (int32_t feature : features) used.push_back({feature});
@@ -183,6 +210,15 @@ class CompiledForest {
         }
         for (UsedFeature& feature : used)
             if (feature.is_category) feature.category_lane = n_category_lanes++;
+    }
+
+    void copy_terms(const ForestView& forest) {
+        if (forest.projection_start == nullptr) return;
+        const int64_t n = forest.projection_start[forest.n_nodes];
+        if (n >= UINT32_MAX) throw std::length_error("the forest has too many projections: predict with slices of it");
+        for (int64_t i = 0; i < n; ++i)
+            terms.push_back({static_cast<int32_t>(used_index(forest.projection_feature[i])),
+                             forest.projection_weight[i], forest.projection_fill[i]});
     }
 
     uint32_t used_index(int32_t feature) const {
@@ -223,8 +259,13 @@ class CompiledForest {
         trees.push_back({PackedTree::walk, forest.tree_output[tree], root, first_leaf, n_leaves, 0, 0});
     }
 
-    WalkNode pack(const ForestView& forest, int64_t node, uint32_t left) const {
+    WalkNode pack(const ForestView& forest, int64_t node, uint32_t left) {
         RawCondition rule = forest.condition(node);
+        if (rule.kind == ConditionKind::oblique) {
+            const int64_t* start = forest.projection_start + node;
+            projections.push_back({static_cast<uint32_t>(start[0]), static_cast<uint32_t>(start[1] - start[0])});
+            return {{rule.threshold}, left, static_cast<uint32_t>(projections.size() - 1) | WalkNode::is_oblique};
+        }
         uint32_t place = 2 * used_index(forest.feature[node]) + !rule.missing_left;
         if (rule.kind != ConditionKind::category) return {{rule.threshold}, left, place};
         WalkNode packed{{0}, left, place | WalkNode::is_category};
@@ -239,7 +280,7 @@ class CompiledForest {
         for (int64_t t = 0; t < n_trees; ++t) {
             PackedTree& tree = trees[t];
             std::vector<Numeric> wanted = numeric_conditions(tree);
-            bool fits = tree.n_leaves <= byte_leaves && fits_a_byte(wanted, none);
+            bool fits = tree.n_leaves <= byte_leaves && !has_projections(tree) && fits_a_byte(wanted, none);
             tree.form = fits ? PackedTree::select : PackedTree::walk;
             has_walks |= !fits;
             if (!fits) continue;
@@ -257,11 +298,18 @@ class CompiledForest {
         close_segment(first, n_trees, thresholds);
     }
 
+    bool has_projections(const PackedTree& tree) const {
+        auto first = nodes.begin() + tree.root;
+        return !projections.empty() &&
+               std::any_of(first, first + (2 * tree.n_leaves - 1), [](const WalkNode& node) { return node.oblique(); });
+    }
+
     std::vector<Numeric> numeric_conditions(const PackedTree& tree) const {
         std::vector<Numeric> found;
         for (uint32_t i = 0; i < 2 * tree.n_leaves - 1; ++i) {
             const WalkNode& node = nodes[tree.root + i];
-            if (!node.category() && !is_leaf(tree.root + i)) found.push_back({node.used(), node.threshold});
+            if (!node.category() && !node.oblique() && !is_leaf(tree.root + i))
+                found.push_back({node.used(), node.threshold});
         }
         std::sort(found.begin(), found.end());
         found.erase(std::unique(found.begin(), found.end()), found.end());

@@ -9,7 +9,8 @@ template <class Statistics, class Below>
 GrownForest grow_with(const ForestInputs& inputs, const TreeRange& range) {
     using Builder = ImpurityBuilder<Statistics, Below>;
     const Statistics statistics(inputs.target);
-    const ForestTask<Statistics> task(inputs.data, inputs.target, statistics, inputs.rules, inputs.edges);
+    const ForestTask<Statistics> task(inputs.data, inputs.target, statistics, inputs.rules, inputs.edges,
+                                      inputs.projections);
     const Builder builder(task);
     GrownForest forest;
     forest.trees.resize(range.n);

@@ -144,7 +144,9 @@ struct Target {
                     ? std::ldexp(std::rint(std::ldexp(c, 12 - std::ilogb(c))), std::ilogb(c) - 12)
                     : 0.0;
     }
-    static double room_for(double total) { return total > 0 ? std::ldexp(1.0, 60 - std::ilogb(total)) : 1.0; }
+    static double room_for(double total) {
+        return total > 0 ? std::ldexp(1.0, std::min(60 - std::ilogb(total), 1000)) : 1.0;
+    }
 };
 
 // ---- statistics --------------------------------------------------------------------------------------------------
@@ -189,6 +191,7 @@ class PackedBinary {
         double operator()(const Word* left) const { return pair(weight(left), ones(left)); }
     };
 
+    double mean(const Word*, int) const { return 0; }
     // Weight of the classes that a leaf keeps.
     void class_sums(const Word* sum, double* out) const { *out = ones(sum) / target_.weight_scale; }
     int n_orders() const { return 1; }
@@ -248,8 +251,12 @@ class Moments {
     };
 
     void class_sums(const Word* sum, double* out) const { *out = total(sum) / target_.weight_scale; }
+    // Mean of an output of a leaf, from its exact sums.
+    double mean(const Word* sum, int) const {
+        return target_.center[0] + (total(sum) / target_.sum_scale) / (weight(sum) / target_.weight_scale);
+    }
     int n_orders() const { return 1; }
-    double order_key(const Word* sum, int) const { return total(sum) / weight(sum); }
+    double order_key(const Word* sum, int) const { return weight(sum) > 0 ? total(sum) / weight(sum) : 0; }
     double value(const Word* sum) const { return total(sum) / weight(sum); }
 
   private:
@@ -337,12 +344,18 @@ class Lanes {
         }
     };
 
+    double mean(const Word* sum, int output) const {
+        const double total = static_cast<double>(sum[first_[output]]) / target_.sum_scale;
+        return target_.center[output] + total / (weight(sum) / target_.weight_scale);
+    }
     void class_sums(const Word* sum, double* out) const {
         for (int i = 2; i < words(); ++i) out[i - 2] = static_cast<double>(sum[i]) / target_.weight_scale;
     }
     // Categories are ordered by the share of each of the classes (or by each output's mean): at most eight orders.
     int n_orders() const { return std::min(words() - 2, 8); }
-    double order_key(const Word* sum, int k) const { return static_cast<double>(sum[2 + k]) / weight(sum); }
+    double order_key(const Word* sum, int k) const {
+        return weight(sum) > 0 ? static_cast<double>(sum[2 + k]) / weight(sum) : 0;
+    }
 
   private:
     double score(const Word* sum, const Word* less) const {

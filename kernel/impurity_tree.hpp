@@ -17,118 +17,10 @@
 #include <optional>
 #include <span>
 
-#include "node_search.hpp"
+#include "impurity_nodes.hpp"
+#include "oblique.hpp"
 
 namespace arboretum {
-
-struct ImpurityNode {
-    double threshold = 0;
-    double weight = 0;      // Σ weight of its rows, copies counted
-    double gain = 0;        // fall of weight · impurity
-    double risk = 0;        // weight · impurity
-    int64_t set_begin = 0;  // words of a category condition, in the branch's pool
-    int32_t left = -1, right = -1;
-    int32_t feature = -1;
-    Row n_rows = 0;
-    ConditionKind kind = ConditionKind::leaf;
-    bool missing_left = false;
-    bool is_leaf() const { return kind == ConditionKind::leaf; }
-};
-
-// Nodes in preorder: a left child follows its parent.
-struct ImpurityTree {
-    std::vector<ImpurityNode> nodes;
-    std::vector<double> values;  // nodes × width
-    std::vector<uint32_t> set_words;
-};
-
-// Values and risk of leaves, in real units; inner nodes are the sums of their children.
-class LeafSummary {
-  public:
-    explicit LeafSummary(const Target& target) : target_(target), width_(target.width()) {}
-
-    int width() const { return width_; }
-
-    // sums: weight of each class, or Σ weight · number of each output, added up row by row: a leaf of equal numbers has
-    // that number.
-    template <class Statistics, class Entry, class CopiesOf>
-    void summarise(const Statistics& statistics, const typename Statistics::Word* total, const Entry* entries,
-                   int64_t n, CopiesOf&& copies_of, ImpurityNode& node, double* sums) const {
-        node.weight = statistics.weight(total) / target_.weight_scale;
-        if (target_.is_classes()) {
-            statistics.class_sums(total, sums);
-            node.risk = class_risk(sums, node.weight);
-            return;
-        }
-        auto weight_of = [&](Row row) { return static_cast<double>(copies_of(row)) * target_.weight_of(row); };
-        node.weight = 0;
-        for (int64_t i = 0; i < n; ++i) node.weight += weight_of(entries[i].row);
-        node.risk = 0;
-        for (int o = 0; o < target_.n_outputs; ++o) {
-            auto number = [&](int64_t i) {
-                return target_.numbers[static_cast<int64_t>(entries[i].row) * target_.n_outputs + o];
-            };
-            const double origin = number(0);
-            double above = 0;  // Σ weight · (y − origin)
-            for (int64_t i = 0; i < n; ++i) above += weight_of(entries[i].row) * (number(i) - origin);
-            const double mean = origin + above / node.weight;
-            sums[o] = mean * node.weight;
-            if (target_.criterion == Criterion::absolute_error) {
-                const double median = weighted_median(entries, n, number, weight_of);
-                sums[o] = median * node.weight;
-                for (int64_t i = 0; i < n; ++i) node.risk += weight_of(entries[i].row) * std::abs(number(i) - median);
-                continue;
-            }
-            for (int64_t i = 0; i < n; ++i) node.risk += weight_of(entries[i].row) * number_risk(number(i), mean);
-        }
-    }
-
-  private:
-    // The smallest number with half of the weight at or below it; between two of equal halves, their middle.
-    template <class Entry, class Number, class WeightOf>
-    static double weighted_median(const Entry* entries, int64_t n, Number&& number, WeightOf&& weight_of) {
-        std::vector<std::pair<double, double>> pairs(n);
-        double total = 0, running = 0;
-        for (int64_t i = 0; i < n; ++i) {
-            pairs[i] = {number(i), weight_of(entries[i].row)};
-            total += pairs[i].second;
-        }
-        std::sort(pairs.begin(), pairs.end());
-        for (int64_t i = 0; i < n; ++i) {
-            running += pairs[i].second;
-            if (running > total / 2) return pairs[i].first;
-            if (running == total / 2 && i + 1 < n) return pairs[i].first / 2 + pairs[i + 1].first / 2;
-        }
-        return pairs.back().first;
-    }
-
-    double class_risk(const double* sums, double weight) const {
-        if (target_.is_binary()) {
-            const double both[2] = {weight - sums[0], sums[0]};
-            return output_risk(both, 2, weight);
-        }
-        double risk = 0;
-        for (int o = 0; o < target_.n_outputs; sums += target_.n_classes[o], ++o)
-            risk += output_risk(sums, target_.n_classes[o], weight);
-        return risk;
-    }
-
-    double output_risk(const double* counts, int n, double weight) const {
-        EntropyTerm term;
-        double risk = target_.criterion == Criterion::entropy ? term(weight) : weight;
-        for (int k = 0; k < n; ++k)
-            risk -= target_.criterion == Criterion::entropy ? term(counts[k]) : counts[k] * counts[k] / weight;
-        return std::max(risk, 0.0);
-    }
-
-    double number_risk(double y, double mean) const {
-        if (target_.criterion == Criterion::poisson) return y > 0 ? y * std::log(y / mean) - y + mean : mean;
-        return (y - mean) * (y - mean);
-    }
-
-    const Target& target_;
-    int width_;
-};
 
 // What all branches of a tree share.
 template <class S>
@@ -140,16 +32,18 @@ struct ForestTask {
     const Statistics& statistics;
     const SplitRules& rules;
     const CodeEdges& edges;
+    const Projections& projections;
     LeafSummary summary;
     int n_visits;  // features that a node looks at
 
     ForestTask(const BinnedData& data, const Target& target, const Statistics& statistics, const SplitRules& rules,
-               const CodeEdges& edges)
+               const CodeEdges& edges, const Projections& projections)
         : data(data),
           target(target),
           statistics(statistics),
           rules(rules),
           edges(edges),
+          projections(projections),
           summary(target),
           n_visits(rules.max_features > 0 ? std::min(rules.max_features, data.n_features()) : data.n_features()) {}
 
@@ -172,11 +66,14 @@ struct BranchScratch {
     explicit BranchScratch(const ForestTask<Statistics>& task)
         : rows(std::make_unique<Rows>(task.data)),
           search(task.data, *rows, task.statistics, task.rules, task.edges, task.target.weight_scale),
+          oblique(task.projections, task.statistics, task.rules),
           features(task.data.n_features()) {
         std::iota(features.begin(), features.end(), 0);
     }
     std::unique_ptr<Rows> rows;  // its place must not change
     NodeSearch<Statistics, Rows> search;
+    ProjectionSearch<Statistics, Rows> oblique;
+    std::vector<ProjectionTerm> terms;
     std::vector<int32_t> features;  // 0 … n−1 between nodes
     std::vector<int32_t> swaps;
     std::vector<uint8_t> seen;
@@ -203,6 +100,9 @@ struct OpenNode {
     };
 };
 
+// Draws of a node's path: 1 and 2 are the paths of its children, features come after.
+constexpr uint64_t first_feature_draw = 16;
+
 // A tree, or a part of one, that grows from one node.
 template <class Statistics, class Rows>
 class Branch {
@@ -212,8 +112,9 @@ class Branch {
     using Scratch = BranchScratch<Statistics, Rows>;
 
     std::vector<ImpurityNode> nodes;
-    std::vector<double> sums;  // nodes × width: Σ weight · value
+    std::vector<double> values;  // nodes × width
     std::vector<uint32_t> set_words;
+    std::vector<ProjectionTerm> terms;
     std::vector<Open> aside;  // nodes that are roots of further branches
 
     // scratch: one a thread, the branch's own first. aside_rows: largest node to be set aside.
@@ -229,6 +130,8 @@ class Branch {
 
     void grow(Open root) {
         const bool best_first = rules_.max_leaf_nodes > 0;
+        nodes.reserve(root.n_rows());
+        values.reserve(root.n_rows() * task_.summary.width());
         add(std::move(root));
         for (int n_leaves = 1; !open_.empty() && (!best_first || n_leaves < rules_.max_leaf_nodes); ++n_leaves) {
             if (best_first) std::pop_heap(open_.begin(), open_.end(), typename Open::LessGain{});
@@ -245,7 +148,7 @@ class Branch {
         node.id = static_cast<int32_t>(nodes.size());
         nodes.emplace_back();
         nodes.back().n_rows = static_cast<Row>(node.n_rows());
-        sums.resize(nodes.size() * task_.summary.width());
+        values.resize(nodes.size() * task_.summary.width());
         if constexpr (requires { Statistics::ranks_rows; }) make_leaf(node);  // a median is not the mean of two
         if (!may_split(node)) return make_leaf(node);
         if (node.n_rows() <= aside_rows_) {
@@ -267,7 +170,7 @@ class Branch {
     void make_leaf(const Open& node) {
         auto copies_of = [this](Row row) { return copies_ != nullptr ? copies_[row] : 1u; };
         task_.summary.summarise(task_.statistics, node.total.data(), entries_ + node.begin, node.n_rows(), copies_of,
-                                nodes[node.id], &sums[static_cast<size_t>(node.id) * task_.summary.width()]);
+                                nodes[node.id], &values[static_cast<size_t>(node.id) * task_.summary.width()]);
     }
 
     void split(Open& node) {
@@ -279,21 +182,32 @@ class Branch {
         settle_absent(node, left, right);
         set_bounds(node.cut, left, right);
         const int32_t id = node.id;
-        put_cut(node.cut, nodes[id]);
+        put_cut(node, nodes[id]);
         nodes[id].left = static_cast<int32_t>(nodes.size());
         add(std::move(left));
         nodes[id].right = static_cast<int32_t>(nodes.size());
         add(std::move(right));
     }
 
-    void put_cut(const Cut& cut, ImpurityNode& node) {
+    void put_cut(const Open& open, ImpurityNode& node) {
+        const Cut& cut = open.cut;
         node.kind = cut.condition.kind;
         node.feature = cut.condition.feature;
         node.missing_left = cut.condition.missing_left;
         node.threshold = cut.threshold;
-        node.gain = cut.gain;
+        node.gain = std::max(cut.gain, 0.0);  // below only by rounding
         node.set_begin = static_cast<int64_t>(set_words.size());
         set_words.insert(set_words.end(), cut.condition.set.begin(), cut.condition.set.end());
+        if (node.kind == ConditionKind::oblique) put_terms(open, node);
+    }
+
+    void put_terms(const Open& open, ImpurityNode& node) {
+        std::vector<ProjectionTerm>& drawn = scratch_[0].terms;
+        task_.projections.draw_terms(open.path, open.cut.projection, drawn);
+        for (ProjectionTerm& term : drawn) term.feature = task_.projections.binned_feature(term);
+        node.set_begin = static_cast<int64_t>(terms.size());
+        node.n_terms = static_cast<int32_t>(drawn.size());
+        terms.insert(terms.end(), drawn.begin(), drawn.end());
     }
 
     // Features in random order until enough were looked at and one of them can be cut.
@@ -307,7 +221,8 @@ class Branch {
         own.swaps.clear();
         auto next = [&] {
             if (task_.n_visits < n) {
-                const int other = visited + static_cast<int>(unit(draw(node.path, visited)) * (n - visited));
+                const int other =
+                    visited + static_cast<int>(unit(draw(node.path, first_feature_draw + visited)) * (n - visited));
                 std::swap(own.features[visited], own.features[other]);
                 own.swaps.push_back(other);
             }
@@ -318,6 +233,7 @@ class Branch {
             share_features(node, view, gain);
         else
             own.search.offer_features(own.features.data(), task_.n_visits, view, gain, node.cut);
+        if (task_.projections.n_projections() > 0) offer_projections(node, view, gain);
         while (visited < n && !node.cut.found()) {
             const int32_t feature = next();
             own.search.offer_features(&feature, 1, view, gain, node.cut);
@@ -336,9 +252,26 @@ class Branch {
             if (cut.gain > node.cut.bar) node.cut = std::move(cut);
     }
 
+    template <class View, class Gain>
+    void offer_projections(Open& node, const View& view, const Gain& gain) {
+        const int n = task_.projections.n_projections();
+        if (scratch_.size() == 1 || !task_.is_shared(node.n_rows())) {
+            Scratch& own = scratch_[0];
+            for (int i = 0; i < n; ++i) own.oblique.offer(i, own.search, view, gain, node.cut);
+            return;
+        }
+        std::vector<Cut> cuts(n);
+        parallel_for(n, static_cast<int>(scratch_.size()), [&](int64_t i, int worker) {
+            scratch_[worker].oblique.offer(static_cast<int>(i), scratch_[worker].search, view, gain, cuts[i]);
+        });
+        for (Cut& cut : cuts)
+            if (cut.gain > node.cut.bar) node.cut = std::move(cut);
+    }
+
     // Rows that go left stay in front, in their order; returns where the others begin.
     int64_t partition(const Open& node, typename Statistics::Word* left_total) {
         const Condition& condition = node.cut.condition;
+        if (condition.kind == ConditionKind::oblique) return partition_projected(node, left_total);
         const Rows& rows = *scratch_[0].rows;
         const Code threshold = condition.threshold, missing = rows.n_codes(condition.feature) - 1;
         const bool missing_left = condition.missing_left;
@@ -352,6 +285,15 @@ class Branch {
             return move_rows(node, left_total, [&](const Entry& e) {
                 return condition.goes_left(rows.table_code(condition.feature, code_of(e)), n_bins);
             });
+        });
+    }
+
+    int64_t partition_projected(const Open& node, typename Statistics::Word* left_total) {
+        std::vector<ProjectionTerm>& drawn = scratch_[0].terms;
+        task_.projections.draw_terms(node.path, node.cut.projection, drawn);
+        const double threshold = node.cut.threshold;
+        return move_rows(node, left_total, [&](const Entry& e) {
+            return Projections::value(drawn, task_.projections.row(e.row)) <= threshold;
         });
     }
 
@@ -375,8 +317,10 @@ class Branch {
     // Values that the node never saw, missing or a category, follow the larger child.
     void settle_absent(Open& node, const Open& left, const Open& right) {
         Condition& condition = node.cut.condition;
+        if (condition.kind == ConditionKind::oblique) return;  // missing values are filled
         const FeatureCodes& info = task_.data.feature(condition.feature);
-        if (left.n_rows() < right.n_rows()) return;  // absent ones go right as it is
+        // By weight, not rows: a row of weight 3 is three rows.
+        if (task_.statistics.weight(left.total.data()) < task_.statistics.weight(right.total.data())) return;
         if (condition.kind == ConditionKind::numeric) {
             condition.missing_left = condition.missing_left || !info.has_missing || !sees_missing(node);
             return;
@@ -510,8 +454,9 @@ class ImpurityBuilder {
     ImpurityTree in_preorder(TopBranch& top, std::vector<LowBranch>& below) const {
         struct Part {
             std::vector<ImpurityNode>* nodes;
-            const std::vector<double>* sums;
+            const std::vector<double>* values;
             const std::vector<uint32_t>* words;
+            const std::vector<ProjectionTerm>* terms;
         };
         struct Visit {
             Part part;
@@ -527,13 +472,13 @@ class ImpurityBuilder {
         ImpurityTree tree;
         tree.nodes.reserve(n_nodes);
         tree.values.reserve(n_nodes * width);
-        std::vector<Visit> stack{{{&top.nodes, &top.sums, &top.set_words}, 0, -1}};
+        std::vector<Visit> stack{{{&top.nodes, &top.values, &top.set_words, &top.terms}, 0, -1}};
         while (!stack.empty()) {
             Visit visit = stack.back();
             stack.pop_back();
             if (visit.part.nodes == &top.nodes && graft[visit.id] >= 0) {
                 LowBranch& branch = below[graft[visit.id]];
-                visit = {{&branch.nodes, &branch.sums, &branch.set_words}, 0, visit.parent};
+                visit = {{&branch.nodes, &branch.values, &branch.set_words, &branch.terms}, 0, visit.parent};
             }
             ImpurityNode node = (*visit.part.nodes)[visit.id];
             const int32_t id = static_cast<int32_t>(tree.nodes.size());
@@ -546,35 +491,44 @@ class ImpurityBuilder {
                 stack.push_back({visit.part, node.left, id});
                 node.left = node.right = -1;
             }
+            if (node.kind == ConditionKind::oblique) {
+                const ProjectionTerm* terms = visit.part.terms->data() + node.set_begin;
+                tree.terms.insert(tree.terms.end(), terms, terms + node.n_terms);
+            }
             const uint32_t* words = visit.part.words->data() + node.set_begin;
             node.set_begin = static_cast<int64_t>(tree.set_words.size());
             if (node.kind == ConditionKind::category)
                 tree.set_words.insert(tree.set_words.end(), words,
                                       words + (task_.data.feature(node.feature).n_bins + 31) / 32);
             tree.nodes.push_back(node);
-            const double* sums = visit.part.sums->data() + static_cast<size_t>(visit.id) * width;
-            tree.values.insert(tree.values.end(), sums, sums + width);
+            const double* values = visit.part.values->data() + static_cast<size_t>(visit.id) * width;
+            tree.values.insert(tree.values.end(), values, values + width);
         }
         return tree;
     }
 
-    // Inner nodes from their children; sums become means; values keep to the order that monotone features ask for.
+    // Inner nodes from their children; values keep to the order that monotone features ask for.
     void finish(ImpurityTree& tree) const {
-        const int width = task_.summary.width();
-        for (size_t id = tree.nodes.size(); id-- > 0;) {
-            ImpurityNode& node = tree.nodes[id];
-            if (node.is_leaf() || task_.target.criterion == Criterion::absolute_error) continue;
-            const ImpurityNode &left = tree.nodes[node.left], &right = tree.nodes[node.right];
-            node.weight = left.weight + right.weight;
-            node.gain /= task_.gain_scale();
-            node.risk = left.risk + right.risk + node.gain;
-            for (int k = 0; k < width; ++k)
-                tree.values[id * width + k] = tree.values[static_cast<size_t>(node.left) * width + k] +
-                                              tree.values[static_cast<size_t>(node.right) * width + k];
-        }
-        for (size_t id = 0; id < tree.nodes.size(); ++id)
-            for (int k = 0; k < width; ++k) tree.values[id * width + k] /= tree.nodes[id].weight;
+        for (size_t id = tree.nodes.size(); id-- > 0;)
+            if (!tree.nodes[id].is_leaf()) combine(tree, id);
         if (!task_.rules.monotone.empty()) clip_values(tree);
+    }
+
+    void combine(ImpurityTree& tree, size_t id) const {
+        ImpurityNode& node = tree.nodes[id];
+        if (task_.target.criterion == Criterion::absolute_error) {  // has its own value, and sums of floats
+            node.gain = static_cast<float>(node.gain);
+            return;
+        }
+        const ImpurityNode &left = tree.nodes[node.left], &right = tree.nodes[node.right];
+        node.weight = left.weight + right.weight;
+        node.gain /= task_.gain_scale();
+        node.risk = left.risk + right.risk + node.gain;
+        const int width = task_.summary.width();
+        auto value = [&](int64_t which, int k) -> double& { return tree.values[which * width + k]; };
+        for (int k = 0; k < width; ++k)
+            value(static_cast<int64_t>(id), k) =
+                (value(node.left, k) * left.weight + value(node.right, k) * right.weight) / node.weight;
     }
 
     void clip_values(ImpurityTree& tree) const {

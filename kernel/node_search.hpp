@@ -57,12 +57,25 @@ class CodeEdges {
         return nearest(wanted, upper_[start_[feature] + a], lower_[start_[feature] + b]);
     }
     double middle(int32_t feature, Code code) const { return middle_[start_[feature] + code]; }
+    // What random draws know a category by: its value, since codes depend on the rows. 0 for missing.
+    uint64_t key(int32_t feature, Code code) const {
+        const int64_t at = start_[feature] + code;
+        const int64_t end = feature + 1 < static_cast<int64_t>(start_.size()) ? start_[feature + 1]
+                                                                              : static_cast<int64_t>(middle_.size());
+        return at < end ? std::bit_cast<uint64_t>(middle_[at]) : 0;
+    }
 
     // The last code from `least` on, before `most`, whose middle is not above t.
     Code last_up_to(int32_t feature, Code least, Code most, double t) const {
         const double* middles = middle_.data() + start_[feature];
-        const double* after = std::upper_bound(middles + least + 1, middles + most, t);
-        return static_cast<Code>(after - middles) - 1;
+        Code code = least, n = most - least;
+        // A product, not a choice: compilers turn a choice into a branch that is mispredicted half the time.
+        while (n > 1) {
+            const Code half = n / 2;
+            code += half * Code{middles[code + half] <= t};
+            n -= half;
+        }
+        return code;
     }
 
   private:
@@ -76,10 +89,11 @@ class CodeEdges {
 };
 
 struct Cut {
-    double gain = -1;  // a cut that gains nothing is still taken: the next one may gain (exclusive or)
-    double bar = -1;   // what another cut must pass: cuts that tie but for rounding tie, and the first one stays
+    double gain = -infinity;  // a cut that gains nothing is still taken: the next one may gain (exclusive or)
+    double bar = -infinity;   // what another must pass: cuts that tie but for rounding tie, and the first one stays
     Condition condition;
     double threshold = 0;  // in the user's units
+    int projection = -1;   // its number, for an oblique condition
     bool found() const { return condition.feature >= 0; }
 };
 
@@ -121,6 +135,31 @@ class NodeSearch {
         for (int i = 0; i < n; ++i) offer_feature(features[i], node, gain, best);
     }
 
+    // Where the cuts of one feature are offered.
+    struct Offer {
+        NodeSearch& search;
+        const Node& node;
+        const Gain& gain;
+        Cut& best;
+        int32_t feature;
+
+        bool operator()(const Word* left) const { return (*this)(left, gain(left)); }
+        bool operator()(const Word* left, double found) const {
+            if (!search.allowed(left, node, feature) || !(found > best.bar)) return false;
+            best.gain = found;
+            best.bar = found + 1e-10 * std::abs(found);
+            return true;
+        }
+        void take(ConditionKind kind, Code threshold, bool missing_left, double value) const {
+            best.condition.kind = kind;
+            best.condition.feature = feature;
+            best.condition.threshold = threshold;
+            best.condition.missing_left = missing_left;
+            best.condition.set.clear();
+            best.threshold = value;
+        }
+    };
+
   private:
     void offer_feature(int32_t feature, const Node& node, const Gain& gain, Cut& best) {
         const FeatureCodes& info = data_.feature(feature);
@@ -136,31 +175,6 @@ class NodeSearch {
         else
             offer_thresholds(offer);
     }
-
-    // Where the cuts of one feature are offered.
-    struct Offer {
-        NodeSearch& search;
-        const Node& node;
-        const Gain& gain;
-        Cut& best;
-        int32_t feature;
-
-        bool operator()(const Word* left) const { return (*this)(left, gain(left)); }
-        bool operator()(const Word* left, double found) const {
-            if (!search.allowed(left, node, feature) || !(found > best.bar)) return false;
-            best.gain = found;
-            best.bar = found * (1 + 1e-10);
-            return true;
-        }
-        void take(ConditionKind kind, Code threshold, bool missing_left, double value) const {
-            best.condition.kind = kind;
-            best.condition.feature = feature;
-            best.condition.threshold = threshold;
-            best.condition.missing_left = missing_left;
-            best.condition.set.clear();
-            best.threshold = value;
-        }
-    };
 
     // ---- codes of a node's rows
     // --------------------------------------------------------------------------------------
@@ -366,19 +380,27 @@ class NodeSearch {
 
     // Numeric features without missing values need no list of sums: their range, then the rows below the threshold.
     void offer_random_features(const int32_t* features, int n, const Node& node, const Gain& gain, Cut& best) {
+        auto is_plain = [&](int32_t feature) {
+            const FeatureCodes& info = data_.feature(feature);
+            return !(info.categorical || info.has_missing || requires { Statistics::ranks_rows; });
+        };
         random_.clear();
         if constexpr (requires { Rows::n_places; }) Rows::ranges(node.entries, node.n_rows, least_, most_);
-        for (int i = 0; i < n; ++i) {
-            const FeatureCodes& info = data_.feature(features[i]);
-            if (info.categorical || info.has_missing || requires { Statistics::ranks_rows; })
-                offer_feature(features[i], node, gain, best);
-            else
-                draw_cut(features[i], node);
-        }
+        for (int i = 0; i < n; ++i)
+            if (is_plain(features[i])) draw_cut(features[i], node);
         sum_random(node);
+        random_sums_.assign(sums_.begin(), sums_.begin() + static_cast<int64_t>(random_.size()) * words());
         const RandomCut* winner = nullptr;
-        for (size_t i = 0; i < random_.size(); ++i)
-            if (Offer{*this, node, gain, best, random_[i].feature}(&sums_[i * words()])) winner = &random_[i];
+        size_t next = 0;
+        for (int i = 0; i < n; ++i)  // offered in their order: the first of two that tie stays
+            if (!is_plain(features[i])) {
+                const double bar = best.bar;
+                offer_feature(features[i], node, gain, best);
+                if (best.bar != bar) winner = nullptr;
+            } else if (next < random_.size() && random_[next].feature == features[i]) {
+                if (Offer{*this, node, gain, best, features[i]}(&random_sums_[next * words()])) winner = &random_[next];
+                ++next;
+            }
         if (winner != nullptr) take_random_of_range({*this, node, gain, best, winner->feature}, *winner);
     }
 
@@ -455,7 +477,8 @@ class NodeSearch {
 
     double random_threshold(int32_t feature, Code least, Code most, uint64_t bits) const {
         const double low = edges_.middle(feature, least), high = edges_.middle(feature, most);
-        return low + unit(bits) * (high - low);
+        const double u = unit(bits);
+        return low * (1 - u) + high * u;  // high − low may overflow
     }
 
     void take_random(const Offer& offer, Code below, Code above, bool missing_left, double t) {
@@ -473,22 +496,29 @@ class NodeSearch {
             return offer_prefixes(offer, random_prefix(offer));
         }
         for (int k = 0; k < statistics_.n_orders(); ++k) {
-            order_by_mean(k);
+            order_by_mean(offer, k);
             offer_prefixes(offer, -1);
         }
     }
 
     int64_t n_groups() const { return n_ + (has_missing_ ? 1 : 0); }
 
-    void order_by_mean(int k) {
+    // Equal means in the order of the categories' values: codes depend on the rows.
+    void order_by_mean(const Offer& offer, int k) {
         order_.resize(n_groups());
         for (int64_t i = 0; i < n_groups(); ++i) order_[i] = {statistics_.order_key(&sums_[i * words()], k), i};
-        std::sort(order_.begin(), order_.end());
+        std::sort(order_.begin(), order_.end(), [&](const auto& a, const auto& b) {
+            if (a.first != b.first) return a.first < b.first;
+            return edges_.key(offer.feature, table_code(offer, a.second)) <
+                   edges_.key(offer.feature, table_code(offer, b.second));
+        });
     }
 
     void order_randomly(const Offer& offer) {
         order_.resize(n_groups());
-        for (int64_t i = 0; i < n_groups(); ++i) order_[i] = {unit(draw(offer.node.path, offer.feature, codes_[i])), i};
+        for (int64_t i = 0; i < n_groups(); ++i)
+            order_[i] = {unit(draw(offer.node.path, offer.feature, edges_.key(offer.feature, table_code(offer, i)))),
+                         i};
         std::sort(order_.begin(), order_.end());
     }
 
@@ -538,13 +568,16 @@ class NodeSearch {
             if (rules_.random_thresholds)
                 order_randomly(offer);
             else
-                order_by_mean(0);
+                order_by_mean(offer, 0);
             const int64_t taken = offer_ranked_prefixes(offer, rules_.random_thresholds ? random_prefix(offer) : -1);
             if (taken >= 0) take_prefix(offer, taken);
             return;
         }
+        const uint64_t bits = cut_bits(offer.node, offer.feature);
         for (bool missing_left : {false, true}) {
             if (missing_left && !has_missing_) break;
+            // A random cut draws the side of missing values; without two values, only they can be cut off.
+            if (rules_.random_thresholds && has_missing_ && missing_left != (n_ >= 2 && (bits & 1) != 0)) continue;
             order_.clear();
             if (missing_left) order_.push_back({0.0, n_});
             for (int64_t i = 0; i < n_; ++i) order_.push_back({0.0, i});
@@ -552,9 +585,10 @@ class NodeSearch {
             const int64_t first = missing_left ? 1 : 0;  // place of the first value
             int64_t only = -1;
             double t = 0;
-            if (rules_.random_thresholds) {
-                if (n_ < 2) return;
-                t = random_threshold(offer.feature, codes_[0], codes_[n_ - 1], cut_bits(offer.node, offer.feature));
+            if (rules_.random_thresholds && n_ < 2) {
+                only = 0;
+            } else if (rules_.random_thresholds) {
+                t = random_threshold(offer.feature, codes_[0], codes_[n_ - 1], bits);
                 only = first;
                 while (only + 2 < first + n_ && edges_.middle(offer.feature, codes_[only - first + 1]) <= t) ++only;
             }
@@ -631,6 +665,7 @@ class NodeSearch {
     std::vector<uint64_t> used_, keys_, other_keys_;
     std::vector<std::pair<double, int64_t>> order_;
     std::vector<RandomCut> random_;
+    std::vector<Word> random_sums_;
     MedianError medians_;
     std::vector<int64_t> group_start_, members_;
     uint8_t least_[64], most_[64];

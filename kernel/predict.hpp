@@ -119,7 +119,8 @@ class Predictor {
     explicit Predictor(const ForestView& forest) : forest_(forest) {
         const bool all_walk = std::all_of(forest_.trees.begin(), forest_.trees.end(),
                                           [](const PackedTree& tree) { return tree.form == PackedTree::walk; });
-        if (all_walk && forest_.n_category_lanes == 0 && forest_.used.size() < most_lanes)
+        if (all_walk && forest_.n_category_lanes == 0 && forest_.projections.empty() &&
+            forest_.used.size() < most_lanes)
             deep_ = DeepForest::compile(forest_);
     }
 
@@ -312,10 +313,15 @@ class Predictor {
 
     // Moves every walker from its node to its leaf: a leaf sends it back to itself.
     void walk(uint32_t* at, const double* const* rows) const {
-        forest_.n_category_lanes > 0 ? walk_nodes<true>(at, rows) : walk_nodes<false>(at, rows);
+        if (!forest_.projections.empty())
+            walk_nodes<true, true>(at, rows);
+        else if (forest_.n_category_lanes > 0)
+            walk_nodes<true, false>(at, rows);
+        else
+            walk_nodes<false, false>(at, rows);
     }
 
-    template <bool categories>
+    template <bool categories, bool oblique>
     void walk_nodes(uint32_t* at, const double* const* rows) const {
         const WalkNode* nodes = forest_.nodes.data();
         auto step = [&] {
@@ -324,6 +330,8 @@ class Predictor {
                 bool left;
                 if (categories && node.category())
                     left = goes(forest_.condition(node), rows[i][2 * node.used()], Unknown::missing) == Side::left;
+                else if (oblique && node.oblique())
+                    left = forest_.goes_left_projected(node, rows[i]);
                 else
                     left = rows[i][node.place] <= node.threshold;
                 at[i] = node.left + !left;
@@ -351,7 +359,9 @@ class Predictor {
                     leaves.push_back({forest_.leaf_of[position], share});
                     continue;
                 }
-                Side side = goes(forest_.condition(node), values[2 * node.used() + 1], Unknown::average);
+                Side side = node.oblique()
+                                ? arboretum::side(forest_.goes_left_projected(node, values))
+                                : goes(forest_.condition(node), values[2 * node.used() + 1], Unknown::average);
                 double left = side == Side::both ? forest_.left_share[position] : 1.0;
                 double right = side == Side::both ? 1.0 - left : 1.0;
                 if (side != Side::left) open.push_back({node.left + 1, share * right});

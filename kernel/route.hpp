@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <span>
 
 #include "types.hpp"
 
@@ -39,6 +40,21 @@ inline Side goes_category(double value, const uint32_t* set, int64_t set_words, 
     int64_t code = static_cast<int64_t>(value);
     if (code < 0 || code >= 32 * set_words) return unknown == Unknown::average ? Side::both : side(missing_left);
     return side((set[code >> 5] >> (code & 31)) & 1);
+}
+
+// One summand of an oblique condition: weight · value, with `fill` for a missing value.
+struct ProjectionTerm {
+    int32_t feature;
+    double weight, fill;
+};
+
+// The sum that an oblique condition compares with its threshold; a sum that is NaN goes right. Training and prediction
+// both add up here, in the order of the terms, so that they route a row alike to the last bit.
+template <class ValueOf>
+inline double project(std::span<const ProjectionTerm> terms, ValueOf&& value_of) {
+    double sum = 0;
+    for (const ProjectionTerm& term : terms) sum += term.weight * value_of(term);
+    return sum;
 }
 
 inline Side goes(const RawCondition& node, double value, Unknown unknown) {

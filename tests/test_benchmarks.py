@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -14,16 +16,17 @@ import pytest
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import goals  # noqa: E402
+from benchmarks import forest_defaults, goals, real_sets  # noqa: E402
 from benchmarks.__main__ import main  # noqa: E402
 from benchmarks.categories import CategoryCodes, MissingAsText, OrdinalCodes  # noqa: E402
-from benchmarks.measuring import Bench, better, score  # noqa: E402
-from benchmarks.rivals import RIVALS, Rival  # noqa: E402
+from benchmarks.measuring import Bench, better, file_mb, score  # noqa: E402
+from benchmarks.rivals import BOOSTING, FORESTS, Rival  # noqa: E402
 from benchmarks.table import Column, Table  # noqa: E402
 from benchmarks.task import Settings, Task, split  # noqa: E402
-from benchmarks.workloads import WORKLOADS, categorical, custom_loss, dense, small  # noqa: E402
+from benchmarks.workloads import FAMILIES, categorical, custom_loss, dense, forests, mixed, small  # noqa: E402
 
-INSTALLED = [rival for rival in RIVALS.values() if rival.available()]
+INSTALLED = [rival for rival in BOOSTING.values() if rival.available()]
+INSTALLED_FORESTS = [rival for rival in FORESTS.values() if rival.available()]
 TINY = ["--rows", "500", "--rounds", "2", "--repeat", "1", "--threads", "1"]
 
 # Rivals warn about their own dependencies: they are not under test here.
@@ -57,6 +60,11 @@ def test_one_row_gets_the_answer_it_gets_among_many(rival: Rival, kind: str, gro
     assert reached < chance if kind == "regression" else reached > chance
 
 
+def bench_of(family: str, libraries: list[str] | None = None, **options: Any) -> Bench:
+    chosen = FAMILIES[family]
+    return Bench(chosen, libraries or list(chosen.rivals), **{"rows": chosen.rows} | options)
+
+
 def run(file: Path, libraries: str, workloads: str) -> dict[str, dict[str, Any]]:
     chosen = ["--libraries", libraries, "--workloads", workloads, "--json", str(file)]
     assert main(["boosting", *TINY, *chosen]) == 0
@@ -64,11 +72,11 @@ def run(file: Path, libraries: str, workloads: str) -> dict[str, dict[str, Any]]
 
 
 def test_a_run_compares_every_library_installed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    table = run(tmp_path / "run.json", ",".join(RIVALS), "dense-leaves31")["dense-leaves31"]
+    table = run(tmp_path / "run.json", ",".join(BOOSTING), "dense-leaves31")["dense-leaves31"]
     printed = capsys.readouterr().out
     for rival in INSTALLED:
         numbers = table["rows"][rival.name]
-        assert {"fit_s", "ratio", "predict_ms", "row_us", "auc", "log_loss"} == numbers.keys()
+        assert {"fit_s", "ratio", "predict_ms", "row_us", "auc", "log_loss", "accuracy"} == numbers.keys()
         assert Column("auc", "AUC", 5).render(numbers["auc"]) in printed
     assert table["rows"]["arboretum"]["ratio"] == 1.0
     reached = {goal["goal"]: goal["reached"] for goal in table["goals"]}
@@ -76,18 +84,19 @@ def test_a_run_compares_every_library_installed(tmp_path: Path, capsys: pytest.C
 
 
 def test_every_workload_runs(tmp_path: Path) -> None:
-    tables = run(tmp_path / "run.json", "arboretum", ",".join(WORKLOADS))
-    workloads = [name for name in WORKLOADS if name != "categorical"]
+    tables = run(tmp_path / "run.json", "arboretum", ",".join(FAMILIES["boosting"].workloads))
+    workloads = [name for name in FAMILIES["boosting"].workloads if name != "categorical"]
     assert [name for name in tables if not name.startswith("categorical")] == workloads
     for name in workloads:
-        assert all(number >= 0 for number in tables[name]["rows"]["arboretum"].values())
+        numbers = tables[name]["rows"]["arboretum"]
+        assert all(number >= 0 for key, number in numbers.items() if key != "r2")
     assert tables["contention"]["goals"][0]["reached"] is not None
     assert [goal["reached"] is not None for goal in tables["custom-loss"]["goals"]] == [True, True]
     assert tables["small"]["goals"][0]["reached"] is None
 
 
 def test_a_loss_of_ones_own_is_told_from_the_built_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = Bench(["arboretum"], rows=70_000, rounds=3, repeat=1, threads=1)
+    bench = bench_of("boosting", ["arboretum"], rows=70_000, rounds=3, repeat=1, threads=1)
     (table,) = custom_loss.run(bench)
     assert table.value("arboretum", "same") == 1.0
     assert "fingerprints of the trees: identical" in table.text()
@@ -103,14 +112,14 @@ def test_a_loss_of_ones_own_is_told_from_the_built_in_one(monkeypatch: pytest.Mo
 def test_a_library_that_is_not_installed_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(type(RIVALS["ydf"]), "module", "no_such_module")
+    monkeypatch.setattr(type(BOOSTING["ydf"]), "module", "no_such_module")
     chosen = ["--libraries", "arboretum,ydf", "--workloads", "small"]
     assert main(["boosting", *TINY, *chosen]) == 0
     assert "ydf        not installed" in capsys.readouterr().out
 
 
 def test_the_command_imports_no_library_before_it_is_needed() -> None:
-    program = f"import sys, benchmarks.__main__; print({set(RIVALS)} & set(sys.modules))"
+    program = f"import sys, benchmarks.__main__; print({set(BOOSTING)} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
     assert done.stdout.strip() == "set()"
 
@@ -124,13 +133,26 @@ def test_libraries_take_turns_and_a_failure_is_reported_once() -> None:
             raise ValueError("out of luck")
         return {"fit_s": float(len(turns)), "auc": 0.5}
 
-    bench = Bench()
-    rivals = [RIVALS["lightgbm"], RIVALS["ydf"], RIVALS["xgboost"]]
+    bench = bench_of("boosting")
+    rivals = [BOOSTING["lightgbm"], BOOSTING["ydf"], BOOSTING["xgboost"]]
     rows = bench.measure("test", rivals, 2, turn, threads=1)
     assert turns == ["lightgbm", "ydf", "xgboost", "lightgbm", "xgboost"]
     assert rows["lightgbm"] == {"fit_s": 1.0, "auc": 0.5}
     assert rows["ydf"] == "failed: ValueError: out of luck"
     assert bench.failures == ["test ydf: out of luck"]
+
+
+def test_a_slow_library_takes_one_turn() -> None:
+    turns = []
+    bench = bench_of("boosting", patience=0.02)
+
+    def turn(rival: Rival) -> dict[str, float]:
+        turns.append(rival.name)
+        sleep(0.03 if rival.name == "ydf" else 0)
+        return {"fit_s": 1.0}
+
+    bench.measure("test", [BOOSTING["ydf"], BOOSTING["lightgbm"]], 3, turn, threads=1)
+    assert turns == ["ydf", "lightgbm", "lightgbm", "lightgbm"]
 
 
 def test_the_best_turn_counts_for_costs_only() -> None:
@@ -163,7 +185,7 @@ def test_goals_are_judged_by_the_numbers(seconds: float, auc: float, expected: b
 
 
 def test_every_goal_belongs_to_a_workload() -> None:
-    assert {goal.table for goal in goals.GOALS} <= set(WORKLOADS)
+    assert {goal.table for goal in goals.GOALS} <= {name for family in FAMILIES.values() for name in family.workloads}
 
 
 def test_tables_align_and_explain() -> None:
@@ -206,8 +228,10 @@ def test_data_are_the_same_in_every_run() -> None:
 
 
 def test_real_sets_are_skipped_without_their_folder(tmp_path: Path) -> None:
-    tables = list(categorical.run(Bench(data=tmp_path)))
-    assert [table.name for table in tables] == [f"categorical-{name}" for name in categorical.SETS]
+    tables = list(categorical.run(bench_of("boosting", data=tmp_path)))
+    assert [table.name for table in tables] == [f"categorical-{name}" for name in categorical.BOOSTED]
+    tables += [table for workload in mixed.WORKLOADS.values() for table in workload(bench_of("forests", data=tmp_path))]
+    assert len(tables) == 7
     assert all("skipped" in table.text() and not table.rows for table in tables)
 
 
@@ -225,6 +249,10 @@ def test_string_columns_reach_every_library() -> None:
     for rival in INSTALLED:
         answer = rival.predict(rival.fit(task), task.X_test)
         assert score(task, answer)["auc"] > 0.7, rival.name
+    unlimited = replace(task, settings=replace(forests.SETTINGS, rounds=10, threads=1))
+    for rival in INSTALLED_FORESTS:
+        answer = rival.predict(rival.fit(unlimited), task.X_test)
+        assert score(task, answer)["auc"] > 0.7, rival.name
 
 
 def test_encodings_treat_unseen_and_missing_as_documented() -> None:
@@ -237,3 +265,114 @@ def test_encodings_treat_unseen_and_missing_as_documented() -> None:
     np.testing.assert_array_equal(ordinal.fit(train)["c"], [0.0, 1.0, np.nan])
     np.testing.assert_array_equal(ordinal(test)["c"], [1.0, np.nan, np.nan])
     assert MissingAsText(["c"])(test)["c"].tolist() == ["b", "z", ""]
+
+
+def forest_task(kind: str, **changes: Any) -> Task:
+    return replace(tiny_task(kind), settings=replace(forests.SETTINGS, rounds=10, threads=1, **changes))
+
+
+@pytest.mark.parametrize("rival", INSTALLED_FORESTS, ids=lambda rival: rival.name)
+@pytest.mark.parametrize("kind", ["binary", "multiclass", "regression"])
+def test_forests_learn_answer_single_rows_and_are_saved(rival: Rival, kind: str) -> None:
+    task = forest_task(kind)
+    model = rival.fit(task)
+    many = rival.predict(model, task.X_test)
+    one = np.asarray(rival.row_predictor(model)(task.X_test[3:4]), dtype=np.float64).ravel()
+    np.testing.assert_allclose(one[-len(np.atleast_1d(many[3])) :], np.atleast_1d(many[3]), rtol=1e-5)
+    scores = score(task, many)
+    assert scores["r2"] > 0.3 if kind == "regression" else scores["accuracy"] > np.mean(task.y_test == 1) + 0.05
+    assert file_mb(rival, model) > 0.001
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({}, "RandomForestClassifier"),
+        ({"bootstrap": False, "random_thresholds": True}, "ExtraTreesClassifier"),
+        ({"rounds": 1, "bootstrap": False, "columns": 1.0, "bins": None}, "DecisionTreeClassifier"),
+    ],
+)
+def test_equal_settings_name_the_same_estimator(changes: dict[str, Any], name: str) -> None:
+    task = forest_task("binary").with_settings(**changes)
+    for library in ("arboretum", "sklearn"):
+        assert type(FORESTS[library].fit(task).fitted).__name__ == name
+
+
+def test_the_columns_of_a_node_are_rounded_down() -> None:
+    settings = forests.SETTINGS
+    assert settings.columns_a_node(28) == 5
+    assert replace(settings, columns=1 / 3).columns_a_node(20) == 6
+    assert replace(settings, columns=1 / 3).columns_a_node(2) == 1
+    assert replace(settings, columns=1.0).columns_a_node(28) == 28
+
+
+def test_every_forest_workload_runs(tmp_path: Path) -> None:
+    options = ["--rows", "500", "--trees", "4", "--repeat", "1", "--threads", "1", "--json", str(tmp_path / "run.json")]
+    workloads = "forest,extra-trees,exact-tree,forest-regression"
+    assert main(["forests", *options, "--workloads", workloads, "--libraries", "arboretum,sklearn"]) == 0
+    tables = {table["name"]: table for table in json.loads((tmp_path / "run.json").read_text())["tables"]}
+    assert list(tables) == workloads.split(",")
+    judged = {name: [goal["reached"] for goal in table["goals"]] for name, table in tables.items()}
+    assert all(isinstance(verdict, bool) for name in tables if name != "forest" for verdict in judged[name])
+    by_goal = {goal["goal"]: goal["reached"] for goal in tables["forest"]["goals"]}
+    assert by_goal["file at most a third of scikit-learn's pickle (×)"] is True
+    assert by_goal["fit ≥ 8 × the fastest of the others"] is None
+    assert all(tables["forest"]["rows"][library]["file_mb"] > 0 for library in ("arboretum", "sklearn"))
+    assert main(["forests", *options, "--workloads", "forest-memory", "--libraries", "arboretum"]) == 0
+    (table,) = json.loads((tmp_path / "run.json").read_text())["tables"]
+    assert table["rows"]["arboretum"]["memory_mb"] >= 0
+
+
+def test_an_exact_name_is_not_a_group() -> None:
+    family = FAMILIES["forests"]
+    assert family.select(["forest"]) == ["forest"]
+    assert family.select(["forest-mixed"]) == [f"forest-mixed-{name}" for name in mixed.WORKLOADS]
+
+
+def write_german(folder: Path) -> None:
+    """Write the smallest of the real sets, drawn anew."""
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(2)
+    purpose, months = rng.choice(["car", "house", "?"], 300), rng.integers(1, 60, 300)
+    good = np.where((purpose == "car") ^ (months > 30) ^ (rng.random(300) < 0.1), "good", "bad")
+    file = folder / real_sets.SETS["german"].file
+    file.parent.mkdir()
+    pd.DataFrame({"purpose": purpose, "months": months, "creditability": good}).to_csv(file, index=False)
+
+
+def test_the_study_of_defaults_prints_ranks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_german(tmp_path)
+    file = tmp_path / "study.json"
+    options = ["--trees", "3", "--folds", "2", "--threads", "1", "--json", str(file), "--markdown"]
+    assert main(["forest-defaults", "--data", str(tmp_path), "--sets", "german,wine", *options]) == 0
+    printed = capsys.readouterr().out
+    assert "wine skipped" in printed
+    scores = json.loads(file.read_text())
+    assert list(scores["german"]) == list(forest_defaults.GRID)
+    assert all(row["auc"] > 0.6 for row in scores["german"].values())
+    for heading in ("log-loss", "AUC", "accuracy", "fit s"):
+        assert f"{heading}, mean over folds" in printed
+    assert "RMSE" not in printed
+    assert "| 5 a leaf |" in printed
+    assert main(["forest-defaults", "--data", str(tmp_path), "--sets", "germany"]) == 2
+    assert "no set is called 'germany'; there are: adult, " in capsys.readouterr().err
+
+
+def test_ranks_share_ties_and_know_what_is_better() -> None:
+    settings = list(forest_defaults.GRID)
+    accuracy = {name: {"accuracy": 0.9 if name == settings[0] else 0.8} for name in settings}
+    error = {name: {"rmse": 0.1 if name == settings[1] else 0.2} for name in settings}
+    ranks = forest_defaults.mean_ranks({"a": accuracy, "b": error}, "accuracy")
+    assert ranks[settings[0]] == 1.0
+    assert {ranks[name] for name in settings[1:]} == {(2 + len(settings)) / 2}
+    assert forest_defaults.mean_ranks({"a": accuracy, "b": error}, "rmse")[settings[1]] == 1.0
+
+
+def test_real_columns_are_text_or_numbers(tmp_path: Path) -> None:
+    write_german(tmp_path)
+    X, y = real_sets.SETS["german"].read(tmp_path, most_rows=100)
+    assert len(X) == len(y) == 100
+    assert set(X["purpose"].dropna()) == {"car", "house"}
+    assert X["purpose"].isna().any()
+    assert X["months"].dtype == np.float32
+    assert set(y) == {0, 1}

@@ -20,10 +20,13 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 def random_forest(seed, n_trees=4, n_outputs=2, vector_leaves=False):
     rng = np.random.default_rng(seed)
-    trees = [
-        slow.random_tree(rng, int(rng.integers(1, 7)), lambda: slow.random_condition(rng, KINDS))
-        for _ in range(n_trees)
-    ]
+    oblique = rng.random(n_trees) < rng.integers(2)
+
+    def tree(is_oblique):
+        kinds = (slow.random_condition, slow.random_projection) if is_oblique else (slow.random_condition,)
+        return slow.random_tree(rng, int(rng.integers(1, 7)), lambda: kinds[rng.integers(len(kinds))](rng, KINDS))
+
+    trees = [tree(is_oblique) for is_oblique in oblique]
     return slow.to_forest(rng, trees, n_outputs, vector_leaves)
 
 
@@ -171,7 +174,8 @@ def example():
 
 
 CORRUPTIONS = [
-    ("kind", 2, 3, r"kind\[2\] = 3 must be 0 \(leaf\), 1 \(numeric\) or 2 \(category\)"),
+    ("kind", 2, 4, r"kind\[2\] = 4 must be 0 \(leaf\), 1 \(numeric\), 2 \(category\) or 3 \(oblique\)"),
+    ("kind", 0, 3, r"kind\[0\] = 3 is an oblique condition, but there are no projections"),
     ("tree_start", 0, 1, r"tree_start\[0\] = 1 must be 0"),
     ("tree_start", 1, 7, r"tree_start\[2\] = 6 must not be less than the one before"),
     ("tree_start", 1, 6, r"tree_start\[1\] = 6 must be less than the next"),
@@ -209,6 +213,63 @@ def test_validate_names_the_broken_element(name, position, value, message):
     arrays[name][position] = value
     with pytest.raises(ValueError, match=f"^invalid forest: {message}$"):
         Forest.from_arrays(arrays).validate(n_features=2)
+
+
+def oblique_example():
+    """One tree: node 0 splits a sum of columns 0 and 2, node 1 a category of column 1."""
+    terms = [(0, 1.0, 0.5), (2, -2.0, 0.0)]
+    tree = [(3, 0, 0.5, 0, terms, 1, 2), (2, 1, 0.0, 0, [6], 3, 4), None, None, None]
+    return slow.to_forest(np.random.default_rng(0), [tree])
+
+
+@pytest.mark.parametrize(
+    ("name", "position", "value", "message"),
+    [
+        ("projection_start", 1, 0, r"projection_start\[0\] = 0 must have terms at an oblique condition"),
+        ("projection_start", 1, 1, r"projection_start\[1\] = 1 must have terms at oblique conditions only"),
+        ("projection_start", 5, 3, r"projection_start\[5\] = 3 must be 2"),
+        ("projection_feature", 1, 3, r"projection_feature\[1\] = 3 is not a feature"),
+        ("projection_feature", 1, -1, r"projection_feature\[1\] = -1 is not a feature"),
+        ("projection_feature", 1, 1, r"feature\[1\] = 1 is used both as numeric and as category"),
+        ("projection_feature", 0, 2, r"feature\[0\] = 0 must be that of the first term"),
+        ("projection_weight", 1, np.inf, r"projection_weight\[1\] = inf must be finite"),
+        ("projection_fill", 0, np.nan, r"projection_fill\[0\] = nan must be finite"),
+    ],
+)
+def test_validate_names_the_broken_element_of_a_projection(name, position, value, message):
+    oblique_example().validate(n_features=3)
+    arrays = oblique_example().to_arrays()
+    arrays[name] = arrays[name].copy()
+    arrays[name][position] = value
+    with pytest.raises(ValueError, match=f"^invalid forest: {message}$"):
+        Forest.from_arrays(arrays).validate(n_features=3)
+
+
+def test_projections_come_whole():
+    arrays = oblique_example().to_arrays()
+    del arrays["projection_fill"]
+    with pytest.raises(ValueError, match="a forest with projections needs the arrays projection_fill"):
+        Forest.from_arrays(arrays)
+    arrays["projection_fill"] = np.zeros(1)
+    with pytest.raises(ValueError, match="invalid forest: projection_fill must have length 2, not 1"):
+        Forest.from_arrays(arrays).validate()
+
+
+def test_a_slice_without_oblique_conditions_has_no_arrays_of_them():
+    forest, plain = oblique_example(), example()
+    joined = Forest.concat([plain, Forest.from_arrays(forest.to_arrays() | {"base": plain.base})])
+    assert_same(joined[:2], plain)
+    assert set(joined[:2].to_arrays()) == set(plain.to_arrays())
+    np.testing.assert_array_equal(joined[2:].projection_weight, forest.projection_weight)
+
+
+def test_reads_are_shared_by_the_columns_of_a_sum():
+    node, column, share = oblique_example().reads()
+    assert sorted(zip(node.tolist(), column.tolist(), share.tolist(), strict=True)) == [
+        (0, 0, 0.5),
+        (0, 2, 0.5),
+        (1, 1, 1.0),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.rivals.base import Model, Rival, RowPredictor
+from benchmarks.rivals.base import Model, Rival, RowPredictor, class_name, scikit_parameters
 from benchmarks.task import Growth, Task
 
 
@@ -35,10 +36,14 @@ class Arboretum(Rival):
             "random_state": wanted.seed,
         }
 
+    def class_name(self, task: Task) -> str:
+        """Return the name of the estimator."""
+        return "BoostedTreesRegressor" if task.kind == "regression" else "BoostedTreesClassifier"
+
     def fit(self, task: Task) -> Model:
         import arboretum as arb
 
-        estimator = arb.BoostedTreesRegressor if task.kind == "regression" else arb.BoostedTreesClassifier
+        estimator = getattr(arb, self.class_name(task))
         fitted = estimator(**self.settings(task)).fit(task.X, task.y, sample_weight=task.weight)
         return Model(fitted, task)
 
@@ -48,7 +53,22 @@ class Arboretum(Rival):
         probability = np.asarray(model.fitted.predict_proba(X))
         return probability[:, 1] if model.task.kind == "binary" else probability
 
+    def save(self, model: Model, path: Path) -> None:
+        model.fitted.save(path)
+
     def row_predictor(self, model: Model) -> RowPredictor:
         regression = model.task.kind == "regression"
         predict: RowPredictor = model.fitted.predict if regression else model.fitted.predict_proba
         return predict
+
+
+class ArboretumForest(Arboretum):
+    """RandomForest…, ExtraTrees… and DecisionTree…; frames of strings are taken as they are."""
+
+    growths: ClassVar[frozenset[Growth]] = frozenset({"unlimited"})
+
+    def class_name(self, task: Task) -> str:
+        return class_name(task)
+
+    def settings(self, task: Task) -> dict[str, Any]:
+        return scikit_parameters(task) | {"max_bins": task.settings.bins, "n_jobs": task.settings.threads}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, ClassVar
 
 from numpy.typing import NDArray
@@ -15,6 +17,8 @@ from numpy.typing import NDArray
 from benchmarks.task import Growth, Task
 
 RowPredictor = Callable[[NDArray[Any]], Any]
+DISTINCT_DRAWN = 0.632
+"""Share of the rows that a bootstrap holds, 1 − 1/e, for libraries that draw without replacement."""
 
 
 def unchanged(X: Any) -> Any:
@@ -29,6 +33,26 @@ class Model:
     fitted: Any
     task: Task
     encode: Callable[[Any], Any] = unchanged
+
+
+def class_name(task: Task) -> str:
+    """Return the name that scikit-learn and arboretum give to an ensemble of unlimited trees."""
+    wanted = task.settings
+    ensemble = "ExtraTrees" if wanted.random_thresholds else "RandomForest"
+    single = wanted.rounds == 1 and not wanted.bootstrap and wanted.columns == 1.0
+    return ("DecisionTree" if single else ensemble) + ("Regressor" if task.kind == "regression" else "Classifier")
+
+
+def scikit_parameters(task: Task) -> dict[str, Any]:
+    """Translate the settings of unlimited trees into scikit-learn's parameters, which arboretum shares."""
+    wanted = task.settings
+    ensemble = {"n_estimators": wanted.rounds, "bootstrap": wanted.bootstrap, "n_jobs": wanted.threads}
+    return {
+        **({} if class_name(task).startswith("DecisionTree") else ensemble),
+        "max_features": None if wanted.columns == 1.0 else wanted.columns_a_node(task.X.shape[1]),
+        "min_samples_leaf": wanted.min_rows,
+        "random_state": wanted.seed,
+    }
 
 
 class Rival(ABC):
@@ -65,6 +89,11 @@ class Rival(ABC):
     @abstractmethod
     def predict(self, model: Model, X: Any) -> NDArray[Any]:
         """Return the probability of class 1, the matrix of class probabilities, or the values."""
+
+    def save(self, model: Model, path: Path) -> None:
+        """Write the fitted model in the library's own form; pickle where it has none."""
+        with path.open("wb") as file:
+            pickle.dump(model.fitted, file, protocol=pickle.HIGHEST_PROTOCOL)
 
     def row_predictor(self, model: Model) -> RowPredictor:
         """Return the quickest documented call that answers for one ``(1, n)`` row, prepared beforehand."""

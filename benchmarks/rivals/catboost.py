@@ -28,6 +28,7 @@ class CatBoost(Rival):
 
     def settings(self, task: Task) -> dict[str, Any]:
         wanted = task.settings
+        assert wanted.bins is not None
         loss = {"binary": "Logloss", "multiclass": "MultiClass", "regression": "RMSE"}[task.kind]
         return {
             "loss_function": loss,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.categories import CategoryCodes
-from benchmarks.rivals.base import Model, Rival, RowPredictor
+from benchmarks.rivals.base import DISTINCT_DRAWN, Model, Rival, RowPredictor
 from benchmarks.task import Growth, Task
+
+MOST_LEAVES = 131_072
 
 
 class LightGBM(Rival):
@@ -51,6 +54,31 @@ class LightGBM(Rival):
     def predict(self, model: Model, X: Any) -> NDArray[Any]:
         return np.asarray(model.fitted.predict(model.encode(X), num_threads=model.task.settings.threads))
 
+    def save(self, model: Model, path: Path) -> None:
+        model.fitted.save_model(path)
+
     def row_predictor(self, model: Model) -> RowPredictor:
         predict = model.fitted.predict
         return lambda row: predict(row, num_threads=1)
+
+
+class LightGBMForest(LightGBM):
+    """Its ``rf`` mode: every tree fits the gradients of the same constant, the outputs are averaged."""
+
+    growths: ClassVar[frozenset[Growth]] = frozenset({"unlimited"})
+    unequal = (
+        "lightgbm draws 63.2 % of the rows without replacement and averages log-odds; it pays for every leaf that it is"
+        " allowed, so it is allowed a quarter of the rows and no more than its limit of 131,072"
+    )
+
+    def settings(self, task: Task) -> dict[str, Any]:
+        wanted = task.settings
+        return super().settings(task) | {
+            "boosting": "rf",
+            "bagging_fraction": DISTINCT_DRAWN,
+            "bagging_freq": 1,
+            "feature_fraction_bynode": wanted.columns_a_node(task.X.shape[1]) / task.X.shape[1],
+            "num_leaves": max(2, min(MOST_LEAVES, len(task.y) // 4)),
+            "max_depth": -1,
+            "histogram_pool_size": 1024,
+        }

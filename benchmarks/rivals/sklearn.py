@@ -1,15 +1,16 @@
-"""scikit-learn's histogram gradient boosting."""
+"""scikit-learn: histogram gradient boosting, forests and trees."""
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.categories import OrdinalCodes
-from benchmarks.rivals.base import Model, Rival, RowPredictor
+from benchmarks.rivals.base import Model, Rival, RowPredictor, class_name, scikit_parameters
 from benchmarks.task import Growth, Task
 
 
@@ -20,6 +21,7 @@ class ScikitLearn(Rival):
     module = "sklearn"
     growths: ClassVar[frozenset[Growth]] = frozenset({"leaf"})
     unequal = "sklearn takes at most 255 categories a column: rarer ones are merged"
+    most_categories: ClassVar[int | None] = 254
 
     def limited(self, threads: int) -> AbstractContextManager[Any]:
         from threadpoolctl import threadpool_limits
@@ -43,14 +45,16 @@ class ScikitLearn(Rival):
             "random_state": wanted.seed,
         }
 
-    def fit(self, task: Task) -> Model:
-        from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+    def class_name(self, task: Task) -> str:
+        """Return the name of the estimator."""
+        return "HistGradientBoosting" + ("Regressor" if task.kind == "regression" else "Classifier")
 
-        regression = task.kind == "regression"
-        estimator = HistGradientBoostingRegressor if regression else HistGradientBoostingClassifier
-        codes = OrdinalCodes(task.categorical)
-        fitted = estimator(**self.settings(task)).fit(codes.fit(task.X), task.y, sample_weight=task.weight)
-        return Model(fitted, task, codes)
+    def fit(self, task: Task) -> Model:
+        name = self.class_name(task)
+        module = import_module("sklearn.tree" if name.startswith("DecisionTree") else "sklearn.ensemble")
+        codes = OrdinalCodes(task.categorical, most=self.most_categories)
+        estimator = getattr(module, name)(**self.settings(task))
+        return Model(estimator.fit(codes.fit(task.X), task.y, sample_weight=task.weight), task, codes)
 
     def predict(self, model: Model, X: Any) -> NDArray[Any]:
         if model.task.kind == "regression":
@@ -62,3 +66,17 @@ class ScikitLearn(Rival):
         regression = model.task.kind == "regression"
         predict: RowPredictor = model.fitted.predict if regression else model.fitted.predict_proba
         return predict
+
+
+class ScikitLearnForest(ScikitLearn):
+    """RandomForest…, ExtraTrees… and DecisionTree… on categories as numbers."""
+
+    growths: ClassVar[frozenset[Growth]] = frozenset({"unlimited"})
+    unequal = "sklearn has no bins (it tries every distinct value) and no categories: it splits their numbers"
+    most_categories = None
+
+    def class_name(self, task: Task) -> str:
+        return class_name(task)
+
+    def settings(self, task: Task) -> dict[str, Any]:
+        return scikit_parameters(task)

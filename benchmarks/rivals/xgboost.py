@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.categories import CategoryCodes
-from benchmarks.rivals.base import Model, Rival, RowPredictor
+from benchmarks.rivals.base import DISTINCT_DRAWN, Model, Rival, RowPredictor
 from benchmarks.task import Growth, Task
 
 
@@ -45,6 +46,10 @@ class XGBoost(Rival):
             "verbosity": 0,
         }
 
+    def rounds(self, task: Task) -> int:
+        """Return how often gradients are taken."""
+        return task.settings.rounds
+
     def fit(self, task: Task) -> Model:
         import xgboost as xgb
 
@@ -57,14 +62,38 @@ class XGBoost(Rival):
             nthread=task.settings.threads,
             enable_categorical=True,
         )
-        booster = xgb.train(self.settings(task), data, num_boost_round=task.settings.rounds)
+        booster = xgb.train(self.settings(task), data, num_boost_round=self.rounds(task))
         return Model(booster, task, codes)
 
     def predict(self, model: Model, X: Any) -> NDArray[Any]:
         return np.asarray(model.fitted.inplace_predict(model.encode(X)))
+
+    def save(self, model: Model, path: Path) -> None:
+        path.write_bytes(model.fitted.save_raw("ubj"))
 
     def row_predictor(self, model: Model) -> RowPredictor:
         booster = model.fitted.copy()
         booster.set_param({"nthread": 1})
         predict: RowPredictor = booster.inplace_predict
         return predict
+
+
+class XGBoostForest(XGBoost):
+    """One round of many parallel trees, as XGBRFClassifier grows them."""
+
+    growths: ClassVar[frozenset[Growth]] = frozenset({"unlimited"})
+    unequal = "xgboost draws 63.2 % of the rows without replacement and adds Newton steps from one constant"
+
+    def settings(self, task: Task) -> dict[str, Any]:
+        wanted = task.settings
+        return super().settings(task) | {
+            "grow_policy": "depthwise",
+            "max_depth": 0,
+            "num_parallel_tree": wanted.rounds,
+            "eta": 1.0,
+            "subsample": DISTINCT_DRAWN if wanted.bootstrap else 1.0,
+            "colsample_bynode": wanted.columns_a_node(task.X.shape[1]) / task.X.shape[1],
+        }
+
+    def rounds(self, task: Task) -> int:
+        return 1

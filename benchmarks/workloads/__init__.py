@@ -1,19 +1,19 @@
-"""One file a workload; ``WORKLOADS`` is the one registry: name → function from a Bench to its tables."""
+"""One file a workload, a function from a Bench to its tables; ``FAMILIES`` is the one registry."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-
-from benchmarks.measuring import Bench
-from benchmarks.table import Table
+from benchmarks import rivals
+from benchmarks.family import Family, Workload
 from benchmarks.workloads import (
     categorical,
     contention,
     custom_loss,
     dense,
+    forests,
     fresh,
     heavy,
     memory,
+    mixed,
     multiclass,
     predict,
     scaling,
@@ -21,7 +21,7 @@ from benchmarks.workloads import (
     wide,
 )
 
-WORKLOADS: dict[str, Callable[[Bench], Iterable[Table]]] = {
+BOOSTING: dict[str, Workload] = {
     "dense-leaves31": dense.leaves31,
     "dense-leaves255": dense.leaves255,
     "dense-symmetric6": dense.symmetric6,
@@ -39,14 +39,31 @@ WORKLOADS: dict[str, Callable[[Bench], Iterable[Table]]] = {
     "custom-loss": custom_loss.run,
     "categorical": categorical.run,
 }
-
-
-def select(names: Iterable[str]) -> list[str]:
-    """Return the workloads meant by ``names``: exact names, or a family such as ``dense``."""
-    chosen = []
-    for name in names:
-        matches = [known for known in WORKLOADS if known == name or known.startswith(f"{name}-")]
-        if not matches:
-            raise ValueError(f"no workload is called {name!r}; there are: {', '.join(WORKLOADS)}")
-        chosen += matches
-    return chosen
+FORESTS: dict[str, Workload] = {
+    "forest": forests.forest,
+    "forest-memory": forests.peak,
+    "extra-trees": forests.extra_trees,
+    "exact-tree": forests.exact_tree,
+    "forest-regression": forests.regression,
+    **{f"forest-mixed-{name}": workload for name, workload in mixed.WORKLOADS.items()},
+}
+FAMILIES = {
+    "boosting": Family(
+        "boosted trees",
+        rivals.BOOSTING,
+        BOOSTING,
+        rows=dense.ROWS,
+        count="rounds",
+        settings=dense.SETTINGS,
+        equal="learning rate 0.1, 255 bins, 20 rows a leaf, no L2",
+    ),
+    "forests": Family(
+        "random forests, extra trees and single trees",
+        rivals.FORESTS,
+        FORESTS,
+        rows=forests.ROWS,
+        count="trees",
+        settings=forests.SETTINGS,
+        equal="unlimited trees on bootstraps, √p of p columns a node (p/3 for numbers), 1 row a leaf, 255 bins",
+    ),
+}

@@ -11,14 +11,18 @@ from numpy.typing import NDArray
 
 from benchmarks.measuring import Bench
 from benchmarks.table import Table
-from benchmarks.task import Task, split
+from benchmarks.task import Settings, Task, split
 
 ROWS, TEST_ROWS = 1_000_000, 200_000
+SETTINGS = Settings()
 
 
 @cache
-def generate(rows: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Draw normal, skewed, angular and counted columns; log-odds of products, steps, waves and noise."""
+def generate(rows: int, steepness: float = 1.2) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Draw normal, skewed, angular and counted columns; log-odds of products, steps, waves and noise.
+
+    The steeper, the nearer are the classes to a function of the columns.
+    """
     rng = np.random.default_rng(28)
     X = rng.standard_normal((rows, 28), dtype=np.float32)
     X[:, 10:16] = np.exp(0.6 * X[:, 10:16])
@@ -36,7 +40,7 @@ def generate(rows: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         - 0.1
         + 0.5 * rng.standard_normal(rows, dtype=np.float32)
     )
-    return X, (rng.random(rows) < 1 / (1 + np.exp(-1.2 * log_odds))).astype(np.int64)
+    return X, (rng.random(rows) < 1 / (1 + np.exp(-steepness * log_odds))).astype(np.int64)
 
 
 def task(bench: Bench, **changes: Any) -> Task:

@@ -15,7 +15,7 @@ def run(bench: Bench) -> Iterator[Table]:
     empty, _ = timed(lambda: run_child("fresh"))
 
     def turn(rival: Rival) -> Row:
-        seconds, _ = timed(lambda: run_child("fresh", rival.name, rounds=bench.rounds, threads=bench.threads))
+        seconds, _ = timed(lambda: run_child("fresh", rival, rounds=bench.rounds, threads=bench.threads))
         return {"wall_s": seconds}
 
     columns = (Column("wall_s", "wall s"), Column("ratio", "× arboretum"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,20 +13,23 @@ from benchmarks.child import run_child
 from benchmarks.measuring import Bench, Row
 from benchmarks.rivals import Rival
 from benchmarks.table import Column, Table
+from benchmarks.task import Task
 from benchmarks.workloads import dense
 
 
 def run(bench: Bench) -> Iterator[Table]:
-    """Hand the dense task to children through a file; the table itself is not counted."""
-    task = dense.task(bench)
+    yield compare(bench, "memory", dense.task(bench))
+
+
+def compare(bench: Bench, name: str, task: Task) -> Table:
+    """Hand the task to children through a file; the table itself is not counted."""
     with TemporaryDirectory() as folder:
         np.save(Path(folder) / "X.npy", task.X)
         np.save(Path(folder) / "y.npy", task.y)
 
         def turn(rival: Rival) -> Row:
-            options = {"rounds": bench.rounds, "threads": bench.threads, "folder": folder}
-            return {"memory_mb": run_child("memory", rival.name, **options)["memory_mb"]}
+            return run_child("memory", rival, kind=task.kind, settings=asdict(task.settings), folder=folder)
 
         columns = (Column("memory_mb", "peak extra MB"), Column("ratio", "× arboretum"))
         title = f"{task.shape}; the float32 table ({task.X.nbytes / 1e6:.0f} MB) not counted"
-        yield bench.table("memory", title, columns, turn, ratio_of="memory_mb", repeat=1)
+        return bench.table(name, title, columns, turn, ratio_of="memory_mb", repeat=1)

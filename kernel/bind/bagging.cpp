@@ -7,14 +7,27 @@ namespace arboretum {
 
 namespace {
 
+// Calls put(tree, first) for every tree in parallel, where `first` counts the items of the trees before it.
+template <class T, class Count, class Put>
+auto collect(const GrownForest& forest, Count&& count, Put&& put) {
+    std::vector<size_t> start{0};
+    for (const ImpurityTree& tree : forest.trees) start.push_back(start.back() + count(tree));
+    T* data = new T[start.back()];
+    parallel_for(static_cast<int64_t>(forest.trees.size()), 2,
+                 [&](int64_t i, int) { put(forest.trees[i], data + start[i]); });
+    nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+    return nb::ndarray<nb::numpy, T, nb::ndim<1>>(data, {start.back()}, owner);
+}
+
 // A property that is one number of every node of all trees.
 template <class T, class Get>
 void node_property(nb::class_<GrownForest>& cls, const char* name, Get get) {
     auto read = [get](const GrownForest& forest) {
-        std::vector<T> items;
-        for (const ImpurityTree& tree : forest.trees)
-            for (const ImpurityNode& node : tree.nodes) items.push_back(static_cast<T>(get(node)));
-        return to_numpy<T>(items);
+        return collect<T>(
+            forest, [](const ImpurityTree& tree) { return tree.nodes.size(); },
+            [get](const ImpurityTree& tree, T* out) {
+                for (const ImpurityNode& node : tree.nodes) *out++ = static_cast<T>(get(node));
+            });
     };
     cls.def_prop_ro(name, read, nb::rv_policy::automatic);
 }
@@ -36,6 +49,23 @@ nb::tuple category_sets(const GrownForest& forest) {
     return nb::make_tuple(to_numpy<int64_t>(start), to_numpy<uint32_t>(words));
 }
 
+// Where the terms of each node begin; their features, weights and fills.
+nb::tuple projections(const GrownForest& forest) {
+    std::vector<int64_t> start{0};
+    std::vector<int32_t> feature;
+    std::vector<double> weight, fill;
+    for (const ImpurityTree& tree : forest.trees) {
+        for (const ImpurityNode& node : tree.nodes) start.push_back(start.back() + node.n_terms);
+        for (const ProjectionTerm& term : tree.terms) {
+            feature.push_back(term.feature);
+            weight.push_back(term.weight);
+            fill.push_back(term.fill);
+        }
+    }
+    return nb::make_tuple(to_numpy<int64_t>(start), to_numpy<int32_t>(feature), to_numpy<double>(weight),
+                          to_numpy<double>(fill));
+}
+
 auto tree_sizes(const GrownForest& forest) {
     std::vector<int64_t> sizes;
     for (const ImpurityTree& tree : forest.trees) sizes.push_back(static_cast<int64_t>(tree.nodes.size()));
@@ -43,9 +73,9 @@ auto tree_sizes(const GrownForest& forest) {
 }
 
 auto node_values(const GrownForest& forest) {
-    std::vector<double> values;
-    for (const ImpurityTree& tree : forest.trees) values.insert(values.end(), tree.values.begin(), tree.values.end());
-    return to_numpy<double>(values);
+    return collect<double>(
+        forest, [](const ImpurityTree& tree) { return tree.values.size(); },
+        [](const ImpurityTree& tree, double* out) { std::copy(tree.values.begin(), tree.values.end(), out); });
 }
 
 void bind_rules(nb::module_& m) {
@@ -74,6 +104,16 @@ void bind_rules(nb::module_& m) {
                 new (self) CodeEdges(copy(start), copy(lower), copy(upper));
             },
             nb::arg("start"), nb::arg("lower"), nb::arg("upper"));
+    nb::class_<Projections>(m, "Projections")
+        .def(
+            "__init__",
+            [](Projections* self, Matrix<const double> values, Vector<const int32_t> features,
+               Vector<const double> scale, Vector<const double> fill, int n_projections, double density) {
+                new (self) Projections(values.data(), to_vector(features), to_vector(scale), to_vector(fill),
+                                       n_projections, density);
+            },
+            nb::keep_alive<1, 2>(), nb::arg("values").noconvert(), nb::arg("features"), nb::arg("scale"),
+            nb::arg("fill"), nb::arg("n_projections"), nb::arg("density"));
     nb::class_<Bootstrap>(m, "Bootstrap")
         .def(nb::init<>())
         .def(
@@ -111,8 +151,10 @@ void bind_grown(nb::module_& m) {
     node_property<double>(forest, "weight", [](const Node& n) { return n.weight; });
     node_property<int64_t>(forest, "n_rows", [](const Node& n) { return n.n_rows; });
     forest.def_prop_ro("sets", &category_sets, nb::rv_policy::automatic)
+        .def_prop_ro("projections", &projections, nb::rv_policy::automatic)
         .def_prop_ro("sizes", &tree_sizes, nb::rv_policy::automatic)
         .def_prop_ro("values", &node_values, nb::rv_policy::automatic)
+        .def("extend", &GrownForest::extend, nb::arg("more"))
         .def_ro("width", &GrownForest::width);
 }
 
@@ -121,14 +163,15 @@ void bind_grown(nb::module_& m) {
 void bind_bagging(nb::module_& m) {
     m.def(
         "content_order",
-        [](const BinnedData& data, std::optional<Matrix<const int32_t>> classes,
-           std::optional<Matrix<const double>> numbers, int threads) {
+        [](const BinnedData& data, const CodeEdges* edges, std::optional<Matrix<const int32_t>> classes,
+           std::optional<Matrix<const double>> numbers, int threads, const Projections* projections) {
             const int n_outputs = static_cast<int>(classes ? classes->shape(1) : numbers->shape(1));
-            return to_numpy<Row>(content_order(data, classes ? classes->data() : nullptr,
-                                               numbers ? numbers->data() : nullptr, n_outputs, threads));
+            return to_numpy<Row>(content_order(data, edges, projections != nullptr ? *projections : Projections(),
+                                               classes ? classes->data() : nullptr, numbers ? numbers->data() : nullptr,
+                                               n_outputs, threads));
         },
-        nb::arg("data"), nb::arg("classes").noconvert().none(), nb::arg("numbers").noconvert().none(),
-        nb::arg("threads"));
+        nb::arg("data"), nb::arg("edges").none(), nb::arg("classes").noconvert().none(),
+        nb::arg("numbers").noconvert().none(), nb::arg("threads"), nb::arg("projections").none() = nb::none());
     bind_rules(m);
     bind_grown(m);
     nb::class_<ForestGrower>(m, "ForestGrower")
@@ -137,7 +180,7 @@ void bind_bagging(nb::module_& m) {
             [](ForestGrower* self, const BinnedData& data, Criterion criterion, std::vector<int32_t> n_classes,
                std::optional<Matrix<const int32_t>> classes, std::optional<Matrix<const double>> numbers,
                std::optional<Vector<const double>> weight, const SplitRules& rules, const CodeEdges& edges,
-               const Bootstrap& bootstrap, int threads) {
+               const Bootstrap& bootstrap, int threads, const Projections* projections) {
                 Target target;
                 target.n_rows = data.n_rows();
                 target.criterion = criterion;
@@ -146,12 +189,14 @@ void bind_bagging(nb::module_& m) {
                 target.classes = classes ? classes->data() : nullptr;
                 target.numbers = numbers ? numbers->data() : nullptr;
                 target.weight = weight ? weight->data() : nullptr;
-                new (self) ForestGrower(data, std::move(target), rules, edges, bootstrap, threads);
+                new (self) ForestGrower(data, std::move(target), rules, edges,
+                                        projections != nullptr ? *projections : Projections(), bootstrap, threads);
             },
             nb::keep_alive<1, 2>(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 6>(), nb::keep_alive<1, 7>(),
-            nb::arg("data"), nb::arg("criterion"), nb::arg("n_classes"), nb::arg("classes").noconvert().none(),
-            nb::arg("numbers").noconvert().none(), nb::arg("weight").noconvert().none(), nb::arg("rules"),
-            nb::arg("edges"), nb::arg("bootstrap"), nb::arg("threads"))
+            nb::keep_alive<1, 12>(), nb::arg("data"), nb::arg("criterion"), nb::arg("n_classes"),
+            nb::arg("classes").noconvert().none(), nb::arg("numbers").noconvert().none(),
+            nb::arg("weight").noconvert().none(), nb::arg("rules"), nb::arg("edges"), nb::arg("bootstrap"),
+            nb::arg("threads"), nb::arg("projections").none() = nb::none())
         .def("grow", &ForestGrower::grow, nb::arg("first"), nb::arg("n"), nb::arg("seed"), Released());
 }
 

@@ -78,7 +78,11 @@ void make(Predictor* self, Vector<const int64_t> tree_start, Vector<const int32_
           Vector<const uint8_t> kind, Vector<const int32_t> feature, Vector<const double> threshold,
           Vector<const int32_t> left, Vector<const int32_t> right, Vector<const uint8_t> missing_left,
           Vector<const int64_t> set_start, Vector<const uint32_t> set_words, Matrix<const double> value,
-          Vector<const int64_t> n_rows, Vector<const double> base) {
+          Vector<const int64_t> n_rows, Vector<const double> base,
+          std::optional<Vector<const int64_t>> projection_start,
+          std::optional<Vector<const int32_t>> projection_feature,
+          std::optional<Vector<const double>> projection_weight, std::optional<Vector<const double>> projection_fill) {
+    auto pointer = [](const auto& array) { return array ? array->data() : nullptr; };
     ForestView forest{.n_trees = static_cast<int64_t>(tree_output.size()),
                       .n_nodes = static_cast<int64_t>(kind.size()),
                       .n_outputs = static_cast<int64_t>(base.size()),
@@ -95,7 +99,11 @@ void make(Predictor* self, Vector<const int64_t> tree_start, Vector<const int32_
                       .set_words = set_words.data(),
                       .value = value.data(),
                       .n_rows = n_rows.data(),
-                      .base = base.data()};
+                      .base = base.data(),
+                      .projection_start = pointer(projection_start),
+                      .projection_feature = pointer(projection_feature),
+                      .projection_weight = pointer(projection_weight),
+                      .projection_fill = pointer(projection_fill)};
     nb::gil_scoped_release release;
     new (self) Predictor(forest);
 }
@@ -136,7 +144,9 @@ void bind_predicting(nanobind::module_& m) {
     using namespace arboretum;
     nb::class_<Predictor>(m, "Predictor", "A forest compiled for prediction; immutable, safe to share between threads.")
         .def("__init__", &make, "tree_start"_a, "tree_output"_a, "kind"_a, "feature"_a, "threshold"_a, "left"_a,
-             "right"_a, "missing_left"_a, "set_start"_a, "set_words"_a, "value"_a, "n_rows"_a, "base"_a)
+             "right"_a, "missing_left"_a, "set_start"_a, "set_words"_a, "value"_a, "n_rows"_a, "base"_a,
+             "projection_start"_a = nb::none(), "projection_feature"_a = nb::none(), "projection_weight"_a = nb::none(),
+             "projection_fill"_a = nb::none())
         .def("add", &add, "columns"_a, "out"_a.noconvert(), "first"_a, "last"_a, "average"_a, "threads"_a,
              "Add trees first … last − 1, in this order, to out (rows × outputs).")
         .def("raw_matrix", &raw_matrix, "matrix"_a, "out"_a.noconvert(), "threads"_a,

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from arboretum.criteria import entropy, gain_ratio, gini, information_gain, variance_reduction
 from arboretum.ensembles.boosting import History, RoundReport
+from arboretum.estimators.bagging import BaggingClassifier, BaggingRegressor
 from arboretum.estimators.base import load
 from arboretum.estimators.boosted_classifier import BoostedTreesClassifier
 from arboretum.estimators.boosted_regressor import BoostedTreesRegressor
+from arboretum.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from arboretum.estimators.extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
 from arboretum.estimators.random_forest import RandomForestClassifier, RandomForestRegressor
 from arboretum.forest import Forest
@@ -17,8 +20,12 @@ from arboretum.losses import Loss
 __version__: str
 
 __all__ = [
+    "BaggingClassifier",
+    "BaggingRegressor",
     "BoostedTreesClassifier",
     "BoostedTreesRegressor",
+    "DecisionTreeClassifier",
+    "DecisionTreeRegressor",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
     "Forest",
@@ -28,7 +35,12 @@ __all__ = [
     "RandomForestClassifier",
     "RandomForestRegressor",
     "RoundReport",
+    "entropy",
+    "gain_ratio",
+    "gini",
+    "information_gain",
     "load",
+    "variance_reduction",
 ]
 
 

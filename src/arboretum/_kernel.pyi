@@ -7,10 +7,12 @@ from numpy.typing import NDArray
 
 def content_order(
     data: BinnedData,
+    edges: CodeEdges | None,
     classes: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order="C", device="cpu", writable=False)] | None,
     numbers: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)]
     | None,
     threads: int,
+    projections: Projections | None = None,
 ) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
 
 class Criterion(enum.Enum):
@@ -71,6 +73,17 @@ class CodeEdges:
         upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     ) -> None: ...
 
+class Projections:
+    def __init__(
+        self,
+        values: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+        features: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        fill: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        n_projections: int,
+        density: float,
+    ) -> None: ...
+
 class Bootstrap:
     @overload
     def __init__(self) -> None: ...
@@ -110,9 +123,12 @@ class GrownForest:
     @property
     def sets(self) -> tuple: ...
     @property
+    def projections(self) -> tuple: ...
+    @property
     def sizes(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
     @property
     def values(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    def extend(self, more: GrownForest) -> None: ...
     @property
     def width(self) -> int: ...
 
@@ -131,6 +147,7 @@ class ForestGrower:
         edges: CodeEdges,
         bootstrap: Bootstrap,
         threads: int,
+        projections: Projections | None = None,
     ) -> None: ...
     def grow(self, first: int, n: int, seed: int) -> GrownForest: ...
 
@@ -421,6 +438,18 @@ class Predictor:
         value: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
         n_rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
         base: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        projection_start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+        | None = None,
+        projection_feature: Annotated[
+            NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ]
+        | None = None,
+        projection_weight: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ]
+        | None = None,
+        projection_fill: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+        | None = None,
     ) -> None: ...
     def add(
         self,

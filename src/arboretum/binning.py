@@ -6,6 +6,7 @@ A numeric feature is cut at quantiles (or between all distinct values) into bins
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -156,8 +157,17 @@ def _between(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float
     return np.where((middle >= a) & (middle < b), middle, a)
 
 
+def _key(category: object) -> float:
+    """Return a number that tells a category from others whatever its code is: codes depend on the rows."""
+    digest = hashlib.blake2b(f"{type(category).__name__} {category!r}".encode(), digest_size=6).digest()
+    return float(int.from_bytes(digest, "little"))
+
+
 def code_edges(table: Table, bin_map: BinMap) -> _kernel.CodeEdges:
-    """Where the values of each code begin and end, for growers that put thresholds between the codes of a node."""
+    """Where the values of each code begin and end, for growers that put thresholds between the codes of a node.
+
+    A category has a number of its own instead, by which random draws know it.
+    """
     place = {column: feature for feature, column in enumerate(bin_map.order)}
     lower: list[NDArray[np.float64]] = [np.zeros(0)] * len(place)
     upper = lower.copy()
@@ -165,7 +175,8 @@ def code_edges(table: Table, bin_map: BinMap) -> _kernel.CodeEdges:
         for j, column in enumerate(batch, first):
             feature = place[j]
             if bin_map.categorical[feature]:
-                lower[feature] = upper[feature] = np.zeros(bin_map.n_bins[feature])
+                keys = [_key(category) for category in table.schema.columns[j].categories]
+                lower[feature] = upper[feature] = np.array(keys or [0.0])
             elif bin_map.values is not None:
                 values = bin_map.values[feature]
                 lower[feature] = upper[feature] = values if len(values) else np.zeros(1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, NoReturn
 
@@ -14,7 +14,7 @@ from arboretum import _kernel
 
 __all__ = ["Forest"]
 
-LEAF, NUMERIC, CATEGORY = 0, 1, 2
+LEAF, NUMERIC, CATEGORY, OBLIQUE = 0, 1, 2, 3
 
 _DTYPES = {
     "tree_start": np.int64,
@@ -32,6 +32,14 @@ _DTYPES = {
     "n_rows": np.int64,
     "base": np.float64,
 }
+# Empty, and no part of files, in a forest without oblique conditions.
+_PROJECTIONS = {
+    "projection_start": np.int64,
+    "projection_feature": np.int32,
+    "projection_weight": np.float64,
+    "projection_fill": np.float64,
+}
+_TERMS = ("projection_feature", "projection_weight", "projection_fill")
 _PER_NODE = ("kind", "feature", "threshold", "left", "right", "missing_left", "value", "gain", "n_rows")
 _AVERAGES_UNKNOWN = {"average": True, "missing": False}
 
@@ -50,11 +58,11 @@ class Forest:
     tree_output : int32 array (trees)
         Output that the tree adds to; −1 for all of them (vector leaves).
     kind : uint8 array (nodes)
-        0 leaf, 1 numeric condition ``x <= threshold``, 2 category in set.
+        0 leaf, 1 numeric condition ``x <= threshold``, 2 category in set, 3 oblique condition ``sum <= threshold``.
     feature : int32 array (nodes)
-        Column that the condition reads; −1 at a leaf.
+        Column that the condition reads, the first of an oblique one; −1 at a leaf.
     threshold : float64 array (nodes)
-        Of a numeric condition; else 0.
+        Of a numeric or oblique condition; else 0.
     left, right : int32 array (nodes)
         Children; −1 at a leaf.
     missing_left : uint8 array (nodes)
@@ -71,6 +79,13 @@ class Forest:
         Training rows that reached the node.
     base : float64 array (outputs)
         Constant added to every raw prediction.
+    projection_start : int64 array (nodes + 1), optional
+        Terms ``projection_start[i] : projection_start[i + 1]`` are those of node ``i``: an oblique condition compares
+        the sum of ``weight · value`` over its terms, added in this order, with the threshold.
+    projection_feature : int32 array, optional
+        Column of each term.
+    projection_weight, projection_fill : float64 array, optional
+        Weight of each term, and the value that stands for a missing one.
 
     Examples
     --------
@@ -106,12 +121,16 @@ class Forest:
     gain: NDArray[np.float64]
     n_rows: NDArray[np.int64]
     base: NDArray[np.float64]
+    projection_start: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    projection_feature: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    projection_weight: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    projection_fill: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            array = np.ascontiguousarray(getattr(self, field.name)).view()
+        for part in fields(self):
+            array = np.ascontiguousarray(getattr(self, part.name)).view()
             array.flags.writeable = False
-            object.__setattr__(self, field.name, array)
+            object.__setattr__(self, part.name, array)
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Forest:
@@ -119,11 +138,15 @@ class Forest:
         absent = [name for name in _DTYPES if name not in arrays]
         if absent:
             raise ValueError(f"a forest needs the arrays {', '.join(absent)}")
-        return cls(**{name: arrays[name] for name in _DTYPES})
+        absent = [name for name in _PROJECTIONS if name not in arrays]
+        if 0 < len(absent) < len(_PROJECTIONS):
+            raise ValueError(f"a forest with projections needs the arrays {', '.join(absent)}")
+        return cls(**{name: arrays[name] for name in (*_DTYPES, *_PROJECTIONS) if name in arrays})
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Give all arrays by name, uncopied."""
-        return {name: getattr(self, name) for name in _DTYPES}
+        """Give all arrays by name, uncopied; those of projections only if there are some."""
+        names = (*_DTYPES, *_PROJECTIONS) if self.has_projections else _DTYPES
+        return {name: getattr(self, name) for name in names}
 
     @classmethod
     def concat(cls, forests: Sequence[Forest]) -> Forest:
@@ -149,6 +172,7 @@ class Forest:
             tree_start=_join_starts([f.tree_start for f in forests]),
             set_start=_join_starts([f.set_start for f in forests]),
             base=head.base,
+            **_join_projections(forests),
         )
 
     def __getitem__(self, trees: slice) -> Forest:
@@ -168,7 +192,16 @@ class Forest:
             set_start=words - words[0],
             set_words=self.set_words[words[0] : words[-1]],
             base=self.base,
+            **self._projections_of(begin, end),
         )
+
+    def _projections_of(self, begin: int, end: int) -> dict[str, NDArray[Any]]:
+        """Give the arrays of projections for some of the nodes; none if no condition there is oblique."""
+        starts = self.projection_start[begin : end + 1]
+        if not self.has_projections or starts[0] == starts[-1]:
+            return {}
+        terms = {name: getattr(self, name)[starts[0] : starts[-1]] for name in _TERMS}
+        return {"projection_start": starts - starts[0], **terms}
 
     @property
     def n_trees(self) -> int:
@@ -189,6 +222,25 @@ class Forest:
     def width(self) -> int:
         """Number of values in a leaf."""
         return int(self.value.shape[1])
+
+    @property
+    def has_projections(self) -> bool:
+        """Whether there are oblique conditions."""
+        return bool(self.projection_start.size)
+
+    def reads(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+        """Give (node, column, share) for every column that a condition reads.
+
+        The columns of an oblique condition share it equally: its weights make them spread alike.
+        """
+        plain = np.flatnonzero((self.kind != LEAF) & (self.kind != OBLIQUE))
+        sizes = np.diff(self.projection_start)
+        oblique = np.repeat(np.arange(len(sizes)), sizes)
+        return (
+            np.concatenate([plain, oblique]),
+            np.concatenate([self.feature[plain], self.projection_feature]),
+            np.concatenate([np.ones(len(plain)), 1 / sizes[oblique]]),
+        )
 
     @cached_property
     def depths(self) -> NDArray[np.int32]:
@@ -340,17 +392,19 @@ class Forest:
         self._check_trees()
         self._check_conditions(n_features)
         self._check_children()
-        for name in ("value", "gain", "base"):
+        for name in ("value", "gain", "base", "projection_weight", "projection_fill"):
             _require(name, getattr(self, name), np.isfinite(getattr(self, name)), "must be finite")
         _require("n_rows", self.n_rows, self.n_rows >= 0, "must not be negative")
 
     def _check_shapes(self) -> None:
-        for name, dtype in _DTYPES.items():
+        for name, dtype in (_DTYPES | _PROJECTIONS).items():
             array, n_dims = getattr(self, name), 2 if name == "value" else 1
             if array.dtype != dtype or array.ndim != n_dims:
                 _fail(name, f"must be a {n_dims}-D {np.dtype(dtype)} array, not {array.ndim}-D {array.dtype}")
         lengths = dict.fromkeys(_PER_NODE, self.n_nodes)
         lengths |= {"tree_start": self.n_trees + 1, "set_start": self.n_nodes + 1}
+        lengths |= dict.fromkeys(_TERMS, len(self.projection_feature) if self.has_projections else 0)
+        lengths["projection_start"] = self.n_nodes + 1 if self.has_projections else 0
         for name, length in lengths.items():
             if len(getattr(self, name)) != length:
                 _fail(name, f"must have length {length}, not {len(getattr(self, name))}")
@@ -358,6 +412,8 @@ class Forest:
             _fail("value" if self.n_outputs else "base", "must not be empty")
         _check_starts("tree_start", self.tree_start, self.n_nodes)
         _check_starts("set_start", self.set_start, len(self.set_words))
+        if self.has_projections:
+            _check_starts("projection_start", self.projection_start, len(self.projection_feature))
 
     def _check_trees(self) -> None:
         sizes, output = np.diff(self.tree_start), self.tree_output
@@ -378,17 +434,31 @@ class Forest:
 
     def _check_conditions(self, n_features: int | None) -> None:
         kind, feature = self.kind, self.feature
-        _require("kind", kind, kind <= CATEGORY, "must be 0 (leaf), 1 (numeric) or 2 (category)")
+        _require("kind", kind, kind <= OBLIQUE, "must be 0 (leaf), 1 (numeric), 2 (category) or 3 (oblique)")
         limit = np.iinfo(np.int32).max if n_features is None else n_features
         _require("feature", feature, (kind == LEAF) | ((feature >= 0) & (feature < limit)), "is not a feature")
         _require("feature", feature, (kind != LEAF) | (feature == -1), "must be −1 at a leaf")
-        mixed = np.intersect1d(feature[kind == NUMERIC], feature[kind == CATEGORY])
+        numeric = np.concatenate([feature[kind == NUMERIC], self.projection_feature])
+        mixed = np.intersect1d(numeric, feature[kind == CATEGORY])
         _require("feature", feature, ~np.isin(feature, mixed), "is used both as numeric and as category")
         _require("threshold", self.threshold, ~np.isnan(self.threshold), "must be a number")
         _require("missing_left", self.missing_left, self.missing_left <= 1, "must be 0 or 1")
         start, has_set = self.set_start[:-1], np.diff(self.set_start) > 0
         _require("set_start", start, has_set | (kind != CATEGORY), "must have words at a category condition")
         _require("set_start", start, ~has_set | (kind == CATEGORY), "must have words at category conditions only")
+        self._check_projections(limit)
+
+    def _check_projections(self, limit: int) -> None:
+        oblique, terms = self.kind == OBLIQUE, self.projection_feature
+        if not self.has_projections:
+            _require("kind", self.kind, ~oblique, "is an oblique condition, but there are no projections")
+            return
+        start, has_terms = self.projection_start[:-1], np.diff(self.projection_start) > 0
+        _require("projection_start", start, has_terms | ~oblique, "must have terms at an oblique condition")
+        _require("projection_start", start, ~has_terms | oblique, "must have terms at oblique conditions only")
+        _require("projection_feature", terms, (terms >= 0) & (terms < limit), "is not a feature")
+        first = np.where(oblique, np.append(terms, -1)[start], self.feature)
+        _require("feature", self.feature, self.feature == first, "must be that of the first term")
 
     def _check_children(self) -> None:
         sizes = np.diff(self.tree_start)
@@ -417,6 +487,14 @@ def _averages(unknown: str) -> bool:
 def _join_starts(starts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
     counts = [np.diff(start) for start in starts]
     return np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64)
+
+
+def _join_projections(forests: Sequence[Forest]) -> dict[str, NDArray[Any]]:
+    if not any(forest.has_projections for forest in forests):
+        return {}
+    starts = [f.projection_start if f.has_projections else np.zeros(f.n_nodes + 1, np.int64) for f in forests]
+    terms = {name: np.concatenate([getattr(f, name) for f in forests]) for name in _TERMS}
+    return {"projection_start": _join_starts(starts), **terms}
 
 
 def _fail(place: str, rule: str) -> NoReturn:

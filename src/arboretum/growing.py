@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from arboretum import _kernel
 from arboretum.binning import BinMap
-from arboretum.forest import Forest
+from arboretum.forest import OBLIQUE, Forest
 
 Growth: TypeAlias = Literal["leaf", "level", "symmetric"]
 NO_LIMIT = 0
@@ -151,7 +151,18 @@ def grown_to_forest(grown: _kernel.GrownForest, n_outputs: int, bin_map: BinMap)
         gain=grown.gain,
         n_rows=grown.n_rows,
         base=np.zeros(n_outputs),
+        **(_projections(grown, order) if (kind == OBLIQUE).any() else {}),
     )
+
+
+def _projections(grown: _kernel.GrownForest, order: NDArray[np.int32]) -> dict[str, NDArray[Any]]:
+    start, feature, weight, fill = grown.projections
+    return {
+        "projection_start": start,
+        "projection_feature": order[feature],
+        "projection_weight": weight,
+        "projection_fill": fill,
+    }
 
 
 def _join_sets(trees: Sequence[WeightedTree]) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:

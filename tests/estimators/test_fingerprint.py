@@ -6,7 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from arboretum import BoostedTreesClassifier, BoostedTreesRegressor
+from arboretum import (
+    BoostedTreesClassifier,
+    BoostedTreesRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 
 GROWTHS = ["leaf", "level", "symmetric"]
 THREADS = [1, 2, 3, 8]
@@ -176,3 +183,113 @@ def test_predictions_do_not_depend_on_the_batch():
     one = np.array([model.predict(X[i : i + 1])[0] for i in range(50)])
     np.testing.assert_array_equal(one, whole[:50])
     np.testing.assert_array_equal(model.predict(np.asfortranarray(X[:5000])), whole)
+
+
+# ---- forests -------------------------------------------------------------------------------------------------------
+
+FORESTS = [RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier, ExtraTreesRegressor]
+OPTIONS = {
+    "as they are": {},
+    "bootstrap": {"bootstrap": True, "max_samples": 0.3},
+    "no bootstrap": {"bootstrap": False, "max_features": 0.5},
+    "exact": {"max_bins": None, "max_depth": 8},
+    "best first": {"max_leaf_nodes": 50},
+    "limits": {"min_samples_leaf": 5, "min_samples_split": 0.01, "min_impurity_decrease": 1e-4},
+    "monotone": {"monotonic_cst": [1, -1] + [0] * 10, "max_depth": 6},
+    "one tree": {"n_estimators": 1},
+}
+FEW = 6000
+
+
+def print_of(cls, y, rows=slice(FEW), weight=None, **params):
+    params = {"n_estimators": 3, "categorical_features": [11], **params}
+    model = cls(**params).fit(X[rows], y[rows], sample_weight=None if weight is None else weight[rows])
+    output = model.predict(X[:FEW]) if cls in FORESTS[1::2] else model.predict_proba(X[:FEW])
+    return model.fingerprint(), np.hstack(output).tobytes()
+
+
+@pytest.mark.parametrize("cls", FORESTS)
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS.keys())
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["equal", "weighted"])
+def test_threads_do_not_change_a_forest(cls, options, weight):
+    y = Y if cls in FORESTS[1::2] else Y > 1
+    assert len({print_of(cls, y, weight=weight, n_jobs=n_jobs, **options) for n_jobs in THREADS}) == 1
+
+
+@pytest.mark.parametrize("cls", FORESTS)
+@pytest.mark.parametrize("case", ["criterion", "many", "outputs", "balanced", "hard"])
+def test_threads_do_not_change_a_forest_of_any_target(cls, case):
+    numbers = cls in FORESTS[1::2]
+    if numbers and case in ("balanced", "hard"):
+        return
+    y = Y if numbers else np.digitize(Y, np.quantile(Y, [0.3, 0.6]))
+    y = np.column_stack([y, y > 1]) if case == "outputs" else y
+    params = {
+        "criterion": {"criterion": "poisson" if numbers else "entropy"},
+        "balanced": {"bootstrap": "balanced", "class_weight": "balanced"},
+        "hard": {"voting": "hard", "max_depth": 3},
+    }.get(case, {})
+    assert len({print_of(cls, y, n_jobs=n_jobs, **params) for n_jobs in (1, 2, 3)}) == 1
+
+
+@pytest.mark.parametrize("cls", FORESTS[1::2])
+def test_threads_do_not_change_a_forest_of_medians(cls):
+    rows = slice(1500)
+    found = {print_of(cls, Y, rows, criterion="absolute_error", n_jobs=n_jobs, max_depth=8) for n_jobs in THREADS}
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("cls", FORESTS)
+@pytest.mark.parametrize("n_columns", [3, 12, 40, 90])
+def test_one_tree_on_several_threads_is_the_tree_of_one(cls, n_columns):
+    """Threads share the columns of its large nodes, then its branches."""
+    rng = np.random.default_rng(n_columns)
+    table = np.round(rng.normal(size=(N_ROWS // 2, n_columns)), 2)
+    y = np.nan_to_num(table[:, 0]) + table[:, 1] * table[:, 2] + rng.normal(size=len(table))
+    y = y if cls in FORESTS[1::2] else y > 0
+    params = {"n_estimators": 1, "max_features": None, "bootstrap": False, "min_samples_leaf": 20}
+    assert len({cls(**params, n_jobs=n_jobs).fit(table, y).fingerprint() for n_jobs in (1, 2, 5)}) == 1
+
+
+@pytest.mark.parametrize("cls", FORESTS)
+def test_threads_do_not_decide_between_columns_that_tie(cls):
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 2, N_ROWS)
+    table = np.column_stack([x, x, np.where((x == 1) & (rng.random(N_ROWS) < 0.3), np.nan, x)]).astype(float)
+    y = x ^ (rng.random(N_ROWS) < 0.2)
+    params = {"n_estimators": 1, "max_features": None, "categorical_features": [1], "max_depth": 2}
+    for seed in range(4):
+        prints = {cls(**params, random_state=seed, n_jobs=n).fit(table, y).fingerprint() for n in (1, 2)}
+        assert len(prints) == 1
+
+
+@pytest.mark.parametrize("cls", FORESTS)
+@pytest.mark.parametrize("bootstrap", [False, True])
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["equal", "weighted"])
+def test_order_of_rows_does_not_change_a_forest(cls, bootstrap, weight):
+    rows = np.arange(2000)
+    y = Y if cls in FORESTS[1::2] else np.digitize(Y, [0.8, 1.5])
+    shuffled = np.random.default_rng(3).permutation(rows)
+    params = {"weight": weight, "bootstrap": bootstrap, "min_samples_leaf": 10}
+    assert print_of(cls, y, shuffled, **params) == print_of(cls, y, rows, **params)
+
+
+@pytest.mark.parametrize("cls", FORESTS)
+def test_order_of_named_columns_does_not_change_a_forest(cls):
+    table, rng, found = frame(), np.random.default_rng(2), set()
+    table["c5"] = table["c4"]
+    y = Y[:2000] if cls in FORESTS[1::2] else Y[:2000] > 1
+    for _ in range(4):
+        shuffled = table[rng.permutation(table.columns)]
+        model = cls(n_estimators=5, monotonic_cst={"c0": 1}).fit(shuffled, y)
+        found.add((model.fingerprint(), model.predict(table).tobytes()))
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("cls", FORESTS)
+def test_seeds_of_forests(cls):
+    y = Y if cls in FORESTS[1::2] else Y > 1
+    rows = slice(500)
+    assert len({print_of(cls, y, rows, random_state=seed)[0] for seed in (0, 1, -1, 2**64 - 2)}) == 4
+    assert print_of(cls, y, rows, random_state=7) == print_of(cls, y, rows, random_state=np.int32(7))
+    assert print_of(cls, y, rows, random_state=None) != print_of(cls, y, rows, random_state=None)

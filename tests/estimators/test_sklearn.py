@@ -28,7 +28,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
 from sklearn.utils.validation import check_is_fitted
 
-from arboretum import BoostedTreesClassifier, BoostedTreesRegressor
+from arboretum import (
+    BoostedTreesClassifier,
+    BoostedTreesRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from arboretum.estimators.protocol import Classifier, Estimator, Regressor
 
 RNG = np.random.default_rng(0)
@@ -59,7 +66,16 @@ def name_of(case):
 
 @pytest.mark.parametrize(
     ("estimator", "check"),
-    checks_of(regressor(), classifier(), regressor(growth="symmetric"), classifier(growth="level")),
+    checks_of(
+        regressor(),
+        classifier(),
+        regressor(growth="symmetric"),
+        classifier(growth="level"),
+        RandomForestClassifier(n_estimators=10),
+        RandomForestRegressor(n_estimators=10),
+        ExtraTreesClassifier(n_estimators=10),
+        ExtraTreesRegressor(n_estimators=10),
+    ),
     ids=name_of,
 )
 def test_every_check_of_sklearn(estimator, check):  # XGB#11093, SK#30542, LGB#6653, #6717

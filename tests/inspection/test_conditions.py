@@ -177,10 +177,10 @@ SUM_SCHEMA = schema_of(column("height"), column("weight", has_missing=False), co
 @pytest.mark.parametrize(
     ("asked", "text"),
     [
-        (Oblique((0, 1), (0.7, -0.3), 12.5, False), "0.7·height − 0.3·weight <= 12.5"),
-        (Oblique((1, 0), (-1.0, 1.0), 0.0, True), "−weight + height <= 0 or missing"),
-        (Oblique((1, 2), (2.0, 1.0), -1.0, True), "2·weight + age <= -1"),
-        (~Oblique((0, 1), (0.7, -0.3), 12.5, False), "0.7·height − 0.3·weight > 12.5 or missing"),
+        (Oblique((0, 1), (0.7, -0.3), (170.0, 65.0), 12.5), "0.7·height − 0.3·weight <= 12.5 (missing: height = 170)"),
+        (Oblique((1, 0), (-1.0, 1.0), (65.0, 1.5), 0.0), "−weight + height <= 0 (missing: height = 1.5)"),
+        (Oblique((1, 2), (2.0, 1.0), (65.0, 40.0), -1.0), "2·weight + age <= -1"),
+        (~Oblique((1, 2), (2.0, 1.0), (65.0, 40.0), -1.0), "2·weight + age > -1"),
     ],
 )
 def test_oblique_conditions(asked, text):
@@ -188,8 +188,8 @@ def test_oblique_conditions(asked, text):
 
 
 def test_long_sums_are_counted():
-    asked = Oblique((0, 1, 2), (1 / 3, 2.0, 3.0), 1.0, False)
-    assert asked.pretty(SUM_SCHEMA, limit=1, digits=2) == "0.33·height + … 2 more <= 1"
+    asked = Oblique((2, 1, 0), (1 / 3, 2.0, 3.0), (0.0, 0.0, 1 / 3), 1.0)
+    assert asked.pretty(SUM_SCHEMA, limit=1, digits=2) == "0.33·age + … 2 more <= 1 (missing: height = 0.33)"
 
 
 def test_an_oblique_node_is_read_from_the_pool_of_projections():
@@ -201,9 +201,10 @@ def test_an_oblique_node_is_read_from_the_pool_of_projections():
         projection_start=np.array([0, 1, 3]),
         projection_feature=np.array([4, 0, 1]),
         projection_weight=np.array([9.0, 1.0, -2.0]),
+        projection_fill=np.array([0.0, 4.0, 0.0]),
     )
     asked = condition(forest, 1)
-    assert asked == Oblique((0, 1), (1.0, -2.0), 2.0, missing_left=True)
+    assert asked == Oblique((0, 1), (1.0, -2.0), (4.0, 0.0), 2.0)
     assert [asked.holds(row) for row in ([4.0, 1.0], [4.1, 1.0], [math.nan, 1.0])] == [True, False, True]
     assert (~asked).holds([4.1, 1.0])
 
@@ -224,6 +225,6 @@ def test_conditions_know_their_columns():
         Threshold(2, 0.0, False),
         CategorySet(1, (), 32, False),
         IsMissing(3),
-        Oblique((4, 2), (1.0, 1.0), 0.0, False),
+        Oblique((4, 2), (1.0, 1.0), (0.0, 0.0), 0.0),
     )
     assert [one.reads for one in asked] == [(2,), (1,), (3,), (4, 2)]

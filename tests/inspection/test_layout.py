@@ -111,3 +111,23 @@ def test_steps_are_linear_in_the_nodes(n_leaves, monkeypatch):
     left, right = random_tree(0, n_leaves)
     layout.tidy_positions(left, right)
     assert n_leaves - 1 <= steps <= 2 * n_leaves
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(0, 20))
+def test_slots_keep_order_distance_and_middle_for_any_number_of_children(seed, n_splits):
+    rng = np.random.default_rng(seed)
+    children, tips = [[]], [0]
+    for _ in range(n_splits):
+        node = tips.pop(int(rng.integers(len(tips))))
+        children[node] = list(range(len(children), len(children) + int(rng.integers(2, 6))))
+        tips += children[node]
+        children += [[] for _ in children[node]]
+    x = layout.slot_positions(children)
+    assert x.min() == 0
+    level = [0]
+    while level:
+        assert (np.diff(x[level]) >= 1).all()
+        level = [child for node in level for child in children[node]]
+    for node, below in enumerate(children):
+        assert not below or x[node] == (x[below[0]] + x[below[-1]]) / 2

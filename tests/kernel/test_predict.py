@@ -19,8 +19,11 @@ def same(actual, expected):
 
 
 def random_forest(rng, kinds, n_trees, most_leaves, **shape):
+    is_oblique = "numeric" in kinds and rng.integers(2)
+
     def condition():
-        return slow.random_condition(rng, kinds)
+        make = slow.random_projection if is_oblique and rng.integers(2) else slow.random_condition
+        return make(rng, kinds)
 
     trees = [
         slow.symmetric_tree(int(rng.integers(0, 5)), condition)

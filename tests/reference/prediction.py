@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from arboretum.forest import CATEGORY, LEAF, NUMERIC, Forest
+from arboretum.forest import CATEGORY, LEAF, NUMERIC, OBLIQUE, Forest
 
 # Few distinct numbers, so that values meet thresholds; 0.1 is not a float32.
 NUMBERS = [-math.inf, -1e300, -3e38, -1.0, -0.0, 0.0, 1e-45, 0.1, 0.5, 1.0, 1 + 2**-30, 3e38, 1e300, math.inf]
@@ -23,6 +23,8 @@ def leaves(forest, tree, row, unknown):
         missing_left = bool(forest.missing_left[i])
         if forest.kind[i] == NUMERIC:
             left = missing_left if math.isnan(value) else float(value) <= forest.threshold[i]
+        elif forest.kind[i] == OBLIQUE:
+            left = projected(forest, i, row) <= forest.threshold[i]
         else:
             words = forest.set_words[forest.set_start[i] : forest.set_start[i + 1]]
             is_known = 0 <= value < 32 * len(words)
@@ -39,6 +41,15 @@ def leaves(forest, tree, row, unknown):
 
     start = int(forest.tree_start[tree])
     return descend(0, 1.0)
+
+
+def projected(forest, node, row):
+    """Add up the terms of an oblique node, in their order."""
+    total = 0.0
+    for k in range(forest.projection_start[node], forest.projection_start[node + 1]):
+        value = float(row[forest.projection_feature[k]])
+        total += float(forest.projection_weight[k]) * (float(forest.projection_fill[k]) if math.isnan(value) else value)
+    return total
 
 
 def raw(forest, columns, n_rows, unknown="average", first=0, last=None):
@@ -78,6 +89,14 @@ def random_condition(rng, kinds, numbers=NUMBERS, n_words=2):
     return CATEGORY, feature, 0.0, missing_left, list(words)
 
 
+def random_projection(rng, kinds, numbers=NUMBERS):
+    features = [j for j, kind in enumerate(kinds) if kind == "numeric"]
+    features = rng.permutation(features)[: rng.integers(1, len(features) + 1)].tolist()
+    weights = rng.choice([-2.0, -1.0, 0.1, 1.0, 3e10], len(features))
+    terms = list(zip(features, weights, rng.choice([-1.0, 0.0, 0.5], len(features)), strict=True))
+    return OBLIQUE, features[0], float(rng.choice(numbers)), 0, terms
+
+
 def split(nodes, leaf, condition):
     nodes[leaf] = (*condition, len(nodes), len(nodes) + 1)
     nodes += [None, None]
@@ -104,6 +123,8 @@ def to_forest(rng, trees, n_outputs=1, vector_leaves=False):
     nodes = [node or (LEAF, -1, 0.0, 0, [], -1, -1) for tree in trees for node in tree]
     kind, feature, threshold, missing_left, words, left, right = zip(*nodes, strict=True) if nodes else [()] * 7
     outputs = np.full(len(trees), -1) if vector_leaves else rng.integers(0, n_outputs, len(trees))
+    terms = [items if is_kind == OBLIQUE else [] for is_kind, items in zip(kind, words, strict=True)]
+    words = [[] if is_kind == OBLIQUE else items for is_kind, items in zip(kind, words, strict=True)]
     return Forest(
         tree_start=np.cumsum([0, *map(len, trees)], dtype=np.int64),
         tree_output=outputs.astype(np.int32),
@@ -119,7 +140,18 @@ def to_forest(rng, trees, n_outputs=1, vector_leaves=False):
         gain=np.zeros(len(nodes)),
         n_rows=rng.integers(0, 4, len(nodes)),
         base=rng.normal(size=n_outputs),
+        **(projection_arrays(terms) if OBLIQUE in kind else {}),
     )
+
+
+def projection_arrays(terms):
+    feature, weight, fill = zip(*(term for node in terms for term in node), strict=True)
+    return {
+        "projection_start": np.cumsum([0, *map(len, terms)], dtype=np.int64),
+        "projection_feature": np.array(feature, np.int32),
+        "projection_weight": np.array(weight),
+        "projection_fill": np.array(fill),
+    }
 
 
 def random_columns(rng, kinds, n_rows, numbers=NUMBERS, n_words=2):

@@ -16,7 +16,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from numbers import Integral
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,11 +88,18 @@ class Draws:
     share: float | int | None = None
     balanced: bool = False
 
-    def bootstrap(self, data: BinnedData, target: BaggedTarget, threads: int) -> _kernel.Bootstrap:
-        """Return the draws for these rows."""
+    def bootstrap(
+        self,
+        data: BinnedData,
+        target: BaggedTarget,
+        threads: int,
+        projections: _kernel.Projections | None = None,
+        edges: _kernel.CodeEdges | None = None,
+    ) -> _kernel.Bootstrap:
+        """Return the draws for these rows; with ``edges``, categories are told apart by their values, not codes."""
         if self.share is None:
             return _kernel.Bootstrap()
-        order = _kernel.content_order(data.codes, target.classes, target.numbers, threads)
+        order = _kernel.content_order(data.codes, edges, target.classes, target.numbers, threads, projections)
         weight = None if target.weight is None else target.weight[order]
         if weight is not None:
             order, weight = order[weight > 0], weight[weight > 0]
@@ -109,7 +117,7 @@ class Draws:
             starts, n_draws = ends[starts].tolist(), float(len(order))
         elif weight is not None:
             cumulative = np.cumsum(weight)
-        n_draws = self.share if isinstance(self.share, int) else max(1, round(self.share * n_draws))
+        n_draws = self.share if isinstance(self.share, Integral) else max(1, round(self.share * n_draws))
         strata = np.unique(starts).astype(np.int64)  # classes without rows have none
         return _kernel.Bootstrap(int(n_draws), order.astype(np.uint32), cumulative, strata)
 
@@ -140,10 +148,17 @@ class SingleTree:
 
 
 def grow_tree(
-    data: BinnedData, edges: _kernel.CodeEdges, target: BaggedTarget, rules: SplitRules, *, seed: int, threads: int
+    data: BinnedData,
+    edges: _kernel.CodeEdges,
+    target: BaggedTarget,
+    rules: SplitRules,
+    *,
+    seed: int,
+    threads: int,
+    projections: _kernel.Projections | None = None,
 ) -> SingleTree:
     """Grow one tree on all rows; threads share its large nodes and then its branches."""
-    grown = _grower(data, edges, target, _kernel.Bootstrap(), rules, threads).grow(0, 1, seed)
+    grown = _grower(data, edges, target, _kernel.Bootstrap(), rules, threads, projections).grow(0, 1, seed)
     return SingleTree(grown_to_forest(grown, target.width, data.bin_map), grown.risk, grown.weight)
 
 
@@ -154,6 +169,7 @@ def bag(
     bootstrap: _kernel.Bootstrap,
     params: BaggingParams,
     callbacks: Sequence[Callable[[RoundReport], object]] = (),
+    projections: _kernel.Projections | None = None,
 ) -> tuple[Forest, bool]:
     """Grow trees ``first_tree`` … of the forest with this seed.
 
@@ -164,20 +180,22 @@ def bag(
     interrupted : bool
         Whether Ctrl-C ended it before all trees were grown; at least one was.
     """
-    grower = _grower(data, edges, target, bootstrap, params.rules, params.threads)
-    parts: list[Forest] = []
-    interrupted, started = False, time.monotonic()
+    grower = _grower(data, edges, target, bootstrap, params.rules, params.threads, projections)
+    grown: list[_kernel.GrownForest] = []
+    interrupted, started, done = False, time.monotonic(), 0
     try:
-        for first, n in _batches(params, lambda: sum(part.n_trees for part in parts)):
-            parts.append(grown_to_forest(grower.grow(first, n, params.seed), target.width, data.bin_map))
-            grown = first + n - params.first_tree
+        for first, n in _batches(params):
+            grown.append(grower.grow(first, n, params.seed))
+            done = first + n - params.first_tree
             for callback in callbacks:
-                callback(RoundReport(grown, params.n_trees, time.monotonic() - started, None, None))
+                callback(RoundReport(done, params.n_trees, time.monotonic() - started, None, None))
     except KeyboardInterrupt:
-        if not parts:
+        if not grown:
             raise
         interrupted = True
-    return (parts[0] if len(parts) == 1 else Forest.concat(parts)), interrupted
+    for more in grown[1:]:
+        grown[0].extend(more)
+    return grown_to_forest(grown[0], target.width, data.bin_map), interrupted
 
 
 def _grower(
@@ -187,6 +205,7 @@ def _grower(
     bootstrap: _kernel.Bootstrap,
     rules: SplitRules,
     threads: int,
+    projections: _kernel.Projections | None,
 ) -> _kernel.ForestGrower:
     return _kernel.ForestGrower(
         data.codes,
@@ -199,16 +218,18 @@ def _grower(
         edges,
         bootstrap,
         threads,
+        projections,
     )
 
 
-def _batches(params: BaggingParams, done: Callable[[], int]) -> Iterator[tuple[int, int]]:
+def _batches(params: BaggingParams) -> Iterator[tuple[int, int]]:
     """First tree and number of trees of each batch: the first tells how long a tree takes."""
-    started, n = time.monotonic(), max(params.threads, 1)
-    while (grown := done()) < params.n_trees:
-        n = min(n, params.n_trees - grown)
-        yield params.first_tree + grown, n
-        pace = (time.monotonic() - started) / max(done(), 1)
+    started, n, done = time.monotonic(), max(params.threads, 1), 0
+    while done < params.n_trees:
+        n = min(n, params.n_trees - done)
+        yield params.first_tree + done, n
+        done += n
+        pace = (time.monotonic() - started) / done
         n = max(params.threads, int(SECONDS_A_BATCH / max(pace, 1e-9)) // params.threads * params.threads)
 
 
@@ -247,8 +268,3 @@ def out_of_bag_mean(
             counts += out
     with np.errstate(invalid="ignore", divide="ignore"):
         return sums / counts[:, None], counts
-
-
-def out_of_bag_rows(bootstrap: _kernel.Bootstrap, seed: int, tree: int, n_rows: int) -> NDArray[Any]:
-    """Rows that a tree never saw, rising."""
-    return np.flatnonzero(bootstrap.copies(seed, tree, n_rows) == 0)

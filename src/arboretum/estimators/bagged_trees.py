@@ -19,11 +19,14 @@ from arboretum.ensembles.bagging import BaggedTarget, BaggingParams, Draws, bag,
 from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray, ForestModel
 from arboretum.estimators.labels import classes_from_json, classes_to_json
+from arboretum.estimators.oblique import check_oblique, projections_of, refuse_monotone
+from arboretum.estimators.out_of_bag import check_rule, score_out_of_bag
 from arboretum.estimators.protocol import Classifier, Regressor
 from arboretum.estimators.threads import n_threads
 from arboretum.estimators.validation import check_columns, choice, number, seed_of
 from arboretum.forest import Forest
 from arboretum.growing import NO_LIMIT, SplitRules
+from arboretum.losses.base import LARGEST_TARGET
 from arboretum.progress import ProgressBar
 from arboretum.schema import Schema
 from arboretum.table import Table, read_table
@@ -65,9 +68,11 @@ class TrainingSet:
     schema: Schema
     target: BaggedTarget
     data: BinnedData
+    edges: _kernel.CodeEdges
     bootstrap: _kernel.Bootstrap
     rows: NDArray[np.intp]
     n_given: int
+    projections: _kernel.Projections | None
 
 
 class BaggedTrees(ForestModel):
@@ -83,6 +88,9 @@ class BaggedTrees(ForestModel):
     min_impurity_decrease: float
     max_features: Any
     max_bins: int | None
+    oblique: bool = False
+    n_projections: int | None = None
+    projection_density: float | None = None
     bootstrap: bool | str
     max_samples: float | int | None
     oob_score: Any
@@ -94,6 +102,7 @@ class BaggedTrees(ForestModel):
 
     n_outputs_: int
     oob_score_: float
+    _oob_mean: FloatArray
     _seed: int
     _random_thresholds = False
     _criteria: tuple[str, ...] = ()
@@ -133,13 +142,36 @@ class BaggedTrees(ForestModel):
         seed = seed_of(self.random_state) if earlier is None else self._seed
         given, facts = self._read_rows(X, y, sample_weight)
         training = self._bin(given, threads)
+        if earlier is not None:
+            self._refuse_others(training.schema, facts)
         forest = self._grow(training, n_trees, earlier, seed, threads)
         self._take_facts(facts)
         self.schema_, self.forest_, self._seed = training.schema, forest, seed
         self._set_input_names()
+        self._after_growing(training, threads)
+        for name in ("_oob_mean", "oob_score_"):
+            self.__dict__.pop(name, None)
         if self.oob_score is not False:
             self._set_out_of_bag(training, y, sample_weight, threads)
         return self
+
+    def _refuse_others(self, schema: Schema, facts: Any) -> None:
+        """Refuse to add trees that read columns, or name classes, otherwise than those there are."""
+
+        def columns(of: Schema) -> list[Any]:
+            return [(column.name, column.kind, column.categories) for column in of.columns]
+
+        if columns(schema) != columns(self.schema_) or not self._has_facts(facts):
+            raise ValueError(
+                "warm_start=True, but columns, categories or classes are not those of the fitted trees: "
+                "give the same rows or set warm_start=False"
+            )
+
+    def _has_facts(self, facts: Any) -> bool:
+        raise NotImplementedError
+
+    def _after_growing(self, training: TrainingSet, threads: int) -> None:
+        """Keep what else a model wants of its training rows."""
 
     def _grow(self, training: TrainingSet, n_trees: int, earlier: Forest | None, seed: int, threads: int) -> Forest:
         params = BaggingParams(
@@ -149,10 +181,17 @@ class BaggedTrees(ForestModel):
             threads=threads,
             first_tree=0 if earlier is None else earlier.n_trees,
         )
-        edges = code_edges(training.table, training.data.bin_map)
         with ProgressBar(n_trees, "tree") if self.verbose else nullcontext() as bar:
             callbacks = [bar] if bar is not None else []
-            forest, interrupted = bag(training.data, edges, training.target, training.bootstrap, params, callbacks)
+            forest, interrupted = bag(
+                training.data,
+                training.edges,
+                training.target,
+                training.bootstrap,
+                params,
+                callbacks,
+                training.projections,
+            )
         if interrupted:
             warnings.warn(f"fit was interrupted: the model keeps the {forest.n_trees} trees so far", stacklevel=3)
         return forest if earlier is None else Forest.concat([earlier, forest])
@@ -179,8 +218,11 @@ class BaggedTrees(ForestModel):
         missing = np.zeros(table.schema.n_features, dtype=bool)
         missing[list(data.bin_map.order)] = data.has_missing
         schema = table.schema.with_missing(missing.tolist())
-        bootstrap = self._draws().bootstrap(data, target, threads)
-        return TrainingSet(table, schema, target, data, bootstrap, given.numbers, given.n_given)
+        visits = features_a_node(self.max_features, schema.n_features)
+        projected = projections_of(self, table, data.bin_map, target.weight, visits)
+        edges = code_edges(table, data.bin_map)
+        bootstrap = self._draws().bootstrap(data, target, threads, projected, edges)
+        return TrainingSet(table, schema, target, data, edges, bootstrap, given.numbers, given.n_given, projected)
 
     def _read_target(self, columns: NDArray[Any], weight: FloatArray | None) -> tuple[BaggedTarget, Any]:
         raise NotImplementedError
@@ -212,6 +254,8 @@ class BaggedTrees(ForestModel):
 
     def _monotone(self, schema: Schema, target: BaggedTarget) -> tuple[int, ...]:
         directions = monotone_directions(self.monotonic_cst, schema)
+        if directions and self.oblique:
+            refuse_monotone()
         if directions and target.width > 1:
             raise ValueError(
                 f"monotonic_cst is not supported for leaves of {target.width} values (several outputs, or "
@@ -232,6 +276,7 @@ class BaggedTrees(ForestModel):
         number(self, "min_impurity_decrease", low=0.0, high=1e300)
         features_a_node(self.max_features, 1)
         number(self, "max_bins", low=2, high=MAX_BINS, integer=True, optional=True)
+        check_oblique(self)
         choice(self, "unknown", ("average", "missing", "error"))
         choice(self, "missing", ("warn", "error"))
         choice(self, "warm_start", (True, False))
@@ -252,8 +297,7 @@ class BaggedTrees(ForestModel):
                 f"oob_score={self.oob_score!r} without bootstrap: every tree sees every row, none is out of the bag; "
                 "set bootstrap=True or oob_score=False"
             )
-        if not isinstance(self.oob_score, bool | str) and not callable(self.oob_score):
-            raise ValueError(f"oob_score={self.oob_score!r}: use True, False, a scorer's name or a function")
+        check_rule(self.oob_score)
 
     # ---- out of the bag ------------------------------------------------------------------------------------------
 
@@ -290,16 +334,12 @@ class BaggedTrees(ForestModel):
         """Score out-of-bag predictions, of the rows that have one."""
         truth = targets.as_columns(y, len(known))[known]
         truth = truth[:, 0] if truth.shape[1] == 1 else truth
-        weight = None if sample_weight is None else np.asarray(sample_weight)[known]
-        stand_in = _OutOfBag(self, prediction[known], None if proba is None else proba[known])
-        if callable(self.oob_score):
-            return float(self.oob_score(truth, prediction[known]))
-        if isinstance(self.oob_score, str):
-            from sklearn.metrics import get_scorer
-
-            keywords = {} if weight is None else {"sample_weight": weight}
-            return float(get_scorer(self.oob_score)(stand_in, np.zeros((len(truth), 1)), truth, **keywords))
-        return float(stand_in.score(None, truth, weight))
+        weight = targets.row_weights(sample_weight, len(known))
+        weight = None if weight is None else weight[known]
+        if not known.any():
+            return math.nan
+        some = None if proba is None else proba[known]
+        return score_out_of_bag(self, self.oob_score, truth, prediction[known], some, weight)
 
     # ---- prediction ----------------------------------------------------------------------------------------------
 
@@ -307,6 +347,10 @@ class BaggedTrees(ForestModel):
     def _averaged(self) -> Forest:
         """The forest whose mean is the prediction."""
         return self._fitted()
+
+    def _to_prediction(self, mean: FloatArray) -> tuple[Any, Any]:
+        """Prediction, and probabilities of a classifier, from the mean of the trees."""
+        raise NotImplementedError
 
     def _mean(self, X: Any) -> FloatArray:
         """Mean of the trees, (rows, values of a leaf)."""
@@ -317,10 +361,10 @@ class BaggedTrees(ForestModel):
     def feature_importances_(self) -> FloatArray:
         """Fall of impurity by each feature, a mean over the trees, normalised to sum 1 (Breiman et al. 1984)."""
         forest = self._fitted()
-        inner = forest.kind > 0
-        tree = np.repeat(np.arange(forest.n_trees), np.diff(forest.tree_start))[inner]
+        node, column, share = forest.reads()
+        tree = np.repeat(np.arange(forest.n_trees), np.diff(forest.tree_start))[node]
         falls = np.zeros((forest.n_trees, self.schema_.n_features))
-        np.add.at(falls, (tree, forest.feature[inner]), forest.gain[inner])
+        np.add.at(falls, (tree, column), forest.gain[node] * share)
         sums = falls.sum(axis=1, keepdims=True)
         mean = np.divide(falls, sums, out=np.zeros_like(falls), where=sums > 0).mean(axis=0)
         return np.asarray(mean / mean.sum() if mean.sum() > 0 else mean)
@@ -328,15 +372,36 @@ class BaggedTrees(ForestModel):
     # ---- files ---------------------------------------------------------------------------------------------------
 
     def _notes(self) -> dict[str, Any]:
-        return {"seed": self._seed, "n_outputs": self.n_outputs_}
+        notes: dict[str, Any] = {"seed": self._seed, "n_outputs": self.n_outputs_}
+        if hasattr(self, "oob_score_"):
+            notes["oob_score"] = None if math.isnan(self.oob_score_) else self.oob_score_
+        return notes
 
-    def _read_facts(self, header: dict[str, Any], forest: Forest) -> None:
+    def _to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        header, arrays = super()._to_file()
+        return header, {**arrays, "oob_mean": self._oob_mean} if hasattr(self, "_oob_mean") else arrays
+
+    def _read_trees(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        super()._read_trees(header, arrays)
+        if "oob_mean" not in arrays:
+            return
+        mean, score = arrays["oob_mean"], header["oob_score"]
+        if mean.ndim != 2 or mean.dtype != np.float64 or mean.shape[1] != self.forest_.width:
+            raise ValueError("out-of-bag predictions that do not fit the forest")
+        if score is not None and type(score) is not float:
+            raise ValueError("an out-of-bag score that is no number")
+        self._oob_mean, self.oob_score_ = mean, math.nan if score is None else score
+
+    def _read_notes(self, header: dict[str, Any]) -> None:
         seed, n_outputs = header["seed"], header["n_outputs"]
         if type(seed) is not int or not 0 <= seed < 2**64 or type(n_outputs) is not int or n_outputs < 1:
             raise ValueError("a seed or a number of outputs that is none")
+        self._seed, self.n_outputs_ = seed, n_outputs
+
+    def _read_facts(self, header: dict[str, Any], forest: Forest) -> None:
+        self._read_notes(header)
         if not forest.n_trees:
             raise ValueError("a forest without trees")
-        self._seed, self.n_outputs_ = seed, n_outputs
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -348,44 +413,19 @@ class BaggedTrees(ForestModel):
         return tags
 
 
-class _OutOfBag:
-    """What a scorer sees: a model that predicts the out-of-bag predictions."""
-
-    def __init__(self, model: BaggedTrees, prediction: Any, proba: Any) -> None:
-        self._model, self._prediction, self._proba = model, prediction, proba
-        if isinstance(model, BaggedClassifier):
-            self.classes_ = model.classes_
-        self._estimator_type = "classifier" if isinstance(model, Classifier) else "regressor"
-
-    def predict(self, X: Any) -> Any:
-        return self._prediction
-
-    def predict_proba(self, X: Any) -> Any:
-        return self._proba
-
-    def score(self, X: Any, y: Any, weight: Any) -> float:
-        kind = Classifier if isinstance(self._model, Classifier) else Regressor
-        return kind.score(self, X, y, weight)  # type: ignore[arg-type]
-
-    def fit(self, X: Any, y: Any) -> _OutOfBag:
-        return self
-
-    def __sklearn_tags__(self) -> Any:
-        return self._model.__sklearn_tags__()
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-
 class BaggedRegressor(Regressor, BaggedTrees):
     """Trees of numbers."""
 
     _criteria = ("squared_error", "absolute_error", "poisson")
-    oob_prediction_: FloatArray
 
     def _read_target(self, columns: NDArray[Any], weight: FloatArray | None) -> tuple[BaggedTarget, Any]:
         numbers = np.column_stack([targets.regression_target(column) for column in columns.T])
         numbers = np.ascontiguousarray(numbers)
+        if (beyond := np.abs(numbers).max(axis=1) > LARGEST_TARGET).any():
+            row = int(np.argmax(beyond))
+            raise ValueError(
+                f"y[{row}] = {numbers[row].max():g}: beyond ±{LARGEST_TARGET:g}: divide the target by a constant"
+            )
         if self.criterion == "poisson" and (numbers.min() < 0 or not numbers.sum() > 0):
             row = int(np.argmin(numbers.min(axis=1)))
             raise ValueError(
@@ -399,6 +439,9 @@ class BaggedRegressor(Regressor, BaggedTrees):
     def _take_facts(self, facts: Any) -> None:
         self.n_outputs_ = facts
 
+    def _has_facts(self, facts: Any) -> bool:
+        return bool(self.n_outputs_ == facts)
+
     def predict(self, X: Any) -> FloatArray:
         """Predict the target: the mean of the trees.
 
@@ -411,14 +454,21 @@ class BaggedRegressor(Regressor, BaggedTrees):
         -------
         ndarray of float64, (n_rows,) or (n_rows, n_outputs)
         """
-        mean = self._mean(X)
-        return mean[:, 0] if self.n_outputs_ == 1 else mean
+        return self._to_prediction(self._mean(X))[0]
+
+    def _to_prediction(self, mean: FloatArray) -> tuple[FloatArray, None]:
+        return (mean[:, 0] if self.n_outputs_ == 1 else mean), None
 
     def _set_out_of_bag(self, training: TrainingSet, y: Any, sample_weight: Any, threads: int) -> None:
         means = self._out_of_bag(training, threads)
         known = ~np.isnan(means[:, 0])
-        self.oob_prediction_ = means[:, 0] if self.n_outputs_ == 1 else means
+        self._oob_mean = means
         self.oob_score_ = self._scored(y, self.oob_prediction_, None, sample_weight, known)
+
+    @property
+    def oob_prediction_(self) -> FloatArray:
+        """Predictions of training rows by trees that never saw them; NaN where there is none."""
+        return self._to_prediction(self._oob_mean)[0]
 
     def _read_facts(self, header: dict[str, Any], forest: Forest) -> None:
         super()._read_facts(header, forest)
@@ -433,11 +483,14 @@ class BaggedClassifier(Classifier, BaggedTrees):
     class_weight: Any
     voting: str
     classes_: Any  # labels, sorted; a list of them for several outputs
-    oob_decision_function_: Any
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        choice(self, "voting", ("soft", "hard"))
 
     def _read_target(self, columns: NDArray[Any], weight: FloatArray | None) -> tuple[BaggedTarget, Any]:
-        choice(self, "voting", ("soft", "hard"))
-        found = [targets.find_classes(_typed(column)) for column in columns.T]
+        several = columns.shape[1] > 1
+        found = [targets.find_classes(_typed(column) if several else column) for column in columns.T]
         classes = [labels for labels, _ in found]
         if len(found) == 1:
             factors = targets.class_factors(weight, self.class_weight, classes[0], found[0][1])
@@ -452,6 +505,9 @@ class BaggedClassifier(Classifier, BaggedTrees):
     def _take_facts(self, facts: Any) -> None:
         self.classes_, self.n_outputs_ = (facts[0] if len(facts) == 1 else facts), len(facts)
         self.__dict__.pop("_voters", None)
+
+    def _has_facts(self, facts: Any) -> bool:
+        return [classes.tolist() for classes in facts] == [classes.tolist() for classes in self._class_lists]
 
     @property
     def _class_lists(self) -> list[NDArray[Any]]:
@@ -509,17 +565,30 @@ class BaggedClassifier(Classifier, BaggedTrees):
         """
         return self._to_labels(self._to_probas(self._mean(X)))
 
+    def _to_prediction(self, mean: FloatArray) -> tuple[NDArray[Any], FloatArray | None]:
+        """Labels, and probabilities if there is one output."""
+        probas = self._to_probas(mean)
+        return self._to_labels(probas), probas[0] if len(probas) == 1 else None
+
     def _to_labels(self, probas: list[FloatArray]) -> NDArray[Any]:
         labels = [classes[proba.argmax(axis=1)] for classes, proba in zip(self._class_lists, probas, strict=True)]
+        if len({part.dtype.kind for part in labels}) > 1:
+            labels = [part.astype(object) for part in labels]  # else 1 would become '1'
         return labels[0] if len(labels) == 1 else np.column_stack(labels)
 
     def _set_out_of_bag(self, training: TrainingSet, y: Any, sample_weight: Any, threads: int) -> None:
         means = self._out_of_bag(training, threads)
         known = ~np.isnan(means[:, 0])
         probas = self._to_probas(means)
-        self.oob_decision_function_ = probas if self.n_outputs_ > 1 else probas[0]
+        self._oob_mean = means
         labels = self._to_labels([np.where(known[:, None], proba, 0.0) for proba in probas])
         self.oob_score_ = self._scored(y, labels, probas[0] if len(probas) == 1 else None, sample_weight, known)
+
+    @property
+    def oob_decision_function_(self) -> Any:
+        """Probabilities of training rows by trees that never saw them; NaN where there is none."""
+        probas = self._to_probas(self._oob_mean)
+        return probas if self.n_outputs_ > 1 else probas[0]
 
     def _value_meaning(self) -> dict[str, Any]:
         if self.n_outputs_ > 1:

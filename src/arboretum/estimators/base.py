@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from arboretum import losses
 from arboretum.estimators.protocol import Estimator
 from arboretum.estimators.threads import n_threads
-from arboretum.forest import Forest
+from arboretum.forest import CATEGORY, Forest
 from arboretum.io import model_file
 from arboretum.losses import Loss
 from arboretum.schema import Schema
@@ -52,7 +52,8 @@ class ForestModel(Estimator):
             raise self._not_fitted() from None
 
     def _conform(self, X: Any) -> Table:
-        self._fitted()
+        if not hasattr(self, "schema_"):
+            raise self._not_fitted()
         return conform(X, self.schema_, unknown=self.unknown, missing=self.missing, estimator_name=type(self).__name__)
 
     def _raw(self, X: Any) -> FloatArray:
@@ -183,12 +184,14 @@ class ForestModel(Estimator):
 
         Equal for any number of threads, for any order of named columns, before and after saving.
         """
-        forest = self._fitted()
+        arrays = self._arrays()
         order = sorted(range(self.schema_.n_features), key=self.schema_.names.__getitem__)
         place = np.empty(len(order) + 1, dtype=np.int32)
         place[order] = np.arange(len(order), dtype=np.int32)
         place[-1] = -1  # a leaf's feature
-        arrays = {**forest.to_arrays(), "feature": place[forest.feature]}
+        for name in ("feature", "projection_feature"):
+            if name in arrays:
+                arrays[name] = place[arrays[name]]
         schema = self.schema_.to_json()
         schema["columns"] = [schema["columns"][column] for column in order]
         facts = {"schema": schema, **self._facts(), "unknown": self.unknown}
@@ -205,8 +208,12 @@ class ForestModel(Estimator):
     def _read_facts(self, header: dict[str, Any], forest: Forest) -> None:
         """Take facts and notes back from a header, and refuse a forest that does not fit them."""
 
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays of the trees, by name."""
+        return self._fitted().to_arrays()
+
     def _to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        forest = self._fitted()
+        arrays = self._arrays()
         header = {
             "format": "arboretum",
             "model": type(self).__name__,
@@ -215,20 +222,24 @@ class ForestModel(Estimator):
             **self._facts(),
             **self._notes(),
         }
-        return header, forest.to_arrays()
+        return header, arrays
 
     def _from_file(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         try:
             self.schema_ = Schema.from_json(header["schema"])
-            forest = Forest.from_arrays(arrays)
-            forest.validate(self.schema_.n_features)
-            _check_kinds(forest, self.schema_)
             self._check_parameters()
-            self._read_facts(header, forest)
+            self._read_trees(header, arrays)
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
             raise model_file.ModelFileError(f"damaged model file: {error}") from error
-        self.forest_ = forest
         self._set_input_names()
+
+    def _read_trees(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        """Take the trees and what belongs to them from a file; the schema is known."""
+        forest = Forest.from_arrays(arrays)
+        forest.validate(self.schema_.n_features)
+        _check_kinds(forest, self.schema_)
+        self._read_facts(header, forest)
+        self.forest_ = forest
 
     def _check_parameters(self) -> None:
         raise NotImplementedError
@@ -249,7 +260,7 @@ class ForestModel(Estimator):
         state: dict[str, Any] = {"params": params}
         if "_metadata_request" in self.__dict__:  # what set_fit_request stored
             state["_metadata_request"] = self._metadata_request
-        if hasattr(self, "forest_"):
+        if hasattr(self, "schema_"):
             state["file"] = model_file.to_bytes(*self._to_file())
         return state
 
@@ -263,11 +274,12 @@ class ForestModel(Estimator):
 
 
 def _check_kinds(forest: Forest, schema: Schema) -> None:
-    categorical = np.zeros(schema.n_features + 1, dtype=bool)
+    categorical = np.zeros(schema.n_features, dtype=bool)
     categorical[schema.categorical] = True
-    wrong = (forest.kind > 0) & (categorical[forest.feature] != (forest.kind == 2))
-    if wrong.any():
-        raise ValueError(f"node {int(np.argmax(wrong))} has a condition that its column cannot have")
+    node, column, _ = forest.reads()
+    wrong = node[categorical[column] != (forest.kind[node] == CATEGORY)]
+    if wrong.size:
+        raise ValueError(f"node {wrong.min()} has a condition that its column cannot have")
 
 
 def plain(value: Any) -> Any:

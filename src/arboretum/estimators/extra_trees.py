@@ -6,9 +6,10 @@ from typing import Any
 
 from arboretum.estimators.bagged_trees import BaggedClassifier, BaggedRegressor
 from arboretum.estimators.forest_docs import CLASSIFIER, REGRESSOR, describe
+from arboretum.estimators.kept_bags import KeptBags, KeptRegressionBags
 
 
-class ExtraTreesClassifier(BaggedClassifier):
+class ExtraTreesClassifier(KeptBags, BaggedClassifier):
     __doc__ = describe(
         "Extremely randomized trees for classes: thresholds are drawn, not searched, on all rows.",
         """\
@@ -39,9 +40,13 @@ class ExtraTreesClassifier(BaggedClassifier):
         min_impurity_decrease: float = 0.0,
         max_features: Any = "sqrt",
         max_bins: int | None = 255,
+        oblique: bool = False,
+        n_projections: int | None = None,
+        projection_density: float | None = None,
         bootstrap: bool | str = False,
         max_samples: float | int | None = None,
         oob_score: Any = False,
+        keep_bags: bool = False,
         class_weight: Any = None,
         voting: str = "soft",
         monotonic_cst: Any = None,
@@ -56,7 +61,7 @@ class ExtraTreesClassifier(BaggedClassifier):
         self._keep(locals())
 
 
-class ExtraTreesRegressor(BaggedRegressor):
+class ExtraTreesRegressor(KeptRegressionBags, BaggedRegressor):
     __doc__ = describe(
         "Extremely randomized trees for numbers: thresholds are drawn, not searched, on all rows.",
         """\
@@ -87,9 +92,13 @@ class ExtraTreesRegressor(BaggedRegressor):
         min_impurity_decrease: float = 0.0,
         max_features: Any = 1 / 3,
         max_bins: int | None = 255,
+        oblique: bool = False,
+        n_projections: int | None = None,
+        projection_density: float | None = None,
         bootstrap: bool = False,
         max_samples: float | int | None = None,
         oob_score: Any = False,
+        keep_bags: bool = False,
         monotonic_cst: Any = None,
         categorical_features: Any = None,
         unknown: str = "average",

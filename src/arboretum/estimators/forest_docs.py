@@ -26,6 +26,14 @@ _TEXT = """\
         Columns that each node looks at; more if none of them can be split.
     max_bins : int, optional, default=255
         Most bins of a numeric column; None tries every distinct value (exact, slower).
+    oblique : bool, default=False
+        Let nodes also look at sums of a few numeric columns, ``±x/s ± y/t <= threshold`` with each column's standard
+        deviation; a missing value counts as the mean. Takes 8 bytes a row and numeric column during ``fit``.
+    n_projections : int, optional
+        Sums that each node looks at, besides its columns; by default as many as columns (``max_features``).
+    projection_density : float, optional
+        Probability that a numeric column takes part in a sum, given that at least two do; by default 2 / columns, about
+        three columns a sum.
 
     bootstrap : bool<balanced type>, default=<bootstrap>
         Draw the rows of each tree with replacement, by weight<balanced>. Else every tree sees every row.
@@ -34,6 +42,9 @@ _TEXT = """\
     oob_score : bool, str or callable, default=False
         Score every row by the trees that never saw it: True takes <score>, a name one of scikit-learn's scorers, a
         function is called with (y, prediction).
+    keep_bags : bool, default=False
+        Keep the leaf and the draws of every training row in every tree, some 5 bytes each, for ``proximity`` of
+        training rows, ``predict_quantiles``, ``prediction_error`` and ``oob_permutation_importance``.
 <class parameters>    monotonic_cst : mapping of names or sequence, optional
         1 where the prediction must not fall as the column rises, -1 where it must not rise, 0 where it is free.
     categorical_features : names, positions or mask, optional

@@ -20,6 +20,8 @@ from collections.abc import Callable, Collection, Iterable
 from functools import cache
 from typing import Any, TypeVar
 
+import numpy as np
+
 Self = TypeVar("Self", bound="Estimator")
 
 # Methods whose extra arguments (metadata) scikit-learn's meta-estimators can pass on.
@@ -42,7 +44,7 @@ _SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 700
 
 
 @cache
-def _arguments(function: Callable[..., Any]) -> dict[str, Any]:
+def arguments(function: Callable[..., Any]) -> dict[str, Any]:
     """Arguments of a method, by name, and their defaults; without self and collectors."""
     arguments = list(inspect.signature(function).parameters.values())[1:]
     return {a.name: a.default for a in arguments if a.kind not in (a.VAR_POSITIONAL, a.VAR_KEYWORD)}
@@ -51,7 +53,7 @@ def _arguments(function: Callable[..., Any]) -> dict[str, Any]:
 def _metadata(cls: type[Estimator], method: str) -> list[str]:
     """Names of the arguments of a method other than X and y."""
     function = getattr(cls, method, None)
-    return [name for name in _arguments(function) if name not in ("X", "y")] if inspect.isfunction(function) else []
+    return [name for name in arguments(function) if name not in ("X", "y")] if inspect.isfunction(function) else []
 
 
 def _refuse_unknown(cls: type, names: Iterable[str], known: Collection[str], error: type[Exception]) -> None:
@@ -118,14 +120,14 @@ class Estimator:
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Refuse unknown parameters with the nearest name."""
-        _refuse_unknown(cls, kwargs, _arguments(cls.__init__), TypeError)
+        _refuse_unknown(cls, kwargs, arguments(cls.__init__), TypeError)
         return super().__new__(cls)
 
     # ---- parameters ----------------------------------------------------------------------------------------------
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
-        return sorted(_arguments(cls.__init__))
+        return sorted(arguments(cls.__init__))
 
     def _keep(self, given: dict[str, Any]) -> None:
         """Store constructor arguments as they are, as scikit-learn wants it."""
@@ -171,7 +173,7 @@ class Estimator:
 
     def __repr__(self) -> str:
         """Return the call that makes the estimator, without parameters that have their default."""
-        default, name = _arguments(type(self).__init__), type(self).__name__
+        default, name = arguments(type(self).__init__), type(self).__name__
         changed = [
             f"{key}={_SHORT.repr(value)}"
             for key, value in self.get_params(deep=False).items()
@@ -238,7 +240,7 @@ class Classifier(Estimator):
     predict: Callable[[Any], Any]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy: the share of rows whose class is predicted.
+        """Return the accuracy: the share of rows whose class, or classes of all outputs, are predicted.
 
         Parameters
         ----------
@@ -251,7 +253,11 @@ class Classifier(Estimator):
         """
         from sklearn.metrics import accuracy_score
 
-        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+        predicted = self.predict(X)
+        if np.ndim(predicted) == 2:  # of several outputs, a row counts if all of them are right
+            right = (np.asarray(y) == predicted).all(axis=1)
+            return float(np.average(right, weights=sample_weight))
+        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags

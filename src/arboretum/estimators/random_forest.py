@@ -6,9 +6,10 @@ from typing import Any
 
 from arboretum.estimators.bagged_trees import BaggedClassifier, BaggedRegressor
 from arboretum.estimators.forest_docs import CLASSIFIER, REGRESSOR, describe
+from arboretum.estimators.kept_bags import KeptBags, KeptRegressionBags
 
 
-class RandomForestClassifier(BaggedClassifier):
+class RandomForestClassifier(KeptBags, BaggedClassifier):
     __doc__ = describe(
         "Random forest for classes: deep trees on bootstrapped rows, a few columns a node, averaged.",
         """\
@@ -38,9 +39,13 @@ class RandomForestClassifier(BaggedClassifier):
         min_impurity_decrease: float = 0.0,
         max_features: Any = "sqrt",
         max_bins: int | None = 255,
+        oblique: bool = False,
+        n_projections: int | None = None,
+        projection_density: float | None = None,
         bootstrap: bool | str = True,
         max_samples: float | int | None = None,
         oob_score: Any = False,
+        keep_bags: bool = False,
         class_weight: Any = None,
         voting: str = "soft",
         monotonic_cst: Any = None,
@@ -55,7 +60,7 @@ class RandomForestClassifier(BaggedClassifier):
         self._keep(locals())
 
 
-class RandomForestRegressor(BaggedRegressor):
+class RandomForestRegressor(KeptRegressionBags, BaggedRegressor):
     __doc__ = describe(
         "Random forest for numbers: deep trees on bootstrapped rows, a third of the columns a node, averaged.",
         """\
@@ -85,9 +90,13 @@ class RandomForestRegressor(BaggedRegressor):
         min_impurity_decrease: float = 0.0,
         max_features: Any = 1 / 3,
         max_bins: int | None = 255,
+        oblique: bool = False,
+        n_projections: int | None = None,
+        projection_density: float | None = None,
         bootstrap: bool = True,
         max_samples: float | int | None = None,
         oob_score: Any = False,
+        keep_bags: bool = False,
         monotonic_cst: Any = None,
         categorical_features: Any = None,
         unknown: str = "average",

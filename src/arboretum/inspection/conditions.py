@@ -14,11 +14,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from arboretum.forest import CATEGORY, LEAF, NUMERIC, Forest
+from arboretum.forest import CATEGORY, LEAF, NUMERIC, OBLIQUE, Forest
 from arboretum.inspection.quantities import category_text, listing, name_text, number_text, threshold_text
 from arboretum.schema import MISSING, Schema
-
-OBLIQUE = 3
 
 
 class Condition(ABC):
@@ -206,23 +204,23 @@ class Oblique(Condition):
         Columns of the schema.
     weights : tuple of float
         One a feature.
+    fills : tuple of float
+        What stands for a missing value of each feature.
     threshold : float
         Largest sum that meets the condition.
-    missing_left : bool
-        Whether a sum with a missing value meets it.
 
     Examples
     --------
     >>> from arboretum.schema import ColumnSchema
     >>> schema = Schema(tuple(ColumnSchema(name, "numeric", "number") for name in ("height", "weight")), named=True)
-    >>> Oblique((0, 1), (0.7, -0.3), 12.5, missing_left=False).pretty(schema)
+    >>> Oblique((0, 1), (0.7, -0.3), (170.0, 65.0), 12.5).pretty(schema)
     '0.7·height − 0.3·weight <= 12.5'
     """
 
     features: tuple[int, ...]
     weights: tuple[float, ...]
+    fills: tuple[float, ...]
     threshold: float
-    missing_left: bool
     negated: bool = False
 
     @property
@@ -230,8 +228,8 @@ class Oblique(Condition):
         return self.features
 
     def _holds_plain(self, row: Sequence[float]) -> bool:
-        total = sum(weight * row[j] for j, weight in zip(self.features, self.weights, strict=True))
-        return self.missing_left if math.isnan(total) else total <= self.threshold
+        terms = zip(self.features, self.weights, self.fills, strict=True)
+        return sum(weight * (fill if math.isnan(row[j]) else row[j]) for j, weight, fill in terms) <= self.threshold
 
     def pretty(self, schema: Schema, *, digits: int | None = None, limit: int | None = 5) -> str:  # noqa: D102
         columns = [schema.columns[j] for j in self.features]
@@ -242,7 +240,12 @@ class Oblique(Condition):
             terms.append(f"{sign}{size}{name_text(column.name)}")
         total = " ".join(listing(terms, limit)).replace("…", "+ …")
         text = f"{total} {_sign(self)} {number_text(self.threshold, digits)}"
-        return text + _or_missing(self, any(column.has_missing for column in columns))
+        filled = [
+            f"{name_text(column.name)} = {number_text(fill, digits)}"
+            for column, fill in zip(columns, self.fills, strict=True)
+            if column.has_missing
+        ]
+        return f"{text} (missing: {', '.join(listing(filled, limit))})" if filled else text
 
 
 def condition(forest: Forest, node: int) -> Condition:
@@ -277,7 +280,7 @@ def condition(forest: Forest, node: int) -> Condition:
         return CategorySet(feature, tuple(np.flatnonzero(bits).tolist()), len(bits), missing_left)
     threshold = float(forest.threshold[node])
     if kind == OBLIQUE:
-        return Oblique(*_projection(forest, node), threshold, missing_left)
+        return Oblique(*_projection(forest, node), threshold)
     if kind != NUMERIC:
         raise ValueError(f"node {node} has a condition of unknown kind {kind}")
     if threshold == math.inf and not missing_left:  # all numbers go left, +inf too
@@ -285,16 +288,19 @@ def condition(forest: Forest, node: int) -> Condition:
     return Threshold(feature, threshold, missing_left)
 
 
-def _projection(forest: Forest, node: int) -> tuple[tuple[int, ...], tuple[float, ...]]:
-    """Features and weights of the sum of an oblique node, kept in a pool as the words of category sets are."""
-    arrays = cast(Any, forest)
-    terms = slice(arrays.projection_start[node], arrays.projection_start[node + 1])
-    return tuple(arrays.projection_feature[terms].tolist()), tuple(arrays.projection_weight[terms].tolist())
+def _projection(forest: Forest, node: int) -> tuple[tuple[int, ...], tuple[float, ...], tuple[float, ...]]:
+    """Features, weights and fills of the sum of an oblique node, kept in a pool as the words of category sets are."""
+    terms = slice(int(forest.projection_start[node]), int(forest.projection_start[node + 1]))
+    return (
+        tuple(forest.projection_feature[terms].tolist()),
+        tuple(forest.projection_weight[terms].tolist()),
+        tuple(forest.projection_fill[terms].tolist()),
+    )
 
 
 def _sign(condition: Condition) -> str:
     return ">" if condition.negated else "<="
 
 
-def _or_missing(condition: Threshold | Oblique, has_missing: bool) -> str:
+def _or_missing(condition: Threshold, has_missing: bool) -> str:
     return " or missing" if has_missing and condition.missing_left != condition.negated else ""

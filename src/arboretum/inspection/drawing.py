@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from arboretum.forest import Forest
 from arboretum.inspection.conditions import condition
-from arboretum.inspection.layout import tidy_positions
+from arboretum.inspection.layout import slot_positions, tidy_positions
 from arboretum.inspection.node_values import NodeValues, node_values, nodes_of
 from arboretum.inspection.quantities import rows_text
-from arboretum.inspection.text import check_depth, descendants
+from arboretum.inspection.text import check_depth
 from arboretum.schema import Category, Schema
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _LINE, _PADDING, _BAR = 0.155, 0.075, 0.09
 _MIN_WIDTH, _MAX_WIDTH = 0.8, 1.75
 _LEVEL_GAP, _GAP, _MARGIN = {"down": 0.5, "right": 0.7}, {"down": 0.22, "right": 0.12}, 0.15
 _TITLE, _LEGEND, _TITLE_WIDTH = 0.35, 0.22, 3.0
-_MAX_FIGURE = 24.0
+_MAX_FIGURE, _MAX_BOXES = 24.0, 5000
 _DIGITS = 4
 _CATEGORIES, _CATEGORY_LENGTH = 4, 14  # listed, and characters of each
 _INK, _FAINT, _EDGE, _BORDER = "#1b1f24", "#59636e", "#a9b1ba", "#8b949e"
@@ -98,16 +98,71 @@ def plot_tree(
     >>> ax = plot_tree(model.forest_, model.schema_)
     >>> ax.figure.savefig("tree.svg")  # doctest: +SKIP
     """
+    values = node_values(forest, tree, class_names, probabilities)
+    nodes = nodes_of(forest, tree)
+    rows = forest.n_rows[nodes]
+    pairs = zip(forest.left[nodes].tolist(), forest.right[nodes].tolist(), strict=True)
+
+    def heading(node: int, asks: bool) -> str:
+        if not asks:
+            return ""
+        asked = condition(forest, nodes.start + node)
+        return asked.pretty(with_short_names(schema, asked.reads), digits=_DIGITS, limit=_CATEGORIES)
+
+    outline = Outline(
+        title=f"tree {tree} of {forest.n_trees}" + (f": score of {values.score_of}" if values.score_of else ""),
+        children=[[left, right] if left >= 0 else [] for left, right in pairs],
+        share=rows / max(rows[0], 1),
+        size=[rows_text(n) for n in rows.tolist()],
+        values=values,
+        heading=heading,
+        answers=("yes", "no"),
+    )
+    return draw(outline, ax=ax, max_depth=max_depth, orientation=orientation)
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What a drawing asks of a tree, however many children its nodes have.
+
+    Parameters
+    ----------
+    title : str
+        Stands above the drawing.
+    children : list of lists of int
+        Children of each node, which come after it.
+    share : float64 array (nodes)
+        Share of the training rows that reach a node.
+    size : list of str
+        Those rows as text.
+    values : NodeValues
+        What the nodes predict.
+    heading : callable
+        First lines of the box of a node; whether its children are drawn is its second argument.
+    answers : pair of str
+        Labels of the edges to the first child, and to the others; empty for none.
+    """
+
+    title: str
+    children: list[list[int]]
+    share: NDArray[np.float64]
+    size: list[str]
+    values: NodeValues
+    heading: Callable[[int, bool], str]
+    answers: tuple[str, str]
+
+
+def draw(outline: Outline, *, ax: Axes | None, max_depth: int | None, orientation: Orientation | None) -> Axes:
+    """Draw a tree; the parameters are those of :func:`plot_tree`."""
     check_depth(max_depth)
     if orientation not in (None, *get_args(Orientation)):
         raise ValueError(f"orientation must be None, 'down' or 'right', not {orientation!r}")
     _require_matplotlib()
-    values = node_values(forest, tree, class_names, probabilities)
-    boxes, orientation = _Sheet(forest, schema, tree, max_depth, values).boxes(orientation)
-    title = f"tree {tree} of {forest.n_trees}" + (f": score of {values.score_of}" if values.score_of else "")
+    values = outline.values
+    boxes, orientation = _Sheet(outline, max_depth).boxes(orientation)
     head = _TITLE + _LEGEND * values.are_shares
     ax, scale = _open_axes(ax, boxes, head)
-    _Pen(ax, scale, values, orientation).draw(boxes, title)
+    _Pen(ax, scale, values, orientation).draw(boxes, outline.title)
     return ax
 
 
@@ -125,10 +180,11 @@ def _require_matplotlib() -> None:
 class _Box:
     node: int
     parent: int  # box, −1 at the root
-    is_left: bool
+    answer: str  # that leads from the parent to it
     share: float  # of the rows of the root
-    question: tuple[str, ...]
+    heading: tuple[str, ...]
     facts: tuple[str, ...]
+    is_inner: bool
     is_cut: bool  # nodes below are not shown
     left: float = 0.0
     bottom: float = 0.0
@@ -151,41 +207,47 @@ class _Box:
 class _Sheet:
     """The boxes of the nodes that are drawn, in their places."""
 
-    def __init__(self, forest: Forest, schema: Schema, tree: int, max_depth: int | None, values: NodeValues) -> None:
-        self.forest, self.values = forest, values
-        self.nodes = nodes_of(forest, tree)
-        self.below = descendants(forest, self.nodes)
+    def __init__(self, outline: Outline, max_depth: int | None) -> None:
+        self.outline, self.values = outline, outline.values
         self._choose(max_depth)
-        inner = [node for node, child in zip(self.shown, self.left, strict=True) if child >= 0]
-        self.asked = {node: condition(forest, self.nodes.start + node) for node in inner}
-        self.schema = _with_short_names(schema, {j for asked in self.asked.values() for j in asked.reads})
 
     def _choose(self, max_depth: int | None) -> None:
         """List the nodes down to a depth, level by level; children of boxes are boxes."""
-        left, right = self.forest.left[self.nodes].tolist(), self.forest.right[self.nodes].tolist()
         self.shown, self.parent, self.depth = [0], [-1], [0]
-        self.left, self.right = [-1], [-1]
+        self.children: list[list[int]] = [[]]
         for box, node in enumerate(self.shown):  # grows while it is walked
-            if left[node] < 0 or self.depth[box] == max_depth:
+            below = self.outline.children[node]
+            if not below or self.depth[box] == max_depth:
                 continue
-            self.left[box], self.right[box] = len(self.shown), len(self.shown) + 1
-            self.shown += [left[node], right[node]]
-            self.parent += [box, box]
-            self.depth += [self.depth[box] + 1] * 2
-            self.left += [-1, -1]
-            self.right += [-1, -1]
+            self.children[box] = list(range(len(self.shown), len(self.shown) + len(below)))
+            self.shown += below
+            self.parent += [box] * len(below)
+            self.depth += [self.depth[box] + 1] * len(below)
+            self.children += [[] for _ in below]
+            if len(self.shown) > _MAX_BOXES:
+                raise ValueError(
+                    f"a drawing of more than {_MAX_BOXES} boxes cannot be read: lower max_depth, or write the tree "
+                    "as text"
+                )
 
     def boxes(self, orientation: Orientation | None) -> tuple[list[_Box], Orientation]:
         """Place the boxes; tell which way the tree grows."""
         boxes = [self._describe(box) for box in range(len(self.shown))]
-        lines = (line for box in boxes for line in (*box.question, *box.facts))
+        lines = (line for box in boxes for line in (*box.heading, *box.facts))
         width = min(max(_MIN_WIDTH, *map(text_width, lines)), _MAX_WIDTH) + 2 * _PADDING
         boxes = [replace(box, width=width, height=self._height(box)) for box in boxes]
-        aside = tidy_positions(self.left, self.right)
+        aside = self._aside()
         if orientation is None:
             fits = (aside.max() + 1) * (width + _GAP["down"]) + 2 * _MARGIN <= _MAX_FIGURE
             orientation = "down" if fits else "right"
         return (self._down if orientation == "down" else self._right)(boxes, aside.tolist()), orientation
+
+    def _aside(self) -> NDArray[np.float64]:
+        """Place the boxes of a level side by side; a binary tree can be packed tighter."""
+        if any(len(below) > 2 for below in self.children):
+            return slot_positions(self.children)
+        left, right = ([below[side] if below else -1 for below in self.children] for side in (0, 1))
+        return tidy_positions(left, right)
 
     def _down(self, boxes: list[_Box], aside: list[float]) -> list[_Box]:
         level_height = np.zeros(max(self.depth) + 1)
@@ -203,26 +265,29 @@ class _Sheet:
         return [replace(box, left=depth * along, bottom=-y * across - box.height / 2 - top) for box, y, depth in places]
 
     def _describe(self, box: int) -> _Box:
-        forest, node, parent = self.forest, self.shown[box], self.parent[box]
-        rows = forest.n_rows[self.nodes]
-        is_tip = self.left[box] < 0
-        question: tuple[str, ...] = ()
-        if not is_tip:
-            text = self.asked[node].pretty(self.schema, digits=_DIGITS, limit=_CATEGORIES)
-            question = wrapped(text, _MAX_WIDTH, 3)
-        facts = [rows_text(int(rows[node])), *self._value_lines(node)]
-        is_cut = is_tip and bool(self.below[node])
+        outline, node, parent = self.outline, self.shown[box], self.parent[box]
+        is_inner = bool(self.children[box])
+        is_cut = not is_inner and bool(outline.children[node])
+        heading = outline.heading(node, is_inner)
+        facts = [outline.size[node], *self._value_lines(node)]
         if is_cut:
-            facts.append(f"… {self.below[node]:,} nodes below")
+            facts.append(f"… {self._below(node):,} nodes below")
         return _Box(
             node=node,
             parent=parent,
-            is_left=parent >= 0 and self.left[parent] == box,
-            share=float(rows[node] / max(rows[0], 1)),
-            question=question,
+            answer=outline.answers[self.children[parent][0] != box] if parent >= 0 else "",
+            share=float(outline.share[node]),
+            heading=wrapped(heading, _MAX_WIDTH, 3) if heading else (),
             facts=tuple(facts),
+            is_inner=is_inner,
             is_cut=is_cut,
         )
+
+    def _below(self, node: int) -> int:
+        found = list(self.outline.children[node])
+        for child in found:  # grows while it is walked
+            found += self.outline.children[child]
+        return len(found)
 
     def _value_lines(self, node: int) -> tuple[str, ...]:
         values = self.values
@@ -233,7 +298,7 @@ class _Sheet:
         return wrapped(f"value {values.text(node, _DIGITS)}", _MAX_WIDTH, 2)
 
     def _height(self, box: _Box) -> float:
-        n_lines = len(box.question) + len(box.facts)
+        n_lines = len(box.heading) + len(box.facts)
         return n_lines * _LINE + 2 * _PADDING + (_BAR + _PADDING) * self.values.are_shares
 
 
@@ -299,7 +364,7 @@ def _percent(share: float) -> str:
     return ">99%" if 0.995 <= share < 1 else f"{share:.0%}"
 
 
-def _with_short_names(schema: Schema, used: Collection[int]) -> Schema:
+def with_short_names(schema: Schema, used: Collection[int]) -> Schema:
     """Shorten the names of some columns and of their categories."""
 
     def category(value: Category) -> Category:
@@ -382,7 +447,9 @@ class _Pen:
         width = (0.7 + 6.0 * child.share) * self.scale
         self.ax.add_patch(PathPatch(path, facecolor="none", edgecolor=_EDGE, linewidth=width, zorder=1))
         x, y = (_LABEL_WEIGHTS @ curve).tolist()
-        label = self._text(x, y, "yes" if child.is_left else "no", _FAINT, size=0.85)
+        if not child.answer:
+            return
+        label = self._text(x, y, child.answer, _FAINT, size=0.85)
         label.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 0.8 * self.scale, "alpha": 0.85})
 
     def _box(self, box: _Box, colour: Colour) -> None:
@@ -394,7 +461,7 @@ class _Pen:
             box.width,
             box.height,
             boxstyle="round,pad=0,rounding_size=0.06",
-            facecolor=mixed(colour, 0.0 if shares and box.question else 0.3),
+            facecolor=mixed(colour, 0.0 if shares and box.is_inner else 0.3),
             edgecolor=colour if shares else _BORDER,
             linestyle="--" if box.is_cut else "-",
             linewidth=1.0 * self.scale,
@@ -402,8 +469,8 @@ class _Pen:
             zorder=2,
         )
         self.ax.add_patch(patch)
-        lines = [(line, _INK) for line in box.question]
-        lines += [(line, _FAINT if box.question else _INK) for line in box.facts]
+        lines = [(line, _INK) for line in box.heading]
+        lines += [(line, _FAINT if box.heading else _INK) for line in box.facts]
         for k, (line, ink) in enumerate(lines):
             self._text(box.centre[0], box.top - _PADDING - (k + 0.5) * _LINE, line, ink)
         if shares:

@@ -1,4 +1,4 @@
-"""Where the nodes of a binary tree go on paper, in linear time (Reingold & Tilford 1981)."""
+"""Where the nodes of a tree go on paper, in linear time; of a binary one by Reingold & Tilford (1981)."""
 
 from __future__ import annotations
 
@@ -98,4 +98,35 @@ def tidy_positions(left: Sequence[int], right: Sequence[int]) -> NDArray[np.floa
         x[left[node]] = x[node] - contours.half[node]
         x[right[node]] = x[node] + contours.half[node]
     x -= x.min()
+    return x
+
+
+def slot_positions(children: Sequence[Sequence[int]]) -> NDArray[np.float64]:
+    """Place nodes of any number of children: leaves 1 apart in their order, parents in the middle of their children.
+
+    Parameters
+    ----------
+    children : sequence of sequences of int
+        Children of each node, which come after it.
+
+    Returns
+    -------
+    float64 array (nodes)
+        Positions from 0 on.
+
+    Examples
+    --------
+    >>> slot_positions([[1, 2, 3], [], [4, 5], [], [], []])
+    array([1.5, 0. , 1.5, 3. , 1. , 2. ])
+    """
+    x, slots = np.zeros(len(children)), 0
+    stack = [0]
+    while stack:
+        node = stack.pop()
+        stack += reversed(children[node])
+        if not children[node]:
+            x[node], slots = slots, slots + 1
+    for node in reversed(range(len(children))):
+        if children[node]:
+            x[node] = (x[children[node][0]] + x[children[node][-1]]) / 2
     return x

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,11 +31,11 @@ def training_errors(forest: Forest, weight: FloatArray) -> FloatArray:
     """
     shares = forest.value
     largest = np.maximum(shares[:, 0], 1 - shares[:, 0]) if forest.width == 1 else shares.max(axis=1)
-    return np.maximum(weight * (1 - largest), 0.0)
+    return np.asarray(np.maximum(weight * (1 - largest), 0.0))
 
 
 def validation_losses(forest: Forest, leaves: ArrayLike, target: BaggedTarget) -> FloatArray:
-    """Loss of each node of a tree as a leaf, on the validation rows that pass it.
+    """Loss of each node of a tree as a leaf, on the validation rows that pass it, up to a common factor.
 
     Classes count the outputs that are wrong; numbers have the loss of the criterion: squared, absolute, or the Poisson
     deviance.
@@ -57,15 +57,17 @@ def validation_losses(forest: Forest, leaves: ArrayLike, target: BaggedTarget) -
     >>> forest = arb.DecisionTreeRegressor().fit([[0.0], [1.0]], [1.0, 3.0]).forest_
     >>> target = BaggedTarget("squared_error", None, numbers=np.array([[1.0], [2.5], [3.0]]))
     >>> validation_losses(forest, [1, 1, 2], target)
-    array([2.25, 2.25, 0.  ])
+    array([0.25, 0.25, 0.  ])
     """
     parent = parents(forest)
     weight = np.ones(target.n_rows) if target.weight is None else target.weight
     predicted = forest.value if target.classes is None else majorities(forest, target.n_classes)
+    # Squares of huge numbers would overflow; a common factor does not matter to pruning.
+    scale = 1.0 if target.numbers is None else max(np.abs(target.numbers).max(), np.abs(forest.value).max()) or 1.0
     losses = np.zeros(forest.n_nodes)
     row, node = np.arange(target.n_rows), np.asarray(leaves, np.int64)
     while len(row):
-        loss = weight[row] * _loss(target, row, predicted[node])
+        loss = weight[row] * _loss(target, row, predicted[node], scale)
         losses += np.bincount(node, weights=loss, minlength=len(losses))
         climbs = node > 0
         row, node = row[climbs], parent[node[climbs]]
@@ -80,11 +82,11 @@ def majorities(forest: Forest, n_classes: tuple[int, ...]) -> IntArray:
     return np.stack([part.argmax(axis=1) for part in parts], axis=1)
 
 
-def _loss(target: BaggedTarget, row: IntArray, predicted: NDArray[np.generic]) -> FloatArray:
+def _loss(target: BaggedTarget, row: IntArray, predicted: NDArray[Any], scale: float) -> FloatArray:
     if target.classes is not None:
-        return (target.classes[row] != predicted).sum(axis=1).astype(np.float64)
+        return np.asarray((target.classes[row] != predicted).sum(axis=1), np.float64)
     assert target.numbers is not None
-    truth, guess = target.numbers[row], np.asarray(predicted, np.float64)
+    truth, guess = target.numbers[row] / scale, np.asarray(predicted, np.float64) / scale
     if target.criterion == "absolute_error":
         loss = np.abs(truth - guess)
     elif target.criterion == "poisson":

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from arboretum.forest import CATEGORY, LEAF, Forest
+from arboretum.forest import CATEGORY, LEAF, OBLIQUE, Forest
 from arboretum.trees.multiway import MultiwayTree
 
 __all__ = [
@@ -378,9 +378,7 @@ def prune_forest(forest: Forest, mask: ArrayLike) -> Forest:
         target = place[(start + child)[keeps]] - place[start[keeps]]
         return np.where(is_inner, target, -1).astype(np.int32)
 
-    words = np.where(kind == CATEGORY, np.diff(forest.set_start)[keeps], 0)
-    has_words = np.zeros(forest.n_nodes, dtype=bool)
-    has_words[keeps] = kind == CATEGORY
+    set_start, (set_words,) = _kept_items(forest.set_start, keeps, kind == CATEGORY, forest.set_words)
     return Forest(
         tree_start=place[forest.tree_start],
         tree_output=forest.tree_output,
@@ -390,13 +388,31 @@ def prune_forest(forest: Forest, mask: ArrayLike) -> Forest:
         left=moved(forest.left),
         right=moved(forest.right),
         missing_left=np.where(is_inner, forest.missing_left[keeps], 0).astype(np.uint8),
-        set_start=np.append(0, np.cumsum(words)).astype(np.int64),
-        set_words=forest.set_words[np.repeat(has_words, np.diff(forest.set_start))],
+        set_start=set_start,
+        set_words=set_words,
         value=forest.value[keeps],
         gain=np.where(is_inner, forest.gain[keeps], 0.0),
         n_rows=forest.n_rows[keeps],
         base=forest.base,
+        **(_kept_projections(forest, keeps, kind == OBLIQUE) if (kind == OBLIQUE).any() else {}),
     )
+
+
+def _kept_projections(forest: Forest, keeps: Mask, has_terms: Mask) -> dict[str, NDArray[Any]]:
+    names = ("projection_feature", "projection_weight", "projection_fill")
+    start, terms = _kept_items(forest.projection_start, keeps, has_terms, *(getattr(forest, name) for name in names))
+    return {"projection_start": start, **dict(zip(names, terms, strict=True))}
+
+
+def _kept_items(
+    start: NDArray[Any], keeps: Mask, has_items: Mask, *pools: NDArray[Any]
+) -> tuple[IntArray, list[NDArray[Any]]]:
+    """Take items ``start[i] : start[i + 1]`` of the kept nodes that still have some out of their pools."""
+    sizes = np.diff(start)
+    owns = np.zeros(len(keeps), dtype=bool)
+    owns[keeps] = has_items
+    kept = np.append(0, np.cumsum(np.where(has_items, sizes[keeps], 0))).astype(np.int64)
+    return kept, [pool[np.repeat(owns, sizes)] for pool in pools]
 
 
 def prune_multiway(tree: MultiwayTree, mask: ArrayLike) -> MultiwayTree:

@@ -1,0 +1,44 @@
+"""The parameters of oblique splits, as forests and single trees share them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum import _kernel
+from arboretum.binning import BinMap
+from arboretum.estimators.validation import choice, number
+from arboretum.projections import Sparsity, projections
+from arboretum.table import Table
+
+MOST_PROJECTIONS = 1_000_000
+
+
+def check_oblique(model: Any) -> None:
+    """Refuse values of ``oblique``, ``n_projections`` and ``projection_density`` that mean nothing."""
+    choice(model, "oblique", (True, False))
+    number(model, "n_projections", low=1, high=MOST_PROJECTIONS, integer=True, optional=True)
+    number(model, "projection_density", low=0.0, high=1.0, open_low=True, optional=True)
+    for name in ("n_projections", "projection_density"):
+        if not model.oblique and getattr(model, name) is not None:
+            raise ValueError(f"{name}={getattr(model, name)!r} without oblique: set oblique=True or leave it None")
+
+
+def refuse_monotone() -> None:
+    """Tell that a sum of columns cannot be monotone in one of them."""
+    raise ValueError(
+        "monotonic_cst is not supported with oblique=True, whose conditions mix columns: set oblique=False or "
+        "monotonic_cst=None"
+    )
+
+
+def projections_of(
+    model: Any, table: Table, bin_map: BinMap, weight: NDArray[np.float64] | None, features_a_node: int
+) -> _kernel.Projections | None:
+    """Return what nodes project, None without oblique splits; by default as many projections as features a node."""
+    if not model.oblique:
+        return None
+    n_projections = model.n_projections or features_a_node or table.schema.n_features
+    return projections(table, bin_map, Sparsity(n_projections, model.projection_density), weight=weight)

@@ -1,0 +1,83 @@
+"""Scores of out-of-bag predictions by any scorer."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+import numpy as np
+
+from arboretum.estimators.protocol import Classifier, Regressor
+
+
+class _KnownPredictions:
+    """What a scorer sees: a fitted model whose predictions are known already, whatever X is."""
+
+    def __init__(self, model: Any, prediction: Any, proba: Any) -> None:
+        self._model, self._prediction, self._proba = model, prediction, proba
+        if proba is not None:
+            self.classes_ = model.classes_
+
+    def fit(self, X: Any, y: Any) -> _KnownPredictions:
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return self._prediction
+
+    def predict_proba(self, X: Any) -> Any:
+        return self._proba
+
+    def __sklearn_tags__(self) -> Any:
+        return self._model.__sklearn_tags__()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+
+def check_rule(rule: Any) -> None:
+    """Refuse an ``oob_score`` that is none."""
+    if not isinstance(rule, bool | str) and not callable(rule):
+        raise ValueError(f"oob_score={rule!r}: use True, False, a scorer's name or a function of (y, prediction)")
+    if isinstance(rule, str):
+        from sklearn.metrics import get_scorer, get_scorer_names
+
+        try:
+            get_scorer(rule)
+        except (KeyError, ValueError):
+            near = difflib.get_close_matches(rule, get_scorer_names(), n=1)
+            hint = f": did you mean {near[0]!r}?" if near else ": use one of sklearn.metrics.get_scorer_names()"
+            raise ValueError(f"oob_score={rule!r} is no scorer{hint}") from None
+
+
+def score_out_of_bag(model: Any, rule: Any, y: Any, prediction: Any, proba: Any, weight: Any) -> float:
+    """Score predictions of rows that were out of the bag.
+
+    Parameters
+    ----------
+    model : estimator
+        The ensemble: a classifier or a regressor.
+    rule : True, str or callable
+        The model's own score, a scorer's name, or a function of (y, prediction).
+    y, prediction : array
+        Truth and prediction of each row.
+    proba : array, optional
+        Probabilities of each row, of a classifier.
+    weight : array, optional
+        Weight of each row.
+
+    Examples
+    --------
+    >>> from arboretum.estimators.protocol import Regressor
+    >>> score_out_of_bag(Regressor(), True, [1.0, 2.0], np.array([1.0, 2.0]), None, None)
+    1.0
+    """
+    if callable(rule):
+        return float(rule(y, prediction))
+    known = _KnownPredictions(model, prediction, proba)
+    if isinstance(rule, str):
+        from sklearn.metrics import get_scorer
+
+        keywords = {} if weight is None else {"sample_weight": weight}
+        return float(get_scorer(rule)(known, np.zeros((len(y), 1)), y, **keywords))
+    kind: Any = Classifier if isinstance(model, Classifier) else Regressor
+    return float(kind.score(known, None, y, weight))
