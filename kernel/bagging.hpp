@@ -99,9 +99,10 @@ struct TreeRange {
     uint64_t seed;
 };
 
-GrownForest grow_binary(const ForestInputs& inputs, const TreeRange& range);   // two classes
-GrownForest grow_lanes(const ForestInputs& inputs, const TreeRange& range);    // many classes, many outputs
-GrownForest grow_numbers(const ForestInputs& inputs, const TreeRange& range);  // one number
+GrownForest grow_packed(const ForestInputs& inputs, const TreeRange& range);    // two classes, whole weights
+GrownForest grow_weighted(const ForestInputs& inputs, const TreeRange& range);  // two classes
+GrownForest grow_lanes(const ForestInputs& inputs, const TreeRange& range);     // many classes, many outputs
+GrownForest grow_numbers(const ForestInputs& inputs, const TreeRange& range);   // one number
 
 class ForestGrower {
   public:
@@ -122,7 +123,8 @@ class ForestGrower {
 
     GrownForest grow(int64_t first, int64_t n, uint64_t seed) const {
         const TreeRange range{first, n, seed};
-        if (inputs_.target.is_binary()) return grow_binary(inputs_, range);
+        if (inputs_.target.is_packable) return grow_packed(inputs_, range);
+        if (inputs_.target.is_binary()) return grow_weighted(inputs_, range);
         if (inputs_.target.is_classes() || inputs_.target.n_outputs > 1) return grow_lanes(inputs_, range);
         return grow_numbers(inputs_, range);
     }
