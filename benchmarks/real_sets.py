@@ -76,7 +76,6 @@ SETS: dict[str, RealSet] = {
     "census": RealSet("binary", "census_income_kdd/train.parquet", "income", CENSUS_CODES, drop=("instance_weight",)),
     "amazon": RealSet("binary", "amazon_employee_access/train.csv.gz", "ACTION", EMPLOYEE_CODES),
     "phoneme": RealSet("binary", "pmlb/phoneme.tsv.gz", "target"),
-    "clean2": RealSet("binary", "pmlb/clean2.tsv.gz", "target"),
     "covertype": RealSet("multiclass", "covertype/covertype_20k.parquet", "Cover_Type"),
     "satimage": RealSet("multiclass", "pmlb/satimage.tsv.gz", "target"),
     "optdigits": RealSet("multiclass", "pmlb/optdigits.tsv.gz", "target"),
