@@ -1,6 +1,10 @@
 // Histograms: for every feature and code the sum of the statistics of a node's rows.
 #pragma once
 
+#include <bit>
+#include <cstring>
+#include <type_traits>
+
 #include "binned_data.hpp"
 #include "lanes.hpp"
 #include "parallel.hpp"
@@ -16,20 +20,48 @@ struct Entry {
 
 constexpr int64_t prefetch_distance = 16;
 
-// hist[position · bins + code] += stat for all features of one row, four at a time: loads of codes run ahead of the
-// stores.
-template <class Sum, class C>
-[[gnu::always_inline]] inline void add_row(const C* codes, int64_t n_features, int64_t bins, Sum stat, Sum* hist) {
+// Four neighbouring codes, read with one load: histograms are bound by loads and stores, of which every sum needs one
+// of both anyway.
+template <class C>
+class FourCodes {
+  public:
+    explicit FourCodes(const C* codes) { std::memcpy(&word_, codes, sizeof word_); }
+    int64_t operator[](int i) const {
+        const int place = std::endian::native == std::endian::little ? i : 3 - i;
+        return static_cast<C>(word_ >> (8 * static_cast<int>(sizeof(C)) * place));
+    }
+
+  private:
+    std::conditional_t<sizeof(C) == 1, uint32_t, uint64_t> word_;
+};
+
+template <>
+class FourCodes<uint32_t> {
+  public:
+    explicit FourCodes(const uint32_t* codes) : codes_(codes) {}
+    int64_t operator[](int i) const { return codes_[i]; }
+
+  private:
+    const uint32_t* codes_;
+};
+
+// hist[position · bins + code] += stat for all features of one row. `Bins` is an integer, or a constant that the
+// compiler folds into the addresses.
+template <class Sum, class C, class Bins>
+[[gnu::always_inline]] inline void add_row(const C* codes, int64_t n_features, Bins bins, Sum stat, Sum* hist) {
     int64_t p = 0;
     for (; p + 4 <= n_features; p += 4, hist += 4 * bins) {
-        const int64_t c0 = codes[p], c1 = codes[p + 1], c2 = codes[p + 2], c3 = codes[p + 3];
-        hist[c0] += stat;
-        hist[bins + c1] += stat;
-        hist[2 * bins + c2] += stat;
-        hist[3 * bins + c3] += stat;
+        const FourCodes<C> four(codes + p);
+        hist[four[0]] += stat;
+        hist[bins + four[1]] += stat;
+        hist[2 * bins + four[2]] += stat;
+        hist[3 * bins + four[3]] += stat;
     }
     for (; p < n_features; ++p, hist += bins) hist[codes[p]] += stat;
 }
+
+// What 255 bins and the code of missing need: the default, and worth a loop of its own.
+using DefaultBins = std::integral_constant<int64_t, 256>;
 
 // Sums the statistics of rows into the histograms of a block. `positions` lists the wanted features, or is empty for
 // all of them (the usual case, where the loop needs no indirection).
@@ -46,7 +78,9 @@ void accumulate(const BinnedData& data, const Block& block, const std::vector<in
         }
     };
     using Sum = typename Layout::Sum;
-    if (positions.empty())
+    if (positions.empty() && bins == DefaultBins::value)
+        for_each_row([&](const C* codes, Sum stat) { add_row(codes, n_features, DefaultBins{}, stat, hist); });
+    else if (positions.empty())
         for_each_row([&](const C* codes, Sum stat) { add_row(codes, n_features, bins, stat, hist); });
     else
         for_each_row([&](const C* codes, Sum stat) {
