@@ -374,7 +374,7 @@ class NodeSearch {
 
     struct RandomCut {
         int32_t feature;
-        Code least, most, code;  // of the node's rows; rows up to `code` go left
+        Code code;  // rows up to it go left
         double threshold;
     };
 
@@ -401,7 +401,9 @@ class NodeSearch {
                 if (Offer{*this, node, gain, best, features[i]}(&random_sums_[next * words()])) winner = &random_[next];
                 ++next;
             }
-        if (winner != nullptr) take_random_of_range({*this, node, gain, best, winner->feature}, *winner);
+        if (winner != nullptr)
+            take_random({*this, node, gain, best, winner->feature}, winner->code, winner->code + 1, false,
+                        winner->threshold);
     }
 
     void draw_cut(int32_t feature, const Node& node) {
@@ -421,7 +423,7 @@ class NodeSearch {
         }
         if (least == most) return;
         const double t = random_threshold(feature, least, most, cut_bits(node, feature));
-        random_.push_back({feature, least, most, edges_.last_up_to(feature, least, most, t), t});
+        random_.push_back({feature, edges_.last_up_to(feature, least, most, t), t});
     }
 
     // Sums of the rows left of each random cut; where rows carry their codes, of several cuts in one pass.
@@ -457,18 +459,6 @@ class NodeSearch {
         for (const Entry *e = node.entries, *end = e + node.n_rows; e != end; ++e)
             for (int k = 0; k < n; ++k) statistics_.add_if(e->codes[place[k]] <= cut[k], *e, sum[k].data());
         for (int k = 0; k < n; ++k) std::copy_n(sum[k].data(), words(), &sums_[(first + k) * words()]);
-    }
-
-    void take_random_of_range(const Offer& offer, const RandomCut& cut) {
-        Code below = cut.least, above = cut.most;
-        rows_.with_codes(cut.feature, [&](auto code_of) {
-            for (int64_t i = 0; i < offer.node.n_rows; ++i) {
-                const Code code = code_of(offer.node.entries[i]);
-                below = std::max(below, code <= cut.code ? code : cut.least);
-                above = std::min(above, code <= cut.code ? cut.most : code);
-            }
-        });
-        take_random(offer, below, above, false, cut.threshold);
     }
 
     static uint64_t cut_bits(const Node& node, int32_t feature) {

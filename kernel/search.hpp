@@ -393,16 +393,23 @@ class SplitSearch {
         return best;
     }
 
-    // Categories of a level by gradient / (hessian + smoothing) over all its nodes; missing is one of them.
+    // Categories of a level by gradient / (hessian + smoothing) over all its nodes, rare ones apart; missing is one of
+    // them.
     std::vector<Code> category_order(const std::vector<NodeView<Layout>>& nodes, int32_t feature) const {
         const FeatureCodes& info = data_.feature(feature);
         std::vector<WideSum> sums(static_cast<size_t>(info.n_bins) + 1);
         for (const NodeView<Layout>& node : nodes)
             for (size_t code = 0; code < sums.size(); ++code)
                 sums[code] += Layout::unpack(node.hist[info.first_bin + static_cast<int64_t>(code)]);
+        CutRule level{};
+        level.min_rows = static_cast<double>(params_.min_samples_leaf);
+        for (const NodeView<Layout>& node : nodes) {
+            level.hessian += scale_.hessian_of(node.facts.total);
+            level.n_rows += static_cast<double>(node.facts.n_rows);
+        }
         std::vector<Code> order;
         for (Code code = 0; code <= info.n_bins; ++code)
-            if (sums[code] != WideSum{}) order.push_back(code);
+            if (sums[code] != WideSum{} && !level.is_rare(scale_.hessian_of(sums[code]))) order.push_back(code);
         auto key = [&](Code code) {
             return scale_.gradient_of(sums[code]) / (scale_.hessian_of(sums[code]) + params_.category_smoothing);
         };

@@ -92,6 +92,9 @@ struct CutRule {
     double min_rows, n_rows;
     LeafRule leaf;
     int monotone;
+
+    // Whether so much hessian belongs to fewer rows than a leaf must have, as far as hessians tell (but for rounding).
+    bool is_rare(double of_rows) const { return min_rows > 1 && of_rows * n_rows < (1 - 1e-6) * min_rows * hessian; }
 };
 
 // Gains of the cuts after each entry: out[i] for "entries 0 … i go left"; −inf where a rule forbids the cut.
@@ -222,7 +225,8 @@ struct CategoryBin {
 
 // Best subset of categories. Few categories: each against the rest. Many: sorted by gradient / (hessian + smoothing),
 // where for a convex loss the best subset is a prefix (Fisher 1958; Breiman et al. 1984, §4.2.2); prefixes from either
-// end up to max_category_set, with an extra l2 against overfitting small groups.
+// end up to max_category_set, with an extra l2 against overfitting small groups. Categories with fewer rows than a leaf
+// must have (judged by their hessians) stay out of the order, hence on the right: their means are noise.
 class CategoryFinder {
   public:
     CategoryFinder(const CutRule& rule, const TreeParams& params, bool rows_known)
@@ -247,6 +251,7 @@ class CategoryFinder {
     }
 
     void prefixes(std::vector<CategoryBin>& bins) {
+        std::erase_if(bins, [&](const CategoryBin& b) { return rule_.is_rare(b.hessian); });
         auto key = [&](const CategoryBin& b) { return b.gradient / (b.hessian + params_.category_smoothing); };
         std::sort(bins.begin(), bins.end(), [&](const CategoryBin& a, const CategoryBin& b) {
             return key(a) != key(b) ? key(a) < key(b) : a.code < b.code;

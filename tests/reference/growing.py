@@ -124,10 +124,17 @@ def numeric_conditions(present, n_bins):
     return prefixes + [prefix | {n_bins} for prefix in prefixes[:-1]]
 
 
+def frequent(bins, params):
+    """Categories with as many rows as a leaf must have, judged by their share of the hessian."""
+    total, least = sum(bins.values(), Sums()), params.min_samples_leaf
+    return {c: s for c, s in bins.items() if least <= 1 or s.h * total.n >= (1 - 1e-6) * least * total.h}
+
+
 def category_conditions(bins, n_bins, params):
-    """One against the rest; or, sorted by gradient / (hessian + smoothing), the first or last few."""
+    """One against the rest; or, sorted by gradient / (hessian + smoothing), the first or last few of those not rare."""
     if n_bins <= params.max_onehot:
         return [frozenset([code]) for code in bins]
+    bins = frequent(bins, params)
     order = sorted(bins, key=lambda c: (bins[c].g / (bins[c].h + params.category_smoothing), c))
     longest = min(params.max_category_set, len(order) - 1)
     ends = [order, order[::-1]]
@@ -185,7 +192,7 @@ def shared_conditions(data, feature, nodes, g, h, params):
     everything = histogram(codes, [row for rows in nodes for row in rows], g, h)
     if data.categorical[feature]:
         key = {c: s.g / (s.h + params.category_smoothing) for c, s in everything.items()}
-        order = sorted(everything, key=lambda c: (key[c], c))
+        order = sorted(frequent(everything, params), key=lambda c: (key[c], c))
         return [frozenset(order[: i + 1]) for i in range(len(order) - 1)]
     prefixes = [frozenset(range(t + 1)) for t in range(n_bins)]
     if n_bins not in everything:
@@ -307,6 +314,8 @@ def check_category_set(bins, left, n_bins, params):
     if n_bins <= params.max_onehot:
         assert len(left) == 1
         return
+    bins = frequent(bins, params)
+    assert left <= set(bins)
     assert 0 < len(left) <= min(params.max_category_set, len(bins) - 1)
     key = {code: s.g / (s.h + params.category_smoothing) for code, s in bins.items()}
     inside, outside = [key[c] for c in left], [key[c] for c in bins if c not in left]
