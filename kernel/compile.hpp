@@ -185,19 +185,26 @@ class CompiledForest {
   private:
     static constexpr int32_t most_coarse = 32;
 
+    std::vector<uint32_t> index_of_;  // feature → place in `used`
+
     using Thresholds = std::vector<std::vector<double>>;  // sorted, one list a used feature
     using Numeric = std::pair<uint32_t, double>;          // used feature, threshold
 
     void find_features(const ForestView& forest) {
-        std::vector<int32_t> features;
+        std::vector<uint8_t> is_used;
+        auto use = [&](int32_t feature) {
+            if (feature >= static_cast<int32_t>(is_used.size())) is_used.resize(feature + 1);
+            is_used[feature] = 1;
+        };
         for (int64_t node = 0; node < forest.n_nodes; ++node)
-            if (forest.condition(node).kind != ConditionKind::leaf) features.push_back(forest.feature[node]);
+            if (forest.condition(node).kind != ConditionKind::leaf) use(forest.feature[node]);
         if (forest.projection_start != nullptr)
-            features.insert(features.end(), forest.projection_feature,
-                            forest.projection_feature + forest.projection_start[forest.n_nodes]);
-        std::sort(features.begin(), features.end());
-        features.erase(std::unique(features.begin(), features.end()), features.end());
-        for (int32_t feature : features) used.push_back({feature});
+            for (int64_t i = 0; i < forest.projection_start[forest.n_nodes]; ++i) use(forest.projection_feature[i]);
+        index_of_.resize(is_used.size());
+        for (size_t feature = 0; feature < is_used.size(); ++feature) {
+            index_of_[feature] = static_cast<uint32_t>(used.size());
+            if (is_used[feature]) used.push_back({static_cast<int32_t>(feature)});
+        }
         for (int64_t node = 0; node < forest.n_nodes; ++node) {
             if (forest.condition(node).kind != ConditionKind::category) continue;
             UsedFeature& category = used[used_index(forest.feature[node])];
@@ -221,11 +228,7 @@ class CompiledForest {
                              forest.projection_weight[i], forest.projection_fill[i]});
     }
 
-    uint32_t used_index(int32_t feature) const {
-        auto at = std::partition_point(used.begin(), used.end(),
-                                       [=](const UsedFeature& other) { return other.feature < feature; });
-        return static_cast<uint32_t>(at - used.begin());
-    }
+    uint32_t used_index(int32_t feature) const { return index_of_[feature]; }
 
     // Depth first, left before right: leaves are numbered from left to right, children come after their
     // parent.
@@ -279,8 +282,9 @@ class CompiledForest {
         int64_t first = 0, n_trees = static_cast<int64_t>(trees.size());
         for (int64_t t = 0; t < n_trees; ++t) {
             PackedTree& tree = trees[t];
-            std::vector<Numeric> wanted = numeric_conditions(tree);
-            bool fits = tree.n_leaves <= byte_leaves && !has_projections(tree) && fits_a_byte(wanted, none);
+            const bool small = tree.n_leaves <= byte_leaves && !has_projections(tree);
+            std::vector<Numeric> wanted = small ? numeric_conditions(tree) : std::vector<Numeric>{};
+            const bool fits = small && fits_a_byte(wanted, none);
             tree.form = fits ? PackedTree::select : PackedTree::walk;
             has_walks |= !fits;
             if (!fits) continue;

@@ -1,11 +1,11 @@
 // Prediction of many rows by deep trees, whose nodes do not fit the first caches: tree by tree over a large chunk of
 // rows, so that a tree is loaded once a chunk.
 //
-//   node      4 bytes left child │ 2 bytes lane │ 2 bytes code      half of what walking raw values takes
-//   row       2 bytes a lane: the rank of the value among all thresholds of its feature in the forest (compile.hpp),
-//             twice, for conditions that send missing values left and right
+//   node      4 bytes left child │ 2 bytes place │ 2 bytes code       half of what walking raw values takes
+//   row       2 bytes a feature: the rank of the value among all thresholds of its feature in the forest (compile.hpp);
+//             in chunks with missing values twice, for conditions that send them left and right
 //
-// Several rows are on their way at a time; one that has reached its leaf makes room for the next.
+// A chunk's rows and a tree together fit the second cache.
 #pragma once
 
 #include <optional>
@@ -14,71 +14,146 @@
 
 namespace arboretum {
 
+// The distinct thresholds of a feature, and the rank of each: a table of hashes, since a forest has far more nodes than
+// thresholds.
+class ThresholdRanks {
+  public:
+    void insert(double threshold) {
+        if (2 * n_ >= slots_.size()) grow();
+        Slot& slot = find(key(threshold));
+        if (slot.is_free) slot = {key(threshold), 0, false}, ++n_;
+    }
+
+    size_t size() const { return n_; }
+    uint32_t rank(double threshold) { return find(key(threshold)).rank; }
+
+    // Ranks every threshold; returns them, rising.
+    std::vector<double> sort() {
+        std::vector<double> rising;
+        for (const Slot& slot : slots_)
+            if (!slot.is_free) rising.push_back(std::bit_cast<double>(slot.key));
+        std::sort(rising.begin(), rising.end());
+        for (size_t i = 0; i < rising.size(); ++i) find(key(rising[i])).rank = static_cast<uint32_t>(i);
+        return rising;
+    }
+
+  private:
+    struct Slot {
+        uint64_t key = 0;
+        uint32_t rank = 0;
+        bool is_free = true;
+    };
+
+    static uint64_t key(double threshold) { return std::bit_cast<uint64_t>(threshold + 0.0); }  // −0 is 0
+
+    Slot& find(uint64_t key) {
+        size_t at = mix(key) & (slots_.size() - 1);
+        while (!slots_[at].is_free && slots_[at].key != key) at = (at + 1) & (slots_.size() - 1);
+        return slots_[at];
+    }
+
+    void grow() {
+        std::vector<Slot> old(std::max<size_t>(64, 4 * slots_.size()));
+        old.swap(slots_);
+        for (const Slot& slot : old)
+            if (!slot.is_free) find(slot.key) = slot;
+    }
+
+    std::vector<Slot> slots_;
+    size_t n_ = 0;
+};
+
 class DeepForest {
   public:
-    static constexpr int64_t chunk_rows = 1024;
+    static constexpr int64_t most_rows = 4096;  // of a chunk
 
     // Nothing if some feature has more thresholds than two bytes can tell apart.
     static std::optional<DeepForest> compile(const CompiledForest& forest) {
         DeepForest deep;
-        std::vector<std::vector<double>> thresholds(forest.used.size());
-        for (uint32_t i = 0; i < forest.nodes.size(); ++i)
-            if (!forest.is_leaf(i)) thresholds[forest.nodes[i].used()].push_back(forest.nodes[i].threshold);
-        for (std::vector<double>& list : thresholds) {
-            std::sort(list.begin(), list.end());
-            list.erase(std::unique(list.begin(), list.end()), list.end());
-            if (list.size() >= missing_right) return std::nullopt;
+        std::vector<ThresholdRanks> ranks(forest.used.size());
+        for (uint32_t i = 0; i < forest.nodes.size(); ++i) {
+            if (forest.is_leaf(i)) continue;
+            ThresholdRanks& of_feature = ranks[forest.nodes[i].used()];
+            of_feature.insert(forest.nodes[i].threshold);
+            if (of_feature.size() >= missing_right) return std::nullopt;
         }
+        for (ThresholdRanks& of_feature : ranks) {
+            const std::vector<double> rising = of_feature.sort();
+            deep.cuts64_.push_back(padded_cuts<double>(rising));
+            deep.cuts32_.push_back(padded_cuts<float>(rising));
+        }
+        deep.nodes_.resize(forest.nodes.size());
         for (uint32_t i = 0; i < forest.nodes.size(); ++i) {
             const WalkNode& node = forest.nodes[i];
-            if (forest.is_leaf(i)) {
-                deep.nodes_.push_back({i, 0, stays});
-                continue;
-            }
-            const std::vector<double>& list = thresholds[node.used()];
-            const auto code = std::lower_bound(list.begin(), list.end(), node.threshold) - list.begin();
-            deep.nodes_.push_back({node.left, static_cast<uint16_t>(node.place), static_cast<uint16_t>(code)});
-        }
-        for (const std::vector<double>& list : thresholds) {
-            deep.cuts64_.push_back(padded_cuts<double>(list));
-            deep.cuts32_.push_back(padded_cuts<float>(list));
+            deep.nodes_[i] = forest.is_leaf(i) ? Node{i, 0, stays}
+                                               : Node{node.left, static_cast<uint16_t>(node.place),
+                                                      static_cast<uint16_t>(ranks[node.used()].rank(node.threshold))};
         }
         return deep;
     }
 
-    int64_t lanes() const { return 2 * static_cast<int64_t>(cuts64_.size()); }
+    // Ranks of a chunk of rows, row by row.
+    struct Codes {
+        std::vector<uint16_t> ranks;
+        int64_t stride;
+        bool has_missing;
+    };
 
-    // codes[row · lanes + 2 · used …] of rows begin … begin + n − 1.
-    void rank(const RawColumn& column, size_t used, int64_t begin, int64_t n, uint16_t* codes) const {
-        if (column.type == ValueType::float32)
-            rank_as<float>(column, cuts32_[used], begin, n, codes + 2 * used);
-        else
-            rank_as<double>(column, cuts64_[used], begin, n, codes + 2 * used);
+    // columns: one for each feature that the forest uses.
+    Codes rank(const std::vector<const RawColumn*>& columns, int64_t begin, int64_t n) const {
+        bool has_missing = false;
+        for (const RawColumn* column : columns) has_missing |= sees_missing(*column, begin, n);
+        const int64_t stride = static_cast<int64_t>(columns.size()) * (has_missing ? 2 : 1);
+        Codes codes{std::vector<uint16_t>(n * stride), stride, has_missing};
+        for (size_t used = 0; used < columns.size(); ++used) {
+            if (columns[used]->type == ValueType::float32)
+                rank_as<float>(*columns[used], cuts32_[used], used, begin, n, codes);
+            else
+                rank_as<double>(*columns[used], cuts64_[used], used, begin, n, codes);
+        }
+        return codes;
     }
 
-    // Calls take(position of the leaf, row) for rows 0 … n − 1 of the chunk. Between two looks at who has arrived all
-    // walkers go some steps, without a branch that could be mispredicted: who has arrived stays.
+    // Calls take(position of the leaf, row) for rows 0 … n − 1 of the chunk.
     template <class Take>
-    void walk(uint32_t root, const uint16_t* codes, int64_t n, Take&& take) const {
-        constexpr int walkers = 16, steps = 4;
+    void walk(uint32_t root, const Codes& codes, int64_t n, Take&& take) const {
+        if (codes.has_missing)
+            walk_with(root, codes, n, take, [](const Node& node) { return node.place; });
+        else
+            walk_with(root, codes, n, take, [](const Node& node) { return node.place >> 1; });
+    }
+
+  private:
+    static constexpr uint16_t missing_right = UINT16_MAX, stays = UINT16_MAX;
+
+    struct Node {
+        uint32_t left;         // the right child follows it; a leaf names itself, and no code is above its own
+        uint16_t place, code;  // place: 2 · used feature + (missing goes right)
+    };
+
+    // Between two looks at who has arrived all walkers go some steps, without a branch that could be mispredicted: who
+    // has arrived stays.
+    template <class Take, class LaneOf>
+    void walk_with(uint32_t root, const Codes& codes, int64_t n, Take& take, LaneOf lane_of) const {
+        constexpr int walkers = 32, steps = 4;
         const Node* nodes = nodes_.data();
-        const int64_t stride = lanes();
+        const uint16_t* ranks = codes.ranks.data();
         uint32_t at[walkers];
         const uint16_t* row[walkers];
         int64_t next = 0;
         int busy = 0;
-        for (; busy < walkers && next < n; ++busy, ++next) at[busy] = root, row[busy] = codes + next * stride;
+        for (; busy < walkers && next < n; ++busy, ++next) at[busy] = root, row[busy] = ranks + next * codes.stride;
         while (busy > 0) {
             for (int step = 0; step < steps; ++step)
                 for (int i = 0; i < busy; ++i) {
                     const Node node = nodes[at[i]];
-                    at[i] = node.left + (row[i][node.lane] > node.code);
+                    at[i] = node.left + (row[i][lane_of(node)] > node.code);
                 }
             for (int i = 0; i < busy; ++i) {
                 if (nodes[at[i]].left != at[i]) continue;
-                take(at[i], (row[i] - codes) / stride);
+                take(at[i], (row[i] - ranks) / codes.stride);
                 if (next < n) {
-                    at[i] = root, row[i] = codes + next++ * stride;
+                    at[i] = root, row[i] = ranks + next++ * codes.stride;
                 } else {
                     --busy;
                     at[i] = at[busy], row[i] = row[busy];
@@ -88,17 +163,21 @@ class DeepForest {
         }
     }
 
-  private:
-    static constexpr uint16_t missing_right = UINT16_MAX, stays = UINT16_MAX;
-
-    struct Node {
-        uint32_t left;  // the right child follows it; a leaf names itself, and no code is above its own
-        uint16_t lane, code;
-    };
+    static bool sees_missing(const RawColumn& column, int64_t begin, int64_t n) {
+        auto any_nan = [&](auto zero) {
+            bool missing = false;
+            for (int64_t i = begin; i < begin + n; ++i) {
+                const auto value = column.at<decltype(zero)>(i);
+                missing |= value != value;
+            }
+            return missing;
+        };
+        return column.type == ValueType::float32 ? any_nan(0.0f) : any_nan(0.0);
+    }
 
     template <class Value>
-    void rank_as(const RawColumn& column, const std::vector<Value>& cuts, int64_t begin, int64_t n,
-                 uint16_t* codes) const {
+    void rank_as(const RawColumn& column, const std::vector<Value>& cuts, size_t used, int64_t begin, int64_t n,
+                 Codes& codes) const {
         Value values[search_chunk];
         int ranks[search_chunk];
         for (int64_t first = 0; first < n; first += search_chunk) {
@@ -106,10 +185,15 @@ class DeepForest {
             for (int i = 0; i < count; ++i) values[i] = column.at<Value>(begin + first + i);
             search_cuts(values, count, cuts, ranks);
             for (int i = 0; i < count; ++i) {
+                const uint16_t rank = static_cast<uint16_t>(ranks[i]);
+                uint16_t* row = codes.ranks.data() + (first + i) * codes.stride;
+                if (!codes.has_missing) {
+                    row[used] = rank;
+                    continue;
+                }
                 const bool missing = values[i] != values[i];
-                uint16_t* code = codes + (first + i) * lanes();
-                code[0] = missing ? 0 : static_cast<uint16_t>(ranks[i]);
-                code[1] = missing ? missing_right : static_cast<uint16_t>(ranks[i]);
+                row[2 * used] = missing ? 0 : rank;
+                row[2 * used + 1] = missing ? missing_right : rank;
             }
         }
     }

@@ -48,13 +48,16 @@ class CodeEdges {
                                                       : lower_[i] / 2 + upper_[i] / 2);
     }
 
-    // A threshold t with upper(a) <= t < lower(b): the nearest one to `wanted`, by default in the middle.
+    // A threshold t with upper(a) <= t < lower(b), in the middle.
     double between(int32_t feature, Code a, Code b) const {
         const double low = upper_[start_[feature] + a], high = lower_[start_[feature] + b];
         return nearest(low / 2 + high / 2, low, high);
     }
-    double between(int32_t feature, Code a, Code b, double wanted) const {
-        return nearest(wanted, upper_[start_[feature] + a], lower_[start_[feature] + b]);
+    // The threshold between a code and the next that is nearest to `wanted`: of bins, which touch, the cut between
+    // them, so that a forest has few thresholds.
+    double cut_after(int32_t feature, Code code, double wanted) const {
+        const int64_t at = start_[feature] + code;
+        return nearest(wanted, upper_[at], lower_[at + 1]);
     }
     double middle(int32_t feature, Code code) const { return middle_[start_[feature] + code]; }
     // What random draws know a category by: its value, since codes depend on the rows. 0 for missing.
@@ -471,8 +474,10 @@ class NodeSearch {
         return low * (1 - u) + high * u;  // high − low may overflow
     }
 
+    // below, above: codes of rows on either side of t.
     void take_random(const Offer& offer, Code below, Code above, bool missing_left, double t) {
-        offer.take(ConditionKind::numeric, below, missing_left, edges_.between(offer.feature, below, above, t));
+        const Code code = edges_.last_up_to(offer.feature, below, above, t);
+        offer.take(ConditionKind::numeric, code, missing_left, edges_.cut_after(offer.feature, code, t));
     }
 
     // ---- categories ----------------------------------------------------------------------------------------------

@@ -247,12 +247,14 @@ class Predictor {
 
     template <class Sink>
     void run_deep(const Request& request, int threads, const Sink& sink) const {
-        parallel_blocks(request.n_rows, DeepForest::chunk_rows, threads, [&](int64_t begin, int64_t end, int) {
-            std::vector<uint16_t> codes((end - begin) * deep_->lanes());
-            for (size_t i = 0; i < forest_.used.size(); ++i)
-                deep_->rank(request.columns[forest_.used[i].feature], i, begin, end - begin, codes.data());
+        std::vector<const RawColumn*> columns;
+        for (const UsedFeature& used : forest_.used) columns.push_back(request.columns + used.feature);
+        const int64_t least = (request.n_rows + DeepForest::most_rows - 1) / DeepForest::most_rows;
+        const int64_t chunks = (least + threads - 1) / threads * threads, chunk = (request.n_rows - 1) / chunks + 1;
+        parallel_blocks(request.n_rows, chunk, threads, [&](int64_t begin, int64_t end, int) {
+            const DeepForest::Codes codes = deep_->rank(columns, begin, end - begin);
             for (int64_t t = request.first; t < request.last; ++t)
-                deep_->walk(forest_.trees[t].root, codes.data(), end - begin,
+                deep_->walk(forest_.trees[t].root, codes, end - begin,
                             [&](uint32_t at, int64_t row) { sink.take(t, forest_.leaf_of[at], begin + row); });
         });
     }

@@ -2,18 +2,24 @@
 #include "arrays.hpp"
 
 namespace arboretum {
+void bind_adaboost(nb::module_& m);
 void bind_bagging(nb::module_& m);
 void bind_binning(nb::module_& m);
+void bind_encoding(nb::module_& m);
 void bind_growing(nb::module_& m);
 void bind_losses(nb::module_& m);
+void bind_sampling(nb::module_& m);
 }  // namespace arboretum
 void bind_predicting(nanobind::module_& m);
 
 NB_MODULE(_kernel, m) {
+    arboretum::bind_adaboost(m);
     arboretum::bind_bagging(m);
     arboretum::bind_binning(m);
+    arboretum::bind_encoding(m);
     arboretum::bind_growing(m);
     arboretum::bind_losses(m);
+    arboretum::bind_sampling(m);
     bind_predicting(m);
 #ifdef NDEBUG
     m.attr("build_type") = "release";

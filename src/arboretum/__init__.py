@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from arboretum.criteria import entropy, gain_ratio, gini, information_gain, variance_reduction
 from arboretum.ensembles.boosting import History, RoundReport
+from arboretum.estimators.adaboost import AdaBoostClassifier, AdaBoostRegressor
+from arboretum.estimators.additive import AdditiveBoostingClassifier, AdditiveBoostingRegressor
 from arboretum.estimators.bagging import BaggingClassifier, BaggingRegressor
 from arboretum.estimators.base import load
 from arboretum.estimators.boosted_classifier import BoostedTreesClassifier
@@ -20,6 +22,10 @@ from arboretum.losses import Loss
 __version__: str
 
 __all__ = [
+    "AdaBoostClassifier",
+    "AdaBoostRegressor",
+    "AdditiveBoostingClassifier",
+    "AdditiveBoostingRegressor",
     "BaggingClassifier",
     "BaggingRegressor",
     "BoostedTreesClassifier",

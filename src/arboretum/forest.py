@@ -272,10 +272,16 @@ class Forest:
 
     # ------------------------------------------------------------------------------------------ prediction
 
+    def trusted(self) -> Forest:
+        """Mark a forest that the kernel has just grown: it is compiled without the checks that a file needs."""
+        self.__dict__["_is_trusted"] = True
+        return self
+
     @cached_property
     def predictor(self) -> _kernel.Predictor:
         """The compiled form, made once; immutable and safe to share between threads."""
-        self.validate()
+        if not self.__dict__.get("_is_trusted"):
+            self.validate()
         arrays = {name: array for name, array in self.to_arrays().items() if name != "gain"}
         return _kernel.Predictor(**arrays)
 

@@ -152,7 +152,7 @@ def grown_to_forest(grown: _kernel.GrownForest, n_outputs: int, bin_map: BinMap)
         n_rows=grown.n_rows,
         base=np.zeros(n_outputs),
         **(_projections(grown, order) if (kind == OBLIQUE).any() else {}),
-    )
+    ).trusted()
 
 
 def _projections(grown: _kernel.GrownForest, order: NDArray[np.int32]) -> dict[str, NDArray[Any]]:

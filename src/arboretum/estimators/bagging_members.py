@@ -169,6 +169,20 @@ def some_columns(table: Table, columns: Positions | None) -> Table:
     return table if columns is None else columns_of_table(table, columns)
 
 
+def in_fit_order(X: Any, schema: Schema | None, estimator_name: str) -> Any:
+    """Return the user's table with its columns in the order of the fit; as it is if they were not known."""
+    if schema is None:
+        return X
+    found, n_columns = selection.names_of(X), selection.n_columns_of(X)
+    if schema.named and found is not None:
+        places = schema.in_order(found, list(range(len(found))))
+        return X if places == list(range(len(found))) else selection.take_columns(X, np.array(places))
+    if n_columns is None:
+        raise ValueError("Expected 2D array, got 1D array instead. Reshape your data: array.reshape(1, -1) is one row")
+    schema.check_width(n_columns, estimator_name)
+    return X
+
+
 def _names_only(schema: Schema) -> Schema:
     """Names of columns; what they hold is for the members to know."""
     return Schema(tuple(ColumnSchema(name, "numeric", "number") for name in schema.names), schema.named)

@@ -33,6 +33,7 @@ from arboretum.estimators.bagging_members import (
     GivenTable,
     SharedTable,
     default_estimator,
+    in_fit_order,
     is_classifier,
     run_beside,
     seeded,
@@ -279,7 +280,7 @@ class BaggingModel(Estimator):
             assert self._schema is not None
             rows: Any = conform(X, self._schema, **policy, estimator_name=type(self).__name__)
         else:
-            rows = self._in_order(selection.as_container(X))
+            rows = in_fit_order(selection.as_container(X), self._schema, type(self).__name__)
 
         take: Any = some_columns if isinstance(rows, Table) else selection.take_columns
 
@@ -292,21 +293,6 @@ class BaggingModel(Estimator):
             total = prediction if total is None else total + prediction
         assert total is not None
         return total / len(members)
-
-    def _in_order(self, X: Any) -> Any:
-        """Return the user's table with its columns in the order of the fit."""
-        if self._schema is None:
-            return X
-        found, n_columns = selection.names_of(X), selection.n_columns_of(X)
-        if self._schema.named and found is not None:
-            places = self._schema.in_order(found, list(range(len(found))))
-            return X if places == list(range(len(found))) else selection.take_columns(X, np.array(places))
-        if n_columns is None:
-            raise ValueError(
-                "Expected 2D array, got 1D array instead. Reshape your data: array.reshape(1, -1) is one row"
-            )
-        self._schema.check_width(n_columns, type(self).__name__)
-        return X
 
     def _chosen(self, member: int) -> Positions | None:
         """Columns of a member; None is all of them."""
@@ -382,7 +368,7 @@ class BaggingModel(Estimator):
         header = {
             "model": type(self).__name__,
             "params": {name: plain(value) for name, value in self.get_params(deep=False).items()},
-            "estimator": _base_to_json(self.estimator_),
+            "estimator": base_to_json(self.estimator_),
             "seed": self._seed,
             "schema": self._schema.to_json(),
             "columns": [columns.tolist() for columns in self.estimators_features_],
@@ -412,12 +398,12 @@ class BaggingModel(Estimator):
 
     def _from_file(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         try:
-            self.estimator = self.estimator_ = _base_from_json(header["estimator"])
+            self.estimator = self.estimator_ = base_from_json(header["estimator"])
             self._check_parameters()
             self._schema = Schema.from_json(header["schema"])
             self.estimators_features_ = [np.array(columns, dtype=np.intp) for columns in header["columns"]]
             self.estimators_ = [
-                _read_member(arrays[f"member {member}"]) for member in range(len(self.estimators_features_))
+                read_member(arrays[f"member {member}"]) for member in range(len(self.estimators_features_))
             ]
             self._seed = header["seed"]
             if type(self._seed) is not int or not 0 <= self._seed < 2**64 or not self.estimators_:
@@ -447,12 +433,14 @@ class BaggingModel(Estimator):
         return tags
 
 
-def _base_to_json(base: ForestModel) -> dict[str, Any]:
+def base_to_json(base: ForestModel) -> dict[str, Any]:
+    """Return what a file keeps of an unfitted model of ours: its class and parameters."""
     params = {name: plain(value) for name, value in base.get_params(deep=False).items()}
     return {"model": type(base).__name__, "params": params}
 
 
-def _base_from_json(entry: dict[str, Any]) -> ForestModel:
+def base_from_json(entry: dict[str, Any]) -> ForestModel:
+    """Undo ``base_to_json``."""
     cls = MODELS[entry["model"]]
     if not issubclass(cls, ForestModel):
         raise ValueError(f"members of class {cls.__name__}")
@@ -460,10 +448,11 @@ def _base_from_json(entry: dict[str, Any]) -> ForestModel:
     return model
 
 
-def _read_member(file: NDArray[Any]) -> ForestModel:
+def read_member(file: NDArray[Any]) -> ForestModel:
+    """Return the fitted model whose file these bytes are."""
     if file.dtype != np.uint8 or file.ndim != 1:
         raise ValueError("a member that is no file")
     header, arrays = model_file.from_bytes(file.data)
-    model = _base_from_json({"model": header["model"], "params": header["params"]})
+    model = base_from_json({"model": header["model"], "params": header["params"]})
     model._from_file(header, arrays)
     return model

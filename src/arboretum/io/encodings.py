@@ -443,7 +443,7 @@ _UNDO: dict[str, Callable[[Step, Inside, _Source, np.dtype[Any], int], Array]] =
 
 
 def _reference(step: str, nodes: Nodes) -> Array:
-    return nodes.place if step == "after_node" else nodes.left
+    return nodes.place if step == "after_node" else nodes.left.astype(np.int64)  # −2³¹ has no negative in 32 bits
 
 
 def _shifted(values: Array, by: Array) -> Array:

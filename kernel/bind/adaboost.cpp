@@ -1,0 +1,29 @@
+// kernel/adaboost.hpp
+#include "adaboost.hpp"
+
+#include "arrays.hpp"
+
+namespace arboretum {
+
+namespace {
+
+template <class Real>
+void bind_reweight(nb::module_& m) {
+    m.def(
+        "reweight",
+        [](const Grower& grower, Vector<const double> factors, Vector<double> weight, Vector<Real> gradients,
+           Vector<Real> hessians, int threads) {
+            reweight(grower, factors.data(), weight.data(), gradients.data(), hessians.data(), threads);
+        },
+        nb::arg("grower"), nb::arg("factors").noconvert(), nb::arg("weight").noconvert(),
+        nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(), nb::arg("threads"), Released());
+}
+
+}  // namespace
+
+void bind_adaboost(nb::module_& m) {
+    bind_reweight<float>(m);
+    bind_reweight<double>(m);
+}
+
+}  // namespace arboretum

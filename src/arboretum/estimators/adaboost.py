@@ -1,0 +1,349 @@
+"""AdaBoostClassifier (Freund and Schapire 1997; Zhu et al. 2009) and AdaBoostRegressor (Drucker 1997)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum.binning import BinnedData, code_edges
+from arboretum.ensembles.adaboost import (
+    LOSSES,
+    BinaryTrees,
+    CodedRounds,
+    NumberTrees,
+    Votes,
+    boost_classes,
+    boost_numbers,
+    class_code,
+    resampled,
+    shallow_tree,
+    voting_forest,
+    weighted_median,
+)
+from arboretum.estimators import targets
+from arboretum.estimators.adaboost_docs import CLASSIFIER_DOC, REGRESSOR_DOC
+from arboretum.estimators.adaboost_model import AdaBoostModel
+from arboretum.estimators.base import FloatArray
+from arboretum.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
+from arboretum.estimators.labels import classes_from_json, classes_to_json
+from arboretum.estimators.protocol import Classifier, Regressor
+from arboretum.estimators.single_tree import SingleTreeModel
+from arboretum.estimators.validation import choice
+from arboretum.forest import Forest
+from arboretum.table import Table
+
+STUMP_DEPTH = 1
+DEFAULT_DEPTH = 3  # of a tree of numbers
+
+
+class AdaBoostClassifier(Classifier, AdaBoostModel):  # noqa: D101
+    __doc__ = CLASSIFIER_DOC
+
+    classes_: NDArray[Any]
+    _classifies = True
+
+    def __init__(
+        self,
+        *,
+        estimator: Any = None,
+        n_estimators: int = 50,
+        learning_rate: float = 1.0,
+        max_bins: int | None = 255,
+        categorical_features: Any = None,
+        unknown: str = "average",
+        missing: str = "warn",
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self._keep(locals())
+
+    # ---- fitting -------------------------------------------------------------------------------------------------
+
+    def _default_learner(self) -> SingleTreeModel:
+        return DecisionTreeClassifier(
+            max_leaf_nodes=2,
+            max_bins=self.max_bins,
+            categorical_features=self.categorical_features,
+            unknown=self.unknown,
+            missing=self.missing,
+            n_jobs=self.n_jobs,
+        )
+
+    def _on_gradients(self, facts: NDArray[Any]) -> bool:
+        return self.estimator is None and len(facts) == 2
+
+    def _read_column(
+        self, column: NDArray[Any], weight: FloatArray | None
+    ) -> tuple[NDArray[Any], FloatArray, FloatArray | None]:
+        classes, codes = targets.find_classes(column)
+        targets.require_two_weighted(weight, classes, codes)
+        return classes, codes, weight
+
+    def _take_facts(self, facts: NDArray[Any]) -> None:
+        self.classes_ = facts
+
+    def _boost_gradients(
+        self, table: Table, data: BinnedData, values: FloatArray, weight: FloatArray, seed: int, threads: int
+    ) -> tuple[Votes, Forest]:
+        rounds = BinaryTrees(data, values, weight, shallow_tree(STUMP_DEPTH), threads)
+        votes = self._boost_rounds(rounds, 2)
+        return votes, voting_forest(rounds.forest(len(votes.weights)), np.array(votes.weights), 2)
+
+    def _boost(self, learners: Any, values: FloatArray, weight: FloatArray, seed: int, facts: NDArray[Any]) -> Votes:
+        learners = learners if learners.takes_weights else resampled(learners, weight, seed)
+        return self._boost_rounds(CodedRounds(learners, values, weight), len(facts))
+
+    def _boost_rounds(self, rounds: Any, n_classes: int) -> Votes:
+        return boost_classes(
+            rounds, n_classes=n_classes, n_rounds=int(self.n_estimators), learning_rate=float(self.learning_rate)
+        )
+
+    def _freeze(self, forest: Forest, votes: Votes, facts: NDArray[Any]) -> Forest:
+        return voting_forest(forest, np.array(votes.weights), len(facts))
+
+    def _encoder(self, facts: NDArray[Any]) -> Any:
+        return partial(np.searchsorted, facts)
+
+    # ---- prediction ----------------------------------------------------------------------------------------------
+
+    def _outcome(self, predicted: NDArray[Any]) -> FloatArray:
+        return np.asarray(class_code(len(self.classes_))[np.searchsorted(self.classes_, predicted)])
+
+    def _staged_scores(self, X: Any) -> Iterator[tuple[FloatArray, float]]:
+        """Yield Σ ω · votes, (rows, scores), and Σ |ω|, after each round."""
+        scores, total = None, 0.0
+        for weight, outcome in zip(self.estimator_weights_.tolist(), self._one_by_one(X), strict=True):
+            votes = weight * outcome if self._has_members else outcome
+            scores = votes if scores is None else scores + votes
+            total += abs(weight)
+            yield scores, total
+
+    def _scores(self, X: Any) -> FloatArray:
+        if not self._has_members:
+            return self._raw(X)
+        *_, (scores, _) = self._staged_scores(X)
+        return scores
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Mean of the votes, weighted by the learners' weights, as scikit-learn scales it.
+
+        Returns
+        -------
+        ndarray of float64, (n_rows,) or (n_rows, n_classes)
+            For two classes from −2, the first, to 2, the second. For more, 1 is a class that all learners name and
+            −1 / (K − 1) one that none does.
+        """
+        return self._to_decision(self._scores(X), np.abs(self.estimator_weights_).sum())
+
+    def _to_decision(self, scores: FloatArray, total: float) -> FloatArray:
+        decision = scores / (total or 1.0)
+        return 2 * decision[:, 0] if len(self.classes_) == 2 else decision
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probabilities of the classes, in the order of ``classes_``: the softmax of decision / (K − 1).
+
+        As in scikit-learn; the mean of the votes is no log-odds, so they are far from 0 and 1.
+
+        Returns
+        -------
+        ndarray of float64, (n_rows, n_classes)
+        """
+        return self._to_proba(self.decision_function(X))
+
+    def _to_proba(self, decision: FloatArray) -> FloatArray:
+        if len(self.classes_) == 2:
+            decision = np.column_stack([-decision, decision]) / 2
+        powers = np.exp((decision - decision.max(axis=1, keepdims=True)) / (len(self.classes_) - 1))
+        return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Logarithms of ``predict_proba``."""
+        return np.log(self.predict_proba(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the class of the largest score.
+
+        Returns
+        -------
+        ndarray, (n_rows,)
+            Labels as they were given at fit.
+        """
+        return self._to_labels(self._scores(X))
+
+    def _to_labels(self, scores: FloatArray) -> NDArray[Any]:
+        codes = (scores[:, 0] > 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[codes])
+
+    def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
+        """Yield the decision function after each round."""
+        self._require_fitted()
+        for scores, total in self._staged_scores(X):
+            yield self._to_decision(scores, total)
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """Yield the predicted classes after each round."""
+        self._require_fitted()
+        for scores, _ in self._staged_scores(X):
+            yield self._to_labels(scores)
+
+    def staged_predict_proba(self, X: Any) -> Iterator[FloatArray]:
+        """Yield the probabilities after each round."""
+        for decision in self.staged_decision_function(X):
+            yield self._to_proba(decision)
+
+    def _as_tree(self, forest: Forest, weight: float) -> SingleTreeModel:
+        votes = np.sign(weight) * forest.value
+        shares = votes > 0 if forest.width == 1 else np.eye(forest.width)[votes.argmax(axis=1)]
+        model = super()._as_tree(replace(forest, value=shares.astype(np.float64)), weight)
+        assert isinstance(model, DecisionTreeClassifier)
+        model.classes_ = self.classes_
+        return model
+
+    # ---- files ---------------------------------------------------------------------------------------------------
+
+    def _facts(self) -> dict[str, Any]:
+        return {**super()._facts(), "classes": classes_to_json(self.classes_)}
+
+    def _read_facts(self, header: dict[str, Any], forest: Forest) -> None:
+        super()._read_facts(header, forest)
+        self.classes_ = classes_from_json(header["classes"], max(2, forest.n_outputs))
+
+    def _read_member_facts(self, header: dict[str, Any], members: list[Any]) -> None:
+        classes = classes_from_json(header["classes"], len(header["classes"]["values"]))
+        for member in members:
+            if not np.isin(member.classes_, classes).all():
+                raise ValueError("a member with classes of its own")
+        self.classes_ = classes
+
+
+class AdaBoostRegressor(Regressor, AdaBoostModel):  # noqa: D101
+    __doc__ = REGRESSOR_DOC
+
+    loss: str
+    bootstrap: bool
+    _classifies = False
+
+    def __init__(
+        self,
+        *,
+        estimator: Any = None,
+        n_estimators: int = 50,
+        learning_rate: float = 1.0,
+        loss: str = "linear",
+        bootstrap: bool = True,
+        max_bins: int | None = 255,
+        categorical_features: Any = None,
+        unknown: str = "average",
+        missing: str = "warn",
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self._keep(locals())
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        choice(self, "loss", tuple(LOSSES))
+        choice(self, "bootstrap", (True, False))
+
+    # ---- fitting -------------------------------------------------------------------------------------------------
+
+    def _default_learner(self) -> SingleTreeModel:
+        return DecisionTreeRegressor(
+            max_depth=DEFAULT_DEPTH,
+            max_bins=self.max_bins,
+            categorical_features=self.categorical_features,
+            unknown=self.unknown,
+            missing=self.missing,
+            n_jobs=self.n_jobs,
+        )
+
+    def _on_gradients(self, facts: None) -> bool:
+        return self.estimator is None
+
+    def _read_column(
+        self, column: NDArray[Any], weight: FloatArray | None
+    ) -> tuple[None, FloatArray, FloatArray | None]:
+        # The tree knows how large a target may be.
+        target, _ = self._default_learner()._read_target(column[:, None], weight)
+        return None, np.asarray(target.numbers)[:, 0], weight
+
+    def _boost_gradients(
+        self, table: Table, data: BinnedData, values: FloatArray, weight: FloatArray, seed: int, threads: int
+    ) -> tuple[Votes, Forest]:
+        learners = NumberTrees(
+            data, code_edges(table, data.bin_map), values, weight, shallow_tree(DEFAULT_DEPTH), threads
+        )
+        votes = self._boost(learners, values, weight, seed, None)
+        return votes, learners.forest(len(votes.weights))
+
+    def _boost(self, learners: Any, values: FloatArray, weight: FloatArray, seed: int, facts: None) -> Votes:
+        if self.bootstrap or not learners.takes_weights:
+            learners = resampled(learners, weight, seed)
+        return boost_numbers(
+            learners,
+            values,
+            weight,
+            loss=self.loss,
+            n_rounds=int(self.n_estimators),
+            learning_rate=float(self.learning_rate),
+        )
+
+    def _freeze(self, forest: Forest, votes: Votes, facts: None) -> Forest:
+        return forest
+
+    def _encoder(self, facts: None) -> Any:
+        return finite_predictions
+
+    # ---- prediction ----------------------------------------------------------------------------------------------
+
+    def _outcome(self, predicted: NDArray[Any]) -> FloatArray:
+        return np.asarray(predicted, dtype=np.float64).reshape(-1, 1)
+
+    def _predictions(self, X: Any) -> FloatArray:
+        """Predictions of all learners, (rows, learners)."""
+        return np.concatenate(list(self._one_by_one(X)), axis=1)
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predict the target: the median of the learners, by weight.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Rows; named columns in any order.
+
+        Returns
+        -------
+        ndarray of float64, (n_rows,)
+        """
+        self._require_fitted()
+        return weighted_median(self._predictions(X), self.estimator_weights_)
+
+    def staged_predict(self, X: Any) -> Iterator[FloatArray]:
+        """Yield the prediction after each round."""
+        self._require_fitted()
+        predictions, weights = self._predictions(X), self.estimator_weights_
+        for n in range(1, len(weights) + 1):
+            yield weighted_median(predictions[:, :n], weights[:n])
+
+    def _read_facts(self, header: dict[str, Any], forest: Forest) -> None:
+        super()._read_facts(header, forest)
+        if forest.n_outputs != 1:
+            raise ValueError(f"{forest.n_outputs} outputs, not 1")
+
+
+def finite_predictions(predicted: Any) -> FloatArray:
+    """Return the predictions of a learner as float64; anything else than one finite number a row is refused."""
+    numbers = np.asarray(predicted, dtype=np.float64)
+    if numbers.ndim == 2 and numbers.shape[1] == 1:
+        numbers = numbers[:, 0]
+    if numbers.ndim != 1 or not np.isfinite(numbers).all():
+        raise ValueError(
+            f"the estimator predicts {numbers.shape} values, some perhaps not finite: "
+            "AdaBoost needs one finite number a row"
+        )
+    return numbers

@@ -1,0 +1,578 @@
+"""AdditiveBoostingRegressor and AdditiveBoostingClassifier: stage-wise additive models of any base learners."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import nullcontext
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum import losses
+from arboretum.ensembles.additive import AdditiveParams, Part, Stage, add_stages
+from arboretum.ensembles.boosting import History
+from arboretum.ensembles.resampling import RowDraws
+from arboretum.estimators import selection, targets
+from arboretum.estimators.additive_learners import BaseLearner, TrainingRows, named_learners, predicted
+from arboretum.estimators.bagging_members import FloatArray, GivenTable, in_fit_order
+from arboretum.estimators.bagging_model import base_from_json, base_to_json, read_member
+from arboretum.estimators.base import MODELS, ForestModel, plain
+from arboretum.estimators.boosting import _read_history
+from arboretum.estimators.labels import classes_from_json, classes_to_json
+from arboretum.estimators.protocol import Classifier, Estimator, Regressor
+from arboretum.estimators.validation import choice, number, seed_of, split_rows
+from arboretum.io import model_file
+from arboretum.losses import Loss
+from arboretum.progress import ProgressBar
+from arboretum.schema import Schema
+
+Additive = TypeVar("Additive", bound="AdditiveModel")
+
+MOST = 2**31 - 1
+
+_PARAMETERS = """
+    Each stage fits every learner of the list to the negative gradient of the loss, finds by line search how far to go
+    its way, and adds the one that lowers the training loss most (Friedman 2001). Earlier coefficients never change.
+
+    Learners of arboretum read categories and missing values as they are; all learners receive the table that was given.
+    Those whose ``fit`` takes ``sample_weight``, and pipelines that end with such, get weights; the others get rows as
+    often as whole weights say, and once if weights are no whole numbers. The line search and the choice weigh all rows.
+
+    Parameters
+    ----------
+    estimators : list of estimators or of (name, estimator), optional
+        Regressors to choose from, of arboretum, scikit-learn or any other that follows its protocol; by default a tree
+        of eight leaves.
+    loss : str or Loss, default=<default>
+        <losses>, or an object of a class of ``arboretum.losses`` or of your own.
+    n_estimators : int, default=100
+        Stages. One in which no learner lowers the training loss is left out; if none can, the fit ends.
+    learning_rate : float, default=0.1
+        Share of the best step that is taken, at most 1.
+    selection : {"best", "cycle"}, default="best"
+        Fit all learners and take the best, or fit one in each stage, in turn.
+    subsample : float, default=1.0
+        Share of the rows that learners are fitted to, drawn anew each stage; the line search sees all.
+    early_stopping : bool, default=False
+        Hold out rows, and keep the stages up to the one that predicts them best.
+    validation_fraction : float, default=0.1
+        Share of the rows to hold out<stratified>.
+    n_iter_no_change : int, default=10
+        Stages without improvement after which to stop.
+    tol : float, default=0.0
+        By how much the validation loss must fall to count as improved.
+    random_state : int, RandomState or None, default=0
+        Seed of all draws, and of the learners that have a ``random_state``.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Attributes
+    ----------
+    estimators_ : list
+        The fitted learner of each stage<per_class>.
+    coefficients_ : ndarray, (n_stages,)
+        What each is multiplied by: learning rate times the step of the line search.
+    chosen_ : list
+        Name of each in ``estimators``, or its position if it has none.
+    init_ : ndarray
+        Constant that raw predictions start from.
+    history_ : History
+        Training and validation losses after each stage, and why the fit ended.
+    loss_ : Loss
+        What was minimised.
+    n_iter_ : int
+        Stages of the model.<attributes>
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+"""
+
+
+def _describe(**words: str) -> str:
+    text = _PARAMETERS
+    for name, word in words.items():
+        text = text.replace(f"<{name}>", word)
+    return text
+
+
+class AdditiveModel(Estimator):
+    """A constant plus fitted learners times coefficients, whatever the target."""
+
+    estimators: Any
+    loss: str | Loss
+    n_estimators: int
+    learning_rate: float
+    selection: str
+    subsample: float
+    early_stopping: bool
+    validation_fraction: float
+    n_iter_no_change: int
+    tol: float
+    random_state: Any
+    verbose: int
+
+    estimators_: list[Any]
+    coefficients_: FloatArray
+    chosen_: list[str | int]
+    init_: FloatArray
+    history_: History
+    loss_: Loss
+    n_iter_: int
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    _bases: list[BaseLearner]
+    _schema: Schema | None  # None if the rows are no table
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        MODELS[cls.__name__] = cls  # type: ignore[assignment]
+
+    # ---- parameters: those of named learners are parameters of the model --------------------------------------------
+
+    def _named(self) -> dict[str, Any]:
+        """Learners by name; those that have none are left out, and so is what fit would refuse."""
+        given = self.estimators if isinstance(self.estimators, list | tuple) else []
+        pairs = [pair for pair in given if isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str)]
+        return {name: learner for name, learner in pairs if hasattr(learner, "get_params")}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Add named learners, and their parameters as ``learner__parameter``.
+        """
+        params = super().get_params(deep)
+        for name, learner in self._named().items() if deep else ():
+            if not isinstance(learner, type):
+                inner = {f"{name}__{key}": value for key, value in learner.get_params().items()}
+                params = {name: learner, **inner, **params}
+        return params
+
+    def set_params(self: Additive, **params: Any) -> Additive:
+        """Set parameters, named learners, and ``learner__parameter``; an unknown name is refused."""
+        if "estimators" in params:
+            super().set_params(estimators=params.pop("estimators"))
+        replaced = {name: params.pop(name) for name in self._named() if name in params}
+        if replaced:
+            pairs = [given if isinstance(given, tuple) else (None, given) for given in self.estimators]
+            self.estimators = [
+                (name, replaced.get(name, learner)) if name is not None else learner for name, learner in pairs
+            ]
+        return super().set_params(**params)
+
+    # ---- fitting -------------------------------------------------------------------------------------------------
+
+    def fit(self: Additive, X: Any, y: Any, sample_weight: Any = None) -> Additive:
+        """Fit the model; nothing of it changes before all has gone well.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Training rows, of any kind that the learners take.
+        y : array-like
+            Target, one value a row.
+        sample_weight : array-like, optional
+            Weight of each row; rows of weight 0 take no part.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        bases, seed = named_learners(self.estimators, self._get_param_names()), seed_of(self.random_state)
+        source = GivenTable(bases[0].estimator, X)
+        column = targets.as_column(y, source.n_rows)
+        weight = targets.row_weights(sample_weight, source.n_rows)
+        kept = np.arange(source.n_rows) if weight is None else np.flatnonzero(weight)
+        numbers, loss, facts = self._read_target(column[kept])
+        loss.check_target(numbers)
+        inner, held = self._hold_out(numbers, seed)
+
+        def part(rows: NDArray[np.intp]) -> Part:
+            given = kept[rows]
+            X_part = source.X if len(given) == source.n_rows else selection.take_rows(source.X, given)
+            return Part(X_part, numbers[rows], None if weight is None else weight[given])
+
+        training, validation = part(inner), None if held is None else part(held)
+        draws = self._row_draws(source, training, kept[inner])
+        start = np.asarray(loss.start(training.y, training.weight), dtype=np.float64)
+        with ProgressBar(self.n_estimators, "stage") if self.verbose else nullcontext() as bar:
+            stages, history = add_stages(
+                TrainingRows(bases, training, source.table, draws, seed),
+                training,
+                loss,
+                self._stage_params(draws, held is not None),
+                start=start,
+                validation=validation,
+                callbacks=[] if bar is None else [bar],
+            )
+        self._schema, self.init_, self.loss_, self.history_ = source.schema, start, loss, history
+        self._take_facts(facts)
+        self._take_stages(bases, stages)
+        self._set_input_names(source.n_columns)
+        return self
+
+    def _take_stages(self, bases: list[BaseLearner], stages: list[Stage]) -> None:
+        single = self.loss_.n_outputs == 1
+        self.estimators_ = [stage.models[0] if single else stage.models for stage in stages]
+        self.coefficients_ = np.array([stage.coefficient for stage in stages], dtype=np.float64)
+        self.chosen_ = [bases[stage.learner].name for stage in stages]
+        self.n_iter_, self._bases = len(stages), bases
+
+    def _hold_out(self, y: FloatArray, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp] | None]:
+        """Rows to train on, and those to stop early on, if any."""
+        if not self.early_stopping:
+            return np.arange(len(y)), None
+        kept, held = split_rows(len(y), float(self.validation_fraction), seed, self._strata(y))
+        if not len(kept) or not len(held):
+            raise ValueError(
+                f"early_stopping=True, but validation_fraction={self.validation_fraction} of {len(y)} rows leaves "
+                "no row to train or to validate on: raise validation_fraction or set early_stopping=False"
+            )
+        return kept, held
+
+    def _strata(self, y: FloatArray) -> NDArray[Any] | None:
+        return None
+
+    def _row_draws(self, source: GivenTable, training: Part, given: NDArray[np.intp]) -> RowDraws:
+        """Draws of the rows that learners see, by position in the training part."""
+        share = float(self.subsample)
+        n_rows = len(given)
+        keys = source.keys(training.y, given) if share < 1 else np.arange(n_rows, dtype=np.uint64)
+        return RowDraws.of(keys, training.weight, share, replace=False)
+
+    def _stage_params(self, draws: RowDraws, held: bool) -> AdditiveParams:
+        return AdditiveParams(
+            n_stages=int(self.n_estimators),
+            learning_rate=float(self.learning_rate),
+            cycles=self.selection == "cycle",
+            redraws=not draws.takes_all,
+            patience=int(self.n_iter_no_change) if held else None,
+            tolerance=float(self.tol),
+        )
+
+    def _check_parameters(self) -> None:
+        number(self, "n_estimators", low=1, high=MOST, integer=True)
+        number(self, "learning_rate", low=0.0, high=1.0, open_low=True)
+        choice(self, "selection", ("best", "cycle"))
+        number(self, "subsample", low=0.0, high=1.0, open_low=True)
+        choice(self, "early_stopping", (True, False))
+        number(self, "validation_fraction", low=0.0, high=0.9, open_low=True)
+        number(self, "n_iter_no_change", low=1, high=MOST, integer=True)
+        number(self, "tol", low=0.0, high=1e300)
+        number(self, "verbose", low=0, high=MOST, integer=True, words_of_bool=True)
+
+    def _read_target(self, column: NDArray[Any]) -> tuple[FloatArray, Loss, Any]:
+        """Check the target; return its numbers, the loss they call for, and what the model keeps of it."""
+        raise NotImplementedError
+
+    def _take_facts(self, facts: Any) -> None:
+        """Keep what was found in the target."""
+
+    def _set_input_names(self, n_columns: int | None) -> None:
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+        if n_columns is not None:
+            self.n_features_in_ = n_columns
+        if self._schema is not None and self._schema.named:
+            self.feature_names_in_ = np.array(self._schema.names, dtype=object)
+
+    # ---- prediction ----------------------------------------------------------------------------------------------
+
+    def _raw(self, X: Any) -> FloatArray:
+        """Raw predictions, (rows,) or (rows, outputs)."""
+        *_, raw = self._staged_raw(X)
+        return raw
+
+    def _staged_raw(self, X: Any) -> Iterator[FloatArray]:
+        """Yield the raw predictions of the constant alone, then after each stage."""
+        if not hasattr(self, "estimators_"):
+            raise self._not_fitted()
+        rows = in_fit_order(selection.as_container(X), self._schema, type(self).__name__)
+        raw = losses.base.constant_raw(self.init_, selection.n_rows_of(rows))
+        yield raw
+        for stage, (models, coefficient) in enumerate(zip(self.estimators_, self.coefficients_, strict=True)):
+            each = models if isinstance(models, list) else [models]
+            raw = raw + coefficient * predicted(each, rows, self.chosen_[stage], stage)
+            yield raw
+
+    def _after_each_stage(self, X: Any) -> Iterator[FloatArray]:
+        stages = self._staged_raw(X)
+        next(stages)
+        return stages
+
+    # ---- files: the learners' own, one after the other -------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str], *, compact: bool = True) -> None:
+        """Write the model, if its learners are arboretum's, to a file that ``arboretum.load`` reads.
+
+        Parameters
+        ----------
+        path : path
+            Where to write.
+        compact : bool, default=True
+            Store arrays in as few bytes as hold them exactly.
+        """
+        models = self._own_models("save", "pickle or skops keep other estimators")
+        files = [model_file.to_bytes(*model._to_file(), compact=compact) for model in models]
+        assert self._schema is not None
+        history = self.history_
+        header = {
+            "model": type(self).__name__,
+            "params": {name: plain(value) for name, value in self.get_params(deep=False).items()},
+            "learners": [[base.name, base_to_json(base.estimator)] for base in self._bases],
+            "schema": self._schema.to_json(),
+            "history": {
+                "training_loss": [float(value) for value in history.training_loss],
+                "validation_loss": [float(value) for value in history.validation_loss],
+                "stopped_by": history.stopped_by,
+            },
+            "chosen": self.chosen_,
+            **self._facts(),
+        }
+        arrays: dict[str, NDArray[Any]] = {"init": self.init_, "coefficients": self.coefficients_}
+        arrays |= {f"model {place}": np.frombuffer(file, np.uint8) for place, file in enumerate(files)}
+        model_file.save(path, header, arrays, compact=False)
+
+    def fingerprint(self) -> str:
+        """Hash of everything that determines predictions; learners must be arboretum's."""
+        models = self._own_models("fingerprint", "other estimators have none")
+        facts = {"model": type(self).__name__, "models": [model.fingerprint() for model in models], **self._facts()}
+        return model_file.fingerprint(facts, {"init": self.init_, "coefficients": self.coefficients_})
+
+    def _own_models(self, method: str, cure: str) -> list[ForestModel]:
+        """Return the fitted models, stage by stage; refuse those, and candidates, of another origin."""
+        if not hasattr(self, "estimators_"):
+            raise self._not_fitted()
+        models = [model for stage in self.estimators_ for model in (stage if isinstance(stage, list) else [stage])]
+        for model in [*(base.estimator for base in self._bases), *models]:
+            if not isinstance(model, ForestModel):
+                raise TypeError(f"{method} needs learners of arboretum, not {type(model).__name__}: {cure}")
+        return models
+
+    def _facts(self) -> dict[str, Any]:
+        """Return what determines predictions besides learners and coefficients."""
+        return {"loss": self.loss_.to_json()}
+
+    def _from_file(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        try:
+            bases = [(name, base_from_json(entry)) for name, entry in header["learners"]]
+            if self.estimators is not None:
+                self.estimators = [base if isinstance(name, int) else (name, base) for name, base in bases]
+            self._check_parameters()
+            self._schema, self.chosen_ = Schema.from_json(header["schema"]), header["chosen"]
+            self.loss_, self.history_ = losses.from_json(header["loss"]), _read_history(header["history"])
+            self._read_facts(header)
+            self._bases = named_learners(self.estimators)
+            self._read_stages(arrays)
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+            raise model_file.ModelFileError(f"damaged model file: {error}") from error
+        self._set_input_names(self._schema.n_features)
+
+    def _read_stages(self, arrays: dict[str, NDArray[Any]]) -> None:
+        assert self._schema is not None
+        width, n_stages = self.loss_.n_outputs, len(self.chosen_)
+        self.init_, self.coefficients_, self.n_iter_ = arrays["init"], arrays["coefficients"], n_stages
+        for array, size in ((self.init_, width), (self.coefficients_, n_stages)):
+            if array.dtype != np.float64 or array.shape != (size,) or not np.isfinite(array).all():
+                raise ValueError("coefficients that are no finite numbers, or too few")
+        known = [(type(base.name), base.name) for base in self._bases]  # for JSON has True and 1.0, which equal 1
+        if not isinstance(self.chosen_, list) or any((type(name), name) not in known for name in self.chosen_):
+            raise ValueError("a learner that is not in the list")
+        models = [read_member(arrays[f"model {place}"]) for place in range(n_stages * width)]
+        for model in models:
+            if isinstance(model, Classifier) or model.schema_.n_features != self._schema.n_features:
+                raise ValueError(f"a learner of class {type(model).__name__} that does not fit in")
+        stages = [models[place : place + width] for place in range(0, len(models), width)]
+        self.estimators_ = [stage[0] for stage in stages] if width == 1 else stages
+
+    def _read_facts(self, header: dict[str, Any]) -> None:
+        """Take facts of the target back from a header."""
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import get_tags
+
+        tags = super().__sklearn_tags__()
+        of_learners = [get_tags(base.estimator).input_tags for base in named_learners(self.estimators)]
+        for name in ("sparse", "allow_nan", "categorical", "string"):
+            setattr(tags.input_tags, name, all(getattr(each, name) for each in of_learners))
+        tags.input_tags.positive_only = any(each.positive_only for each in of_learners)
+        return tags
+
+
+class AdditiveBoostingRegressor(Regressor, AdditiveModel):  # noqa: D101
+    __doc__ = f"""Stage-wise additive model of any base learners, for numbers.
+{
+        _describe(
+            default='"squared_error"',
+            losses='"squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie"',
+            stratified="",
+            per_class="",
+            attributes="",
+        )
+    }
+    Examples
+    --------
+    >>> import numpy as np, arboretum as arb
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X = np.linspace(0, 1, 200)[:, None]
+    >>> y = 3 * X[:, 0] + (X[:, 0] > 0.5)
+    >>> learners = [("line", LinearRegression()), ("step", arb.DecisionTreeRegressor(max_leaf_nodes=2))]
+    >>> model = arb.AdditiveBoostingRegressor(estimators=learners, learning_rate=0.5).fit(X, y)
+    >>> model.predict([[0.25], [0.75]]).round(2)
+    array([0.75, 3.25])
+    >>> model.chosen_[:2]
+    ['line', 'step']
+    """
+
+    def __init__(
+        self,
+        *,
+        estimators: Any = None,
+        loss: str | Loss = "squared_error",
+        n_estimators: int = 100,
+        learning_rate: float = 0.1,
+        selection: str = "best",
+        subsample: float = 1.0,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        tol: float = 0.0,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ) -> None:
+        self._keep(locals())
+
+    def _read_target(self, column: NDArray[Any]) -> tuple[FloatArray, Loss, Any]:
+        return targets.regression_target(column), losses.resolve(self.loss), None
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predict the target.
+
+        Returns
+        -------
+        ndarray of float64, (n_rows,)
+        """
+        raw = self._raw(X)
+        return self.loss_.predict(raw)
+
+    def staged_predict(self, X: Any) -> Iterator[FloatArray]:
+        """Yield the prediction after each stage."""
+        for raw in self._after_each_stage(X):
+            yield self.loss_.predict(raw)
+
+
+class AdditiveBoostingClassifier(Classifier, AdditiveModel):  # noqa: D101
+    __doc__ = f"""Stage-wise additive model of any base learners, for classes.
+
+    Learners are regressors: they are fitted to residuals of probabilities. Of more than two classes, each stage has one
+    for each class, and one coefficient for all of them.
+{
+        _describe(
+            default='"log_loss"',
+            losses='"log_loss"',
+            stratified=", the same share of each class",
+            per_class="; of more than two classes, a list with one a class",
+            attributes='''
+    classes_ : ndarray
+        Labels, sorted.''',
+        )
+    }
+    Examples
+    --------
+    >>> import numpy as np, arboretum as arb
+    >>> X = np.linspace(0, 1, 100)[:, None]
+    >>> model = arb.AdditiveBoostingClassifier(n_estimators=20).fit(X, np.where(X[:, 0] > 0.4, "yes", "no"))
+    >>> model.predict([[0.1], [0.9]])
+    array(['no', 'yes'], dtype='<U3')
+    """
+    classes_: NDArray[Any]
+
+    def __init__(
+        self,
+        *,
+        estimators: Any = None,
+        loss: str | Loss = "log_loss",
+        n_estimators: int = 100,
+        learning_rate: float = 0.1,
+        selection: str = "best",
+        subsample: float = 1.0,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        tol: float = 0.0,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ) -> None:
+        self._keep(locals())
+
+    def _read_target(self, column: NDArray[Any]) -> tuple[FloatArray, Loss, Any]:
+        classes, codes = targets.find_classes(column)
+        return codes, losses.resolve(self.loss, n_classes=len(classes)), classes
+
+    def _take_facts(self, facts: Any) -> None:
+        self.classes_ = facts
+
+    def _strata(self, y: FloatArray) -> NDArray[Any] | None:
+        return y
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Raw scores: log-odds of the second class, or one score a class.
+
+        Returns
+        -------
+        ndarray of float64, (n_rows,) or (n_rows, n_classes)
+        """
+        return self._raw(X)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probabilities of the classes, in the order of ``classes_``.
+
+        Returns
+        -------
+        ndarray of float64, (n_rows, n_classes)
+        """
+        return self._to_proba(self._raw(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the most probable class.
+
+        Returns
+        -------
+        ndarray, (n_rows,)
+            Labels as they were given at fit.
+        """
+        return self._to_labels(self._raw(X))
+
+    def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
+        """Yield the raw scores after each stage."""
+        yield from self._after_each_stage(X)
+
+    def staged_predict_proba(self, X: Any) -> Iterator[FloatArray]:
+        """Yield the probabilities after each stage."""
+        for raw in self._after_each_stage(X):
+            yield self._to_proba(raw)
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """Yield the predicted classes after each stage."""
+        for raw in self._after_each_stage(X):
+            yield self._to_labels(raw)
+
+    def _to_proba(self, raw: FloatArray) -> FloatArray:
+        proba = self.loss_.predict(raw)
+        return np.column_stack([1.0 - proba, proba]) if proba.ndim == 1 else proba
+
+    def _to_labels(self, raw: FloatArray) -> NDArray[Any]:
+        codes = (raw > 0).astype(np.intp) if raw.ndim == 1 else raw.argmax(axis=1)
+        return np.asarray(self.classes_[codes])
+
+    # ---- files ---------------------------------------------------------------------------------------------------
+
+    def _facts(self) -> dict[str, Any]:
+        return {**super()._facts(), "classes": classes_to_json(self.classes_)}
+
+    def _read_facts(self, header: dict[str, Any]) -> None:
+        self.classes_ = classes_from_json(header["classes"], max(2, self.loss_.n_outputs))

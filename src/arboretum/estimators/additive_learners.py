@@ -1,0 +1,203 @@
+"""Base learners of additive models: how they are named, checked, fitted to residuals and asked."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum import _kernel
+from arboretum.ensembles.additive import Part
+from arboretum.ensembles.resampling import RowDraws
+from arboretum.estimators import selection
+from arboretum.estimators.bagging_members import FloatArray, is_classifier, seeded, takes_weights, unfitted
+from arboretum.estimators.base import ForestModel
+from arboretum.table import Table
+
+LEARNER_PURPOSE = 0x6C6561726E6572  # "learner": keeps the seeds of learners apart from all other draws
+
+
+@dataclass(frozen=True, eq=False)
+class BaseLearner:
+    """An unfitted estimator and its name, which is its position if it has none."""
+
+    name: str | int
+    estimator: Any
+
+    @property
+    def weight_argument(self) -> str | None:
+        """What ``fit`` calls the weights; a pipeline hands them to its last step by the name of that step.
+
+        With scikit-learn's metadata routing, a pipeline refuses that name, and weights that no step has asked for.
+        """
+        if takes_weights(self.estimator):
+            return "sample_weight"
+        steps = getattr(self.estimator, "steps", None)
+        if not steps or not hasattr(steps[-1][1], "fit") or not takes_weights(steps[-1][1]):
+            return None
+        from sklearn import get_config
+
+        return "sample_weight" if get_config()["enable_metadata_routing"] else f"{steps[-1][0]}__sample_weight"
+
+
+def named_learners(estimators: Any, taken: Collection[str] = ()) -> list[BaseLearner]:
+    """Check a list of estimators or of (name, estimator), with names not yet taken; None is a tree of eight leaves.
+
+    Examples
+    --------
+    >>> [learner.name for learner in named_learners(None)]
+    [0]
+    >>> named_learners([])
+    Traceback (most recent call last):
+        ...
+    ValueError: estimators=[]: give a list of at least one regressor, or None for a tree of eight leaves
+    """
+    if estimators is None:
+        from arboretum.estimators.decision_tree import DecisionTreeRegressor
+
+        return [BaseLearner(0, DecisionTreeRegressor(max_leaf_nodes=8))]
+    if not isinstance(estimators, list | tuple) or not estimators:
+        raise ValueError(
+            f"estimators={estimators!r}: give a list of at least one regressor, or None for a tree of eight leaves"
+        )
+    learners = []
+    for place, given in enumerate(estimators):
+        paired = isinstance(given, tuple) and len(given) == 2
+        if paired and not isinstance(given[0], str):
+            raise ValueError(f"estimators has a pair with the name {given[0]!r}: use text")
+        learners.append(BaseLearner(*given) if paired else BaseLearner(place, given))
+        _check(learners[-1])
+    names = [learner.name for learner in learners]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"estimators has the name {name!r} {names.count(name)} times: give each its own")
+        if name in taken or "__" in str(name):
+            raise ValueError(
+                f"estimators has the name {name!r}, which would be mistaken for a parameter: give it another, "
+                "without two underscores"
+            )
+    return learners
+
+
+def _check(learner: BaseLearner) -> None:
+    name, estimator = learner.name, learner.estimator
+    if isinstance(estimator, type):
+        raise ValueError(f"estimators: {name!r} is the class {estimator.__name__}: use {estimator.__name__}()")
+    for method in ("fit", "predict", "get_params"):
+        if not hasattr(estimator, method):
+            raise ValueError(
+                f"estimators: {name!r} is {estimator!r}, which has no {method}: use an estimator object, with fit, "
+                "predict and get_params"
+            )
+    if is_classifier(estimator):
+        raise ValueError(
+            f"estimators: {name!r} is the classifier {type(estimator).__name__}: learners are fitted to residuals, "
+            "which are numbers; use a regressor, also to classify"
+        )
+
+
+def predicted(models: list[Any], X: Any, name: str | int, stage: int) -> FloatArray:
+    """Ask fitted models, one an output, of one stage; return (rows,) or (rows, outputs)."""
+    n_rows = selection.n_rows_of(X)
+    outputs = []
+    for model in models:
+        found = np.asarray(model.predict(X), dtype=np.float64)
+        who = f"learner {name!r} ({type(model).__name__}) of stage {stage + 1}"
+        if found.shape not in ((n_rows,), (n_rows, 1)):
+            raise ValueError(f"{who} predicts an array of shape {found.shape}: expected one number a row, ({n_rows},)")
+        found = found.reshape(n_rows)
+        if not np.isfinite(found).all():
+            row = int(np.argmin(np.isfinite(found)))
+            raise ValueError(
+                f"{who} predicts {found[row]} in row {row}: a sum cannot use it; scale its input, regularise it, or "
+                "take it off the list"
+            )
+        outputs.append(found)
+    return outputs[0] if len(outputs) == 1 else np.column_stack(outputs)
+
+
+@dataclass(frozen=True, eq=False)
+class _Sample:
+    """Rows of a stage: a part of the table, their positions in it, how often each counts, and its weight."""
+
+    X: Any
+    rows: NDArray[np.intp]
+    copies: NDArray[np.int64]
+    weight: FloatArray
+
+
+class TrainingRows:
+    """Base learners and the rows that they are fitted to, as ``ensembles.additive`` asks for them.
+
+    Parameters
+    ----------
+    learners : list of BaseLearner
+        What may be fitted.
+    training : Part
+        Rows, of which each stage sees a draw.
+    table : Table, optional
+        All rows that were given; a column with holes there is one that may have holes.
+    draws : RowDraws
+        Which rows each stage sees.
+    seed : int
+        Of the draws and of the learners.
+    """
+
+    def __init__(
+        self, learners: list[BaseLearner], training: Part, table: Table | None, draws: RowDraws, seed: int
+    ) -> None:
+        self.learners, self.training, self.draws, self.seed = learners, training, draws, seed
+        self.weight_arguments = [learner.weight_argument for learner in learners]
+        self.holes = None if table is None else _columns_with_holes(table)
+        self.sampled: tuple[int, _Sample] | None = None
+
+    def __len__(self) -> int:
+        """Count the learners."""
+        return len(self.learners)
+
+    def fit(self, learner: int, stage: int, residual: FloatArray) -> list[Any]:
+        """Fit one learner to each column of the residuals, (rows,) or (rows, outputs)."""
+        columns = [residual] if residual.ndim == 1 else list(residual.T)
+        first = (stage * len(self.learners) + learner) * len(columns)
+        sample = self._sample(stage)
+        return [
+            self._fit_one(learner, _kernel.draw(self.seed, LEARNER_PURPOSE, first + output), sample, column)
+            for output, column in enumerate(columns)
+        ]
+
+    def predict(self, learner: int, stage: int, models: list[Any], X: Any) -> FloatArray:
+        """Return what fitted models say of rows, shaped like the residuals."""
+        return predicted(models, X, self.learners[learner].name, stage)
+
+    def _fit_one(self, learner: int, seed: int, sample: _Sample, residual: FloatArray) -> Any:
+        model = seeded(unfitted(self.learners[learner].estimator), seed)
+        argument, target = self.weight_arguments[learner], residual[sample.rows]
+        if argument is not None:
+            model = model.fit(sample.X, target, **({} if (sample.weight == 1).all() else {argument: sample.weight}))
+        elif (sample.copies == 1).all():
+            model = model.fit(sample.X, target)
+        else:
+            repeated = np.repeat(np.arange(len(sample.rows)), sample.copies)
+            model = model.fit(selection.take_rows(sample.X, repeated), target[repeated])
+        if isinstance(model, ForestModel) and self.holes is not None:
+            model.schema_ = model.schema_.with_missing(self.holes)  # those that its draw happened to miss
+        return model
+
+    def _sample(self, stage: int) -> _Sample:
+        """Draw the rows of a stage; all rows are taken once and for all."""
+        which = 0 if self.draws.takes_all else stage
+        if self.sampled is None or self.sampled[0] != which:
+            bag, X = self.draws.bag(self.seed, which), self.training.X
+            order = np.argsort(bag.rows)  # as the rows were given
+            rows = bag.rows[order]
+            part = X if len(rows) == selection.n_rows_of(X) else selection.take_rows(X, rows)
+            self.sampled = which, _Sample(part, rows, bag.copies[order], bag.weight[order])
+        return self.sampled[1]
+
+
+def _columns_with_holes(table: Table) -> list[bool]:
+    found = [bool(np.isnan(values).any()) for _, batch in table.column_batches() for values in batch]
+    return [column.has_missing or holes for column, holes in zip(table.schema.columns, found, strict=True)]
