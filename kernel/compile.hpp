@@ -84,14 +84,17 @@ struct WalkNode {
         double threshold;
         SetRange set;
     };
-    uint32_t left;   // the right child follows it; a leaf names itself
-    uint32_t place;  // 2 × used feature + (a missing value goes right), and is_category; or a projection and is_oblique
+    uint32_t left;  // the right child follows it; a leaf names itself
+    // 2 × used feature + (a missing value goes right), and is_category, is_listed; or a projection and is_oblique
+    uint32_t place;
 
-    static constexpr uint32_t is_category = uint32_t{1} << 31, is_oblique = uint32_t{1} << 30;
+    static constexpr uint32_t is_category = uint32_t{1} << 31, is_oblique = uint32_t{1} << 30,
+                              is_listed = uint32_t{1} << 29;
     bool category() const { return (place & is_category) != 0; }
     bool oblique() const { return (place & is_oblique) != 0; }
     bool missing_left() const { return (place & 1) == 0; }
-    uint32_t used() const { return (place & ~is_category) / 2; }
+    bool listed() const { return (place & is_listed) != 0; }
+    uint32_t used() const { return (place & ~(is_category | is_listed)) / 2; }
     uint32_t projection() const { return place & ~is_oblique; }
 };
 static_assert(sizeof(WalkNode) == 16);
@@ -100,7 +103,7 @@ struct UsedFeature {
     int32_t feature;
     bool is_category = false;
     uint32_t category_lane = 0;
-    int32_t n_codes = 0;              // bits of its widest set; the next two codes are missing and unknown
+    int32_t n_codes = 0;  // of its widest set or list; the next three codes are missing, unknown, and in no list
     int32_t known_codes = INT32_MAX;  // bits of its narrowest set
 };
 
@@ -147,7 +150,8 @@ class CompiledForest {
 
     RawCondition condition(const WalkNode& node) const {
         if (!node.category()) return {ConditionKind::numeric, node.missing_left(), node.threshold, nullptr, 0};
-        return {ConditionKind::category, node.missing_left(), 0, set_words.data() + node.set.start, node.set.words};
+        return {node.listed() ? ConditionKind::listed : ConditionKind::category, node.missing_left(), 0,
+                set_words.data() + node.set.start, node.set.words};
     }
     bool is_leaf(uint32_t position) const { return nodes[position].left == position; }
 
@@ -206,14 +210,15 @@ class CompiledForest {
             if (is_used[feature]) used.push_back({static_cast<int32_t>(feature)});
         }
         for (int64_t node = 0; node < forest.n_nodes; ++node) {
-            if (forest.condition(node).kind != ConditionKind::category) continue;
+            const RawCondition rule = forest.condition(node);
+            const bool listed = rule.kind == ConditionKind::listed;
+            if (rule.kind != ConditionKind::category && !listed) continue;
             UsedFeature& category = used[used_index(forest.feature[node])];
-            int64_t words = forest.condition(node).set_words;
-            if (words >= INT32_MAX / 32) throw std::length_error("a category set is wider than the codes of int32");
-            int32_t bits = static_cast<int32_t>(32 * words);
+            const int64_t codes = listed ? int64_t{rule.set[rule.set_words - 1]} + 1 : 32 * rule.set_words;
+            if (codes > INT32_MAX - 3) throw std::length_error("a category set is wider than the codes of int32");
             category.is_category = true;
-            category.n_codes = std::max(category.n_codes, bits);
-            category.known_codes = std::min(category.known_codes, bits);
+            category.n_codes = std::max(category.n_codes, static_cast<int32_t>(codes));
+            if (!listed) category.known_codes = std::min(category.known_codes, static_cast<int32_t>(codes));
         }
         for (UsedFeature& feature : used)
             if (feature.is_category) feature.category_lane = n_category_lanes++;
@@ -270,8 +275,9 @@ class CompiledForest {
             return {{rule.threshold}, left, static_cast<uint32_t>(projections.size() - 1) | WalkNode::is_oblique};
         }
         uint32_t place = 2 * used_index(forest.feature[node]) + !rule.missing_left;
-        if (rule.kind != ConditionKind::category) return {{rule.threshold}, left, place};
-        WalkNode packed{{0}, left, place | WalkNode::is_category};
+        if (rule.kind == ConditionKind::numeric) return {{rule.threshold}, left, place};
+        const uint32_t form = rule.kind == ConditionKind::listed ? WalkNode::is_listed : 0;
+        WalkNode packed{{0}, left, place | WalkNode::is_category | form};
         packed.set = {static_cast<uint32_t>(forest.set_start[node]), static_cast<uint32_t>(rule.set_words)};
         return packed;
     }
@@ -437,15 +443,16 @@ class CompiledForest {
         return {lane[node.used()] + missing_right, no_set, 0, 0, 0, static_cast<uint8_t>(code)};
     }
 
-    // Bits of the codes that go right: all categories of the feature, then missing, then unknown (as missing;
-    // rows whose unknown categories are to be averaged never use a program).
+    // Bits of the codes that go right: categories of the feature, then missing, then unknown (as missing; rows whose
+    // unknown categories are to be averaged never use a program), then categories beyond all sets and lists.
     uint32_t right_set(const WalkNode& node) {
         RawCondition rule = condition(node);
         int32_t n_codes = used[node.used()].n_codes;
         size_t start = right_sets.size();
-        right_sets.resize(start + n_codes / 32 + 1);
-        for (int32_t code = 0; code < n_codes + 2; ++code) {
-            double category = code < n_codes ? code : code == n_codes ? missing_category : unknown_category;
+        right_sets.resize(start + (n_codes + 3 + 31) / 32);
+        for (int32_t code = 0; code < n_codes + 3; ++code) {
+            const double specials[] = {missing_category, unknown_category, static_cast<double>(INT32_MAX)};
+            const double category = code < n_codes ? code : specials[code - n_codes];
             bool right = goes(rule, category, Unknown::missing) == Side::right;
             right_sets[start + code / 32] |= uint32_t{right} << (code % 32);
         }

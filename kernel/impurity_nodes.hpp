@@ -12,16 +12,17 @@ namespace arboretum {
 
 struct ImpurityNode {
     double threshold = 0;
-    double weight = 0;      // Σ weight of its rows, copies counted
-    double gain = 0;        // fall of weight · impurity
-    double risk = 0;        // weight · impurity
-    int64_t set_begin = 0;  // words of a category condition, or terms of an oblique one, in the branch's pool
+    double weight = 0;       // Σ weight of its rows, copies counted
+    double gain = 0;         // fall of weight · impurity
+    double risk = 0;         // weight · impurity
+    int64_t first_item = 0;  // words of a category condition, or terms of an oblique one, in the branch's pool
     int32_t left = -1, right = -1;
     int32_t feature = -1;
     Row n_rows = 0;
     ConditionKind kind = ConditionKind::leaf;
     bool missing_left = false;
-    int32_t n_terms = 0;  // of an oblique condition
+    int32_t n_items = 0;  // words of a category condition, terms of an oblique one
+    int32_t n_terms() const { return kind == ConditionKind::oblique ? n_items : 0; }
     bool is_leaf() const { return kind == ConditionKind::leaf; }
 };
 

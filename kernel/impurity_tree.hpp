@@ -76,7 +76,6 @@ struct BranchScratch {
     std::vector<ProjectionTerm> terms;
     std::vector<int32_t> features;  // 0 … n−1 between nodes
     std::vector<int32_t> swaps;
-    std::vector<uint8_t> seen;
     std::vector<typename Rows::Entry> entries, right_rows;
 };
 
@@ -196,17 +195,32 @@ class Branch {
         node.missing_left = cut.condition.missing_left;
         node.threshold = cut.threshold;
         node.gain = std::max(cut.gain, 0.0);  // below only by rounding
-        node.set_begin = static_cast<int64_t>(set_words.size());
-        set_words.insert(set_words.end(), cut.condition.set.begin(), cut.condition.set.end());
+        if (node.kind == ConditionKind::category) put_set(cut.condition.set, node);
         if (node.kind == ConditionKind::oblique) put_terms(open, node);
+    }
+
+    // As bits, or as a list if that is shorter: deep nodes see few of many categories. A list is never empty.
+    void put_set(const std::vector<uint32_t>& set, ImpurityNode& node) {
+        node.first_item = static_cast<int64_t>(set_words.size());
+        size_t n_codes = 0;
+        for (uint32_t word : set) n_codes += std::popcount(word);
+        if (n_codes == 0 || n_codes >= set.size()) {
+            set_words.insert(set_words.end(), set.begin(), set.end());
+        } else {
+            node.kind = ConditionKind::listed;
+            for (size_t w = 0; w < set.size(); ++w)
+                for (uint32_t bits = set[w]; bits != 0; bits &= bits - 1)
+                    set_words.push_back(static_cast<uint32_t>(32 * w) + std::countr_zero(bits));
+        }
+        node.n_items = static_cast<int32_t>(set_words.size() - node.first_item);
     }
 
     void put_terms(const Open& open, ImpurityNode& node) {
         std::vector<ProjectionTerm>& drawn = scratch_[0].terms;
         task_.projections.draw_terms(open.path, open.cut.projection, drawn);
         for (ProjectionTerm& term : drawn) term.feature = task_.projections.binned_feature(term);
-        node.set_begin = static_cast<int64_t>(terms.size());
-        node.n_terms = static_cast<int32_t>(drawn.size());
+        node.first_item = static_cast<int64_t>(terms.size());
+        node.n_items = static_cast<int32_t>(drawn.size());
         terms.insert(terms.end(), drawn.begin(), drawn.end());
     }
 
@@ -314,23 +328,15 @@ class Branch {
         return next_left - entries_;
     }
 
-    // Values that the node never saw, missing or a category, follow the larger child.
+    // A missing value, if the node never saw one, follows the larger child. So do categories: their sets name the
+    // smaller one (node_search.hpp); and projections fill missing values.
     void settle_absent(Open& node, const Open& left, const Open& right) {
         Condition& condition = node.cut.condition;
-        if (condition.kind == ConditionKind::oblique) return;  // missing values are filled
+        if (condition.kind != ConditionKind::numeric) return;
         const FeatureCodes& info = task_.data.feature(condition.feature);
         // By weight, not rows: a row of weight 3 is three rows.
         if (task_.statistics.weight(left.total.data()) < task_.statistics.weight(right.total.data())) return;
-        if (condition.kind == ConditionKind::numeric) {
-            condition.missing_left = condition.missing_left || !info.has_missing || !sees_missing(node);
-            return;
-        }
-        std::vector<uint8_t>& seen = scratch_[0].seen;
-        seen.assign(static_cast<size_t>(info.n_bins) + 1, 0);
-        for (int64_t i = node.begin; i < node.end; ++i) seen[task_.data.code(condition.feature, entries_[i].row)] = 1;
-        condition.missing_left = condition.missing_left || !seen[info.n_bins];
-        for (Code code = 0; code < info.n_bins; ++code)
-            if (!seen[code]) condition.put(code);
+        condition.missing_left = condition.missing_left || !info.has_missing || !sees_missing(node);
     }
 
     bool sees_missing(const Open& node) const {
@@ -491,15 +497,14 @@ class ImpurityBuilder {
                 stack.push_back({visit.part, node.left, id});
                 node.left = node.right = -1;
             }
+            const int64_t first = std::exchange(node.first_item, static_cast<int64_t>(tree.set_words.size()));
             if (node.kind == ConditionKind::oblique) {
-                const ProjectionTerm* terms = visit.part.terms->data() + node.set_begin;
-                tree.terms.insert(tree.terms.end(), terms, terms + node.n_terms);
+                const ProjectionTerm* terms = visit.part.terms->data() + first;
+                tree.terms.insert(tree.terms.end(), terms, terms + node.n_items);
+            } else if (node.n_items > 0) {
+                const uint32_t* words = visit.part.words->data() + first;
+                tree.set_words.insert(tree.set_words.end(), words, words + node.n_items);
             }
-            const uint32_t* words = visit.part.words->data() + node.set_begin;
-            node.set_begin = static_cast<int64_t>(tree.set_words.size());
-            if (node.kind == ConditionKind::category)
-                tree.set_words.insert(tree.set_words.end(), words,
-                                      words + (task_.data.feature(node.feature).n_bins + 31) / 32);
             tree.nodes.push_back(node);
             const double* values = visit.part.values->data() + static_cast<size_t>(visit.id) * width;
             tree.values.insert(tree.values.end(), values, values + width);

@@ -15,6 +15,7 @@
 #include <bit>
 
 #include "binned_data.hpp"
+#include "cuts.hpp"
 #include "impurity.hpp"
 #include "medians.hpp"
 #include "node_rows.hpp"
@@ -22,88 +23,6 @@
 #include "rng.hpp"
 
 namespace arboretum {
-
-// What an impurity tree may look like. Python's frozen ImpurityParams is packed into this once a fit.
-struct SplitRules {
-    bool random_thresholds = false;
-    int max_depth = 0;       // <= 0: no limit
-    int max_leaf_nodes = 0;  // <= 0: no limit
-    int64_t min_samples_split = 2;
-    int64_t min_samples_leaf = 1;
-    double min_weight_leaf = 0;
-    double min_impurity_decrease = 0;  // of a share of the tree's weight
-    int max_features = 0;              // features that a node looks at; <= 0: all
-    std::vector<int8_t> monotone;      // per feature; empty: none
-};
-
-// Where the values of a code begin and end, in the user's units; both are the value itself if every value has its code.
-class CodeEdges {
-  public:
-    // start: first code of each feature in the other two.
-    CodeEdges(std::vector<int64_t> start, std::vector<double> lower, std::vector<double> upper)
-        : start_(std::move(start)), lower_(std::move(lower)), upper_(std::move(upper)) {
-        for (size_t i = 0; i < lower_.size(); ++i)
-            middle_.push_back(std::isinf(lower_[i])   ? upper_[i]
-                              : std::isinf(upper_[i]) ? lower_[i]
-                                                      : lower_[i] / 2 + upper_[i] / 2);
-    }
-
-    // A threshold t with upper(a) <= t < lower(b), in the middle.
-    double between(int32_t feature, Code a, Code b) const {
-        const double low = upper_[start_[feature] + a], high = lower_[start_[feature] + b];
-        return nearest(low / 2 + high / 2, low, high);
-    }
-    // The threshold between a code and the next that is nearest to `wanted`: of bins, which touch, the cut between
-    // them, so that a forest has few thresholds.
-    double cut_after(int32_t feature, Code code, double wanted) const {
-        const int64_t at = start_[feature] + code;
-        return nearest(wanted, upper_[at], lower_[at + 1]);
-    }
-    double middle(int32_t feature, Code code) const { return middle_[start_[feature] + code]; }
-    // What random draws know a category by: its value, since codes depend on the rows. 0 for missing.
-    uint64_t key(int32_t feature, Code code) const {
-        const int64_t at = start_[feature] + code;
-        const int64_t end = feature + 1 < static_cast<int64_t>(start_.size()) ? start_[feature + 1]
-                                                                              : static_cast<int64_t>(middle_.size());
-        return at < end ? std::bit_cast<uint64_t>(middle_[at]) : 0;
-    }
-
-    // The last code from `least` on, before `most`, whose middle is not above t.
-    Code last_up_to(int32_t feature, Code least, Code most, double t) const {
-        const double* middles = middle_.data() + start_[feature];
-        Code code = least, n = most - least;
-        // A product, not a choice: compilers turn a choice into a branch that is mispredicted half the time.
-        while (n > 1) {
-            const Code half = n / 2;
-            code += half * Code{middles[code + half] <= t};
-            n -= half;
-        }
-        return code;
-    }
-
-  private:
-    static double nearest(double wanted, double low, double high) {
-        if (wanted >= low && wanted < high) return wanted;
-        return wanted < low || !(low < high) ? low : std::nextafter(high, low);
-    }
-
-    std::vector<int64_t> start_;
-    std::vector<double> lower_, upper_, middle_;
-};
-
-struct Cut {
-    double gain = -infinity;  // a cut that gains nothing is still taken: the next one may gain (exclusive or)
-    double bar = -infinity;   // what another must pass: cuts that tie but for rounding tie, and the first one stays
-    Condition condition;
-    double threshold = 0;  // in the user's units
-    int projection = -1;   // its number, for an oblique condition
-    bool found() const { return condition.feature >= 0; }
-};
-
-// Limits that monotone ancestors set to a node's value.
-struct Bounds {
-    double lower = -infinity, upper = infinity;
-};
 
 template <class Statistics, class Rows>
 class NodeSearch {
@@ -146,9 +65,9 @@ class NodeSearch {
         Cut& best;
         int32_t feature;
 
-        bool operator()(const Word* left) const { return (*this)(left, gain(left)); }
-        bool operator()(const Word* left, double found) const {
-            if (!search.allowed(left, node, feature) || !(found > best.bar)) return false;
+        [[gnu::always_inline]] bool operator()(const Word* left) const { return (*this)(left, gain(left)); }
+        [[gnu::always_inline]] bool operator()(const Word* left, double found) const {
+            if (!(found > best.bar) || !search.allowed(left, node, feature)) return false;
             best.gain = found;
             best.bar = found + 1e-10 * std::abs(found);
             return true;
@@ -533,12 +452,18 @@ class NodeSearch {
         if (taken >= 0) take_prefix(offer, taken);
     }
 
+    // The lighter side goes left: all categories that the node does not know go right, to the larger child. By weight,
+    // not rows: a row of weight 3 is three rows.
     void take_prefix(const Offer& offer, int64_t last) {
         const Code n_bins = data_.feature(offer.feature).n_bins;
         offer.take(ConditionKind::category, 0, false, 0);
         Condition& condition = offer.best.condition;
         condition.set.assign((n_bins + 31) / 32, 0);
-        for (int64_t i = 0; i <= last; ++i) {
+        double prefix = 0, rest = 0;
+        for (int64_t i = 0; i < n_groups(); ++i)
+            (i <= last ? prefix : rest) += statistics_.weight(&sums_[order_[i].second * words()]);
+        const int64_t begin = prefix <= rest ? 0 : last + 1, end = prefix <= rest ? last + 1 : n_groups();
+        for (int64_t i = begin; i < end; ++i) {
             const Code code = table_code(offer, order_[i].second);
             if (code == n_bins)
                 condition.missing_left = true;

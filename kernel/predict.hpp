@@ -445,7 +445,10 @@ class Predictor {
                 bool is_missing = lane[r] == missing_category;
                 bool is_unknown = !is_missing && (lane[r] < 0 || lane[r] >= used.known_codes);
                 scratch.averaged[r] |= is_unknown && request.unknown == Unknown::average;
-                if (lane[r] < 0 || lane[r] >= used.n_codes) lane[r] = used.n_codes + !is_missing;
+                if (lane[r] < 0)
+                    lane[r] = used.n_codes + !is_missing;
+                else if (lane[r] >= used.n_codes)
+                    lane[r] = used.n_codes + 2;
             }
         }
     }

@@ -2,6 +2,7 @@
 // from it.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <span>
@@ -25,7 +26,7 @@ struct RawCondition {
     ConditionKind kind;
     bool missing_left;
     double threshold;
-    const uint32_t* set;  // a set bit goes left
+    const uint32_t* set;  // a set bit goes left; of a list: the codes that go left, rising
     int64_t set_words;
 };
 
@@ -40,6 +41,13 @@ inline Side goes_category(double value, const uint32_t* set, int64_t set_words, 
     int64_t code = static_cast<int64_t>(value);
     if (code < 0 || code >= 32 * set_words) return unknown == Unknown::average ? Side::both : side(missing_left);
     return side((set[code >> 5] >> (code & 31)) & 1);
+}
+
+// Categories of a list go left, all others right.
+inline Side goes_listed(double value, const uint32_t* codes, int64_t n, bool missing_left, Unknown unknown) {
+    if (value == missing_category) return side(missing_left);
+    if (value < 0) return unknown == Unknown::average ? Side::both : side(missing_left);
+    return side(std::binary_search(codes, codes + n, static_cast<uint32_t>(value)));
 }
 
 // One summand of an oblique condition: weight · value, with `fill` for a missing value.
@@ -58,9 +66,11 @@ inline double project(std::span<const ProjectionTerm> terms, ValueOf&& value_of)
 }
 
 inline Side goes(const RawCondition& node, double value, Unknown unknown) {
-    return node.kind == ConditionKind::category
-               ? goes_category(value, node.set, node.set_words, node.missing_left, unknown)
-               : goes_numeric(value, node.threshold, node.missing_left);
+    if (node.kind == ConditionKind::category)
+        return goes_category(value, node.set, node.set_words, node.missing_left, unknown);
+    if (node.kind == ConditionKind::listed)
+        return goes_listed(value, node.set, node.set_words, node.missing_left, unknown);
+    return goes_numeric(value, node.threshold, node.missing_left);
 }
 
 }  // namespace arboretum

@@ -13,7 +13,8 @@ using Row = uint32_t;
 using Code = uint32_t;
 
 enum class Growth : int { leaf, level, symmetric };
-enum class ConditionKind : uint8_t { leaf = 0, numeric = 1, category = 2, oblique = 3 };
+// category: a bit a category; listed: the codes of some categories, for nodes that know few of many.
+enum class ConditionKind : uint8_t { leaf = 0, numeric = 1, category = 2, oblique = 3, listed = 4 };
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 

@@ -174,7 +174,8 @@ def example():
 
 
 CORRUPTIONS = [
-    ("kind", 2, 4, r"kind\[2\] = 4 must be 0 \(leaf\), 1 \(numeric\), 2 \(category\) or 3 \(oblique\)"),
+    ("kind", 2, 5, r"kind\[2\] = 5 must be 0 \(leaf\), 1 \(numeric\), 2 \(category\), 3 \(oblique\) or 4 \(listed\)"),
+    ("kind", 1, 4, r"set_words\[0\] = 6 must rise in a list of categories"),
     ("kind", 0, 3, r"kind\[0\] = 3 is an oblique condition, but there are no projections"),
     ("tree_start", 0, 1, r"tree_start\[0\] = 1 must be 0"),
     ("tree_start", 1, 7, r"tree_start\[2\] = 6 must not be less than the one before"),

@@ -42,7 +42,7 @@ nb::tuple category_sets(const GrownForest& forest) {
     std::vector<uint32_t> words;
     for (const ImpurityTree& tree : forest.trees) {
         const int64_t first = static_cast<int64_t>(words.size());
-        for (const ImpurityNode& node : tree.nodes) start.push_back(first + node.set_begin);
+        for (const ImpurityNode& node : tree.nodes) start.push_back(first + node.first_item);
         words.insert(words.end(), tree.set_words.begin(), tree.set_words.end());
     }
     start.push_back(static_cast<int64_t>(words.size()));
@@ -55,7 +55,7 @@ nb::tuple projections(const GrownForest& forest) {
     std::vector<int32_t> feature;
     std::vector<double> weight, fill;
     for (const ImpurityTree& tree : forest.trees) {
-        for (const ImpurityNode& node : tree.nodes) start.push_back(start.back() + node.n_terms);
+        for (const ImpurityNode& node : tree.nodes) start.push_back(start.back() + node.n_terms());
         for (const ProjectionTerm& term : tree.terms) {
             feature.push_back(term.feature);
             weight.push_back(term.weight);

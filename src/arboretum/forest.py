@@ -14,7 +14,8 @@ from arboretum import _kernel
 
 __all__ = ["Forest"]
 
-LEAF, NUMERIC, CATEGORY, OBLIQUE = 0, 1, 2, 3
+LEAF, NUMERIC, CATEGORY, OBLIQUE, LISTED = 0, 1, 2, 3, 4
+ON_CATEGORIES = (CATEGORY, LISTED)
 
 _DTYPES = {
     "tree_start": np.int64,
@@ -68,7 +69,8 @@ class Forest:
     missing_left : uint8 array (nodes)
         1 where a missing value goes left.
     set_start : int64 array (nodes + 1)
-        Words ``set_start[i] : set_start[i + 1]`` are the set of node ``i``; a set bit goes left.
+        Words ``set_start[i] : set_start[i + 1]`` are the set of node ``i``; a set bit goes left. Of a listed
+        condition they are the codes that go left, rising.
     set_words : uint32 array
         Bits of all sets.
     value : float64 array (nodes, width)
@@ -440,19 +442,30 @@ class Forest:
 
     def _check_conditions(self, n_features: int | None) -> None:
         kind, feature = self.kind, self.feature
-        _require("kind", kind, kind <= OBLIQUE, "must be 0 (leaf), 1 (numeric), 2 (category) or 3 (oblique)")
+        _require("kind", kind, kind <= LISTED, "must be 0 (leaf), 1 (numeric), 2 (category), 3 (oblique) or 4 (listed)")
         limit = np.iinfo(np.int32).max if n_features is None else n_features
         _require("feature", feature, (kind == LEAF) | ((feature >= 0) & (feature < limit)), "is not a feature")
         _require("feature", feature, (kind != LEAF) | (feature == -1), "must be −1 at a leaf")
         numeric = np.concatenate([feature[kind == NUMERIC], self.projection_feature])
-        mixed = np.intersect1d(numeric, feature[kind == CATEGORY])
+        on_categories = np.isin(kind, ON_CATEGORIES)
+        mixed = np.intersect1d(numeric, feature[on_categories])
         _require("feature", feature, ~np.isin(feature, mixed), "is used both as numeric and as category")
         _require("threshold", self.threshold, ~np.isnan(self.threshold), "must be a number")
         _require("missing_left", self.missing_left, self.missing_left <= 1, "must be 0 or 1")
         start, has_set = self.set_start[:-1], np.diff(self.set_start) > 0
-        _require("set_start", start, has_set | (kind != CATEGORY), "must have words at a category condition")
-        _require("set_start", start, ~has_set | (kind == CATEGORY), "must have words at category conditions only")
+        _require("set_start", start, has_set | ~on_categories, "must have words at a category condition")
+        _require("set_start", start, ~has_set | on_categories, "must have words at category conditions only")
+        self._check_lists()
         self._check_projections(limit)
+
+    def _check_lists(self) -> None:
+        """Codes of a list rise, and are codes."""
+        listed = np.repeat(self.kind == LISTED, np.diff(self.set_start))
+        rises = np.append(self.set_words[1:] > self.set_words[:-1], True)
+        is_last = np.zeros(len(self.set_words), dtype=bool)
+        is_last[self.set_start[1:][np.diff(self.set_start) > 0] - 1] = True
+        fits = self.set_words < np.iinfo(np.int32).max - 3
+        _require("set_words", self.set_words, ~listed | (fits & (rises | is_last)), "must rise in a list of categories")
 
     def _check_projections(self, limit: int) -> None:
         oblique, terms = self.kind == OBLIQUE, self.projection_feature

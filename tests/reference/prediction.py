@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from arboretum.forest import CATEGORY, LEAF, NUMERIC, OBLIQUE, Forest
+from arboretum.forest import CATEGORY, LEAF, LISTED, NUMERIC, OBLIQUE, Forest
 
 # Few distinct numbers, so that values meet thresholds; 0.1 is not a float32.
 NUMBERS = [-math.inf, -1e300, -3e38, -1.0, -0.0, 0.0, 1e-45, 0.1, 0.5, 1.0, 1 + 2**-30, 3e38, 1e300, math.inf]
@@ -27,11 +27,12 @@ def leaves(forest, tree, row, unknown):
             left = projected(forest, i, row) <= forest.threshold[i]
         else:
             words = forest.set_words[forest.set_start[i] : forest.set_start[i + 1]]
-            is_known = 0 <= value < 32 * len(words)
+            listed = forest.kind[i] == LISTED
+            is_known = 0 <= value < (math.inf if listed else 32 * len(words))
             if value == -1 or (not is_known and unknown == "missing"):
                 left = missing_left
             elif is_known:
-                left = bool(int(words[value // 32]) >> int(value % 32) & 1)
+                left = value in words.tolist() if listed else bool(int(words[value // 32]) >> int(value % 32) & 1)
             else:
                 n_left = float(forest.n_rows[start + forest.left[i]])
                 n_right = float(forest.n_rows[start + forest.right[i]])
@@ -85,6 +86,9 @@ def random_condition(rng, kinds, numbers=NUMBERS, n_words=2):
     missing_left = int(rng.integers(2))
     if kinds[feature] == "numeric":
         return NUMERIC, feature, float(rng.choice(numbers)), missing_left, []
+    if rng.integers(2):
+        codes = rng.choice(32 * n_words, rng.integers(1, 4), replace=False)
+        return LISTED, feature, 0.0, missing_left, sorted(codes.tolist())
     words = rng.integers(0, 2**32, rng.integers(1, n_words + 1), dtype=np.uint32)
     return CATEGORY, feature, 0.0, missing_left, list(words)
 

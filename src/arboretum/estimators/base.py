@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from arboretum import losses
 from arboretum.estimators.protocol import Estimator
 from arboretum.estimators.threads import n_threads
-from arboretum.forest import CATEGORY, Forest
+from arboretum.forest import ON_CATEGORIES, Forest
 from arboretum.io import model_file
 from arboretum.losses import Loss
 from arboretum.schema import Schema
@@ -277,7 +277,7 @@ def _check_kinds(forest: Forest, schema: Schema) -> None:
     categorical = np.zeros(schema.n_features, dtype=bool)
     categorical[schema.categorical] = True
     node, column, _ = forest.reads()
-    wrong = node[categorical[column] != (forest.kind[node] == CATEGORY)]
+    wrong = node[categorical[column] != np.isin(forest.kind[node], ON_CATEGORIES)]
     if wrong.size:
         raise ValueError(f"node {wrong.min()} has a condition that its column cannot have")
 

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from arboretum.criteria import total_entropy
 from arboretum.ensembles.bagging import BaggedTarget
 from arboretum.estimators import targets
-from arboretum.estimators.bagged_trees import BaggedClassifier, BaggedRegressor, GivenRows, rows_of_share
+from arboretum.estimators.bagged_tasks import BaggedClassifier, BaggedRegressor
+from arboretum.estimators.bagged_trees import GivenRows, rows_of_share
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.decision_tree_docs import CLASSIFIER_DOC, REGRESSOR_DOC
 from arboretum.estimators.labels import classes_from_json

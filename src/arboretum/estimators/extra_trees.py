@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from arboretum.estimators.bagged_trees import BaggedClassifier, BaggedRegressor
+from arboretum.estimators.bagged_tasks import BaggedClassifier, BaggedRegressor
 from arboretum.estimators.forest_docs import CLASSIFIER, REGRESSOR, describe
 from arboretum.estimators.kept_bags import KeptBags, KeptRegressionBags
 

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from arboretum.forest import CATEGORY, LEAF, NUMERIC, OBLIQUE, Forest
+from arboretum.forest import CATEGORY, LEAF, LISTED, NUMERIC, OBLIQUE, Forest
 from arboretum.inspection.quantities import category_text, listing, name_text, number_text, threshold_text
 from arboretum.schema import MISSING, Schema
 
@@ -126,8 +126,8 @@ class CategorySet(Condition):
         Column of the schema.
     categories : tuple of int
         Codes of the set, rising.
-    n_known : int
-        Codes from here on are unknown to the node.
+    n_known : int or None
+        Codes from here on are unknown to the node; None: it knows them all.
     missing_left : bool
         Whether a missing value meets the condition.
 
@@ -144,7 +144,7 @@ class CategorySet(Condition):
 
     feature: int
     categories: tuple[int, ...]
-    n_known: int
+    n_known: int | None
     missing_left: bool
     negated: bool = False
 
@@ -154,7 +154,8 @@ class CategorySet(Condition):
 
     def _holds_plain(self, row: Sequence[float]) -> bool:
         code = int(row[self.feature])
-        return code in self.categories if MISSING < code < self.n_known else self.missing_left
+        is_known = MISSING < code and (self.n_known is None or code < self.n_known)
+        return code in self.categories if is_known else self.missing_left
 
     def pretty(self, schema: Schema, *, digits: int | None = None, limit: int | None = 5) -> str:  # noqa: D102
         column = schema.columns[self.feature]
@@ -278,6 +279,9 @@ def condition(forest: Forest, node: int) -> Condition:
         words = forest.set_words[forest.set_start[node] : forest.set_start[node + 1]]
         bits = np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little")
         return CategorySet(feature, tuple(np.flatnonzero(bits).tolist()), len(bits), missing_left)
+    if kind == LISTED:
+        codes = forest.set_words[forest.set_start[node] : forest.set_start[node + 1]]
+        return CategorySet(feature, tuple(codes.tolist()), None, missing_left)
     threshold = float(forest.threshold[node])
     if kind == OBLIQUE:
         return Oblique(*_projection(forest, node), threshold)

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from arboretum.forest import CATEGORY, LEAF, OBLIQUE, Forest
+from arboretum.forest import LEAF, OBLIQUE, ON_CATEGORIES, Forest
 from arboretum.trees.multiway import MultiwayTree
 
 __all__ = [
@@ -378,7 +378,7 @@ def prune_forest(forest: Forest, mask: ArrayLike) -> Forest:
         target = place[(start + child)[keeps]] - place[start[keeps]]
         return np.where(is_inner, target, -1).astype(np.int32)
 
-    set_start, (set_words,) = _kept_items(forest.set_start, keeps, kind == CATEGORY, forest.set_words)
+    set_start, (set_words,) = _kept_items(forest.set_start, keeps, np.isin(kind, ON_CATEGORIES), forest.set_words)
     return Forest(
         tree_start=place[forest.tree_start],
         tree_output=forest.tree_output,

@@ -1,0 +1,229 @@
+"""Forests of impurity for numbers and for classes: targets, predictions and what their files say of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum.ensembles.bagging import BaggedTarget
+from arboretum.estimators import targets
+from arboretum.estimators.bagged_trees import BaggedTrees, TrainingSet
+from arboretum.estimators.base import FloatArray
+from arboretum.estimators.labels import classes_from_json, classes_to_json
+from arboretum.estimators.protocol import Classifier, Regressor
+from arboretum.estimators.validation import choice
+from arboretum.forest import Forest
+from arboretum.losses.base import LARGEST_TARGET
+
+
+class BaggedRegressor(Regressor, BaggedTrees):
+    """Trees of numbers."""
+
+    _criteria = ("squared_error", "absolute_error", "poisson")
+
+    def _read_target(self, columns: NDArray[Any], weight: FloatArray | None) -> tuple[BaggedTarget, Any]:
+        numbers = np.column_stack([targets.regression_target(column) for column in columns.T])
+        numbers = np.ascontiguousarray(numbers)
+        if (beyond := np.abs(numbers).max(axis=1) > LARGEST_TARGET).any():
+            row = int(np.argmax(beyond))
+            raise ValueError(
+                f"y[{row}] = {numbers[row].max():g}: beyond ±{LARGEST_TARGET:g}: divide the target by a constant"
+            )
+        if self.criterion == "poisson" and (numbers.min() < 0 or not numbers.sum() > 0):
+            row = int(np.argmin(numbers.min(axis=1)))
+            raise ValueError(
+                f"criterion='poisson' needs counts of at least 0 that are not all 0: y has {numbers[row].min():g} "
+                f"in row {row}; use criterion='squared_error'"
+            )
+        if self.criterion == "absolute_error" and numbers.shape[1] > 1:
+            raise ValueError("criterion='absolute_error' needs one output: fit one model an output")
+        return BaggedTarget(self.criterion, weight, numbers=numbers), numbers.shape[1]
+
+    def _take_facts(self, facts: Any) -> None:
+        self.n_outputs_ = facts
+
+    def _has_facts(self, facts: Any) -> bool:
+        return bool(self.n_outputs_ == facts)
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predict the target: the mean of the trees.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Rows; named columns in any order.
+
+        Returns
+        -------
+        ndarray of float64, (n_rows,) or (n_rows, n_outputs)
+        """
+        return self._to_prediction(self._mean(X))[0]
+
+    def _to_prediction(self, mean: FloatArray) -> tuple[FloatArray, None]:
+        return (mean[:, 0] if self.n_outputs_ == 1 else mean), None
+
+    def _set_out_of_bag(self, training: TrainingSet, y: Any, sample_weight: Any, threads: int) -> None:
+        means = self._out_of_bag(training, threads)
+        known = ~np.isnan(means[:, 0])
+        self._oob_mean = means
+        self.oob_score_ = self._scored(y, self.oob_prediction_, None, sample_weight, known)
+
+    @property
+    def oob_prediction_(self) -> FloatArray:
+        """Predictions of training rows by trees that never saw them; NaN where there is none."""
+        return self._to_prediction(self._oob_mean)[0]
+
+    def _read_facts(self, header: dict[str, Any], forest: Forest) -> None:
+        super()._read_facts(header, forest)
+        if forest.n_outputs != self.n_outputs_:
+            raise ValueError(f"{forest.n_outputs} values a leaf for {self.n_outputs_} outputs")
+
+
+class BaggedClassifier(Classifier, BaggedTrees):
+    """Trees of classes."""
+
+    _criteria = ("gini", "entropy", "log_loss")
+    class_weight: Any
+    voting: str
+    classes_: Any  # labels, sorted; a list of them for several outputs
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        choice(self, "voting", ("soft", "hard"))
+
+    def _read_target(self, columns: NDArray[Any], weight: FloatArray | None) -> tuple[BaggedTarget, Any]:
+        several = columns.shape[1] > 1
+        found = [targets.find_classes(_typed(column) if several else column) for column in columns.T]
+        classes = [labels for labels, _ in found]
+        if len(found) == 1:
+            factors = targets.class_factors(weight, self.class_weight, classes[0], found[0][1])
+            weight = targets.times_factors(weight, factors, found[0][1])
+            targets.require_two_weighted(weight, classes[0], found[0][1])
+        elif self.class_weight is not None or self.bootstrap == "balanced":
+            raise ValueError("class_weight and bootstrap='balanced' need one output: fit one model an output")
+        codes = np.ascontiguousarray(np.column_stack([codes for _, codes in found]), dtype=np.int32)
+        criterion = "entropy" if self.criterion == "log_loss" else self.criterion
+        return BaggedTarget(criterion, weight, classes=codes, n_classes=tuple(map(len, classes))), classes
+
+    def _take_facts(self, facts: Any) -> None:
+        self.classes_, self.n_outputs_ = (facts[0] if len(facts) == 1 else facts), len(facts)
+        self.__dict__.pop("_voters", None)
+
+    def _has_facts(self, facts: Any) -> bool:
+        return [classes.tolist() for classes in facts] == [classes.tolist() for classes in self._class_lists]
+
+    @property
+    def _class_lists(self) -> list[NDArray[Any]]:
+        return self.classes_ if self.n_outputs_ > 1 else [self.classes_]
+
+    # ---- prediction ----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _voters(self) -> Forest:
+        """The forest whose leaves vote for one class."""
+        forest = self._fitted()
+        if forest.width == 1:
+            return replace(forest, value=(forest.value > 0.5).astype(np.float64))
+        votes, start = np.zeros_like(forest.value), 0
+        for classes in self._class_lists:
+            part = forest.value[:, start : start + len(classes)]
+            votes[np.arange(len(votes)), start + part.argmax(axis=1)] = 1.0
+            start += len(classes)
+        return replace(forest, value=votes)
+
+    @property
+    def _averaged(self) -> Forest:
+        return self._voters if self.voting == "hard" else self._fitted()
+
+    def _to_probas(self, mean: FloatArray) -> list[FloatArray]:
+        """Probabilities of each output."""
+        if mean.shape[1] == 1:
+            return [np.column_stack([1.0 - mean[:, 0], mean[:, 0]])]
+        ends = np.cumsum([len(classes) for classes in self._class_lists])[:-1]
+        return np.split(mean, ends, axis=1)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Probabilities of the classes, in the order of ``classes_``: the mean of the trees, or their votes.
+
+        Returns
+        -------
+        ndarray of float64, (n_rows, n_classes), or a list of them for several outputs
+        """
+        probas = self._to_probas(self._mean(X))
+        return probas if self.n_outputs_ > 1 else probas[0]
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """Logarithms of ``predict_proba``."""
+        proba = self.predict_proba(X)
+        with np.errstate(divide="ignore"):
+            return [np.log(part) for part in proba] if isinstance(proba, list) else np.log(proba)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the most probable class.
+
+        Returns
+        -------
+        ndarray, (n_rows,) or (n_rows, n_outputs)
+            Labels as they were given at fit.
+        """
+        return self._to_labels(self._to_probas(self._mean(X)))
+
+    def _to_prediction(self, mean: FloatArray) -> tuple[NDArray[Any], FloatArray | None]:
+        """Labels, and probabilities if there is one output."""
+        probas = self._to_probas(mean)
+        return self._to_labels(probas), probas[0] if len(probas) == 1 else None
+
+    def _to_labels(self, probas: list[FloatArray]) -> NDArray[Any]:
+        labels = [classes[proba.argmax(axis=1)] for classes, proba in zip(self._class_lists, probas, strict=True)]
+        if len({part.dtype.kind for part in labels}) > 1:
+            labels = [part.astype(object) for part in labels]  # else 1 would become '1'
+        return labels[0] if len(labels) == 1 else np.column_stack(labels)
+
+    def _set_out_of_bag(self, training: TrainingSet, y: Any, sample_weight: Any, threads: int) -> None:
+        means = self._out_of_bag(training, threads)
+        known = ~np.isnan(means[:, 0])
+        probas = self._to_probas(means)
+        self._oob_mean = means
+        labels = self._to_labels([np.where(known[:, None], proba, 0.0) for proba in probas])
+        self.oob_score_ = self._scored(y, labels, probas[0] if len(probas) == 1 else None, sample_weight, known)
+
+    @property
+    def oob_decision_function_(self) -> Any:
+        """Probabilities of training rows by trees that never saw them; NaN where there is none."""
+        probas = self._to_probas(self._oob_mean)
+        return probas if self.n_outputs_ > 1 else probas[0]
+
+    def _value_meaning(self) -> dict[str, Any]:
+        if self.n_outputs_ > 1:
+            return {}
+        return {"class_names": [str(label) for label in self.classes_.tolist()], "probabilities": True}
+
+    # ---- files ---------------------------------------------------------------------------------------------------
+
+    def _facts(self) -> dict[str, Any]:
+        return {"classes": [classes_to_json(classes) for classes in self._class_lists], "voting": self.voting}
+
+    def _read_facts(self, header: dict[str, Any], forest: Forest) -> None:
+        super()._read_facts(header, forest)
+        entries = header["classes"]
+        if not isinstance(entries, list) or len(entries) != self.n_outputs_:
+            raise ValueError(f"classes of {len(entries)} outputs, not of {self.n_outputs_}")
+        classes = [classes_from_json(entry, len(entry["values"])) for entry in entries]
+        width = 1 if [len(labels) for labels in classes] == [2] else sum(map(len, classes))
+        if forest.n_outputs != width:
+            raise ValueError(f"{forest.n_outputs} values a leaf for {width} classes")
+        self.classes_ = classes[0] if len(classes) == 1 else classes
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+
+def _typed(column: NDArray[Any]) -> NDArray[Any]:
+    """Labels of one output; a table of mixed outputs holds objects."""
+    return np.array(column.tolist()) if column.dtype == object and len({type(v) for v in column}) == 1 else column
