@@ -154,7 +154,7 @@ class CategorySet(Condition):
 
     def _holds_plain(self, row: Sequence[float]) -> bool:
         code = int(row[self.feature])
-        is_known = MISSING < code and (self.n_known is None or code < self.n_known)
+        is_known = code > MISSING and (self.n_known is None or code < self.n_known)
         return code in self.categories if is_known else self.missing_left
 
     def pretty(self, schema: Schema, *, digits: int | None = None, limit: int | None = 5) -> str:  # noqa: D102
