@@ -1,6 +1,7 @@
 // Values to codes: quantile cuts from a sample, then a branch-free search for every value.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <cstring>
@@ -27,7 +28,11 @@ struct RawColumn {
         return value;
     }
     double number(int64_t row) const { return type == ValueType::float32 ? at<float>(row) : at<double>(row); }
+    void prefetch(int64_t row) const { __builtin_prefetch(data + row * stride); }
 };
+
+// Columns are read together in groups: in a row-major table they share a cache line, fetched some rows ahead.
+constexpr int64_t column_group = 16, rows_ahead = 16;
 
 struct WeightedValue {
     double value;
@@ -63,18 +68,47 @@ inline void radix_sort(std::vector<uint64_t>& keys) {
     }
 }
 
+// Keys with how often they occur, as long as there are few of them: sorting a long column to find that it has two
+// values would cost far more than looking each one up.
+class FewKeys {
+  public:
+    // False once there are too many, which counts for this key too.
+    bool add(uint64_t key) {
+        size_t slot = (key * 0x9e3779b97f4a7c15ull) >> (64 - slot_bits);
+        while (counts_[slot] != 0 && keys_[slot] != key) slot = (slot + 1) % n_slots;
+        n_keys_ += counts_[slot] == 0;
+        keys_[slot] = key;
+        ++counts_[slot];
+        return n_keys_ <= most_keys;
+    }
+
+    std::vector<std::pair<uint64_t, int64_t>> rising() const {
+        std::vector<std::pair<uint64_t, int64_t>> found;
+        for (size_t slot = 0; slot < n_slots; ++slot)
+            if (counts_[slot] != 0) found.emplace_back(keys_[slot], counts_[slot]);
+        std::sort(found.begin(), found.end());
+        return found;
+    }
+
+  private:
+    static constexpr int slot_bits = 6;
+    static constexpr size_t n_slots = size_t{1} << slot_bits, most_keys = n_slots / 2;
+
+    std::array<uint64_t, n_slots> keys_{};
+    std::array<int64_t, n_slots> counts_{};
+    size_t n_keys_ = 0;
+};
+
 // Values in the sample, missing ones and rows of no weight left out, with their weight.
 // −0 and 0 are one value.
-struct SampledColumn {
-    std::vector<uint64_t> keys;           // without weights
-    std::vector<WeightedValue> weighted;  // with weights
-
+class SampledColumn {
+  public:
     void add(double value, const double* weights, Row row) {
         if (std::isnan(value)) return;
         if (weights == nullptr)
-            keys.push_back(sort_key(value + 0.0));
+            add_key(sort_key(value + 0.0));
         else if (weights[row] > 0)
-            weighted.push_back({value + 0.0, weights[row]});
+            weighted_.push_back({value + 0.0, weights[row]});
     }
 
     // Distinct values in rising order with their total weight.
@@ -86,14 +120,27 @@ struct SampledColumn {
             else
                 distinct.push_back({value, weight});
         };
-        radix_sort(keys);
-        for (uint64_t key : keys) put(from_sort_key(key), 1.0);
-        std::sort(weighted.begin(), weighted.end(), [](const WeightedValue& a, const WeightedValue& b) {
+        if (keys_.empty())
+            for (auto [key, count] : few_.rising()) put(from_sort_key(key), static_cast<double>(count));
+        radix_sort(keys_);
+        for (uint64_t key : keys_) put(from_sort_key(key), 1.0);
+        std::sort(weighted_.begin(), weighted_.end(), [](const WeightedValue& a, const WeightedValue& b) {
             return a.value != b.value ? a.value < b.value : a.weight < b.weight;
         });
-        for (const WeightedValue& v : weighted) put(v.value, v.weight);
+        for (const WeightedValue& v : weighted_) put(v.value, v.weight);
         return distinct;
     }
+
+  private:
+    void add_key(uint64_t key) {
+        if (!keys_.empty()) return keys_.push_back(key);
+        if (few_.add(key)) return;
+        for (auto [found, count] : few_.rising()) keys_.insert(keys_.end(), count, found);
+    }
+
+    FewKeys few_;                          // without weights
+    std::vector<uint64_t> keys_;           // all of them, once they are many
+    std::vector<WeightedValue> weighted_;  // with weights
 };
 
 // A threshold t with a <= t < b.
@@ -153,21 +200,83 @@ inline std::vector<Row> sample_rows(int64_t n_rows, int64_t size) {
     return rows;
 }
 
-// Neighbouring columns are sampled together: in a row-major table they share cache lines.
 inline std::vector<std::vector<double>> find_cuts(const std::vector<RawColumn>& columns, const std::vector<Row>& rows,
                                                   const double* weights, int64_t max_bins, int threads) {
-    constexpr int64_t group = 8;
     std::vector<std::vector<double>> cuts(columns.size());
-    parallel_blocks(static_cast<int64_t>(columns.size()), group, threads, [&](int64_t begin, int64_t end, int) {
+    parallel_blocks(static_cast<int64_t>(columns.size()), column_group, threads, [&](int64_t begin, int64_t end, int) {
         std::vector<SampledColumn> sampled(end - begin);
-        for (Row row : rows)
+        for (size_t i = 0; i < rows.size(); ++i) {
+            columns[begin].prefetch(rows[std::min(i + rows_ahead, rows.size() - 1)]);
             for (int64_t f = begin; f < end; ++f)
                 if (columns[f].type != ValueType::category)
-                    sampled[f - begin].add(columns[f].number(row), weights, row);
+                    sampled[f - begin].add(columns[f].number(rows[i]), weights, rows[i]);
+        }
         for (int64_t f = begin; f < end; ++f) cuts[f] = choose_cuts(sampled[f - begin].distinct(), max_bins);
     });
     return cuts;
 }
+
+// A column of a compressed matrix: rows that are not listed hold 0.
+struct SparseColumn {
+    const Row* rows;  // rising
+    const double* values;
+    int64_t n;
+};
+
+// The same cuts as find_cuts on the dense column. The zeros of a column are what its entries leave of the sample; their
+// weights are added in rising order, as SampledColumn::distinct does.
+class SparseCuts {
+  public:
+    SparseCuts(int64_t n_rows, std::vector<Row> sample, const double* weights)
+        : sample_(std::move(sample)), weights_(weights), in_sample_(n_rows, 0) {
+        for (Row row : sample_) in_sample_[row] = 1;
+        if (weights == nullptr) return;
+        std::erase_if(sample_, [&](Row row) { return !(weights[row] > 0); });
+        std::sort(sample_.begin(), sample_.end(), [&](Row a, Row b) { return weights[a] < weights[b]; });
+    }
+
+    std::vector<std::vector<double>> find(const std::vector<SparseColumn>& columns, int64_t max_bins, int threads) {
+        std::vector<std::vector<double>> cuts(columns.size());
+        std::vector<std::vector<uint8_t>> listed(weights_ == nullptr ? 0 : threads);
+        parallel_blocks(static_cast<int64_t>(columns.size()), 8, threads, [&](int64_t begin, int64_t end, int worker) {
+            std::vector<uint8_t>* marks = weights_ == nullptr ? nullptr : &listed[worker];
+            if (marks != nullptr) marks->resize(in_sample_.size());
+            for (int64_t f = begin; f < end; ++f) cuts[f] = choose_cuts(distinct(columns[f], marks), max_bins);
+        });
+        return cuts;
+    }
+
+  private:
+    std::vector<WeightedValue> distinct(const SparseColumn& column, std::vector<uint8_t>* listed) const {
+        SampledColumn others;
+        int64_t zeros = static_cast<int64_t>(sample_.size());
+        for (int64_t i = 0; i < column.n; ++i) {
+            const Row row = column.rows[i];
+            if (!in_sample_[row] || column.values[i] == 0) continue;
+            --zeros;
+            others.add(column.values[i], weights_, row);
+            if (listed != nullptr) (*listed)[row] = 1;
+        }
+        std::vector<WeightedValue> found = others.distinct();
+        const double weight = listed == nullptr ? static_cast<double>(zeros) : weight_of_zeros(*listed);
+        if (listed != nullptr)
+            for (int64_t i = 0; i < column.n; ++i) (*listed)[column.rows[i]] = 0;
+        auto place = std::find_if(found.begin(), found.end(), [](const WeightedValue& v) { return v.value > 0; });
+        if (weight > 0) found.insert(place, {0.0, weight});
+        return found;
+    }
+
+    double weight_of_zeros(const std::vector<uint8_t>& listed) const {
+        double weight = 0;
+        for (Row row : sample_)
+            if (!listed[row]) weight += weights_[row];
+        return weight;
+    }
+
+    std::vector<Row> sample_;  // with weights: those above 0, by rising weight
+    const double* weights_;
+    std::vector<uint8_t> in_sample_;
+};
 
 // Every distinct value of a numeric column its own code.
 struct RankedColumn {
@@ -224,25 +333,26 @@ inline bool put_codes(BinnedData& data, int32_t feature, const Code* codes, int 
     const Code n_bins = data.feature(feature).n_bins;
     std::atomic<bool> missing{false};
     parallel_blocks(data.n_rows(), 4096, threads, [&](int64_t begin, int64_t end, int) {
-        int block[4096];
+        std::vector<int> block(end - begin);
         bool found = false;
         for (int64_t row = begin; row < end; ++row) {
             block[row - begin] = static_cast<int>(codes[row]);
             found |= codes[row] == n_bins;
         }
-        const int n = static_cast<int>(end - begin);
-        switch (data.feature(feature).width) {
-            case 1: data.put<uint8_t>(feature, begin, n, block); break;
-            case 2: data.put<uint16_t>(feature, begin, n, block); break;
-            default: data.put<uint32_t>(feature, begin, n, block);
-        }
+        data.put(feature, begin, static_cast<int>(end - begin), block.data());
         if (found) missing = true;
     });
     if (missing) data.mark_missing(feature);
     return missing;
 }
 
-// code = number of cuts below the value, for a chunk of values at once. `cuts` is padded with +inf to a power of two:
+// code = number of cuts below the value.
+inline Code code_of(double value, const std::vector<double>& cuts, Code missing_code) {
+    if (std::isnan(value)) return missing_code;
+    return static_cast<Code>(std::lower_bound(cuts.begin(), cuts.end(), value) - cuts.begin());
+}
+
+// The same for a chunk of values at once. `cuts` is padded with +inf to a power of two:
 // up to 15 of them, evenly spread, are counted for all values (vectorised), the part between two of them is halved.
 constexpr int search_chunk = 256;
 
@@ -309,8 +419,10 @@ class CodeAssigner {
     }
 
     std::vector<bool> run(int threads) {
+        // A chunk of all columns before the next: rows of a wide table lie pages apart.
         parallel_blocks(data_.n_rows(), row_block, threads, [&](int64_t begin, int64_t end, int) {
-            for (size_t j = 0; j < columns_.size(); ++j) assign(static_cast<int32_t>(j), begin, end);
+            for (int64_t row = begin; row < end; row += search_chunk)
+                for (size_t j = 0; j < columns_.size(); ++j) assign(static_cast<int32_t>(j), row, end);
         });
         for (size_t j = 0; j < columns_.size(); ++j)
             if (missing_[j]) data_.mark_missing(first_ + static_cast<int32_t>(j));
@@ -320,21 +432,15 @@ class CodeAssigner {
   private:
     static constexpr int64_t row_block = 2048;
 
-    void assign(int32_t j, int64_t begin, int64_t end) {
-        for (int64_t row = begin; row < end; row += search_chunk) {
-            int n = static_cast<int>(std::min<int64_t>(search_chunk, end - row));
-            int codes[search_chunk];
-            switch (columns_[j].type) {
-                case ValueType::float32: search<float>(j, row, n, float32_cuts_[j], codes); break;
-                case ValueType::float64: search<double>(j, row, n, float64_cuts_[j], codes); break;
-                case ValueType::category: look_up(j, row, n, codes); break;
-            }
-            switch (data_.feature(first_ + j).width) {
-                case 1: data_.put<uint8_t>(first_ + j, row, n, codes); break;
-                case 2: data_.put<uint16_t>(first_ + j, row, n, codes); break;
-                default: data_.put<uint32_t>(first_ + j, row, n, codes);
-            }
+    void assign(int32_t j, int64_t row, int64_t end) {
+        const int n = static_cast<int>(std::clamp<int64_t>(end - row, 1, search_chunk));
+        int codes[search_chunk];
+        switch (columns_[j].type) {
+            case ValueType::float32: search<float>(j, row, n, float32_cuts_[j], codes); break;
+            case ValueType::float64: search<double>(j, row, n, float64_cuts_[j], codes); break;
+            case ValueType::category: look_up(j, row, n, codes); break;
         }
+        data_.put(first_ + j, row, n, codes);
     }
 
     template <class T>
@@ -368,6 +474,72 @@ class CodeAssigner {
     std::vector<std::vector<float>> float32_cuts_;
     std::vector<std::vector<double>> float64_cuts_;
     std::vector<std::atomic<bool>> missing_;
+};
+
+// Codes of a compressed matrix: features get the columns in their order.
+class SparseAssigner {
+  public:
+    SparseAssigner(BinnedData& data, const std::vector<SparseColumn>& columns,
+                   const std::vector<std::vector<double>>& cuts)
+        : data_(data), columns_(columns), cuts_(cuts), zero_(columns.size()) {
+        for (size_t f = 0; f < columns.size(); ++f) zero_[f] = code_of(0.0, cuts[f], info(f).n_bins);
+    }
+
+    // Which features have missing values.
+    std::vector<bool> run(int threads) {
+        const int64_t n = static_cast<int64_t>(columns_.size());
+        parallel_blocks(n, column_group, threads, [&](int64_t begin, int64_t end, int) {
+            std::vector<Cursor> dense;
+            for (int64_t f = begin; f < end; ++f) {
+                if (info(f).bundle >= 0 && info(f).default_code == zero_[f])
+                    scatter(static_cast<int32_t>(f));
+                else
+                    dense.push_back({static_cast<int32_t>(f), 0});
+            }
+            fill(dense);
+        });
+        std::vector<bool> missing(n);
+        for (int64_t f = 0; f < n; ++f) {
+            const SparseColumn& column = columns_[f];
+            missing[f] = std::any_of(column.values, column.values + column.n, [](double v) { return std::isnan(v); });
+            if (missing[f]) data_.mark_missing(static_cast<int32_t>(f));
+        }
+        return missing;
+    }
+
+  private:
+    struct Cursor {
+        int32_t feature;
+        int64_t next;  // entry of its column
+    };
+
+    const FeatureCodes& info(int64_t f) const { return data_.feature(static_cast<int32_t>(f)); }
+    Code code_at(int32_t f, int64_t entry) const {
+        return code_of(columns_[f].values[entry], cuts_[f], info(f).n_bins);
+    }
+
+    void scatter(int32_t f) {
+        for (int64_t i = 0; i < columns_[f].n; ++i) data_.put_bundled(f, columns_[f].rows[i], code_at(f, i));
+    }
+
+    // All features for some rows before the next rows: they lie together.
+    void fill(std::vector<Cursor>& cursors) {
+        int codes[search_chunk];
+        for (int64_t row = 0; row < data_.n_rows(); row += search_chunk) {
+            const int n = static_cast<int>(std::min<int64_t>(search_chunk, data_.n_rows() - row));
+            for (auto& [f, next] : cursors) {
+                std::fill_n(codes, search_chunk, static_cast<int>(zero_[f]));
+                for (; next < columns_[f].n && columns_[f].rows[next] < row + n; ++next)
+                    codes[columns_[f].rows[next] - row] = static_cast<int>(code_at(f, next));
+                data_.put(f, row, n, codes);
+            }
+        }
+    }
+
+    BinnedData& data_;
+    const std::vector<SparseColumn>& columns_;
+    const std::vector<std::vector<double>>& cuts_;
+    std::vector<Code> zero_;
 };
 
 }  // namespace arboretum

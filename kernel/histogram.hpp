@@ -98,6 +98,27 @@ void accumulate_block(const BinnedData& data, const Block& block, const std::vec
     }
 }
 
+// The bins of bundled features from those of their bundle, of which every row is in exactly one: a default code has
+// what the others leave.
+template <class T>
+void expand_bundle(const BinnedData& data, int32_t bundle, T* bins) {
+    const FeatureCodes& stored = data.feature(data.n_features() + bundle);
+    T total{};
+    for (Code code = 0; code <= stored.n_bins; ++code) total += bins[stored.first_bin + code];
+    for (int32_t f : data.members(bundle)) {
+        const FeatureCodes& info = data.feature(f);
+        const T* others = bins + stored.first_bin + info.first_stored;
+        T* own = bins + info.first_bin;
+        own[info.n_bins] = T{};
+        T rest = total;
+        for (Code place = 0; place < info.n_others; ++place) {
+            own[place + (place >= info.default_code)] = others[place];
+            rest -= others[place];
+        }
+        own[info.default_code] = rest;
+    }
+}
+
 // The features that a tree looks at, block by block: positions[b] is empty when all of block b are wanted.
 struct FeatureSelection {
     std::vector<uint8_t> wanted;                  // per feature
@@ -106,11 +127,14 @@ struct FeatureSelection {
 
     FeatureSelection() = default;
     FeatureSelection(const BinnedData& data, std::vector<uint8_t> mask) : wanted(std::move(mask)) {
+        std::vector<uint8_t> stored(data.n_features() + data.n_bundles(), 0);
+        for (int32_t f = 0; f < data.n_features(); ++f)
+            if (wanted[f]) stored[data.stored_in(f)] = 1;
         for (size_t b = 0; b < data.blocks().size(); ++b) {
             const Block& block = data.blocks()[b];
             std::vector<int32_t> in_block;
             for (size_t p = 0; p < block.features.size(); ++p)
-                if (wanted[block.features[p]]) in_block.push_back(static_cast<int32_t>(p));
+                if (stored[block.features[p]]) in_block.push_back(static_cast<int32_t>(p));
             if (!in_block.empty()) blocks.push_back(static_cast<int32_t>(b));
             if (in_block.size() == block.features.size()) in_block.clear();
             positions.push_back(std::move(in_block));
@@ -148,11 +172,17 @@ class HistogramBuilder {
         Sum* block_hist = hist + block.first_bin;
         std::fill_n(block_hist, block.bins * static_cast<int64_t>(block.features.size()), Sum{});
         accumulate_block<Layout>(data_, block, selection_.positions[b], entries, n, block_hist);
+        expand_bundles(block, hist);
+    }
+
+    void expand_bundles(const Block& block, Sum* hist) {
+        for (int32_t stored : block.features)
+            if (data_.bundle_of(stored) >= 0) expand_bundle(data_, data_.bundle_of(stored), hist);
     }
 
     // Few blocks: threads share the rows, each sums into its own copy, and the copies are added.
     void build_by_rows(const Entry<Layout>* entries, int64_t n, Sum* hist, int threads) {
-        const int64_t n_bins = data_.n_total_bins();
+        const int64_t n_bins = data_.n_stored_bins();
         std::vector<uint8_t> used(threads, 0);
         auto copy_of = [&](int worker) { return worker == 0 ? hist : partial_[worker].data(); };
         std::fill_n(hist, n_bins, Sum{});
@@ -170,6 +200,7 @@ class HistogramBuilder {
             const Sum* partial = partial_[worker].data();
             for (int64_t i = 0; i < n_bins; ++i) hist[i] += partial[i];
         }
+        for (int32_t b : selection_.blocks) expand_bundles(data_.blocks()[b], hist);
     }
 
     const BinnedData& data_;

@@ -17,6 +17,16 @@ inline void fill_left_table(const Condition& condition, Code n_bins, std::vector
     for (Code code = 0; code <= n_bins; ++code) left[code] = condition.goes_left(code, n_bins);
 }
 
+// The same for every code of the column that stores the feature.
+inline std::vector<uint8_t> stored_left_table(const BinnedData& data, int32_t feature,
+                                              const std::vector<uint8_t>& left) {
+    const FeatureCodes& info = data.feature(feature);
+    if (info.bundle < 0) return left;
+    std::vector<uint8_t> stored(static_cast<size_t>(data.feature(data.stored_in(feature)).n_bins) + 1);
+    for (Code code = 0; code < stored.size(); ++code) stored[code] = left[info.from_stored(code)];
+    return stored;
+}
+
 constexpr int64_t partition_chunk = 8192;
 
 template <class Layout, class C>
@@ -48,18 +58,11 @@ int64_t partition(const BinnedData& data, int32_t feature, const std::vector<uin
                   const Entry<Layout>* source, Entry<Layout>* target, uint8_t* flags, int64_t n, int threads) {
     int64_t n_chunks = (n + partition_chunk - 1) / partition_chunk;
     std::vector<int64_t> left_start(n_chunks + 1, 0);
+    const std::vector<uint8_t> stored_left = stored_left_table(data, feature, left);
     auto flag = [&](int64_t begin, int64_t end) {
-        switch (data.feature(feature).width) {
-            case 1:
-                return flag_rows<Layout>(data.column<uint8_t>(feature), left.data(), source + begin, end - begin,
-                                         flags + begin);
-            case 2:
-                return flag_rows<Layout>(data.column<uint16_t>(feature), left.data(), source + begin, end - begin,
-                                         flags + begin);
-            default:
-                return flag_rows<Layout>(data.column<uint32_t>(feature), left.data(), source + begin, end - begin,
-                                         flags + begin);
-        }
+        return data.with_column(data.stored_in(feature), [&](const auto* column) {
+            return flag_rows<Layout>(column, stored_left.data(), source + begin, end - begin, flags + begin);
+        });
     };
     parallel_blocks(n, partition_chunk, threads, [&](int64_t begin, int64_t end, int) {
         left_start[begin / partition_chunk + 1] = flag(begin, end);

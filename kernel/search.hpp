@@ -164,6 +164,12 @@ class SplitSearch {
                 default: gather_block<uint32_t>(node, block, s);
             }
         }
+        for (int32_t bundle = 0; bundle < data_.n_bundles(); ++bundle) {
+            expand_bundle(data_, bundle, s.bin_sums.data());
+            expand_bundle(data_, bundle, s.bin_rows.data());
+        }
+        for (int64_t bin = data_.n_stored_bins(); bin < data_.n_total_bins(); ++bin)
+            s.marks[bin / 64] |= static_cast<uint64_t>(s.bin_rows[bin] > 0) << (bin % 64);
     }
 
     template <class C>

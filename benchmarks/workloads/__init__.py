@@ -5,6 +5,7 @@ from __future__ import annotations
 from benchmarks import rivals
 from benchmarks.family import Family, Workload
 from benchmarks.workloads import (
+    bundles,
     categorical,
     contention,
     custom_loss,
@@ -37,6 +38,8 @@ BOOSTING: dict[str, Workload] = {
     "scaling": scaling.run,
     "contention": contention.run,
     "custom-loss": custom_loss.run,
+    "bundles": bundles.compressed,
+    "bundles-dense": bundles.dense,
     "categorical": categorical.run,
 }
 FORESTS: dict[str, Workload] = {

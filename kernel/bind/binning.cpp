@@ -1,7 +1,8 @@
-// kernel/binned_data.hpp, kernel/binning.hpp
+// kernel/binned_data.hpp, kernel/binning.hpp, kernel/bundling.hpp
 #include "binning.hpp"
 
 #include "arrays.hpp"
+#include "bundling.hpp"
 
 namespace arboretum {
 
@@ -24,15 +25,112 @@ std::vector<RawColumn> raw_columns(const std::vector<Column>& arrays) {
     return columns;
 }
 
+// A compressed sparse column matrix, its entries unique and in rising order of rows.
+struct SparseMatrix {
+    Vector<const int64_t> start;
+    Vector<const Row> rows;
+    Vector<const double> values;
+    int64_t n_rows;
+
+    std::vector<SparseColumn> columns(const std::vector<int64_t>& order) const {
+        std::vector<SparseColumn> columns;
+        for (int64_t j : order) {
+            const int64_t begin = start.data()[j], end = start.data()[j + 1];
+            columns.push_back({rows.data() + begin, values.data() + begin, end - begin});
+        }
+        return columns;
+    }
+};
+
+// Places of all features.
+struct Bundles {
+    std::vector<BundlePlace> places;
+};
+
+template <class Get>
+auto of_places(Get&& get) {
+    return [get](const Bundles& self) {
+        std::vector<int32_t> values;
+        for (const BundlePlace& place : self.places) values.push_back(get(place));
+        return to_numpy<int32_t>(values);
+    };
+}
+
+void bind_sparse(nb::module_& m) {
+    nb::class_<SparseMatrix>(m, "SparseMatrix")
+        .def(nb::init<Vector<const int64_t>, Vector<const Row>, Vector<const double>, int64_t>(),
+             nb::arg("start").noconvert(), nb::arg("rows").noconvert(), nb::arg("values").noconvert(),
+             nb::arg("n_rows"))
+        .def(
+            "find_cuts",
+            [](const SparseMatrix& self, Vector<const Row> rows, std::optional<Vector<const double>> weights,
+               int64_t max_bins, int threads) {
+                std::vector<int64_t> order(self.start.size() - 1);
+                std::iota(order.begin(), order.end(), 0);
+                std::vector<std::vector<double>> cuts;
+                {
+                    nb::gil_scoped_release release;
+                    cuts = SparseCuts(self.n_rows, {rows.data(), rows.data() + rows.size()},
+                                      weights ? weights->data() : nullptr)
+                               .find(self.columns(order), max_bins, threads);
+                }
+                nb::list result;
+                for (const std::vector<double>& c : cuts) result.append(to_numpy<double>(c));
+                return result;
+            },
+            nb::arg("rows").noconvert(), nb::arg("weights").none(), nb::arg("max_bins"), nb::arg("threads"))
+        .def(
+            "assign",
+            [](const SparseMatrix& self, BinnedData& data, const std::vector<int64_t>& order,
+               const std::vector<std::vector<double>>& cuts, int threads) {
+                const std::vector<SparseColumn> columns = self.columns(order);
+                return SparseAssigner(data, columns, cuts).run(threads);
+            },
+            nb::arg("data"), nb::arg("order"), nb::arg("cuts"), nb::arg("threads"), Released());
+}
+
+void bind_bundles(nb::module_& m) {
+    nb::class_<Bundles>(m, "Bundles")
+        .def_prop_ro("bundle", of_places([](const BundlePlace& p) { return p.bundle; }), nb::rv_policy::automatic)
+        .def_prop_ro("default_code",
+                     of_places([](const BundlePlace& p) { return static_cast<int32_t>(p.default_code); }),
+                     nb::rv_policy::automatic);
+    m.def(
+        "find_bundles",
+        [](const std::vector<Column>& columns, const std::vector<std::vector<double>>& cuts,
+           const std::vector<Code>& n_bins, int threads) {
+            std::vector<RawColumn> raw = raw_columns(columns);
+            nb::gil_scoped_release release;
+            const int64_t n_rows = columns.empty() ? 0 : static_cast<int64_t>(columns[0].shape(0));
+            return Bundles{DenseBundler(raw, n_rows, cuts, n_bins, {}, threads).run()};
+        },
+        nb::arg("columns"), nb::arg("cuts"), nb::arg("n_bins"), nb::arg("threads"));
+    m.def(
+        "find_bundles",
+        [](const SparseMatrix& matrix, const std::vector<int64_t>& order, const std::vector<std::vector<double>>& cuts,
+           const std::vector<Code>& n_bins, int threads) {
+            return Bundles{bundle_sparse(matrix.columns(order), matrix.n_rows, cuts, n_bins, {}, threads)};
+        },
+        nb::arg("matrix"), nb::arg("order"), nb::arg("cuts"), nb::arg("n_bins"), nb::arg("threads"), Released());
+}
+
 }  // namespace
 
 void bind_binning(nb::module_& m) {
+    bind_sparse(m);
+    bind_bundles(m);
     nb::class_<BinnedData>(m, "BinnedData")
-        .def("__init__",
-             [](BinnedData* self, int64_t n_rows, const std::vector<Code>& n_bins,
-                const std::vector<bool>& categorical) { new (self) BinnedData(n_rows, n_bins, categorical); })
+        .def(
+            "__init__",
+            [](BinnedData* self, int64_t n_rows, const std::vector<Code>& n_bins, const std::vector<bool>& categorical,
+               const Bundles* bundles) {
+                new (self) BinnedData(n_rows, n_bins, categorical,
+                                      bundles != nullptr ? bundles->places : std::vector<BundlePlace>{});
+            },
+            nb::arg("n_rows"), nb::arg("n_bins"), nb::arg("categorical"), nb::arg("bundles").none() = nb::none())
         .def_prop_ro("n_rows", &BinnedData::n_rows)
         .def_prop_ro("n_features", &BinnedData::n_features)
+        .def_prop_ro("n_bundles", &BinnedData::n_bundles)
         .def_prop_ro("size_bytes", &BinnedData::size_bytes)
         .def(
             "attach", [](BinnedData& self, Vector<uint8_t> buffer) { self.attach(buffer.data()); },

@@ -7,7 +7,6 @@ A numeric feature is cut at quantiles (or between all distinct values) into bins
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
-from arboretum.table import Table
+from arboretum.table import SparseTable, Table
 
 # Cuts are quantiles of about this many rows; more would not move them visibly.
 SAMPLE_ROWS = 200_000
@@ -103,9 +102,10 @@ def learn_bins(
     order = canonical_order(table)
     sample_size = table.n_rows if max_bins is None else SAMPLE_ROWS
     rows = _kernel.sample_rows(table.n_rows, sample_size)
-    cuts: list[NDArray[np.float64]] = []
-    for _, batch in table.column_batches():
-        cuts += _kernel.find_cuts(batch, rows, weight, max_bins or 0, threads)
+    if isinstance(table, SparseTable):
+        cuts = table.by_column.find_cuts(rows, weight, max_bins or 0, threads)
+    else:
+        cuts = _kernel.find_cuts(table.columns, rows, weight, max_bins or 0, threads)
     return BinMap(
         order=tuple(order),
         cuts=tuple(cuts[j] for j in order),
@@ -198,25 +198,40 @@ def _n_bins(n_categories: int, cuts: NDArray[np.float64], kind: str) -> int:
     return max(n_categories, 1) if kind == "categorical" else len(cuts) + 1
 
 
-def assign_bins(table: Table, bin_map: BinMap, *, threads: int = 1) -> BinnedData:
-    """Turn a table into codes. Unknown categories are coded as missing."""
-    codes = _kernel.BinnedData(table.n_rows, list(bin_map.n_bins), list(bin_map.categorical))
-    codes.attach(np.empty(codes.size_bytes, dtype=np.uint8))
-    has_missing = [False] * len(bin_map.order)
-    place = {column: feature for feature, column in enumerate(bin_map.order)}
-    for first, batch in table.column_batches():
-        features = sorted(range(len(batch)), key=lambda j: place[first + j])
-        for run in _runs([place[first + j] for j in features]):
-            chosen = [batch[features[i]] for i in run]
-            start = place[first + features[run[0]]]
-            found = codes.assign(
-                start, chosen, [cuts.tolist() for cuts in bin_map.cuts[start : start + len(run)]], threads
-            )
-            has_missing[start : start + len(run)] = found
+def assign_bins(table: Table, bin_map: BinMap, *, bundle: bool = False, threads: int = 1) -> BinnedData:
+    """Turn a table into codes. Unknown categories are coded as missing.
+
+    Parameters
+    ----------
+    table : Table
+        Any table with the columns of the map.
+    bin_map : BinMap
+        How columns become codes.
+    bundle : bool
+        Whether columns that never leave their most frequent code in the same row may share a stored column. Growers
+        of gradients read such data; those of impurity do not.
+    threads : int
+        Threads to use; the result does not depend on it.
+
+    Examples
+    --------
+    >>> from arboretum.table import read_table
+    >>> one_hot = read_table(np.eye(10))
+    >>> data = assign_bins(one_hot, learn_bins(one_hot), bundle=True)
+    >>> data.codes.n_bundles, data.codes.codes(2).tolist()
+    (1, [0, 0, 1, 0, 0, 0, 0, 0, 0, 0])
+    """
+    order, cuts, n_bins = list(bin_map.order), [cuts.tolist() for cuts in bin_map.cuts], list(bin_map.n_bins)
+    columns = [] if isinstance(table, SparseTable) else [table.columns[j] for j in order]
+    bundles = None
+    if bundle and isinstance(table, SparseTable):
+        bundles = _kernel.find_bundles(table.by_column, order, cuts, n_bins, threads)
+    elif bundle:
+        bundles = _kernel.find_bundles(columns, cuts, n_bins, threads)
+    codes = _kernel.BinnedData(table.n_rows, n_bins, list(bin_map.categorical), bundles)
+    codes.attach(np.zeros(codes.size_bytes, dtype=np.uint8))
+    if isinstance(table, SparseTable):
+        has_missing = table.by_column.assign(codes, order, cuts, threads)
+    else:
+        has_missing = codes.assign(0, columns, cuts, threads)
     return BinnedData(bin_map, codes, tuple(has_missing))
-
-
-def _runs(places: Sequence[int]) -> list[range]:
-    """Positions of consecutive places: one kernel call each."""
-    breaks = [i for i in range(1, len(places)) if places[i] != places[i - 1] + 1]
-    return [range(a, b) for a, b in zip([0, *breaks], [*breaks, len(places)], strict=True)]

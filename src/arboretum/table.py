@@ -16,10 +16,12 @@ import numbers
 import sys
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
+from arboretum import _kernel
 from arboretum.schema import (
     MISSING,
     Array,
@@ -122,6 +124,17 @@ class SparseTable(Table):
         for start in range(0, self.schema.n_features, size):
             dense = matrix[:, start : start + size].toarray(order="F")
             yield start, list(dense.astype(np.float64, copy=False).T)
+
+    @cached_property
+    def by_column(self) -> _kernel.SparseMatrix:
+        """The entries column by column, for the kernel."""
+        matrix = self.matrix.tocsc()
+        if not matrix.has_canonical_format:  # duplicates stand for their sum
+            matrix = matrix.copy() if matrix is self.matrix else matrix
+            matrix.sum_duplicates()
+        rows = np.ascontiguousarray(matrix.indices).astype(np.uint32, copy=False)
+        values = np.ascontiguousarray(matrix.data).astype(np.float64, copy=False)
+        return _kernel.SparseMatrix(matrix.indptr.astype(np.int64), rows, values, self.n_rows)
 
     def row_batches(self, size: int = 16384) -> Iterator[tuple[int, Table]]:
         """Yield (first row, dense float64 table of `size` rows)."""
