@@ -3,20 +3,10 @@
 
 #include <span>
 
-#include "grow.hpp"
+#include "prune_splits.hpp"
+#include "route_rows.hpp"
 
 namespace arboretum {
-
-// Leaf of a row, walking the tree on codes.
-inline uint32_t route_codes(const std::vector<GrownNode>& nodes, const BinnedData& data, int64_t row) {
-    uint32_t id = 0;
-    while (!nodes[id].is_leaf()) {
-        const Condition& condition = nodes[id].condition;
-        bool left = condition.goes_left(data.code(condition.feature, row), data.feature(condition.feature).n_bins);
-        id = static_cast<uint32_t>(left ? nodes[id].left : nodes[id].right);
-    }
-    return id;
-}
 
 class Grower {
   public:
@@ -27,22 +17,37 @@ class Grower {
     Grower& operator=(const Grower&) = delete;
 
     // Real: double for tables of up to 65,536 rows, float for larger ones (see lanes.hpp).
-    // rows: rising row numbers of the sample, or null for all rows.
+    // rows: rising row numbers of the sample, or null for all rows. factor: what multiplies gradient and hessian of
+    // each, or null for 1.
     template <class Real>
-    GrownTree grow(const Real* gradients, const Real* hessians, const Row* rows, int64_t n_rows,
+    GrownTree grow(const Real* gradients, const Real* hessians, const Row* rows, const double* factor, int64_t n_rows,
                    const TreeParams& params, uint64_t seed) {
         using Narrow = std::conditional_t<std::is_same_v<Real, float>, Short, Packed>;
-        LaneFacts facts = lane_facts(gradients, hessians, rows, n_rows, threads_);
+        if (rows != nullptr || factor != nullptr) {  // from here on, gradients and hessians lie in the order of `rows`
+            gradients = gather(gradients, rows, factor, n_rows, sampled_[0]);
+            hessians = gather(hessians, rows, factor, n_rows, sampled_[1]);
+        }
+        LaneFacts facts = lane_facts(gradients, hessians, n_rows, threads_);
         require_finite(facts);
         LaneScale scale = choose_scale(facts, Real{});
         GrownTree tree = scale.packed ? grow_as<Narrow>(gradients, hessians, rows, n_rows, scale, params, seed)
                                       : grow_as<Wide>(gradients, hessians, rows, n_rows, scale, params, seed);
         tree.packed = scale.packed;
         tree.wide = wide_scale(facts);
-        if (rows != nullptr) route_others(tree, rows, n_rows);
         sum_leaves(tree, gradients, hessians, rows, n_rows);
         if (params.growth == Growth::symmetric) mark_inheriting(tree, params);
         return tree;
+    }
+
+    // Prunes the last tree, and moves rows to the leaves that are left.
+    void prune(GrownTree& tree, double least_gain) {
+        size_t n_nodes = tree.nodes.size();
+        std::vector<uint32_t> place = prune_splits(tree.nodes, least_gain);
+        if (tree.nodes.size() == n_nodes) return;
+        auto* leaf_of_row = space_.leaf_of_row.get<uint32_t>();
+        parallel_blocks(data_.n_rows(), 16384, threads_, [&](int64_t begin, int64_t end, int) {
+            for (int64_t row = begin; row < end; ++row) leaf_of_row[row] = place[leaf_of_row[row]];
+        });
     }
 
     // Node of the leaf that each row of the table reached in the last tree.
@@ -65,12 +70,29 @@ class Grower {
         TreeBuilder<Layout> builder(data_, scale, params, seed, threads_, space_);
         GrownTree tree = builder.grow(n_rows, total);
         uint32_t* leaf_of_row = space_.leaf_of_row.template get<uint32_t>(data_.n_rows());
+        RowRouter router(tree.nodes, data_);
+        if (rows != nullptr && router.small()) {  // sooner done for all rows than for those outside the sample
+            router.route_all(threads_, leaf_of_row);
+            return tree;
+        }
         builder.for_each_leaf(tree, [&](uint32_t leaf, const Entry<Layout>* entries, int64_t n) {
             parallel_blocks(n, 16384, threads_, [&](int64_t begin, int64_t end, int) {
                 for (int64_t i = begin; i < end; ++i) leaf_of_row[entries[i].row] = leaf;
             });
         });
+        if (rows != nullptr) walk_others(tree, rows, n_rows);
         return tree;
+    }
+
+    template <class Real>
+    const Real* gather(const Real* values, const Row* rows, const double* factor, int64_t n, Buffer& buffer) {
+        Real* gathered = buffer.get<Real>(n);
+        parallel_blocks(n, 16384, threads_, [=](int64_t begin, int64_t end, int) {
+            for (int64_t i = begin; i < end; ++i) gathered[i] = values[rows != nullptr ? rows[i] : i];
+            if (factor == nullptr) return;
+            for (int64_t i = begin; i < end; ++i) gathered[i] = static_cast<Real>(gathered[i] * factor[i]);
+        });
+        return gathered;
     }
 
     template <class Layout, class Real>
@@ -96,29 +118,20 @@ class Grower {
                               const LaneScale& scale, Entry<Layout>* entries) {
         typename Layout::Stat stats[chunk];
         int64_t n = end - begin;
-        auto row_at = [&](int64_t i) { return rows != nullptr ? rows[begin + i] : static_cast<Row>(begin + i); };
-        if constexpr (std::is_same_v<Layout, Wide>) {
-            for (int64_t i = 0; i < n; ++i) stats[i] = wide_stat(gradients[row_at(i)], hessians[row_at(i)], scale);
-        } else if (rows == nullptr) {
+        if constexpr (std::is_same_v<Layout, Wide>)
+            for (int64_t i = 0; i < n; ++i) stats[i] = wide_stat(gradients[begin + i], hessians[begin + i], scale);
+        else
             quantise_rows(gradients + begin, hessians + begin, n, scale.gradient, scale.hessian, stats);
-        } else {
-            Real g[chunk] = {}, h[chunk] = {};
-            for (int64_t i = 0; i < n; ++i) {
-                g[i] = gradients[row_at(i)];
-                h[i] = hessians[row_at(i)];
-            }
-            quantise_rows(g, h, n, scale.gradient, scale.hessian, stats);
-        }
         typename Layout::Sum sum{};
         for (int64_t i = 0; i < n; ++i) {
-            entries[begin + i] = {stats[i], row_at(i)};
+            entries[begin + i] = {stats[i], rows != nullptr ? rows[begin + i] : static_cast<Row>(begin + i)};
             sum += Layout::widen(stats[i]);
         }
         return Layout::unpack(sum);
     }
 
     // Rows outside the sample find their leaf by walking.
-    void route_others(const GrownTree& tree, const Row* rows, int64_t n_rows) {
+    void walk_others(const GrownTree& tree, const Row* rows, int64_t n_rows) {
         parallel_blocks(data_.n_rows(), 16384, threads_, [&](int64_t begin, int64_t end, int) {
             const Row* next = std::lower_bound(rows, rows + n_rows, static_cast<Row>(begin));
             for (int64_t row = begin; row < end; ++row) {
@@ -139,7 +152,7 @@ class Grower {
             sums.resize(tree.nodes.size());
             for (int64_t i = begin; i < end; ++i) {
                 Row row = rows != nullptr ? rows[i] : static_cast<Row>(i);
-                sums[leaf_of_row()[row]] += wide_stat(gradients[row], hessians[row], tree.wide);
+                sums[leaf_of_row()[row]] += wide_stat(gradients[i], hessians[i], tree.wide);
             }
         });
         for (const std::vector<WideSum>& sums : partial)
@@ -160,6 +173,7 @@ class Grower {
     const BinnedData& data_;
     int threads_;
     Workspace space_;
+    std::array<Buffer, 2> sampled_;  // gradients and hessians of a sample
 };
 
 // Values of all nodes, the children after their parent: Newton steps, or `renewed` ones from the loss. Nodes that

@@ -174,28 +174,16 @@ LaneFacts block_facts(const Real* gradients, const Real* hessians, int64_t n) {
     return facts;
 }
 
-// Of the rows of a sample (rising row numbers), or of all if rows is null.
 template <class Real>
-LaneFacts lane_facts(const Real* gradients, const Real* hessians, const Row* rows, int64_t n, int threads) {
+LaneFacts lane_facts(const Real* gradients, const Real* hessians, int64_t n, int threads) {
     std::vector<LaneFacts> blocks((n + fact_block - 1) / fact_block);
     parallel_blocks(n, fact_block, threads, [&](int64_t begin, int64_t end, int) {
-        LaneFacts& facts = blocks[begin / fact_block];
-        if (rows == nullptr) {
-            facts = block_facts(gradients + begin, hessians + begin, end - begin);
-            return;
-        }
-        std::vector<Real> g, h;
-        for (int64_t i = begin; i < end; ++i) {
-            g.push_back(gradients[rows[i]]);
-            h.push_back(hessians[rows[i]]);
-        }
-        facts = block_facts(g.data(), h.data(), end - begin);
+        blocks[begin / fact_block] = block_facts(gradients + begin, hessians + begin, end - begin);
     });
     LaneFacts facts;
     for (const LaneFacts& block : blocks) facts.add(block);
-    auto row_at = [&](int64_t i) { return rows != nullptr ? rows[i] : static_cast<Row>(i); };
-    facts.median_gradient = sampled_median(n, [&](int64_t i) { return std::abs(double{gradients[row_at(i)]}); });
-    facts.median_hessian = sampled_median(n, [&](int64_t i) { return double{hessians[row_at(i)]}; });
+    facts.median_gradient = sampled_median(n, [&](int64_t i) { return std::abs(double{gradients[i]}); });
+    facts.median_hessian = sampled_median(n, [&](int64_t i) { return double{hessians[i]}; });
     return facts;
 }
 

@@ -1,8 +1,7 @@
-// kernel/grower.hpp, kernel/leaves.hpp, kernel/sampling.hpp
+// kernel/grower.hpp, kernel/route_rows.hpp, kernel/leaves.hpp
 #include "arrays.hpp"
 #include "grower.hpp"
 #include "leaves.hpp"
-#include "sampling.hpp"
 
 namespace arboretum {
 
@@ -84,18 +83,23 @@ void bind_tree(nb::module_& m) {
         .def(
             "leaves",
             [](const GrownTree& t, const BinnedData& data, int threads, Vector<uint32_t> out) {
-                parallel_blocks(data.n_rows(), 4096, threads, [&](int64_t begin, int64_t end, int) {
-                    for (int64_t row = begin; row < end; ++row) out.data()[row] = route_codes(t.nodes, data, row);
-                });
+                RowRouter(t.nodes, data).route_all(threads, out.data());
             },
-            nb::arg("data"), nb::arg("threads"), nb::arg("out").noconvert(), Released());
+            nb::arg("data"), nb::arg("threads"), nb::arg("out").noconvert(), Released())
+        .def(
+            "add_values",
+            [](const GrownTree& t, const BinnedData& data, Vector<const double> values, int threads,
+               Vector<double> raw) { add_node_values(t.nodes, data, values.data(), threads, raw.data()); },
+            nb::arg("data"), nb::arg("values").noconvert(), nb::arg("threads"), nb::arg("raw").noconvert(), Released());
 }
 
 template <class Real>
 GrownTree grow(Grower& self, Vector<const Real> gradients, Vector<const Real> hessians,
-               std::optional<Vector<const Row>> rows, const TreeParams& params, uint64_t seed) {
+               std::optional<Vector<const Row>> rows, const TreeParams& params, uint64_t seed,
+               std::optional<Vector<const double>> factor) {
     return self.grow(gradients.data(), hessians.data(), rows ? rows->data() : nullptr,
-                     static_cast<int64_t>(rows ? rows->size() : gradients.size()), params, seed);
+                     factor ? factor->data() : nullptr, static_cast<int64_t>(rows ? rows->size() : gradients.size()),
+                     params, seed);
 }
 
 }  // namespace
@@ -121,20 +125,15 @@ void bind_growing(nb::module_& m) {
         nb::arg("values").noconvert(), nb::arg("weight").noconvert().none(), nb::arg("rows").noconvert(),
         nb::arg("start").noconvert(), nb::arg("q"), nb::arg("threads"), nb::arg("out").noconvert(), Released());
     m.def("draw", [](uint64_t seed, uint64_t a, uint64_t b) { return draw(seed, a, b); });
-    m.def("subsample_rows", [](int64_t n_rows, double share, uint64_t key, int threads) {
-        std::vector<Row> rows;
-        {
-            nb::gil_scoped_release release;
-            rows = subsample_rows(n_rows, share, key, threads);
-        }
-        return to_numpy<Row>(rows);
-    });
     nb::class_<Grower>(m, "Grower")
         .def(nb::init<const BinnedData&, int>(), nb::keep_alive<1, 2>(), nb::arg("data"), nb::arg("threads"))
         .def("grow", &grow<float>, nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(),
-             nb::arg("rows").noconvert().none(), nb::arg("params"), nb::arg("seed"), Released())
+             nb::arg("rows").noconvert().none(), nb::arg("params"), nb::arg("seed"),
+             nb::arg("factor").noconvert() = nb::none(), Released())
         .def("grow", &grow<double>, nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(),
-             nb::arg("rows").noconvert().none(), nb::arg("params"), nb::arg("seed"), Released())
+             nb::arg("rows").noconvert().none(), nb::arg("params"), nb::arg("seed"),
+             nb::arg("factor").noconvert() = nb::none(), Released())
+        .def("prune", &Grower::prune, nb::arg("tree"), nb::arg("least_gain"), Released())
         .def(
             "add_values",
             [](const Grower& self, Vector<const double> values, Vector<double> raw) {

@@ -5,6 +5,24 @@ from typing import Annotated, overload
 import numpy
 from numpy.typing import NDArray
 
+@overload
+def reweight(
+    grower: Grower,
+    factors: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    gradients: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu")],
+    hessians: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu")],
+    threads: int,
+) -> None: ...
+@overload
+def reweight(
+    grower: Grower,
+    factors: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    gradients: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    hessians: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    threads: int,
+) -> None: ...
 def content_order(
     data: BinnedData,
     edges: CodeEdges | None,
@@ -151,12 +169,53 @@ class ForestGrower:
     ) -> None: ...
     def grow(self, first: int, n: int, seed: int) -> GrownForest: ...
 
+class SparseMatrix:
+    def __init__(
+        self,
+        start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        rows: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        n_rows: int,
+    ) -> None: ...
+    def find_cuts(
+        self,
+        rows: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+        max_bins: int,
+        threads: int,
+    ) -> list: ...
+    def assign(
+        self, data: BinnedData, order: Sequence[int], cuts: Sequence[Sequence[float]], threads: int
+    ) -> list[bool]: ...
+
+class Bundles:
+    @property
+    def bundle(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
+    @property
+    def default_code(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
+
+@overload
+def find_bundles(
+    columns: Sequence[Annotated[NDArray, dict(shape=(None,), device="cpu", writable=False)]],
+    cuts: Sequence[Sequence[float]],
+    n_bins: Sequence[int],
+    threads: int,
+) -> Bundles: ...
+@overload
+def find_bundles(
+    matrix: SparseMatrix, order: Sequence[int], cuts: Sequence[Sequence[float]], n_bins: Sequence[int], threads: int
+) -> Bundles: ...
+
 class BinnedData:
-    def __init__(self, arg0: int, arg1: Sequence[int], arg2: Sequence[bool], /) -> None: ...
+    def __init__(
+        self, n_rows: int, n_bins: Sequence[int], categorical: Sequence[bool], bundles: Bundles | None = None
+    ) -> None: ...
     @property
     def n_rows(self) -> int: ...
     @property
     def n_features(self) -> int: ...
+    @property
+    def n_bundles(self) -> int: ...
     @property
     def size_bytes(self) -> int: ...
     def attach(self, buffer: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")]) -> None: ...
@@ -187,6 +246,55 @@ def find_cuts(
     max_bins: int,
     threads: int,
 ) -> list: ...
+def draw_orders(
+    keys: Sequence[int],
+    threads: int,
+    out: Annotated[NDArray[numpy.uint32], dict(shape=(None, None), order="C", device="cpu")],
+) -> None: ...
+def combined_keys(
+    codes: Sequence[Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)]],
+    radices: Sequence[int],
+    threads: int,
+    out: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu")],
+) -> None: ...
+def find_levels(
+    keys: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    known: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    threads: int,
+    out: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu")],
+) -> None: ...
+
+class TargetPart(enum.Enum):
+    equal = 0
+
+    above = 1
+
+    number = 2
+
+class OrderedMean:
+    def __init__(
+        self, source: int, part: TargetPart, at: float, prior: float, prior_weight: float, column: int
+    ) -> None: ...
+
+def ordered_means(
+    means: Sequence[OrderedMean],
+    levels: Sequence[Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)]],
+    n_levels: Sequence[int],
+    target: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    orders: Annotated[NDArray[numpy.uint32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    threads: int,
+    out: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order="C", device="cpu")],
+) -> None: ...
+def ordered_losses(
+    columns: Sequence[Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)]],
+    pairs: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    target: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    priors: Sequence[float],
+    threads: int,
+    out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+) -> None: ...
 
 class Growth(enum.Enum):
     leaf = 0
@@ -308,6 +416,13 @@ class GrownTree:
         threads: int,
         out: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu")],
     ) -> None: ...
+    def add_values(
+        self,
+        data: BinnedData,
+        values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        threads: int,
+        raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    ) -> None: ...
 
 def group_by_leaf(
     leaf_of_row: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
@@ -324,9 +439,6 @@ def group_quantiles(
     out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
 ) -> None: ...
 def draw(arg0: int, arg1: int, arg2: int, /) -> int: ...
-def subsample_rows(
-    arg0: int, arg1: float, arg2: int, arg3: int, /
-) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
 
 class Grower:
     def __init__(self, data: BinnedData, threads: int) -> None: ...
@@ -338,6 +450,8 @@ class Grower:
         rows: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
         params: TreeParams,
         seed: int,
+        factor: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+        | None = None,
     ) -> GrownTree: ...
     @overload
     def grow(
@@ -347,7 +461,10 @@ class Grower:
         rows: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
         params: TreeParams,
         seed: int,
+        factor: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+        | None = None,
     ) -> GrownTree: ...
+    def prune(self, tree: GrownTree, least_gain: float) -> None: ...
     def add_values(
         self,
         values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
@@ -417,6 +534,55 @@ def softmax_gradients(
     hessians: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
     threads: int,
 ) -> None: ...
+def subsample_rows(
+    arg0: int, arg1: float, arg2: int, arg3: int, /
+) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
+def bootstrap_rows(n_rows: int, n_draws: int, key: int, threads: int) -> tuple: ...
+def stratified_rows(
+    rows: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    wanted: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    key: int,
+    threads: int,
+) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
+def bayesian_factors(
+    temperature: float,
+    key: int,
+    threads: int,
+    out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+) -> None: ...
+@overload
+def goss_rows(
+    gradients: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    n_top: int,
+    n_other: int,
+    key: int,
+    threads: int,
+) -> tuple: ...
+@overload
+def goss_rows(
+    gradients: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    n_top: int,
+    n_other: int,
+    key: int,
+    threads: int,
+) -> tuple: ...
+@overload
+def mvs_rows(
+    gradients: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    hessians: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    share: float,
+    key: int,
+    threads: int,
+) -> tuple: ...
+@overload
+def mvs_rows(
+    gradients: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    hessians: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    share: float,
+    key: int,
+    threads: int,
+) -> tuple: ...
 
 class Predictor:
     """

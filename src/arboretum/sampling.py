@@ -1,8 +1,23 @@
-"""Which rows a tree sees. Every choice is a hash of (seed, round, row): the same for any number of threads."""
+"""Which rows a tree sees, and what multiplies their gradients.
+
+Every choice is a hash of (seed, number of the sample, row): the same for any number of threads.
+
+============  ======================================================================  ==============================
+sampler       rows                                                                    factor
+============  ======================================================================  ==============================
+Subsample     a share, without replacement                                            –
+Bootstrap     share · n draws with replacement                                        copies of the row
+Stratified    a share of each class, or of each tenth of the target                   –
+Goss          the largest gradients, and some of the rest (Ke et al. 2017)            (1 - a) / b on some of the rest
+Mvs           row i with probability p = min(1, √(g² + λh²) / μ) (Ibragimov 2019)     1 / p
+Bayesian      all                                                                     (-ln u) ^ temperature
+============  ======================================================================  ==============================
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,22 +25,177 @@ from numpy.typing import NDArray
 from arboretum import _kernel
 
 ROWS_PURPOSE = 0x726F7773  # "rows": keeps these draws apart from all others of the same seed
+N_TARGET_STRATA = 10
+
+
+class Sample(NamedTuple):
+    """Rising row numbers, and what multiplies gradient and hessian of each; None is all rows, or 1."""
+
+    rows: NDArray[np.uint32] | None
+    factor: NDArray[np.float64] | None
+
+
+ALL_ROWS = Sample(None, None)
+
+
+class Sampler(Protocol):
+    """A way to choose rows."""
+
+    def sample(self, gradients: NDArray[Any], hessians: NDArray[Any], *, key: int, threads: int) -> Sample:
+        """Choose from rows with these gradients and hessians (outputs × rows)."""
+
+
+def sample_key(seed: int, number: int) -> int:
+    """Return the key of the draws of sample ``number``."""
+    return _kernel.draw(seed, ROWS_PURPOSE, number)
 
 
 @dataclass(frozen=True)
 class Subsample:
-    """A share of the rows, drawn anew each round without replacement; 1 is all of them.
+    """A share of the rows, without replacement; 1 is all of them.
 
     Examples
     --------
-    >>> Subsample(0.5).rows(10, seed=0, number=0, threads=1)
+    >>> zeros = np.zeros((1, 10))
+    >>> Subsample(0.5).sample(zeros, zeros, key=sample_key(seed=0, number=0), threads=1).rows
     array([0, 1, 6, 7], dtype=uint32)
     """
 
     share: float = 1.0
 
-    def rows(self, n_rows: int, *, seed: int, number: int, threads: int) -> NDArray[np.uint32] | None:
-        """Rising row numbers of round ``number``; None means all rows."""
+    def sample(self, gradients: NDArray[Any], hessians: NDArray[Any], *, key: int, threads: int) -> Sample:
+        """Choose each row by its own draw."""
         if self.share >= 1:
-            return None
-        return _kernel.subsample_rows(n_rows, self.share, _kernel.draw(seed, ROWS_PURPOSE, number), threads)
+            return ALL_ROWS
+        return Sample(_kernel.subsample_rows(gradients.shape[1], self.share, key, threads), None)
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """As many draws with replacement as a share of the rows.
+
+    Examples
+    --------
+    >>> zeros = np.zeros((1, 6))
+    >>> rows, factor = Bootstrap().sample(zeros, zeros, key=1, threads=1)
+    >>> rows, factor
+    (array([0, 4, 5], dtype=uint32), array([1., 1., 4.]))
+    """
+
+    share: float = 1.0
+
+    def sample(self, gradients: NDArray[Any], hessians: NDArray[Any], *, key: int, threads: int) -> Sample:
+        """Draw rows; copies become factors."""
+        n_rows = gradients.shape[1]
+        return Sample(*_kernel.bootstrap_rows(n_rows, max(1, round(self.share * n_rows)), key, threads))
+
+
+@dataclass(frozen=True, eq=False)
+class Stratified:
+    """A share of each stratum, without replacement, and at least one row of it.
+
+    ``rows`` are grouped by stratum, ``start`` says where each begins (see ``LeafRows``).
+
+    Examples
+    --------
+    >>> sampler = Stratified.of_classes(0.5, np.array([0.0, 0.0, 1.0, 0.0, 1.0, 0.0]))
+    >>> zeros = np.zeros((1, 6))
+    >>> sampler.sample(zeros, zeros, key=1, threads=1).rows
+    array([0, 4, 5], dtype=uint32)
+    """
+
+    share: float
+    rows: NDArray[np.uint32]
+    start: NDArray[np.int64]
+
+    @classmethod
+    def of_classes(cls, share: float, codes: NDArray[np.float64]) -> Stratified:
+        """Make every class a stratum."""
+        strata = np.unique(codes, return_inverse=True)[1].astype(np.uint32)
+        return cls(share, *_kernel.group_by_leaf(strata, None, int(strata.max()) + 1))
+
+    @classmethod
+    def of_numbers(cls, share: float, y: NDArray[np.float64]) -> Stratified:
+        """Make every tenth of the target, in the order of its values, a stratum; equal values stay together."""
+        cuts = np.quantile(y, np.arange(1, N_TARGET_STRATA) / N_TARGET_STRATA, method="inverted_cdf")
+        return cls.of_classes(share, np.searchsorted(cuts, y).astype(np.float64))
+
+    def sample(self, gradients: NDArray[Any], hessians: NDArray[Any], *, key: int, threads: int) -> Sample:
+        """Choose from each stratum."""
+        if self.share >= 1:
+            return ALL_ROWS
+        wanted = np.maximum(np.rint(self.share * np.diff(self.start)), 1).astype(np.int64)
+        return Sample(_kernel.stratified_rows(self.rows, self.start, wanted, key, threads), None)
+
+
+@dataclass(frozen=True)
+class Goss:
+    """Gradient-based one-side sampling (Ke et al. 2017).
+
+    The share ``top`` of the rows with the largest Σ|gradient| over the outputs is kept; from the rest, as many rows
+    as the share ``other`` of all are drawn and amplified, so that they stand for the whole rest.
+
+    Examples
+    --------
+    >>> gradients = np.array([[0.1, -3.0, 0.2, 2.0, 0.0, 0.3]])
+    >>> rows, factor = Goss(top=1 / 3, other=1 / 3).sample(gradients, np.ones((1, 6)), key=0, threads=1)
+    >>> rows, factor
+    (array([1, 2, 3, 5], dtype=uint32), array([1., 2., 1., 2.]))
+    """
+
+    top: float = 0.2
+    other: float = 0.1
+
+    def sample(self, gradients: NDArray[Any], hessians: NDArray[Any], *, key: int, threads: int) -> Sample:
+        """Choose by the size of gradients."""
+        n_rows = gradients.shape[1]
+        n_top = min(round(self.top * n_rows), n_rows - 1)
+        n_other = min(max(1, round(self.other * n_rows)), n_rows - n_top)
+        if n_top + n_other == n_rows:
+            return ALL_ROWS
+        return Sample(*_kernel.goss_rows(gradients, n_top, n_other, key, threads))
+
+
+@dataclass(frozen=True)
+class Mvs:
+    """Minimal variance sampling (Ibragimov & Gusev 2019): a share of the rows on average.
+
+    √λ is Σ|g| / Σh, which makes the choice independent of the units of the target and no factor·g or factor·h large.
+
+    Examples
+    --------
+    >>> gradients = np.array([[9.0, -1.0, 1.0, -9.0, 0.0, 1.0]])
+    >>> rows, factor = Mvs(0.5).sample(gradients, np.ones((1, 6)), key=3, threads=1)
+    >>> rows, factor.round(2)
+    (array([0, 3], dtype=uint32), array([1.16, 1.16]))
+    """
+
+    share: float = 1.0
+
+    def sample(self, gradients: NDArray[Any], hessians: NDArray[Any], *, key: int, threads: int) -> Sample:
+        """Choose each row with a probability that grows with its gradient and hessian."""
+        if self.share >= 1:
+            return ALL_ROWS
+        return Sample(*_kernel.mvs_rows(gradients, hessians, self.share, key, threads))
+
+
+@dataclass(frozen=True)
+class Bayesian:
+    """All rows with random factors (Rubin 1981): exponential draws to the power of a temperature.
+
+    Examples
+    --------
+    >>> zeros = np.zeros((1, 3))
+    >>> Bayesian().sample(zeros, zeros, key=1, threads=1).factor.round(2)
+    array([0.03, 2.45, 2.09])
+    """
+
+    temperature: float = 1.0
+
+    def sample(self, gradients: NDArray[Any], hessians: NDArray[Any], *, key: int, threads: int) -> Sample:
+        """Draw a factor for each row."""
+        if self.temperature == 0:
+            return ALL_ROWS
+        factor = np.empty(gradients.shape[1])
+        _kernel.bayesian_factors(self.temperature, key, threads, factor)
+        return Sample(None, factor)

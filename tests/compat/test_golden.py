@@ -59,6 +59,8 @@ def test_saving_again_keeps_the_content(golden, tmp_path):
     arb.load(file).save(tmp_path / "again.arb")
     assert arb.load(tmp_path / "again.arb").fingerprint() == case["fingerprint"]
     old, new = model_file.load(file), model_file.load(tmp_path / "again.arb")
+    # Parameters that came later have their defaults.
+    old[0]["params"] = {**type(arb.load(file))().get_params(), **old[0]["params"]}
     assert model_file.fingerprint(*old) == model_file.fingerprint(*new)
 
 

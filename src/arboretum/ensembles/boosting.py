@@ -5,6 +5,9 @@
                   tree = grown from (g, h) on a sample of the rows
                   raw += learning rate · leaf value of each row
 
+A round may grow several trees from the same gradients and take their mean (boosted forests), and leave out earlier
+rounds while it does (dart.py).
+
 All state of a run can be derived from the data and the trees so far: raw is their prediction.
 """
 
@@ -12,7 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -21,10 +24,13 @@ from numpy.typing import NDArray
 
 from arboretum import _kernel
 from arboretum.binning import BinnedData
+from arboretum.ensembles.dart import Dart, contribution, rescaled
+from arboretum.ensembles.leaf_steps import LeafRule, leaf_sums
+from arboretum.ensembles.ordered import OrderedModels
 from arboretum.forest import Forest
 from arboretum.growing import TreeParams, WeightedTree, to_forest
 from arboretum.losses import LeafRows, Loss, Multinomial
-from arboretum.sampling import Subsample
+from arboretum.sampling import Sample, Sampler, sample_key
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -42,12 +48,23 @@ class BoostingParams:
     n_rounds: int
     learning_rate: float
     tree: TreeParams
-    sampler: Subsample
+    sampler: Sampler
     seed: int
     threads: int
     patience: int | None = None  # rounds without improvement of the validation loss; None: no early stopping
     time_limit: float | None = None
     track_training: bool = False
+    trees_per_round: int = 1  # and output
+    dart: Dart | None = None
+    prune_gain: float | None = None  # grown trees lose splits that gain no more than this; None: no pruning
+    second_order: bool = True  # False: trees are fitted to gradients alone, by least squares
+    leaf_steps: int = 1  # Newton steps to a leaf's value
+    n_orders: int = 0  # random orders of ordered boosting; 0: plain boosting
+
+    @property
+    def refits_leaves(self) -> bool:
+        """Whether leaf values come from other gradients than those that shaped the tree."""
+        return not self.second_order or self.leaf_steps > 1 or self.n_orders > 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +139,8 @@ def boost(
     base : ndarray
         Constant of the forest that is returned.
     first_round : int
-        Rounds that came before: continuing gives the same trees as never having stopped.
+        Rounds that came before: continuing gives the same trees as never having stopped. 0 with ``params.dart``, whose
+        later rounds change the earlier ones.
     validation : Rows, optional
         Rows whose loss is followed; with ``params.patience`` the best round is kept.
     callbacks : sequence of callables
@@ -165,35 +183,115 @@ class _Run:
         # Losses of different rounds must be comparable, also where a loss adapts to each round.
         self.scoring_loss = loss.for_round(rows.y, user_shape(rows.raw), rows.weight)
         # A continued model competes with what it was before.
-        self.first_loss = self.validation_value() if first_round and validation is not None else np.inf
+        self.best_loss = self.validation_value() if first_round and validation is not None else np.inf
+        self.best_rounds: list[list[WeightedTree]] = []
+        self.leaf_rule = LeafRule(params.tree.l1, params.tree.l2, params.tree.max_delta_step)
+        self.round_loss = self.scoring_loss
+        n_orders = params.n_orders
+        self.ordered = OrderedModels(rows.raw, n_orders, params.seed, self.gradients_of) if n_orders else None
 
     def grow_round(self) -> None:
+        rows, params = self.rows, self.params
         number = self.first_round + len(self.rounds)
-        rows, params = self.rows, self.params
+        dropped = params.dart.dropped(number, params.seed) if params.dart is not None else []
+        lifted = self.lift(dropped)
         loss = self.loss.for_round(rows.y, user_shape(rows.raw), rows.weight)
-        fill_gradients(loss, rows, self.gradients, self.hessians, params.threads)
-        sample = params.sampler.rows(rows.data.n_rows, seed=params.seed, number=number, threads=params.threads)
-        n_outputs = len(rows.raw)
-        grown = [self.grow_tree(loss, output, number * n_outputs + output, sample) for output in range(n_outputs)]
-        self.rounds.append(grown)
+        self.round_loss = loss
+        at = rows if self.ordered is None else replace(rows, raw=self.ordered.unseen_raw(number % params.n_orders))
+        fill_gradients(loss, at, self.gradients, self.hessians, params.threads)
+        if not params.second_order:
+            self.hessians[:] = 1.0 if rows.weight is None else rows.weight
+        new_weight, kept_weight = Dart.weights(len(dropped), params.learning_rate)
+        grown = self.grow_trees(loss, number, new_weight / params.trees_per_round)
+        for raw, part in lifted:
+            raw += kept_weight * part
+        earlier = [rescaled(trees, kept_weight) if i in dropped else trees for i, trees in enumerate(self.rounds)]
+        self.rounds = [*earlier, grown]  # one statement: an interrupt comes before or after it
 
-    def grow_tree(self, loss: Loss, output: int, number: int, sample: NDArray[np.uint32] | None) -> WeightedTree:
-        rows, params = self.rows, self.params
-        seed = _kernel.draw(params.seed, TREE_PURPOSE, number)
+    def lift(self, dropped: list[int]) -> list[tuple[FloatArray, FloatArray]]:
+        """Take rounds out of all raw predictions; return these with what was taken."""
+        trees = [tree for number in dropped for tree in self.rounds[number]]
+        lifted = []
+        for held in (self.rows, self.validation) if trees else ():
+            if held is not None:
+                part = contribution(trees, held.data, len(held.raw), self.params.threads)
+                np.subtract(held.raw, part, out=held.raw)
+                lifted.append((held.raw, part))
+        return lifted
+
+    def grow_trees(self, loss: Loss, number: int, weight: float) -> list[WeightedTree]:
+        """Grow the trees of a round, all from the same gradients, each on its own sample."""
+        params, rows = self.params, self.rows
+        n_outputs, n_trees = len(rows.raw), params.trees_per_round
+        if renews_leaves(loss) and n_trees > 1:
+            rows = replace(rows, raw=rows.raw.copy())  # leaf values too start from where the round began
+        grown = []
+        for sample_number in range(number * n_trees, (number + 1) * n_trees):
+            sample = self.draw_sample(sample_number)
+            for output in range(n_outputs):
+                seed = _kernel.draw(params.seed, TREE_PURPOSE, sample_number * n_outputs + output)
+                tree = self.grow_tree(output, sample, seed)
+                renewed = self.renewed(loss, tree, rows, sample)
+                if renewed is None and params.refits_leaves:
+                    renewed = self.stepped_values(tree, rows, output)
+                grown.append(self.add_tree(tree, renewed, output, weight))
+                if self.ordered is not None:
+                    self.ordered.add_tree(self.grower.leaf_of_row, tree.n_nodes, output, self.leaf_rule, weight)
+        return grown
+
+    def draw_sample(self, number: int) -> Sample:
+        key = sample_key(self.params.seed, number)
         try:
-            tree = self.grower.grow(self.gradients[output], self.hessians[output], sample, self.kernel_params, seed)
+            return self.params.sampler.sample(self.gradients, self.hessians, key=key, threads=self.params.threads)
         except OverflowError:
             raise self.divergence() from None
-        renewed = renewed_values(loss, tree, self.grower, rows, sample, params) if renews_leaves(loss) else None
+
+    def grow_tree(self, output: int, sample: Sample, seed: int) -> _kernel.GrownTree:
+        g, h = self.gradients[output], self.hessians[output]
+        try:
+            tree = self.grower.grow(g, h, sample.rows, self.kernel_params, seed, sample.factor)
+        except OverflowError:
+            raise self.divergence() from None
+        if self.params.prune_gain is not None:
+            self.grower.prune(tree, self.params.prune_gain)
+        return tree
+
+    def renewed(self, loss: Loss, tree: _kernel.GrownTree, rows: Rows, sample: Sample) -> FloatArray | None:
+        if not renews_leaves(loss):
+            return None
+        if sample.factor is not None:
+            rows = replace(rows, weight=weight_with_factors(rows, sample))
+        return renewed_values(loss, tree, self.grower, rows, sample.rows, self.params)
+
+    def gradients_of(self, members: NDArray[np.intp], raw: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Gradients and hessians of some rows at some raw predictions (outputs × rows)."""
+        rows = self.rows
+        weight = None if rows.weight is None else rows.weight[members]
+        g, h = np.empty(raw.shape), np.empty(raw.shape)
+        part = Rows(rows.data, rows.y[members], weight, np.ascontiguousarray(raw))
+        fill_gradients(self.round_loss, part, g, h, self.params.threads)
+        return g, h
+
+    def stepped_values(self, tree: _kernel.GrownTree, rows: Rows, output: int) -> FloatArray:
+        """Leaf values by Newton steps from the raw predictions of the model (leaf_steps.py)."""
+        leaf, everyone, raw = self.grower.leaf_of_row, np.arange(rows.data.n_rows), rows.raw.copy()
+        values = np.zeros(tree.n_nodes)
+        for _ in range(self.params.leaf_steps):
+            raw[output] = rows.raw[output] + values[leaf]
+            g, h = self.gradients_of(everyone, raw)
+            sums = [leaf_sums(leaf, part[output], tree.n_nodes) for part in (g, h)]
+            values = self.leaf_rule.step(values, sums[0], sums[1])
+        return _with_means(tree, values)
+
+    def add_tree(self, tree: _kernel.GrownTree, renewed: FloatArray | None, output: int, weight: float) -> WeightedTree:
         with np.errstate(over="ignore"):
-            values = tree.values(self.kernel_params, renewed) * params.learning_rate
+            values = tree.values(self.kernel_params, renewed) * weight
         if not np.isfinite(values).all():
             raise self.divergence()
-        self.grower.add_values(values, rows.raw[output])
+        self.grower.add_values(values, self.rows.raw[output])
         if self.validation is not None:
-            leaves = np.empty(self.validation.data.n_rows, np.uint32)
-            tree.leaves(self.validation.data.codes, params.threads, leaves)
-            self.validation.raw[output] += values[leaves]
+            held = self.validation
+            tree.add_values(held.data.codes, values, self.params.threads, held.raw[output])
         return WeightedTree(tree, values, output)
 
     def divergence(self) -> ValueError:
@@ -210,6 +308,8 @@ class _Run:
         if self.validation is not None:
             validation = self.validation_value()
             self.history.validation_loss.append(validation)
+            if validation < self.best_loss:
+                self.best_loss, self.best_rounds = validation, list(self.rounds)
         return RoundReport(number, self.params.n_rounds, seconds, training, validation)
 
     def validation_value(self) -> float:
@@ -233,10 +333,8 @@ class _Run:
         return min(losses[-patience:]) >= min(losses[:-patience])
 
     def kept_trees(self) -> list[WeightedTree]:
-        best = self.history.best_round if self.params.patience is not None else None
-        if best is not None and min(self.history.validation_loss) >= self.first_loss:
-            best = 0
-        return [tree for grown in self.rounds[:best] for tree in grown]
+        stops_early = self.params.patience is not None and self.history.validation_loss
+        return [tree for grown in (self.best_rounds if stops_early else self.rounds) for tree in grown]
 
 
 def fits_float32(rows: Rows) -> bool:
@@ -321,6 +419,15 @@ def _check_gradients(loss: Loss, g: FloatArray, h: FloatArray, raw: FloatArray, 
 def renews_leaves(loss: Loss) -> bool:
     """Whether the loss has leaf values of its own in place of Newton's step."""
     return type(loss).leaf_values is not Loss.leaf_values
+
+
+def weight_with_factors(rows: Rows, sample: Sample) -> FloatArray:
+    """Weights of all rows times the factors of a sample; 0 outside it."""
+    assert sample.factor is not None
+    members = slice(None) if sample.rows is None else sample.rows
+    weight = np.zeros(rows.data.n_rows)
+    weight[members] = sample.factor if rows.weight is None else sample.factor * rows.weight[members]
+    return weight
 
 
 def renewed_values(

@@ -15,6 +15,7 @@ from arboretum import losses
 from arboretum.binning import BinMap, BinnedData, assign_bins, learn_bins
 from arboretum.constraints import in_binned_order, interaction_sets, monotone_directions
 from arboretum.ensembles.boosting import BoostingParams, History, Rows, boost, filled_raw, start_raw
+from arboretum.ensembles.dart import Dart
 from arboretum.ensembles.resampling import Bag, columns_of_bins, columns_of_table, with_schema
 from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray, ForestModel
@@ -34,7 +35,7 @@ from arboretum.forest import Forest
 from arboretum.growing import NO_LIMIT, TreeParams
 from arboretum.losses import Loss
 from arboretum.progress import ProgressBar
-from arboretum.sampling import Subsample
+from arboretum.sampling import Bayesian, Bootstrap, Goss, Mvs, Sampler, Stratified, Subsample
 from arboretum.schema import Schema
 from arboretum.table import Table, conform, read_table
 
@@ -44,6 +45,12 @@ EARLY_STOPPING_ROWS = 10_000  # early_stopping="auto" holds out validation rows 
 SMALL_FIT = 10_000  # rows × columns below which a second thread costs more than it brings
 MAX_BINS = 65_535
 MOST = 2**31 - 1
+SAMPLINGS = ("subsample", "bootstrap", "stratified", "goss", "mvs", "bayesian")
+SAMPLING_OF = {
+    "top_rate": "goss",
+    "other_rate": "goss",
+    "bagging_temperature": "bayesian",
+}  # parameters of one sampling
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,8 +110,13 @@ class BoostedTrees(ForestModel):
     history_: History
     n_iter_: int
     classes_: NDArray[Any]
+    trees_per_round_: int
     n_estimators: int
+    trees_per_round: int
     learning_rate: float
+    dart_rate: float
+    dart_skip: float
+    dart_max: int
     growth: str
     max_leaf_nodes: int | None
     max_depth: int | None
@@ -115,7 +127,15 @@ class BoostedTrees(ForestModel):
     min_gain: float
     max_delta_step: float
     max_bins: int | None
+    prune: bool
+    second_order: bool
+    leaf_steps: int
+    ordered_boosting: int
     subsample: float
+    sampling: str
+    top_rate: float | None
+    other_rate: float | None
+    bagging_temperature: float | None
     max_features: float | int
     colsample_tree: float | int
     colsample_level: float | int
@@ -212,6 +232,8 @@ class BoostedTrees(ForestModel):
         held: tuple[Any, Any, Any],
     ) -> Boosted:
         self._check_parameters()
+        if earlier is not None:
+            self._check_continuing()
         threads = n_threads(self.n_jobs)
         problem, target = self._read_problem(X, y, sample_weight, earlier)
         return self._train(n_rounds, problem, target, threads, earlier=earlier, held=held)
@@ -235,7 +257,7 @@ class BoostedTrees(ForestModel):
             threads = 1
         if bin_map is None:
             bin_map = learn_bins(problem.table, max_bins=self.max_bins, weight=problem.weight, threads=threads)
-        data = assign_bins(problem.table, bin_map, threads=threads)
+        data = assign_bins(problem.table, bin_map, bundle=True, threads=threads)
         missing = np.zeros(schema.n_features, dtype=bool)
         missing[list(bin_map.order)] = data.has_missing
         schema = schema.with_missing(missing.tolist())
@@ -246,12 +268,18 @@ class BoostedTrees(ForestModel):
             n_rounds=n_rounds,
             learning_rate=float(self.learning_rate),
             tree=self._tree_params(problem.table, target, bin_map.order),
-            sampler=Subsample(float(self.subsample)),
+            sampler=self._sampler(problem.y),
             seed=seed,
             threads=threads,
             patience=self.n_iter_no_change if validation is not None and self.early_stopping is not False else None,
             time_limit=self.time_limit,
             track_training=bool(self.verbose or self.callbacks),
+            trees_per_round=int(self.trees_per_round),
+            dart=Dart(float(self.dart_rate), float(self.dart_skip), int(self.dart_max)) if self.dart_rate else None,
+            prune_gain=float(self.min_gain) if self.prune else None,
+            second_order=bool(self.second_order),
+            leaf_steps=int(self.leaf_steps),
+            n_orders=int(self.ordered_boosting),
         )
 
         def rows_of(part: Problem, binned: BinnedData) -> Rows:
@@ -259,26 +287,27 @@ class BoostedTrees(ForestModel):
 
         held_rows = None
         if validation is not None:
-            held_rows = rows_of(validation, assign_bins(validation.table, bin_map, threads=threads))
+            held_rows = rows_of(validation, assign_bins(validation.table, bin_map, bundle=True, threads=threads))
         with ProgressBar(n_rounds) if self.verbose else nullcontext() as bar:
             forest, history = boost(
                 rows_of(problem, data),
                 loss,
                 params,
                 base=base,
-                first_round=0 if earlier is None else earlier.n_trees // loss.n_outputs,
+                first_round=0 if earlier is None else self.n_iter_,
                 validation=held_rows,
                 callbacks=[*(self.callbacks or []), *([bar] if bar is not None else [])],
             )
         if history.stopped_by == "interrupt":
-            rounds = forest.n_trees // loss.n_outputs
+            rounds = forest.n_trees // (loss.n_outputs * params.trees_per_round)
             warnings.warn(f"fit was interrupted: the model keeps the {rounds} rounds so far", stacklevel=4)
         if earlier is not None:
             forest, history = Forest.concat([earlier, forest]), self.history_.followed_by(history, self.n_iter_)
         self.forest_, self.schema_, self.loss_, self.history_ = forest, schema, loss, history
         if target.classes is not None:
             self.classes_ = target.classes
-        self.n_iter_ = forest.n_trees // loss.n_outputs
+        self.trees_per_round_ = params.trees_per_round
+        self.n_iter_ = forest.n_trees // (loss.n_outputs * params.trees_per_round)
         self._set_input_names()
         return self
 
@@ -331,7 +360,25 @@ class BoostedTrees(ForestModel):
         for name in ("min_child_weight", "l1", "l2", "min_gain", "max_delta_step"):
             number(self, name, low=0.0, high=1e300)
         number(self, "max_bins", low=2, high=MAX_BINS, integer=True, optional=True)
-        number(self, "subsample", low=0.0, high=1.0, open_low=True)
+        choice(self, "prune", (True, False))
+        choice(self, "second_order", (True, False))
+        number(self, "leaf_steps", low=1, high=1000, integer=True)
+        number(self, "ordered_boosting", low=0, high=1000, integer=True)
+        if self.ordered_boosting and self.dart_rate:
+            raise ValueError(
+                f"ordered_boosting={self.ordered_boosting!r} with dart_rate={self.dart_rate!r}: supporting models "
+                "cannot leave rounds out; use one of them"
+            )
+        self._check_sampling()
+        number(self, "trees_per_round", low=1, high=MOST, integer=True)
+        number(self, "dart_rate", low=0.0, high=1.0)
+        number(self, "dart_skip", low=0.0, high=1.0)
+        number(self, "dart_max", low=1, high=MOST, integer=True)
+        if self.prune and self.growth == "symmetric":
+            raise ValueError(
+                "prune=True with growth='symmetric': nodes of a level share their condition, none is pruned alone; "
+                "use growth='leaf' or 'level', or prune=False"
+            )
         choice(self, "unknown", ("average", "missing", "error"))
         choice(self, "missing", ("warn", "error"))
         choice(self, "early_stopping", ("auto", True, False))
@@ -341,6 +388,66 @@ class BoostedTrees(ForestModel):
         choice(self, "warm_start", (True, False))
         callables(self, "callbacks")
         number(self, "verbose", low=0, high=MOST, integer=True, words_of_bool=True)
+
+    def _check_sampling(self) -> None:
+        number(self, "subsample", low=0.0, high=1.0, open_low=True)
+        choice(self, "sampling", SAMPLINGS)
+        number(self, "top_rate", low=0.0, high=1.0, optional=True)
+        number(self, "other_rate", low=0.0, high=1.0, open_low=True, optional=True)
+        number(self, "bagging_temperature", low=0.0, high=100.0, optional=True)
+        for name, sampling in SAMPLING_OF.items():
+            if getattr(self, name) is not None and self.sampling != sampling:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} means nothing to sampling={self.sampling!r}: "
+                    f"use sampling={sampling!r}, or {name}=None"
+                )
+        own = [name for name, sampling in SAMPLING_OF.items() if sampling == self.sampling]
+        if own and self.subsample != 1:
+            raise ValueError(
+                f"subsample={self.subsample!r} means nothing to sampling={self.sampling!r}: "
+                f"use {' and '.join(own)}, and subsample=1.0"
+            )
+        if self.sampling == "goss":
+            shares = self._goss()
+            if shares.top + shares.other > 1:
+                raise ValueError(
+                    f"top_rate={shares.top:g} and other_rate={shares.other:g} are more than all rows: use shares whose "
+                    "sum is at most 1"
+                )
+
+    def _goss(self) -> Goss:
+        given = {"top": self.top_rate, "other": self.other_rate}
+        return Goss(**{name: float(rate) for name, rate in given.items() if rate is not None})
+
+    def _sampler(self, y: FloatArray) -> Sampler:
+        share = float(self.subsample)
+        if self.sampling == "goss":
+            return self._goss()
+        if self.sampling == "bayesian":
+            return Bayesian(1.0 if self.bagging_temperature is None else float(self.bagging_temperature))
+        if self.sampling == "stratified":
+            of_target = Stratified.of_classes if isinstance(self, Classifier) else Stratified.of_numbers
+            return of_target(share, y)
+        if self.sampling == "bootstrap":
+            return Bootstrap(share)
+        return Mvs(share) if self.sampling == "mvs" else Subsample(share)
+
+    def _check_continuing(self) -> None:
+        if self.ordered_boosting:
+            raise ValueError(
+                f"ordered_boosting={self.ordered_boosting!r}: the fitted model has seen the rows, and its supporting "
+                "models are gone; fit anew with warm_start=False, or add rounds with ordered_boosting=0"
+            )
+        if self.dart_rate:
+            raise ValueError(
+                f"dart_rate={self.dart_rate!r}: later rounds of DART change the weights of earlier ones: none can be "
+                "added to a fitted model; fit anew with warm_start=False, or add rounds with dart_rate=0"
+            )
+        if self.trees_per_round != self.trees_per_round_:
+            raise ValueError(
+                f"trees_per_round={self.trees_per_round!r}, but the fitted model has {self.trees_per_round_}: "
+                "use the same number, or fit anew with warm_start=False"
+            )
 
     def _read_problem(self, X: Any, y: Any, sample_weight: Any, earlier: Forest | None) -> tuple[Problem, Target]:
         check_columns(self.categorical_features)
@@ -420,7 +527,7 @@ class BoostedTrees(ForestModel):
             min_child_weight=float(self.min_child_weight),
             l1=float(self.l1),
             l2=float(self.l2),
-            min_gain=float(self.min_gain),
+            min_gain=0.0 if self.prune else float(self.min_gain),
             max_delta_step=float(self.max_delta_step),
             max_features=share(self, "max_features", n_features),
             colsample_level=share(self, "colsample_level", n_features),
@@ -437,8 +544,9 @@ class BoostedTrees(ForestModel):
     def _staged_raw(self, X: Any) -> Iterator[FloatArray]:
         forest, threads, table = self._fitted(), n_threads(self.n_jobs), self._conform(X)
         total = np.repeat(forest.base[None, :], table.n_rows, axis=0)
-        for begin in range(0, forest.n_trees, forest.n_outputs):
-            stage = replace(forest[begin : begin + forest.n_outputs], base=np.zeros(forest.n_outputs))
+        step = forest.n_outputs * self.trees_per_round_
+        for begin in range(0, forest.n_trees, step):
+            stage = replace(forest[begin : begin + step], base=np.zeros(forest.n_outputs))
             total += self._raw_of(stage, table, threads)
             yield total.copy()
 
@@ -453,7 +561,8 @@ class BoostedTrees(ForestModel):
                 "training_loss": [float(v) for v in self.history_.training_loss],
                 "validation_loss": [float(v) for v in self.history_.validation_loss],
                 "stopped_by": self.history_.stopped_by,
-            }
+            },
+            **({} if self.trees_per_round_ == 1 else {"trees_per_round": self.trees_per_round_}),
         }
 
     def _read_facts(self, header: dict[str, Any], forest: Forest) -> None:
@@ -461,7 +570,12 @@ class BoostedTrees(ForestModel):
         self.history_ = _read_history(header["history"])
         if forest.n_outputs != self.loss_.n_outputs:
             raise ValueError(f"{forest.n_outputs} outputs, but the loss has {self.loss_.n_outputs}")
-        self.n_iter_ = forest.n_trees // forest.n_outputs
+        self.trees_per_round_ = header.get("trees_per_round", 1)
+        if type(self.trees_per_round_) is not int or self.trees_per_round_ < 1:
+            raise ValueError(f"trees_per_round {self.trees_per_round_!r} is no positive integer")
+        self.n_iter_, rest = divmod(forest.n_trees, forest.n_outputs * self.trees_per_round_)
+        if rest:
+            raise ValueError(f"{forest.n_trees} trees are no whole rounds of {self.trees_per_round_} an output")
 
     def __getstate__(self) -> dict[str, Any]:
         """Add the loss object itself: a file cannot hold one that the user wrote."""

@@ -7,6 +7,9 @@ _PARAMETERS = """
     ----------
     n_estimators : int, default=100
         Rounds of boosting.
+    trees_per_round : int, default=1
+        Trees that each round grows from the same gradients, on samples of their own; their mean is the step. With
+        ``n_estimators=1``, ``learning_rate=1`` and samples of rows and columns it is a random forest of gradients.
     learning_rate : float, default=0.1
         Share of each tree's step that is taken.
 
@@ -24,17 +27,41 @@ _PARAMETERS = """
         Penalties on the size of leaf values.
     min_gain : float, default=0
         Gain that a split must exceed.
+    prune : bool, default=False
+        Grow as if ``min_gain`` were 0, then remove splits that gain no more than it, unless one below gains more.
+    second_order : bool, default=True
+        Fit trees to gradients and hessians. False fits them to gradients alone, by least squares, as Friedman did.
+    leaf_steps : int, default=1
+        Newton steps to the value of a leaf; more come closer to a line search.
+    ordered_boosting : int, default=0
+        Random orders of ordered boosting, where the gradient of a row comes from a model that has not seen the row;
+        0 is plain boosting. For small tables: see docs/ordered-boosting.md.
     max_delta_step : float, default=0
         Bound of leaf values before the learning rate; 0 is none.
     max_bins : int, optional, default=255
         Most bins of a numeric column, up to 65,535; None tries every distinct value.
 
     subsample : float, default=1
-        Share of the rows that each round sees.
+        Share of the rows that each tree sees.
+    sampling : {"subsample", "bootstrap", "stratified", "goss", "mvs", "bayesian"}, default="subsample"
+        How rows are chosen: without replacement; with replacement, copies as weights; the same share of each class or
+        tenth of the target; the largest gradients and some of the rest; with probabilities of minimal variance; all,
+        with random weights. See docs/sampling.md.
+    top_rate, other_rate : float, optional
+        Of "goss": the share of rows of largest gradients (0.2), and the share drawn from the rest (0.1).
+    bagging_temperature : float, optional
+        Of "bayesian": the power of the exponential weights (1); 0 makes all of them 1.
     max_features : float or int, default=1.0
         Share or number of columns that each node may split on.
     colsample_tree, colsample_level : float or int, default=1.0
         Share or number of columns that each tree, and each level of it, may split on.
+
+    dart_rate : float, default=0
+        Probability that a round leaves an earlier one out while it grows (DART); 0 is gradient boosting.
+    dart_skip : float, default=0.5
+        Probability that a round of DART leaves out none.
+    dart_max : int, default=50
+        Most rounds that a round of DART leaves out.
 
     loss : str or Loss
         What to minimise: <losses>, or an object derived from ``arboretum.losses.Loss``.
@@ -75,6 +102,8 @@ _PARAMETERS = """
         The trees, plain frozen arrays.
     n_iter_ : int
         Rounds kept.
+    trees_per_round_ : int
+        Trees of a round and output.
     history_ : History
         Losses after each round and why the fit ended.
     loss_ : Loss

@@ -1,0 +1,53 @@
+"""Values of leaves by Newton steps on the loss itself, apart from the gradients that shaped the tree.
+
+With G and H the sums of gradients and hessians over the rows of a leaf at raw + v::
+
+    v ← v − sign(G') · max(|G'| − l1, 0) / (H + l2)        G' = G + l2 · v: the penalty pulls at the whole value
+
+One step from v = 0 is the usual leaf of second-order boosting (Chen & Guestrin 2016). Several come close to the line
+search argmin Σ L(y, raw + v) of Friedman (2001, Algorithm 1), and are CatBoost's ``leaf_estimation_iterations``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray: TypeAlias = NDArray[np.float64]
+Leaves: TypeAlias = NDArray[np.uint32]
+
+
+@dataclass(frozen=True)
+class LeafRule:
+    """How large a leaf value may become.
+
+    Examples
+    --------
+    Two rows of squared error in one leaf, gradients 1 and 3, hessians 1:
+
+    >>> LeafRule(l2=2.0).step(np.zeros(1), np.array([4.0]), np.array([2.0]))
+    array([-1.])
+    """
+
+    l1: float = 0.0
+    l2: float = 0.0
+    max_delta_step: float = 0.0
+
+    def step(self, value: FloatArray, gradient: FloatArray, hessian: FloatArray) -> FloatArray:
+        """Return the values after a Newton step; leaves without rows keep theirs."""
+        pull = gradient + self.l2 * value
+        shrunk = np.sign(pull) * np.maximum(np.abs(pull) - self.l1, 0.0)
+        curvature = hessian + self.l2
+        moved = value - np.divide(shrunk, curvature, out=np.zeros_like(shrunk), where=curvature > 0)
+        bound = self.max_delta_step if self.max_delta_step > 0 else np.inf
+        bounded: FloatArray = np.clip(moved, -bound, bound)
+        return bounded
+
+
+def leaf_sums(leaf: Leaves, gradients: FloatArray, n_nodes: int) -> FloatArray:
+    """Sum up the gradients of each leaf, in the order of the rows: the same for any number of threads."""
+    sums: FloatArray = np.bincount(leaf, weights=gradients, minlength=n_nodes)  # type: ignore[assignment]
+    return sums
