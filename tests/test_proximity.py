@@ -93,7 +93,7 @@ def test_dense_is_the_definition(tables, threads):
 
 
 @given(leaf_tables(), st.integers(1, 10), st.integers(1, 3), st.sampled_from([1, 7, 1 << 20]))
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 def test_top_k_is_the_definition_for_any_blocks(tables, k, threads, most):
     x, y, out_x, out_y = tables
     with pytest.MonkeyPatch.context() as patch:
@@ -106,7 +106,7 @@ def test_top_k_is_the_definition_for_any_blocks(tables, k, threads, most):
 
 
 @given(leaf_tables(), st.integers(0, 3), st.integers(1, 3), st.sampled_from([1, 7, 1 << 20]))
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 def test_outlier_scores_are_the_definition_for_any_blocks(tables, n_classes, threads, most):
     x, _, out_x, _ = tables
     classes = np.arange(len(x)) % n_classes if n_classes else None
