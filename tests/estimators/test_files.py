@@ -436,3 +436,18 @@ def test_round_trip_through_another_folder_and_bytes(tmp_path):
     np.testing.assert_array_equal(
         pickle.loads(buffer.getvalue()).predict(table), arb.load(tmp_path / "b.arb").predict(table)
     )
+
+
+def test_callbacks_do_not_cost_the_file(tmp_path):
+    """A function cannot be in a file; the model can."""
+    model = arb.BoostedTreesRegressor(n_estimators=3, callbacks=[print_nothing]).fit(
+        [[1.0], [2.0]] * 30, [0.0, 1.0] * 30
+    )
+    model.save(tmp_path / "m.arb")
+    again = arb.load(tmp_path / "m.arb")
+    assert again.callbacks is None
+    assert again.fingerprint() == model.fingerprint()
+
+
+def print_nothing(report):
+    return None

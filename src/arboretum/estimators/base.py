@@ -297,7 +297,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, set | frozenset):
         return [plain(item) for item in sorted(value, key=repr)]
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return None if any(callable(item) for item in value) else [plain(item) for item in value]
     return None
 
 
