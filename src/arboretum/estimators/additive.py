@@ -16,7 +16,7 @@ from arboretum.ensembles.boosting import History
 from arboretum.ensembles.resampling import RowDraws
 from arboretum.estimators import selection, targets
 from arboretum.estimators.additive_learners import BaseLearner, TrainingRows, named_learners, predicted
-from arboretum.estimators.bagging_members import FloatArray, GivenTable, in_fit_order
+from arboretum.estimators.bagging_members import FloatArray, GivenTable, in_fit_order, set_input_names
 from arboretum.estimators.bagging_model import base_from_json, base_to_json, read_member
 from arboretum.estimators.base import MODELS, ForestModel, plain
 from arboretum.estimators.boosting import _read_history
@@ -212,7 +212,7 @@ class AdditiveModel(Estimator):
         self._schema, self.init_, self.loss_, self.history_ = source.schema, start, loss, history
         self._take_facts(facts)
         self._take_stages(bases, stages)
-        self._set_input_names(source.n_columns)
+        set_input_names(self, source.n_columns, self._schema)
         return self
 
     def _take_stages(self, bases: list[BaseLearner], stages: list[Stage]) -> None:
@@ -271,14 +271,6 @@ class AdditiveModel(Estimator):
 
     def _take_facts(self, facts: Any) -> None:
         """Keep what was found in the target."""
-
-    def _set_input_names(self, n_columns: int | None) -> None:
-        for name in ("n_features_in_", "feature_names_in_"):
-            self.__dict__.pop(name, None)
-        if n_columns is not None:
-            self.n_features_in_ = n_columns
-        if self._schema is not None and self._schema.named:
-            self.feature_names_in_ = np.array(self._schema.names, dtype=object)
 
     # ---- prediction ----------------------------------------------------------------------------------------------
 
@@ -370,7 +362,7 @@ class AdditiveModel(Estimator):
             self._read_stages(arrays)
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
             raise model_file.ModelFileError(f"damaged model file: {error}") from error
-        self._set_input_names(self._schema.n_features)
+        set_input_names(self, self._schema.n_features, self._schema)
 
     def _read_stages(self, arrays: dict[str, NDArray[Any]]) -> None:
         assert self._schema is not None

@@ -212,3 +212,13 @@ class OneClass(Classifier):
     def predict_proba(self, X: Any) -> FloatArray:
         """Return certainty."""
         return np.ones((selection.n_rows_of(X), 1))
+
+
+def set_input_names(model: Any, n_columns: int | None, schema: Schema | None) -> None:
+    """Tell what was fitted to, as scikit-learn does; nothing of an earlier fit remains."""
+    for name in ("n_features_in_", "feature_names_in_"):
+        model.__dict__.pop(name, None)
+    if n_columns is not None:
+        model.n_features_in_ = n_columns
+    if schema is not None and schema.named:
+        model.feature_names_in_ = np.array(schema.names, dtype=object)

@@ -37,6 +37,7 @@ from arboretum.estimators.bagging_members import (
     is_classifier,
     run_beside,
     seeded,
+    set_input_names,
     shares,
     some_columns,
     unfitted,
@@ -136,7 +137,7 @@ class BaggingModel(Estimator):
         self.estimator_, self.estimators_, self.estimators_features_ = base, members, features
         self._draws, self._seed, self._schema = drawn, seed, source.schema
         self._take_facts(facts)
-        self._set_input_names(source.n_columns)
+        set_input_names(self, source.n_columns, self._schema)
         if self.oob_score is not False:
             self._set_out_of_bag(source, column, weight, kept, threads)
         return self
@@ -246,14 +247,6 @@ class BaggingModel(Estimator):
 
     def _take_facts(self, facts: Any) -> None:
         """Keep what was found in the target."""
-
-    def _set_input_names(self, n_columns: int | None) -> None:
-        for name in ("n_features_in_", "feature_names_in_"):
-            self.__dict__.pop(name, None)
-        if n_columns is not None:
-            self.n_features_in_ = n_columns
-        if self._schema is not None and self._schema.named:
-            self.feature_names_in_ = np.array(self._schema.names, dtype=object)
 
     @property
     def estimators_samples_(self) -> list[Positions]:
@@ -412,7 +405,7 @@ class BaggingModel(Estimator):
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
             raise model_file.ModelFileError(f"damaged model file: {error}") from error
         self._draws = [None] * len(self.estimators_)
-        self._set_input_names(self._schema.n_features)
+        set_input_names(self, self._schema.n_features, self._schema)
 
     def _check_members(self, header: dict[str, Any]) -> None:
         assert self._schema is not None

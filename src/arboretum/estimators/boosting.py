@@ -20,6 +20,7 @@ from arboretum.ensembles.resampling import Bag, columns_of_bins, columns_of_tabl
 from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray, ForestModel
 from arboretum.estimators.protocol import Classifier
+from arboretum.estimators.row_sampling import check_sampling, sampler_of
 from arboretum.estimators.threads import n_threads
 from arboretum.estimators.validation import (
     callables,
@@ -35,7 +36,6 @@ from arboretum.forest import Forest
 from arboretum.growing import NO_LIMIT, TreeParams
 from arboretum.losses import Loss
 from arboretum.progress import ProgressBar
-from arboretum.sampling import Bayesian, Bootstrap, Goss, Mvs, Sampler, Stratified, Subsample
 from arboretum.schema import Schema
 from arboretum.table import Table, conform, read_table
 
@@ -45,12 +45,6 @@ EARLY_STOPPING_ROWS = 10_000  # early_stopping="auto" holds out validation rows 
 SMALL_FIT = 10_000  # rows × columns below which a second thread costs more than it brings
 MAX_BINS = 65_535
 MOST = 2**31 - 1
-SAMPLINGS = ("subsample", "bootstrap", "stratified", "goss", "mvs", "bayesian")
-SAMPLING_OF = {
-    "top_rate": "goss",
-    "other_rate": "goss",
-    "bagging_temperature": "bayesian",
-}  # parameters of one sampling
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,7 +262,7 @@ class BoostedTrees(ForestModel):
             n_rounds=n_rounds,
             learning_rate=float(self.learning_rate),
             tree=self._tree_params(problem.table, target, bin_map.order),
-            sampler=self._sampler(problem.y),
+            sampler=sampler_of(self, problem.y),
             seed=seed,
             threads=threads,
             patience=self.n_iter_no_change if validation is not None and self.early_stopping is not False else None,
@@ -369,7 +363,7 @@ class BoostedTrees(ForestModel):
                 f"ordered_boosting={self.ordered_boosting!r} with dart_rate={self.dart_rate!r}: supporting models "
                 "cannot leave rounds out; use one of them"
             )
-        self._check_sampling()
+        check_sampling(self)
         number(self, "trees_per_round", low=1, high=MOST, integer=True)
         number(self, "dart_rate", low=0.0, high=1.0)
         number(self, "dart_skip", low=0.0, high=1.0)
@@ -388,49 +382,6 @@ class BoostedTrees(ForestModel):
         choice(self, "warm_start", (True, False))
         callables(self, "callbacks")
         number(self, "verbose", low=0, high=MOST, integer=True, words_of_bool=True)
-
-    def _check_sampling(self) -> None:
-        number(self, "subsample", low=0.0, high=1.0, open_low=True)
-        choice(self, "sampling", SAMPLINGS)
-        number(self, "top_rate", low=0.0, high=1.0, optional=True)
-        number(self, "other_rate", low=0.0, high=1.0, open_low=True, optional=True)
-        number(self, "bagging_temperature", low=0.0, high=100.0, optional=True)
-        for name, sampling in SAMPLING_OF.items():
-            if getattr(self, name) is not None and self.sampling != sampling:
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r} means nothing to sampling={self.sampling!r}: "
-                    f"use sampling={sampling!r}, or {name}=None"
-                )
-        own = [name for name, sampling in SAMPLING_OF.items() if sampling == self.sampling]
-        if own and self.subsample != 1:
-            raise ValueError(
-                f"subsample={self.subsample!r} means nothing to sampling={self.sampling!r}: "
-                f"use {' and '.join(own)}, and subsample=1.0"
-            )
-        if self.sampling == "goss":
-            shares = self._goss()
-            if shares.top + shares.other > 1:
-                raise ValueError(
-                    f"top_rate={shares.top:g} and other_rate={shares.other:g} are more than all rows: use shares whose "
-                    "sum is at most 1"
-                )
-
-    def _goss(self) -> Goss:
-        given = {"top": self.top_rate, "other": self.other_rate}
-        return Goss(**{name: float(rate) for name, rate in given.items() if rate is not None})
-
-    def _sampler(self, y: FloatArray) -> Sampler:
-        share = float(self.subsample)
-        if self.sampling == "goss":
-            return self._goss()
-        if self.sampling == "bayesian":
-            return Bayesian(1.0 if self.bagging_temperature is None else float(self.bagging_temperature))
-        if self.sampling == "stratified":
-            of_target = Stratified.of_classes if isinstance(self, Classifier) else Stratified.of_numbers
-            return of_target(share, y)
-        if self.sampling == "bootstrap":
-            return Bootstrap(share)
-        return Mvs(share) if self.sampling == "mvs" else Subsample(share)
 
     def _check_continuing(self) -> None:
         if self.ordered_boosting:

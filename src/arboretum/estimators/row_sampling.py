@@ -1,0 +1,65 @@
+"""The parameters of boosted trees that say which rows a tree sees: from checked values to a sampler."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from arboretum.estimators.base import FloatArray
+from arboretum.estimators.protocol import Classifier
+from arboretum.estimators.validation import choice, number
+from arboretum.sampling import Bayesian, Bootstrap, Goss, Mvs, Sampler, Stratified, Subsample
+
+SAMPLINGS = ("subsample", "bootstrap", "stratified", "goss", "mvs", "bayesian")
+SAMPLING_OF = {
+    "top_rate": "goss",
+    "other_rate": "goss",
+    "bagging_temperature": "bayesian",
+}  # parameters of one sampling
+
+
+def check_sampling(model: Any) -> None:
+    """Check the parameters of a sampling, and that no other one's are given."""
+    number(model, "subsample", low=0.0, high=1.0, open_low=True)
+    choice(model, "sampling", SAMPLINGS)
+    number(model, "top_rate", low=0.0, high=1.0, optional=True)
+    number(model, "other_rate", low=0.0, high=1.0, open_low=True, optional=True)
+    number(model, "bagging_temperature", low=0.0, high=100.0, optional=True)
+    for name, sampling in SAMPLING_OF.items():
+        if getattr(model, name) is not None and model.sampling != sampling:
+            raise ValueError(
+                f"{name}={getattr(model, name)!r} means nothing to sampling={model.sampling!r}: "
+                f"use sampling={sampling!r}, or {name}=None"
+            )
+    own = [name for name, sampling in SAMPLING_OF.items() if sampling == model.sampling]
+    if own and model.subsample != 1:
+        raise ValueError(
+            f"subsample={model.subsample!r} means nothing to sampling={model.sampling!r}: "
+            f"use {' and '.join(own)}, and subsample=1.0"
+        )
+    if model.sampling == "goss":
+        shares = _goss(model)
+        if shares.top + shares.other > 1:
+            raise ValueError(
+                f"top_rate={shares.top:g} and other_rate={shares.other:g} are more than all rows: use shares whose "
+                "sum is at most 1"
+            )
+
+
+def _goss(model: Any) -> Goss:
+    given = {"top": model.top_rate, "other": model.other_rate}
+    return Goss(**{name: float(rate) for name, rate in given.items() if rate is not None})
+
+
+def sampler_of(model: Any, y: FloatArray) -> Sampler:
+    """Return the sampling that the parameters of a model describe."""
+    share = float(model.subsample)
+    if model.sampling == "goss":
+        return _goss(model)
+    if model.sampling == "bayesian":
+        return Bayesian(1.0 if model.bagging_temperature is None else float(model.bagging_temperature))
+    if model.sampling == "stratified":
+        of_target = Stratified.of_classes if isinstance(model, Classifier) else Stratified.of_numbers
+        return of_target(share, y)
+    if model.sampling == "bootstrap":
+        return Bootstrap(share)
+    return Mvs(share) if model.sampling == "mvs" else Subsample(share)
