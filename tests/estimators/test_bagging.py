@@ -17,11 +17,24 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.naive_bayes import MultinomialNB
-from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import estimator_checks_generator
+from tests.reference.bagging_models import (
+    FRAME,
+    LABELS,
+    RNG,
+    STEPS,
+    X,
+    Y,
+    boosted_classifier,
+    boosted_regressor,
+    every_model,
+    outcome,
+    target_of,
+)
 
 import arboretum as arb
 from arboretum.estimators.bagging import BaggingClassifier, BaggingRegressor
@@ -29,49 +42,6 @@ from arboretum.estimators.bagging_members import OneClass
 from arboretum.estimators.protocol import Regressor
 from arboretum.estimators.selection import as_container, take_columns, take_rows
 from arboretum.table import read_table
-
-RNG = np.random.default_rng(0)
-X = RNG.normal(size=(150, 4))
-Y = X[:, 0] * 2 + X[:, 1] ** 2 + 0.1 * RNG.normal(size=150)
-LABELS = np.array(["low", "mid", "top"])[np.digitize(Y, [0.0, 1.5])]
-FRAME = pd.DataFrame(X, columns=["d", "b", "c", "a"]).assign(town=np.where(X[:, 3] > 0, "Oslo", "Rome"))
-STEPS = RNG.integers(0, 4, size=(200, 3)).astype(float)  # few values: any bag has them all
-
-
-def boosted_classifier(**params):
-    return BaggingClassifier(
-        estimator=arb.BoostedTreesClassifier(n_estimators=8, max_depth=3), **{"n_estimators": 4, **params}
-    )
-
-
-def boosted_regressor(**params):
-    return BaggingRegressor(
-        estimator=arb.BoostedTreesRegressor(n_estimators=8, max_depth=3), **{"n_estimators": 4, **params}
-    )
-
-
-def outcome(model, rows):
-    return model.predict_proba(rows) if isinstance(model, BaggingClassifier) else model.predict(rows)
-
-
-def target_of(model):
-    return LABELS if isinstance(model, BaggingClassifier) else Y
-
-
-EVERY = [
-    BaggingClassifier(),
-    BaggingRegressor(),
-    boosted_classifier(),
-    boosted_regressor(),
-    BaggingClassifier(estimator=KNeighborsClassifier(), max_features=0.5),
-    BaggingRegressor(estimator=KNeighborsRegressor(), bootstrap=False, max_samples=0.5),
-    BaggingClassifier(
-        estimator=arb.BoostedTreesClassifier(n_estimators=3, max_depth=2), max_features=2, bootstrap_features=True
-    ),
-    BaggingRegressor(estimator=arb.RandomForestRegressor(n_estimators=3), n_estimators=3),
-]
-every_model = pytest.mark.parametrize("model", EVERY, ids=lambda m: " ".join(repr(m).split()))
-
 
 # --------------------------------------------------------------------------------------------- scikit-learn's checks
 
