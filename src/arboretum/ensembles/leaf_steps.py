@@ -49,5 +49,4 @@ class LeafRule:
 
 def leaf_sums(leaf: Leaves, gradients: FloatArray, n_nodes: int) -> FloatArray:
     """Sum up the gradients of each leaf, in the order of the rows: the same for any number of threads."""
-    sums: FloatArray = np.bincount(leaf, weights=gradients, minlength=n_nodes)  # type: ignore[assignment]
-    return sums
+    return np.bincount(leaf, weights=gradients, minlength=n_nodes).astype(np.float64, copy=False)
