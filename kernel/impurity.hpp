@@ -22,12 +22,14 @@ namespace arboretum {
 
 enum class Criterion : int { gini, entropy, squared_error, poisson, absolute_error };
 
-// x·ln x, from a table for small whole numbers: a cut costs six of them.
+// x·ln x, from a table for small whole numbers: a cut costs six of them. Trap: the difference of two rounded sums may
+// lie below 0, and be whole.
 class EntropyTerm {
   public:
     double operator()(double x) const {
+        if (x <= 0) return 0;
         if (x < size && x == std::floor(x)) return table()[static_cast<size_t>(x)];
-        return x > 0 ? x * std::log(x) : 0;
+        return x * std::log(x);
     }
 
   private:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from arboretum import _kernel
@@ -219,6 +219,13 @@ def best_gini(X, codes, weight):
 
 
 @given(tables())
+@example(
+    (
+        [[0.0, 0.0]] * 7 + [[-1.5, 0.0], [0.0, 0.0], [-1.5, -1.5], [0.0, 0.0]],
+        [0] * 9 + [1, 0],
+        [1.0] * 7 + [0.001, 1.0, 242.0, 264.0],
+    )
+)
 def test_stumps_have_the_least_gini_of_all_cuts_and_know_their_error(case):
     X, codes, weight = (np.array(part) for part in case)
     _, data = binned(X)
@@ -231,7 +238,8 @@ def test_stumps_have_the_least_gini_of_all_cuts_and_know_their_error(case):
         assert len(rounds.trees[-1].values) <= 3
         sides = [np.flatnonzero(leaf == node) for node in np.unique(leaf)]
         gini = sum(gini_of(codes[side], w[side]) for side in sides)
-        assert gini == pytest.approx(best_gini(X, codes, w), rel=1e-4, abs=1e-7 * w.sum())
+        # Gains are compared by their first 17 bits (split.hpp): the best cut and the one taken may differ so much.
+        assert gini == pytest.approx(best_gini(X, codes, w), rel=1e-4, abs=2**-16 * w.sum())
         named = np.array([codes[side] @ w[side] > (1 - codes[side]) @ w[side] for side in sides])
         predicted = np.empty(len(codes), int)
         for side, second in zip(sides, named, strict=True):

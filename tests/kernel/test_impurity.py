@@ -77,6 +77,18 @@ def test_categories_split_into_the_best_of_all_subsets(seed, criterion, weights)
     assert tree.gain[0] == pytest.approx(max(found), rel=1e-9)
 
 
+@given(SEEDS)
+def test_pure_sides_of_rounded_weights_have_no_entropy(seed):
+    """W − l and S − s of a side that holds one class only differ by rounding, either way; x·ln x must bear that."""
+    rng = np.random.default_rng(seed)
+    codes, last = rng.integers(0, 40, 200), int(rng.integers(1, 38))
+    data = Codes([codes], [40], [False])
+    classes = ((codes > last) | (rng.random(200) < 0.3))[:, None].astype(np.int32)
+    problem = slow.Problem(data, "entropy", rng.random(200) + 1e-3, classes=classes, n_classes=(2,))
+    (tree,) = slow.grow(problem, SplitRules(max_depth=1))
+    slow.check_tree(problem, SplitRules(max_depth=1), tree)
+
+
 @pytest.mark.parametrize("criterion", ["gini", "entropy"])
 @pytest.mark.parametrize("weight", [1.0, 0.7, 0.1, 0.3, math.pi, 1e-20, 1e20])
 @pytest.mark.parametrize("n_classes", [2, 3])
