@@ -30,7 +30,8 @@ from arboretum.estimators.bagged_trees import GivenRows
 from arboretum.estimators.bagging_members import GivenTable, OneClass, in_fit_order, is_classifier, seeded, unfitted
 from arboretum.estimators.bagging_model import MEMBER_PURPOSE, base_from_json, base_to_json, read_member
 from arboretum.estimators.base import FloatArray, ForestModel, plain
-from arboretum.estimators.boosting import MAX_BINS, MOST, SMALL_FIT
+from arboretum.estimators.boosting import SMALL_FIT
+from arboretum.estimators.boosting_parameters import MAX_BINS, MOST
 from arboretum.estimators.decision_tree import DecisionTreeClassifier
 from arboretum.estimators.protocol import arguments
 from arboretum.estimators.single_tree import GrownTree, SingleTreeModel

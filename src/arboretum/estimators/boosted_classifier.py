@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from arboretum import _kernel, losses
 from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray
-from arboretum.estimators.boosting import BoostedTrees, Target
+from arboretum.estimators.boosting import BoostedTrees
 from arboretum.estimators.boosting_docs import describe
+from arboretum.estimators.boosting_problem import Target
 from arboretum.estimators.labels import classes_from_json, classes_to_json
 from arboretum.estimators.protocol import Classifier
 from arboretum.forest import Forest

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from arboretum import losses
 from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray
-from arboretum.estimators.boosting import BoostedTrees, Target
+from arboretum.estimators.boosting import BoostedTrees
 from arboretum.estimators.boosting_docs import describe
+from arboretum.estimators.boosting_problem import Target
 from arboretum.estimators.protocol import Regressor
 from arboretum.estimators.validation import number
 from arboretum.losses import Loss

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,27 +13,24 @@ from numpy.typing import NDArray
 
 from arboretum import losses
 from arboretum.binning import BinMap, BinnedData, assign_bins, learn_bins
-from arboretum.constraints import in_binned_order, interaction_sets, monotone_directions
-from arboretum.ensembles.boosting import BoostingParams, History, Rows, boost, filled_raw, start_raw
-from arboretum.ensembles.dart import Dart
-from arboretum.ensembles.resampling import Bag, columns_of_bins, columns_of_table, with_schema
+from arboretum.constraints import interaction_sets, monotone_directions
+from arboretum.ensembles.boosting import History, Rows, boost, filled_raw, start_raw
+from arboretum.ensembles.resampling import Bag, columns_of_bins, with_schema
 from arboretum.estimators import targets
-from arboretum.estimators.base import FloatArray, ForestModel
+from arboretum.estimators.base import FloatArray
+from arboretum.estimators.boosting_parameters import MOST, BoostingParameters
+from arboretum.estimators.boosting_problem import Problem, Shared, Target
 from arboretum.estimators.protocol import Classifier
-from arboretum.estimators.row_sampling import check_sampling, sampler_of
 from arboretum.estimators.threads import n_threads
 from arboretum.estimators.validation import (
-    callables,
     check_columns,
     check_integer,
     choice,
     number,
     seed_of,
-    share,
     split_rows,
 )
 from arboretum.forest import Forest
-from arboretum.growing import NO_LIMIT, TreeParams
 from arboretum.losses import Loss
 from arboretum.progress import ProgressBar
 from arboretum.schema import Schema
@@ -43,108 +40,15 @@ Boosted = TypeVar("Boosted", bound="BoostedTrees")
 
 EARLY_STOPPING_ROWS = 10_000  # early_stopping="auto" holds out validation rows from this size on
 SMALL_FIT = 10_000  # rows × columns below which a second thread costs more than it brings
-MAX_BINS = 65_535
-MOST = 2**31 - 1
 
 
-@dataclass(frozen=True, eq=False)
-class Target:
-    """A checked target: numbers or class codes, the loss they call for, and the classes of a classifier."""
-
-    y: FloatArray
-    weight: FloatArray | None
-    loss: Loss
-    classes: NDArray[Any] | None = None
-    factors: FloatArray | None = None  # class weights, by class
-
-
-@dataclass(frozen=True, eq=False)
-class Problem:
-    """Checked rows."""
-
-    table: Table
-    y: FloatArray
-    weight: FloatArray | None
-
-    def take(self, rows: NDArray[np.intp]) -> Problem:
-        """Return the problem of these rows."""
-        weight = None if self.weight is None else self.weight[rows]
-        return Problem(self.table.take(rows), self.y[rows], weight)
-
-    def without_zero_weights(self) -> Problem:
-        """Drop rows of weight 0: they take no part, not even as rows of a leaf or as known categories."""
-        if self.weight is None or self.weight.all():
-            return self
-        kept = self.take(np.flatnonzero(self.weight))
-        weight = kept.weight if np.any(kept.weight != 1) else None
-        return Problem(kept.table.relearn(), kept.y, weight)
-
-
-@dataclass(frozen=True, eq=False)
-class Shared:
-    """A table read and cut once for all members of an ensemble; the weights are those of classes alone."""
-
-    problem: Problem
-    target: Target
-    bin_map: BinMap
-
-    def part(self, bag: Bag) -> Problem:
-        """Return the problem of a member."""
-        weight = bag.weight if self.problem.weight is None else bag.weight * self.problem.weight[bag.rows]
-        table = self.problem.table if bag.columns is None else columns_of_table(self.problem.table, bag.columns)
-        rows = bag.rows[weight > 0]
-        weight = weight[weight > 0]
-        return Problem(table.take(rows), self.problem.y[rows], weight if np.any(weight != 1) else None)
-
-
-class BoostedTrees(ForestModel):
+class BoostedTrees(BoostingParameters):
     """Gradient-boosted trees, whatever the target."""
 
     loss_: Loss
     history_: History
     n_iter_: int
     classes_: NDArray[Any]
-    trees_per_round_: int
-    n_estimators: int
-    trees_per_round: int
-    learning_rate: float
-    dart_rate: float
-    dart_skip: float
-    dart_max: int
-    growth: str
-    max_leaf_nodes: int | None
-    max_depth: int | None
-    min_samples_leaf: int | str
-    min_child_weight: float
-    l1: float
-    l2: float
-    min_gain: float
-    max_delta_step: float
-    max_bins: int | None
-    prune: bool
-    second_order: bool
-    leaf_steps: int
-    ordered_boosting: int
-    subsample: float
-    sampling: str
-    top_rate: float | None
-    other_rate: float | None
-    bagging_temperature: float | None
-    max_features: float | int
-    colsample_tree: float | int
-    colsample_level: float | int
-    loss: str | Loss
-    monotonic_cst: Any
-    interaction_cst: Any
-    categorical_features: Any
-    early_stopping: bool | str
-    validation_fraction: float
-    n_iter_no_change: int
-    time_limit: float | None
-    warm_start: bool
-    callbacks: Any
-    random_state: Any
-    verbose: int
 
     # ---- fitting -------------------------------------------------------------------------------------------------
 
@@ -258,22 +162,13 @@ class BoostedTrees(ForestModel):
         if held[0] is not None:
             validation = self._read_validation(held, schema, target)
         base = start_raw(loss, problem.y, problem.weight) if earlier is None else earlier.base
-        params = BoostingParams(
-            n_rounds=n_rounds,
-            learning_rate=float(self.learning_rate),
-            tree=self._tree_params(problem.table, target, bin_map.order),
-            sampler=sampler_of(self, problem.y),
+        params = self._boosting_params(
+            n_rounds,
+            problem.y,
+            self._tree_params(problem.table, target, bin_map.order),
             seed=seed,
             threads=threads,
-            patience=self.n_iter_no_change if validation is not None and self.early_stopping is not False else None,
-            time_limit=self.time_limit,
-            track_training=bool(self.verbose or self.callbacks),
-            trees_per_round=int(self.trees_per_round),
-            dart=Dart(float(self.dart_rate), float(self.dart_skip), int(self.dart_max)) if self.dart_rate else None,
-            prune_gain=float(self.min_gain) if self.prune else None,
-            second_order=bool(self.second_order),
-            leaf_steps=int(self.leaf_steps),
-            n_orders=int(self.ordered_boosting),
+            validates=validation is not None,
         )
 
         def rows_of(part: Problem, binned: BinnedData) -> Rows:
@@ -344,62 +239,6 @@ class BoostedTrees(ForestModel):
 
     # ---- input ---------------------------------------------------------------------------------------------------
 
-    def _check_parameters(self) -> None:
-        number(self, "n_estimators", low=1, high=MOST, integer=True)
-        number(self, "learning_rate", low=0.0, high=1e300, open_low=True)
-        choice(self, "growth", ("leaf", "level", "symmetric"))
-        number(self, "max_leaf_nodes", low=2, high=MOST, integer=True, optional=True)
-        number(self, "max_depth", low=1, high=10_000, integer=True, optional=True)
-        number(self, "min_samples_leaf", low=1, high=MOST, integer=True, words=("auto",))
-        for name in ("min_child_weight", "l1", "l2", "min_gain", "max_delta_step"):
-            number(self, name, low=0.0, high=1e300)
-        number(self, "max_bins", low=2, high=MAX_BINS, integer=True, optional=True)
-        choice(self, "prune", (True, False))
-        choice(self, "second_order", (True, False))
-        number(self, "leaf_steps", low=1, high=1000, integer=True)
-        number(self, "ordered_boosting", low=0, high=1000, integer=True)
-        if self.ordered_boosting and self.dart_rate:
-            raise ValueError(
-                f"ordered_boosting={self.ordered_boosting!r} with dart_rate={self.dart_rate!r}: supporting models "
-                "cannot leave rounds out; use one of them"
-            )
-        check_sampling(self)
-        number(self, "trees_per_round", low=1, high=MOST, integer=True)
-        number(self, "dart_rate", low=0.0, high=1.0)
-        number(self, "dart_skip", low=0.0, high=1.0)
-        number(self, "dart_max", low=1, high=MOST, integer=True)
-        if self.prune and self.growth == "symmetric":
-            raise ValueError(
-                "prune=True with growth='symmetric': nodes of a level share their condition, none is pruned alone; "
-                "use growth='leaf' or 'level', or prune=False"
-            )
-        choice(self, "unknown", ("average", "missing", "error"))
-        choice(self, "missing", ("warn", "error"))
-        choice(self, "early_stopping", ("auto", True, False))
-        number(self, "validation_fraction", low=0.0, high=0.9, open_low=True)
-        number(self, "n_iter_no_change", low=1, high=MOST, integer=True)
-        number(self, "time_limit", low=0.0, open_low=True, optional=True)
-        choice(self, "warm_start", (True, False))
-        callables(self, "callbacks")
-        number(self, "verbose", low=0, high=MOST, integer=True, words_of_bool=True)
-
-    def _check_continuing(self) -> None:
-        if self.ordered_boosting:
-            raise ValueError(
-                f"ordered_boosting={self.ordered_boosting!r}: the fitted model has seen the rows, and its supporting "
-                "models are gone; fit anew with warm_start=False, or add rounds with ordered_boosting=0"
-            )
-        if self.dart_rate:
-            raise ValueError(
-                f"dart_rate={self.dart_rate!r}: later rounds of DART change the weights of earlier ones: none can be "
-                "added to a fitted model; fit anew with warm_start=False, or add rounds with dart_rate=0"
-            )
-        if self.trees_per_round != self.trees_per_round_:
-            raise ValueError(
-                f"trees_per_round={self.trees_per_round!r}, but the fitted model has {self.trees_per_round_}: "
-                "use the same number, or fit anew with warm_start=False"
-            )
-
     def _read_problem(self, X: Any, y: Any, sample_weight: Any, earlier: Forest | None) -> tuple[Problem, Target]:
         check_columns(self.categorical_features)
         table = read_table(X, categorical_features=self.categorical_features) if earlier is None else self._conform(X)
@@ -463,32 +302,6 @@ class BoostedTrees(ForestModel):
         if earlier is None:
             return filled_raw(base, table.n_rows)
         return np.ascontiguousarray(self._raw_of(earlier, table, threads).T)
-
-    def _tree_params(self, table: Table, target: Target, order: tuple[int, ...]) -> TreeParams:
-        schema, leaf_wise, n_rows = table.schema, self.growth == "leaf", table.n_rows
-        n_features = schema.n_features
-        least = self.min_samples_leaf
-        place = {column: feature for feature, column in enumerate(order)}
-        sets = interaction_sets(self.interaction_cst, schema)
-        return TreeParams(
-            growth=self.growth,  # type: ignore[arg-type]
-            max_leaf_nodes=self.max_leaf_nodes or (31 if leaf_wise else NO_LIMIT),
-            max_depth=self.max_depth or (NO_LIMIT if leaf_wise or self.max_leaf_nodes else 6),
-            min_samples_leaf=max(1, min(20, n_rows // 50)) if isinstance(least, str) else int(least),
-            min_child_weight=float(self.min_child_weight),
-            l1=float(self.l1),
-            l2=float(self.l2),
-            min_gain=0.0 if self.prune else float(self.min_gain),
-            max_delta_step=float(self.max_delta_step),
-            max_features=share(self, "max_features", n_features),
-            colsample_level=share(self, "colsample_level", n_features),
-            colsample_tree=share(self, "colsample_tree", n_features),
-            monotone=in_binned_order(self._monotone(schema, target), order),
-            interaction_sets=tuple(tuple(sorted(place[column] for column in columns)) for columns in sets),
-        )
-
-    def _monotone(self, schema: Schema, target: Target) -> tuple[int, ...]:
-        return monotone_directions(self.monotonic_cst, schema)
 
     # ---- prediction ----------------------------------------------------------------------------------------------
 

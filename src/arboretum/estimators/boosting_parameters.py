@@ -1,0 +1,173 @@
+"""The parameters of boosted trees: what they may be, and what they mean for the engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from arboretum.constraints import in_binned_order, interaction_sets, monotone_directions
+from arboretum.ensembles.boosting import BoostingParams
+from arboretum.ensembles.dart import Dart
+from arboretum.estimators.base import FloatArray, ForestModel
+from arboretum.estimators.boosting_problem import Target
+from arboretum.estimators.row_sampling import check_sampling, sampler_of
+from arboretum.estimators.validation import callables, choice, number, share
+from arboretum.growing import NO_LIMIT, TreeParams
+from arboretum.losses import Loss
+from arboretum.schema import Schema
+from arboretum.table import Table
+
+MAX_BINS = 65_535
+MOST = 2**31 - 1
+
+
+class BoostingParameters(ForestModel):
+    """Parameters of an estimator that boosts trees."""
+
+    trees_per_round_: int
+    n_estimators: int
+    trees_per_round: int
+    learning_rate: float
+    dart_rate: float
+    dart_skip: float
+    dart_max: int
+    growth: str
+    max_leaf_nodes: int | None
+    max_depth: int | None
+    min_samples_leaf: int | str
+    min_child_weight: float
+    l1: float
+    l2: float
+    min_gain: float
+    max_delta_step: float
+    max_bins: int | None
+    prune: bool
+    second_order: bool
+    leaf_steps: int
+    ordered_boosting: int
+    subsample: float
+    sampling: str
+    top_rate: float | None
+    other_rate: float | None
+    bagging_temperature: float | None
+    max_features: float | int
+    colsample_tree: float | int
+    colsample_level: float | int
+    loss: str | Loss
+    monotonic_cst: Any
+    interaction_cst: Any
+    categorical_features: Any
+    early_stopping: bool | str
+    validation_fraction: float
+    n_iter_no_change: int
+    time_limit: float | None
+    warm_start: bool
+    callbacks: Any
+    random_state: Any
+    verbose: int
+
+    # ---- what they may be ------------------------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        number(self, "n_estimators", low=1, high=MOST, integer=True)
+        number(self, "learning_rate", low=0.0, high=1e300, open_low=True)
+        choice(self, "growth", ("leaf", "level", "symmetric"))
+        number(self, "max_leaf_nodes", low=2, high=MOST, integer=True, optional=True)
+        number(self, "max_depth", low=1, high=10_000, integer=True, optional=True)
+        number(self, "min_samples_leaf", low=1, high=MOST, integer=True, words=("auto",))
+        for name in ("min_child_weight", "l1", "l2", "min_gain", "max_delta_step"):
+            number(self, name, low=0.0, high=1e300)
+        number(self, "max_bins", low=2, high=MAX_BINS, integer=True, optional=True)
+        choice(self, "prune", (True, False))
+        choice(self, "second_order", (True, False))
+        number(self, "leaf_steps", low=1, high=1000, integer=True)
+        number(self, "ordered_boosting", low=0, high=1000, integer=True)
+        if self.ordered_boosting and self.dart_rate:
+            raise ValueError(
+                f"ordered_boosting={self.ordered_boosting!r} with dart_rate={self.dart_rate!r}: supporting models "
+                "cannot leave rounds out; use one of them"
+            )
+        check_sampling(self)
+        number(self, "trees_per_round", low=1, high=MOST, integer=True)
+        number(self, "dart_rate", low=0.0, high=1.0)
+        number(self, "dart_skip", low=0.0, high=1.0)
+        number(self, "dart_max", low=1, high=MOST, integer=True)
+        if self.prune and self.growth == "symmetric":
+            raise ValueError(
+                "prune=True with growth='symmetric': nodes of a level share their condition, none is pruned alone; "
+                "use growth='leaf' or 'level', or prune=False"
+            )
+        choice(self, "unknown", ("average", "missing", "error"))
+        choice(self, "missing", ("warn", "error"))
+        choice(self, "early_stopping", ("auto", True, False))
+        number(self, "validation_fraction", low=0.0, high=0.9, open_low=True)
+        number(self, "n_iter_no_change", low=1, high=MOST, integer=True)
+        number(self, "time_limit", low=0.0, open_low=True, optional=True)
+        choice(self, "warm_start", (True, False))
+        callables(self, "callbacks")
+        number(self, "verbose", low=0, high=MOST, integer=True, words_of_bool=True)
+
+    def _check_continuing(self) -> None:
+        if self.ordered_boosting:
+            raise ValueError(
+                f"ordered_boosting={self.ordered_boosting!r}: the fitted model has seen the rows, and its supporting "
+                "models are gone; fit anew with warm_start=False, or add rounds with ordered_boosting=0"
+            )
+        if self.dart_rate:
+            raise ValueError(
+                f"dart_rate={self.dart_rate!r}: later rounds of DART change the weights of earlier ones: none can be "
+                "added to a fitted model; fit anew with warm_start=False, or add rounds with dart_rate=0"
+            )
+        if self.trees_per_round != self.trees_per_round_:
+            raise ValueError(
+                f"trees_per_round={self.trees_per_round!r}, but the fitted model has {self.trees_per_round_}: "
+                "use the same number, or fit anew with warm_start=False"
+            )
+
+    # ---- what they mean --------------------------------------------------------------------------------------------
+
+    def _boosting_params(
+        self, n_rounds: int, y: FloatArray, tree: TreeParams, *, seed: int, threads: int, validates: bool
+    ) -> BoostingParams:
+        return BoostingParams(
+            n_rounds=n_rounds,
+            learning_rate=float(self.learning_rate),
+            tree=tree,
+            sampler=sampler_of(self, y),
+            seed=seed,
+            threads=threads,
+            patience=self.n_iter_no_change if validates and self.early_stopping is not False else None,
+            time_limit=self.time_limit,
+            track_training=bool(self.verbose or self.callbacks),
+            trees_per_round=int(self.trees_per_round),
+            dart=Dart(float(self.dart_rate), float(self.dart_skip), int(self.dart_max)) if self.dart_rate else None,
+            prune_gain=float(self.min_gain) if self.prune else None,
+            second_order=bool(self.second_order),
+            leaf_steps=int(self.leaf_steps),
+            n_orders=int(self.ordered_boosting),
+        )
+
+    def _tree_params(self, table: Table, target: Target, order: tuple[int, ...]) -> TreeParams:
+        schema, leaf_wise, n_rows = table.schema, self.growth == "leaf", table.n_rows
+        n_features = schema.n_features
+        least = self.min_samples_leaf
+        place = {column: feature for feature, column in enumerate(order)}
+        sets = interaction_sets(self.interaction_cst, schema)
+        return TreeParams(
+            growth=self.growth,  # type: ignore[arg-type]
+            max_leaf_nodes=self.max_leaf_nodes or (31 if leaf_wise else NO_LIMIT),
+            max_depth=self.max_depth or (NO_LIMIT if leaf_wise or self.max_leaf_nodes else 6),
+            min_samples_leaf=max(1, min(20, n_rows // 50)) if isinstance(least, str) else int(least),
+            min_child_weight=float(self.min_child_weight),
+            l1=float(self.l1),
+            l2=float(self.l2),
+            min_gain=0.0 if self.prune else float(self.min_gain),
+            max_delta_step=float(self.max_delta_step),
+            max_features=share(self, "max_features", n_features),
+            colsample_level=share(self, "colsample_level", n_features),
+            colsample_tree=share(self, "colsample_tree", n_features),
+            monotone=in_binned_order(self._monotone(schema, target), order),
+            interaction_sets=tuple(tuple(sorted(place[column] for column in columns)) for columns in sets),
+        )
+
+    def _monotone(self, schema: Schema, target: Target) -> tuple[int, ...]:
+        return monotone_directions(self.monotonic_cst, schema)
