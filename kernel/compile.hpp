@@ -25,6 +25,7 @@
 
 #include "binning.hpp"
 #include "route.hpp"
+#include "slopes.hpp"
 
 namespace arboretum {
 
@@ -46,6 +47,9 @@ struct ForestView {
     const int64_t* projection_start;  // null without oblique conditions, as the three below
     const int32_t* projection_feature;
     const double *projection_weight, *projection_fill;
+    const int64_t* slope_start;  // null without linear leaves, as the five below
+    const int32_t* slope_feature;
+    const double *slope_weight, *slope_centre, *slope_low, *slope_high;
 
     RawCondition condition(int64_t node) const {
         return {static_cast<ConditionKind>(kind[node]), missing_left[node] != 0, threshold[node],
@@ -153,6 +157,9 @@ class CompiledForest {
         return {node.listed() ? ConditionKind::listed : ConditionKind::category, node.missing_left(), 0,
                 set_words.data() + node.set.start, node.set.words};
     }
+    std::span<const SlopeTerm> slopes_of(uint32_t leaf) const {
+        return std::span(slopes).subspan(slope_start[leaf], slope_start[leaf + 1] - slope_start[leaf]);
+    }
     bool is_leaf(uint32_t position) const { return nodes[position].left == position; }
 
     // values: a row as a walk reads it. Missing values are filled.
@@ -173,10 +180,12 @@ class CompiledForest {
     std::vector<UsedFeature> used;  // by feature
     std::vector<PackedTree> trees;
     std::vector<WalkNode> nodes;
-    std::vector<uint32_t> leaf_of;   // node → leaf
-    std::vector<int32_t> leaf_node;  // leaf → node, counted from the start of its tree
-    std::vector<double> leaf_value;  // leaf × width
-    std::vector<double> left_share;  // node → share of its rows that went left; only with category conditions
+    std::vector<uint32_t> leaf_of;        // node → leaf
+    std::vector<int32_t> leaf_node;       // leaf → node, counted from the start of its tree
+    std::vector<double> leaf_value;       // leaf × width
+    std::vector<int64_t> slope_start{0};  // leaf → its terms in `slopes`; only with linear leaves
+    std::vector<SlopeTerm> slopes;        // they name columns of the schema
+    std::vector<double> left_share;       // node → share of its rows that went left; only with category conditions
     std::vector<uint32_t> set_words;
     std::vector<TermRange> projections;
     std::vector<ProjectionTerm> terms;
@@ -204,6 +213,8 @@ class CompiledForest {
             if (forest.condition(node).kind != ConditionKind::leaf) use(forest.feature[node]);
         if (forest.projection_start != nullptr)
             for (int64_t i = 0; i < forest.projection_start[forest.n_nodes]; ++i) use(forest.projection_feature[i]);
+        if (forest.slope_start != nullptr)
+            for (int64_t i = 0; i < forest.slope_start[forest.n_nodes]; ++i) use(forest.slope_feature[i]);
         index_of_.resize(is_used.size());
         for (size_t feature = 0; feature < is_used.size(); ++feature) {
             index_of_[feature] = static_cast<uint32_t>(used.size());
@@ -251,6 +262,7 @@ class CompiledForest {
                 leaf_of[position] = static_cast<uint32_t>(leaf_node.size());
                 leaf_node.push_back(local);
                 leaf_value.insert(leaf_value.end(), forest.value + node * width, forest.value + (node + 1) * width);
+                if (forest.slope_start != nullptr) copy_slopes(forest, node);
                 continue;
             }
             nodes[position] = pack(forest, node, free);
@@ -265,6 +277,13 @@ class CompiledForest {
         }
         uint32_t n_leaves = static_cast<uint32_t>(leaf_node.size()) - first_leaf;
         trees.push_back({PackedTree::walk, forest.tree_output[tree], root, first_leaf, n_leaves, 0, 0});
+    }
+
+    void copy_slopes(const ForestView& forest, int64_t leaf) {
+        for (int64_t i = forest.slope_start[leaf]; i < forest.slope_start[leaf + 1]; ++i)
+            slopes.push_back({forest.slope_feature[i], forest.slope_weight[i], forest.slope_centre[i],
+                              forest.slope_low[i], forest.slope_high[i]});
+        slope_start.push_back(static_cast<int64_t>(slopes.size()));
     }
 
     WalkNode pack(const ForestView& forest, int64_t node, uint32_t left) {

@@ -222,7 +222,9 @@ class TreeBuilder {
         return {entries(node.buffer) + node.begin,
                 {node.total, node.n_rows(), node.rule},
                 &node.features,
-                histogram(node.slot)};
+                histogram(node.slot),
+                params_.growth == Growth::symmetric ? draw(seed_, 0x6e6f6973, level_depth_)  // "nois"
+                                                    : draw(node.path, 0x6e6f6973)};
     }
 
     void evaluate(Open& node, int worker, int threads) {

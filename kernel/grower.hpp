@@ -24,8 +24,9 @@ class Grower {
                    const TreeParams& params, uint64_t seed) {
         using Narrow = std::conditional_t<std::is_same_v<Real, float>, Short, Packed>;
         if (rows != nullptr || factor != nullptr) {  // from here on, gradients and hessians lie in the order of `rows`
-            gradients = gather(gradients, rows, factor, n_rows, sampled_[0]);
-            hessians = gather(hessians, rows, factor, n_rows, sampled_[1]);
+            gather(gradients, hessians, rows, factor, n_rows);
+            gradients = sampled_[0].get<Real>();
+            hessians = sampled_[1].get<Real>();
         }
         LaneFacts facts = lane_facts(gradients, hessians, n_rows, threads_);
         require_finite(facts);
@@ -44,37 +45,58 @@ class Grower {
         size_t n_nodes = tree.nodes.size();
         std::vector<uint32_t> place = prune_splits(tree.nodes, least_gain);
         if (tree.nodes.size() == n_nodes) return;
-        auto* leaf_of_row = space_.leaf_of_row.get<uint32_t>();
-        parallel_blocks(data_.n_rows(), 16384, threads_, [&](int64_t begin, int64_t end, int) {
-            for (int64_t row = begin; row < end; ++row) leaf_of_row[row] = place[leaf_of_row[row]];
+        with_leaves([&](auto* leaves) {
+            using Leaf = std::remove_pointer_t<decltype(leaves)>;
+            parallel_blocks(data_.n_rows(), 16384, threads_, [&](int64_t begin, int64_t end, int) {
+                for (int64_t row = begin; row < end; ++row) leaves[row] = static_cast<Leaf>(place[leaves[row]]);
+            });
         });
     }
 
     // Node of the leaf that each row of the table reached in the last tree.
     std::span<const uint32_t> leaf_of_row() const {
-        return {space_.leaf_of_row.get<uint32_t>(), static_cast<size_t>(data_.n_rows())};
+        uint32_t* leaves = space_.leaf_of_row.get<uint32_t>(data_.n_rows());
+        if (std::exchange(leaves_are_small_, false))
+            parallel_blocks(data_.n_rows(), 16384, threads_, [&](int64_t begin, int64_t end, int) {
+                std::copy(small_leaves_.get<uint8_t>() + begin, small_leaves_.get<uint8_t>() + end, leaves + begin);
+            });
+        return {leaves, static_cast<size_t>(data_.n_rows())};
     }
 
     // raw[row] += node_values[leaf of row]
     void add_values(const double* node_values, double* raw) const {
-        parallel_blocks(data_.n_rows(), 16384, threads_, [&](int64_t begin, int64_t end, int) {
-            for (int64_t row = begin; row < end; ++row) raw[row] += node_values[leaf_of_row()[row]];
+        with_leaves([&](const auto* leaves) {
+            parallel_blocks(data_.n_rows(), 16384, threads_, [&](int64_t begin, int64_t end, int) {
+                for (int64_t row = begin; row < end; ++row) raw[row] += node_values[leaves[row]];
+            });
         });
     }
 
   private:
+    // use(leaves), in the form that the last tree left them.
+    template <class Use>
+    void with_leaves(Use&& use) const {
+        if (leaves_are_small_)
+            use(small_leaves_.get<uint8_t>());
+        else
+            use(space_.leaf_of_row.get<uint32_t>());
+    }
+
     template <class Layout, class Real>
     GrownTree grow_as(const Real* gradients, const Real* hessians, const Row* rows, int64_t n_rows,
                       const LaneScale& scale, const TreeParams& params, uint64_t seed) {
         WideSum total = fill_entries<Layout>(gradients, hessians, rows, n_rows, scale);
         TreeBuilder<Layout> builder(data_, scale, params, seed, threads_, space_);
         GrownTree tree = builder.grow(n_rows, total);
-        uint32_t* leaf_of_row = space_.leaf_of_row.template get<uint32_t>(data_.n_rows());
         RowRouter router(tree.nodes, data_);
-        if (rows != nullptr && router.small()) {  // sooner done for all rows than for those outside the sample
-            router.route_all(threads_, leaf_of_row);
+        leaves_are_small_ = rows != nullptr && router.small();
+        if (leaves_are_small_) {  // sooner done for all rows than for those outside the sample
+            auto* leaves = small_leaves_.get<uint8_t>(data_.n_rows());
+            parallel_blocks(data_.n_rows(), RowRouter::block, threads_,
+                            [&](int64_t begin, int64_t end, int) { router.route_small(begin, end, leaves + begin); });
             return tree;
         }
+        uint32_t* leaf_of_row = space_.leaf_of_row.template get<uint32_t>(data_.n_rows());
         builder.for_each_leaf(tree, [&](uint32_t leaf, const Entry<Layout>* entries, int64_t n) {
             parallel_blocks(n, 16384, threads_, [&](int64_t begin, int64_t end, int) {
                 for (int64_t i = begin; i < end; ++i) leaf_of_row[entries[i].row] = leaf;
@@ -84,15 +106,26 @@ class Grower {
         return tree;
     }
 
+    // Both in one pass: it waits for memory, of which the rows and factors are half.
     template <class Real>
-    const Real* gather(const Real* values, const Row* rows, const double* factor, int64_t n, Buffer& buffer) {
-        Real* gathered = buffer.get<Real>(n);
-        parallel_blocks(n, 16384, threads_, [=](int64_t begin, int64_t end, int) {
-            for (int64_t i = begin; i < end; ++i) gathered[i] = values[rows != nullptr ? rows[i] : i];
-            if (factor == nullptr) return;
-            for (int64_t i = begin; i < end; ++i) gathered[i] = static_cast<Real>(gathered[i] * factor[i]);
-        });
-        return gathered;
+    void gather(const Real* gradients, const Real* hessians, const Row* rows, const double* factor, int64_t n) {
+        Real *sampled_gradients = sampled_[0].get<Real>(n), *sampled_hessians = sampled_[1].get<Real>(n);
+        auto gather_by = [&](auto row_at, auto factor_at) {
+            parallel_blocks(n, 16384, threads_, [=](int64_t begin, int64_t end, int) {
+                for (int64_t i = begin; i < end; ++i) {
+                    sampled_gradients[i] = static_cast<Real>(gradients[row_at(i)] * factor_at(i));
+                    sampled_hessians[i] = static_cast<Real>(hessians[row_at(i)] * factor_at(i));
+                }
+            });
+        };
+        auto own_row = [=](int64_t i) { return rows[i]; };
+        auto own_factor = [=](int64_t i) { return factor[i]; };
+        if (rows == nullptr)
+            gather_by([](int64_t i) { return i; }, own_factor);
+        else if (factor == nullptr)
+            gather_by(own_row, [](int64_t) { return 1.0; });
+        else
+            gather_by(own_row, own_factor);
     }
 
     template <class Layout, class Real>
@@ -147,13 +180,15 @@ class Grower {
     template <class Real>
     void sum_leaves(GrownTree& tree, const Real* gradients, const Real* hessians, const Row* rows, int64_t n_rows) {
         std::vector<std::vector<WideSum>> partial(threads_);
-        parallel_blocks(n_rows, 16384, threads_, [&](int64_t begin, int64_t end, int worker) {
-            std::vector<WideSum>& sums = partial[worker];
-            sums.resize(tree.nodes.size());
-            for (int64_t i = begin; i < end; ++i) {
-                Row row = rows != nullptr ? rows[i] : static_cast<Row>(i);
-                sums[leaf_of_row()[row]] += wide_stat(gradients[i], hessians[i], tree.wide);
-            }
+        with_leaves([&](const auto* leaves) {
+            parallel_blocks(n_rows, 16384, threads_, [&](int64_t begin, int64_t end, int worker) {
+                std::vector<WideSum>& sums = partial[worker];
+                sums.resize(tree.nodes.size());
+                for (int64_t i = begin; i < end; ++i) {
+                    Row row = rows != nullptr ? rows[i] : static_cast<Row>(i);
+                    sums[leaves[row]] += wide_stat(gradients[i], hessians[i], tree.wide);
+                }
+            });
         });
         for (const std::vector<WideSum>& sums : partial)
             for (size_t id = 0; id < sums.size(); ++id) tree.nodes[id].sum += sums[id];
@@ -172,8 +207,10 @@ class Grower {
 
     const BinnedData& data_;
     int threads_;
-    Workspace space_;
+    mutable Workspace space_;        // leaf_of_row is filled when it is asked for
     std::array<Buffer, 2> sampled_;  // gradients and hessians of a sample
+    Buffer small_leaves_;            // leaf_of_row in bytes: after a sample, for a tree of up to 256 nodes
+    mutable bool leaves_are_small_ = false;
 };
 
 // Values of all nodes, the children after their parent: Newton steps, or `renewed` ones from the loss. Nodes that

@@ -126,12 +126,21 @@ ARBORETUM_GRADIENTS(logistic)
 
 constexpr int64_t gradient_block = 8192;
 
+// Gradients of rows begin … end − 1 of a task.
+template <class Real>
+using GradientBlock = void (*)(const GradientTask<Real>& task, int64_t begin, int64_t end);
+
+template <class Real>
+GradientBlock<Real> gradient_block_of(LossKind kind) {
+    constexpr GradientBlock<Real> blocks[] = {gradients_squared, gradients_absolute, gradients_quantile,
+                                              gradients_huber,   gradients_poisson,  gradients_gamma,
+                                              gradients_tweedie, gradients_logistic};
+    return blocks[static_cast<int>(kind)];
+}
+
 template <class Real>
 void compute_gradients(LossKind kind, const GradientTask<Real>& task, int64_t n, int threads) {
-    using Block = void (*)(const GradientTask<Real>&, int64_t, int64_t);
-    constexpr Block blocks[] = {gradients_squared, gradients_absolute, gradients_quantile, gradients_huber,
-                                gradients_poisson, gradients_gamma,    gradients_tweedie,  gradients_logistic};
-    Block block = blocks[static_cast<int>(kind)];
+    GradientBlock<Real> block = gradient_block_of<Real>(kind);
     parallel_blocks(n, gradient_block, threads, [&](int64_t begin, int64_t end, int) { block(task, begin, end); });
 }
 

@@ -134,7 +134,11 @@ class Predictor {
     // used. An unknown category under Unknown::average takes both children by their share of rows.
     void add(const RawColumn* columns, int64_t n_rows, int64_t first, int64_t last, Unknown unknown, int threads,
              double* out) const {
-        run({columns, n_rows, first, last, unknown}, threads, RawSink{forest_, out});
+        const Request request{columns, n_rows, first, last, unknown};
+        if (forest_.slopes.empty())
+            run(request, threads, RawSink{forest_, out});
+        else
+            run(request, threads, LinearSink{{forest_, out}, columns});
     }
 
     // out (rows × trees) = node of the leaf, counted from the start of its tree; the leaf of the largest
@@ -204,6 +208,25 @@ class Predictor {
         // A block runs all its rows; one that is averaged afterwards starts again from what it held before.
         void save(int64_t row, double* saved) const { std::copy_n(totals(row), forest.n_outputs, saved); }
         void restore(int64_t row, const double* saved) const { std::copy_n(saved, forest.n_outputs, totals(row)); }
+    };
+
+    // Linear leaves read the row once more.
+    struct LinearSink : RawSink {
+        const RawColumn* columns;
+
+        double value(uint32_t leaf, int64_t row) const {
+            return linear_value(forest.leaf_value[leaf], forest.slopes_of(leaf),
+                                [&](const SlopeTerm& term) { return columns[term.feature].number(row); });
+        }
+        void take(int64_t t, uint32_t leaf, int64_t row) const { *totals(row, t) += value(leaf, row); }
+        void take_block(int64_t t, const uint8_t* leaf, int64_t begin, int count) const {
+            for (int r = 0; r < count; ++r) take(t, forest.trees[t].first_leaf + leaf[r], begin + r);
+        }
+        void take_average(int64_t t, const std::vector<Visit>& leaves, int64_t row) const {
+            double mean = 0;
+            for (auto [leaf, share] : leaves) mean += share * value(leaf, row);
+            *totals(row, t) += mean;
+        }
     };
 
     struct LeafSink {

@@ -48,7 +48,7 @@ ARBORETUM_STEP(uint32_t)
 
 class RowRouter {
   public:
-    static constexpr int64_t block = 4096;
+    static constexpr int64_t block = 16384;
 
     RowRouter(const std::vector<GrownNode>& nodes, const BinnedData& data) : nodes_(nodes), data_(data) {
         if (!small()) return;
@@ -71,10 +71,16 @@ class RowRouter {
             for (int64_t row = begin; row < end; ++row) leaves[row - begin] = route_codes(nodes_, data_, row);
             return;
         }
-        uint8_t at[block] = {};
-        for (size_t id = 0; id < nodes_.size(); ++id)
-            if (!nodes_[id].is_leaf()) step(id, begin, end - begin, at);
+        uint8_t at[block];
+        route_small(begin, end, at);
         std::copy(at, at + (end - begin), leaves);
+    }
+
+    // The same for a small tree.
+    void route_small(int64_t begin, int64_t end, uint8_t* leaves) const {
+        std::fill_n(leaves, end - begin, uint8_t{0});
+        for (size_t id = 0; id < nodes_.size(); ++id)
+            if (!nodes_[id].is_leaf()) step(id, begin, end - begin, leaves);
     }
 
     // Leaf of every row of the table.

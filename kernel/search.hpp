@@ -31,6 +31,7 @@ struct NodeView {
     NodeFacts facts;
     const std::vector<int32_t>* features;  // to look at, rising
     const typename Layout::Sum* hist;      // null: compact
+    uint64_t noise_key;                    // of the noise of its scores; nodes of a symmetric level share it
 };
 
 template <class Layout>
@@ -72,13 +73,10 @@ class SplitSearch {
         std::vector<FeatureBest> bests(features.size());
         parallel_for(static_cast<int64_t>(features.size()), threads,
                      [&](int64_t i, int worker) { bests[i] = search_shared(nodes, features[i], scratch_[worker]); });
-        Candidate best;
         double least = 0;
         for (const NodeView<Layout>& node : nodes) least += rounding_gain(node);
-        least = std::max(least, params_.min_gain);
-        for (size_t i = 0; i < features.size(); ++i)
-            if (bests[i].gain > std::max(best.gain, least)) best = candidate_of(features[i], bests[i]);
-        return best;
+        int64_t winner = best_scored(features, bests, std::max(least, params_.min_gain), nodes.front().noise_key);
+        return winner < 0 ? Candidate{} : candidate_of(features[winner], bests[winner]);
     }
 
     // Sum over the codes that go left; `left` covers all codes of the feature.
@@ -293,16 +291,28 @@ class SplitSearch {
         return rounding_share * std::abs(score);
     }
 
+    // The first feature of highest score, among those that gain more than `least`; −1 if none does. The score is the
+    // gain plus noise that hangs on node and feature alone; the gain itself is what the tree keeps.
+    int64_t best_scored(const std::vector<int32_t>& features, const std::vector<FeatureBest>& bests, double least,
+                        uint64_t noise_key) const {
+        int64_t winner = -1;
+        double highest = 0;
+        for (size_t i = 0; i < bests.size(); ++i) {
+            if (!(bests[i].gain > least)) continue;
+            double score = bests[i].gain;
+            if (params_.score_noise > 0) score += params_.score_noise * standard_normal(draw(noise_key, features[i]));
+            if (winner >= 0 && !(score > highest)) continue;
+            highest = score;
+            winner = static_cast<int64_t>(i);
+        }
+        return winner;
+    }
+
     Candidate to_candidate(const NodeView<Layout>& node, const std::vector<int32_t>& features,
                            std::vector<FeatureBest>& bests, Scratch& scratch) {
+        double least = std::max(params_.min_gain, rounding_gain(node));
         for (;;) {
-            int64_t winner = -1;
-            double gain = std::max(params_.min_gain, rounding_gain(node));
-            for (size_t i = 0; i < bests.size(); ++i)
-                if (bests[i].gain > gain) {
-                    gain = bests[i].gain;
-                    winner = static_cast<int64_t>(i);
-                }
+            int64_t winner = best_scored(features, bests, least, node.noise_key);
             if (winner < 0) return {};
             if (bests[winner].certain) return candidate_of(features[winner], bests[winner]);
             count_rows(node, features[winner], scratch);

@@ -81,7 +81,10 @@ void make(Predictor* self, Vector<const int64_t> tree_start, Vector<const int32_
           Vector<const int64_t> n_rows, Vector<const double> base,
           std::optional<Vector<const int64_t>> projection_start,
           std::optional<Vector<const int32_t>> projection_feature,
-          std::optional<Vector<const double>> projection_weight, std::optional<Vector<const double>> projection_fill) {
+          std::optional<Vector<const double>> projection_weight, std::optional<Vector<const double>> projection_fill,
+          std::optional<Vector<const int64_t>> slope_start, std::optional<Vector<const int32_t>> slope_feature,
+          std::optional<Vector<const double>> slope_weight, std::optional<Vector<const double>> slope_centre,
+          std::optional<Vector<const double>> slope_low, std::optional<Vector<const double>> slope_high) {
     auto pointer = [](const auto& array) { return array ? array->data() : nullptr; };
     ForestView forest{.n_trees = static_cast<int64_t>(tree_output.size()),
                       .n_nodes = static_cast<int64_t>(kind.size()),
@@ -103,7 +106,13 @@ void make(Predictor* self, Vector<const int64_t> tree_start, Vector<const int32_
                       .projection_start = pointer(projection_start),
                       .projection_feature = pointer(projection_feature),
                       .projection_weight = pointer(projection_weight),
-                      .projection_fill = pointer(projection_fill)};
+                      .projection_fill = pointer(projection_fill),
+                      .slope_start = pointer(slope_start),
+                      .slope_feature = pointer(slope_feature),
+                      .slope_weight = pointer(slope_weight),
+                      .slope_centre = pointer(slope_centre),
+                      .slope_low = pointer(slope_low),
+                      .slope_high = pointer(slope_high)};
     nb::gil_scoped_release release;
     new (self) Predictor(forest);
 }
@@ -146,7 +155,9 @@ void bind_predicting(nanobind::module_& m) {
         .def("__init__", &make, "tree_start"_a, "tree_output"_a, "kind"_a, "feature"_a, "threshold"_a, "left"_a,
              "right"_a, "missing_left"_a, "set_start"_a, "set_words"_a, "value"_a, "n_rows"_a, "base"_a,
              "projection_start"_a = nb::none(), "projection_feature"_a = nb::none(), "projection_weight"_a = nb::none(),
-             "projection_fill"_a = nb::none())
+             "projection_fill"_a = nb::none(), "slope_start"_a = nb::none(), "slope_feature"_a = nb::none(),
+             "slope_weight"_a = nb::none(), "slope_centre"_a = nb::none(), "slope_low"_a = nb::none(),
+             "slope_high"_a = nb::none())
         .def("add", &add, "columns"_a, "out"_a.noconvert(), "first"_a, "last"_a, "average"_a, "threads"_a,
              "Add trees first … last − 1, in this order, to out (rows × outputs).")
         .def("raw_matrix", &raw_matrix, "matrix"_a, "out"_a.noconvert(), "threads"_a,

@@ -7,8 +7,17 @@ namespace arboretum {
 
 namespace {
 
-nb::tuple to_tuple(const RowSample& sample) {
-    return nb::make_tuple(to_numpy<Row>(sample.rows), to_numpy<double>(sample.factor));
+// A NumPy array that owns the items.
+template <class T>
+nb::ndarray<nb::numpy, T, nb::ndim<1>> own_numpy(Items<T> items) {
+    const auto size = static_cast<size_t>(items.size);
+    T* data = items.data.release();
+    nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+    return {data, {size}, owner};
+}
+
+nb::tuple to_tuple(RowSample sample) {
+    return nb::make_tuple(own_numpy(std::move(sample.rows)), own_numpy(std::move(sample.factor)));
 }
 
 template <class Work>
@@ -44,7 +53,7 @@ void bind_gradient_samples(nb::module_& m) {
 
 void bind_sampling(nb::module_& m) {
     m.def("subsample_rows", [](int64_t n_rows, double share, uint64_t key, int threads) {
-        return to_numpy<Row>(released([&] { return subsample_rows(n_rows, share, key, threads); }));
+        return own_numpy(released([&] { return subsample_rows(n_rows, share, key, threads); }));
     });
     m.def(
         "bootstrap_rows",
@@ -56,7 +65,7 @@ void bind_sampling(nb::module_& m) {
         "stratified_rows",
         [](Vector<const Row> rows, Vector<const int64_t> start, Vector<const int64_t> wanted, uint64_t key,
            int threads) {
-            return to_numpy<Row>(released([&] {
+            return own_numpy(released([&] {
                 return stratified_rows(rows.data(), start.data(), wanted.data(), static_cast<int64_t>(wanted.size()),
                                        key, threads);
             }));

@@ -18,6 +18,7 @@ from arboretum.estimators.random_forest import RandomForestClassifier, RandomFor
 from arboretum.forest import Forest
 from arboretum.io.model_file import ModelFileError
 from arboretum.losses import Loss
+from arboretum.presets import presets
 
 __version__: str
 
@@ -46,6 +47,7 @@ __all__ = [
     "gini",
     "information_gain",
     "load",
+    "presets",
     "variance_reduction",
 ]
 

@@ -338,6 +338,10 @@ class TreeParams:
     @min_gain.setter
     def min_gain(self, arg: float, /) -> None: ...
     @property
+    def score_noise(self) -> float: ...
+    @score_noise.setter
+    def score_noise(self, arg: float, /) -> None: ...
+    @property
     def max_delta_step(self) -> float: ...
     @max_delta_step.setter
     def max_delta_step(self, arg: float, /) -> None: ...
@@ -473,6 +477,84 @@ class Grower:
     @property
     def leaf_of_row(self) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
 
+class NumberColumns:
+    """Columns of a table in the order of binned features, uncopied."""
+
+    def __init__(
+        self, columns: Sequence[Annotated[NDArray, dict(shape=(None,), device="cpu", writable=False)]]
+    ) -> None: ...
+
+class LinearRules:
+    def __init__(self) -> None: ...
+    @property
+    def l2(self) -> float: ...
+    @l2.setter
+    def l2(self, arg: float, /) -> None: ...
+    @property
+    def lower(self) -> float: ...
+    @lower.setter
+    def lower(self, arg: float, /) -> None: ...
+    @property
+    def upper(self) -> float: ...
+    @upper.setter
+    def upper(self, arg: float, /) -> None: ...
+    @property
+    def monotone(self) -> list[int]: ...
+    @monotone.setter
+    def monotone(self, arg: Sequence[int], /) -> None: ...
+
+class LeafSlopes:
+    @property
+    def start(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+    def scaled(self, factor: float) -> LeafSlopes: ...
+    def add(
+        self,
+        numbers: NumberColumns,
+        leaf_of_row: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        threads: int,
+        raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    ) -> None:
+        """raw += what each row's leaf says."""
+
+    @property
+    def feature(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
+    @property
+    def weight(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    @property
+    def centre(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    @property
+    def low(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    @property
+    def high(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
+@overload
+def fit_slopes(
+    tree: GrownTree,
+    numbers: NumberColumns,
+    leaf_of_row: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    members: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    gradients: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    hessians: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    factor: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    rules: LinearRules,
+    threads: int,
+) -> LeafSlopes: ...
+@overload
+def fit_slopes(
+    tree: GrownTree,
+    numbers: NumberColumns,
+    leaf_of_row: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    members: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    gradients: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    hessians: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    factor: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    rules: LinearRules,
+    threads: int,
+) -> LeafSlopes: ...
+
 class LossKind(enum.Enum):
     squared_error = 0
 
@@ -533,6 +615,27 @@ def softmax_gradients(
     gradients: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
     hessians: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
     threads: int,
+) -> None: ...
+def leaf_gradients(
+    kind: LossKind,
+    parameter: float,
+    y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    leaf: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    threads: int,
+    out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+) -> None: ...
+def softmax_leaf_gradients(
+    y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    output: int,
+    leaf: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    threads: int,
+    out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
 ) -> None: ...
 def subsample_rows(
     arg0: int, arg1: float, arg2: int, arg3: int, /
@@ -615,6 +718,18 @@ class Predictor:
         ]
         | None = None,
         projection_fill: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+        | None = None,
+        slope_start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+        | None = None,
+        slope_feature: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)]
+        | None = None,
+        slope_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+        | None = None,
+        slope_centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+        | None = None,
+        slope_low: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+        | None = None,
+        slope_high: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
         | None = None,
     ) -> None: ...
     def add(

@@ -99,7 +99,7 @@ def learn_bins(
     BinMap
     """
     columns = table.schema.columns
-    order = canonical_order(table)
+    order = table.schema.by_name
     sample_size = table.n_rows if max_bins is None else SAMPLE_ROWS
     rows = _kernel.sample_rows(table.n_rows, sample_size)
     if isinstance(table, SparseTable):
@@ -125,7 +125,7 @@ def bin_values(table: Table, *, threads: int = 1) -> BinnedData:
     (array([2, 0, 2, 1], dtype=uint32), array([1., 2., 4.]))
     """
     columns = table.schema.columns
-    order = canonical_order(table)
+    order = table.schema.by_name
     ranked: list[tuple[NDArray[np.float64], NDArray[np.uint32]]] = []
     for _, batch in table.column_batches():
         ranked += _kernel.rank_columns(batch, threads)
@@ -186,12 +186,6 @@ def code_edges(table: Table, bin_map: BinMap) -> _kernel.CodeEdges:
                 upper[feature] = np.append(bin_map.cuts[feature], most)
     start = np.concatenate([[0], np.cumsum(bin_map.n_bins)])[:-1].astype(np.int64)
     return _kernel.CodeEdges(start, np.concatenate(lower, dtype=np.float64), np.concatenate(upper, dtype=np.float64))
-
-
-def canonical_order(table: Table) -> list[int]:
-    """Columns in the order of their names; as they are if they have none."""
-    names = table.schema.names
-    return sorted(range(len(names)), key=names.__getitem__) if table.schema.named else list(range(len(names)))
 
 
 def _n_bins(n_categories: int, cuts: NDArray[np.float64], kind: str) -> int:

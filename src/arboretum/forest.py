@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
+from arboretum.forest_pools import POOLS, PROJECTIONS, SLOPES, join_starts, pool_names
 
 __all__ = ["Forest"]
 
@@ -33,14 +34,6 @@ _DTYPES = {
     "n_rows": np.int64,
     "base": np.float64,
 }
-# Empty, and no part of files, in a forest without oblique conditions.
-_PROJECTIONS = {
-    "projection_start": np.int64,
-    "projection_feature": np.int32,
-    "projection_weight": np.float64,
-    "projection_fill": np.float64,
-}
-_TERMS = ("projection_feature", "projection_weight", "projection_fill")
 _PER_NODE = ("kind", "feature", "threshold", "left", "right", "missing_left", "value", "gain", "n_rows")
 _AVERAGES_UNKNOWN = {"average": True, "missing": False}
 
@@ -88,6 +81,13 @@ class Forest:
         Column of each term.
     projection_weight, projection_fill : float64 array, optional
         Weight of each term, and the value that stands for a missing one.
+    slope_start : int64 array (nodes + 1), optional
+        Terms ``slope_start[i] : slope_start[i + 1]`` are those of leaf ``i``, which adds
+        ``weight · (clip(value, low, high) − centre)`` of each to its own value, in this order; 0 of a missing value.
+    slope_feature : int32 array, optional
+        Column of each term.
+    slope_weight, slope_centre, slope_low, slope_high : float64 array, optional
+        Of each term.
 
     Examples
     --------
@@ -127,6 +127,12 @@ class Forest:
     projection_feature: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     projection_weight: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     projection_fill: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    slope_start: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    slope_feature: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    slope_weight: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    slope_centre: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    slope_low: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    slope_high: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         for part in fields(self):
@@ -140,15 +146,16 @@ class Forest:
         absent = [name for name in _DTYPES if name not in arrays]
         if absent:
             raise ValueError(f"a forest needs the arrays {', '.join(absent)}")
-        absent = [name for name in _PROJECTIONS if name not in arrays]
-        if 0 < len(absent) < len(_PROJECTIONS):
-            raise ValueError(f"a forest with projections needs the arrays {', '.join(absent)}")
-        return cls(**{name: arrays[name] for name in (*_DTYPES, *_PROJECTIONS) if name in arrays})
+        for pool in POOLS:
+            absent = [name for name in pool.dtypes if name not in arrays]
+            if 0 < len(absent) < len(pool.dtypes):
+                raise ValueError(f"a forest with {pool.name} needs the arrays {', '.join(absent)}")
+        return cls(**{name: arrays[name] for name in (*_DTYPES, *pool_names()) if name in arrays})
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Give all arrays by name, uncopied; those of projections only if there are some."""
-        names = (*_DTYPES, *_PROJECTIONS) if self.has_projections else _DTYPES
-        return {name: getattr(self, name) for name in names}
+        """Give all arrays by name, uncopied; those of projections and slopes only if there are some."""
+        pooled = [name for pool in POOLS if pool.is_in(self) for name in pool.dtypes]
+        return {name: getattr(self, name) for name in (*_DTYPES, *pooled)}
 
     @classmethod
     def concat(cls, forests: Sequence[Forest]) -> Forest:
@@ -171,10 +178,10 @@ class Forest:
         return cls(
             **joined,
             tree_output=np.concatenate([f.tree_output for f in forests]),
-            tree_start=_join_starts([f.tree_start for f in forests]),
-            set_start=_join_starts([f.set_start for f in forests]),
+            tree_start=join_starts([f.tree_start for f in forests]),
+            set_start=join_starts([f.set_start for f in forests]),
             base=head.base,
-            **_join_projections(forests),
+            **{name: array for pool in POOLS for name, array in pool.joined(forests).items()},
         )
 
     def __getitem__(self, trees: slice) -> Forest:
@@ -194,16 +201,8 @@ class Forest:
             set_start=words - words[0],
             set_words=self.set_words[words[0] : words[-1]],
             base=self.base,
-            **self._projections_of(begin, end),
+            **{name: array for pool in POOLS for name, array in pool.of_nodes(self, begin, end).items()},
         )
-
-    def _projections_of(self, begin: int, end: int) -> dict[str, NDArray[Any]]:
-        """Give the arrays of projections for some of the nodes; none if no condition there is oblique."""
-        starts = self.projection_start[begin : end + 1]
-        if not self.has_projections or starts[0] == starts[-1]:
-            return {}
-        terms = {name: getattr(self, name)[starts[0] : starts[-1]] for name in _TERMS}
-        return {"projection_start": starts - starts[0], **terms}
 
     @property
     def n_trees(self) -> int:
@@ -228,7 +227,12 @@ class Forest:
     @property
     def has_projections(self) -> bool:
         """Whether there are oblique conditions."""
-        return bool(self.projection_start.size)
+        return PROJECTIONS.is_in(self)
+
+    @property
+    def has_slopes(self) -> bool:
+        """Whether there are linear leaves: ``value`` is then not all that a leaf adds."""
+        return SLOPES.is_in(self)
 
     def reads(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
         """Give (node, column, share) for every column that a condition reads.
@@ -400,19 +404,21 @@ class Forest:
         self._check_trees()
         self._check_conditions(n_features)
         self._check_children()
-        for name in ("value", "gain", "base", "projection_weight", "projection_fill"):
+        floats = [name for pool in POOLS for name, dtype in pool.terms.items() if dtype is np.float64]
+        for name in ("value", "gain", "base", *floats):
             _require(name, getattr(self, name), np.isfinite(getattr(self, name)), "must be finite")
         _require("n_rows", self.n_rows, self.n_rows >= 0, "must not be negative")
+        if self.has_slopes:
+            self._check_slopes()
 
     def _check_shapes(self) -> None:
-        for name, dtype in (_DTYPES | _PROJECTIONS).items():
+        for name, dtype in (_DTYPES | PROJECTIONS.dtypes | SLOPES.dtypes).items():
             array, n_dims = getattr(self, name), 2 if name == "value" else 1
             if array.dtype != dtype or array.ndim != n_dims:
                 _fail(name, f"must be a {n_dims}-D {np.dtype(dtype)} array, not {array.ndim}-D {array.dtype}")
         lengths = dict.fromkeys(_PER_NODE, self.n_nodes)
         lengths |= {"tree_start": self.n_trees + 1, "set_start": self.n_nodes + 1}
-        lengths |= dict.fromkeys(_TERMS, len(self.projection_feature) if self.has_projections else 0)
-        lengths["projection_start"] = self.n_nodes + 1 if self.has_projections else 0
+        lengths |= PROJECTIONS.lengths(self) | SLOPES.lengths(self)
         for name, length in lengths.items():
             if len(getattr(self, name)) != length:
                 _fail(name, f"must have length {length}, not {len(getattr(self, name))}")
@@ -422,6 +428,8 @@ class Forest:
         _check_starts("set_start", self.set_start, len(self.set_words))
         if self.has_projections:
             _check_starts("projection_start", self.projection_start, len(self.projection_feature))
+        if self.has_slopes:
+            _check_starts("slope_start", self.slope_start, len(self.slope_feature))
 
     def _check_trees(self) -> None:
         sizes, output = np.diff(self.tree_start), self.tree_output
@@ -446,7 +454,7 @@ class Forest:
         limit = np.iinfo(np.int32).max if n_features is None else n_features
         _require("feature", feature, (kind == LEAF) | ((feature >= 0) & (feature < limit)), "is not a feature")
         _require("feature", feature, (kind != LEAF) | (feature == -1), "must be −1 at a leaf")
-        numeric = np.concatenate([feature[kind == NUMERIC], self.projection_feature])
+        numeric = np.concatenate([feature[kind == NUMERIC], self.projection_feature, self.slope_feature])
         on_categories = np.isin(kind, ON_CATEGORIES)
         mixed = np.intersect1d(numeric, feature[on_categories])
         _require("feature", feature, ~np.isin(feature, mixed), "is used both as numeric and as category")
@@ -457,6 +465,8 @@ class Forest:
         _require("set_start", start, ~has_set | on_categories, "must have words at category conditions only")
         self._check_lists()
         self._check_projections(limit)
+        terms = self.slope_feature
+        _require("slope_feature", terms, (terms >= 0) & (terms < limit), "is not a feature")
 
     def _check_lists(self) -> None:
         """Codes of a list rise, and are codes."""
@@ -478,6 +488,19 @@ class Forest:
         _require("projection_feature", terms, (terms >= 0) & (terms < limit), "is not a feature")
         first = np.where(oblique, np.append(terms, -1)[start], self.feature)
         _require("feature", self.feature, self.feature == first, "must be that of the first term")
+
+    def _check_slopes(self) -> None:
+        has_terms = np.diff(self.slope_start) > 0
+        start, is_leaf = self.slope_start[:-1], self.kind == LEAF
+        _require("slope_start", start, ~has_terms | is_leaf, "must have terms at leaves only")
+        if self.width > 1:
+            _fail("slope_start", "needs leaves of one value")
+        centre, low, high = self.slope_centre, self.slope_low, self.slope_high
+        is_inside = (low <= centre) & (centre <= high)
+        _require("slope_centre", centre, is_inside, "must lie between slope_low and slope_high")
+        with np.errstate(over="ignore"):
+            reach = self.slope_weight * (high - low)
+        _require("slope_weight", self.slope_weight, np.isfinite(reach), "must not lead to infinity")
 
     def _check_children(self) -> None:
         sizes = np.diff(self.tree_start)
@@ -501,19 +524,6 @@ def _averages(unknown: str) -> bool:
     if unknown not in _AVERAGES_UNKNOWN:
         raise ValueError(f"unknown must be 'average' or 'missing', not {unknown!r}")
     return _AVERAGES_UNKNOWN[unknown]
-
-
-def _join_starts(starts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    counts = [np.diff(start) for start in starts]
-    return np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64)
-
-
-def _join_projections(forests: Sequence[Forest]) -> dict[str, NDArray[Any]]:
-    if not any(forest.has_projections for forest in forests):
-        return {}
-    starts = [f.projection_start if f.has_projections else np.zeros(f.n_nodes + 1, np.int64) for f in forests]
-    terms = {name: np.concatenate([getattr(f, name) for f in forests]) for name in _TERMS}
-    return {"projection_start": _join_starts(starts), **terms}
 
 
 def _fail(place: str, rule: str) -> NoReturn:

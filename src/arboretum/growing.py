@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
-from arboretum.binning import BinMap
+from arboretum.binning import BinMap, BinnedData
 from arboretum.forest import OBLIQUE, Forest
+from arboretum.forest_pools import join_starts
 
 Growth: TypeAlias = Literal["leaf", "level", "symmetric"]
 NO_LIMIT = 0
@@ -22,7 +23,8 @@ class TreeParams:
     """What a tree may look like; the same fields as the kernel's struct.
 
     ``monotone`` and ``interaction_sets`` are per binned feature (see BinMap.order). ``max_features`` and the column
-    samples are shares.
+    samples are shares. ``score_noise`` is a standard deviation in units of gain, for one tree (see
+    ensembles/score_noise.py).
     """
 
     growth: Growth = "leaf"
@@ -33,6 +35,7 @@ class TreeParams:
     l1: float = 0.0
     l2: float = 0.0
     min_gain: float = 0.0
+    score_noise: float = 0.0
     max_delta_step: float = 0.0
     max_features: float = 1.0
     colsample_level: float = 1.0
@@ -85,11 +88,35 @@ class SplitRules:
 
 @dataclass(frozen=True, eq=False)
 class WeightedTree:
-    """A grown tree, the values of its nodes (learning rate included) and the output it adds to."""
+    """A grown tree, the values of its nodes and the slopes of its leaves (learning rate included), and its output."""
 
     tree: _kernel.GrownTree
     values: NDArray[np.float64]
     output: int
+    slopes: _kernel.LeafSlopes | None = None  # None: constant leaves
+
+    def scaled(self, weight: float) -> WeightedTree:
+        """Multiply what the tree says."""
+        slopes = None if self.slopes is None else self.slopes.scaled(weight)
+        return replace(self, values=self.values * weight, slopes=slopes)
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether all that the tree says is."""
+        slopes_are = self.slopes is None or np.isfinite(self.slopes.weight).all()
+        return bool(slopes_are and np.isfinite(self.values).all())
+
+    def add_to(
+        self, raw: NDArray[np.float64], data: BinnedData, numbers: _kernel.NumberColumns | None, threads: int
+    ) -> None:
+        """Add what the tree says of the rows of a table; ``numbers`` are its columns, for linear leaves."""
+        if self.slopes is None:
+            self.tree.add_values(data.codes, self.values, threads, raw)
+            return
+        assert numbers is not None
+        leaves = np.empty(data.n_rows, np.uint32)
+        self.tree.leaves(data.codes, threads, leaves)
+        self.slopes.add(numbers, leaves, self.values, threads, raw)
 
 
 def to_forest(trees: Sequence[WeightedTree], base: NDArray[np.float64], bin_map: BinMap) -> Forest:
@@ -125,7 +152,21 @@ def to_forest(trees: Sequence[WeightedTree], base: NDArray[np.float64], bin_map:
         gain=joined("gain", np.float64),
         n_rows=joined("n_rows", np.int64),
         base=base,
+        **_slopes(trees, order),
     )
+
+
+def _slopes(trees: Sequence[WeightedTree], order: NDArray[np.int32]) -> dict[str, NDArray[Any]]:
+    linear = [item.slopes for item in trees if item.slopes is not None]
+    if not linear:
+        return {}
+    terms = {
+        f"slope_{name}": np.concatenate([getattr(slopes, name) for slopes in linear])
+        for name in ("feature", "weight", "centre", "low", "high")
+    }
+    terms["slope_feature"] = order[terms["slope_feature"]]
+    starts = [np.zeros(item.tree.n_nodes + 1, np.int64) if item.slopes is None else item.slopes.start for item in trees]
+    return {"slope_start": join_starts(starts), **terms}
 
 
 def grown_to_forest(grown: _kernel.GrownForest, n_outputs: int, bin_map: BinMap) -> Forest:

@@ -115,6 +115,12 @@ class Schema:
         return [j for j, column in enumerate(self.columns) if column.kind == "categorical"]
 
     @cached_property
+    def by_name(self) -> list[int]:
+        """Columns in the order of their names; as they are if they have none."""
+        names = self.names
+        return sorted(range(len(names)), key=names.__getitem__) if self.named else list(range(len(names)))
+
+    @cached_property
     def all_numbers(self) -> bool:
         """Whether every column holds numbers or booleans: a float matrix is such a table as it is."""
         return all(column.holds_numbers for column in self.columns)

@@ -70,7 +70,7 @@ def name_of(case):
         regressor(),
         classifier(),
         regressor(growth="symmetric"),
-        classifier(growth="level"),
+        classifier(growth="level", leaf_steps=3),
         RandomForestClassifier(n_estimators=10),
         RandomForestRegressor(n_estimators=10),
         ExtraTreesClassifier(n_estimators=10),

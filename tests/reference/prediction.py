@@ -53,6 +53,17 @@ def projected(forest, node, row):
     return total
 
 
+def said(forest, leaf, output, row):
+    """Tell what a leaf says of a row: its value, and the terms of its slopes in their order."""
+    total = float(forest.value[leaf, output])
+    for k in range(*forest.slope_start[leaf : leaf + 2]) if forest.has_slopes else ():
+        x = float(row[forest.slope_feature[k]])
+        if not math.isnan(x):
+            inside = min(max(x, float(forest.slope_low[k])), float(forest.slope_high[k]))
+            total += float(forest.slope_weight[k]) * (inside - float(forest.slope_centre[k]))
+    return total
+
+
 def raw(forest, columns, n_rows, unknown="average", first=0, last=None):
     last = forest.n_trees if last is None else last
     totals = np.empty((n_rows, forest.n_outputs))
@@ -62,7 +73,7 @@ def raw(forest, columns, n_rows, unknown="average", first=0, last=None):
         for tree in range(first, last):
             reached = leaves(forest, tree, row, unknown)
             for j in range(forest.width):
-                values = [float(forest.value[forest.tree_start[tree] + node, j]) for node, _ in reached]
+                values = [said(forest, forest.tree_start[tree] + node, j, row) for node, _ in reached]
                 mean = values[0]
                 if len(reached) > 1:
                     mean = 0.0

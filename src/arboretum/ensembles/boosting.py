@@ -25,8 +25,10 @@ from numpy.typing import NDArray
 from arboretum import _kernel
 from arboretum.binning import BinnedData
 from arboretum.ensembles.dart import Dart, contribution, rescaled
-from arboretum.ensembles.leaf_steps import LeafRule, leaf_sums
+from arboretum.ensembles.leaf_steps import LeafRule, Leaves, leaf_sums, newton_values
+from arboretum.ensembles.linear_leaves import LinearLeaves, fit_slopes
 from arboretum.ensembles.ordered import OrderedModels
+from arboretum.ensembles.score_noise import noise_deviation
 from arboretum.forest import Forest
 from arboretum.growing import TreeParams, WeightedTree, to_forest
 from arboretum.losses import LeafRows, Loss, Multinomial
@@ -60,6 +62,8 @@ class BoostingParams:
     second_order: bool = True  # False: trees are fitted to gradients alone, by least squares
     leaf_steps: int = 1  # Newton steps to a leaf's value
     n_orders: int = 0  # random orders of ordered boosting; 0: plain boosting
+    score_noise: float = 0.0  # of the scores that features are compared by, in units of chance
+    linear: LinearLeaves | None = None  # None: constant leaves
 
     @property
     def refits_leaves(self) -> bool:
@@ -75,6 +79,7 @@ class Rows:
     y: FloatArray
     weight: FloatArray | None
     raw: FloatArray
+    numbers: _kernel.NumberColumns | None = None  # what linear leaves read
 
 
 @dataclass(frozen=True)
@@ -123,6 +128,7 @@ def boost(
     *,
     base: FloatArray,
     first_round: int = 0,
+    reordered: Sequence[Rows] = (),
     validation: Rows | None = None,
     callbacks: Sequence[Callback] = (),
 ) -> tuple[Forest, History]:
@@ -141,12 +147,15 @@ def boost(
     first_round : int
         Rounds that came before: continuing gives the same trees as never having stopped. 0 with ``params.dart``, whose
         later rounds change the earlier ones.
+    reordered : sequence of Rows
+        The same rows with the statistics of their categories in other random orders. Rounds grow from each of these
+        versions in turn; every version has raw predictions of its own.
     validation : Rows, optional
         Rows whose loss is followed; with ``params.patience`` the best round is kept.
     callbacks : sequence of callables
         Called with a RoundReport after each round; one that returns True ends the run.
     """
-    state = _Run(rows, loss, params, first_round, validation)
+    state = _Run(rows, reordered, loss, params, first_round, validation)
     started = time.monotonic()
     try:
         for number in range(1, params.n_rounds + 1):
@@ -170,14 +179,20 @@ class _Run:
     """The state of one call of boost."""
 
     def __init__(
-        self, rows: Rows, loss: Loss, params: BoostingParams, first_round: int, validation: Rows | None
+        self,
+        rows: Rows,
+        reordered: Sequence[Rows],
+        loss: Loss,
+        params: BoostingParams,
+        first_round: int,
+        validation: Rows | None,
     ) -> None:
-        self.rows, self.loss, self.params, self.validation = rows, loss, params, validation
+        self.versions, self.loss, self.params, self.validation = (rows, *reordered), loss, params, validation
         self.first_round = first_round
         self.history = History()
         self.rounds: list[list[WeightedTree]] = []
         self.kernel_params = params.tree.to_kernel()
-        self.grower = _kernel.Grower(rows.data.codes, params.threads)
+        self.growers = [_kernel.Grower(one.data.codes, params.threads) for one in self.versions]
         real = np.float32 if rows.data.n_rows > EXACT_ROWS and fits_float32(rows) else np.float64
         self.gradients, self.hessians = np.empty(rows.raw.shape, real), np.empty(rows.raw.shape, real)
         # Losses of different rounds must be comparable, also where a loss adapts to each round.
@@ -189,6 +204,19 @@ class _Run:
         self.round_loss = self.scoring_loss
         n_orders = params.n_orders
         self.ordered = OrderedModels(rows.raw, n_orders, params.seed, self.gradients_of) if n_orders else None
+
+    @property
+    def turn(self) -> int:
+        """Version of the rows that this round grows from."""
+        return (self.first_round + len(self.rounds)) % len(self.versions)
+
+    @property
+    def rows(self) -> Rows:
+        return self.versions[self.turn]
+
+    @property
+    def grower(self) -> _kernel.Grower:
+        return self.growers[self.turn]
 
     def grow_round(self) -> None:
         rows, params = self.rows, self.params
@@ -212,9 +240,9 @@ class _Run:
         """Take rounds out of all raw predictions; return these with what was taken."""
         trees = [tree for number in dropped for tree in self.rounds[number]]
         lifted = []
-        for held in (self.rows, self.validation) if trees else ():
+        for held in (*self.versions, self.validation) if trees else ():
             if held is not None:
-                part = contribution(trees, held.data, len(held.raw), self.params.threads)
+                part = contribution(trees, held.data, len(held.raw), self.params.threads, held.numbers)
                 np.subtract(held.raw, part, out=held.raw)
                 lifted.append((held.raw, part))
         return lifted
@@ -234,7 +262,7 @@ class _Run:
                 renewed = self.renewed(loss, tree, rows, sample)
                 if renewed is None and params.refits_leaves:
                     renewed = self.stepped_values(tree, rows, output)
-                grown.append(self.add_tree(tree, renewed, output, weight))
+                grown.append(self.add_tree(tree, renewed, output, weight, sample))
                 if self.ordered is not None:
                     self.ordered.add_tree(self.grower.leaf_of_row, tree.n_nodes, output, self.leaf_rule, weight)
         return grown
@@ -248,6 +276,9 @@ class _Run:
 
     def grow_tree(self, output: int, sample: Sample, seed: int) -> _kernel.GrownTree:
         g, h = self.gradients[output], self.hessians[output]
+        if self.params.score_noise:
+            length = self.params.learning_rate * (self.first_round + len(self.rounds))
+            self.kernel_params.score_noise = noise_deviation(self.params.score_noise, g, h, length)
         try:
             tree = self.grower.grow(g, h, sample.rows, self.kernel_params, seed, sample.factor)
         except OverflowError:
@@ -274,25 +305,49 @@ class _Run:
 
     def stepped_values(self, tree: _kernel.GrownTree, rows: Rows, output: int) -> FloatArray:
         """Leaf values by Newton steps from the raw predictions of the model (leaf_steps.py)."""
-        leaf, everyone, raw = self.grower.leaf_of_row, np.arange(rows.data.n_rows), rows.raw.copy()
-        values = np.zeros(tree.n_nodes)
-        for _ in range(self.params.leaf_steps):
-            raw[output] = rows.raw[output] + values[leaf]
-            g, h = self.gradients_of(everyone, raw)
-            sums = [leaf_sums(leaf, part[output], tree.n_nodes) for part in (g, h)]
-            values = self.leaf_rule.step(values, sums[0], sums[1])
-        return _with_means(tree, values)
+        leaf = self.grower.leaf_of_row
 
-    def add_tree(self, tree: _kernel.GrownTree, renewed: FloatArray | None, output: int, weight: float) -> WeightedTree:
+        def sums_at(values: FloatArray) -> FloatArray:
+            return leaf_gradients(self.round_loss, rows, leaf, values, output, self.params.threads)
+
+        return _with_means(tree, newton_values(self.leaf_rule, sums_at, tree.n_nodes, self.params.leaf_steps))
+
+    def add_tree(
+        self, tree: _kernel.GrownTree, renewed: FloatArray | None, output: int, weight: float, sample: Sample
+    ) -> WeightedTree:
+        values = tree.values(self.kernel_params, renewed)
+        slopes = self.fit_slopes(tree, values, output, sample)
         with np.errstate(over="ignore"):
-            values = tree.values(self.kernel_params, renewed) * weight
-        if not np.isfinite(values).all():
+            weighted = WeightedTree(tree, values, output, slopes).scaled(weight)
+        if not weighted.is_finite:
             raise self.divergence()
-        self.grower.add_values(values, self.rows.raw[output])
+        self.add_to_training(weighted)
         if self.validation is not None:
             held = self.validation
-            tree.add_values(held.data.codes, values, self.params.threads, held.raw[output])
-        return WeightedTree(tree, values, output)
+            weighted.add_to(held.raw[output], held.data, held.numbers, self.params.threads)
+        return weighted
+
+    def fit_slopes(
+        self, tree: _kernel.GrownTree, values: FloatArray, output: int, sample: Sample
+    ) -> _kernel.LeafSlopes | None:
+        if self.params.linear is None:
+            return None
+        assert self.rows.numbers is not None
+        gradients, leaves = (self.gradients[output], self.hessians[output]), self.grower.leaf_of_row
+        rules, threads = self.params.linear.rules(self.params.tree), self.params.threads
+        return fit_slopes(tree, values, leaves, sample, gradients, self.rows.numbers, rules, threads)
+
+    def add_to_training(self, item: WeightedTree) -> None:
+        """Add what the tree of the last growth says: the leaves of its rows are known."""
+        raw = self.rows.raw[item.output]
+        if item.slopes is None:
+            self.grower.add_values(item.values, raw)
+        else:
+            assert self.rows.numbers is not None
+            item.slopes.add(self.rows.numbers, self.grower.leaf_of_row, item.values, self.params.threads, raw)
+        for turn, other in enumerate(self.versions):
+            if turn != self.turn:
+                item.add_to(other.raw[item.output], other.data, other.numbers, self.params.threads)
 
     def divergence(self) -> ValueError:
         return ValueError(
@@ -363,10 +418,10 @@ def user_shape(raw: FloatArray) -> FloatArray:
 
 def fill_gradients(loss: Loss, rows: Rows, gradients: NDArray[Any], hessians: NDArray[Any], threads: int) -> None:
     """Write weighted gradients and hessians (outputs × rows): fused in the kernel, or by the loss itself."""
-    kind = getattr(_kernel.LossKind, loss.name, None)
-    if isinstance(loss, Multinomial) and type(loss) is Multinomial:
+    kind = fused_kind(loss)
+    if type(loss) is Multinomial:
         _kernel.softmax_gradients(rows.y, rows.raw, rows.weight, gradients, hessians, threads)
-    elif kind is not None and is_built_in(loss):
+    elif kind is not None:
         _kernel.gradients(
             kind, loss_parameter(loss), rows.y, rows.raw[0], rows.weight, gradients[0], hessians[0], threads
         )
@@ -374,9 +429,26 @@ def fill_gradients(loss: Loss, rows: Rows, gradients: NDArray[Any], hessians: ND
         _fill_from_python(loss, rows, gradients, hessians)
 
 
-def is_built_in(loss: Loss) -> bool:
-    """Whether the class is the registered one: a subclass may have overridden anything."""
-    return type(loss).__module__.startswith("arboretum.losses.")
+def leaf_gradients(loss: Loss, rows: Rows, leaf: Leaves, values: FloatArray, output: int, threads: int) -> FloatArray:
+    """Sum up gradients and hessians (nodes × 2) of the rows of each node, at raw predictions moved by its value."""
+    sums, kind = np.empty((len(values), 2)), fused_kind(loss)
+    if type(loss) is Multinomial:
+        _kernel.softmax_leaf_gradients(rows.y, rows.raw, rows.weight, output, leaf, values, threads, sums)
+    elif kind is not None:
+        parameter = loss_parameter(loss)
+        _kernel.leaf_gradients(kind, parameter, rows.y, rows.raw[0], rows.weight, leaf, values, threads, sums)
+    else:
+        raw, g, h = rows.raw.copy(), np.empty(rows.raw.shape), np.empty(rows.raw.shape)
+        raw[output] += values[leaf]
+        _fill_from_python(loss, replace(rows, raw=raw), g, h)
+        sums[:, 0], sums[:, 1] = (leaf_sums(leaf, part[output], len(values)) for part in (g, h))
+    return sums
+
+
+def fused_kind(loss: Loss) -> _kernel.LossKind | None:
+    """Return the kernel's own form of a loss of one output; a subclass has none, it may have overridden anything."""
+    built_in = type(loss).__module__.startswith("arboretum.losses.")
+    return getattr(_kernel.LossKind, loss.name, None) if built_in else None
 
 
 def loss_parameter(loss: Loss) -> float:

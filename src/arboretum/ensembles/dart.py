@@ -9,7 +9,7 @@ T does again what all of D did, so it counts as one of k + 1 rounds that share t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,14 +63,20 @@ class Dart:
         return learning_rate / (n_dropped + 1), n_dropped / (n_dropped + 1)
 
 
-def contribution(trees: Sequence[WeightedTree], data: BinnedData, n_outputs: int, threads: int) -> NDArray[np.float64]:
+def contribution(
+    trees: Sequence[WeightedTree],
+    data: BinnedData,
+    n_outputs: int,
+    threads: int,
+    numbers: _kernel.NumberColumns | None = None,
+) -> NDArray[np.float64]:
     """Sum of what the trees add to the raw predictions (outputs × rows)."""
     total = np.zeros((n_outputs, data.n_rows))
     for item in trees:
-        item.tree.add_values(data.codes, item.values, threads, total[item.output])
+        item.add_to(total[item.output], data, numbers, threads)
     return total
 
 
 def rescaled(trees: Sequence[WeightedTree], weight: float) -> list[WeightedTree]:
-    """Multiply the values of the trees; earlier snapshots of them stay as they are."""
-    return [replace(item, values=item.values * weight) for item in trees]
+    """Multiply what the trees say; earlier snapshots of them stay as they are."""
+    return [item.scaled(weight) for item in trees]

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
-from arboretum.binning import BinMap, canonical_order
+from arboretum.binning import BinMap
 from arboretum.ensembles.bagging import is_whole
 from arboretum.schema import Schema, positional_names
 from arboretum.table import SparseTable, Table
@@ -183,7 +183,7 @@ def content_keys(table: Table, target: FloatArray) -> Keys:
     """
     keys = np.zeros(table.n_rows, dtype=np.uint64)
     place = np.empty(table.schema.n_features, dtype=np.uint64)
-    place[canonical_order(table)] = np.arange(table.schema.n_features, dtype=np.uint64)
+    place[table.schema.by_name] = np.arange(table.schema.n_features, dtype=np.uint64)
     if isinstance(table, SparseTable):
         entries = table.matrix.tocsr().tocoo()
         entries.sum_duplicates()

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import losses
+from arboretum.category_encoding import CategoryEncoding
 from arboretum.estimators.protocol import Estimator
 from arboretum.estimators.threads import n_threads
 from arboretum.forest import ON_CATEGORIES, Forest
@@ -36,6 +37,7 @@ class ForestModel(Estimator):
 
     forest_: Forest
     schema_: Schema
+    encoding_: CategoryEncoding | None = None  # of models whose trees read statistics of categories
     _numeric_width: int  # columns if all are plain numbers, else -1
 
     def __init_subclass__(cls) -> None:
@@ -71,6 +73,22 @@ class ForestModel(Estimator):
         return "missing" if self.unknown == "missing" else "average"
 
     def _raw_of(self, forest: Forest, table: Table, threads: int) -> FloatArray:
+        return self._raw_of_read(forest, self._as_read(table, threads), threads)
+
+    def _as_read(self, table: Table, threads: int) -> Table:
+        """Return the table that the conditions of the trees read."""
+        return self._as_read_by(self.encoding_, table, threads)
+
+    def _as_read_by(self, encoding: CategoryEncoding | None, table: Table, threads: int) -> Table:
+        if encoding is None:
+            return table
+        return encoding.transform(table, unknown_is_missing=self.unknown == "missing", threads=threads)
+
+    @property
+    def _read_schema(self) -> Schema:
+        return self.schema_ if self.encoding_ is None else self.encoding_.schema
+
+    def _raw_of_read(self, forest: Forest, table: Table, threads: int) -> FloatArray:
         parts = [
             forest.raw(part.columns, part.n_rows, threads=threads, unknown=self._routing)
             for _, part in table.row_batches()
@@ -100,7 +118,7 @@ class ForestModel(Estimator):
         forest, threads, unknown = self._fitted(), n_threads(self.n_jobs), self._routing
         parts = [
             forest.apply(part.columns, part.n_rows, threads=threads, unknown=unknown)
-            for _, part in self._conform(X).row_batches()
+            for _, part in self._as_read(self._conform(X), threads).row_batches()
         ]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
@@ -135,7 +153,7 @@ class ForestModel(Estimator):
         from arboretum.inspection import tree_to_text
 
         return tree_to_text(
-            self._fitted(), self.schema_, tree, max_depth=max_depth, digits=digits, **self._value_meaning()
+            self._fitted(), self._read_schema, tree, max_depth=max_depth, digits=digits, **self._value_meaning()
         )
 
     def plot_tree(self, tree: int = 0, *, ax: Any = None, max_depth: int = 4) -> Any:
@@ -156,7 +174,7 @@ class ForestModel(Estimator):
         """
         from arboretum.inspection import plot_tree
 
-        return plot_tree(self._fitted(), self.schema_, tree, ax=ax, max_depth=max_depth, **self._value_meaning())
+        return plot_tree(self._fitted(), self._read_schema, tree, ax=ax, max_depth=max_depth, **self._value_meaning())
 
     def _value_meaning(self) -> dict[str, Any]:
         """Tell texts and drawings what the values of leaves are: classes, probabilities."""
@@ -184,22 +202,25 @@ class ForestModel(Estimator):
 
         Equal for any number of threads, for any order of named columns, before and after saving.
         """
-        arrays = self._arrays()
-        order = sorted(range(self.schema_.n_features), key=self.schema_.names.__getitem__)
-        place = np.empty(len(order) + 1, dtype=np.int32)
-        place[order] = np.arange(len(order), dtype=np.int32)
-        place[-1] = -1  # a leaf's feature
-        for name in ("feature", "projection_feature"):
+        arrays = self._all_arrays()
+        place = np.append(_places_by_name(self._read_schema), np.int32(-1))  # a leaf's feature
+        for name in ("feature", "projection_feature", "slope_feature"):
             if name in arrays:
                 arrays[name] = place[arrays[name]]
         schema = self.schema_.to_json()
-        schema["columns"] = [schema["columns"][column] for column in order]
-        facts = {"schema": schema, **self._facts(), "unknown": self.unknown}
+        schema["columns"] = [schema["columns"][column] for column in np.argsort(_places_by_name(self.schema_))]
+        facts = {"schema": schema, **self._all_facts(), "unknown": self.unknown}
         return model_file.fingerprint(facts, arrays)
 
     def _facts(self) -> dict[str, Any]:
         """Return what else determines predictions: the loss, the classes."""
         return {}
+
+    def _all_facts(self) -> dict[str, Any]:
+        return self._facts() if self.encoding_ is None else {**self._facts(), "statistics": self.encoding_.to_json()}
+
+    def _all_arrays(self) -> dict[str, NDArray[Any]]:
+        return self._arrays() if self.encoding_ is None else {**self._arrays(), **self.encoding_.to_arrays()}
 
     def _notes(self) -> dict[str, Any]:
         """Return what a file keeps besides, such as a history."""
@@ -213,13 +234,13 @@ class ForestModel(Estimator):
         return self._fitted().to_arrays()
 
     def _to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        arrays = self._arrays()
+        arrays = self._all_arrays()
         header = {
             "format": "arboretum",
             "model": type(self).__name__,
             "params": {name: plain(value) for name, value in self.get_params(deep=False).items()},
             "schema": self.schema_.to_json(),
-            **self._facts(),
+            **self._all_facts(),
             **self._notes(),
         }
         return header, arrays
@@ -228,6 +249,8 @@ class ForestModel(Estimator):
         try:
             self.schema_ = Schema.from_json(header["schema"])
             self._check_parameters()
+            if "statistics" in header:
+                self.encoding_ = CategoryEncoding.from_arrays(header["statistics"], arrays, self.schema_)
             self._read_trees(header, arrays)
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
             raise model_file.ModelFileError(f"damaged model file: {error}") from error
@@ -236,8 +259,8 @@ class ForestModel(Estimator):
     def _read_trees(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         """Take the trees and what belongs to them from a file; the schema is known."""
         forest = Forest.from_arrays(arrays)
-        forest.validate(self.schema_.n_features)
-        _check_kinds(forest, self.schema_)
+        forest.validate(self._read_schema.n_features)
+        _check_kinds(forest, self._read_schema)
         self._read_facts(header, forest)
         self.forest_ = forest
 
@@ -273,6 +296,13 @@ class ForestModel(Estimator):
             self._from_file(*model_file.from_bytes(state["file"]))
 
 
+def _places_by_name(schema: Schema) -> NDArray[np.int32]:
+    """Place of each column in the order of names, numbered or not."""
+    place = np.empty(schema.n_features, dtype=np.int32)
+    place[sorted(range(schema.n_features), key=schema.names.__getitem__)] = np.arange(schema.n_features, dtype=np.int32)
+    return place
+
+
 def _check_kinds(forest: Forest, schema: Schema) -> None:
     categorical = np.zeros(schema.n_features, dtype=bool)
     categorical[schema.categorical] = True
@@ -280,6 +310,8 @@ def _check_kinds(forest: Forest, schema: Schema) -> None:
     wrong = node[categorical[column] != np.isin(forest.kind[node], ON_CATEGORIES)]
     if wrong.size:
         raise ValueError(f"node {wrong.min()} has a condition that its column cannot have")
+    if categorical[forest.slope_feature].any():
+        raise ValueError("a leaf has a slope for a column of categories")
 
 
 def plain(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import warnings
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -12,14 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import losses
-from arboretum.binning import BinMap, BinnedData, assign_bins, learn_bins
+from arboretum.binning import BinMap, assign_bins, learn_bins
+from arboretum.category_encoding import CategoryEncoding, learn_encoding
 from arboretum.constraints import interaction_sets, monotone_directions
 from arboretum.ensembles.boosting import History, Rows, boost, filled_raw, start_raw
+from arboretum.ensembles.linear_leaves import number_columns
 from arboretum.ensembles.resampling import Bag, columns_of_bins, with_schema
 from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosting_parameters import MOST, BoostingParameters
 from arboretum.estimators.boosting_problem import Problem, Shared, Target
+from arboretum.estimators.boosting_rows import TrainingRows
 from arboretum.estimators.protocol import Classifier
 from arboretum.estimators.threads import n_threads
 from arboretum.estimators.validation import (
@@ -148,42 +152,43 @@ class BoostedTrees(BoostingParameters):
         bin_map: BinMap | None = None,
     ) -> Boosted:
         """Fit; nothing of the estimator changes before all has gone well."""
+        self._check_linear_loss(target.loss)
         seed = seed_of(self.random_state)
         problem, validation = self._hold_out(problem, held, seed)
         schema, loss = problem.table.schema, target.loss
         if problem.table.n_rows * schema.n_features < SMALL_FIT:
             threads = 1
-        if bin_map is None:
-            bin_map = learn_bins(problem.table, max_bins=self.max_bins, weight=problem.weight, threads=threads)
-        data = assign_bins(problem.table, bin_map, bundle=True, threads=threads)
-        missing = np.zeros(schema.n_features, dtype=bool)
-        missing[list(bin_map.order)] = data.has_missing
-        schema = schema.with_missing(missing.tolist())
+        encoding = self.encoding_ if earlier is not None else self._learn_encoding(problem, target, seed, threads)
+        training = TrainingRows(problem, encoding, self._n_category_orders, seed, threads)
+        base = start_raw(loss, problem.y, problem.weight) if earlier is None else earlier.base
+        rows, *reordered = self._cut(training, bin_map if encoding is None else None, base, earlier)
+        bin_map = rows.data.bin_map
+        schema = training.marked_schema(rows.data)
         if held[0] is not None:
             validation = self._read_validation(held, schema, target)
-        base = start_raw(loss, problem.y, problem.weight) if earlier is None else earlier.base
         params = self._boosting_params(
             n_rounds,
             problem.y,
-            self._tree_params(problem.table, target, bin_map.order),
+            loss,
+            self._tree_params(problem.table, target, bin_map.order, encoding),
             seed=seed,
             threads=threads,
             validates=validation is not None,
+            continues=earlier is not None,
         )
-
-        def rows_of(part: Problem, binned: BinnedData) -> Rows:
-            return Rows(binned, part.y, part.weight, self._start(part.table, base, earlier, threads))
 
         held_rows = None
         if validation is not None:
-            held_rows = rows_of(validation, assign_bins(validation.table, bin_map, bundle=True, threads=threads))
+            table = self._as_read_by(encoding, validation.table, threads)
+            held_rows = self._rows_of(table, validation, bin_map, base, earlier, threads, "X_val")
         with ProgressBar(n_rounds) if self.verbose else nullcontext() as bar:
             forest, history = boost(
-                rows_of(problem, data),
+                rows,
                 loss,
                 params,
                 base=base,
                 first_round=0 if earlier is None else self.n_iter_,
+                reordered=reordered,
                 validation=held_rows,
                 callbacks=[*(self.callbacks or []), *([bar] if bar is not None else [])],
             )
@@ -193,9 +198,10 @@ class BoostedTrees(BoostingParameters):
         if earlier is not None:
             forest, history = Forest.concat([earlier, forest]), self.history_.followed_by(history, self.n_iter_)
         self.forest_, self.schema_, self.loss_, self.history_ = forest, schema, loss, history
+        self.encoding_ = encoding
         if target.classes is not None:
             self.classes_ = target.classes
-        self.trees_per_round_ = params.trees_per_round
+        self.trees_per_round_, self.learning_rate_ = params.trees_per_round, params.learning_rate
         self.n_iter_ = forest.n_trees // (loss.n_outputs * params.trees_per_round)
         self._set_input_names()
         return self
@@ -297,21 +303,64 @@ class BoostedTrees(BoostingParameters):
             raise ValueError(str(error).replace("y[", "y_val[", 1)) from None
         return Problem(table, y, weight)
 
+    def _learn_encoding(self, problem: Problem, target: Target, seed: int, threads: int) -> CategoryEncoding | None:
+        if self.category_levels is None:
+            return None
+        return learn_encoding(
+            problem.table,
+            problem.y,
+            category_levels=int(self.category_levels),
+            n_classes=None if target.classes is None else len(target.classes),
+            class_names=target.classes,
+            weight=problem.weight,
+            max_combination=int(self.category_combinations),
+            seed=seed,
+            threads=threads,
+        )
+
+    def _cut(
+        self, training: TrainingRows, bin_map: BinMap | None, base: FloatArray, earlier: Forest | None
+    ) -> list[Rows]:
+        """Cut all versions of the training rows into the bins of the first."""
+        problem, threads = training.problem, training.threads
+        versions = []
+        for table in training.tables():
+            if bin_map is None:
+                bin_map = learn_bins(table, max_bins=self.max_bins, weight=problem.weight, threads=threads)
+            versions.append(self._rows_of(table, problem, bin_map, base, earlier, threads))
+        return versions
+
+    def _rows_of(
+        self,
+        table: Table,
+        problem: Problem,
+        bin_map: BinMap,
+        base: FloatArray,
+        earlier: Forest | None,
+        threads: int,
+        name: str = "X",
+    ) -> Rows:
+        """Rows for the engine, from a table as trees read it."""
+        data = assign_bins(table, bin_map, bundle=True, threads=threads)
+        numbers = number_columns(table, bin_map, name) if self.leaf_model == "linear" else None
+        return Rows(data, problem.y, problem.weight, self._start(table, base, earlier, threads), numbers)
+
     def _start(self, table: Table, base: FloatArray, earlier: Forest | None, threads: int) -> FloatArray:
-        """Raw predictions (outputs × rows) before the first round."""
+        """Raw predictions (outputs × rows) before the first round, of a table as trees read it."""
         if earlier is None:
             return filled_raw(base, table.n_rows)
-        return np.ascontiguousarray(self._raw_of(earlier, table, threads).T)
+        return np.ascontiguousarray(self._raw_of_read(earlier, table, threads).T)
 
     # ---- prediction ----------------------------------------------------------------------------------------------
 
     def _staged_raw(self, X: Any) -> Iterator[FloatArray]:
-        forest, threads, table = self._fitted(), n_threads(self.n_jobs), self._conform(X)
+        forest, threads = self._fitted(), n_threads(self.n_jobs)
+        table = self._as_read(self._conform(X), threads)
         total = np.repeat(forest.base[None, :], table.n_rows, axis=0)
         step = forest.n_outputs * self.trees_per_round_
         for begin in range(0, forest.n_trees, step):
             stage = replace(forest[begin : begin + step], base=np.zeros(forest.n_outputs))
-            total += self._raw_of(stage, table, threads)
+            total += self._raw_of_read(stage, table, threads)
             yield total.copy()
 
     # ---- files ---------------------------------------------------------------------------------------------------
@@ -327,6 +376,7 @@ class BoostedTrees(BoostingParameters):
                 "stopped_by": self.history_.stopped_by,
             },
             **({} if self.trees_per_round_ == 1 else {"trees_per_round": self.trees_per_round_}),
+            **({} if self.learning_rate_ == self.learning_rate else {"learning_rate": self.learning_rate_}),
         }
 
     def _read_facts(self, header: dict[str, Any], forest: Forest) -> None:
@@ -337,6 +387,7 @@ class BoostedTrees(BoostingParameters):
         self.trees_per_round_ = header.get("trees_per_round", 1)
         if type(self.trees_per_round_) is not int or self.trees_per_round_ < 1:
             raise ValueError(f"trees_per_round {self.trees_per_round_!r} is no positive integer")
+        self.learning_rate_ = _read_rate(header.get("learning_rate", self.learning_rate))
         self.n_iter_, rest = divmod(forest.n_trees, forest.n_outputs * self.trees_per_round_)
         if rest:
             raise ValueError(f"{forest.n_trees} trees are no whole rounds of {self.trees_per_round_} an output")
@@ -354,10 +405,16 @@ class BoostedTrees(BoostingParameters):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = self.leaf_model == "constant"
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
+
+
+def _read_rate(entry: Any) -> float:
+    if isinstance(entry, bool) or not isinstance(entry, numbers.Real) or not 0 < float(entry) <= 1e300:
+        raise ValueError(f"learning_rate {entry!r} is no positive number")
+    return float(entry)
 
 
 def _read_history(entry: dict[str, Any]) -> History:

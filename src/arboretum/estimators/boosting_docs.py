@@ -10,8 +10,9 @@ _PARAMETERS = """
     trees_per_round : int, default=1
         Trees that each round grows from the same gradients, on samples of their own; their mean is the step. With
         ``n_estimators=1``, ``learning_rate=1`` and samples of rows and columns it is a random forest of gradients.
-    learning_rate : float, default=0.1
-        Share of each tree's step that is taken.
+    learning_rate : float or "auto", default=0.1
+        Share of each tree's step that is taken. "auto" chooses it from the number of rows and rounds: see
+        docs/learning-rate.md.
 
     growth : {"leaf", "level", "symmetric"}, default="leaf"
         Which node is split next: the one of largest gain, level by level, or one condition for a whole level.
@@ -27,19 +28,35 @@ _PARAMETERS = """
         Penalties on the size of leaf values.
     min_gain : float, default=0
         Gain that a split must exceed.
+    score_noise : float, default=0
+        Noise of the gains by which features compete for a split, in units of what chance gains; it falls as the model
+        grows. 1 is a good first try. See docs/score-noise.md.
     prune : bool, default=False
         Grow as if ``min_gain`` were 0, then remove splits that gain no more than it, unless one below gains more.
     second_order : bool, default=True
         Fit trees to gradients and hessians. False fits them to gradients alone, by least squares, as Friedman did.
     leaf_steps : int, default=1
-        Newton steps to the value of a leaf; more come closer to a line search.
+        Newton steps to the value of a leaf; more come closer to a line search, and end when no leaf moves any more.
     ordered_boosting : int, default=0
         Random orders of ordered boosting, where the gradient of a row comes from a model that has not seen the row;
         0 is plain boosting. For small tables: see docs/ordered-boosting.md.
+    leaf_model : {"constant", "linear"}, default="constant"
+        What a leaf says: one value, or a value plus slopes of the numeric columns that its path splits on. Linear
+        leaves suit smooth functions, and never extrapolate: see docs/linear-leaves.md.
+    linear_l2 : float, default=10
+        Penalty on the size of slopes, in the units of ``l2``.
     max_delta_step : float, default=0
         Bound of leaf values before the learning rate; 0 is none.
     max_bins : int, optional, default=255
         Most bins of a numeric column, up to 65,535; None tries every distinct value.
+    category_levels : int, optional
+        Categorical columns of more levels are read as statistics: means of the target, each row's from the rows before
+        it in a random order, and frequencies. Others, and all of them by default, are split by sets of categories. See
+        docs/target-statistics.md.
+    category_combinations : int, default=1
+        Most columns of a combination of categories that gets statistics of its own; 1 combines none.
+    category_orders : int, default=4
+        Random orders of these statistics; rounds read them in turn. Ordered boosting has one.
 
     subsample : float, default=1
         Share of the rows that each tree sees.
@@ -102,6 +119,8 @@ _PARAMETERS = """
         The trees, plain frozen arrays.
     n_iter_ : int
         Rounds kept.
+    learning_rate_ : float
+        The learning rate in use; rounds added under "auto" keep it.
     trees_per_round_ : int
         Trees of a round and output.
     history_ : History

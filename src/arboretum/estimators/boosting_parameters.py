@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
+from arboretum.category_encoding import CategoryEncoding
 from arboretum.constraints import in_binned_order, interaction_sets, monotone_directions
-from arboretum.ensembles.boosting import BoostingParams
+from arboretum.ensembles.automatic_rate import automatic_rate
+from arboretum.ensembles.boosting import BoostingParams, renews_leaves
 from arboretum.ensembles.dart import Dart
+from arboretum.ensembles.linear_leaves import LinearLeaves
 from arboretum.estimators.base import FloatArray, ForestModel
 from arboretum.estimators.boosting_problem import Target
 from arboretum.estimators.row_sampling import check_sampling, sampler_of
 from arboretum.estimators.validation import callables, choice, number, share
 from arboretum.growing import NO_LIMIT, TreeParams
 from arboretum.losses import Loss
+from arboretum.presets import presets
 from arboretum.schema import Schema
 from arboretum.table import Table
+
+Preset = TypeVar("Preset", bound="BoostingParameters")
 
 MAX_BINS = 65_535
 MOST = 2**31 - 1
@@ -24,9 +30,10 @@ class BoostingParameters(ForestModel):
     """Parameters of an estimator that boosts trees."""
 
     trees_per_round_: int
+    learning_rate_: float
     n_estimators: int
     trees_per_round: int
-    learning_rate: float
+    learning_rate: float | str
     dart_rate: float
     dart_skip: float
     dart_max: int
@@ -38,12 +45,18 @@ class BoostingParameters(ForestModel):
     l1: float
     l2: float
     min_gain: float
+    score_noise: float
     max_delta_step: float
     max_bins: int | None
+    category_levels: int | None
+    category_combinations: int
+    category_orders: int
     prune: bool
     second_order: bool
     leaf_steps: int
     ordered_boosting: int
+    leaf_model: str
+    linear_l2: float
     subsample: float
     sampling: str
     top_rate: float | None
@@ -65,22 +78,48 @@ class BoostingParameters(ForestModel):
     random_state: Any
     verbose: int
 
+    @classmethod
+    def preset(cls: type[Preset], name: str, **overrides: Any) -> Preset:
+        """Return an estimator with the switches of a known system.
+
+        Parameters
+        ----------
+        name : {"gbm", "xgboost", "lightgbm", "catboost"}
+            The system; ``arboretum.presets()`` shows its switches.
+        **overrides
+            Parameters that differ from it.
+
+        Examples
+        --------
+        >>> import arboretum as arb
+        >>> arb.BoostedTreesClassifier.preset("lightgbm", n_estimators=20).max_leaf_nodes
+        31
+        """
+        return cls(**{**presets()[name], **overrides})
+
     # ---- what they may be ------------------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
         number(self, "n_estimators", low=1, high=MOST, integer=True)
-        number(self, "learning_rate", low=0.0, high=1e300, open_low=True)
+        number(self, "learning_rate", low=0.0, high=1e300, open_low=True, words=("auto",))
         choice(self, "growth", ("leaf", "level", "symmetric"))
         number(self, "max_leaf_nodes", low=2, high=MOST, integer=True, optional=True)
         number(self, "max_depth", low=1, high=10_000, integer=True, optional=True)
         number(self, "min_samples_leaf", low=1, high=MOST, integer=True, words=("auto",))
-        for name in ("min_child_weight", "l1", "l2", "min_gain", "max_delta_step"):
+        for name in ("min_child_weight", "l1", "l2", "min_gain", "max_delta_step", "linear_l2"):
             number(self, name, low=0.0, high=1e300)
+        number(self, "score_noise", low=0.0, high=1e9)
         number(self, "max_bins", low=2, high=MAX_BINS, integer=True, optional=True)
+        number(self, "category_levels", low=0, high=MOST, integer=True, optional=True)
+        number(self, "category_combinations", low=1, high=16, integer=True)
+        number(self, "category_orders", low=1, high=1000, integer=True)
         choice(self, "prune", (True, False))
         choice(self, "second_order", (True, False))
         number(self, "leaf_steps", low=1, high=1000, integer=True)
         number(self, "ordered_boosting", low=0, high=1000, integer=True)
+        choice(self, "leaf_model", ("constant", "linear"))
+        if self.leaf_model == "linear":
+            self._check_linear()
         if self.ordered_boosting and self.dart_rate:
             raise ValueError(
                 f"ordered_boosting={self.ordered_boosting!r} with dart_rate={self.dart_rate!r}: supporting models "
@@ -106,6 +145,23 @@ class BoostingParameters(ForestModel):
         callables(self, "callbacks")
         number(self, "verbose", low=0, high=MOST, integer=True, words_of_bool=True)
 
+    def _check_linear(self) -> None:
+        """Refuse what linear leaves cannot be combined with."""
+        usual = {"second_order": True, "leaf_steps": 1, "ordered_boosting": 0}
+        for name, value in usual.items():
+            if (given := getattr(self, name)) != value:
+                raise ValueError(
+                    f"leaf_model='linear' with {name}={given!r}: slopes take one Newton step from the gradients and "
+                    f"the columns that the tree was grown on; use {name}={value!r} or leaf_model='constant'"
+                )
+
+    def _check_linear_loss(self, loss: Loss) -> None:
+        if self.leaf_model == "linear" and renews_leaves(loss):
+            raise ValueError(
+                f"leaf_model='linear' needs a loss with Newton steps, but {loss.name!r} finds leaf values of its own: "
+                "use another loss, such as 'squared_error', or leaf_model='constant'"
+            )
+
     def _check_continuing(self) -> None:
         if self.ordered_boosting:
             raise ValueError(
@@ -117,6 +173,11 @@ class BoostingParameters(ForestModel):
                 f"dart_rate={self.dart_rate!r}: later rounds of DART change the weights of earlier ones: none can be "
                 "added to a fitted model; fit anew with warm_start=False, or add rounds with dart_rate=0"
             )
+        if self.leaf_model == "linear" and self.encoding_ is not None:
+            raise ValueError(
+                "leaf_model='linear', but the fitted model reads statistics of categories (category_levels): fit anew "
+                "with warm_start=False, or add rounds with leaf_model='constant'"
+            )
         if self.trees_per_round != self.trees_per_round_:
             raise ValueError(
                 f"trees_per_round={self.trees_per_round!r}, but the fitted model has {self.trees_per_round_}: "
@@ -126,16 +187,30 @@ class BoostingParameters(ForestModel):
     # ---- what they mean --------------------------------------------------------------------------------------------
 
     def _boosting_params(
-        self, n_rounds: int, y: FloatArray, tree: TreeParams, *, seed: int, threads: int, validates: bool
+        self,
+        n_rounds: int,
+        y: FloatArray,
+        loss: Loss,
+        tree: TreeParams,
+        *,
+        seed: int,
+        threads: int,
+        validates: bool,
+        continues: bool,
     ) -> BoostingParams:
+        keeps_best = validates and self.early_stopping is not False
+        if not isinstance(self.learning_rate, str):
+            rate = float(self.learning_rate)
+        else:
+            rate = self.learning_rate_ if continues else automatic_rate(loss, len(y), n_rounds, keeps_best=keeps_best)
         return BoostingParams(
             n_rounds=n_rounds,
-            learning_rate=float(self.learning_rate),
+            learning_rate=rate,
             tree=tree,
             sampler=sampler_of(self, y),
             seed=seed,
             threads=threads,
-            patience=self.n_iter_no_change if validates and self.early_stopping is not False else None,
+            patience=self.n_iter_no_change if keeps_best else None,
             time_limit=self.time_limit,
             track_training=bool(self.verbose or self.callbacks),
             trees_per_round=int(self.trees_per_round),
@@ -144,14 +219,27 @@ class BoostingParameters(ForestModel):
             second_order=bool(self.second_order),
             leaf_steps=int(self.leaf_steps),
             n_orders=int(self.ordered_boosting),
+            score_noise=float(self.score_noise),
+            linear=LinearLeaves(float(self.linear_l2)) if self.leaf_model == "linear" else None,
         )
 
-    def _tree_params(self, table: Table, target: Target, order: tuple[int, ...]) -> TreeParams:
+    @property
+    def _n_category_orders(self) -> int:
+        """Versions of the rows; supporting models of ordered boosting know one alone."""
+        return 1 if self.ordered_boosting else int(self.category_orders)
+
+    def _tree_params(
+        self, table: Table, target: Target, order: tuple[int, ...], encoding: CategoryEncoding | None
+    ) -> TreeParams:
         schema, leaf_wise, n_rows = table.schema, self.growth == "leaf", table.n_rows
-        n_features = schema.n_features
         least = self.min_samples_leaf
         place = {column: feature for feature, column in enumerate(order)}
+        directions = self._monotone(schema, target)
         sets = interaction_sets(self.interaction_cst, schema)
+        n_features = len(order)
+        if encoding is not None:
+            directions = tuple(encoding.per_column(directions, 0)) if directions else ()
+            sets = encoding.column_sets(sets)
         return TreeParams(
             growth=self.growth,  # type: ignore[arg-type]
             max_leaf_nodes=self.max_leaf_nodes or (31 if leaf_wise else NO_LIMIT),
@@ -165,7 +253,7 @@ class BoostingParameters(ForestModel):
             max_features=share(self, "max_features", n_features),
             colsample_level=share(self, "colsample_level", n_features),
             colsample_tree=share(self, "colsample_tree", n_features),
-            monotone=in_binned_order(self._monotone(schema, target), order),
+            monotone=in_binned_order(directions, order),
             interaction_sets=tuple(tuple(sorted(place[column] for column in columns)) for columns in sets),
         )
 

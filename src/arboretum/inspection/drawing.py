@@ -98,7 +98,7 @@ def plot_tree(
     >>> ax = plot_tree(model.forest_, model.schema_)
     >>> ax.figure.savefig("tree.svg")  # doctest: +SKIP
     """
-    values = node_values(forest, tree, class_names, probabilities)
+    values = node_values(forest, schema, tree, class_names, probabilities)
     nodes = nodes_of(forest, tree)
     rows = forest.n_rows[nodes]
     pairs = zip(forest.left[nodes].tolist(), forest.right[nodes].tolist(), strict=True)

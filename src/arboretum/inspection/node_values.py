@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.forest import Forest
-from arboretum.inspection.quantities import listing, name_text, number_text
+from arboretum.inspection.quantities import listing, name_text, number_text, threshold_text
+from arboretum.schema import ColumnSchema, Schema
 
 _NOISE = 1e-12  # of the largest value: left over from sums that cancel
 
@@ -29,6 +31,29 @@ def nodes_of(forest: Forest, tree: int) -> slice:
 
 
 @dataclass(frozen=True)
+class Slope:
+    """A term of a linear leaf.
+
+    Examples
+    --------
+    >>> Slope(ColumnSchema("age", "numeric", "number"), -0.25, 40.0).text(digits=4)
+    '− 0.25·(age − 40)'
+    """
+
+    column: ColumnSchema
+    weight: float
+    centre: float
+
+    def text(self, digits: int) -> str:
+        """Write it as it follows the value of the leaf."""
+        sign = "−" if self.weight < 0 else "+"
+        is_below = self.centre < 0 and self.column.source in ("number", "bool")
+        centre = threshold_text(-self.centre if is_below else self.centre, self.column.source, digits)
+        away = f"{name_text(self.column.name)} {'+' if is_below else '−'} {centre}"
+        return f"{sign} {number_text(abs(self.weight), digits)}·({away})"
+
+
+@dataclass(frozen=True)
 class NodeValues:
     """The values of the nodes of one tree.
 
@@ -42,18 +67,22 @@ class NodeValues:
         Whether they are shares of classes.
     score_of : str
         The class that single scores speak for; empty if none.
+    slopes : mapping of int to sequence of Slope
+        What linear leaves add to their value, by node.
     """
 
     values: NDArray[np.float64]
     labels: tuple[str, ...]
     are_shares: bool
     score_of: str
+    slopes: Mapping[int, Sequence[Slope]] = field(default_factory=dict)
 
     def text(self, node: int, digits: int, limit: int = 4) -> str:
         """Write the value of a node of the tree; classes by falling share, without those that do not occur."""
         values = [number_text(value, digits) for value in self.values[node].tolist()]
         if len(values) == 1:
-            return values[0]
+            slopes = [slope.text(digits) for slope in self.slopes.get(node, ())]
+            return " ".join([values[0], *listing(slopes, limit)])
         order = list(range(len(values)))
         if self.are_shares:
             shares = self.values[node]
@@ -62,13 +91,17 @@ class NodeValues:
         return ", ".join(listing(texts, limit))
 
 
-def node_values(forest: Forest, tree: int, class_names: Sequence[Any] | None, probabilities: bool | None) -> NodeValues:
+def node_values(
+    forest: Forest, schema: Schema, tree: int, class_names: Sequence[Any] | None, probabilities: bool | None
+) -> NodeValues:
     """Read the values of a tree.
 
     Parameters
     ----------
     forest : Forest
         The trees.
+    schema : Schema
+        Columns that they read.
     tree : int
         Which of them.
     class_names : sequence, optional
@@ -81,7 +114,7 @@ def node_values(forest: Forest, tree: int, class_names: Sequence[Any] | None, pr
     --------
     >>> import arboretum as arb
     >>> model = arb.BoostedTreesClassifier(n_estimators=1, min_samples_leaf=1).fit([[1.0], [2.0]], ["no", "yes"])
-    >>> node_values(model.forest_, 0, ["no", "yes"], None).score_of
+    >>> node_values(model.forest_, model.schema_, 0, ["no", "yes"], None).score_of
     'yes'
     """
     values = forest.value[nodes_of(forest, tree)]
@@ -104,7 +137,19 @@ def node_values(forest: Forest, tree: int, class_names: Sequence[Any] | None, pr
         labels=names if has_labels else (),
         are_shares=probabilities,
         score_of=names[output] if names and not has_labels else "",
+        slopes=_slopes(forest, schema, nodes_of(forest, tree)),
     )
+
+
+def _slopes(forest: Forest, schema: Schema, nodes: slice) -> dict[int, list[Slope]]:
+    found: dict[int, list[Slope]] = {}
+    start = forest.slope_start[nodes.start : nodes.stop + 1].tolist()
+    for node, (begin, end) in enumerate(pairwise(start)):
+        if begin < end:
+            arrays = (forest.slope_feature, forest.slope_weight, forest.slope_centre)
+            terms = zip(*(array[begin:end].tolist() for array in arrays), strict=True)
+            found[node] = [Slope(schema.columns[column], weight, centre) for column, weight, centre in terms]
+    return found
 
 
 def _names(class_names: Sequence[Any] | None, n_classes: int) -> tuple[str, ...]:

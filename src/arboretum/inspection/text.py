@@ -69,7 +69,7 @@ def tree_to_text(
     └── x0 > 35 → 2  (2 rows; 2 nodes below)
     """
     _check(show, max_depth)
-    values = node_values(forest, tree, class_names, probabilities)
+    values = node_values(forest, schema, tree, class_names, probabilities)
     nodes = nodes_of(forest, tree)
     start = nodes.start
     kind, left, right = (a[nodes].tolist() for a in (forest.kind, forest.left, forest.right))

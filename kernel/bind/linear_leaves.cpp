@@ -1,0 +1,92 @@
+// kernel/linear_leaves.hpp
+#include "linear_leaves.hpp"
+
+#include "arrays.hpp"
+
+namespace arboretum {
+
+namespace {
+
+using AnyArray = nb::ndarray<nb::ro, nb::ndim<1>, nb::device::cpu>;
+
+// Numeric columns of a table, by binned feature; they stay alive as long as this. Categories are never read.
+struct NumberColumns {
+    std::vector<AnyArray> arrays;
+    std::vector<RawColumn> columns;
+
+    explicit NumberColumns(std::vector<AnyArray> given) : arrays(std::move(given)) {
+        for (const AnyArray& array : arrays) {
+            const ValueType type = array.dtype() == nb::dtype<float>()    ? ValueType::float32
+                                   : array.dtype() == nb::dtype<double>() ? ValueType::float64
+                                                                          : ValueType::category;
+            columns.push_back({static_cast<const char*>(array.data()),
+                               array.stride(0) * static_cast<int64_t>(array.itemsize()), type});
+        }
+    }
+};
+
+template <class Real>
+LeafSlopes fit(const GrownTree& tree, const NumberColumns& numbers, Vector<const uint32_t> leaf_of_row,
+               std::optional<Vector<const Row>> members, Vector<const Real> gradients, Vector<const Real> hessians,
+               std::optional<Vector<const double>> factor, Vector<const double> values, const LinearRules& rules,
+               int threads) {
+    const LeafFit<Real> leaf_fit(numbers.columns.data(), gradients.data(), hessians.data(),
+                                 factor ? factor->data() : nullptr, rules);
+    const int64_t n = static_cast<int64_t>(members ? members->size() : leaf_of_row.size());
+    return fit_slopes(tree.nodes, leaf_of_row.data(), members ? members->data() : nullptr, n, leaf_fit, values.data(),
+                      rules, threads);
+}
+
+template <class Real>
+void bind_fit(nb::module_& m) {
+    m.def("fit_slopes", &fit<Real>, nb::arg("tree"), nb::arg("numbers"), nb::arg("leaf_of_row").noconvert(),
+          nb::arg("members").noconvert().none(), nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(),
+          nb::arg("factor").noconvert().none(), nb::arg("values").noconvert(), nb::arg("rules"), nb::arg("threads"),
+          Released());
+}
+
+template <class T>
+void term_property(nb::class_<LeafSlopes>& cls, const char* name, T SlopeTerm::* member) {
+    auto read = [member](const LeafSlopes& slopes) {
+        std::vector<T> items;
+        for (const SlopeTerm& term : slopes.terms) items.push_back(term.*member);
+        return to_numpy<T>(items);
+    };
+    cls.def_prop_ro(name, read, nb::rv_policy::automatic);
+}
+
+}  // namespace
+
+void bind_linear_leaves(nb::module_& m) {
+    nb::class_<NumberColumns>(m, "NumberColumns", "Columns of a table in the order of binned features, uncopied.")
+        .def(nb::init<std::vector<AnyArray>>(), nb::arg("columns"));
+    nb::class_<LinearRules>(m, "LinearRules")
+        .def(nb::init<>())
+        .def_rw("l2", &LinearRules::l2)
+        .def_rw("lower", &LinearRules::lower)
+        .def_rw("upper", &LinearRules::upper)
+        .def_rw("monotone", &LinearRules::monotone);
+    nb::class_<LeafSlopes> slopes(m, "LeafSlopes");
+    slopes
+        .def_prop_ro(
+            "start", [](const LeafSlopes& self) { return to_numpy<int64_t>(self.start); }, nb::rv_policy::automatic)
+        .def("scaled", &LeafSlopes::scaled, nb::arg("factor"))
+        .def(
+            "add",
+            [](const LeafSlopes& self, const NumberColumns& numbers, Vector<const uint32_t> leaf_of_row,
+               Vector<const double> values, int threads, Vector<double> raw) {
+                self.add(numbers.columns.data(), leaf_of_row.data(), static_cast<int64_t>(leaf_of_row.size()),
+                         values.data(), threads, raw.data());
+            },
+            nb::arg("numbers"), nb::arg("leaf_of_row").noconvert(), nb::arg("values").noconvert(), nb::arg("threads"),
+            nb::arg("raw").noconvert(), Released(), "raw += what each row's leaf says.");
+    term_property(slopes, "feature", &SlopeTerm::feature);
+    term_property(slopes, "weight", &SlopeTerm::weight);
+    term_property(slopes, "centre", &SlopeTerm::centre);
+    term_property(slopes, "low", &SlopeTerm::low);
+    term_property(slopes, "high", &SlopeTerm::high);
+    bind_fit<float>(m);
+    bind_fit<double>(m);
+}
+
+}  // namespace arboretum

@@ -1,0 +1,47 @@
+"""How much noise the scores of splits get, as CatBoost's ``random_strength``.
+
+The best split of every feature competes with normal noise added to its gain, so that features which are nearly as good
+as the best one are chosen too. Its standard deviation is::
+
+    score_noise · Σ g² / Σ h · L / (1 + L)        L = rows · exp(−learning rate · rounds so far)
+
+Σ g² / Σ h is about twice what a split on pure chance gains: a child that takes rows at random has E[G²] = Σ g² over its
+rows, so E[½ G² / H] = ½ Σ g² / Σ h. It has the unit of a gain, whatever the units of target and weights. L / (1 + L)
+falls from 1 to 0 as the model grows; it is ½ when learning rate · rounds = ln rows.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+LARGEST = 1e300
+
+
+def noise_deviation(strength: float, gradients: NDArray[Any], hessians: NDArray[Any], model_length: float) -> float:
+    """Return the standard deviation of the noise, in units of gain.
+
+    Parameters
+    ----------
+    strength : float
+        The parameter ``score_noise``.
+    gradients, hessians : ndarray
+        Of all rows, weights included.
+    model_length : float
+        Learning rate · rounds so far.
+
+    Examples
+    --------
+    >>> noise_deviation(2.0, np.array([1.0, -1.0]), np.ones(2), model_length=math.log(2))
+    1.0
+    """
+    with np.errstate(all="ignore"):
+        squares = float(np.square(gradients, dtype=np.float64).sum())
+        curvature = float(hessians.sum(dtype=np.float64))
+    if not curvature > 0:
+        return 0.0
+    remaining = len(gradients) * math.exp(-model_length)
+    return min(strength * (squares / curvature) * (remaining / (1.0 + remaining)), LARGEST)
