@@ -266,6 +266,25 @@ def test_categories_split_and_unknown_ones_average_the_lines():
     assert np.ptp(towns["Bonn"]) > 0
 
 
+def test_statistics_of_categories_get_slopes_and_are_followed_in_all_their_orders():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 60, 900)
+    X, y = problem("squared_error", n_rows=900)
+    frame = pd.DataFrame(X).assign(town=[f"town {code}" for code in codes]).rename(columns=str)
+    y = y + codes / 5
+    model = model_for("squared_error", n_estimators=8, category_levels=5).fit(
+        frame[:600], y[:600], X_val=frame[600:], y_val=y[600:]
+    )
+    assert (model.forest_.slope_feature >= 6).any()
+    reached = model.loss_.value(y[600:], raw_of(model, frame[600:])[:, 0], None)
+    assert reached == pytest.approx(model.history_.validation_loss[-1], rel=1e-9)
+    parts = model_for("squared_error", n_estimators=3, category_levels=5, warm_start=True).fit(frame, y)
+    parts.set_params(n_estimators=8).fit(frame, y)
+    assert (
+        parts.fingerprint() == model_for("squared_error", n_estimators=8, category_levels=5).fit(frame, y).fingerprint()
+    )
+
+
 def test_sparse_rows_can_be_predicted():
     X, y = problem("squared_error")
     model = model_for("squared_error").fit(X, y)
@@ -293,7 +312,6 @@ def test_members_of_a_bag_can_be_linear():
         ),
         ({"leaf_steps": 2}, "leaf_model='linear' with leaf_steps=2"),
         ({"ordered_boosting": 1}, "leaf_model='linear' with ordered_boosting=1"),
-        ({"category_levels": 4}, "leaf_model='linear' with category_levels=4"),
         (
             {"loss": "absolute_error"},
             "leaf_model='linear' needs a loss with Newton steps, but 'absolute_error' finds leaf values of its own: "
@@ -307,15 +325,6 @@ def test_what_is_refused(params, message):
     X, y = problem("squared_error", n_rows=50)
     with pytest.raises(ValueError, match=re.escape(message)):
         model_for("squared_error", **params).fit(X, y)
-
-
-def test_models_that_read_statistics_of_categories_cannot_go_on_with_lines():
-    X, y = problem("squared_error")
-    frame = pd.DataFrame(X).assign(town=np.where(X[:, 0] > 0.5, "Oslo", "Rome")).rename(columns=str)
-    model = model_for("squared_error", n_estimators=2, leaf_model="constant", category_levels=0).fit(frame, y)
-    model.set_params(category_levels=None, leaf_model="linear")
-    with pytest.raises(ValueError, match=r"leaf_model='linear', but the fitted model reads statistics of categories"):
-        model.fit_more(frame, y, n_estimators=1)
 
 
 def test_sparse_rows_are_refused_at_fit():

@@ -173,11 +173,6 @@ class BoostingParameters(ForestModel):
                 f"dart_rate={self.dart_rate!r}: later rounds of DART change the weights of earlier ones: none can be "
                 "added to a fitted model; fit anew with warm_start=False, or add rounds with dart_rate=0"
             )
-        if self.leaf_model == "linear" and self.encoding_ is not None:
-            raise ValueError(
-                "leaf_model='linear', but the fitted model reads statistics of categories (category_levels): fit anew "
-                "with warm_start=False, or add rounds with leaf_model='constant'"
-            )
         if self.trees_per_round != self.trees_per_round_:
             raise ValueError(
                 f"trees_per_round={self.trees_per_round!r}, but the fitted model has {self.trees_per_round_}: "
