@@ -158,6 +158,8 @@ GOALS: tuple[Goal, ...] = (
     Goal("contention", "at most 2 × the undisturbed time", own("slowdown"), 2.0, at_least=False),
     Goal("custom-loss", "at most 1.5 × the time of the built-in loss", own("cost"), 1.5, at_least=False),
     Goal("custom-loss", "the trees of the built-in loss to the bit (1 = yes)", own("same"), 1.0),
+    Goal("sampling", "fit with GOSS ≥ 1.8 × the fit of all rows", own("speedup"), 1.8),
+    Goal("sampling", "AUC with GOSS ≥ that of all rows − 0.002 (lost)", own("auc_lost"), 0.002, at_least=False),
 )
 
 

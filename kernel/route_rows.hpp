@@ -48,7 +48,7 @@ ARBORETUM_STEP(uint32_t)
 
 class RowRouter {
   public:
-    static constexpr int64_t block = 16384;
+    static constexpr int64_t block = 16384;  // long enough for the processor to fetch columns ahead
 
     RowRouter(const std::vector<GrownNode>& nodes, const BinnedData& data) : nodes_(nodes), data_(data) {
         if (!small()) return;
@@ -65,18 +65,7 @@ class RowRouter {
     // Whether a node fits a byte, and stepping through all nodes is less work than walking.
     bool small() const { return nodes_.size() <= 256; }
 
-    // Leaves of rows [begin, end), at most `block` of them.
-    void route(int64_t begin, int64_t end, uint32_t* leaves) const {
-        if (!small()) {
-            for (int64_t row = begin; row < end; ++row) leaves[row - begin] = route_codes(nodes_, data_, row);
-            return;
-        }
-        uint8_t at[block];
-        route_small(begin, end, at);
-        std::copy(at, at + (end - begin), leaves);
-    }
-
-    // The same for a small tree.
+    // Leaves of rows [begin, end), at most `block` of them, in a small tree.
     void route_small(int64_t begin, int64_t end, uint8_t* leaves) const {
         std::fill_n(leaves, end - begin, uint8_t{0});
         for (size_t id = 0; id < nodes_.size(); ++id)
@@ -85,8 +74,15 @@ class RowRouter {
 
     // Leaf of every row of the table.
     void route_all(int threads, uint32_t* leaves) const {
-        parallel_blocks(data_.n_rows(), block, threads,
-                        [&](int64_t begin, int64_t end, int) { route(begin, end, leaves + begin); });
+        parallel_blocks(data_.n_rows(), block, threads, [&](int64_t begin, int64_t end, int) {
+            if (!small()) {
+                for (int64_t row = begin; row < end; ++row) leaves[row] = route_codes(nodes_, data_, row);
+                return;
+            }
+            uint8_t at[block];
+            route_small(begin, end, at);
+            std::copy(at, at + (end - begin), leaves + begin);
+        });
     }
 
   private:
@@ -127,8 +123,12 @@ inline void add_node_values(const std::vector<GrownNode>& nodes, const BinnedDat
                             int threads, double* raw) {
     RowRouter router(nodes, data);
     parallel_blocks(data.n_rows(), RowRouter::block, threads, [&](int64_t begin, int64_t end, int) {
-        uint32_t leaves[RowRouter::block];
-        router.route(begin, end, leaves);
+        if (!router.small()) {
+            for (int64_t row = begin; row < end; ++row) raw[row] += node_values[route_codes(nodes, data, row)];
+            return;
+        }
+        uint8_t leaves[RowRouter::block];
+        router.route_small(begin, end, leaves);
         for (int64_t row = begin; row < end; ++row) raw[row] += node_values[leaves[row - begin]];
     });
 }

@@ -23,7 +23,7 @@ from benchmarks.measuring import Bench, better, file_mb, score  # noqa: E402
 from benchmarks.rivals import BOOSTING, FORESTS, Rival  # noqa: E402
 from benchmarks.table import Column, Table  # noqa: E402
 from benchmarks.task import Settings, Task, split  # noqa: E402
-from benchmarks.workloads import FAMILIES, categorical, custom_loss, dense, forests, mixed, small  # noqa: E402
+from benchmarks.workloads import FAMILIES, categorical, custom_loss, dense, forests, mixed, sampling, small  # noqa: E402
 
 INSTALLED = [rival for rival in BOOSTING.values() if rival.available()]
 INSTALLED_FORESTS = [rival for rival in FORESTS.values() if rival.available()]
@@ -89,9 +89,10 @@ def test_every_workload_runs(tmp_path: Path) -> None:
     assert [name for name in tables if not name.startswith("categorical")] == workloads
     for name in workloads:
         numbers = tables[name]["rows"]["arboretum"]
-        assert all(number >= 0 for key, number in numbers.items() if key != "r2")
+        assert all(number >= 0 for key, number in numbers.items() if key not in ("r2", "auc_lost"))
     assert tables["contention"]["goals"][0]["reached"] is not None
     assert [goal["reached"] is not None for goal in tables["custom-loss"]["goals"]] == [True, True]
+    assert [goal["reached"] is not None for goal in tables["sampling"]["goals"]] == [True, True]
     assert tables["small"]["goals"][0]["reached"] is None
 
 
@@ -107,6 +108,24 @@ def test_a_loss_of_ones_own_is_told_from_the_built_in_one(monkeypatch: pytest.Mo
     assert table.value("arboretum", "same") == 0.0
     assert "fingerprints of the trees: different" in table.text()
     assert not bench.failures
+
+
+@pytest.mark.parametrize("name", sampling.SAMPLED)
+def test_sampled_models_see_three_tenths_of_the_rows(name: str) -> None:
+    """Both libraries are given the same rates, which cost little and are told from all rows."""
+    rival = sampling.SAMPLED[name]
+    if not rival.available():
+        pytest.skip(f"{name} is not installed")
+    settings, plain = rival.settings(tiny_task("binary")), BOOSTING[name].settings(tiny_task("binary"))
+    assert {key: settings[key] for key in ("top_rate", "other_rate")} == {"top_rate": 0.2, "other_rate": 0.1}
+    assert "goss" in settings.values()
+    assert plain == {key: settings[key] for key in plain}
+    (table,) = sampling.run(bench_of("boosting", [name], rows=4000, rounds=30, repeat=1, threads=1))
+    row = table.rows[name]
+    assert isinstance(row, dict)
+    assert row["speedup"] == row["all_s"] / row["goss_s"]
+    assert row["auc_lost"] == row["all_auc"] - row["goss_auc"] != 0
+    assert row["goss_auc"] > 0.6
 
 
 def test_a_library_that_is_not_installed_is_named(

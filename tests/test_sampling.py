@@ -205,6 +205,49 @@ def test_goss_is_its_definition(n_rows, n_outputs, top, other, key, step, dtype)
         assert len(sample.rows) == n_top + n_other
 
 
+def draws(seed, n_rows):
+    """Return ``draw`` of all rows at once."""
+
+    def mixed(x):
+        x = x + np.uint64(0x9E3779B97F4A7C15)
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return x ^ (x >> np.uint64(31))
+
+    return mixed(np.uint64(seed) ^ mixed(np.arange(n_rows, dtype=np.uint64)))
+
+
+@pytest.mark.parametrize("rates", [(0.2, 0.1), (0.0, 0.3), (0.1, 0.85)])
+def test_goss_is_its_definition_where_draws_are_uneven(rates):
+    """The limit of the rest is sought where it is likely, three deviations around its mean; some keys lie beyond."""
+    n_rows, beyond = 400, 0
+    g = gradients(n_rows)[0]
+    n_top, n_other = (round(rate * n_rows) for rate in rates)
+    order = np.argsort(-np.abs(g[0].astype(np.float32)), kind="stable")
+    for key in range(3000):
+        rows, factor = Goss(*rates).sample(g, g, key=key, threads=1)
+        drawn = draws(draw(key, 2), n_rows)[order[n_top:]]
+        others = order[n_top:][np.argsort(drawn >> np.uint64(32), kind="stable")[:n_other]]
+        np.testing.assert_array_equal(rows, np.sort(np.concatenate([order[:n_top], others])))
+        assert np.sum(factor != 1.0) == n_other
+        share = n_other / (n_rows - n_top)
+        beyond += abs(np.sort(drawn)[n_other - 1] / 2.0**64 - share) > 3 * np.sqrt(share / (n_rows - n_top))
+    assert rates == (0.1, 0.85) or beyond > 0  # near all of the rest the spread is far below three deviations
+
+
+@pytest.mark.parametrize("step", [0.0, 0.25, 100.0])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_goss_of_several_blocks_is_its_definition(step, threads):
+    n_rows, n_top, n_other, key = 50_000, 10_000, 5_000, 12
+    g, h = gradients(n_rows, 2, seed=4, dtype=np.float32, step=step)
+    sizes = np.abs(g.astype(np.float64)).sum(axis=0).astype(np.float32)
+    ranks = [draws(draw(key, i), n_rows) >> np.uint64(32) for i in (1, 2)]
+    order = np.lexsort((np.arange(n_rows), ranks[0], -sizes))
+    others = order[n_top:][np.lexsort((order[n_top:], ranks[1][order[n_top:]]))[:n_other]]
+    expected = dict.fromkeys(order[:n_top].tolist(), 1.0) | dict.fromkeys(others.tolist(), (n_rows - n_top) / n_other)
+    assert as_dict(Goss(0.2, 0.1).sample(g, h, key=key, threads=threads)) == expected
+
+
 @pytest.mark.parametrize("special", [np.inf, np.nan, 1e300, 0.0, 5e-324])
 def test_goss_takes_odd_gradients(special):
     g, h = gradients(100)

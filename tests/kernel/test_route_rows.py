@@ -31,7 +31,7 @@ def walk(tree, columns, n_bins, categorical, row):
 @pytest.mark.parametrize("n_leaves", [1, 2, 31, 128, 129, 400])
 def test_leaves_are_those_of_a_walk(n_bins, n_leaves):
     rng = np.random.default_rng(n_leaves)
-    n_rows, categorical = 4096 + 700, (False, False, True)
+    n_rows, categorical = 16384 + 700, (False, False, True)
     columns = [rng.integers(0, n + 1, n_rows) for n in n_bins]  # n itself is missing
     data = slow.Codes(columns, list(n_bins), list(categorical)).to_kernel()
     g = np.sin(columns[0] * 40.0 / n_bins[0]) + np.cos(columns[1] * 1.0) + (columns[2] % 3) + rng.normal(size=n_rows)
@@ -41,13 +41,33 @@ def test_leaves_are_those_of_a_walk(n_bins, n_leaves):
     tree = grower.grow(g, np.ones(n_rows), sample, params, 0)
     assert tree.n_nodes == 2 * n_leaves - 1
     expected = [walk(tree, columns, n_bins, categorical, row) for row in range(n_rows)]
+    values, summed = rng.normal(size=tree.n_nodes), np.ones(n_rows)
+    grower.add_values(
+        values, summed
+    )  # before leaf_of_row: a small tree keeps leaves in bytes until these are asked for
     np.testing.assert_array_equal(grower.leaf_of_row, expected)
+    again = np.ones(n_rows)
+    grower.add_values(values, again)
     leaves, raw = np.empty(n_rows, np.uint32), np.ones(n_rows)
     tree.leaves(data, 1, leaves)
     np.testing.assert_array_equal(leaves, expected)
-    values = rng.normal(size=tree.n_nodes)
     tree.add_values(data, values, 1, raw)
-    np.testing.assert_array_equal(raw, 1 + values[expected])
+    for sums in (raw, summed, again):
+        np.testing.assert_array_equal(sums, 1 + values[expected])
+
+
+@pytest.mark.parametrize("n_leaves", [20, 200], ids=["small", "large"])
+def test_pruning_moves_all_rows_also_after_a_sample(n_leaves):
+    data, g, h = slow.random_problem(3, 3000, 4)
+    codes, sample = data.to_kernel(), np.arange(0, 3000, 2, dtype=np.uint32)
+    params = TreeParams(max_leaf_nodes=n_leaves, min_samples_leaf=1).to_kernel()
+    grower, leaves = _kernel.Grower(codes, 2), np.empty(3000, np.uint32)
+    tree = grower.grow(g, h, sample, params, 0)
+    n_nodes = tree.n_nodes
+    grower.prune(tree, float(np.median(tree.gain[tree.left >= 0])))
+    assert 1 < tree.n_nodes < n_nodes
+    tree.leaves(codes, 1, leaves)
+    np.testing.assert_array_equal(grower.leaf_of_row, leaves)
 
 
 def test_factors_act_as_weights():

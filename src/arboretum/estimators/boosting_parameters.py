@@ -147,13 +147,11 @@ class BoostingParameters(ForestModel):
 
     def _check_linear(self) -> None:
         """Refuse what linear leaves cannot be combined with."""
-        usual = {"second_order": True, "leaf_steps": 1, "ordered_boosting": 0}
-        for name, value in usual.items():
-            if (given := getattr(self, name)) != value:
-                raise ValueError(
-                    f"leaf_model='linear' with {name}={given!r}: slopes take one Newton step from the gradients and "
-                    f"the columns that the tree was grown on; use {name}={value!r} or leaf_model='constant'"
-                )
+        if self.ordered_boosting:
+            raise ValueError(
+                f"leaf_model='linear' with ordered_boosting={self.ordered_boosting!r}: supporting models have constant "
+                "leaves; use ordered_boosting=0 or leaf_model='constant'"
+            )
 
     def _check_linear_loss(self, loss: Loss) -> None:
         if self.leaf_model == "linear" and renews_leaves(loss):
