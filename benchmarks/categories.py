@@ -1,4 +1,7 @@
-"""What a user of each library writes to get string columns in: part of the measured time."""
+"""What a user of each library writes to get string columns in: part of the measured time.
+
+Every class has ``fit``, which learns from the training table and returns it encoded, and encodes others when called.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,16 @@ from typing import Any
 import numpy as np
 
 
+class Unchanged:
+    """The table itself: the library reads it directly."""
+
+    def fit(self, X: Any) -> Any:
+        return X
+
+    def __call__(self, X: Any) -> Any:
+        return X
+
+
 class CategoryCodes:
     """pandas ``category`` columns with the categories seen in training; unseen ones become missing."""
 
@@ -15,7 +28,6 @@ class CategoryCodes:
         self.columns = list(columns)
 
     def fit(self, X: Any) -> Any:
-        """Learn the categories and return the encoded training table."""
         encoded = X.astype(dict.fromkeys(self.columns, "category")) if self.columns else X
         self.kinds = {name: encoded[name].dtype for name in self.columns}
         return encoded
@@ -37,7 +49,6 @@ class OrdinalCodes:
         self.most = most
 
     def fit(self, X: Any) -> Any:
-        """Learn the codes and return the encoded training table."""
         if not self.columns:
             return X
         from sklearn.preprocessing import OrdinalEncoder
@@ -57,11 +68,31 @@ class OrdinalCodes:
         return X.assign(**dict(zip(self.columns, codes.T, strict=True)))
 
 
+class FewAsCategories:
+    """``category`` columns where there are at most ``most`` levels, numbers in place of the others."""
+
+    def __init__(self, columns: Sequence[str], most: int = 255) -> None:
+        self.columns = list(columns)
+        self.most = most
+
+    def fit(self, X: Any) -> Any:
+        levels = X[self.columns].nunique() if self.columns else {}
+        self.few = CategoryCodes([name for name in self.columns if levels[name] <= self.most])
+        self.many = OrdinalCodes([name for name in self.columns if levels[name] > self.most], most=None)
+        return self.many.fit(self.few.fit(X))
+
+    def __call__(self, X: Any) -> Any:
+        return self.many(self.few(X))
+
+
 class MissingAsText:
     """Missing categories as empty strings, the only form CatBoost accepts."""
 
     def __init__(self, columns: Sequence[str]) -> None:
         self.fill = dict.fromkeys(columns, "")
+
+    def fit(self, X: Any) -> Any:
+        return self(X)
 
     def __call__(self, X: Any) -> Any:
         return X.fillna(self.fill) if self.fill else X

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measuring import Row, score, timed
-from benchmarks.real_sets import SETS, RealSet
+from benchmarks.ranking import ranks
+from benchmarks.real_sets import RealSet, chosen_sets
 from benchmarks.rivals import FORESTS
 from benchmarks.table import HOME, Column, Table
-from benchmarks.task import Kind, Settings, Task
+from benchmarks.task import Task
 from benchmarks.workloads.forests import SETTINGS
 
 LEAVES = (1, 2, 5)
@@ -34,16 +35,6 @@ Scores = dict[str, dict[str, Row]]
 """set → settings → measures."""
 
 
-def folds(kind: Kind, X: Any, y: Any, n_folds: int, settings: Settings) -> Iterator[Task]:
-    """Yield the tasks of a shuffled cross-validation, stratified for classes."""
-    from sklearn.model_selection import KFold, StratifiedKFold
-
-    splitter = (KFold if kind == "regression" else StratifiedKFold)(n_folds, shuffle=True, random_state=0)
-    categorical = tuple(name for name in X.columns if X[name].dtype == object)
-    for train, test in splitter.split(X, y):
-        yield Task(kind, X.iloc[train], y[train], X.iloc[test], y[test], settings, categorical=categorical)
-
-
 def measure(task: Task) -> Row:
     """Fit and score one forest; errors of numbers are relative to their standard deviation."""
     rival = FORESTS[HOME]
@@ -56,9 +47,8 @@ def measure(task: Task) -> Row:
 
 def study(real: RealSet, options: argparse.Namespace) -> dict[str, Row]:
     """Return the mean scores of every setting over the folds of one set."""
-    X, y = real.read(options.data, options.rows)
     base = replace(SETTINGS, rounds=options.trees, threads=options.threads)
-    tasks = list(folds(real.kind, X, y, options.folds, base))
+    tasks = list(real.folds(options.data, options.rows, options.folds, base))
     scores = {}
     for name, changes in GRID.items():
         rows = [measure(task.with_settings(**changes)) for task in tasks]
@@ -68,12 +58,10 @@ def study(real: RealSet, options: argparse.Namespace) -> dict[str, Row]:
 
 def mean_ranks(scores: Scores, key: str) -> dict[str, float]:
     """Return the rank of each setting among all (1 = best; ties share), a mean over the sets that have the measure."""
-    from scipy.stats import rankdata
-
+    sign = -1 if key in HIGHER_IS_BETTER else 1
     among = [by_setting.values() for by_setting in scores.values() if has(by_setting, key)]
-    values = np.array([[row[key] for row in rows] for rows in among])
-    ranks = rankdata(-values if key in HIGHER_IS_BETTER else values, axis=1)
-    return dict(zip(GRID, ranks.mean(axis=0).tolist(), strict=True))
+    mean = np.mean([ranks([sign * row[key] for row in rows]) for rows in among], axis=0)
+    return dict(zip(GRID, mean.tolist(), strict=True))
 
 
 def has(by_setting: dict[str, Row], key: str) -> bool:
@@ -91,9 +79,9 @@ def measure_table(scores: Scores, key: str) -> Table:
         [Column("rank", "mean rank"), *(Column(name, name, digits) for name in among)],
         rows_are="setting",
     )
-    ranks = mean_ranks(scores, key)
+    mean = mean_ranks(scores, key)
     for setting in GRID:
-        table.rows[setting] = {"rank": ranks[setting]} | {name: row[setting][key] for name, row in among.items()}
+        table.rows[setting] = {"rank": mean[setting]} | {name: row[setting][key] for name, row in among.items()}
     return table
 
 
@@ -102,11 +90,11 @@ def value_table(scores: Scores, keys: Sequence[str]) -> Table:
     title = "mean rank of all settings with a value"
     columns = [Column(key, MEASURES[key]) for key in keys]
     table = Table("forest-defaults-values", title, columns, rows_are="value")
-    ranks = {key: mean_ranks(scores, key) for key in keys}
+    mean = {key: mean_ranks(scores, key) for key in keys}
     for place, values in enumerate(([f"{rows} a leaf" for rows in LEAVES], COLUMNS, BINS)):
         for value in values:
             with_value = [setting for setting in GRID if setting.split(", ")[place] == value]
-            table.rows[value] = {key: float(np.mean([ranks[key][s] for s in with_value])) for key in keys}
+            table.rows[value] = {key: float(np.mean([mean[key][s] for s in with_value])) for key in keys}
     return table
 
 
@@ -118,15 +106,15 @@ def tables(scores: Scores) -> list[Table]:
 
 def run(options: argparse.Namespace) -> int:
     """Study every set that is found, and print what came out."""
-    chosen = options.sets.split(",")
-    unknown = [name for name in chosen if name not in SETS]
-    if unknown:
-        print(f"no set is called {unknown[0]!r}; there are: {', '.join(SETS)}", file=sys.stderr)
+    try:
+        chosen = chosen_sets(options.sets.split(","))
+    except ValueError as error:
+        print(error, file=sys.stderr)
         return 2
     scores: Scores = {}
-    for name in chosen:
-        if (options.data / SETS[name].file).exists():
-            seconds, scores[name] = timed(partial(study, SETS[name], options))
+    for name, real in chosen.items():
+        if real.found(options.data):
+            seconds, scores[name] = timed(partial(study, real, options))
             print(f"  {name} {seconds:.0f} s", file=sys.stderr, flush=True)
         else:
             print(f"{name} skipped: {options.data} does not hold it")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import mean
 
 from benchmarks.rivals import BOOSTING, FORESTS
-from benchmarks.table import HOME, Table
+from benchmarks.table import HOME, NOT_SUPPORTED, Table
 
 Measure = Callable[[Table], "float | None"]
 
@@ -79,6 +80,23 @@ def own(key: str) -> Measure:
     return lambda table: table.value(HOME, key)
 
 
+def over_rows(key: str, summary: Callable[[Sequence[float]], float]) -> Measure:
+    """Return one number for all rows of a column; none if a row was not measured."""
+
+    def measure(table: Table) -> float | None:
+        numbers = table.measured(key)
+        supported = [row for row in table.rows.values() if row != NOT_SUPPORTED]
+        return float(summary(list(numbers.values()))) if numbers and len(numbers) == len(supported) else None
+
+    return measure
+
+
+def times_faster_in_all(table: Table) -> float | None:
+    """Return its time over ours, both added up over the rows of a duel."""
+    ours, its = over_rows("our_s", sum)(table), over_rows("its_s", sum)(table)
+    return its / ours if ours and its else None
+
+
 def same_shape(growth: str) -> tuple[str, ...]:
     """Return the libraries that grow such trees."""
     return tuple(name for name, rival in BOOSTING.items() if growth in rival.growths)
@@ -124,8 +142,39 @@ FOREST_GOALS = (
         for name in ("adult", "black_friday", "amazon_employee_access")
     ),
 )
+MEMBER_GOALS = (
+    Goal("adaboost", "fit ≥ 150 × scikit-learn", times_slower("fit_s", SCIKIT), 150.0),
+    Goal(
+        "adaboost",
+        "staged training errors off by at most 0.5 % with every value tried (fraction)",
+        own("staged_exact"),
+        0.005,
+        at_least=False,
+    ),
+    Goal("gbm", "RMSE of each fold ≤ 1.01 × its (largest)", over_rows("loss_ratio", max), 1.01, at_least=False),
+    Goal("gbm", "fit ≥ 30 × scikit-learn, all folds", times_faster_in_all, 30.0),
+    *(
+        goal
+        for system in ("xgboost", "lightgbm", "catboost")
+        for goal in (
+            Goal(
+                f"presets-{system}",
+                "loss ≤ 1.005 × its (mean)",
+                over_rows("loss_ratio", mean),
+                1.005,
+                at_least=False,
+            ),
+            Goal(f"presets-{system}", "fit faster on each set (least ×)", over_rows("speed", min), 1.0),
+        )
+    ),
+    Goal("cardinality", "loss ≤ 1.005 × its (largest)", over_rows("loss_ratio", max), 1.005, at_least=False),
+    Goal("cardinality", "fit ≥ 3 × CatBoost on each set (least ×)", over_rows("speed", min), 3.0),
+    Goal("monotone", "no step in a forbidden direction", over_rows("violations", sum), 0.0, at_least=False),
+    Goal("determinism", "one fingerprint for any number of threads (most)", over_rows("most", max), 1.0, at_least=False),
+)
 GOALS: tuple[Goal, ...] = (
     *FOREST_GOALS,
+    *MEMBER_GOALS,
     Goal("dense-leaves31", "fit ≥ 2.5 × LightGBM", times_slower("fit_s", ["lightgbm"]), 2.5),
     Goal("dense-leaves31", "fit ≥ 3 × XGBoost", times_slower("fit_s", ["xgboost"]), 3.0),
     Goal("dense-leaves31", "fit ≥ 3 × HistGradientBoosting", times_slower("fit_s", ["sklearn"]), 3.0),

@@ -36,6 +36,8 @@ SCORES = {
     "regression": (Column("rmse", "RMSE", 6), Column("mae", "MAE", 6), Column("r2", "R²", 5)),
 }
 
+LOSS = {"binary": "log_loss", "multiclass": "log_loss", "regression": "rmse"}
+
 Row = dict[str, float]
 
 
@@ -108,6 +110,19 @@ def better(old: Row, new: Row) -> Row:
     return {key: min(old.get(key, value), value) if key.endswith(COSTS) else value for key, value in new.items()}
 
 
+def fit_and_loss(rival: Rival, task: Task) -> Row:
+    """Fit and judge once by log-loss or RMSE."""
+    fit_s, model = timed(lambda: rival.fit(task))
+    return {"fit_s": fit_s, "loss": score(task, rival.predict(model, task.X_test))[LOSS[task.kind]]}
+
+
+def trivial_task(settings: Settings) -> Task:
+    """Return a task that lets a library import its parts and start its threads."""
+    X = np.random.default_rng(0).standard_normal((400, 4)).astype(np.float32)
+    y = (X[:, 0] > 0).astype(np.int64)
+    return Task("binary", X, y, X, y, settings)
+
+
 @dataclass
 class Bench:
     """The options of a run and the libraries that take part in it.
@@ -144,9 +159,7 @@ class Bench:
 
     def warm_up(self) -> None:
         """Import every library and let it start its threads, before any clock runs."""
-        X = np.random.default_rng(0).standard_normal((400, 4)).astype(np.float32)
-        y = (X[:, 0] > 0).astype(np.int64)
-        task = Task("binary", X, y, X, y, self.settings(rounds=2))
+        task = trivial_task(self.settings(rounds=2))
         self.measure("warm-up", self.installed(), 1, lambda rival: train(rival, task), self.threads)
 
     def measure(

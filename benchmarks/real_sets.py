@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.task import Kind
+from benchmarks.task import Kind, Settings, Task
 
 EMPLOYEE_CODES = (
     "RESOURCE",
@@ -42,6 +43,20 @@ class RealSet:
     target: str
     codes: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
+
+    def found(self, folder: Path | None) -> bool:
+        """Whether the folder holds the file."""
+        return folder is not None and (folder / self.file).exists()
+
+    def folds(self, folder: Path, most_rows: int, n_folds: int, settings: Settings) -> Iterator[Task]:
+        """Yield the tasks of a shuffled cross-validation, stratified for classes."""
+        from sklearn.model_selection import KFold, StratifiedKFold
+
+        X, y = self.read(folder, most_rows)
+        splitter = (KFold if self.kind == "regression" else StratifiedKFold)(n_folds, shuffle=True, random_state=0)
+        categorical = tuple(name for name in X.columns if X[name].dtype == object)
+        for train, test in splitter.split(X, y):
+            yield Task(self.kind, X.iloc[train], y[train], X.iloc[test], y[test], settings, categorical=categorical)
 
     def read(self, folder: Path, most_rows: int) -> tuple[Any, NDArray[Any]]:
         """Return the columns and the target of at most ``most_rows`` rows drawn at random."""
@@ -89,3 +104,11 @@ SETS: dict[str, RealSet] = {
     "house_8L": RealSet("regression", "pmlb/218_house_8L.tsv.gz", "target"),
     "puma8NH": RealSet("regression", "pmlb/225_puma8NH.tsv.gz", "target"),
 }
+
+
+def chosen_sets(names: Sequence[str]) -> dict[str, RealSet]:
+    """Return the sets of these names."""
+    unknown = [name for name in names if name not in SETS]
+    if unknown:
+        raise ValueError(f"no set is called {unknown[0]!r}; there are: {', '.join(SETS)}")
+    return {name: SETS[name] for name in names}

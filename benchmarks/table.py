@@ -8,6 +8,7 @@ from math import floor, isfinite, log10
 from typing import Any
 
 HOME = "arboretum"
+NOT_SUPPORTED = "not supported"
 
 
 @dataclass(frozen=True)

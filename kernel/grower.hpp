@@ -213,6 +213,19 @@ class Grower {
     mutable bool leaves_are_small_ = false;
 };
 
+// Values of the leaves as they are; inner nodes get the mean of their children's, by rows.
+inline std::vector<double> with_means(const std::vector<GrownNode>& nodes, const double* of_leaves) {
+    std::vector<double> values(of_leaves, of_leaves + nodes.size());
+    for (size_t id = nodes.size(); id-- > 0;) {
+        const GrownNode& node = nodes[id];
+        if (node.is_leaf()) continue;
+        const double share =
+            static_cast<double>(nodes[node.left].n_rows) / static_cast<double>(std::max<int64_t>(node.n_rows, 1));
+        values[id] = share * values[node.left] + (1 - share) * values[node.right];
+    }
+    return values;
+}
+
 // Values of all nodes, the children after their parent: Newton steps, or `renewed` ones from the loss. Nodes that
 // inherit take their parent's. Then, top down, every node is clipped to the bounds that its monotone ancestors set; a
 // split on a monotone feature bounds its children by the middle of their values, in the units of the values themselves,

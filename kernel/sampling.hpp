@@ -405,8 +405,8 @@ struct Window {
     uint32_t low, high;
 
     Window(int64_t n, int64_t k) {
-        double share = static_cast<double>(k) / static_cast<double>(n),
-               spread = 3 * std::sqrt(share / static_cast<double>(n));
+        double share = static_cast<double>(k) / static_cast<double>(n);
+        double spread = 3 * std::sqrt(share * (1 - share) / static_cast<double>(n));
         low = static_cast<uint32_t>(std::max(share - spread, 0.0) * 0xffffffffu);
         high = static_cast<uint32_t>(std::min(share + spread, 1.0) * 0xffffffffu);
     }

@@ -239,7 +239,25 @@ class SplitSearch {
         best.left = node.hist == nullptr ? s.prefix[cut.entry] : prefix_sum(node, feature, best.threshold);
         if (cut.missing_left) best.left += s.missing;
         best.certain = rows_known || enough_rows(node, best.left);
+        best.threshold = middle_of_gap(node, feature, s, cut.entry, best.threshold, rows_known);
         return best;
+    }
+
+    // No row of the node lies between the last code on the left and the first on the right: any cut between them parts
+    // its rows alike, the middle one is likely to be right for others.
+    Code middle_of_gap(const NodeView<Layout>& node, int32_t feature, const Scratch& s, int64_t entry, Code last_left,
+                       bool rows_known) const {
+        const Code n_bins = data_.feature(feature).n_bins;
+        Code first_right = last_left + 1;
+        if (s.view.codes != nullptr) {
+            if (entry + 1 < s.view.n) first_right = s.view.codes[entry + 1];
+        } else {
+            const Sum* hist = node.hist + data_.feature(feature).first_bin;
+            while (first_right < n_bins && hist[first_right] == Sum{} && (!rows_known || s.counts[first_right] == 0))
+                ++first_right;
+            if (first_right == n_bins) return last_left;
+        }
+        return last_left + (first_right - 1 - last_left) / 2;
     }
 
     WideSum prefix_sum(const NodeView<Layout>& node, int32_t feature, Code threshold) const {

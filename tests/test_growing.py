@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import arboretum as arb
 from arboretum import _kernel
 from arboretum.binning import assign_bins, learn_bins
 from arboretum.growing import TreeParams, WeightedTree, to_forest
@@ -39,6 +40,7 @@ def test_every_parameter_reaches_the_kernel():
         max_category_set=11,
         category_smoothing=5.5,
         category_l2=6.5,
+        score_noise=7.5,
         monotone=(1, 0, -1),
         interaction_sets=((0, 1), (2,)),
     )
@@ -126,3 +128,29 @@ def test_all_values_against_missing_has_no_upper_end():
     np.testing.assert_array_equal(forest.apply(table.columns, 20)[:, 0], np.where(g > 0, 2, 1))
     larger = [np.array([1e308, np.inf])]
     np.testing.assert_array_equal(forest.apply(larger, 2)[:, 0], [1, 1])
+
+
+@pytest.mark.parametrize("growth", ["leaf", "level"])
+@pytest.mark.parametrize("min_samples_leaf", [1, 7])
+@pytest.mark.parametrize("max_leaf_nodes", [4, 200])  # nodes of many rows have histograms, others lists of codes
+def test_thresholds_lie_in_the_middle_of_what_a_node_lacks(growth, min_samples_leaf, max_leaf_nodes):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 60, (1500, 3)).astype(float)
+    y = np.sin(X[:, 0] / 5) + X[:, 1] / 60 * (X[:, 2] > 30) + 0.1 * rng.normal(size=1500)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    model = arb.BoostedTreesRegressor(
+        n_estimators=1, growth=growth, min_samples_leaf=min_samples_leaf, max_leaf_nodes=max_leaf_nodes, max_bins=None
+    ).fit(X, y)
+    forest, (path, _) = model.forest_, model.decision_path(X)
+    path, wide_gaps = path.toarray().astype(bool), 0
+    for node in np.flatnonzero(forest.kind == 1):
+        values = np.unique(X[~np.isnan(X[:, forest.feature[node]]), forest.feature[node]])
+        cuts = (values[1:] + values[:-1]) / 2
+        sides = [X[path[:, child], forest.feature[node]] for child in (forest.left[node], forest.right[node])]
+        if np.isnan(sides[1]).all():
+            continue  # known values against missing ones
+        last_left, first_right = np.nanmax(sides[0]), np.nanmin(sides[1])
+        between = np.flatnonzero((cuts > last_left) & (cuts < first_right))
+        wide_gaps += len(between) > 1
+        assert forest.threshold[node] == cuts[between[(len(between) - 1) // 2]]
+    assert wide_gaps > 0 or max_leaf_nodes == 4

@@ -5,14 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from benchmarks.rivals.base import Model, Rival, RowPredictor, class_name, scikit_parameters
+from benchmarks.rivals.base import EstimatorRival, Model, by_target, class_name, scikit_parameters
 from benchmarks.task import Growth, Task
 
 
-class Arboretum(Rival):
+class Arboretum(EstimatorRival):
     """BoostedTreesClassifier and BoostedTreesRegressor; frames of strings are taken as they are."""
 
     name = "arboretum"
@@ -37,29 +34,10 @@ class Arboretum(Rival):
         }
 
     def class_name(self, task: Task) -> str:
-        """Return the name of the estimator."""
-        return "BoostedTreesRegressor" if task.kind == "regression" else "BoostedTreesClassifier"
-
-    def fit(self, task: Task) -> Model:
-        import arboretum as arb
-
-        estimator = getattr(arb, self.class_name(task))
-        fitted = estimator(**self.settings(task)).fit(task.X, task.y, sample_weight=task.weight)
-        return Model(fitted, task)
-
-    def predict(self, model: Model, X: Any) -> NDArray[Any]:
-        if model.task.kind == "regression":
-            return np.asarray(model.fitted.predict(X))
-        probability = np.asarray(model.fitted.predict_proba(X))
-        return probability[:, 1] if model.task.kind == "binary" else probability
+        return by_target("BoostedTrees", task)
 
     def save(self, model: Model, path: Path) -> None:
         model.fitted.save(path)
-
-    def row_predictor(self, model: Model) -> RowPredictor:
-        regression = model.task.kind == "regression"
-        predict: RowPredictor = model.fitted.predict if regression else model.fitted.predict_proba
-        return predict
 
 
 class ArboretumForest(Arboretum):
@@ -72,3 +50,20 @@ class ArboretumForest(Arboretum):
 
     def settings(self, task: Task) -> dict[str, Any]:
         return scikit_parameters(task) | {"max_bins": task.settings.bins, "n_jobs": task.settings.threads}
+
+
+class ArboretumDefaults(Arboretum):
+    """Boosted trees with nothing set but ``changes``, threads and seed."""
+
+    def __init__(self, **changes: Any) -> None:
+        self.changes = changes
+
+    def settings(self, task: Task) -> dict[str, Any]:
+        return {**self.changes, "n_jobs": task.settings.threads, "random_state": task.settings.seed}
+
+
+def preset(system: str, **changes: Any) -> ArboretumDefaults:
+    """Return the preset of a system, with changes."""
+    import arboretum as arb
+
+    return ArboretumDefaults(**{**arb.presets()[system], **changes})

@@ -6,24 +6,21 @@ import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.categories import Unchanged
 from benchmarks.task import Growth, Task
 
 RowPredictor = Callable[[NDArray[Any]], Any]
 DISTINCT_DRAWN = 0.632
 """Share of the rows that a bootstrap holds, 1 − 1/e, for libraries that draw without replacement."""
-
-
-def unchanged(X: Any) -> Any:
-    """Return the table itself: the library reads it directly."""
-    return X
 
 
 @dataclass(frozen=True)
@@ -32,7 +29,7 @@ class Model:
 
     fitted: Any
     task: Task
-    encode: Callable[[Any], Any] = unchanged
+    encode: Callable[[Any], Any] = field(default_factory=Unchanged)
 
 
 def class_name(task: Task) -> str:
@@ -40,7 +37,7 @@ def class_name(task: Task) -> str:
     wanted = task.settings
     ensemble = "ExtraTrees" if wanted.random_thresholds else "RandomForest"
     single = wanted.rounds == 1 and not wanted.bootstrap and wanted.columns == 1.0
-    return ("DecisionTree" if single else ensemble) + ("Regressor" if task.kind == "regression" else "Classifier")
+    return by_target("DecisionTree" if single else ensemble, task)
 
 
 def scikit_parameters(task: Task) -> dict[str, Any]:
@@ -98,3 +95,40 @@ class Rival(ABC):
     def row_predictor(self, model: Model) -> RowPredictor:
         """Return the quickest documented call that answers for one ``(1, n)`` row, prepared beforehand."""
         return lambda row: self.predict(model, row)
+
+
+class EstimatorRival(Rival):
+    """A library met through an estimator that follows scikit-learn."""
+
+    @abstractmethod
+    def class_name(self, task: Task) -> str:
+        """Return the name of the estimator."""
+
+    def home(self, task: Task) -> str:
+        """Return the module that holds the estimator."""
+        return self.module
+
+    def encoder(self, task: Task) -> Any:
+        """Return one of ``benchmarks.categories``."""
+        return Unchanged()
+
+    def fit(self, task: Task) -> Model:
+        estimator = getattr(import_module(self.home(task)), self.class_name(task))(**self.settings(task))
+        encoder = self.encoder(task)
+        return Model(estimator.fit(encoder.fit(task.X), task.y, sample_weight=task.weight), task, encoder)
+
+    def predict(self, model: Model, X: Any) -> NDArray[Any]:
+        if model.task.kind == "regression":
+            return np.asarray(model.fitted.predict(model.encode(X)))
+        probability = np.asarray(model.fitted.predict_proba(model.encode(X)))
+        return probability[:, 1] if model.task.kind == "binary" else probability
+
+    def row_predictor(self, model: Model) -> RowPredictor:
+        regression = model.task.kind == "regression"
+        predict: RowPredictor = model.fitted.predict if regression else model.fitted.predict_proba
+        return predict
+
+
+def by_target(name: str, task: Task) -> str:
+    """Return an estimator's full name: ``name`` with Classifier or Regressor."""
+    return name + ("Regressor" if task.kind == "regression" else "Classifier")

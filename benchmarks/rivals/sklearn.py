@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from importlib import import_module
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from benchmarks.categories import OrdinalCodes
-from benchmarks.rivals.base import Model, Rival, RowPredictor, class_name, scikit_parameters
+from benchmarks.rivals.base import EstimatorRival, by_target, class_name, scikit_parameters
 from benchmarks.task import Growth, Task
 
 
-class ScikitLearn(Rival):
+class ScikitLearn(EstimatorRival):
     """HistGradientBoostingClassifier and HistGradientBoostingRegressor."""
 
     name = "sklearn"
@@ -46,26 +42,13 @@ class ScikitLearn(Rival):
         }
 
     def class_name(self, task: Task) -> str:
-        """Return the name of the estimator."""
-        return "HistGradientBoosting" + ("Regressor" if task.kind == "regression" else "Classifier")
+        return by_target("HistGradientBoosting", task)
 
-    def fit(self, task: Task) -> Model:
-        name = self.class_name(task)
-        module = import_module("sklearn.tree" if name.startswith("DecisionTree") else "sklearn.ensemble")
-        codes = OrdinalCodes(task.categorical, most=self.most_categories)
-        estimator = getattr(module, name)(**self.settings(task))
-        return Model(estimator.fit(codes.fit(task.X), task.y, sample_weight=task.weight), task, codes)
+    def home(self, task: Task) -> str:
+        return "sklearn.tree" if self.class_name(task).startswith("DecisionTree") else "sklearn.ensemble"
 
-    def predict(self, model: Model, X: Any) -> NDArray[Any]:
-        if model.task.kind == "regression":
-            return np.asarray(model.fitted.predict(model.encode(X)))
-        probability = np.asarray(model.fitted.predict_proba(model.encode(X)))
-        return probability[:, 1] if model.task.kind == "binary" else probability
-
-    def row_predictor(self, model: Model) -> RowPredictor:
-        regression = model.task.kind == "regression"
-        predict: RowPredictor = model.fitted.predict if regression else model.fitted.predict_proba
-        return predict
+    def encoder(self, task: Task) -> Any:
+        return OrdinalCodes(task.categorical, most=self.most_categories)
 
 
 class ScikitLearnForest(ScikitLearn):

@@ -5,18 +5,23 @@ from __future__ import annotations
 from benchmarks import rivals
 from benchmarks.family import Family, Workload
 from benchmarks.workloads import (
+    adaboost,
     bundles,
     categorical,
     contention,
     custom_loss,
     dense,
+    determinism,
     forests,
     fresh,
+    gbm,
     heavy,
     memory,
     mixed,
+    monotone,
     multiclass,
     predict,
+    presets,
     sampling,
     scaling,
     small,
@@ -52,6 +57,17 @@ FORESTS: dict[str, Workload] = {
     "forest-regression": forests.regression,
     **{f"forest-mixed-{name}": workload for name, workload in mixed.WORKLOADS.items()},
 }
+MEMBERS: dict[str, Workload] = {
+    "adaboost": adaboost.run,
+    "gbm": gbm.run,
+    **presets.WORKLOADS,
+    "cardinality": presets.cardinality,
+    "custom-loss": custom_loss.run,
+    "sampling": sampling.run,
+    "bundles": bundles.compressed,
+    "monotone": monotone.run,
+    "determinism": determinism.run,
+}
 FAMILIES = {
     "boosting": Family(
         "boosted trees",
@@ -70,5 +86,14 @@ FAMILIES = {
         count="trees",
         settings=forests.SETTINGS,
         equal="unlimited trees on bootstraps, √p of p columns a node (p/3 for numbers), 1 row a leaf, 255 bins",
+    ),
+    "family": Family(
+        "the boosting family: AdaBoost, presets of known systems, constraints, determinism",
+        rivals.BOOSTING,
+        MEMBERS,
+        rows=adaboost.ROWS,
+        count="rounds",
+        settings=dense.SETTINGS,
+        equal="settings as each table says",
     ),
 }

@@ -82,6 +82,12 @@ void bind_tree(nb::module_& m) {
             },
             nb::arg("params"), nb::arg("renewed").none())
         .def(
+            "with_means",
+            [](const GrownTree& t, Vector<const double> values) {
+                return to_numpy<double>(with_means(t.nodes, values.data()));
+            },
+            nb::arg("values").noconvert())
+        .def(
             "leaves",
             [](const GrownTree& t, const BinnedData& data, int threads, Vector<uint32_t> out) {
                 RowRouter(t.nodes, data).route_all(threads, out.data());

@@ -414,6 +414,9 @@ class GrownTree:
         params: TreeParams,
         renewed: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
     ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    def with_means(
+        self, values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
     def leaves(
         self,
         data: BinnedData,

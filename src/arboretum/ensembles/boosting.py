@@ -310,7 +310,7 @@ class _Run:
         def sums_at(values: FloatArray) -> FloatArray:
             return leaf_gradients(self.round_loss, rows, leaf, values, output, self.params.threads)
 
-        return _with_means(tree, newton_values(self.leaf_rule, sums_at, tree.n_nodes, self.params.leaf_steps))
+        return tree.with_means(newton_values(self.leaf_rule, sums_at, tree.n_nodes, self.params.leaf_steps))
 
     def add_tree(
         self, tree: _kernel.GrownTree, renewed: FloatArray | None, output: int, weight: float, sample: Sample
@@ -522,7 +522,7 @@ def renewed_values(
     if values is None:
         return None
     values = np.array(values, dtype=np.float64)
-    return values if params.tree.monotone else _with_means(tree, values)
+    return values if params.tree.monotone else tree.with_means(values)
 
 
 def _with_inner_nodes(
@@ -534,13 +534,3 @@ def _with_inner_nodes(
         if left[node] >= 0:
             parts[node] = np.concatenate([parts[left[node]], parts[right[node]]])
     return np.concatenate(parts), np.concatenate([[0], np.cumsum([len(part) for part in parts])])
-
-
-def _with_means(tree: _kernel.GrownTree, values: FloatArray) -> FloatArray:
-    left, right, n_rows = tree.left, tree.right, tree.n_rows
-    for node in range(tree.n_nodes - 1, -1, -1):
-        if left[node] >= 0:
-            a, b = left[node], right[node]
-            share = n_rows[a] / max(n_rows[node], 1)
-            values[node] = share * values[a] + (1 - share) * values[b]
-    return values
