@@ -1,4 +1,4 @@
-"""``python -m benchmarks boosting`` and ``forests``: compare arboretum with its rivals."""
+"""``python -m benchmarks boosting``, ``forests`` and ``family``: compare arboretum with its rivals."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import forest_defaults
+from benchmarks import boosting_defaults, forest_defaults
 from benchmarks.family import Family
 from benchmarks.goals import Verdict, judge
 from benchmarks.measuring import Bench
 from benchmarks.real_sets import SETS
+from benchmarks.rivals import UNTOUCHED
 from benchmarks.table import Table
 from benchmarks.workloads import FAMILIES
 
@@ -34,7 +35,12 @@ def parser() -> argparse.ArgumentParser:
     commands = root.add_subparsers(required=True)
     for name, family in FAMILIES.items():
         add_family(commands.add_parser(name, help=family.title), family)
-    add_study(commands.add_parser("forest-defaults", help="settings of a random forest over real data sets"))
+    study = commands.add_parser("forest-defaults", help="settings of a random forest over real data sets")
+    add_study(study, forest_defaults.run, folds=3)
+    study.add_argument("--trees", type=positive, default=100, help="trees of a forest")
+    study = commands.add_parser("boosting-defaults", help="libraries as they come, or settings, over real data sets")
+    add_study(study, boosting_defaults.run, folds=5)
+    add_contenders(study)
     return root
 
 
@@ -53,16 +59,27 @@ def add_family(command: argparse.ArgumentParser, family: Family) -> None:
     add_output(command)
 
 
-def add_study(command: argparse.ArgumentParser) -> None:
-    """Describe the options of the study of forest defaults."""
-    command.set_defaults(run=forest_defaults.run)
+def add_study(command: argparse.ArgumentParser, run: Callable[[argparse.Namespace], int], folds: int) -> None:
+    """Describe the options of a study of defaults."""
+    command.set_defaults(run=run)
     add = command.add_argument
     add("--data", type=Path, required=True, help="folder with real data sets")
     add("--sets", default=",".join(SETS), help="comma-separated; default: %(default)s")
     add("--rows", type=positive, default=20_000, help="most rows of a set")
-    add("--trees", type=positive, default=100, help="trees of a forest")
-    add("--folds", type=positive, default=3)
+    add("--folds", type=positive, default=folds)
     add_output(command)
+
+
+def add_contenders(command: argparse.ArgumentParser) -> None:
+    """Describe who takes part in the study of boosting defaults; its ``--json`` file is resumed."""
+    add = command.add_argument
+    add("--libraries", default="all", help=f"comma-separated; default: {','.join(UNTOUCHED)}")
+    add(
+        "--settings",
+        nargs="?",
+        const="all",
+        help="compare settings of arboretum in place of libraries; names from CANDIDATES, all by default",
+    )
 
 
 def add_output(command: argparse.ArgumentParser) -> None:
