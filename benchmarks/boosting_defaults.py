@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,40 +20,38 @@ from benchmarks.task import Settings, Task
 
 TIE = 0.001
 """Losses that differ by less share their rank."""
-CANDIDATES = {
-    name: ArboretumDefaults(**settings)
-    for name, settings in {
-        "default": {},
-        "100 rounds of 0.05": {"learning_rate": 0.05},
-        "100 rounds of 0.2": {"learning_rate": 0.2},
-        "100 rounds, rate auto": {"learning_rate": "auto"},
-        "300 rounds of 0.05": {"n_estimators": 300, "learning_rate": 0.05},
-        "300 rounds of 0.1": {"n_estimators": 300},
-        "1000 rounds of 0.03, stopped": {"n_estimators": 1000, "learning_rate": 0.03, "early_stopping": True},
-        "1000 rounds of 0.1, stopped": {"n_estimators": 1000, "early_stopping": True},
-        "1000 rounds, rate auto": {"n_estimators": 1000, "learning_rate": "auto", "early_stopping": False},
-        "never stopped": {"early_stopping": False},
-        "15 leaves": {"max_leaf_nodes": 15},
-        "63 leaves": {"max_leaf_nodes": 63},
-        "l2 1": {"l2": 1.0},
-        "l2 10": {"l2": 10.0},
-        "5 rows a leaf": {"min_samples_leaf": 5},
-        "40 rows a leaf": {"min_samples_leaf": 40},
-        "half of the columns a node": {"max_features": 0.5},
-        "0.8 of the columns a tree": {"colsample_tree": 0.8},
-        "0.8 of the rows a tree": {"subsample": 0.8},
-        "statistics beyond 10 levels": {"category_levels": 10},
-        "statistics beyond 50 levels": {"category_levels": 50},
-        "statistics beyond 10 levels, pairs": {"category_levels": 10, "category_combinations": 2},
-        "statistics beyond 50 levels, pairs": {"category_levels": 50, "category_combinations": 2},
-        "symmetric": {"growth": "symmetric"},
-        "symmetric, l2 3, noise, rate auto": {
-            "growth": "symmetric",
-            "l2": 3.0,
-            "score_noise": 1.0,
-            "learning_rate": "auto",
-        },
-    }.items()
+CANDIDATES: dict[str, dict[str, Any]] = {
+    "default": {},
+    "100 rounds of 0.05": {"learning_rate": 0.05},
+    "100 rounds of 0.2": {"learning_rate": 0.2},
+    "100 rounds, rate auto": {"learning_rate": "auto"},
+    "300 rounds of 0.05": {"n_estimators": 300, "learning_rate": 0.05},
+    "300 rounds of 0.1": {"n_estimators": 300},
+    "1000 rounds of 0.03, stopped": {"n_estimators": 1000, "learning_rate": 0.03, "early_stopping": True},
+    "1000 rounds of 0.1, stopped": {"n_estimators": 1000, "early_stopping": True},
+    "1000 rounds, rate auto": {"n_estimators": 1000, "learning_rate": "auto", "early_stopping": False},
+    "never stopped": {"early_stopping": False},
+    "15 leaves": {"max_leaf_nodes": 15},
+    "63 leaves": {"max_leaf_nodes": 63},
+    "l2 1": {"l2": 1.0},
+    "l2 10": {"l2": 10.0},
+    "5 rows a leaf": {"min_samples_leaf": 5},
+    "20 rows a leaf": {"min_samples_leaf": 20},
+    "40 rows a leaf": {"min_samples_leaf": 40},
+    "half of the columns a node": {"max_features": 0.5},
+    "0.8 of the columns a tree": {"colsample_tree": 0.8},
+    "0.8 of the rows a tree": {"subsample": 0.8},
+    "statistics beyond 10 levels": {"category_levels": 10},
+    "statistics beyond 50 levels": {"category_levels": 50},
+    "statistics beyond 10 levels, pairs": {"category_levels": 10, "category_combinations": 2},
+    "statistics beyond 50 levels, pairs": {"category_levels": 50, "category_combinations": 2},
+    "symmetric": {"growth": "symmetric"},
+    "symmetric, l2 3, noise, rate auto": {
+        "growth": "symmetric",
+        "l2": 3.0,
+        "score_noise": 1.0,
+        "learning_rate": "auto",
+    },
 }
 
 Contenders = Mapping[str, Rival]
@@ -60,8 +59,11 @@ Contenders = Mapping[str, Rival]
 
 def choose(options: argparse.Namespace) -> Contenders:
     """Return the settings or the libraries that the command line names, those that are installed."""
-    known: Contenders = CANDIDATES if options.settings else UNTOUCHED
-    what, names = ("settings", options.settings) if options.settings else ("library", options.libraries)
+    known: Contenders = UNTOUCHED
+    what, names = "library", options.libraries
+    if options.settings:
+        known = {name: ArboretumDefaults(**settings) for name, settings in CANDIDATES.items()}
+        what, names = "settings", options.settings
     chosen = list(known) if names == "all" else names.split(",")
     for name in chosen:
         if name not in known:
@@ -116,7 +118,8 @@ def rank_table(by_set: Mapping[str, Mapping[str, Row]]) -> Table:
     contenders = list(next(iter(by_set.values())))
     losses = np.array([[rows[contender]["loss"] for contender in contenders] for rows in by_set.values()])
     placed = np.array([ranks(row, TIE) for row in losses])
-    beside = np.exp(np.mean(np.log(losses / losses[:, :1]), axis=0))
+    with np.errstate(divide="ignore", invalid="ignore"):  # where the first contender failed there is no ratio
+        beside = np.exp(np.mean(np.log(losses / losses[:, :1]), axis=0))
     columns = (Column("mean", "mean rank"), Column("beside", f"loss / {contenders[0]}'s", 5))
     table = Table(
         "boosting-defaults-rank",

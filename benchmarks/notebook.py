@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,8 +27,8 @@ class Notebook:
         if file is None or not file.exists():
             return cls(about, file)
         kept = json.loads(file.read_text())
-        if kept.get("about") != about:
-            raise ValueError(f"{file} is about {kept.get('about')}, not {about}: give another file, or the same options")
+        if kept["about"] != about:
+            raise ValueError(f"{file} is about {kept['about']}, not {about}: name another file or use its options")
         return cls(about, file, kept["rows"])
 
     def has(self, problem: str, contender: str, fold: int) -> bool:
@@ -42,7 +41,7 @@ class Notebook:
         if self.file:
             unfinished = self.file.with_name(self.file.name + ".part")
             unfinished.write_text(json.dumps({"about": self.about, "rows": self.rows}, indent=1, ensure_ascii=False))
-            os.replace(unfinished, self.file)
+            unfinished.replace(self.file)
 
     def of(self, problem: str, contender: str, n_folds: int) -> list[Row | str]:
         """Return the rows of all folds; what is missing was not measured."""

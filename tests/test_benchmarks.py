@@ -19,11 +19,12 @@ sys.path.insert(0, str(ROOT))
 from benchmarks import forest_defaults, goals, real_sets  # noqa: E402
 from benchmarks.__main__ import main  # noqa: E402
 from benchmarks.categories import CategoryCodes, MissingAsText, OrdinalCodes  # noqa: E402
-from benchmarks.measuring import Bench, better, file_mb, score  # noqa: E402
+from benchmarks.measuring import better, file_mb, score  # noqa: E402
 from benchmarks.rivals import BOOSTING, FORESTS, Rival  # noqa: E402
 from benchmarks.table import Column, Table  # noqa: E402
 from benchmarks.task import Settings, Task, split  # noqa: E402
 from benchmarks.workloads import FAMILIES, categorical, custom_loss, dense, forests, mixed, sampling, small  # noqa: E402
+from tests.reference.benchmarking import bench_of, write_german  # noqa: E402
 
 INSTALLED = [rival for rival in BOOSTING.values() if rival.available()]
 INSTALLED_FORESTS = [rival for rival in FORESTS.values() if rival.available()]
@@ -58,11 +59,6 @@ def test_one_row_gets_the_answer_it_gets_among_many(rival: Rival, kind: str, gro
     chance = {"binary": 0.5, "multiclass": np.mean(task.y_test == 1), "regression": task.y_test.std()}[kind]
     reached = next(iter(score(task, many).values()))
     assert reached < chance if kind == "regression" else reached > chance
-
-
-def bench_of(family: str, libraries: list[str] | None = None, **options: Any) -> Bench:
-    chosen = FAMILIES[family]
-    return Bench(chosen, libraries or list(chosen.rivals), **{"rows": chosen.rows} | options)
 
 
 def run(file: Path, libraries: str, workloads: str) -> dict[str, dict[str, Any]]:
@@ -346,17 +342,6 @@ def test_an_exact_name_is_not_a_group() -> None:
     family = FAMILIES["forests"]
     assert family.select(["forest"]) == ["forest"]
     assert family.select(["forest-mixed"]) == [f"forest-mixed-{name}" for name in mixed.WORKLOADS]
-
-
-def write_german(folder: Path) -> None:
-    """Write the smallest of the real sets, drawn anew."""
-    pd = pytest.importorskip("pandas")
-    rng = np.random.default_rng(2)
-    purpose, months = rng.choice(["car", "house", "?"], 300), rng.integers(1, 60, 300)
-    good = np.where((purpose == "car") ^ (months > 30) ^ (rng.random(300) < 0.1), "good", "bad")
-    file = folder / real_sets.SETS["german"].file
-    file.parent.mkdir()
-    pd.DataFrame({"purpose": purpose, "months": months, "creditability": good}).to_csv(file, index=False)
 
 
 def test_the_study_of_defaults_prints_ranks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
