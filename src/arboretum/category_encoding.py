@@ -183,7 +183,7 @@ def learn_encoding(
     weight : array, optional
         Row weights.
     max_combination : int
-        Most columns of a combination; 1 combines none.
+        Most columns of a combination, all of more than ``category_levels`` levels; 1 combines none.
     seed : int
         For the choice of combinations.
     threads : int
@@ -192,10 +192,12 @@ def learn_encoding(
     if isinstance(table, SparseTable):
         return None
     by_name = Table(_sorted_schema(table.schema), [table.columns[j] for j in table.schema.by_name])
-    categorical = by_name.schema.categorical
-    if not any(_has_more_levels(by_name.columns[j], category_levels) for j in categorical):
+    many = [j for j in by_name.schema.categorical if _has_more_levels(by_name.columns[j], category_levels)]
+    if not many:
         return None
-    combinations = _combine(by_name, y, max_combination, n_classes=n_classes, weight=weight, seed=seed, threads=threads)
+    combinations = _combine(
+        by_name, y, many, max_combination, n_classes=n_classes, weight=weight, seed=seed, threads=threads
+    )
     statistics = learn_statistics(
         by_name,
         y,
@@ -210,12 +212,14 @@ def learn_encoding(
     return CategoryEncoding(table.schema, statistics)
 
 
-def _combine(table: Table, y: NDArray[np.float64], max_size: int, **options: Any) -> list[tuple[int, ...]]:
+def _combine(
+    table: Table, y: NDArray[np.float64], columns: list[int], max_size: int, **options: Any
+) -> list[tuple[int, ...]]:
     """All combinations, smaller ones first, while they fit; of the first size that does not, the best.
 
     A combination that tells nothing by itself may tell much of a part of the rows: trees are better judges.
     """
-    columns, found = table.schema.categorical, list[tuple[int, ...]]()
+    found = list[tuple[int, ...]]()
     for size in range(2, min(max_size, len(columns)) + 1):
         room = MAX_COMBINATIONS - len(found)
         if math.comb(len(columns), size) > room:

@@ -29,7 +29,7 @@ _SWITCHES: dict[str, tuple[Any, Any, Any, Any]] = {
     "prune": (False, True, False, False),
     "second_order": (False, True, True, True),
     "leaf_steps": (10, 1, 1, 1),
-    "score_noise": (0.0, 0.0, 0.0, 1.0),
+    "score_noise": (0.0, 0.0, 0.0, 5.0),
     "sampling": ("subsample", "subsample", "subsample", "mvs"),
     "subsample": (1.0, 1.0, 1.0, 0.8),
     "max_bins": (None, 255, 255, 254),

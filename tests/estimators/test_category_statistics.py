@@ -107,6 +107,8 @@ def test_combinations_are_all_of_a_size_while_they_fit():
         return len({one.columns for one in statistics if len(one.columns) > 1})
 
     assert [n_combined(few, size) for size in (1, 2, 3, 4, 9)] == [0, 6, 10, 11, 11]
+    some = read_table(np.where(np.arange(4) < 2, rng.integers(0, 6, (300, 4)), 0), categorical_features=range(4))
+    assert n_combined(some, 9) == 1  # columns of few levels are not combined
     many = read_table(rng.integers(0, 3, (300, 13)), categorical_features=range(13))  # 78 pairs
     assert n_combined(many, 2) <= 64
 

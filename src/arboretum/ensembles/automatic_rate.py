@@ -6,7 +6,8 @@ More rows bear larger steps, more rounds ask for smaller ones::
 
 The coefficients are those of CatBoost, which fitted them to the best rates of many tables; they differ by the kind of
 the target and by whether the best round is kept (early stopping) or all of them. A two-class model starts at the log
-odds, a regression at its best constant, so theirs are the coefficients of ``boost_from_average=True``.
+odds, a regression at its best constant, so theirs are the coefficients of ``boost_from_average=True``. A round of
+CatBoost grows one tree whose leaves hold all classes; here it grows one a class, and the rate is divided among them.
 """
 
 from __future__ import annotations
@@ -65,4 +66,4 @@ def automatic_rate(loss: Loss, n_rows: int, n_rounds: int, *, keeps_best: bool) 
     kind = {Logistic: "two classes", Multinomial: "several classes"}.get(type(loss), "regression")
     a, b, c = (BEST_ROUND if keeps_best else ALL_ROUNDS)[kind]
     rate = math.exp(a * math.log(n_rows) + b + c * math.log(n_rounds / ROUNDS_OF_FIT))
-    return max(round(min(rate, LARGEST_RATE), 6), SMALLEST_RATE)
+    return max(round(min(rate, LARGEST_RATE) / loss.n_outputs, 6), SMALLEST_RATE)

@@ -54,7 +54,8 @@ _PARAMETERS = """
         it in a random order, and frequencies. Others, and all of them by default, are split by sets of categories. See
         docs/target-statistics.md.
     category_combinations : int, default=1
-        Most columns of a combination of categories that gets statistics of its own; 1 combines none.
+        Most columns, of those that are read as statistics, in a combination that gets statistics of its own; 1
+        combines none.
     category_orders : int, default=4
         Random orders of these statistics; rounds read them in turn. Ordered boosting has one.
 
