@@ -64,6 +64,7 @@ BAD = {
     "early_stopping": ["yes", None, 1, 0],
     "validation_fraction": [0, 1.0, -1, "x", None, 5, NAN],
     "n_iter_no_change": [0, -1, None, 2.5, True],
+    "refit": ["yes", None, 2],
     "time_limit": [0, -1, "1 h", NAN, True],
     "warm_start": ["yes", 2],
     "callbacks": [5, [5], print, "bar"],

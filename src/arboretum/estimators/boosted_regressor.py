@@ -96,6 +96,7 @@ class BoostedTreesRegressor(Regressor, BoostedTrees):
         early_stopping: bool | str = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
+        refit: bool = False,
         time_limit: float | None = None,
         warm_start: bool = False,
         callbacks: Any = None,

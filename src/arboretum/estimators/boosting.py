@@ -138,7 +138,27 @@ class BoostedTrees(BoostingParameters):
             self._check_continuing()
         threads = n_threads(self.n_jobs)
         problem, target = self._read_problem(X, y, sample_weight, earlier)
-        return self._train(n_rounds, problem, target, threads, earlier=earlier, held=held)
+        self._train(n_rounds, problem, target, threads, earlier=earlier, held=held)
+        if self.refit and held[0] is None and self.history_.validation_loss:
+            self._train_again(problem, target, threads)
+        return self
+
+    def _train_again(self, problem: Problem, target: Target, threads: int) -> None:
+        """Fit all rows for the rounds that held-out rows found best; what ends too soon leaves the model as it is."""
+        found = dict(self.__dict__)
+        chosen = {"early_stopping": False, "learning_rate": self.learning_rate_}
+        given = {name: getattr(self, name) for name in chosen}
+        try:
+            for name, value in chosen.items():
+                setattr(self, name, value)
+            self._train(self.n_iter_, problem, target, threads)
+        finally:
+            for name, value in given.items():
+                setattr(self, name, value)
+        if self.history_.stopped_by == "rounds":
+            self.history_ = found["history_"]
+        else:
+            self.__dict__.update(found)
 
     def _train(
         self: Boosted,

@@ -101,6 +101,8 @@ _PARAMETERS = """
         Share of the rows held out<stratified> if early stopping has no ``X_val``.
     n_iter_no_change : int, default=10
         Rounds without improvement before stopping.
+    refit : bool, default=False
+        After rows were held out to stop early, fit all rows again for the number of rounds that was best.
     time_limit : float, optional
         Seconds after which no new round begins.
     warm_start : bool, default=False

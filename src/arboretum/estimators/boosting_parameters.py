@@ -72,6 +72,7 @@ class BoostingParameters(ForestModel):
     early_stopping: bool | str
     validation_fraction: float
     n_iter_no_change: int
+    refit: bool
     time_limit: float | None
     warm_start: bool
     callbacks: Any
@@ -140,6 +141,7 @@ class BoostingParameters(ForestModel):
         choice(self, "early_stopping", ("auto", True, False))
         number(self, "validation_fraction", low=0.0, high=0.9, open_low=True)
         number(self, "n_iter_no_change", low=1, high=MOST, integer=True)
+        choice(self, "refit", (True, False))
         number(self, "time_limit", low=0.0, open_low=True, optional=True)
         choice(self, "warm_start", (True, False))
         callables(self, "callbacks")
@@ -170,6 +172,11 @@ class BoostingParameters(ForestModel):
             raise ValueError(
                 f"dart_rate={self.dart_rate!r}: later rounds of DART change the weights of earlier ones: none can be "
                 "added to a fitted model; fit anew with warm_start=False, or add rounds with dart_rate=0"
+            )
+        if self.refit:
+            raise ValueError(
+                "refit=True: a model that is fitted again on all rows has no rounds to add to; fit anew with "
+                "warm_start=False, or add rounds with refit=False"
             )
         if self.trees_per_round != self.trees_per_round_:
             raise ValueError(
