@@ -66,16 +66,16 @@ class SplitSearch {
         return to_candidate(node, features, bests, scratch_[worker]);
     }
 
-    // The one condition that gains most over all nodes of a level together (symmetric trees). A node that a cut would
-    // leave with too little on one side gains nothing from it, but does not forbid it.
+    // The one condition of highest score, gain or cosine, over all nodes of a level together (symmetric trees). A node
+    // that a cut would leave with too little on one side gains nothing from it, but does not forbid it.
     Candidate find_shared(const std::vector<NodeView<Layout>>& nodes, int threads) {
         const std::vector<int32_t>& features = *nodes.front().features;
         std::vector<FeatureBest> bests(features.size());
-        parallel_for(static_cast<int64_t>(features.size()), threads,
-                     [&](int64_t i, int worker) { bests[i] = search_shared(nodes, features[i], scratch_[worker]); });
-        double least = 0;
-        for (const NodeView<Layout>& node : nodes) least += rounding_gain(node);
-        int64_t winner = best_scored(features, bests, std::max(least, params_.min_gain), nodes.front().noise_key);
+        const Level level = level_of(nodes);
+        parallel_for(static_cast<int64_t>(features.size()), threads, [&](int64_t i, int worker) {
+            bests[i] = search_shared(nodes, level, features[i], scratch_[worker]);
+        });
+        int64_t winner = best_scored(features, bests, &FeatureBest::score, level.least, nodes.front().noise_key);
         return winner < 0 ? Candidate{} : candidate_of(features[winner], bests[winner]);
     }
 
@@ -90,8 +90,19 @@ class SplitSearch {
   private:
     static constexpr int64_t feature_chunk = 4;
 
+    // Sums over the nodes of a level, for each cut that they share; the last two for cosines only.
+    struct SharedCuts {
+        std::vector<double> gain, product, square;
+    };
+
+    struct Level {
+        double least = 0;   // gain that a cut must exceed
+        double cosine = 0;  // before any cut
+    };
+
     struct Scratch {
-        std::vector<double> gradient, hessian, gains, shared_right, shared_left;
+        std::vector<double> gradient, hessian, gains;
+        SharedCuts missing_right, missing_left;
         std::vector<Sum> running;
         std::vector<int64_t> rows;
         std::vector<Code> codes;
@@ -110,7 +121,7 @@ class SplitSearch {
 
     static void reserve(Scratch& s, int64_t n) {
         if (static_cast<int64_t>(s.gradient.size()) >= n) return;
-        for (auto* v : {&s.gradient, &s.hessian, &s.gains, &s.shared_right, &s.shared_left}) v->resize(n);
+        for (auto* v : {&s.gradient, &s.hessian, &s.gains}) v->resize(n);
         s.running.resize(n);
         s.rows.resize(n);
         s.codes.resize(n);
@@ -244,13 +255,15 @@ class SplitSearch {
     }
 
     // No row of the node lies between the last code on the left and the first on the right: any cut between them parts
-    // its rows alike, the middle one is likely to be right for others.
+    // its rows alike, the middle one is likely to be right for others. Rows of weight 0 are none, unless rows count.
     Code middle_of_gap(const NodeView<Layout>& node, int32_t feature, const Scratch& s, int64_t entry, Code last_left,
                        bool rows_known) const {
         const Code n_bins = data_.feature(feature).n_bins;
         Code first_right = last_left + 1;
         if (s.view.codes != nullptr) {
-            if (entry + 1 < s.view.n) first_right = s.view.codes[entry + 1];
+            int64_t next = entry + 1;
+            while (next < s.view.n && params_.min_samples_leaf <= 1 && s.prefix[next] == s.prefix[entry]) ++next;
+            if (next < s.view.n) first_right = s.view.codes[next];
         } else {
             const Sum* hist = node.hist + data_.feature(feature).first_bin;
             while (first_right < n_bins && hist[first_right] == Sum{} && (!rows_known || s.counts[first_right] == 0))
@@ -309,15 +322,15 @@ class SplitSearch {
         return rounding_share * std::abs(score);
     }
 
-    // The first feature of highest score, among those that gain more than `least`; −1 if none does. The score is the
-    // gain plus noise that hangs on node and feature alone; the gain itself is what the tree keeps.
-    int64_t best_scored(const std::vector<int32_t>& features, const std::vector<FeatureBest>& bests, double least,
-                        uint64_t noise_key) const {
+    // The first feature of highest score, among those that gain more than `least`; −1 if none does. Scores get noise
+    // that hangs on node and feature alone; the gain itself is what the tree keeps.
+    int64_t best_scored(const std::vector<int32_t>& features, const std::vector<FeatureBest>& bests,
+                        double FeatureBest::* score_of, double least, uint64_t noise_key) const {
         int64_t winner = -1;
         double highest = 0;
         for (size_t i = 0; i < bests.size(); ++i) {
             if (!(bests[i].gain > least)) continue;
-            double score = bests[i].gain;
+            double score = bests[i].*score_of;
             if (params_.score_noise > 0) score += params_.score_noise * standard_normal(draw(noise_key, features[i]));
             if (winner >= 0 && !(score > highest)) continue;
             highest = score;
@@ -330,7 +343,7 @@ class SplitSearch {
                            std::vector<FeatureBest>& bests, Scratch& scratch) {
         double least = std::max(params_.min_gain, rounding_gain(node));
         for (;;) {
-            int64_t winner = best_scored(features, bests, least, node.noise_key);
+            int64_t winner = best_scored(features, bests, &FeatureBest::gain, least, node.noise_key);
             if (winner < 0) return {};
             if (bests[winner].certain) return candidate_of(features[winner], bests[winner]);
             count_rows(node, features[winner], scratch);
@@ -370,54 +383,96 @@ class SplitSearch {
 
     // ---- symmetric trees -----------------------------------------------------------------------------------------
 
-    FeatureBest search_shared(const std::vector<NodeView<Layout>>& nodes, int32_t feature, Scratch& s) const {
+    Level level_of(const std::vector<NodeView<Layout>>& nodes) const {
+        Level level;
+        Agreement agreement;
+        for (const NodeView<Layout>& node : nodes) {
+            const NodeFacts& facts = node.facts;
+            level.least += rounding_gain(node);
+            agreement.add(facts.rule, scale_.gradient_of(facts.total), scale_.hessian_of(facts.total));
+        }
+        level.least = std::max(level.least, params_.min_gain);
+        level.cosine = agreement.cosine();
+        return level;
+    }
+
+    FeatureBest search_shared(const std::vector<NodeView<Layout>>& nodes, const Level& level, int32_t feature,
+                              Scratch& s) const {
         const FeatureCodes& info = data_.feature(feature);
         int64_t n = info.n_bins;
         reserve(s, n + 1);
         bool categorical = info.categorical;
         std::vector<Code> order = categorical ? category_order(nodes, feature) : std::vector<Code>{};
-        std::fill_n(s.shared_right.begin(), n + 1, 0.0);
-        std::fill_n(s.shared_left.begin(), n + 1, 0.0);
-        bool any_missing = false;
+        bool any_missing = !categorical && std::any_of(nodes.begin(), nodes.end(), [&](const NodeView<Layout>& node) {
+            return Layout::unpack(node.hist[info.first_bin + n]) != WideSum{};
+        });
+        clear_cuts(s.missing_right, n + 1);
+        clear_cuts(s.missing_left, any_missing ? n + 1 : 0);
         for (const NodeView<Layout>& node : nodes) {
             CutRule rule = cut_rule(node.facts, scale_, params_, monotone(feature));
             if (categorical)
                 load_ordered(node, feature, order, s);
             else
                 load_dense(node, feature, nullptr, s);
+            add_cuts(s, rule, false, s.missing_right);
             // Every node offers the same cuts, whether or not it has missing rows itself.
-            bool own_missing = s.view.has_missing;
-            any_missing |= own_missing;
-            add_gains(s, rule, false, s.shared_right);
-            if (!categorical && own_missing)
-                add_gains(s, rule, true, s.shared_left);
-            else
-                add_gains(s, rule, false, s.shared_left);
+            if (any_missing) add_cuts(s, rule, s.view.has_missing, s.missing_left);
         }
-        return best_shared(info, order, any_missing, s);
+        return best_shared(info, level, order, any_missing, s);
     }
 
-    void add_gains(Scratch& s, const CutRule& rule, bool missing_left, std::vector<double>& total) const {
+    void clear_cuts(SharedCuts& cuts, int64_t n) const {
+        cuts.gain.assign(n, 0.0);
+        cuts.product.assign(params_.cosine ? n : 0, 0.0);
+        cuts.square.assign(params_.cosine ? n : 0, 0.0);
+    }
+
+    void add_cuts(Scratch& s, const CutRule& rule, bool missing_left, SharedCuts& cuts) const {
         int64_t n = view_gains(s.view, missing_left, rule, s.gains.data());
-        for (int64_t i = 0; i < n; ++i) total[i] += s.gains[i] > -infinity ? s.gains[i] : 0.0;
+        for (int64_t i = 0; i < n; ++i) cuts.gain[i] += s.gains[i] > -infinity ? s.gains[i] : 0.0;
+        if (!params_.cosine) return;
+        std::fill(s.gains.begin() + n, s.gains.begin() + s.view.n, -infinity);  // cuts that other nodes offer
+        add_agreements(s.view, missing_left, rule, s.gains.data(), cuts.product.data(), cuts.square.data());
     }
 
-    FeatureBest best_shared(const FeatureCodes& info, const std::vector<Code>& order, bool any_missing,
-                            Scratch& s) const {
+    // What a cut adds to the cosine of the level: the differences that 17 bits must tell apart.
+    static double cosine_gain(const SharedCuts& cuts, int64_t i, const Level& level) {
+        return comparable(Agreement{cuts.product[i], cuts.square[i]}.cosine() - level.cosine);
+    }
+
+    static int64_t first_cosine(const SharedCuts& cuts, int64_t n, const Level& level) {
+        int64_t first = -1;
+        double highest = -infinity;
+        for (int64_t i = 0; i < n; ++i) {
+            if (!(comparable(cuts.gain[i]) > level.least)) continue;
+            double score = cosine_gain(cuts, i, level);
+            if (!(score > highest)) continue;
+            highest = score;
+            first = i;
+        }
+        return first;
+    }
+
+    FeatureBest best_shared(const FeatureCodes& info, const Level& level, const std::vector<Code>& order,
+                            bool any_missing, const Scratch& s) const {
         FeatureBest best;
-        int64_t n = info.categorical ? static_cast<int64_t>(order.size()) - 1
-                                     : static_cast<int64_t>(info.n_bins) - (any_missing ? 0 : 1);
-        int64_t right = n > 0 ? first_maximum(s.shared_right.data(), n) : -1;
-        if (right >= 0) best.gain = comparable(s.shared_right[right]);
-        int64_t winner = right;
-        int64_t n_left = static_cast<int64_t>(info.n_bins) - 1;
-        if (!info.categorical && any_missing && n_left > 0) {
-            int64_t left = first_maximum(s.shared_left.data(), n_left);
-            if (left >= 0 && comparable(s.shared_left[left]) > best.gain) {
-                best.gain = comparable(s.shared_left[left]);
-                best.missing_left = true;
-                winner = left;
-            }
+        int64_t winner = -1;
+        const int64_t n_bins = info.n_bins;
+        for (bool missing_left : {false, true}) {
+            if (missing_left && !any_missing) break;
+            const SharedCuts& cuts = missing_left ? s.missing_left : s.missing_right;
+            int64_t n = info.categorical ? static_cast<int64_t>(order.size()) - 1
+                                         : n_bins - (missing_left || !any_missing ? 1 : 0);
+            if (n <= 0) continue;
+            int64_t entry = params_.cosine ? first_cosine(cuts, n, level) : first_maximum(cuts.gain.data(), n);
+            if (entry < 0) continue;
+            double gain = comparable(cuts.gain[entry]);
+            double score = params_.cosine ? cosine_gain(cuts, entry, level) : gain;
+            if (!(score > best.score)) continue;
+            best.gain = gain;
+            best.score = score;
+            best.missing_left = missing_left;
+            winner = entry;
         }
         if (winner < 0) return best;
         if (info.categorical)

@@ -28,7 +28,8 @@ struct TreeParams {
     double l1 = 0.0;
     double l2 = 0.0;
     double min_gain = 0.0;
-    double score_noise = 0.0;     // standard deviation, in units of gain, of what candidates are compared with
+    bool cosine = false;          // cuts of a symmetric level are compared by cosine instead of gain
+    double score_noise = 0.0;     // standard deviation, in units of the score, of what candidates are compared with
     double max_delta_step = 0.0;  // <= 0: no limit
     double max_features = 1.0;    // share of the tree's features that each node may look at
     double colsample_level = 1.0;

@@ -40,6 +40,7 @@ def test_every_parameter_reaches_the_kernel():
         max_category_set=11,
         category_smoothing=5.5,
         category_l2=6.5,
+        cosine=True,
         score_noise=7.5,
         monotone=(1, 0, -1),
         interaction_sets=((0, 1), (2,)),

@@ -44,6 +44,7 @@ void bind_params(nb::module_& m) {
         .def_rw("l1", &TreeParams::l1)
         .def_rw("l2", &TreeParams::l2)
         .def_rw("min_gain", &TreeParams::min_gain)
+        .def_rw("cosine", &TreeParams::cosine)
         .def_rw("score_noise", &TreeParams::score_noise)
         .def_rw("max_delta_step", &TreeParams::max_delta_step)
         .def_rw("max_features", &TreeParams::max_features)

@@ -23,8 +23,8 @@ class TreeParams:
     """What a tree may look like; the same fields as the kernel's struct.
 
     ``monotone`` and ``interaction_sets`` are per binned feature (see BinMap.order). ``max_features`` and the column
-    samples are shares. ``score_noise`` is a standard deviation in units of gain, for one tree (see
-    ensembles/score_noise.py).
+    samples are shares. ``cosine`` is the score of symmetric trees, others go by gain. ``score_noise`` is a standard
+    deviation in units of the score, for one tree (see ensembles/score_noise.py).
     """
 
     growth: Growth = "leaf"
@@ -35,6 +35,7 @@ class TreeParams:
     l1: float = 0.0
     l2: float = 0.0
     min_gain: float = 0.0
+    cosine: bool = False
     score_noise: float = 0.0
     max_delta_step: float = 0.0
     max_features: float = 1.0

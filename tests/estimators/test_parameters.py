@@ -32,6 +32,7 @@ BAD = {
     "l1": [-1, None, NAN, INF],
     "l2": [-1, "2", NAN, INF],
     "min_gain": [-1, None, NAN, INF],
+    "split_score": ["cos", None, True, 1],
     "score_noise": [-1e-9, "some", None, NAN, INF, True],
     "prune": ["yes", None, 2],
     "second_order": ["yes", None, 2],

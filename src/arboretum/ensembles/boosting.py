@@ -278,7 +278,8 @@ class _Run:
         g, h = self.gradients[output], self.hessians[output]
         if self.params.score_noise:
             length = self.params.learning_rate * (self.first_round + len(self.rounds))
-            self.kernel_params.score_noise = noise_deviation(self.params.score_noise, g, h, length)
+            cosine = self.params.tree.cosine
+            self.kernel_params.score_noise = noise_deviation(self.params.score_noise, g, h, length, cosine=cosine)
         try:
             tree = self.grower.grow(g, h, sample.rows, self.kernel_params, seed, sample.factor)
         except OverflowError:

@@ -8,6 +8,8 @@ as the best one are chosen too. Its standard deviation is::
 Σ g² / Σ h is about twice what a split on pure chance gains: a child that takes rows at random has E[G²] = Σ g² over its
 rows, so E[½ G² / H] = ½ Σ g² / Σ h. It has the unit of a gain, whatever the units of target and weights. L / (1 + L)
 falls from 1 to 0 as the model grows; it is ½ when learning rate · rounds = ln rows.
+
+Cosines have the unit of the root of a gain: their noise has √(Σ g² / Σ h) in the place of Σ g² / Σ h, as CatBoost's.
 """
 
 from __future__ import annotations
@@ -21,8 +23,10 @@ from numpy.typing import NDArray
 LARGEST = 1e300
 
 
-def noise_deviation(strength: float, gradients: NDArray[Any], hessians: NDArray[Any], model_length: float) -> float:
-    """Return the standard deviation of the noise, in units of gain.
+def noise_deviation(
+    strength: float, gradients: NDArray[Any], hessians: NDArray[Any], model_length: float, *, cosine: bool = False
+) -> float:
+    """Return the standard deviation of the noise, in units of the score.
 
     Parameters
     ----------
@@ -32,6 +36,8 @@ def noise_deviation(strength: float, gradients: NDArray[Any], hessians: NDArray[
         Of all rows, weights included.
     model_length : float
         Learning rate · rounds so far.
+    cosine : bool
+        Whether scores are cosines instead of gains.
 
     Examples
     --------
@@ -44,4 +50,5 @@ def noise_deviation(strength: float, gradients: NDArray[Any], hessians: NDArray[
     if not curvature > 0:
         return 0.0
     remaining = len(gradients) * math.exp(-model_length)
-    return min(strength * (squares / curvature) * (remaining / (1.0 + remaining)), LARGEST)
+    chance = squares / curvature
+    return min(strength * (math.sqrt(chance) if cosine else chance) * (remaining / (1.0 + remaining)), LARGEST)

@@ -63,6 +63,7 @@ class BoostedTreesClassifier(Classifier, BoostedTrees):
         l1: float = 0.0,
         l2: float = 0.0,
         min_gain: float = 0.0,
+        split_score: str = "gain",
         score_noise: float = 0.0,
         prune: bool = False,
         second_order: bool = True,

@@ -28,8 +28,11 @@ _PARAMETERS = """
         Penalties on the size of leaf values.
     min_gain : float, default=0
         Gain that a split must exceed.
+    split_score : {"gain", "cosine"}, default="gain"
+        What the conditions of a symmetric tree compete by: how much they lower the loss, or how well leaf values point
+        along the gradients, as CatBoost's. Other growth goes by gain. See docs/split-score.md.
     score_noise : float, default=0
-        Noise of the gains by which features compete for a split, in units of what chance gains; it falls as the model
+        Noise of the scores by which features compete for a split, in units of what chance gains; it falls as the model
         grows. 1 is a good first try. See docs/score-noise.md.
     prune : bool, default=False
         Grow as if ``min_gain`` were 0, then remove splits that gain no more than it, unless one below gains more.

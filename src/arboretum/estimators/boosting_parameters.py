@@ -45,6 +45,7 @@ class BoostingParameters(ForestModel):
     l1: float
     l2: float
     min_gain: float
+    split_score: str
     score_noise: float
     max_delta_step: float
     max_bins: int | None
@@ -109,6 +110,7 @@ class BoostingParameters(ForestModel):
         number(self, "min_samples_leaf", low=1, high=MOST, integer=True, words=("auto",))
         for name in ("min_child_weight", "l1", "l2", "min_gain", "max_delta_step", "linear_l2"):
             number(self, name, low=0.0, high=1e300)
+        choice(self, "split_score", ("gain", "cosine"))
         number(self, "score_noise", low=0.0, high=1e9)
         number(self, "max_bins", low=2, high=MAX_BINS, integer=True, optional=True)
         number(self, "category_levels", low=0, high=MOST, integer=True, optional=True)
@@ -135,6 +137,11 @@ class BoostingParameters(ForestModel):
             raise ValueError(
                 "prune=True with growth='symmetric': nodes of a level share their condition, none is pruned alone; "
                 "use growth='leaf' or 'level', or prune=False"
+            )
+        if self.split_score == "cosine" and self.growth != "symmetric":
+            raise ValueError(
+                f"split_score='cosine' with growth={self.growth!r}: cosines compare conditions of a whole level; "
+                "use growth='symmetric', or split_score='gain'"
             )
         choice(self, "unknown", ("average", "missing", "error"))
         choice(self, "missing", ("warn", "error"))
@@ -249,6 +256,7 @@ class BoostingParameters(ForestModel):
             l1=float(self.l1),
             l2=float(self.l2),
             min_gain=0.0 if self.prune else float(self.min_gain),
+            cosine=self.split_score == "cosine",
             max_delta_step=float(self.max_delta_step),
             max_features=share(self, "max_features", n_features),
             colsample_level=share(self, "colsample_level", n_features),
