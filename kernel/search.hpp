@@ -250,27 +250,26 @@ class SplitSearch {
         best.left = node.hist == nullptr ? s.prefix[cut.entry] : prefix_sum(node, feature, best.threshold);
         if (cut.missing_left) best.left += s.missing;
         best.certain = rows_known || enough_rows(node, best.left);
-        best.threshold = middle_of_gap(node, feature, s, cut.entry, best.threshold, rows_known);
+        if (node.hist == nullptr) best.first_right = first_right_of_compact(s, cut.entry);
         return best;
     }
 
-    // No row of the node lies between the last code on the left and the first on the right: any cut between them parts
-    // its rows alike, the middle one is likely to be right for others. Rows of weight 0 are none, unless rows count.
-    Code middle_of_gap(const NodeView<Layout>& node, int32_t feature, const Scratch& s, int64_t entry, Code last_left,
-                       bool rows_known) const {
-        const Code n_bins = data_.feature(feature).n_bins;
-        Code first_right = last_left + 1;
-        if (s.view.codes != nullptr) {
-            int64_t next = entry + 1;
-            while (next < s.view.n && params_.min_samples_leaf <= 1 && s.prefix[next] == s.prefix[entry]) ++next;
-            if (next < s.view.n) first_right = s.view.codes[next];
-        } else {
-            const Sum* hist = node.hist + data_.feature(feature).first_bin;
-            while (first_right < n_bins && hist[first_right] == Sum{} && (!rows_known || s.counts[first_right] == 0))
-                ++first_right;
-            if (first_right == n_bins) return last_left;
-        }
-        return last_left + (first_right - 1 - last_left) / 2;
+    // Rows of weight 0 are none, unless rows count.
+    Code first_right_of_compact(const Scratch& s, int64_t entry) const {
+        int64_t next = entry + 1;
+        while (next < s.view.n && params_.min_samples_leaf <= 1 && s.prefix[next] == s.prefix[entry]) ++next;
+        return next < s.view.n ? s.view.codes[next] : s.view.codes[entry] + 1;
+    }
+
+    // counts: rows of each code where they decide, or null.
+    void find_first_right(const NodeView<Layout>& node, int32_t feature, const int64_t* counts,
+                          FeatureBest& best) const {
+        const FeatureCodes& info = data_.feature(feature);
+        if (info.categorical || best.first_right > 0) return;
+        const Sum* hist = node.hist + info.first_bin;
+        Code code = best.threshold + 1;
+        while (code < info.n_bins && hist[code] == Sum{} && (counts == nullptr || counts[code] == 0)) ++code;
+        best.first_right = code < info.n_bins ? code : best.threshold + 1;
     }
 
     WideSum prefix_sum(const NodeView<Layout>& node, int32_t feature, Code threshold) const {
@@ -345,10 +344,14 @@ class SplitSearch {
         for (;;) {
             int64_t winner = best_scored(features, bests, &FeatureBest::gain, least, node.noise_key);
             if (winner < 0) return {};
-            if (bests[winner].certain) return candidate_of(features[winner], bests[winner]);
+            if (bests[winner].certain) {
+                find_first_right(node, features[winner], nullptr, bests[winner]);
+                return candidate_of(features[winner], bests[winner]);
+            }
             count_rows(node, features[winner], scratch);
             load_dense(node, features[winner], scratch.counts.data(), scratch);
             bests[winner] = search_feature(node, features[winner], scratch, true);
+            find_first_right(node, features[winner], scratch.counts.data(), bests[winner]);
         }
     }
 
@@ -366,7 +369,9 @@ class SplitSearch {
         Condition& condition = candidate.condition;
         condition.feature = feature;
         condition.missing_left = best.missing_left;
+        // No row of the node lies between: any cut parts its rows alike, the middle is likely to be right for others.
         condition.threshold = best.threshold;
+        if (best.first_right > best.threshold) condition.threshold += (best.first_right - 1 - best.threshold) / 2;
         condition.kind = ConditionKind::numeric;
         if (!data_.feature(feature).categorical) return candidate;
         condition.kind = ConditionKind::category;

@@ -69,7 +69,8 @@ struct FeatureBest {
     double score = -infinity;  // of a condition that a level shares: its gain or cosine
     bool certain = true;       // the rows on both sides are known to be enough
     bool missing_left = false;
-    Code threshold = 0;
+    Code threshold = 0;    // of a number: the last code on the left
+    Code first_right = 0;  // the first code with rows on the right; 0: not looked for
     WideSum left;
     std::vector<Code> left_codes;  // category conditions
 };
