@@ -146,15 +146,7 @@ class BoostedTrees(BoostingParameters):
     def _train_again(self, problem: Problem, target: Target, threads: int) -> None:
         """Fit all rows for the rounds that held-out rows found best; what ends too soon leaves the model as it is."""
         found = dict(self.__dict__)
-        chosen = {"early_stopping": False, "learning_rate": self.learning_rate_}
-        given = {name: getattr(self, name) for name in chosen}
-        try:
-            for name, value in chosen.items():
-                setattr(self, name, value)
-            self._train(self.n_iter_, problem, target, threads)
-        finally:
-            for name, value in given.items():
-                setattr(self, name, value)
+        self._train(self.n_iter_, problem, target, threads, again=True)
         if self.history_.stopped_by == "rounds":
             self.history_ = found["history_"]
         else:
@@ -170,11 +162,15 @@ class BoostedTrees(BoostingParameters):
         earlier: Forest | None = None,
         held: tuple[Any, Any, Any] = (None, None, None),
         bin_map: BinMap | None = None,
+        again: bool = False,
     ) -> Boosted:
-        """Fit; nothing of the estimator changes before all has gone well."""
+        """Fit; nothing of the estimator changes before all has gone well.
+
+        ``again``: with the learning rate of the fit before, and without holding rows out.
+        """
         self._check_linear_loss(target.loss)
         seed = seed_of(self.random_state)
-        problem, validation = self._hold_out(problem, held, seed)
+        problem, validation = (problem, None) if again else self._hold_out(problem, held, seed)
         schema, loss = problem.table.schema, target.loss
         if problem.table.n_rows * schema.n_features < SMALL_FIT:
             threads = 1
@@ -194,7 +190,7 @@ class BoostedTrees(BoostingParameters):
             seed=seed,
             threads=threads,
             validates=validation is not None,
-            continues=earlier is not None,
+            keeps_rate=again or earlier is not None,
         )
 
         held_rows = None

@@ -14,7 +14,7 @@ from arboretum.estimators.base import FloatArray, ForestModel
 from arboretum.estimators.boosting_problem import Target
 from arboretum.estimators.row_sampling import check_sampling, sampler_of
 from arboretum.estimators.validation import callables, choice, number, share
-from arboretum.growing import NO_LIMIT, TreeParams
+from arboretum.growing import NO_LIMIT, Growth, TreeParams
 from arboretum.losses import Loss
 from arboretum.presets import presets
 from arboretum.schema import Schema
@@ -37,7 +37,7 @@ class BoostingParameters(ForestModel):
     dart_rate: float
     dart_skip: float
     dart_max: int
-    growth: str
+    growth: Growth
     max_leaf_nodes: int | None
     max_depth: int | None
     min_samples_leaf: int | str
@@ -203,13 +203,13 @@ class BoostingParameters(ForestModel):
         seed: int,
         threads: int,
         validates: bool,
-        continues: bool,
+        keeps_rate: bool,
     ) -> BoostingParams:
         keeps_best = validates and self.early_stopping is not False
         if not isinstance(self.learning_rate, str):
             rate = float(self.learning_rate)
         else:
-            rate = self.learning_rate_ if continues else automatic_rate(loss, len(y), n_rounds, keeps_best=keeps_best)
+            rate = self.learning_rate_ if keeps_rate else automatic_rate(loss, len(y), n_rounds, keeps_best=keeps_best)
         return BoostingParams(
             n_rounds=n_rounds,
             learning_rate=rate,
@@ -248,7 +248,7 @@ class BoostingParameters(ForestModel):
             directions = tuple(encoding.per_column(directions, 0)) if directions else ()
             sets = encoding.column_sets(sets)
         return TreeParams(
-            growth=self.growth,  # type: ignore[arg-type]
+            growth=self.growth,
             max_leaf_nodes=self.max_leaf_nodes or (31 if leaf_wise else NO_LIMIT),
             max_depth=self.max_depth or (NO_LIMIT if leaf_wise or self.max_leaf_nodes else 6),
             min_samples_leaf=max(1, min(20, n_rows // 50)) if isinstance(least, str) else int(least),

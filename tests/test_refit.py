@@ -1,0 +1,50 @@
+"""Fitting all rows again for the rounds that held-out rows found best."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import arboretum as arb
+
+
+@pytest.mark.parametrize("rate", [0.3, "auto"])
+@pytest.mark.parametrize("labels", [False, True])
+def test_fitting_again_is_a_fit_of_all_rows_for_the_best_rounds(rate, labels):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    y = X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=300)
+    make, y = (arb.BoostedTreesClassifier, y > 0) if labels else (arb.BoostedTreesRegressor, y)
+    params = {"n_estimators": 200, "learning_rate": rate, "early_stopping": True, "n_iter_no_change": 5}
+    found = make(**params).fit(X, y)
+    again = make(**params, refit=True).fit(X, y)
+    alone = make(n_estimators=found.n_iter_, learning_rate=found.learning_rate_, early_stopping=False).fit(X, y)
+    assert again.fingerprint() == alone.fingerprint() != found.fingerprint()
+    assert again.history_ == found.history_
+    assert again.get_params() == make(**params, refit=True).get_params()
+
+
+def test_fitting_again_needs_held_out_rows():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 3)), rng.normal(size=200)
+    plain, given = {"n_estimators": 5}, {"X_val": X[:50], "y_val": y[:50]}
+    for params, held in ((plain, {}), ({**plain, "early_stopping": False}, given), (plain, given)):
+        a, b = (arb.BoostedTreesRegressor(**params, refit=refit).fit(X, y, **held) for refit in (False, True))
+        assert a.fingerprint() == b.fingerprint()
+
+
+def test_fitting_again_ends_early_without_loss():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 3)), rng.normal(size=300)
+    calls = []
+
+    def ends_the_second_fit(report):
+        calls.append(report.number)
+        return calls.count(1) == 2 and report.number == 1
+
+    params = {"n_estimators": 20, "early_stopping": True, "n_iter_no_change": 20}
+    model = arb.BoostedTreesRegressor(**params, refit=True, callbacks=[ends_the_second_fit]).fit(X, y)
+    assert calls.count(1) == 2
+    assert model.fingerprint() == arb.BoostedTreesRegressor(**params).fit(X, y).fingerprint()
+    with pytest.raises(ValueError, match="refit=True: a model that is fitted again on all rows has no rounds to add"):
+        model.fit_more(X, y, n_estimators=3)
