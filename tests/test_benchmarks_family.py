@@ -118,7 +118,7 @@ class Oracle(Rival):
     module = "numpy"
 
     def __init__(self, name: str, error: float) -> None:
-        self.name = name  # type: ignore[misc]
+        self.name = name
         self.error = error
 
     def settings(self, task: Task) -> dict[str, Any]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 from sklearn import ensemble
@@ -12,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import estimator_checks_generator
+from tests.reference.sklearn_checks import checks_of
 
 import arboretum as arb
 from arboretum import AdaBoostClassifier, AdaBoostRegressor
@@ -30,12 +28,6 @@ def name_of(case):
 
 
 # --------------------------------------------------------------------------------------------- scikit-learn's checks
-
-
-def checks_of(*estimators):
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", r"Estimator \w+ does not inherit from", UserWarning)
-        return [pair for estimator in estimators for pair in estimator_checks_generator(estimator)]
 
 
 @pytest.mark.parametrize(

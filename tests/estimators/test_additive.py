@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections import Counter
 from itertools import pairwise
 
@@ -21,7 +20,6 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer
 from sklearn.tree import DecisionTreeRegressor as TheirTree
-from sklearn.utils.estimator_checks import estimator_checks_generator
 from tests.reference.additive_models import (
     EVERY,
     FRAME,
@@ -38,17 +36,12 @@ from tests.reference.additive_models import (
     regressor,
     target_of,
 )
+from tests.reference.sklearn_checks import checks_of
 
 from arboretum import DecisionTreeRegressor, losses
 from arboretum.losses import Loss, Quantile
 
 # --------------------------------------------------------------------------------------------- scikit-learn's checks
-
-
-def checks_of(*estimators):
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", r"Estimator \w+ does not inherit from", UserWarning)
-        return [pair for estimator in estimators for pair in estimator_checks_generator(estimator)]
 
 
 @pytest.mark.parametrize(

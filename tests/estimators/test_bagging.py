@@ -21,7 +21,6 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from sklearn.utils.estimator_checks import estimator_checks_generator
 from tests.reference.bagging_models import (
     FRAME,
     LABELS,
@@ -35,6 +34,7 @@ from tests.reference.bagging_models import (
     outcome,
     target_of,
 )
+from tests.reference.sklearn_checks import checks_of
 
 import arboretum as arb
 from arboretum.estimators.bagging import BaggingClassifier, BaggingRegressor
@@ -44,12 +44,6 @@ from arboretum.estimators.selection import as_container, take_columns, take_rows
 from arboretum.table import read_table
 
 # --------------------------------------------------------------------------------------------- scikit-learn's checks
-
-
-def checks_of(*estimators):
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", r"Estimator \w+ does not inherit from", UserWarning)
-        return [pair for estimator in estimators for pair in estimator_checks_generator(estimator)]
 
 
 def name_of(case):

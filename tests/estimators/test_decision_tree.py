@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import re
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,6 @@ import pandas as pd
 import pytest
 from sklearn import tree as sklearn_tree
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import estimator_checks_generator
 from tests.reference.decision_trees import (
     CARTS,
     ID3_TEXT,
@@ -27,6 +25,7 @@ from tests.reference.decision_trees import (
     classifier,
     regressor,
 )
+from tests.reference.sklearn_checks import checks_of
 
 import arboretum as arb
 from arboretum.table import read_table
@@ -335,12 +334,6 @@ def test_a_category_of_a_hundred_thousand_levels(method):
 
 
 # ------------------------------------------------------------------------------------------------- scikit-learn, docs
-
-
-def checks_of(*estimators):
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", r"Estimator \w+ does not inherit from", UserWarning)
-        return [pair for estimator in estimators for pair in estimator_checks_generator(estimator)]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
-from sklearn.utils.estimator_checks import estimator_checks_generator
+from tests.reference.sklearn_checks import checks_of
 
 import arboretum as arb
 from arboretum import BaggingRegressor, BoostedTreesClassifier, BoostedTreesRegressor
@@ -56,12 +56,6 @@ def model_for(name, **params):
 
 def raw_of(model, X):
     return model._raw(X)
-
-
-def checks_of(*estimators):
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", r"Estimator \w+ does not inherit from", UserWarning)
-        return [pair for estimator in estimators for pair in estimator_checks_generator(estimator)]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import warnings
 from importlib import metadata
 
 import numpy as np
@@ -25,8 +24,8 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cros
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import estimator_checks_generator
 from sklearn.utils.validation import check_is_fitted
+from tests.reference.sklearn_checks import checks_of
 
 from arboretum import (
     BoostedTreesClassifier,
@@ -51,13 +50,6 @@ def regressor(**params):
 
 def classifier(**params):
     return BoostedTreesClassifier(**{"n_estimators": 10, **params})
-
-
-def checks_of(*estimators):
-    """Collect scikit-learn's checks; its one complaint, that it is not inherited from, is meant to be so."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", r"Estimator \w+ does not inherit from", UserWarning)
-        return [pair for estimator in estimators for pair in estimator_checks_generator(estimator)]
 
 
 def name_of(case):
