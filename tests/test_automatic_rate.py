@@ -23,29 +23,44 @@ LOSSES = [SquaredError(), Logistic(), Multinomial(3), AbsoluteError()]
 # ---- the rate ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
+def test_more_rows_bear_larger_steps(loss):
+    rates = [automatic_rate(loss, 10**k, 1000, keeps_best=False) for k in range(3, 7)]
+    assert rates == sorted(set(rates))
+
+
+def test_small_tables_share_a_rate():
+    """So that a row of weight 2 equals two rows."""
+    assert len({automatic_rate(Logistic(), n, 1000, keeps_best=False) for n in (1, 30, 500)}) == 1
+
+
 @pytest.mark.parametrize("keeps_best", [False, True])
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
-def test_more_rows_bear_larger_steps_and_more_rounds_smaller_ones(loss, keeps_best):
-    rows = [automatic_rate(loss, 10**k, 1000, keeps_best=keeps_best) for k in range(2, 7)]
-    rounds = [automatic_rate(loss, 10_000, 10**k, keeps_best=keeps_best) for k in range(3, 7)]
-    assert rows == sorted(rows)
-    assert rounds == sorted(rounds, reverse=True)
-    assert rows[0] < rows[-1]
-    assert rounds[0] > rounds[-1]
+def test_more_rounds_ask_for_smaller_steps(loss, keeps_best):
+    rates = [automatic_rate(loss, 10_000, 10**k, keeps_best=keeps_best) for k in range(3, 7)]
+    assert rates == sorted(set(rates), reverse=True)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
-def test_rates_are_positive_and_at_most_a_half(loss):
+def test_where_the_best_round_is_kept_the_rate_follows_from_the_rounds_alone(loss):
+    assert automatic_rate(loss, 10**6, 100, keeps_best=True) == 0.1
+    assert automatic_rate(loss, 10, 1000, keeps_best=True) == 0.025119
+    assert automatic_rate(loss, 10, 1, keeps_best=True) == 0.3
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
+def test_rates_are_positive_and_at_most_three_tenths(loss):
     for n_rows in (1, 10**10):
         for n_rounds in (1, 10_000):
             rate = automatic_rate(loss, n_rows, n_rounds, keeps_best=False)
-            assert 0 < rate <= 0.5
+            assert 0 < rate <= 0.3
             assert rate == round(rate, 6)
 
 
 def test_a_rate_is_never_rounded_to_nothing():
     """Even where the equation says less than a millionth."""
     assert automatic_rate(Logistic(), 1, 2**31 - 1, keeps_best=False) == 1e-6
+    assert automatic_rate(Logistic(), 1, 10**15, keeps_best=True) == 1e-6
 
 
 def test_other_losses_have_the_rate_of_regression():
@@ -72,9 +87,9 @@ def test_classifiers_have_rates_of_their_own(n_classes, loss):
     assert model.learning_rate_ == automatic_rate(loss, 400, 40, keeps_best=False)
 
 
-def test_rows_held_out_do_not_count():
+def test_rounds_that_may_stop_early_have_a_rate_of_their_own():
     model = arb.BoostedTreesRegressor(n_estimators=80, learning_rate="auto", early_stopping=True).fit(X, Y)
-    assert model.learning_rate_ == automatic_rate(SquaredError(), 360, 80, keeps_best=True)
+    assert model.learning_rate_ == automatic_rate(SquaredError(), 400, 80, keeps_best=True)
     watched = arb.BoostedTreesRegressor(n_estimators=80, learning_rate="auto", early_stopping=False)
     watched.fit(X, Y, X_val=X[:9], y_val=Y[:9])
     assert watched.learning_rate_ == automatic_rate(SquaredError(), 400, 80, keeps_best=False)

@@ -33,6 +33,7 @@ _SWITCHES: dict[str, tuple[Any, Any, Any, Any]] = {
     "score_noise": (0.0, 0.0, 0.0, 1.0),
     "sampling": ("subsample", "subsample", "subsample", "mvs"),
     "subsample": (1.0, 1.0, 1.0, 0.8),
+    "max_features": (1.0, 1.0, 1.0, 1.0),
     "max_bins": (None, 255, 255, 254),
     "category_levels": (None, None, None, 2),
     "category_combinations": (1, 1, 1, 4),

@@ -1,13 +1,16 @@
-"""The learning rate that suits a number of rows and rounds: ``learning_rate="auto"``.
+"""The learning rate that suits a number of rounds and rows: ``learning_rate="auto"``.
 
-More rows bear larger steps, more rounds ask for smaller ones::
+Where early stopping keeps the best round, the rate follows from the most rounds that are allowed::
 
-    rate = min(½, exp(a · ln rows + b) · (rounds / 1000)^c)        to six decimal places
+    rate = 0.1 · (100 / rounds)^0.6
 
-The coefficients are those of CatBoost, which fitted them to the best rates of many tables; they differ by the kind of
-the target and by whether the best round is kept (early stopping) or all of them. A two-class model starts at the log
-odds, a regression at its best constant, so theirs are the coefficients of ``boost_from_average=True``. A round of
-CatBoost grows one tree whose leaves hold all classes; here it grows one a class, and the rate is divided among them.
+Where all rounds are kept, more rows bear larger steps::
+
+    rate = exp(a · ln max(rows, 500) + b) · (rounds / 1000)^c        to six decimal places
+
+These coefficients are CatBoost's, which fitted them to the best rates of many tables, for ``boost_from_average=True``: a
+two-class model starts at the log odds, a regression at its best constant. A round of CatBoost grows one tree whose leaves
+hold all classes; here it grows one a class, and the rate is divided among them. No rate is above 0.3.
 """
 
 from __future__ import annotations
@@ -17,8 +20,9 @@ from typing import NamedTuple
 
 from arboretum.losses import Logistic, Loss, Multinomial
 
-SMALLEST_RATE, LARGEST_RATE = 1e-6, 0.5
+SMALLEST_RATE, LARGEST_RATE = 1e-6, 0.3
 ROUNDS_OF_FIT = 1000  # for which a and b were fitted
+FEWEST_ROWS = 500  # smaller tables share a rate, so that weights equal repetitions there
 
 
 class Coefficients(NamedTuple):
@@ -34,12 +38,6 @@ ALL_ROUNDS = {
     "two classes": Coefficients(0.408, -7.299, -0.928),
     "several classes": Coefficients(0.051, -2.889, -0.845),
 }
-BEST_ROUND = {
-    "regression": Coefficients(0.157, -4.062, -0.61),
-    "two classes": Coefficients(0.246, -5.127, -0.451),
-    "several classes": Coefficients(0.02, -2.364, -0.382),
-}
-
 
 def automatic_rate(loss: Loss, n_rows: int, n_rounds: int, *, keeps_best: bool) -> float:
     """Return the learning rate for this many rows and rounds.
@@ -49,7 +47,7 @@ def automatic_rate(loss: Loss, n_rows: int, n_rounds: int, *, keeps_best: bool) 
     loss : Loss
         The log losses have coefficients of their own, all others those of regression.
     n_rows : int
-        Training rows, without those held out.
+        Training rows.
     n_rounds : int
         Rounds that are asked for.
     keeps_best : bool
@@ -60,10 +58,15 @@ def automatic_rate(loss: Loss, n_rows: int, n_rounds: int, *, keeps_best: bool) 
     >>> from arboretum.losses import SquaredError
     >>> automatic_rate(SquaredError(), 2_000, 1_000, keeps_best=False)
     0.045682
-    >>> automatic_rate(SquaredError(), 2_000, 100, keeps_best=False)
-    0.29699
+    >>> automatic_rate(SquaredError(), 2_000, 200, keeps_best=False)
+    0.169042
+    >>> automatic_rate(SquaredError(), 2_000, 1_000, keeps_best=True)
+    0.025119
     """
+    if keeps_best:
+        rate = 0.1 * math.pow(100 / n_rounds, 0.6)
+        return max(round(min(rate, LARGEST_RATE), 6), SMALLEST_RATE)
     kind = {Logistic: "two classes", Multinomial: "several classes"}.get(type(loss), "regression")
-    a, b, c = (BEST_ROUND if keeps_best else ALL_ROUNDS)[kind]
-    rate = math.exp(a * math.log(n_rows) + b + c * math.log(n_rounds / ROUNDS_OF_FIT))
+    a, b, c = ALL_ROUNDS[kind]
+    rate = math.exp(a * math.log(max(n_rows, FEWEST_ROWS)) + b + c * math.log(n_rounds / ROUNDS_OF_FIT))
     return max(round(min(rate, LARGEST_RATE) / loss.n_outputs, 6), SMALLEST_RATE)

@@ -19,6 +19,7 @@ from arboretum.constraints import interaction_sets, monotone_directions
 from arboretum.ensembles.boosting import History, Rows, boost, filled_raw, start_raw
 from arboretum.ensembles.linear_leaves import number_columns
 from arboretum.ensembles.resampling import Bag, columns_of_bins, with_schema
+from arboretum.estimators import boosting_automatic as automatic
 from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosting_parameters import MOST, BoostingParameters
@@ -42,7 +43,6 @@ from arboretum.table import Table, conform, read_table
 
 Boosted = TypeVar("Boosted", bound="BoostedTrees")
 
-EARLY_STOPPING_ROWS = 10_000  # early_stopping="auto" holds out validation rows from this size on
 SMALL_FIT = 10_000  # rows × columns below which a second thread costs more than it brings
 
 
@@ -139,9 +139,13 @@ class BoostedTrees(BoostingParameters):
         threads = n_threads(self.n_jobs)
         problem, target = self._read_problem(X, y, sample_weight, earlier)
         self._train(n_rounds, problem, target, threads, earlier=earlier, held=held)
-        if self.refit and held[0] is None and self.history_.validation_loss:
+        if held[0] is None and self.history_.validation_loss and self._fits_again(problem.table.n_rows):
             self._train_again(problem, target, threads)
         return self
+
+    def _fits_again(self, n_rows: int) -> bool:
+        """Whether all rows are fitted again; a model that is to go on keeps the rows that it holds out."""
+        return self.refit is True or (self.refit == "auto" and not self.warm_start and automatic.fits_again(n_rows))
 
     def _train_again(self, problem: Problem, target: Target, threads: int) -> None:
         """Fit all rows for the rounds that held-out rows found best; what ends too soon leaves the model as it is."""
@@ -169,8 +173,8 @@ class BoostedTrees(BoostingParameters):
         ``again``: with the learning rate of the fit before, and without holding rows out.
         """
         self._check_linear_loss(target.loss)
-        seed = seed_of(self.random_state)
-        problem, validation = (problem, None) if again else self._hold_out(problem, held, seed)
+        seed, n_rows = seed_of(self.random_state), problem.table.n_rows
+        problem, validation = (problem, None) if again else self._hold_out(problem, held, seed, earlier is not None)
         schema, loss = problem.table.schema, target.loss
         if problem.table.n_rows * schema.n_features < SMALL_FIT:
             threads = 1
@@ -184,9 +188,10 @@ class BoostedTrees(BoostingParameters):
             validation = self._read_validation(held, schema, target)
         params = self._boosting_params(
             n_rounds,
+            n_rows,
             problem.y,
             loss,
-            self._tree_params(problem.table, target, bin_map.order, encoding),
+            self._tree_params(problem, n_rows, target, bin_map.order, encoding),
             seed=seed,
             threads=threads,
             validates=validation is not None,
@@ -287,14 +292,22 @@ class BoostedTrees(BoostingParameters):
     def _strata(self, y: FloatArray) -> NDArray[Any] | None:
         return None
 
-    def _hold_out(self, problem: Problem, held: tuple[Any, Any, Any], seed: int) -> tuple[Problem, Problem | None]:
-        """Training rows, and those held out of them to stop early on, if any."""
+    def _hold_out(
+        self, problem: Problem, held: tuple[Any, Any, Any], seed: int, continuing: bool
+    ) -> tuple[Problem, Problem | None]:
+        """Training rows, and those held out of them to stop early on, if any.
+
+        Unless it is asked for, a model that goes on holds none out: it may have seen them.
+        """
         X_val, y_val, weight_val = held
         if X_val is None and (y_val is not None or weight_val is not None):
             raise ValueError("y_val or sample_weight_val is given without X_val: give X_val as well")
         n_rows = problem.table.n_rows
-        enough = self.early_stopping is True or n_rows > EARLY_STOPPING_ROWS
-        if X_val is not None or self.early_stopping is False or not enough:
+        goes_on = continuing or self.warm_start
+        wanted = self.early_stopping is True or (
+            self.early_stopping == "auto" and not goes_on and automatic.holds_out(n_rows)
+        )
+        if X_val is not None or not wanted:
             return problem, None
         kept, out = split_rows(n_rows, float(self.validation_fraction), seed, self._strata(problem.y))
         if not len(out) or not len(kept):

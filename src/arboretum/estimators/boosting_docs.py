@@ -5,13 +5,13 @@ from __future__ import annotations
 _PARAMETERS = """
     Parameters
     ----------
-    n_estimators : int, default=100
-        Rounds of boosting.
+    n_estimators : int, default=1000
+        Rounds of boosting, at most if early stopping is on.
     trees_per_round : int, default=1
         Trees that each round grows from the same gradients, on samples of their own; their mean is the step. With
         ``n_estimators=1``, ``learning_rate=1`` and samples of rows and columns it is a random forest of gradients.
-    learning_rate : float or "auto", default=0.1
-        Share of each tree's step that is taken. "auto" chooses it from the number of rows and rounds: see
+    learning_rate : float or "auto", default="auto"
+        Share of each tree's step that is taken. "auto" chooses it from the number of rounds and rows: see
         docs/learning-rate.md.
 
     growth : {"leaf", "level", "symmetric"}, default="leaf"
@@ -21,11 +21,14 @@ _PARAMETERS = """
     max_depth : int, optional
         Most conditions on a path. By default no limit for leaf-wise growth, otherwise 6.
     min_samples_leaf : int or "auto", default="auto"
-        Least rows of a leaf, counted exactly. "auto" is 20, on fewer than 1000 rows a fiftieth of them.
+        Least rows of a leaf, counted exactly. "auto" is 3, on fewer than 150 rows a fiftieth of them.
     min_child_weight : float, default=1e-3
         Least sum of hessians of a leaf.
-    l1, l2 : float, default=0
-        Penalties on the size of leaf values.
+    l1 : float, default=0
+        Penalty on the size of leaf values.
+    l2 : float or "auto", default="auto"
+        Penalty on the squares of leaf values. "auto" is 10 mean weights of a row, on fewer than 1,000
+        rows a hundredth of the sum of all weights.
     min_gain : float, default=0
         Gain that a split must exceed.
     split_score : {"gain", "cosine"}, default="gain"
@@ -52,18 +55,19 @@ _PARAMETERS = """
         Bound of leaf values before the learning rate; 0 is none.
     max_bins : int, optional, default=255
         Most bins of a numeric column, up to 65,535; None tries every distinct value.
-    category_levels : int, optional
+    category_levels : int, optional, default=20
         Categorical columns of more levels are read as statistics: means of the target, each row's from the rows before
-        it in a random order, and frequencies. Others, and all of them by default, are split by sets of categories. See
-        docs/target-statistics.md.
-    category_combinations : int, default=1
+        it in a random order, and frequencies. Others, and all of them if it is None, are split by sets of categories.
+        See docs/target-statistics.md.
+    category_combinations : int, default=2
         Most columns, of those that are read as statistics, in a combination that gets statistics of its own; 1
         combines none.
     category_orders : int, default=4
         Random orders of these statistics; rounds read them in turn. Ordered boosting has one.
 
-    subsample : float, default=1
-        Share of the rows that each tree sees.
+    subsample : float or "auto", default="auto"
+        Share of the rows that each tree sees. "auto" is 0.7; of fewer than 1,000 rows, of a bootstrap and of samplings
+        with rates of their own it is 1.
     sampling : {"subsample", "bootstrap", "stratified", "goss", "mvs", "bayesian"}, default="subsample"
         How rows are chosen: without replacement; with replacement, copies as weights; the same share of each class or
         tenth of the target; the largest gradients and some of the rest; with probabilities of minimal variance; all,
@@ -72,7 +76,7 @@ _PARAMETERS = """
         Of "goss": the share of rows of largest gradients (0.2), and the share drawn from the rest (0.1).
     bagging_temperature : float, optional
         Of "bayesian": the power of the exponential weights (1); 0 makes all of them 1.
-    max_features : float or int, default=1.0
+    max_features : float or int, default=0.3
         Share or number of columns that each node may split on.
     colsample_tree, colsample_level : float or int, default=1.0
         Share or number of columns that each tree, and each level of it, may split on.
@@ -99,13 +103,14 @@ _PARAMETERS = """
 <class parameters>
     early_stopping : bool or "auto", default="auto"
         Stop when the validation loss no longer falls, and keep the best round. "auto": when ``X_val`` is given or there
-        are more than 10,000 rows.
+        are at least 1,000 rows; a model that goes on, or is to (``warm_start``), holds no rows out by itself.
     validation_fraction : float, default=0.1
         Share of the rows held out<stratified> if early stopping has no ``X_val``.
-    n_iter_no_change : int, default=10
+    n_iter_no_change : int, default=50
         Rounds without improvement before stopping.
-    refit : bool, default=False
-        After rows were held out to stop early, fit all rows again for the number of rounds that was best.
+    refit : bool or "auto", default="auto"
+        After rows were held out to stop early, fit all rows again for the number of rounds that was best. "auto": on
+        fewer than 50,000 rows, unless ``warm_start`` is on.
     time_limit : float, optional
         Seconds after which no new round begins.
     warm_start : bool, default=False

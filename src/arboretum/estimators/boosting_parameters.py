@@ -11,14 +11,14 @@ from arboretum.ensembles.boosting import BoostingParams, renews_leaves
 from arboretum.ensembles.dart import Dart
 from arboretum.ensembles.linear_leaves import LinearLeaves
 from arboretum.estimators.base import FloatArray, ForestModel
-from arboretum.estimators.boosting_problem import Target
+from arboretum.estimators import boosting_automatic as automatic
+from arboretum.estimators.boosting_problem import Problem, Target
 from arboretum.estimators.row_sampling import check_sampling, sampler_of
 from arboretum.estimators.validation import callables, choice, number, share
 from arboretum.growing import NO_LIMIT, Growth, TreeParams
 from arboretum.losses import Loss
 from arboretum.presets import presets
 from arboretum.schema import Schema
-from arboretum.table import Table
 
 Preset = TypeVar("Preset", bound="BoostingParameters")
 
@@ -43,7 +43,7 @@ class BoostingParameters(ForestModel):
     min_samples_leaf: int | str
     min_child_weight: float
     l1: float
-    l2: float
+    l2: float | str
     min_gain: float
     split_score: str
     score_noise: float
@@ -58,7 +58,7 @@ class BoostingParameters(ForestModel):
     ordered_boosting: int
     leaf_model: str
     linear_l2: float
-    subsample: float
+    subsample: float | str
     sampling: str
     top_rate: float | None
     other_rate: float | None
@@ -73,7 +73,7 @@ class BoostingParameters(ForestModel):
     early_stopping: bool | str
     validation_fraction: float
     n_iter_no_change: int
-    refit: bool
+    refit: bool | str
     time_limit: float | None
     warm_start: bool
     callbacks: Any
@@ -108,8 +108,9 @@ class BoostingParameters(ForestModel):
         number(self, "max_leaf_nodes", low=2, high=MOST, integer=True, optional=True)
         number(self, "max_depth", low=1, high=10_000, integer=True, optional=True)
         number(self, "min_samples_leaf", low=1, high=MOST, integer=True, words=("auto",))
-        for name in ("min_child_weight", "l1", "l2", "min_gain", "max_delta_step", "linear_l2"):
+        for name in ("min_child_weight", "l1", "min_gain", "max_delta_step", "linear_l2"):
             number(self, name, low=0.0, high=1e300)
+        number(self, "l2", low=0.0, high=1e300, words=("auto",))
         choice(self, "split_score", ("gain", "cosine"))
         number(self, "score_noise", low=0.0, high=1e9)
         number(self, "max_bins", low=2, high=MAX_BINS, integer=True, optional=True)
@@ -148,7 +149,7 @@ class BoostingParameters(ForestModel):
         choice(self, "early_stopping", ("auto", True, False))
         number(self, "validation_fraction", low=0.0, high=0.9, open_low=True)
         number(self, "n_iter_no_change", low=1, high=MOST, integer=True)
-        choice(self, "refit", (True, False))
+        choice(self, "refit", ("auto", True, False))
         number(self, "time_limit", low=0.0, open_low=True, optional=True)
         choice(self, "warm_start", (True, False))
         callables(self, "callbacks")
@@ -180,7 +181,7 @@ class BoostingParameters(ForestModel):
                 f"dart_rate={self.dart_rate!r}: later rounds of DART change the weights of earlier ones: none can be "
                 "added to a fitted model; fit anew with warm_start=False, or add rounds with dart_rate=0"
             )
-        if self.refit:
+        if self.refit is True:
             raise ValueError(
                 "refit=True: a model that is fitted again on all rows has no rounds to add to; fit anew with "
                 "warm_start=False, or add rounds with refit=False"
@@ -196,6 +197,7 @@ class BoostingParameters(ForestModel):
     def _boosting_params(
         self,
         n_rounds: int,
+        n_rows: int,
         y: FloatArray,
         loss: Loss,
         tree: TreeParams,
@@ -209,12 +211,12 @@ class BoostingParameters(ForestModel):
         if not isinstance(self.learning_rate, str):
             rate = float(self.learning_rate)
         else:
-            rate = self.learning_rate_ if keeps_rate else automatic_rate(loss, len(y), n_rounds, keeps_best=keeps_best)
+            rate = self.learning_rate_ if keeps_rate else automatic_rate(loss, n_rows, n_rounds, keeps_best=keeps_best)
         return BoostingParams(
             n_rounds=n_rounds,
             learning_rate=rate,
             tree=tree,
-            sampler=sampler_of(self, y),
+            sampler=sampler_of(self, y, n_rows),
             seed=seed,
             threads=threads,
             patience=self.n_iter_no_change if keeps_best else None,
@@ -236,10 +238,10 @@ class BoostingParameters(ForestModel):
         return 1 if self.ordered_boosting else int(self.category_orders)
 
     def _tree_params(
-        self, table: Table, target: Target, order: tuple[int, ...], encoding: CategoryEncoding | None
+        self, problem: Problem, n_rows: int, target: Target, order: tuple[int, ...], encoding: CategoryEncoding | None
     ) -> TreeParams:
-        schema, leaf_wise, n_rows = table.schema, self.growth == "leaf", table.n_rows
-        least = self.min_samples_leaf
+        schema, leaf_wise = problem.table.schema, self.growth == "leaf"
+        least, l2 = self.min_samples_leaf, self.l2
         place = {column: feature for feature, column in enumerate(order)}
         directions = self._monotone(schema, target)
         sets = interaction_sets(self.interaction_cst, schema)
@@ -251,10 +253,10 @@ class BoostingParameters(ForestModel):
             growth=self.growth,
             max_leaf_nodes=self.max_leaf_nodes or (31 if leaf_wise else NO_LIMIT),
             max_depth=self.max_depth or (NO_LIMIT if leaf_wise or self.max_leaf_nodes else 6),
-            min_samples_leaf=max(1, min(20, n_rows // 50)) if isinstance(least, str) else int(least),
+            min_samples_leaf=automatic.least_rows_of_leaf(n_rows) if isinstance(least, str) else int(least),
             min_child_weight=float(self.min_child_weight),
             l1=float(self.l1),
-            l2=float(self.l2),
+            l2=automatic.leaf_penalty(problem.weight, n_rows) if isinstance(l2, str) else float(l2),
             min_gain=0.0 if self.prune else float(self.min_gain),
             cosine=self.split_score == "cosine",
             max_delta_step=float(self.max_delta_step),

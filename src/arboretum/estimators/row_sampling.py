@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from arboretum.estimators.base import FloatArray
+from arboretum.estimators.boosting_automatic import share_of_rows
 from arboretum.estimators.protocol import Classifier
 from arboretum.estimators.validation import choice, number
 from arboretum.sampling import Bayesian, Bootstrap, Goss, Mvs, Sampler, Stratified, Subsample
@@ -19,7 +20,7 @@ SAMPLING_OF = {
 
 def check_sampling(model: Any) -> None:
     """Check the parameters of a sampling, and that no other one's are given."""
-    number(model, "subsample", low=0.0, high=1.0, open_low=True)
+    number(model, "subsample", low=0.0, high=1.0, open_low=True, words=("auto",))
     choice(model, "sampling", SAMPLINGS)
     number(model, "top_rate", low=0.0, high=1.0, optional=True)
     number(model, "other_rate", low=0.0, high=1.0, open_low=True, optional=True)
@@ -31,7 +32,7 @@ def check_sampling(model: Any) -> None:
                 f"use sampling={sampling!r}, or {name}=None"
             )
     own = [name for name, sampling in SAMPLING_OF.items() if sampling == model.sampling]
-    if own and model.subsample != 1:
+    if own and model.subsample not in (1, "auto"):
         raise ValueError(
             f"subsample={model.subsample!r} means nothing to sampling={model.sampling!r}: "
             f"use {' and '.join(own)}, and subsample=1.0"
@@ -50,9 +51,10 @@ def _goss(model: Any) -> Goss:
     return Goss(**{name: float(rate) for name, rate in given.items() if rate is not None})
 
 
-def sampler_of(model: Any, y: FloatArray) -> Sampler:
-    """Return the sampling that the parameters of a model describe."""
-    share = float(model.subsample)
+def sampler_of(model: Any, y: FloatArray, n_rows: int) -> Sampler:
+    """Return the sampling that the parameters of a model describe, for a table of ``n_rows`` rows."""
+    given = model.subsample
+    share = share_of_rows(model.sampling, n_rows) if isinstance(given, str) else float(given)
     if model.sampling == "goss":
         return _goss(model)
     if model.sampling == "bayesian":

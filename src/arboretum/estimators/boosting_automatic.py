@@ -1,0 +1,43 @@
+"""What "auto" means for parameters of boosted trees: simple functions of the rows (docs/boosting-defaults.md).
+
+Tables of fewer than ``LARGE_TABLE`` rows are too small to hold rows out of, and each of their trees sees all rows; so there
+a weight of 2 is the same as a row given twice.
+"""
+
+from __future__ import annotations
+
+from arboretum.estimators.base import FloatArray
+
+LARGE_TABLE = 1_000  # rows from which some are held out to stop early, and trees see samples of rows
+REFIT_ROWS = 50_000  # rows from which those held out are too few of all to be worth a second fit
+LEAF_PENALTY = 10.0
+SAMPLED_SHARE = 0.7
+
+
+def least_rows_of_leaf(n_rows: int) -> int:
+    """Return 3; on fewer than 150 rows a fiftieth of them."""
+    return max(1, min(3, n_rows // 50))
+
+
+def leaf_penalty(weight: FloatArray | None, n_rows: int) -> float:
+    """Return 10 mean weights of a row; of a small table, a hundredth of its whole weight.
+
+    So the unit of the weights does not matter, and in a small table they equal repetitions.
+    """
+    mean = 1.0 if weight is None else float(weight.mean())
+    return mean * LEAF_PENALTY * min(1.0, n_rows / LARGE_TABLE)
+
+
+def share_of_rows(sampling: str, n_rows: int) -> float:
+    """Return the share of the rows that a tree sees: all of a small table, and of a sampling with shares of its own."""
+    return SAMPLED_SHARE if sampling in ("subsample", "stratified", "mvs") and n_rows >= LARGE_TABLE else 1.0
+
+
+def holds_out(n_rows: int) -> bool:
+    """Return whether rows are held out to stop early on."""
+    return n_rows >= LARGE_TABLE
+
+
+def fits_again(n_rows: int) -> bool:
+    """Return whether all rows are fitted again after some were held out."""
+    return n_rows < REFIT_ROWS
