@@ -140,7 +140,7 @@ def test_a_line_is_found_exactly():
     x = np.linspace(-1, 3, 400)[:, None]
     y = 5 - 2 * x[:, 0]
     model = arb.BoostedTreesRegressor(
-        n_estimators=1, learning_rate=1.0, max_leaf_nodes=4, leaf_model="linear", linear_l2=0.0
+        n_estimators=1, learning_rate=1.0, l2=0.0, max_leaf_nodes=4, leaf_model="linear", linear_l2=0.0
     ).fit(x, y)
     np.testing.assert_allclose(model.forest_.slope_weight, -2, rtol=1e-9)
     np.testing.assert_allclose(model.predict(x), y, rtol=1e-9)

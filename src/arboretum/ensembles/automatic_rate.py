@@ -39,6 +39,7 @@ ALL_ROUNDS = {
     "several classes": Coefficients(0.051, -2.889, -0.845),
 }
 
+
 def automatic_rate(loss: Loss, n_rows: int, n_rounds: int, *, keeps_best: bool) -> float:
     """Return the learning rate for this many rows and rounds.
 
