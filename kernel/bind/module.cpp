@@ -7,6 +7,7 @@ void bind_bagging(nb::module_& m);
 void bind_binning(nb::module_& m);
 void bind_encoding(nb::module_& m);
 void bind_growing(nb::module_& m);
+void bind_isolation(nb::module_& m);
 void bind_linear_leaves(nb::module_& m);
 void bind_leaf_sums(nb::module_& m);
 void bind_losses(nb::module_& m);
@@ -20,6 +21,7 @@ NB_MODULE(_kernel, m) {
     arboretum::bind_binning(m);
     arboretum::bind_encoding(m);
     arboretum::bind_growing(m);
+    arboretum::bind_isolation(m);
     arboretum::bind_linear_leaves(m);
     arboretum::bind_losses(m);
     arboretum::bind_leaf_sums(m);

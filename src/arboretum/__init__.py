@@ -14,6 +14,7 @@ from arboretum.estimators.boosted_classifier import BoostedTreesClassifier
 from arboretum.estimators.boosted_regressor import BoostedTreesRegressor
 from arboretum.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from arboretum.estimators.extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
+from arboretum.estimators.isolation_forest import IsolationForest
 from arboretum.estimators.random_forest import RandomForestClassifier, RandomForestRegressor
 from arboretum.forest import Forest
 from arboretum.io.model_file import ModelFileError
@@ -37,6 +38,7 @@ __all__ = [
     "ExtraTreesRegressor",
     "Forest",
     "History",
+    "IsolationForest",
     "Loss",
     "ModelFileError",
     "RandomForestClassifier",

@@ -170,9 +170,9 @@ def _slopes(trees: Sequence[WeightedTree], order: NDArray[np.int32]) -> dict[str
     return {"slope_start": join_starts(starts), **terms}
 
 
-def grown_to_forest(grown: _kernel.GrownForest, n_outputs: int, bin_map: BinMap) -> Forest:
-    """Freeze trees of impurity; their leaves have one value an output."""
-    order = np.asarray(bin_map.order, dtype=np.int32)
+def grown_to_forest(grown: _kernel.GrownForest, n_outputs: int, columns: Sequence[int]) -> Forest:
+    """Freeze trees of impurity; their leaves have one value an output. ``columns`` tells that of each feature."""
+    order = np.asarray(columns, dtype=np.int32)
     kind, feature = grown.kind, grown.feature
     is_split = kind > 0
     feature[is_split] = order[feature[is_split]]
