@@ -7,6 +7,8 @@
 //   features   │ may vary in the node │ known to be constant │         draws shrink the first part on the way down;
 //                                                                       a branch leaves the set that it found
 //
+// Draws are hashes of (seed, tree, path), so that neither threads nor other trees matter.
+//
 // A leaf at depth d that n rows reach says d + c(n), where c(n) is what it would take on average to isolate its rows:
 //
 //   c(n) = 2 H(n − 1) − 2 (n − 1) / n          H(n) = 1 + 1/2 + … + 1/n
@@ -197,7 +199,8 @@ class IsolationBuilder {
         bool varies(int64_t n_rows) const { return low < high || (n_missing > 0 && n_missing < n_rows); }
     };
 
-    enum Purpose : uint64_t { cut_purpose, missing_purpose, side_purpose, normal_purpose, feature_purpose };
+    // Counters of the draws of a path; each has draws of its own below.
+    enum Purpose : uint64_t { left_path, right_path, cut, missing_side, category_side, normal, feature_draw };
 
     void draw_features(uint64_t key) {
         const int32_t n = table_.n_features();
@@ -211,11 +214,8 @@ class IsolationBuilder {
 
     void read_values(const std::vector<Row>& sample) {
         values_.resize(static_cast<size_t>(table_.n_features()) * n_sample_);
-        scale_.assign(table_.n_features(), 1.0);
         for (int64_t i = 0; i < n_sample_; ++i)
             for (int32_t feature : features_) values_[at(feature, i)] = value(feature, sample[i]);
-        if (rules_.max_terms > 1)
-            for (int32_t feature : features_) scale_[feature] = scale_of(feature);
     }
 
     double value(int32_t feature, Row row) const {
@@ -226,30 +226,6 @@ class IsolationBuilder {
     }
 
     int64_t at(int32_t feature, int64_t place) const { return feature * n_sample_ + place; }
-
-    // Standard deviation of the finite values of the sample; 1 if there is none. In shares of the range, which cannot
-    // overflow.
-    double scale_of(int32_t feature) const {
-        const double* values = &values_[at(feature, 0)];
-        double low = infinity, high = -infinity, n = 0;
-        for (int64_t i = 0; i < n_sample_; ++i) {
-            if (!std::isfinite(values[i])) continue;
-            low = std::min(low, values[i]);
-            high = std::max(high, values[i]);
-            ++n;
-        }
-        const double half = high / 2 - low / 2;
-        if (!(half > 0)) return 1;
-        double sum = 0, squares = 0;
-        for (int64_t i = 0; i < n_sample_; ++i) {
-            if (!std::isfinite(values[i])) continue;
-            const double share = (values[i] / 2 - low / 2) / half;
-            sum += share;
-            squares += share * share;
-        }
-        const double scale = 2 * half * std::sqrt(std::max(squares / n - (sum / n) * (sum / n), 0.0));
-        return scale > 0 && std::isfinite(scale) && std::isfinite(1 / scale) ? scale : 1;
-    }
 
     int32_t grow_node(Branch branch) {
         const int32_t number = static_cast<int32_t>(tree_.nodes.size());
@@ -263,8 +239,9 @@ class IsolationBuilder {
         tree_.nodes.push_back(node);
         if (node.is_leaf()) return number;
         const int32_t left =
-            grow_node({branch.begin, middle, branch.depth + 1, draw(branch.path, 0), branch.n_varying});
-        const int32_t right = grow_node({middle, branch.end, branch.depth + 1, draw(branch.path, 1), branch.n_varying});
+            grow_node({branch.begin, middle, branch.depth + 1, draw(branch.path, left_path), branch.n_varying});
+        const int32_t right =
+            grow_node({middle, branch.end, branch.depth + 1, draw(branch.path, right_path), branch.n_varying});
         tree_.nodes[number].left = left;
         tree_.nodes[number].right = right;
         return number;
@@ -291,7 +268,7 @@ class IsolationBuilder {
         Range first;
         int32_t looked_at = 0;
         for (uint64_t draws = 0; looked_at < branch.n_varying; ++draws) {
-            const double u = unit(draw(branch.path, feature_purpose, draws));
+            const double u = unit(draw(branch.path, feature_draw, draws));
             const int32_t pick = looked_at + static_cast<int32_t>(u * (branch.n_varying - looked_at));
             std::swap(features_[pick], features_[looked_at]);
             const int32_t feature = features_[looked_at];
@@ -314,7 +291,9 @@ class IsolationBuilder {
         node.feature = chosen[0];
         if (table_.is_category(node.feature))
             cut_categories(branch, first, node);
-        else if (chosen.size() == 1 || !cut_obliquely(branch, node))
+        else if (chosen.size() > 1)
+            cut_obliquely(branch, node);
+        else
             cut_numbers(branch, first, node);
         return true;
     }
@@ -331,6 +310,11 @@ class IsolationBuilder {
         return range;
     }
 
+    static double between(double low, double high, double u) {
+        const double range = high - low;
+        return range < infinity ? low + u * range : low * (1 - u) + high * u;
+    }
+
     // Uniform in [low, high). An infinity is farther from every number than any two numbers from each other: the cut
     // falls beside it.
     template <class ValueOf>
@@ -342,15 +326,14 @@ class IsolationBuilder {
                 if (value_of(i) < infinity) largest = std::max(largest, value_of(i));
             return largest;
         }
-        const double range = high - low;
-        const double t = range < infinity ? low + u * range : low * (1 - u) + high * u;
+        const double t = between(low, high, u);
         return t >= low && t < high ? t : low;
     }
 
     // A node that has seen no missing value sends them where most of its rows go.
     void settle_missing(const Branch& branch, const Range& range, int64_t n_left, ImpurityNode& node) const {
         if (range.n_missing > 0)
-            node.missing_left = (draw(branch.path, missing_purpose) & 1) != 0;
+            node.missing_left = (draw(branch.path, missing_side) & 1) != 0;
         else
             node.missing_left = 2 * n_left >= branch.size();
     }
@@ -361,7 +344,7 @@ class IsolationBuilder {
         node.kind = ConditionKind::numeric;
         node.threshold = infinity;
         if (range.low < range.high) {
-            const double u = unit(draw(branch.path, cut_purpose));
+            const double u = unit(draw(branch.path, cut));
             node.threshold = threshold_between(range.low, range.high, u, branch.size(), value);
             int64_t n_left = 0;
             for (int64_t i = 0; i < branch.size(); ++i) n_left += value(i) <= node.threshold;
@@ -380,7 +363,7 @@ class IsolationBuilder {
         int64_t n_left = 0;
         for (uint64_t attempt = 0; n_left == 0 || (n_left == n_present && range.low < range.high); ++attempt) {
             n_left = 0;
-            const uint64_t key = draw(branch.path, side_purpose, attempt);
+            const uint64_t key = draw(branch.path, category_side, attempt);
             for (int64_t i = 0; i < branch.size(); ++i) {
                 const double code = value(i);
                 goes_left_[i] = !std::isnan(code) && (draw(key, keys[static_cast<size_t>(code)]) & 1) != 0;
@@ -414,45 +397,54 @@ class IsolationBuilder {
         for (uint32_t code : named_) tree_.set_words[first + code / 32] |= 1u << (code % 32);
     }
 
-    // Σ normal / scale · value against a threshold between the least and the largest sum; the mean of the node stands
-    // for a missing value. False if all sums are equal.
-    bool cut_obliquely(const Branch& branch, ImpurityNode& node) {
+    // (x − p) · w <= 0 with normal weights w and a point p, uniform in the box of the node (Hariri et al. 2019,
+    // algorithm 2). Weights are in units of the box, so that the units of the columns do not matter. The mean of the
+    // node stands for a missing value. A side may be empty: its rows are to come from where the box has none.
+    void cut_obliquely(const Branch& branch, ImpurityNode& node) {
         const size_t first = tree_.terms.size();
+        double threshold = 0;
         for (size_t i = 0; i < chosen_.size(); ++i) {
-            const double normal = standard_normal(draw(branch.path, normal_purpose, i));
-            tree_.terms.push_back({chosen_[i], normal / scale_[chosen_[i]], mean_of(branch, chosen_[i])});
+            const Column column = column_of(branch, chosen_[i]);
+            const uint64_t key = draw(branch.path, normal, i);
+            const double weight = standard_normal(key) / column.range();
+            threshold += weight * between(column.low, column.high, unit(draw(key, cut)));
+            tree_.terms.push_back({chosen_[i], weight, column.mean});
         }
+        node.kind = ConditionKind::oblique;
+        node.n_items = static_cast<int32_t>(chosen_.size());
+        node.threshold = std::isnan(threshold) ? 0 : threshold;  // infinities that cancel
         const std::span<const ProjectionTerm> terms(&tree_.terms[first], chosen_.size());
-        sums_.resize(branch.size());
-        double low = infinity, high = -infinity;
         for (int64_t i = 0; i < branch.size(); ++i) {
             const double sum = project(terms, [&](const ProjectionTerm& term) {
                 const double value = values_[at(term.feature, places_[branch.begin + i])];
                 return std::isnan(value) ? term.fill : value;
             });
-            sums_[i] = std::isnan(sum) ? infinity : sum;  // infinities that cancel: right
-            low = std::min(low, sums_[i]);
-            high = std::max(high, sums_[i]);
+            goes_left_[i] = sum <= node.threshold;
         }
-        if (!(low < high)) {
-            tree_.terms.resize(first);
-            return false;
-        }
-        const double u = unit(draw(branch.path, cut_purpose));
-        node.kind = ConditionKind::oblique;
-        node.n_items = static_cast<int32_t>(chosen_.size());
-        node.threshold = threshold_between(low, high, u, branch.size(), [&](int64_t i) { return sums_[i]; });
-        for (int64_t i = 0; i < branch.size(); ++i) goes_left_[i] = sums_[i] <= node.threshold;
-        return true;
     }
 
-    double mean_of(const Branch& branch, int32_t feature) const {
+    // Of the finite values of a node.
+    struct Column {
+        double low = 0, high = 0, mean = 0;
+        double range() const {
+            const double range = high - low;
+            return range > 0 && std::isfinite(range) && std::isfinite(1 / range) ? range : 1;
+        }
+    };
+
+    Column column_of(const Branch& branch, int32_t feature) const {
         const double* values = &values_[at(feature, 0)];
-        double mean = 0, n = 0;
+        double low = infinity, high = -infinity, mean = 0, n = 0;
         for (int64_t i = branch.begin; i < branch.end; ++i) n += std::isfinite(values[places_[i]]);
-        for (int64_t i = branch.begin; i < branch.end; ++i)
-            if (std::isfinite(values[places_[i]])) mean += values[places_[i]] / n;  // the sum itself may overflow
-        return mean;
+        if (n == 0) return {};
+        for (int64_t i = branch.begin; i < branch.end; ++i) {
+            const double value = values[places_[i]];
+            if (!std::isfinite(value)) continue;
+            low = std::min(low, value);
+            high = std::max(high, value);
+            mean += value / n;  // the sum itself may overflow
+        }
+        return {low, high, mean};
     }
 
     const IsolationTable& table_;
@@ -460,7 +452,7 @@ class IsolationBuilder {
     std::span<const double> path_lengths_;
     int64_t n_sample_ = 0;
     ImpurityTree tree_;
-    std::vector<double> values_, scale_, sums_;
+    std::vector<double> values_;
     std::vector<uint32_t> places_, others_, named_;
     std::vector<int32_t> features_, chosen_;
     std::vector<uint8_t> goes_left_;

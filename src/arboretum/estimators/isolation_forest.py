@@ -51,7 +51,7 @@ class IsolationForest(OutlierDetector, ForestModel):
         Draw rows with replacement.
     extension : int or "full", default=0
         Cut by hyperplanes over ``extension + 1`` numeric columns, "full" for all of them: random normals in units of
-        the columns' standard deviations, a missing value counts as the mean of its node. 0 cuts single columns.
+        the ranges of the columns in the node, a missing value counts as their mean there. 0 cuts single columns.
     categorical_features : names, positions or mask, optional
         Numeric columns that hold categories. Text, categories and the like are found by themselves.
     unknown : {"average", "missing", "error"}, default="average"
