@@ -47,7 +47,7 @@ def test_every_check_of_sklearn(estimator, check):
 
 
 def test_anomalies_have_the_lowest_scores():
-    odd = np.array([[9.0, 0.0, 0.0], [0.0, -9.0, 0.0], [6.0, 6.0, 6.0]])
+    odd = np.array([[6.0, 6.0, -6.0], [-7.0, 5.0, 6.0], [5.0, -5.0, 5.0]])
     for params in FORMS:
         model = arb.IsolationForest(**params).fit(np.vstack([X, odd]))
         scores = model.score_samples(np.vstack([X, odd]))
