@@ -247,7 +247,7 @@ class SplitSearch {
         best.gain = cut.gain;
         best.missing_left = cut.missing_left;
         best.threshold = s.view.codes != nullptr ? s.view.codes[cut.entry] : static_cast<Code>(cut.entry);
-        best.left = node.hist == nullptr ? s.prefix[cut.entry] : prefix_sum(node, feature, best.threshold);
+        best.left = node.hist == nullptr ? s.prefix[cut.entry] : Layout::unpack(s.running[cut.entry]);
         if (cut.missing_left) best.left += s.missing;
         best.certain = rows_known || enough_rows(node, best.left);
         if (node.hist == nullptr) best.first_right = first_right_of_compact(s, cut.entry);
@@ -270,13 +270,6 @@ class SplitSearch {
         Code code = best.threshold + 1;
         while (code < info.n_bins && hist[code] == Sum{} && (counts == nullptr || counts[code] == 0)) ++code;
         best.first_right = code < info.n_bins ? code : best.threshold + 1;
-    }
-
-    WideSum prefix_sum(const NodeView<Layout>& node, int32_t feature, Code threshold) const {
-        const Sum* hist = node.hist + data_.feature(feature).first_bin;
-        Sum sum{};
-        for (Code code = 0; code <= threshold; ++code) sum += hist[code];
-        return Layout::unpack(sum);
     }
 
     // rows >= hessians / (largest hessian of a row)

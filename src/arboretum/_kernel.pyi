@@ -435,6 +435,11 @@ class GrownTree:
         raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     ) -> None: ...
 
+def join_trees(trees: Sequence[GrownTree]) -> dict: ...
+def weighted_values(
+    values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    weight: float,
+) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
 def group_by_leaf(
     leaf_of_row: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
     members: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,

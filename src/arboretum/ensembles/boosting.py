@@ -31,7 +31,19 @@ from arboretum.ensembles.ordered import OrderedModels
 from arboretum.ensembles.score_noise import noise_deviation
 from arboretum.forest import Forest
 from arboretum.growing import TreeParams, WeightedTree, to_forest
-from arboretum.losses import LeafRows, Loss, Multinomial
+from arboretum.losses import (
+    AbsoluteError,
+    Gamma,
+    Huber,
+    LeafRows,
+    Logistic,
+    Loss,
+    Multinomial,
+    Poisson,
+    Quantile,
+    SquaredError,
+    Tweedie,
+)
 from arboretum.sampling import Sample, Sampler, sample_key
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -233,8 +245,10 @@ class _Run:
         grown = self.grow_trees(loss, number, new_weight / params.trees_per_round)
         for raw, part in lifted:
             raw += kept_weight * part
-        earlier = [rescaled(trees, kept_weight) if i in dropped else trees for i, trees in enumerate(self.rounds)]
-        self.rounds = [*earlier, grown]  # one statement: an interrupt comes before or after it
+        rounds = [*self.rounds, grown]
+        for i in dropped:
+            rounds[i] = rescaled(rounds[i], kept_weight)
+        self.rounds = rounds  # one statement: an interrupt comes before or after it
 
     def lift(self, dropped: list[int]) -> list[tuple[FloatArray, FloatArray]]:
         """Take rounds out of all raw predictions; return these with what was taken."""
@@ -318,10 +332,10 @@ class _Run:
     ) -> WeightedTree:
         values = tree.values(self.kernel_params, renewed)
         slopes = self.fit_slopes(tree, values, output, sample)
-        with np.errstate(over="ignore"):
+        try:
             weighted = WeightedTree(tree, values, output, slopes).scaled(weight)
-        if not weighted.is_finite:
-            raise self.divergence()
+        except OverflowError:
+            raise self.divergence() from None
         self.add_to_training(weighted)
         if self.validation is not None:
             held = self.validation
@@ -365,7 +379,7 @@ class _Run:
             validation = self.validation_value()
             self.history.validation_loss.append(validation)
             if validation < self.best_loss:
-                self.best_loss, self.best_rounds = validation, list(self.rounds)
+                self.best_loss, self.best_rounds = validation, self.rounds
         return RoundReport(number, self.params.n_rounds, seconds, training, validation)
 
     def validation_value(self) -> float:
@@ -416,10 +430,16 @@ def user_shape(raw: FloatArray) -> FloatArray:
 
 # ---- gradients ---------------------------------------------------------------------------------------------------
 
+# The kernel's own form of losses of one output; a subclass has none, it may have overridden anything.
+FUSED: dict[type[Loss], _kernel.LossKind] = {
+    loss: getattr(_kernel.LossKind, loss.name)
+    for loss in (SquaredError, AbsoluteError, Quantile, Huber, Poisson, Gamma, Tweedie, Logistic)
+}
+
 
 def fill_gradients(loss: Loss, rows: Rows, gradients: NDArray[Any], hessians: NDArray[Any], threads: int) -> None:
     """Write weighted gradients and hessians (outputs × rows): fused in the kernel, or by the loss itself."""
-    kind = fused_kind(loss)
+    kind = FUSED.get(type(loss))
     if type(loss) is Multinomial:
         _kernel.softmax_gradients(rows.y, rows.raw, rows.weight, gradients, hessians, threads)
     elif kind is not None:
@@ -432,7 +452,7 @@ def fill_gradients(loss: Loss, rows: Rows, gradients: NDArray[Any], hessians: ND
 
 def leaf_gradients(loss: Loss, rows: Rows, leaf: Leaves, values: FloatArray, output: int, threads: int) -> FloatArray:
     """Sum up gradients and hessians (nodes × 2) of the rows of each node, at raw predictions moved by its value."""
-    sums, kind = np.empty((len(values), 2)), fused_kind(loss)
+    sums, kind = np.empty((len(values), 2)), FUSED.get(type(loss))
     if type(loss) is Multinomial:
         _kernel.softmax_leaf_gradients(rows.y, rows.raw, rows.weight, output, leaf, values, threads, sums)
     elif kind is not None:
@@ -444,12 +464,6 @@ def leaf_gradients(loss: Loss, rows: Rows, leaf: Leaves, values: FloatArray, out
         _fill_from_python(loss, replace(rows, raw=raw), g, h)
         sums[:, 0], sums[:, 1] = (leaf_sums(leaf, part[output], len(values)) for part in (g, h))
     return sums
-
-
-def fused_kind(loss: Loss) -> _kernel.LossKind | None:
-    """Return the kernel's own form of a loss of one output; a subclass has none, it may have overridden anything."""
-    built_in = type(loss).__module__.startswith("arboretum.losses.")
-    return getattr(_kernel.LossKind, loss.name, None) if built_in else None
 
 
 def loss_parameter(loss: Loss) -> float:
