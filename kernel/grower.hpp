@@ -263,14 +263,4 @@ inline std::vector<double> node_values(const GrownTree& tree, const TreeParams& 
     return values;
 }
 
-// Values times a weight, all finite.
-inline std::vector<double> weighted_values(std::span<const double> values, double weight) {
-    std::vector<double> weighted(values.begin(), values.end());
-    for (double& value : weighted) {
-        value *= weight;
-        if (!std::isfinite(value)) throw std::overflow_error("a leaf value is not finite");
-    }
-    return weighted;
-}
-
 }  // namespace arboretum

@@ -1,7 +1,8 @@
-// kernel/grower.hpp, kernel/route_rows.hpp, kernel/leaves.hpp
+// kernel/grower.hpp, kernel/route_rows.hpp, kernel/leaves.hpp, kernel/steps.hpp
 #include "arrays.hpp"
 #include "grower.hpp"
 #include "leaves.hpp"
+#include "steps.hpp"
 
 namespace arboretum {
 
@@ -138,10 +139,10 @@ void bind_growing(nb::module_& m) {
     m.def("join_trees", &join_trees, nb::arg("trees"));
     m.def(
         "weighted_values",
-        [](Vector<const double> values, double weight) {
-            return to_numpy<double>(weighted_values({values.data(), values.size()}, weight));
+        [](Vector<const double> values, double weight, double limit) {
+            return to_numpy<double>(weighted_values({values.data(), values.size()}, weight, limit));
         },
-        nb::arg("values").noconvert(), nb::arg("weight"));
+        nb::arg("values").noconvert(), nb::arg("weight"), nb::arg("limit") = infinity);
     m.def(
         "group_by_leaf",
         [](Vector<const uint32_t> leaf_of_row, std::optional<Vector<const Row>> members, int64_t n_nodes) {

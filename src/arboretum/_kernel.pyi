@@ -439,6 +439,7 @@ def join_trees(trees: Sequence[GrownTree]) -> dict: ...
 def weighted_values(
     values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     weight: float,
+    limit: float = float("inf"),
 ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
 def group_by_leaf(
     leaf_of_row: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],

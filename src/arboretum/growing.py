@@ -96,10 +96,13 @@ class WeightedTree:
     output: int
     slopes: _kernel.LeafSlopes | None = None  # None: constant leaves
 
-    def scaled(self, weight: float) -> WeightedTree:
-        """Multiply what the tree says; OverflowError if it is no longer finite."""
+    def scaled(self, weight: float, limit: float = np.inf) -> WeightedTree:
+        """Multiply what the tree says; OverflowError if it is no longer finite.
+
+        ``limit`` is the share of the longest step (kernel/steps.hpp) that a value may be.
+        """
         slopes = None if self.slopes is None else self.slopes.scaled(weight)
-        return WeightedTree(self.tree, _kernel.weighted_values(self.values, weight), self.output, slopes)
+        return WeightedTree(self.tree, _kernel.weighted_values(self.values, weight, limit), self.output, slopes)
 
     def add_to(
         self, raw: NDArray[np.float64], data: BinnedData, numbers: _kernel.NumberColumns | None, threads: int

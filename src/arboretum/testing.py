@@ -71,6 +71,7 @@ def check_loss(loss: Loss, *, y: FloatArray | None = None, random_state: int = 0
             this_round = loss.for_round(target, raw, None)
             _check_shapes(this_round, target, raw)
             _check_derivatives(this_round, target, raw)
+            _check_growth_of_hessians(this_round, target, raw)
             _check_blocks(this_round, target, raw)
             _check_weights(loss, target, raw, weight)
             _check_start(loss, target, weight)
@@ -130,6 +131,22 @@ def _check_derivatives(loss: Loss, y: FloatArray, raw: FloatArray) -> None:
 
         curvature = _slope(own_gradient, raw, row_wise=True)[own]
         _assert_close(loss, law, hessian[own], curvature, hint="if it is a surrogate, set exact_hessian = False")
+
+
+def _check_growth_of_hessians(loss: Loss, y: FloatArray, raw: FloatArray) -> None:
+    if not loss.self_concordant:
+        return
+    hessian = loss.gradients(y, raw)[1]
+    for step in (-5.0, -0.5, 0.5, 5.0):
+        for output in range(loss.n_outputs):
+            own = np.s_[:] if raw.ndim == 1 else np.s_[:, output]
+            moved = raw.copy()
+            moved[own] += step
+            grown = loss.gradients(y, moved)[1][own] > (1 + 1e-9) * np.exp(abs(step)) * hessian[own]
+            assert not grown.any(), (
+                f"{_of(loss)}.gradients: a step of {step} multiplies the hessian by more than e^{abs(step)} "
+                f"at {_first(grown)}: set self_concordant = False"
+            )
 
 
 def _slope(function: Callable[[FloatArray], FloatArray], raw: FloatArray, row_wise: bool) -> FloatArray:

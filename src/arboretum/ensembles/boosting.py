@@ -212,7 +212,11 @@ class _Run:
         # A continued model competes with what it was before.
         self.best_loss = self.validation_value() if first_round and validation is not None else np.inf
         self.best_rounds: list[list[WeightedTree]] = []
-        self.leaf_rule = LeafRule(params.tree.l1, params.tree.l2, params.tree.max_delta_step)
+        # One step is bounded as it is taken, learning rate included; of several, each.
+        several = params.leaf_steps > 1
+        tree, bounded = params.tree, loss.self_concordant
+        self.leaf_rule = LeafRule(tree.l1, tree.l2, tree.max_delta_step, short_steps=bounded and several)
+        self.step_limit = 1 / params.trees_per_round if bounded and not several else np.inf
         self.round_loss = self.scoring_loss
         n_orders = params.n_orders
         self.ordered = OrderedModels(rows.raw, n_orders, params.seed, self.gradients_of) if n_orders else None
@@ -242,7 +246,10 @@ class _Run:
         if not params.second_order:
             self.hessians[:] = 1.0 if rows.weight is None else rows.weight
         new_weight, kept_weight = Dart.weights(len(dropped), params.learning_rate)
-        grown = self.grow_trees(loss, number, new_weight / params.trees_per_round)
+        try:
+            grown = self.grow_trees(loss, number, new_weight / params.trees_per_round)
+        except OverflowError as error:
+            raise self.divergence() from error
         for raw, part in lifted:
             raw += kept_weight * part
         rounds = [*self.rounds, grown]
@@ -278,15 +285,13 @@ class _Run:
                     renewed = self.stepped_values(tree, rows, output)
                 grown.append(self.add_tree(tree, renewed, output, weight, sample))
                 if self.ordered is not None:
-                    self.ordered.add_tree(self.grower.leaf_of_row, tree.n_nodes, output, self.leaf_rule, weight)
+                    leaf, rule, limit = self.grower.leaf_of_row, self.leaf_rule, self.step_limit
+                    self.ordered.add_tree(leaf, tree.n_nodes, output, rule, weight, limit)
         return grown
 
     def draw_sample(self, number: int) -> Sample:
         key = sample_key(self.params.seed, number)
-        try:
-            return self.params.sampler.sample(self.gradients, self.hessians, key=key, threads=self.params.threads)
-        except OverflowError:
-            raise self.divergence() from None
+        return self.params.sampler.sample(self.gradients, self.hessians, key=key, threads=self.params.threads)
 
     def grow_tree(self, output: int, sample: Sample, seed: int) -> _kernel.GrownTree:
         g, h = self.gradients[output], self.hessians[output]
@@ -294,10 +299,7 @@ class _Run:
             length = self.params.learning_rate * (self.first_round + len(self.rounds))
             cosine = self.params.tree.cosine
             self.kernel_params.score_noise = noise_deviation(self.params.score_noise, g, h, length, cosine=cosine)
-        try:
-            tree = self.grower.grow(g, h, sample.rows, self.kernel_params, seed, sample.factor)
-        except OverflowError:
-            raise self.divergence() from None
+        tree = self.grower.grow(g, h, sample.rows, self.kernel_params, seed, sample.factor)
         if self.params.prune_gain is not None:
             self.grower.prune(tree, self.params.prune_gain)
         return tree
@@ -332,10 +334,7 @@ class _Run:
     ) -> WeightedTree:
         values = tree.values(self.kernel_params, renewed)
         slopes = self.fit_slopes(tree, values, output, sample)
-        try:
-            weighted = WeightedTree(tree, values, output, slopes).scaled(weight)
-        except OverflowError:
-            raise self.divergence() from None
+        weighted = WeightedTree(tree, values, output, slopes).scaled(weight, self.step_limit)
         self.add_to_training(weighted)
         if self.validation is not None:
             held = self.validation

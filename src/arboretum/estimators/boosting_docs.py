@@ -12,7 +12,9 @@ _PARAMETERS = """
         ``n_estimators=1``, ``learning_rate=1`` and samples of rows and columns it is a random forest of gradients.
     learning_rate : float or "auto", default="auto"
         Share of each tree's step that is taken. "auto" chooses it from the number of rounds and rows: see
-        docs/learning-rate.md.
+        docs/learning-rate.md. Where raw predictions are logarithms (log loss, counts), a step v is never longer than
+        log(1 + abs(v)) or 2, which keeps leaves of rows that are almost certain, hence with hessians near 0, from
+        diverging without ``l2``.
 
     growth : {"leaf", "level", "symmetric"}, default="leaf"
         Which node is split next: the one of largest gain, level by level, or one condition for a whole level.

@@ -63,6 +63,9 @@ class Loss(ABC):
         The hessian of every row is 1: the engine need not store it.
     exact_hessian : bool
         The hessian is the second derivative, not a surrogate.
+    self_concordant : bool
+        Over a step v the hessian grows by no more than a factor e^|v|, as where raw is the logarithm of a mean or of
+        odds: the engine shortens steps that could raise the loss.
     row_wise : bool
         The gradients of a row depend on that row alone: the engine may ask for them in blocks of rows.
 
@@ -92,6 +95,7 @@ class Loss(ABC):
     n_outputs: int = 1
     constant_hessian: bool = False
     exact_hessian: bool = True
+    self_concordant: bool = False
     row_wise: bool = True
 
     def __init_subclass__(cls) -> None:
