@@ -103,7 +103,7 @@ def _check_shapes(loss: Loss, y: FloatArray, raw: FloatArray) -> None:
     for what, array, shape in [
         ("gradients()[0]", gradient, raw.shape),
         ("gradients()[1]", hessian, raw.shape),
-        ("values()", values, y.shape),
+        ("values()", values, (len(y),)),
         ("start()", start, (loss.n_outputs,)),
     ]:
         assert np.shape(array) == shape, f"{_of(loss)}.{what} has shape {np.shape(array)}, expected {shape}"
@@ -184,7 +184,7 @@ def _check_blocks(loss: Loss, y: FloatArray, raw: FloatArray) -> None:
 
 def _check_weights(loss: Loss, y: FloatArray, raw: FloatArray, weight: FloatArray) -> None:
     times = weight.astype(np.int64)
-    many_y, many_raw = np.repeat(y, times), np.repeat(raw, times, axis=0)
+    many_y, many_raw = np.repeat(y, times, axis=0), np.repeat(raw, times, axis=0)
     weighted, repeated = loss.for_round(y, raw, weight), loss.for_round(many_y, many_raw, None)
     leaf_start = np.linspace(0, len(y), N_LEAVES + 1).astype(np.int64)
     many_start = np.concatenate(([0], np.cumsum(times)))[leaf_start]

@@ -408,7 +408,8 @@ class _Run:
 
 def fits_float32(rows: Rows) -> bool:
     """Whether gradients in the units of the target, times weights, stay well inside the range of float32."""
-    largest = float(np.max(np.abs(rows.y))) * (1.0 if rows.weight is None else float(np.max(rows.weight)))
+    target = np.max(np.abs(rows.y), where=np.isfinite(rows.y), initial=0.0)  # bounds of times may be infinite
+    largest = float(target) * (1.0 if rows.weight is None else float(np.max(rows.weight)))
     return largest == 0 or 2.0**-60 < largest < 2.0**60
 
 
@@ -479,10 +480,7 @@ def _fill_from_python(loss: Loss, rows: Rows, gradients: NDArray[Any], hessians:
     raw, g_out, h_out = user_shape(rows.raw), user_shape(gradients), user_shape(hessians)
     for begin in range(0, n_rows, block):
         part = slice(begin, begin + block)
-        g, h = loss.gradients(rows.y[part], raw[part])
-        if rows.weight is not None:
-            weight = rows.weight[part] if len(rows.raw) == 1 else rows.weight[part, None]
-            g, h = g * weight, h * weight
+        g, h = loss.weighted_gradients(rows.y[part], raw[part], None if rows.weight is None else rows.weight[part])
         _check_gradients(loss, g, h, raw[part], begin)
         g_out[part], h_out[part] = g, h
 
