@@ -129,8 +129,9 @@ class LogRank : public Moments<Criterion::squared_error> {
     double time(Row row) const { return std::abs(target_.numbers[row]); }
     double real(int64_t fixed) const { return static_cast<double>(fixed) / target_.weight_scale; }
 
+    // No event, or all events at one time.
     bool is_pure(const Word* total, const auto* entries, int64_t n) const {
-        return total[2] == 0 || time(entries[0].row) == time(entries[n - 1].row);
+        return total[2] == 0 || (total[2] == total[1] && time(entries[0].row) == time(entries[n - 1].row));
     }
     // Share of events.
     double mean(const Word* sum, int) const { return total(sum) / weight(sum); }

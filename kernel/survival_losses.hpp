@@ -138,34 +138,50 @@ class CoxLoss {
 //   score (ln p)',  curvature −(ln p)'',  log_below ln F,  log_above ln(1 − F)
 enum class AftDistribution : int { normal, logistic, extreme };
 
+// log_rate_above: ln p − ln(1 − F), log_rate_below: ln p − ln F, where both terms may be huge. widest: of z.
 struct NormalError {
+    static constexpr double widest = 1e8;
+
     static double log_density(double z) { return -0.5 * z * z - 0.91893853320467274178; }
     static double score(double z) { return -z; }
     static double curvature(double) { return 1; }
-    static double log_below(double z) {
-        // Beyond 37 deviations the tail underflows; its asymptotic series is exact to the last digit there.
-        if (z > -37) return std::log(0.5 * std::erfc(-z * 0.70710678118654752440));
-        const double r = 1 / (z * z);
-        return log_density(z) - std::log(-z) + std::log1p(-r * (1 - 3 * r * (1 - 5 * r)));
-    }
+    static double log_below(double z) { return z > edge ? std::log(erfc_of(z)) : log_density(z) - far_rate(z); }
     static double log_above(double z) { return log_below(-z); }
+    static double log_rate_below(double z) { return z > edge ? log_density(z) - std::log(erfc_of(z)) : far_rate(z); }
+    static double log_rate_above(double z) { return log_rate_below(-z); }
+
+  private:
+    static constexpr double edge = -37;  // beyond, F underflows, and its asymptotic series is exact to the last digit
+    static double erfc_of(double z) { return 0.5 * std::erfc(-z * 0.70710678118654752440); }
+    static double far_rate(double z) {
+        const double r = 1 / (z * z);
+        return std::log(-z) - std::log1p(-r * (1 - 3 * r * (1 - 5 * r)));
+    }
 };
 
 struct LogisticError {
+    static constexpr double widest = 1e8;
+
     static double log_below(double z) { return z < 0 ? z - std::log1p(exponential(z)) : -std::log1p(exponential(-z)); }
     static double log_above(double z) { return log_below(-z); }
     static double log_density(double z) { return log_below(z) + log_above(z); }
+    static double log_rate_below(double z) { return log_above(z); }
+    static double log_rate_above(double z) { return log_below(z); }
     static double score(double z) { return 1 - 2 / (1 + exponential(-z)); }
     static double curvature(double z) { return 2 * exponential(log_density(z)); }
 };
 
 // Least of many: T has a Weibull distribution.
 struct ExtremeError {
+    static constexpr double widest = 290;  // e^z stays within the range of exponential()
+
     static double log_density(double z) { return z - exponential(z); }
     static double score(double z) { return 1 - exponential(z); }
     static double curvature(double z) { return exponential(z); }
     static double log_above(double z) { return -exponential(z); }
     static double log_below(double z) { return std::log(-std::expm1(-exponential(z))); }
+    static double log_rate_above(double z) { return z; }
+    static double log_rate_below(double z) { return log_density(z) - log_below(z); }
 };
 
 struct AftTerms {
@@ -178,34 +194,31 @@ AftTerms aft_exact(double z, double sigma, double log_width) {
     return {-Error::log_density(z) - log_width, Error::score(z) / sigma, Error::curvature(z) / (sigma * sigma)};
 }
 
-// ln(F(b) − F(a)) from the smaller of both tails.
-template <class Error>
-double log_between(double a, double b) {
-    if (std::isinf(b)) return Error::log_above(a);
-    if (std::isinf(a)) return Error::log_below(b);
-    const bool above = a + b > 0;
-    const double large = above ? Error::log_above(a) : Error::log_below(b);
-    const double small = above ? Error::log_above(b) : Error::log_below(a);
-    return large + std::log(-std::expm1(small - large));
-}
-
+// From the smaller of both tails, that of `near`: F(b) − F(a) = tail(near) (1 − tail(far) / tail(near)).
 template <class Error>
 AftTerms aft_between(double a, double b, double sigma) {
-    const double mass = log_between<Error>(a, b);
-    auto ratio = [&](double z) { return std::isinf(z) ? 0.0 : exponential(Error::log_density(z) - mass); };
-    auto bent = [&](double z, double r) { return std::isinf(z) ? 0.0 : Error::score(z) * r; };
-    const double upper = ratio(b), lower = ratio(a), slope = upper - lower;
-    return {-mass, slope / sigma, (slope * slope - bent(b, upper) + bent(a, lower)) / (sigma * sigma)};
+    if (std::isinf(a) && std::isinf(b)) return {0, 0, 0};
+    const bool above = a + b > 0;
+    const double near = above ? a : b, far = above ? b : a;
+    auto tail = [=](double z) { return above ? Error::log_above(z) : Error::log_below(z); };
+    auto rate = [=](double z) { return above ? Error::log_rate_above(z) : Error::log_rate_below(z); };
+    const double gap = std::isinf(far) ? -infinity : tail(far) - tail(near);
+    const double rest = std::log(-std::expm1(gap));
+    const double near_ratio = exponential(rate(near) - rest);
+    const double far_ratio = std::isinf(far) ? 0.0 : exponential(rate(far) + gap - rest);
+    const double upper = above ? far_ratio : near_ratio, lower = above ? near_ratio : far_ratio;
+    auto bent = [](double z, double ratio) { return std::isinf(z) ? 0.0 : Error::score(z) * ratio; };
+    const double slope = upper - lower;
+    return {-tail(near) - rest, slope / sigma, (slope * slope - bent(b, upper) + bent(a, lower)) / (sigma * sigma)};
 }
 
 template <class Error>
 AftTerms aft_terms(double lower, double upper, double raw, double sigma) {
-    constexpr double widest = 1e8;   // squares of z stay far from the end of the range
     constexpr double narrow = 1e-6;  // here the density hardly varies, and differences of F would cancel
     constexpr double steepest = 1e30;
     auto standard = [&](double t) {
         if (t <= 0) return -infinity;
-        return std::isinf(t) ? infinity : std::clamp((std::log(t) - raw) / sigma, -widest, widest);
+        return std::isinf(t) ? infinity : std::clamp((std::log(t) - raw) / sigma, -Error::widest, Error::widest);
     };
     const double a = standard(lower), b = standard(upper);
     AftTerms terms;

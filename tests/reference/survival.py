@@ -20,7 +20,7 @@ def cox_loss(time, event, raw):
 
 
 def breslow(time, event, raw):
-    """Times of events and the cumulative hazard of raw prediction 0."""
+    """Return times of events and the cumulative hazard of raw prediction 0."""
     times, hazard, total = sorted(set(time[event])), [], 0.0
     for t in times:
         total += ((time == t) & event).sum() / np.exp(raw[time >= t]).sum()

@@ -21,7 +21,8 @@ from arboretum.forest import Forest
 from arboretum.losses import AcceleratedFailure, Cox, Loss
 from arboretum.losses.base import constant_raw
 from arboretum.losses.links import EXP_LIMIT
-from arboretum.losses.survival import DISTRIBUTIONS, by_time, is_event
+from arboretum.losses.survival import DISTRIBUTIONS, by_time, check_events, is_event
+from arboretum.schema import Schema
 
 _SUMMARY = """\
 Gradient-boosted trees for times to an event, of which some are censored.
@@ -155,6 +156,7 @@ class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
     def _read_validation_target(
         self, column: NDArray[Any], weight: FloatArray | None, target: Target
     ) -> tuple[FloatArray, FloatArray | None]:
+        check_events(column, "y_val")
         return column, weight
 
     def _read_problem(self, X: Any, y: Any, sample_weight: Any, earlier: Forest | None) -> tuple[Problem, Target]:
@@ -164,6 +166,11 @@ class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
 
     def _strata(self, y: FloatArray) -> NDArray[Any] | None:
         return is_event(y).astype(np.float64)
+
+    def _monotone(self, schema: Schema, target: Target) -> tuple[int, ...]:
+        """Directions of raw predictions, where users give those of risks."""
+        directions = super()._monotone(schema, target)
+        return tuple(-sign for sign in directions) if isinstance(target.loss, AcceleratedFailure) else directions
 
     def _responses(self, problem: Problem, loss: Loss) -> FloatArray:
         """Downhill gradients of the constant model: high where events come early (Cox) or late (accelerated times)."""

@@ -44,7 +44,8 @@ _PARAMETERS = """
     second_order : bool, default=True
         Fit trees to gradients and hessians. False fits them to gradients alone, by least squares, as Friedman did.
     leaf_steps : int, default=1
-        Newton steps to the value of a leaf; more come closer to a line search, and end when no leaf moves any more.
+        Newton steps to the value of a leaf; more come closer to a line search, and end when no leaf moves any more. 0,
+        with ``second_order=False``, takes the mean gradient as it is: cautious steps for losses of small hessians.
     ordered_boosting : int, default=0
         Random orders of ordered boosting, where the gradient of a row comes from a model that has not seen the row;
         0 is plain boosting. For small tables: see docs/ordered-boosting.md.

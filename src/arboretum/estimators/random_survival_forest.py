@@ -142,10 +142,9 @@ class RandomSurvivalForest(SurvivalModel, BaggedTrees):
         given, facts = super()._read_rows(X, y, sample_weight)
         ranks = given.target.numbers
         assert ranks is not None
-        given = given.take(np.argsort(np.abs(ranks[:, 0]), kind="stable"))
         if not (ranks > 0).any():
             raise ValueError("no row of positive sample_weight has an event: nothing can be learnt from the rest")
-        return given, facts
+        return given.take(np.argsort(np.abs(ranks[:, 0]), kind="stable")), facts
 
     def _as_columns(self, y: Any, n_rows: int) -> NDArray[Any]:
         return np.column_stack(event_times(y, n_rows))
@@ -153,14 +152,15 @@ class RandomSurvivalForest(SurvivalModel, BaggedTrees):
     def _read_target(self, columns: NDArray[Any], weight: FloatArray | None) -> tuple[BaggedTarget, Any]:
         """Ranks of times, from 1 on, less than 0 for rows without event; and the times of events."""
         time, event = columns[:, 0], columns[:, 1] == 1
-        times = np.unique(time[event] if weight is None else time[event & (weight > 0)])
+        counts = np.ones(len(time), dtype=bool) if weight is None else weight > 0
         if not event.any():
             raise ValueError(
                 f"y has no event in {len(time)} rows, all are censored: nothing can be learnt from it; check the event "
                 "column (1 or True where the event was seen)"
             )
-        rank = 1.0 + np.unique(time, return_inverse=True)[1]
-        return BaggedTarget(self.criterion, weight, numbers=np.where(event, rank, -rank)[:, None]), times
+        rank = 1.0 + np.searchsorted(np.unique(time[counts]), time)
+        ranks = np.where(event, rank, -rank)[:, None]
+        return BaggedTarget(self.criterion, weight, numbers=ranks), np.unique(time[event & counts])
 
     def _take_facts(self, facts: Any) -> None:
         self.event_times_, self.n_outputs_ = facts, 1

@@ -57,10 +57,10 @@ def survival_bounds(y: Any, n_rows: int | None = None, name: str = "y", table: s
         if set(columns) == {"lower", "upper"}
         else _from_events(*_time_and_event(columns, name), name)
     )
-    if n_rows is not None and len(bounds) != n_rows:
-        raise ValueError(f"{name} has {len(bounds)} values, but {table} has {n_rows} rows: give one time a row")
     if not len(bounds):
         raise ValueError(f"{name} is empty: give at least one time")
+    if n_rows is not None and len(bounds) != n_rows:
+        raise ValueError(f"{name} has {len(bounds)} values, but {table} has {n_rows} rows: give one time a row")
     return bounds
 
 

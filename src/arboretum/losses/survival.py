@@ -209,10 +209,10 @@ def check_bounds(y: FloatArray) -> None:
         )
 
 
-def check_events(y: FloatArray) -> None:
+def check_events(y: FloatArray, name: str = "y") -> None:
     """Refuse a target that only says how long nothing happened."""
     if not np.isfinite(y[:, 1]).any():
         raise ValueError(
-            f"y has no event in {len(y)} rows, all are censored: nothing can be learnt from it; check the event column "
+            f"{name} has no event in {len(y)} rows, all are censored: nothing can be learnt from it; check the event column "
             "(1 or True where the event was seen)"
         )
