@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from benchmarks import rivals
 from benchmarks.family import Family, Workload
-from benchmarks.workloads import forests, isolation
+from benchmarks.workloads import dense, isolation, survival
 
 WORKLOADS: dict[str, Workload] = {
     **isolation.WORKLOADS,
+    **survival.WORKLOADS,
 }
 TASKS = Family(
     "tasks beyond classes and numbers",
-    rivals.FORESTS,
+    rivals.BOOSTING,
     WORKLOADS,
     rows=isolation.ROWS,
-    count="trees",
-    settings=forests.SETTINGS,
+    count="rounds",
+    settings=dense.SETTINGS,
     equal="settings as each table says",
 )

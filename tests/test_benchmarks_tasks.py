@@ -10,7 +10,7 @@ from benchmarks.__main__ import main
 
 def run(tmp_path, *arguments):
     file = tmp_path / "numbers.json"
-    common = ["--rows", "2000", "--trees", "10", "--repeat", "1", "--libraries", "arboretum,sklearn"]
+    common = ["--rows", "2000", "--rounds", "10", "--repeat", "1", "--libraries", "arboretum,sklearn"]
     assert main(["tasks", *common, *arguments, "--json", str(file)]) == 0
     return {table["name"]: table for table in json.loads(file.read_text())["tables"]}
 
