@@ -188,7 +188,7 @@ def test_trees_can_be_added():
     grown.set_params(n_estimators=12).fit(X, y)
     assert grown.fingerprint() == at_once.fingerprint()
     with pytest.raises(ValueError, match="warm_start=True, but columns, categories or classes are not those of"):
-        grown.set_params(n_estimators=13).fit(X, y + [1.0, 0.0])
+        grown.set_params(n_estimators=13).fit(X, y * [2.0, 1.0])
 
 
 def test_out_of_bag_risks_are_those_of_trees_that_never_saw_the_row():
