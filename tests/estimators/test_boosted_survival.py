@@ -15,7 +15,17 @@ from arboretum import BoostedTreesSurvival
 from arboretum.io import model_file
 from arboretum.losses import AcceleratedFailure, Cox, Loss
 
-ROUNDS = {"n_estimators": 15, "learning_rate": 0.1, "early_stopping": False}
+ROUNDS = {
+    "n_estimators": 15,
+    "learning_rate": 0.1,
+    "min_samples_leaf": 20,
+    "l2": 0.0,
+    "subsample": 1.0,
+    "max_features": 1.0,
+    "category_levels": None,
+    "early_stopping": False,
+    "refit": False,
+}
 LOSSES = {
     "cox": {"loss": "cox"},
     "normal": {"loss": "aft", "aft_distribution": "normal", "aft_scale": 0.8},
@@ -26,7 +36,7 @@ every_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 
 
 def problem(seed=0, n=400):
-    """A table with numbers, holes and categories, and Weibull times of which a third is censored."""
+    """Return a table with numbers, holes and categories, and Weibull times of which a third is censored."""
     rng = np.random.default_rng(seed)
     X = pd.DataFrame({"a": rng.normal(size=n), "b": rng.normal(size=n)})
     X["town"] = pd.Categorical(rng.choice(["Oslo", "Rome", "Köln"], n))
@@ -111,7 +121,7 @@ def test_intervals_tell_as_much_as_they_hold():
     y.loc[time > 3, "lower"] = 3.0
     y.loc[time < 0.3, "lower"] = 0.0  # left-censored
     y.loc[time < 0.3, "upper"] = 0.3
-    model = BoostedTreesSurvival(n_estimators=60, loss="aft", aft_scale=0.3, early_stopping=False)
+    model = BoostedTreesSurvival(**{**ROUNDS, "n_estimators": 60}, loss="aft", aft_scale=0.3)
     predicted = np.log(model.fit(x[:, None], y).predict_time(x[:, None]))
     middle = (x > -1) & (x < 1)
     assert np.sqrt(np.mean((predicted - x)[middle] ** 2)) < 0.25
@@ -133,10 +143,11 @@ def test_right_censored_rows_are_bounds_without_end():
 
 @every_loss
 def test_early_stopping_keeps_the_best_round(loss):
-    model = BoostedTreesSurvival(n_estimators=300, learning_rate=0.3, early_stopping=True, **loss).fit(X, Y)
+    options = {**ROUNDS, **loss, "n_estimators": 300, "learning_rate": 0.3, "early_stopping": True}
+    model = BoostedTreesSurvival(**options).fit(X, Y)
     assert model.history_.stopped_by == "early stopping"
     assert model.n_iter_ == model.history_.best_round < 300
-    given = BoostedTreesSurvival(n_estimators=300, learning_rate=0.3, **loss).fit(X, Y, X_val=X_NEW, y_val=Y_NEW)
+    given = BoostedTreesSurvival(**options).fit(X, Y, X_val=X_NEW, y_val=Y_NEW)
     raw = -given.predict(X_NEW) if loss["loss"] == "aft" else given.predict(X_NEW)
     bounds = np.column_stack([Y_NEW[:, 0], np.where(Y_NEW[:, 1] == 1, Y_NEW[:, 0], np.inf)])
     expected = given.loss_.value(bounds, raw)
@@ -145,7 +156,8 @@ def test_early_stopping_keeps_the_best_round(loss):
 
 def test_held_out_rows_have_their_share_of_events():
     rare = np.column_stack([Y[:, 0], np.arange(len(Y)) % 40 == 0])  # ten events
-    model = BoostedTreesSurvival(n_estimators=3, early_stopping=True, validation_fraction=0.1).fit(X, rare)
+    options = {**ROUNDS, "n_estimators": 3, "early_stopping": True}
+    model = BoostedTreesSurvival(**options).fit(X, rare)
     assert all(value > 0 for value in model.history_.validation_loss)  # 0 without any event
 
 
@@ -192,9 +204,8 @@ def test_linear_leaves():
 
 
 def test_leaf_values_are_mean_gradients():
-    stump = BoostedTreesSurvival(
-        n_estimators=1, learning_rate=1.0, max_leaf_nodes=2, second_order=False, leaf_steps=0, early_stopping=False
-    ).fit(X[["a"]], Y)
+    options = {"n_estimators": 1, "learning_rate": 1.0, "max_leaf_nodes": 2, "second_order": False, "leaf_steps": 0}
+    stump = BoostedTreesSurvival(**{**ROUNDS, **options}).fit(X[["a"]], Y)
     bounds = np.column_stack([Y[:, 0], np.where(Y[:, 1] == 1, Y[:, 0], np.inf)])
     gradient, leaf = Cox().gradients(bounds, np.zeros(len(Y)))[0], stump.apply(X[["a"]])[:, 0]
     expected = [-gradient[leaf == node].mean() for node in leaf]

@@ -21,7 +21,7 @@ WHOLE = {"bootstrap": False, "max_features": None, "max_bins": None, "n_estimato
 
 
 def problem(seed=0, n=120, n_times=20):
-    """A table with numbers, holes and categories; times with ties; at least one event."""
+    """Return a table with numbers, holes and categories; times with ties; at least one event."""
     rng = np.random.default_rng(seed)
     X = pd.DataFrame({"a": rng.integers(0, 9, n).astype(float), "b": rng.normal(size=n), "c": rng.normal(size=n)})
     X.loc[rng.random(n) < 0.2, "b"] = np.nan

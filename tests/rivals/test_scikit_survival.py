@@ -72,6 +72,8 @@ def test_boosting_has_the_concordance_of_theirs(load):
         min_samples_leaf=1,
         min_child_weight=0.0,
         l2=0.0,
+        max_features=1.0,
+        subsample=1.0,
         second_order=False,
         leaf_steps=0,
         early_stopping=False,

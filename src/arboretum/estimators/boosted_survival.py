@@ -50,7 +50,7 @@ _EXAMPLES = """\
     >>> import numpy as np, arboretum as arb
     >>> x = np.arange(200.0)
     >>> y = np.column_stack([300 - x, np.arange(200) % 3 > 0])  # time, event
-    >>> model = arb.BoostedTreesSurvival(n_estimators=20).fit(x[:, None], y)
+    >>> model = arb.BoostedTreesSurvival(n_estimators=20, learning_rate=0.3, l2=0.0).fit(x[:, None], y)
     >>> risk = model.predict([[10.0], [190.0]])
     >>> bool(risk[0] < risk[1])
     True
@@ -78,16 +78,16 @@ class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
     def __init__(
         self,
         *,
-        n_estimators: int = 100,
+        n_estimators: int = 1000,
         trees_per_round: int = 1,
-        learning_rate: float | str = 0.1,
+        learning_rate: float | str = "auto",
         growth: str = "leaf",
         max_leaf_nodes: int | None = None,
         max_depth: int | None = None,
         min_samples_leaf: int | str = "auto",
         min_child_weight: float = 1e-3,
         l1: float = 0.0,
-        l2: float = 0.0,
+        l2: float | str = "auto",
         min_gain: float = 0.0,
         split_score: str = "gain",
         score_noise: float = 0.0,
@@ -99,15 +99,15 @@ class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
         linear_l2: float = 10.0,
         max_delta_step: float = 0.0,
         max_bins: int | None = 255,
-        category_levels: int | None = None,
-        category_combinations: int = 1,
+        category_levels: int | None = 20,
+        category_combinations: int = 2,
         category_orders: int = 4,
-        subsample: float = 1.0,
+        subsample: float | str = "auto",
         sampling: str = "subsample",
         top_rate: float | None = None,
         other_rate: float | None = None,
         bagging_temperature: float | None = None,
-        max_features: float | int = 1.0,
+        max_features: float | int = 0.3,
         colsample_tree: float | int = 1.0,
         colsample_level: float | int = 1.0,
         dart_rate: float = 0.0,
@@ -123,8 +123,8 @@ class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
         missing: str = "warn",
         early_stopping: bool | str = "auto",
         validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        refit: bool = False,
+        n_iter_no_change: int = 50,
+        refit: bool | str = "auto",
         time_limit: float | None = None,
         warm_start: bool = False,
         callbacks: Any = None,

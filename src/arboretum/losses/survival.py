@@ -213,6 +213,6 @@ def check_events(y: FloatArray, name: str = "y") -> None:
     """Refuse a target that only says how long nothing happened."""
     if not np.isfinite(y[:, 1]).any():
         raise ValueError(
-            f"{name} has no event in {len(y)} rows, all are censored: nothing can be learnt from it; check the event column "
-            "(1 or True where the event was seen)"
+            f"{name} has no event in {len(y)} rows, all are censored: nothing can be learnt from it; check the event "
+            "column (1 or True where the event was seen)"
         )
