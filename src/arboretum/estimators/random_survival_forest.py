@@ -96,8 +96,8 @@ class RandomSurvivalForest(SurvivalModel, BaggedTrees):
     >>> bool(risk[0] < risk[1])
     True
     >>> model.predict_survival_function([[10.0], [90.0]], times=[60.0]).round(1)
-    array([[1.],
-           [0.]])
+    array([[1. ],
+           [0.2]])
     """
 
     criterion = "log_rank"
