@@ -11,6 +11,7 @@ void bind_isolation(nb::module_& m);
 void bind_linear_leaves(nb::module_& m);
 void bind_leaf_sums(nb::module_& m);
 void bind_losses(nb::module_& m);
+void bind_ranking(nb::module_& m);
 void bind_sampling(nb::module_& m);
 void bind_survival(nb::module_& m);
 }  // namespace arboretum
@@ -26,6 +27,7 @@ NB_MODULE(_kernel, m) {
     arboretum::bind_linear_leaves(m);
     arboretum::bind_losses(m);
     arboretum::bind_leaf_sums(m);
+    arboretum::bind_ranking(m);
     arboretum::bind_sampling(m);
     arboretum::bind_survival(m);
     bind_predicting(m);

@@ -11,6 +11,7 @@ from arboretum.estimators.additive import AdditiveBoostingClassifier, AdditiveBo
 from arboretum.estimators.bagging import BaggingClassifier, BaggingRegressor
 from arboretum.estimators.base import load
 from arboretum.estimators.boosted_classifier import BoostedTreesClassifier
+from arboretum.estimators.boosted_ranker import BoostedTreesRanker
 from arboretum.estimators.boosted_regressor import BoostedTreesRegressor
 from arboretum.estimators.boosted_survival import BoostedTreesSurvival
 from arboretum.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -34,6 +35,7 @@ __all__ = [
     "BaggingClassifier",
     "BaggingRegressor",
     "BoostedTreesClassifier",
+    "BoostedTreesRanker",
     "BoostedTreesRegressor",
     "BoostedTreesSurvival",
     "DecisionTreeClassifier",

@@ -44,6 +44,7 @@ from arboretum.losses import (
     SquaredError,
     Tweedie,
 )
+from arboretum.queries import Queries
 from arboretum.sampling import Sample, Sampler, sample_key
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -92,6 +93,7 @@ class Rows:
     weight: FloatArray | None
     raw: FloatArray
     numbers: _kernel.NumberColumns | None = None  # what linear leaves read
+    queries: Queries | None = None  # what ranking losses compare rows within
 
 
 @dataclass(frozen=True)
@@ -199,6 +201,7 @@ class _Run:
         first_round: int,
         validation: Rows | None,
     ) -> None:
+        loss = loss.of_queries(rows.queries)
         self.versions, self.loss, self.params, self.validation = (rows, *reordered), loss, params, validation
         self.first_round = first_round
         self.history = History()
@@ -384,7 +387,7 @@ class _Run:
     def validation_value(self) -> float:
         held = self.validation
         assert held is not None
-        return self.scoring_loss.value(held.y, user_shape(held.raw), held.weight)
+        return self.scoring_loss.of_queries(held.queries).value(held.y, user_shape(held.raw), held.weight)
 
     def reason_to_stop(self, report: RoundReport) -> str | None:
         limit = self.params.time_limit

@@ -38,6 +38,7 @@ from arboretum.estimators.validation import (
 from arboretum.forest import Forest
 from arboretum.losses import Loss
 from arboretum.progress import ProgressBar
+from arboretum.queries import Queries
 from arboretum.schema import Schema
 from arboretum.table import Table, conform, read_table
 
@@ -287,7 +288,7 @@ class BoostedTrees(BoostingParameters):
                 f"the fitted model has loss {self.loss_.to_json()}, not {target.loss.to_json()}: "
                 "rounds of another loss cannot be added to it; fit anew with warm_start=False"
             )
-        problem = Problem(table, target.y, target.weight)
+        problem = Problem(table, target.y, target.weight, self._queries(column))
         return (problem.without_zero_weights() if earlier is None else problem), target
 
     def _as_column(self, y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArray[Any]:
@@ -306,8 +307,16 @@ class BoostedTrees(BoostingParameters):
     ) -> tuple[FloatArray, FloatArray | None]:
         raise NotImplementedError
 
+    def _queries(self, column: NDArray[Any]) -> NDArray[np.int64] | None:
+        """Query of each row, if the target names it."""
+        return None
+
     def _strata(self, y: FloatArray) -> NDArray[Any] | None:
         return None
+
+    def _split(self, problem: Problem, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Rows to train and to validate on."""
+        return split_rows(problem.table.n_rows, float(self.validation_fraction), seed, self._strata(problem.y))
 
     def _hold_out(
         self, problem: Problem, held: tuple[Any, Any, Any], seed: int, continuing: bool
@@ -326,7 +335,7 @@ class BoostedTrees(BoostingParameters):
         )
         if X_val is not None or not wanted:
             return problem, None
-        kept, out = split_rows(n_rows, float(self.validation_fraction), seed, self._strata(problem.y))
+        kept, out = self._split(problem, seed)
         if not len(out) or not len(kept):
             raise ValueError(
                 f"early_stopping=True, but validation_fraction={self.validation_fraction} of {n_rows} rows leaves "
@@ -347,7 +356,7 @@ class BoostedTrees(BoostingParameters):
             target.loss.check_target(y)
         except ValueError as error:
             raise ValueError(str(error).replace("y[", "y_val[", 1)) from None
-        return Problem(table, y, weight)
+        return Problem(table, y, weight, self._queries(column))
 
     def _learn_encoding(
         self,
@@ -397,7 +406,8 @@ class BoostedTrees(BoostingParameters):
         """Rows for the engine, from a table as trees read it."""
         data = assign_bins(table, bin_map, bundle=True, threads=threads)
         numbers = number_columns(table, bin_map, name) if self.leaf_model == "linear" else None
-        return Rows(data, problem.y, problem.weight, self._start(table, base, earlier, threads), numbers)
+        queries = None if problem.query is None else Queries.of_sorted(problem.query, threads)
+        return Rows(data, problem.y, problem.weight, self._start(table, base, earlier, threads), numbers, queries)
 
     def _start(self, table: Table, base: FloatArray, earlier: Forest | None, threads: int) -> FloatArray:
         """Raw predictions (outputs × rows) before the first round, of a table as trees read it."""

@@ -33,11 +33,13 @@ class Problem:
     table: Table
     y: FloatArray
     weight: FloatArray | None
+    query: NDArray[np.int64] | None = None  # number of the row's query, rising
 
     def take(self, rows: NDArray[np.intp]) -> Problem:
         """Return the problem of these rows."""
         weight = None if self.weight is None else self.weight[rows]
-        return Problem(self.table.take(rows), self.y[rows], weight)
+        query = None if self.query is None else self.query[rows]
+        return Problem(self.table.take(rows), self.y[rows], weight, query)
 
     def without_zero_weights(self) -> Problem:
         """Drop rows of weight 0: they take no part, not even as rows of a leaf or as known categories."""
@@ -45,7 +47,7 @@ class Problem:
             return self
         kept = self.take(np.flatnonzero(self.weight))
         weight = kept.weight if np.any(kept.weight != 1) else None
-        return Problem(kept.table.relearn(), kept.y, weight)
+        return Problem(kept.table.relearn(), kept.y, weight, kept.query)
 
 
 @dataclass(frozen=True, eq=False)

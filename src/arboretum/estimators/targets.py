@@ -109,6 +109,32 @@ def regression_target(y: NDArray[Any], name: str = "y") -> FloatArray:
     return as_numbers(y, name, "use a classifier or convert it")
 
 
+def grades(y: NDArray[Any], name: str = "y") -> FloatArray:
+    """Return grades of relevance as float64; anything that is no finite number is refused."""
+    return as_numbers(y, name, "give grades, such as 0 to 4")
+
+
+def query_numbers(group: Any, n_rows: int, name: str = "group", table: str = "X") -> NDArray[np.int64]:
+    """Return the number of each row's query, counted in the order of their ids."""
+    if group is None:
+        raise ValueError(f"{name} is None: give the id of each row's query; rows are ranked within their query")
+    ids = to_numpy(group, name)
+    if ids.ndim != 1:
+        raise ValueError(f"{name} has shape {ids.shape}: give one query id a row")
+    if len(ids) != n_rows:
+        sizes = ids.dtype.kind in "iu" and ids.sum() == n_rows
+        hint = "; these look like sizes: use np.repeat(np.arange(len(sizes)), sizes)" if sizes else ""
+        raise ValueError(f"{name} has {len(ids)} ids, but {table} has {n_rows} rows: give one query id a row{hint}")
+    missing = ids != ids if ids.dtype.kind in "fmM" else np.array([is_missing(one) for one in ids], dtype=bool)
+    if ids.dtype.kind in "fmMO" and missing.any():
+        row = int(np.argmax(missing))
+        raise ValueError(f"{name} has a missing id ({ids[row]!r}) in row {row}: remove such rows or give them an id")
+    try:
+        return np.unique(ids, return_inverse=True)[1].astype(np.int64)
+    except TypeError:
+        raise ValueError(f"{name} has ids that cannot be compared: convert all of them to one type") from None
+
+
 def find_classes(y: NDArray[Any]) -> tuple[NDArray[Any], FloatArray]:
     """Sorted classes and the code of each row, as float64."""
     check_labels(y)

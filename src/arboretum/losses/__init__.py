@@ -9,6 +9,7 @@ from typing import Any
 
 from arboretum.losses.base import LeafRows, Loss, PredictOnly, Task
 from arboretum.losses.classification import Logistic, Multinomial, log_loss
+from arboretum.losses.ranking import LambdaMart, Listwise, Pairwise
 from arboretum.losses.regression import AbsoluteError, Gamma, Huber, Poisson, Quantile, SquaredError, Tweedie
 from arboretum.losses.survival import AcceleratedFailure, Cox
 
@@ -20,10 +21,13 @@ __all__ = [
     "Cox",
     "Gamma",
     "Huber",
+    "LambdaMart",
     "LeafRows",
+    "Listwise",
     "Logistic",
     "Loss",
     "Multinomial",
+    "Pairwise",
     "Poisson",
     "PredictOnly",
     "Quantile",
@@ -42,6 +46,9 @@ LOSSES: dict[str, Callable[..., Loss]] = {
     "gamma": Gamma,
     "tweedie": Tweedie,
     "log_loss": log_loss,
+    "lambdamart": LambdaMart,
+    "pairwise": Pairwise,
+    "listwise": Listwise,
 }
 # Apart, for their targets are bounds of times.
 SURVIVAL_LOSSES: dict[str, Callable[..., Loss]] = {"cox": Cox, "aft": AcceleratedFailure}
@@ -58,7 +65,7 @@ def resolve(
         A name in ``LOSSES`` or ``SURVIVAL_LOSSES``, or an object.
     n_classes : int, optional
         Number of classes of a classifier.
-    task : {"regression", "survival"}
+    task : {"regression", "ranking", "survival"}
         What is done without classes.
     **parameters : float or str, optional
         Parameters of a named loss, such as ``quantile`` or ``power``; None means its default.

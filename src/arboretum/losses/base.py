@@ -4,20 +4,21 @@ The life of a loss
 ------------------
  1. ``resolve``       a name such as ``"poisson"``, or an object, becomes a ``Loss`` (``losses/__init__.py``)
  2. ``check_target``  refuses targets the loss cannot take
- 3. ``start``         the constant that every raw prediction begins with
+ 3. ``of_queries``    the loss of rows that compete within queries (ranking)
+ 4. ``start``         the constant that every raw prediction begins with
 
  In each round:
 
- 4. ``for_round``     the loss of this round (Huber measures its ``delta`` on the residuals)
- 5. ``gradients``     first and second derivative of each row, *unweighted*: the engine multiplies by weights
- 6. the tree grows; the step of a leaf is Newton's, −Σ gradient / (Σ hessian + regularisation)
- 7. ``leaf_values``   may replace these steps by better ones (medians for the absolute error)
- 8. ``value``         scores the training and validation rows
+ 5. ``for_round``     the loss of this round (Huber measures its ``delta`` on the residuals)
+ 6. ``gradients``     first and second derivative of each row, *unweighted*: the engine multiplies by weights
+ 7. the tree grows; the step of a leaf is Newton's, −Σ gradient / (Σ hessian + regularisation)
+ 8. ``leaf_values``   may replace these steps by better ones (medians for the absolute error)
+ 9. ``value``         scores the training and validation rows
 
  After the last round:
 
- 9. ``predict``       turns raw predictions into predictions (the inverse link)
-10. ``to_json``       goes into the model file; ``from_json`` reads it back
+10. ``predict``       turns raw predictions into predictions (the inverse link)
+11. ``to_json``       goes into the model file; ``from_json`` reads it back
 
 Shapes, everywhere: ``y`` float64 (n,), class codes included; bounds of survival times (n, 2); ``weight`` float64 (n,)
 or None; ``raw`` float64 (n,) if ``n_outputs`` is 1, else (n, n_outputs).
@@ -34,8 +35,9 @@ from numpy.typing import NDArray
 
 from arboretum import _kernel
 from arboretum.losses.links import INVERSE_LINKS, FloatArray, LinkName
+from arboretum.queries import Queries
 
-Task: TypeAlias = Literal["regression", "classification", "survival"]
+Task: TypeAlias = Literal["regression", "classification", "ranking", "survival"]
 
 # Beyond it, squares of sums over rows could overflow.
 LARGEST_TARGET = 1e100
@@ -53,7 +55,7 @@ class Loss(ABC):
     ----------
     name : str
         Name in the registry; your own losses keep ``"custom"``.
-    task : {"regression", "classification", "survival"}
+    task : {"regression", "classification", "ranking", "survival"}
         Which estimators accept it.
     link : {"identity", "exp", "sigmoid", "softmax"}
         How ``predict`` turns raw predictions into predictions.
@@ -164,6 +166,10 @@ class Loss(ABC):
                 return step
             step = step / 2
         return np.zeros_like(step)
+
+    def of_queries(self, queries: Queries | None) -> Loss:
+        """Return the loss of rows that belong to these queries; by default, this one."""
+        return self
 
     def for_round(self, y: FloatArray, raw: FloatArray, weight: FloatArray | None) -> Loss:
         """Return the loss of the round that begins at these raw predictions; by default, this one."""

@@ -1,0 +1,341 @@
+// Ranking: gradients that put the rows of each query into order, and how good an order is.
+//
+//   start   0        4      6            11      query q owns rows start[q] … start[q + 1] − 1
+//   y       0 2 0 1  1 0    0 0 3 0 1            grades; a row of grade y gains 2^y − 1
+//   raw     …                                    the highest comes first; of equals, the earlier row
+//
+// Place p, from 0, counts 1 / log2(p + 2) (Järvelin, Kekäläinen 2002). A query is worked on by one thread alone.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "losses.hpp"
+#include "parallel.hpp"
+#include "simd.hpp"
+
+namespace arboretum {
+
+enum class PairWeight : int { none, ndcg, map };
+enum class RankingMetric : int { ndcg, map, mrr };
+
+struct Queries {
+    const int64_t* start;
+    int64_t n;
+
+    int64_t longest() const {
+        int64_t most = 0;
+        for (int64_t q = 0; q < n; ++q) most = std::max(most, start[q + 1] - start[q]);
+        return most;
+    }
+};
+
+// 2^y − 1, exact for whole grades.
+inline double gain_of(double y) {
+    constexpr double ln2 = 0.69314718055994530942;
+    const double whole = std::floor(y);
+    return std::ldexp(exponential((y - whole) * ln2), static_cast<int>(whole)) - 1.0;
+}
+
+inline double binary_logarithm(double x) { return logarithm(x) * 1.4426950408889634074; }
+
+inline std::vector<double> discounts(int64_t n) {
+    std::vector<double> made(n);
+    for (int64_t place = 0; place < n; ++place) made[place] = 1.0 / binary_logarithm(static_cast<double>(place + 2));
+    return made;
+}
+
+constexpr int64_t query_block = 16;
+
+// run(query, first row, rows, scratch) for every query; each worker has a scratch of its own.
+template <class Scratch, class Run>
+void for_each_query(const Queries& queries, int threads, Run&& run) {
+    const int64_t longest = queries.longest();
+    std::vector<Scratch> scratch(std::max(threads, 1));
+    parallel_blocks(queries.n, query_block, threads, [&](int64_t begin, int64_t end, int worker) {
+        scratch[worker].reserve(longest);
+        for (int64_t q = begin; q < end; ++q)
+            run(q, queries.start[q], queries.start[q + 1] - queries.start[q], scratch[worker]);
+    });
+}
+
+// ---- gradients of pairs ---------------------------------------------------------------------------------------------
+
+// Of a query, by place.
+struct PairScratch {
+    std::vector<int32_t> row;
+    std::vector<double> score, gain, head, tail, gradient, hessian, pair_gradient, pair_hessian;
+
+    void reserve(int64_t n) {
+        if (static_cast<int64_t>(row.size()) >= n) return;
+        row.resize(n);
+        for (auto* part : {&score, &gain, &head, &tail, &gradient, &hessian, &pair_gradient, &pair_hessian})
+            part->resize(n);
+    }
+
+    void sort(const double* raw, int64_t n) {
+        for (int64_t i = 0; i < n; ++i) row[i] = static_cast<int32_t>(i);
+        std::sort(row.begin(), row.begin() + n,
+                  [raw](int32_t a, int32_t b) { return raw[a] != raw[b] ? raw[a] > raw[b] : a < b; });
+        for (int64_t place = 0; place < n; ++place) score[place] = raw[row[place]];
+        std::fill_n(gradient.begin(), n, 0.0);
+        std::fill_n(hessian.begin(), n, 0.0);
+    }
+};
+
+// The pairs of place i with all later places j, i before j:
+//
+//   x = score of the better row − score of the worse,   p = 1 / (1 + e^x)
+//   loss = weight · ln(1 + e^−x),  weight = |gain_i − gain_j| · (head_i + tail_j) · scale / (nearness + slope · |x|)
+struct PairRule {
+    bool graded;  // else any difference of gains counts 1
+    double scale, nearness, slope;
+};
+
+ARBORETUM_CLONES inline void add_pairs(PairScratch& s, int64_t i, int64_t n, const PairRule& rule) {
+    const double *score = s.score.data(), *gain = s.gain.data(), *tail = s.tail.data();
+    double *gradient = s.gradient.data(), *hessian = s.hessian.data();
+    double *pair_gradient = s.pair_gradient.data(), *pair_hessian = s.pair_hessian.data();
+    const double own_score = score[i], own_gain = gain[i], own_head = s.head[i];
+    const PairRule r = rule;
+    ARBORETUM_INDEPENDENT
+    for (int64_t j = i + 1; j < n; ++j) {
+        const double gap = own_gain - gain[j], distance = own_score - score[j];
+        const double sign = gap > 0 ? 1.0 : -1.0;
+        const double size = r.graded ? std::fabs(gap) : (gap != 0 ? 1.0 : 0.0);
+        const double weight = size * (own_head + tail[j]) * r.scale / (r.nearness + r.slope * distance);
+        const double p = 1.0 / (1.0 + exponential(sign * distance));
+        pair_gradient[j] = sign * p * weight;
+        pair_hessian[j] = p * (1.0 - p) * weight;
+        gradient[j] += pair_gradient[j];
+        hessian[j] += pair_hessian[j];
+    }
+}
+
+// Sums of a place over its later places, in their order; returns Σ |gradient|.
+inline double close_pairs(PairScratch& s, int64_t i, int64_t n) {
+    double gradient = 0, hessian = 0, size = 0;
+    for (int64_t j = i + 1; j < n; ++j) {
+        gradient += s.pair_gradient[j];
+        hessian += s.pair_hessian[j];
+        size += std::fabs(s.pair_gradient[j]);
+    }
+    s.gradient[i] -= gradient;
+    s.hessian[i] += hessian;
+    return size;
+}
+
+// What a swap of two places changes NDCG by; the ideal order is cut at the truncation.
+inline double weigh_by_ndcg(PairScratch& s, const double* y, int64_t n, int64_t truncation, const double* discount) {
+    for (int64_t place = 0; place < n; ++place) {
+        s.gain[place] = gain_of(y[s.row[place]]);
+        s.head[place] = discount[place];
+        s.tail[place] = -discount[place];
+        s.pair_gradient[place] = s.gain[place];
+    }
+    std::sort(s.pair_gradient.begin(), s.pair_gradient.begin() + n, std::greater<>());
+    double ideal = 0;
+    for (int64_t place = 0; place < std::min(n, truncation); ++place) ideal += s.pair_gradient[place] * discount[place];
+    return ideal > 0 ? 1.0 / ideal : 0.0;
+}
+
+// What a swap of two places changes average precision by. With c(p) relevant rows up to p and B(p) the sum of
+// 1 / (p' + 1) over the relevant p' <= p, for i before j:
+//
+//   (c(i) + [i not relevant]) / (i + 1) − B(i)  +  B(j) − (c(j) + [j relevant]) / (j + 1)        divided by c(n − 1)
+inline double weigh_by_map(PairScratch& s, const double* y, int64_t n) {
+    double count = 0, inverse_places = 0;
+    for (int64_t place = 0; place < n; ++place) {
+        const double relevant = y[s.row[place]] > 0 ? 1.0 : 0.0, at = static_cast<double>(place + 1);
+        count += relevant;
+        inverse_places += relevant / at;
+        s.gain[place] = relevant;
+        s.head[place] = (count + 1.0 - relevant) / at - inverse_places;
+        s.tail[place] = inverse_places - (count + relevant) / at;
+    }
+    return count > 0 ? 1.0 / count : 0.0;
+}
+
+inline double weigh_alike(PairScratch& s, const double* y, int64_t n) {
+    for (int64_t place = 0; place < n; ++place) {
+        s.gain[place] = y[s.row[place]];
+        s.head[place] = 1.0;
+        s.tail[place] = 0.0;
+    }
+    return 1.0;
+}
+
+struct PairTask {
+    const double* y;
+    const double* raw;
+    Queries queries;
+    PairWeight weight;
+    int64_t truncation;  // pairs need a row before this place
+    double* gradients;
+    double* hessians;
+};
+
+// LambdaMART (Burges 2010), or RankNet's pairs where all count alike (Burges et al. 2005). Weights of pairs by a metric
+// fall with the distance of the scores, once these differ, and the gradients of a query are scaled so that the sum S of
+// their sizes becomes log2(1 + S): without, few long queries would outweigh all others.
+inline void pair_gradients(const PairTask& task, int threads) {
+    const std::vector<double> discount =
+        task.weight == PairWeight::ndcg ? discounts(task.queries.longest()) : std::vector<double>();
+    for_each_query<PairScratch>(task.queries, threads, [&](int64_t, int64_t first, int64_t n, PairScratch& s) {
+        const double* y = task.y + first;
+        s.sort(task.raw + first, n);
+        const double scale = task.weight == PairWeight::ndcg  ? weigh_by_ndcg(s, y, n, task.truncation, discount.data())
+                             : task.weight == PairWeight::map ? weigh_by_map(s, y, n)
+                                                              : weigh_alike(s, y, n);
+        const bool graded = task.weight != PairWeight::none;
+        const bool by_distance = graded && s.score[0] != s.score[n - 1];
+        const PairRule rule{graded, scale, by_distance ? 0.01 : 1.0, by_distance ? 1.0 : 0.0};
+        double size = 0;
+        for (int64_t i = 0; scale > 0 && i < std::min(n - 1, task.truncation); ++i) {
+            add_pairs(s, i, n, rule);
+            size += 2 * close_pairs(s, i, n);
+        }
+        const double factor = size > 0 ? binary_logarithm(1.0 + size) / size : 1.0;
+        for (int64_t place = 0; place < n; ++place) {
+            task.gradients[first + s.row[place]] = factor * s.gradient[place];
+            task.hessians[first + s.row[place]] = factor * s.hessian[place];
+        }
+    });
+}
+
+// ---- gradients of lists ---------------------------------------------------------------------------------------------
+
+struct ListTask {
+    const double* y;
+    const double* raw;
+    Queries queries;
+    double* gradients;
+    double* hessians;
+};
+
+struct NoScratch {
+    void reserve(int64_t) {}
+};
+
+ARBORETUM_CLONES inline void exponentials(const double* raw, int64_t n, double top, double* out) {
+    for (int64_t i = 0; i < n; ++i) out[i] = exponential(raw[i] - top);
+}
+
+// Cross entropy between the shares of gains and the softmax of raw (Bruch 2021, without noise): p − share, p (1 − p).
+// A query without gains has no order to learn.
+inline void list_gradients(const ListTask& task, int threads) {
+    for_each_query<NoScratch>(task.queries, threads, [&](int64_t, int64_t first, int64_t n, NoScratch&) {
+        const double *y = task.y + first, *raw = task.raw + first;
+        double *g = task.gradients + first, *h = task.hessians + first;
+        exponentials(raw, n, *std::max_element(raw, raw + n), h);
+        double total = 0, gains = 0;
+        for (int64_t i = 0; i < n; ++i) {
+            total += h[i];
+            g[i] = gain_of(y[i]);
+            gains += g[i];
+        }
+        for (int64_t i = 0; i < n; ++i) {
+            const double p = h[i] / total;
+            g[i] = gains > 0 ? p - g[i] / gains : 0.0;
+            h[i] = gains > 0 ? p * (1.0 - p) : 0.0;
+        }
+    });
+}
+
+// ---- metrics --------------------------------------------------------------------------------------------------------
+
+struct Judged {
+    double score, y;
+};
+
+struct JudgedScratch {
+    std::vector<Judged> rows;
+    std::vector<double> gains;
+
+    void reserve(int64_t n) {
+        rows.resize(n);
+        gains.resize(n);
+    }
+};
+
+// Ties: the expected value over all orders of rows with equal scores (McSherry, Najork 2008). Calls
+// run(first place, places, rows that are relevant, sum of gains) for each group of equals.
+template <class Run>
+void for_each_tie(const JudgedScratch& s, int64_t n, Run&& run) {
+    for (int64_t begin = 0, end; begin < n; begin = end) {
+        double relevant = 0, gains = 0;
+        for (end = begin; end < n && s.rows[end].score == s.rows[begin].score; ++end) {
+            relevant += s.rows[end].y > 0 ? 1.0 : 0.0;
+            gains += gain_of(s.rows[end].y);
+        }
+        run(begin, end - begin, relevant, gains);
+    }
+}
+
+inline double expected_ndcg(JudgedScratch& s, int64_t n, int64_t k, const double* discount) {
+    double reached = 0, ideal = 0;
+    for_each_tie(s, n, [&](int64_t begin, int64_t places, double, double gains) {
+        double sum = 0;
+        for (int64_t place = begin; place < std::min(begin + places, k); ++place) sum += discount[place];
+        reached += sum * gains / static_cast<double>(places);
+    });
+    for (int64_t i = 0; i < n; ++i) s.gains[i] = gain_of(s.rows[i].y);
+    std::sort(s.gains.begin(), s.gains.begin() + n, std::greater<>());
+    for (int64_t place = 0; place < std::min(n, k); ++place) ideal += discount[place] * s.gains[place];
+    return reached / ideal;
+}
+
+// A place of a tie of n rows, r of them relevant, is relevant with probability r / n; the i-th, from 0, then has
+// i (r − 1) / (n − 1) relevant ones of the tie before it.
+inline double expected_map(const JudgedScratch& s, int64_t n, int64_t k) {
+    double sum = 0, before = 0;
+    for_each_tie(s, n, [&](int64_t begin, int64_t places, double relevant, double) {
+        const double share = relevant / static_cast<double>(places);
+        const double growth = places > 1 ? (relevant - 1) / static_cast<double>(places - 1) : 0.0;
+        for (int64_t i = 0; relevant > 0 && i < std::min(places, k - begin); ++i)
+            sum += share * (before + 1 + static_cast<double>(i) * growth) / static_cast<double>(begin + i + 1);
+        before += relevant;
+    });
+    return sum / std::min(before, static_cast<double>(k));
+}
+
+// The first tie with a relevant row decides: its i-th place is the first relevant one with the probability that the
+// places before are not, times r / (n − i).
+inline double expected_mrr(const JudgedScratch& s, int64_t n, int64_t k) {
+    double expected = 0;
+    bool found = false;
+    for_each_tie(s, n, [&](int64_t begin, int64_t places, double relevant, double) {
+        if (found || relevant == 0) return;
+        found = true;
+        double none_before = 1;
+        for (int64_t i = 0; none_before > 0 && i < std::min(places, k - begin); ++i) {
+            const double here = relevant / static_cast<double>(places - i);
+            expected += none_before * here / static_cast<double>(begin + i + 1);
+            none_before *= 1 - here;
+        }
+    });
+    return expected;
+}
+
+// The metric of every query, cut at place k; NaN where no row is relevant.
+inline void ranking_metric(RankingMetric metric, const double* y, const double* scores, const Queries& queries,
+                           int64_t k, double* out, int threads) {
+    const std::vector<double> discount = discounts(metric == RankingMetric::ndcg ? queries.longest() : 0);
+    for_each_query<JudgedScratch>(queries, threads, [&](int64_t q, int64_t first, int64_t n, JudgedScratch& s) {
+        bool any = false;
+        for (int64_t i = 0; i < n; ++i) {
+            s.rows[i] = {scores[first + i], y[first + i]};
+            any = any || y[first + i] > 0;
+        }
+        std::sort(s.rows.begin(), s.rows.begin() + n,
+                  [](const Judged& a, const Judged& b) { return a.score != b.score ? a.score > b.score : a.y > b.y; });
+        out[q] = !any                            ? std::numeric_limits<double>::quiet_NaN()
+                 : metric == RankingMetric::ndcg ? expected_ndcg(s, n, k, discount.data())
+                 : metric == RankingMetric::map  ? expected_map(s, n, k)
+                                                 : expected_mrr(s, n, k);
+    });
+}
+
+}  // namespace arboretum

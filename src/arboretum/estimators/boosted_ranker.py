@@ -1,0 +1,308 @@
+"""BoostedTreesRanker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum import losses
+from arboretum.estimators import targets
+from arboretum.estimators.base import FloatArray
+from arboretum.estimators.boosting import BoostedTrees
+from arboretum.estimators.boosting_docs import describe
+from arboretum.estimators.boosting_parameters import MOST
+from arboretum.estimators.boosting_problem import Problem, Target
+from arboretum.estimators.validation import choice, number, split_rows
+from arboretum.forest import Forest
+from arboretum.losses import Loss
+from arboretum.losses.ranking import METRICS, LambdaMart, RankingLoss
+from arboretum.metrics import ndcg_score
+from arboretum.queries import content_order
+from arboretum.schema import Schema
+
+JUDGED = np.dtype([("grade", np.float64), ("query", np.int64)])
+
+_LOSS_PARAMETERS = """\
+    metric : {"ndcg", "map"}, default="ndcg"
+        What "lambdamart" weighs pairs by, and early stopping follows: NDCG of the first 10 places, or mean average
+        precision. ``history_`` holds 1 - metric.
+    truncation : int, optional, default=30
+        "lambdamart" and "pairwise" compare pairs with a row among so many first places; None compares all.
+"""
+
+_EXAMPLES = """\
+    Examples
+    --------
+    >>> import numpy as np, arboretum as arb
+    >>> random = np.random.default_rng(0)
+    >>> X, query = random.normal(size=(600, 3)), random.integers(40, size=600)
+    >>> grade = np.clip(np.round(X[:, 0] + 1), 0, 4)
+    >>> model = arb.BoostedTreesRanker(n_estimators=20).fit(X, grade, group=query)
+    >>> model.score(X, grade, group=query) > 0.95
+    True
+    """
+
+
+def judged(y: Any, group: Any, suffix: str = "") -> NDArray[Any] | None:
+    """Join grades and queries to one column; None, which is refused later, without grades."""
+    if y is None:
+        return None
+    given = targets.to_numpy(y, f"y{suffix}")
+    grade = targets.grades(targets.as_column(given, len(given), f"y{suffix}"), f"y{suffix}")
+    column = np.empty(len(grade), dtype=JUDGED)
+    column["grade"] = grade
+    column["query"] = targets.query_numbers(group, len(grade), f"group{suffix}", f"y{suffix}")
+    return column
+
+
+class BoostedTreesRanker(BoostedTrees):
+    __doc__ = describe(
+        "Gradient-boosted trees that put the rows of each query into order.",
+        _EXAMPLES,
+        losses='"lambdamart", "pairwise", "listwise"',
+        loss_parameters=_LOSS_PARAMETERS,
+        class_parameters="",
+        class_attributes="",
+        stratified=", by whole queries,",
+    )
+    metric: str
+    truncation: int | None
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 100,
+        trees_per_round: int = 1,
+        learning_rate: float | str = 0.1,
+        growth: str = "leaf",
+        max_leaf_nodes: int | None = None,
+        max_depth: int | None = None,
+        min_samples_leaf: int | str = "auto",
+        min_child_weight: float = 1e-3,
+        l1: float = 0.0,
+        l2: float = 0.0,
+        min_gain: float = 0.0,
+        split_score: str = "gain",
+        score_noise: float = 0.0,
+        prune: bool = False,
+        second_order: bool = True,
+        leaf_steps: int = 1,
+        ordered_boosting: int = 0,
+        leaf_model: str = "constant",
+        linear_l2: float = 10.0,
+        max_delta_step: float = 0.0,
+        max_bins: int | None = 255,
+        category_levels: int | None = None,
+        category_combinations: int = 1,
+        category_orders: int = 4,
+        subsample: float = 1.0,
+        sampling: str = "subsample",
+        top_rate: float | None = None,
+        other_rate: float | None = None,
+        bagging_temperature: float | None = None,
+        max_features: float | int = 1.0,
+        colsample_tree: float | int = 1.0,
+        colsample_level: float | int = 1.0,
+        dart_rate: float = 0.0,
+        dart_skip: float = 0.5,
+        dart_max: int = 50,
+        loss: str | Loss = "lambdamart",
+        metric: str = "ndcg",
+        truncation: int | None = 30,
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
+        categorical_features: Any = None,
+        unknown: str = "average",
+        missing: str = "warn",
+        early_stopping: bool | str = "auto",
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        refit: bool = False,
+        time_limit: float | None = None,
+        warm_start: bool = False,
+        callbacks: Any = None,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self._keep(locals())
+
+    # ---- fitting -------------------------------------------------------------------------------------------------
+
+    def fit(  # type: ignore[override]  # group comes third: ids given there must not pass for weights
+        self,
+        X: Any,
+        y: Any,
+        group: Any = None,
+        sample_weight: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        group_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> BoostedTreesRanker:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Training rows: numbers, text, categories, dates, with holes.
+        y : array-like
+            Grade of each row, from 0 (not relevant) to 31; fractions are allowed.
+        group : array-like
+            Id of each row's query: numbers, text, dates. The order of the rows does not matter.
+        sample_weight : array-like, optional
+            Weight of each row's gradients; rows of weight 0 are no rows. One weight for all rows of a query is the
+            same as so many copies of the query.
+        X_val, y_val, group_val, sample_weight_val : optional
+            Rows to stop early on, in place of a held-out share of the queries.
+
+        Returns
+        -------
+        self
+        """
+        held = self._judge_held(X_val, y_val, group_val)
+        return super().fit(X, judged(y, group), sample_weight, X_val, held, sample_weight_val)
+
+    def fit_more(  # type: ignore[override]
+        self,
+        X: Any,
+        y: Any,
+        group: Any = None,
+        sample_weight: Any = None,
+        *,
+        n_estimators: int,
+        X_val: Any = None,
+        y_val: Any = None,
+        group_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> BoostedTreesRanker:
+        """Add rounds to a fitted model, on the same rows or on others with the same columns.
+
+        Parameters
+        ----------
+        X, y, group, sample_weight, X_val, y_val, group_val, sample_weight_val
+            As for ``fit``.
+        n_estimators : int
+            Rounds to add.
+
+        Returns
+        -------
+        self
+        """
+        return super().fit_more(
+            X,
+            judged(y, group),
+            sample_weight,
+            n_estimators=n_estimators,
+            X_val=X_val,
+            y_val=self._judge_held(X_val, y_val, group_val),
+            sample_weight_val=sample_weight_val,
+        )
+
+    def _judge_held(self, X_val: Any, y_val: Any, group_val: Any) -> NDArray[Any] | None:
+        if X_val is None and group_val is not None:
+            raise ValueError("group_val is given without X_val: give X_val as well")
+        return None if X_val is None else judged(y_val, group_val, "_val")
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        choice(self, "metric", METRICS)
+        number(self, "truncation", low=1, high=MOST, integer=True, optional=True)
+        if self.ordered_boosting:
+            raise ValueError(
+                f"ordered_boosting={self.ordered_boosting!r}: the gradient of a row depends on the other rows of its "
+                "query, which a supporting model may not have seen; use ordered_boosting=0"
+            )
+
+    # ---- input ---------------------------------------------------------------------------------------------------
+
+    def _read_problem(self, X: Any, y: Any, sample_weight: Any, earlier: Forest | None) -> tuple[Problem, Target]:
+        problem, target = super()._read_problem(X, y, sample_weight, earlier)
+        problem = in_content_order(problem)
+        assert problem.query is not None
+        together = problem.query[1:] == problem.query[:-1]
+        if not np.any(together & (problem.y[1:] != problem.y[:-1])):
+            raise ValueError(
+                f"no query has rows of different grades (n_samples={len(problem.y)}): there is no order to learn; "
+                "check y and group"
+            )
+        return problem, target
+
+    def _read_validation(self, held: tuple[Any, Any, Any], schema: Schema, target: Target) -> Problem:
+        return in_content_order(super()._read_validation(held, schema, target).without_zero_weights())
+
+    def _read_target(self, column: NDArray[Any], weight: FloatArray | None, continuing: bool) -> Target:
+        return Target(np.ascontiguousarray(column["grade"]), weight, self._resolve_loss())
+
+    def _resolve_loss(self) -> Loss:
+        loss, usual = losses.resolve(self.loss, task="ranking"), LambdaMart().parameters()
+        changed = {name: getattr(self, name) for name in usual if getattr(self, name) != usual[name]}
+        if isinstance(self.loss, Loss) and changed:
+            raise ValueError(f"{', '.join(changed)} given beside the loss object {loss!r}: set it on the object")
+        for name, value in changed.items():
+            if name not in loss.parameters():
+                raise ValueError(f"{name}={value!r} means nothing to loss={self.loss!r}: leave it at {usual[name]!r}")
+        return replace(loss, **changed) if isinstance(loss, RankingLoss) else loss
+
+    def _read_validation_target(
+        self, column: NDArray[Any], weight: FloatArray | None, target: Target
+    ) -> tuple[FloatArray, FloatArray | None]:
+        return np.ascontiguousarray(column["grade"]), weight
+
+    def _queries(self, column: NDArray[Any]) -> NDArray[np.int64]:
+        return np.ascontiguousarray(column["query"])
+
+    def _split(self, problem: Problem, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Rows of whole queries to train and to validate on."""
+        assert problem.query is not None
+        queries = np.unique(problem.query)
+        _, out = split_rows(len(queries), float(self.validation_fraction), seed, None)
+        held = np.isin(problem.query, queries[out])
+        return np.flatnonzero(~held), np.flatnonzero(held)
+
+    # ---- prediction ----------------------------------------------------------------------------------------------
+
+    def predict(self, X: Any) -> FloatArray:
+        """Score rows; within a query, the highest comes first.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Rows; named columns in any order.
+
+        Returns
+        -------
+        ndarray of float64, (n_rows,)
+        """
+        return self._raw(X)[:, 0]
+
+    def staged_predict(self, X: Any) -> Iterator[FloatArray]:
+        """Yield the scores after each round."""
+        for raw in self._staged_raw(X):
+            yield raw[:, 0]
+
+    def score(self, X: Any, y: Any, group: Any = None, sample_weight: Any = None) -> float:
+        """Return NDCG of the first 10 places: ``arboretum.metrics.ndcg_score``.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Rows to score.
+        y : array-like
+            Their grades.
+        group : array-like
+            Ids of their queries.
+        sample_weight : array-like, optional
+            Weights; a query has the mean weight of its rows.
+        """
+        return ndcg_score(y, self.predict(X), group, sample_weight=sample_weight)
+
+
+def in_content_order(problem: Problem) -> Problem:
+    """Sort rows by query, and those of a query so that the order they came in does not matter."""
+    assert problem.query is not None
+    return problem.take(content_order(problem.table, problem.query, problem.y, problem.weight))
