@@ -34,9 +34,9 @@ struct Queries {
 
 // 2^y − 1, exact for whole grades.
 inline double gain_of(double y) {
-    constexpr double ln2 = 0.69314718055994530942;
-    const double whole = std::floor(y);
-    return std::ldexp(exponential((y - whole) * ln2), static_cast<int>(whole)) - 1.0;
+    const int whole = static_cast<int>(y);
+    const double power = static_cast<double>(int64_t{1} << whole), rest = y - whole;
+    return (rest > 0 ? power * exponential(rest * 0.69314718055994530942) : power) - 1.0;
 }
 
 inline double binary_logarithm(double x) { return logarithm(x) * 1.4426950408889634074; }
@@ -63,16 +63,35 @@ void for_each_query(const Queries& queries, int threads, Run&& run) {
 
 // ---- gradients of pairs ---------------------------------------------------------------------------------------------
 
+// Rows of a query by falling gain, those of equal gain by place. So all rows that are worse than one of them, and make
+// pairs with it, stand together:
+//
+//   gain    7 3 3 1 0 0 0 0
+//             a   └ worse ┘
+struct GainOrder {
+    std::vector<int32_t> at;  // place
+    std::vector<double> score, gain, head, tail, place, gradient, hessian;
+    int64_t n = 0;
+
+    void reserve(int64_t most) {
+        at.resize(most);
+        for (auto* part : {&score, &gain, &head, &tail, &place, &gradient, &hessian}) part->resize(most);
+    }
+};
+
 // Of a query, by place.
 struct PairScratch {
     std::vector<int32_t> row;
     std::vector<double> score, gain, head, tail, gradient, hessian, pair_gradient, pair_hessian;
+    GainOrder all, top;
 
     void reserve(int64_t n) {
         if (static_cast<int64_t>(row.size()) >= n) return;
         row.resize(n);
         for (auto* part : {&score, &gain, &head, &tail, &gradient, &hessian, &pair_gradient, &pair_hessian})
             part->resize(n);
+        all.reserve(n);
+        top.reserve(n);
     }
 
     void sort(const double* raw, int64_t n) {
@@ -83,47 +102,112 @@ struct PairScratch {
         std::fill_n(gradient.begin(), n, 0.0);
         std::fill_n(hessian.begin(), n, 0.0);
     }
+
+    // The places of all rows, most of which have the least gain, or of those before the truncation.
+    void order_by_gain(GainOrder& order, int64_t n) const {
+        const double least = *std::min_element(gain.begin(), gain.begin() + n);
+        auto end = order.at.begin();
+        for (int64_t place = 0; place < n; ++place)
+            if (gain[place] > least) *end++ = static_cast<int32_t>(place);
+        std::sort(order.at.begin(), end,
+                  [this](int32_t a, int32_t b) { return gain[a] != gain[b] ? gain[a] > gain[b] : a < b; });
+        for (int64_t place = 0; place < n; ++place)
+            if (gain[place] == least) *end++ = static_cast<int32_t>(place);
+        order.n = n;
+    }
+
+    void fill(GainOrder& order) const {
+        for (int64_t i = 0; i < order.n; ++i) {
+            const int32_t place = order.at[i];
+            order.score[i] = score[place];
+            order.gain[i] = gain[place];
+            order.head[i] = head[place];
+            order.tail[i] = tail[place];
+            order.place[i] = place;
+        }
+        std::fill_n(order.gradient.begin(), order.n, 0.0);
+        std::fill_n(order.hessian.begin(), order.n, 0.0);
+    }
+
+    void take(const GainOrder& order) {
+        for (int64_t i = 0; i < order.n; ++i) {
+            gradient[order.at[i]] += order.gradient[i];
+            hessian[order.at[i]] += order.hessian[i];
+        }
+    }
 };
 
-// The pairs of place i with all later places j, i before j:
+// A better row a and a worse row b, of which the one at place i comes before the other at place j:
 //
-//   x = score of the better row − score of the worse,   p = 1 / (1 + e^x)
-//   loss = weight · ln(1 + e^−x),  weight = |gain_i − gain_j| · (head_i + tail_j) · scale / (nearness + slope · |x|)
+//   x = score_a − score_b,   p = 1 / (1 + e^x),   loss = weight · ln(1 + e^−x)
+//   weight = (gain_a − gain_b) · (head_i + tail_j) · scale / (nearness + slope · |x|)
 struct PairRule {
     bool graded;  // else any difference of gains counts 1
     double scale, nearness, slope;
 };
 
-ARBORETUM_CLONES inline void add_pairs(PairScratch& s, int64_t i, int64_t n, const PairRule& rule) {
-    const double *score = s.score.data(), *gain = s.gain.data(), *tail = s.tail.data();
-    double *gradient = s.gradient.data(), *hessian = s.hessian.data();
+// The pairs of the row at place a with the rows of `order` from `begin` on.
+ARBORETUM_CLONES inline void add_pairs(PairScratch& s, int64_t a, GainOrder& order, int64_t begin,
+                                       const PairRule& rule) {
+    const double *score = order.score.data(), *gain = order.gain.data(), *head = order.head.data();
+    const double *tail = order.tail.data(), *place = order.place.data();
+    double *gradient = order.gradient.data(), *hessian = order.hessian.data();
     double *pair_gradient = s.pair_gradient.data(), *pair_hessian = s.pair_hessian.data();
-    const double own_score = score[i], own_gain = gain[i], own_head = s.head[i];
+    const double own_score = s.score[a], own_gain = s.gain[a], own_head = s.head[a], own_tail = s.tail[a];
+    const double own_place = static_cast<double>(a);
+    const int64_t n = order.n;
     const PairRule r = rule;
     ARBORETUM_INDEPENDENT
-    for (int64_t j = i + 1; j < n; ++j) {
-        const double gap = own_gain - gain[j], distance = own_score - score[j];
-        const double sign = gap > 0 ? 1.0 : -1.0;
-        const double size = r.graded ? std::fabs(gap) : (gap != 0 ? 1.0 : 0.0);
-        const double weight = size * (own_head + tail[j]) * r.scale / (r.nearness + r.slope * distance);
-        const double p = 1.0 / (1.0 + exponential(sign * distance));
-        pair_gradient[j] = sign * p * weight;
-        pair_hessian[j] = p * (1.0 - p) * weight;
-        gradient[j] += pair_gradient[j];
-        hessian[j] += pair_hessian[j];
+    for (int64_t b = begin; b < n; ++b) {
+        const double x = own_score - score[b], gap = r.graded ? own_gain - gain[b] : 1.0;
+        const double change = own_place < place[b] ? own_head + tail[b] : head[b] + own_tail;
+        const double weight = gap * change * r.scale / (r.nearness + r.slope * std::fabs(x));
+        const double p = 1.0 / (1.0 + exponential(x));
+        pair_gradient[b] = p * weight;
+        pair_hessian[b] = p * (1.0 - p) * weight;
+        gradient[b] += pair_gradient[b];
+        hessian[b] += pair_hessian[b];
     }
 }
 
-// Sums of a place over its later places, in their order; returns Σ |gradient|.
-inline double close_pairs(PairScratch& s, int64_t i, int64_t n) {
-    double gradient = 0, hessian = 0, size = 0;
-    for (int64_t j = i + 1; j < n; ++j) {
-        gradient += s.pair_gradient[j];
-        hessian += s.pair_hessian[j];
-        size += std::fabs(s.pair_gradient[j]);
+// Adds the sums over the pairs of a, in their order; returns the sum of their gradients' sizes.
+inline double close_pairs(PairScratch& s, int64_t a, int64_t begin, int64_t end) {
+    double gradient = 0, hessian = 0;
+    for (int64_t b = begin; b < end; ++b) {
+        gradient += s.pair_gradient[b];
+        hessian += s.pair_hessian[b];
     }
-    s.gradient[i] -= gradient;
-    s.hessian[i] += hessian;
+    s.gradient[a] -= gradient;
+    s.hessian[a] += hessian;
+    return gradient;
+}
+
+// All pairs with a row before the truncation; returns the sum of the sizes of their gradients.
+inline double add_all_pairs(PairScratch& s, int64_t n, int64_t truncation, const PairRule& rule) {
+    const int64_t n_top = std::min(n, truncation);
+    s.fill(s.all);
+    if (n_top < n) {
+        s.order_by_gain(s.top, n_top);
+        s.fill(s.top);
+    }
+    double size = 0;
+    int64_t worse = 0, worse_on_top = 0;  // first row of less gain
+    for (int64_t i = 0; i < n; ++i) {
+        const int32_t place = s.all.at[i];
+        const double gain = s.gain[place];
+        while (worse < n && s.all.gain[worse] >= gain) ++worse;
+        if (worse == n) break;
+        if (place < n_top) {
+            add_pairs(s, place, s.all, worse, rule);
+            size += close_pairs(s, place, worse, n);
+        } else {
+            while (worse_on_top < n_top && s.top.gain[worse_on_top] >= gain) ++worse_on_top;
+            add_pairs(s, place, s.top, worse_on_top, rule);
+            size += close_pairs(s, place, worse_on_top, n_top);
+        }
+    }
+    s.take(s.all);
+    if (n_top < n) s.take(s.top);
     return size;
 }
 
@@ -133,11 +217,10 @@ inline double weigh_by_ndcg(PairScratch& s, const double* y, int64_t n, int64_t 
         s.gain[place] = gain_of(y[s.row[place]]);
         s.head[place] = discount[place];
         s.tail[place] = -discount[place];
-        s.pair_gradient[place] = s.gain[place];
     }
-    std::sort(s.pair_gradient.begin(), s.pair_gradient.begin() + n, std::greater<>());
+    s.order_by_gain(s.all, n);
     double ideal = 0;
-    for (int64_t place = 0; place < std::min(n, truncation); ++place) ideal += s.pair_gradient[place] * discount[place];
+    for (int64_t i = 0; i < std::min(n, truncation); ++i) ideal += s.gain[s.all.at[i]] * discount[i];
     return ideal > 0 ? 1.0 / ideal : 0.0;
 }
 
@@ -155,6 +238,7 @@ inline double weigh_by_map(PairScratch& s, const double* y, int64_t n) {
         s.head[place] = (count + 1.0 - relevant) / at - inverse_places;
         s.tail[place] = inverse_places - (count + relevant) / at;
     }
+    s.order_by_gain(s.all, n);
     return count > 0 ? 1.0 / count : 0.0;
 }
 
@@ -164,6 +248,7 @@ inline double weigh_alike(PairScratch& s, const double* y, int64_t n) {
         s.head[place] = 1.0;
         s.tail[place] = 0.0;
     }
+    s.order_by_gain(s.all, n);
     return 1.0;
 }
 
@@ -185,6 +270,11 @@ inline void pair_gradients(const PairTask& task, int threads) {
         task.weight == PairWeight::ndcg ? discounts(task.queries.longest()) : std::vector<double>();
     for_each_query<PairScratch>(task.queries, threads, [&](int64_t, int64_t first, int64_t n, PairScratch& s) {
         const double* y = task.y + first;
+        if (std::all_of(y, y + n, [y](double other) { return other == y[0]; })) {
+            std::fill_n(task.gradients + first, n, 0.0);
+            std::fill_n(task.hessians + first, n, 0.0);
+            return;
+        }
         s.sort(task.raw + first, n);
         const double scale = task.weight == PairWeight::ndcg  ? weigh_by_ndcg(s, y, n, task.truncation, discount.data())
                              : task.weight == PairWeight::map ? weigh_by_map(s, y, n)
@@ -192,11 +282,7 @@ inline void pair_gradients(const PairTask& task, int threads) {
         const bool graded = task.weight != PairWeight::none;
         const bool by_distance = graded && s.score[0] != s.score[n - 1];
         const PairRule rule{graded, scale, by_distance ? 0.01 : 1.0, by_distance ? 1.0 : 0.0};
-        double size = 0;
-        for (int64_t i = 0; scale > 0 && i < std::min(n - 1, task.truncation); ++i) {
-            add_pairs(s, i, n, rule);
-            size += 2 * close_pairs(s, i, n);
-        }
+        const double size = 2 * add_all_pairs(s, n, task.truncation, rule);
         const double factor = size > 0 ? binary_logarithm(1.0 + size) / size : 1.0;
         for (int64_t place = 0; place < n; ++place) {
             task.gradients[first + s.row[place]] = factor * s.gradient[place];

@@ -125,8 +125,8 @@ def query_numbers(group: Any, n_rows: int, name: str = "group", table: str = "X"
         sizes = ids.dtype.kind in "iu" and ids.sum() == n_rows
         hint = "; these look like sizes: use np.repeat(np.arange(len(sizes)), sizes)" if sizes else ""
         raise ValueError(f"{name} has {len(ids)} ids, but {table} has {n_rows} rows: give one query id a row{hint}")
-    missing = ids != ids if ids.dtype.kind in "fmM" else np.array([is_missing(one) for one in ids], dtype=bool)
-    if ids.dtype.kind in "fmMO" and missing.any():
+    missing = np.array([is_missing(one) for one in ids], dtype=bool) if ids.dtype == object else ids != ids
+    if missing.any():
         row = int(np.argmax(missing))
         raise ValueError(f"{name} has a missing id ({ids[row]!r}) in row {row}: remove such rows or give them an id")
     try:
