@@ -84,13 +84,11 @@ class Queries:
 
 
 def content_order(table: Table, query: NDArray[np.int64], y: FloatArray, weight: FloatArray | None) -> NDArray[np.intp]:
-    """Order rows by query, and those of a query by a hash of their content.
+    """Order rows by query, those of a query by a hash of their content, and equal ones by weight.
 
-    However the rows of a table are sorted, they come out in the same order; equal rows may stand for each other.
+    However the rows of a table are sorted, they come out in the same order; a weight moves no row past another.
     """
     hashed = _hashed(y, _key("target of the row"))
-    if weight is not None:
-        hashed += _hashed(weight, _key("weight of the row"))
     keys = [_key(name) for name in table.schema.names]
     if isinstance(table, SparseTable):
         entries = table.matrix.tocoo()
@@ -99,7 +97,7 @@ def content_order(table: Table, query: NDArray[np.int64], y: FloatArray, weight:
     else:
         for key, values in zip(keys, table.columns, strict=True):
             hashed += _hashed(values, key)
-    return np.lexsort((hashed, query))
+    return np.lexsort((hashed, query) if weight is None else (weight, hashed, query))
 
 
 def _key(name: str) -> np.uint64:

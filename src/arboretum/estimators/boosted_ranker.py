@@ -301,6 +301,11 @@ class BoostedTreesRanker(BoostedTrees):
         """
         return ndcg_score(y, self.predict(X), group, sample_weight=sample_weight)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
 
 def in_content_order(problem: Problem) -> Problem:
     """Sort rows by query, and those of a query so that the order they came in does not matter."""

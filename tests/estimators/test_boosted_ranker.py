@@ -1,0 +1,333 @@
+"""BoostedTreesRanker: rows in any order, queries kept whole, early stopping on NDCG, and the rest of boosted trees."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn
+from scipy import sparse
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
+from tests.reference.sklearn_checks import checks_of
+
+from arboretum import BoostedTreesRanker, load
+from arboretum.estimators.boosting_problem import Problem
+from arboretum.losses import LambdaMart, SquaredError
+from arboretum.metrics import map_score, ndcg_score
+from arboretum.queries import content_order
+from arboretum.table import read_table
+
+LOSSES = ["lambdamart", "pairwise", "listwise"]
+N_ROWS = 1200
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(N_ROWS, 5))
+QUERY = RNG.integers(0, 60, N_ROWS)
+SIGNAL = X[:, 0] + np.sin(2 * X[:, 1]) + 0.5 * RNG.normal(size=N_ROWS)
+GRADE = np.digitize(SIGNAL, [0.5, 1.2, 2.0])
+WEIGHT = RNG.random(N_ROWS) + 0.1
+TEST = slice(900, None)
+HOLED = np.where(RNG.random(X.shape) < 0.1, np.nan, X)
+FRAME = pd.DataFrame(HOLED, columns=list("abcde")).assign(town=np.array(["Oslo", "Rome", "Bonn", "Bern"])[QUERY % 4])
+
+
+def ranker(**params):
+    return BoostedTreesRanker(
+        **{"n_estimators": 8, "max_leaf_nodes": 8, "learning_rate": 0.2, "early_stopping": False, **params}
+    )
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("metric", ["ndcg", "map"])
+def test_orders_new_rows(loss, metric):
+    rest = slice(0, 900)
+    model = ranker(n_estimators=30, loss=loss, metric=metric).fit(X[rest], GRADE[rest], group=QUERY[rest])
+    score = {"ndcg": ndcg_score, "map": map_score}[metric]
+    ideal = score(GRADE[TEST], X[TEST, 0] + np.sin(2 * X[TEST, 1]), QUERY[TEST])
+    assert score(GRADE[TEST], model.predict(X[TEST]), QUERY[TEST]) > ideal - 0.05
+    assert model.score(X[TEST], GRADE[TEST], QUERY[TEST]) == ndcg_score(
+        GRADE[TEST], model.predict(X[TEST]), QUERY[TEST]
+    )
+
+
+# ---- order of rows, names of queries, threads ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"loss": "pairwise", "truncation": 5},
+        {"loss": "listwise", "subsample": 0.5},
+        {"sampling": "goss", "growth": "symmetric", "max_depth": 3},
+        {"early_stopping": True, "metric": "map"},
+        {"category_levels": 0},
+    ],
+    ids=str,
+)
+def test_order_of_rows_and_threads_do_not_matter(params):
+    def fingerprint(order, n_jobs):
+        model = ranker(n_jobs=n_jobs, **params)
+        return model.fit(FRAME.iloc[order], GRADE[order], QUERY[order], WEIGHT[order]).fingerprint()
+
+    orders = [np.arange(N_ROWS), np.argsort(QUERY, kind="stable"), np.random.default_rng(3).permutation(N_ROWS)]
+    assert len({fingerprint(order, n_jobs) for order in orders for n_jobs in (1, 3)}) == 1
+
+
+def test_ids_may_be_of_any_kind():
+    as_is = ranker().fit(X, GRADE, QUERY).fingerprint()
+    text = np.array([f"q{q:03}" for q in QUERY])
+    dates = np.datetime64("2020-01-01") + QUERY.astype("timedelta64[D]")
+    for ids in (text, text.astype(object), dates, QUERY / 7, pd.Series(text, dtype="category"), pl.Series(text)):
+        assert ranker().fit(X, GRADE, ids).fingerprint() == as_is
+    assert ranker().fit(X, GRADE, QUERY % 20).fingerprint() != as_is
+
+
+def test_sparse_and_dense_tables_give_the_same_model():
+    dense = np.where(np.abs(X) < 0.8, 0.0, X)
+    fit = ranker(subsample=0.5).fit
+    assert fit(sparse.csr_array(dense), GRADE, QUERY).fingerprint() == fit(dense, GRADE, QUERY).fingerprint()
+
+
+def test_content_order_ignores_the_order_of_columns_and_the_sign_of_zero():
+    table = FRAME[["a", "b"]].head(50).assign(c=0.0)
+    query, grade = QUERY[:50].astype(np.int64), GRADE[:50].astype(float)
+    order = content_order(read_table(table), query, grade, None)
+    other = content_order(read_table(table[["c", "b", "a"]].assign(c=-0.0)), query, grade, None)
+    np.testing.assert_array_equal(order, other)
+    assert (np.diff(query[order]) >= 0).all()
+
+
+# ---- weights ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_weight_of_a_query_counts_its_copies(loss):
+    copies = np.array([0, 1, 2])[QUERY % 3]
+    rows = np.concatenate([np.flatnonzero(copies > time) for time in range(2)])
+    names = np.concatenate([QUERY[copies > time] + 100 * time for time in range(2)])
+    params = {"loss": loss, "min_samples_leaf": 1, "min_child_weight": 0.1, "max_bins": None}
+    weighted = ranker(**params).fit(X, GRADE, QUERY, sample_weight=copies).predict(X)
+    repeated = ranker(**params).fit(X[rows], GRADE[rows], names).predict(X)
+    np.testing.assert_allclose(weighted, repeated, atol=1e-6)
+    assert not np.allclose(weighted, ranker(**params).fit(X, GRADE, QUERY).predict(X), atol=1e-3)
+
+
+def test_rows_of_weight_0_are_no_rows():
+    weight = (RNG.random(N_ROWS) < 0.7).astype(float)
+    kept = weight > 0
+    model = ranker().fit(X, GRADE, QUERY, sample_weight=weight)
+    assert model.fingerprint() == ranker().fit(X[kept], GRADE[kept], QUERY[kept]).fingerprint()
+
+
+# ---- early stopping --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("metric", ["ndcg", "map"])
+def test_history_holds_one_minus_the_metric(metric):
+    rest = slice(0, 900)
+    weight = np.round(WEIGHT[TEST])
+    model = ranker(early_stopping=True, n_iter_no_change=3, n_estimators=40, metric=metric).fit(
+        X[rest],
+        GRADE[rest],
+        QUERY[rest],
+        X_val=X[TEST],
+        y_val=GRADE[TEST],
+        group_val=QUERY[TEST],
+        sample_weight_val=weight,
+    )
+    staged = list(model.staged_predict(X[TEST]))
+    score = {"ndcg": ndcg_score, "map": map_score}[metric]
+    expected = [1 - score(GRADE[TEST], scores, QUERY[TEST], sample_weight=weight) for scores in staged]
+    np.testing.assert_allclose(model.history_.validation_loss[: len(staged)], expected, rtol=1e-12)
+    assert model.n_iter_ == model.history_.best_round < 40
+    np.testing.assert_array_equal(staged[-1], model.predict(X[TEST]))
+
+
+def test_held_out_queries_are_whole():
+    query = np.sort(QUERY).astype(np.int64)
+    problem = Problem(read_table(X), GRADE.astype(float), None, query)
+    kept, out = ranker(validation_fraction=0.3)._split(problem, seed=5)
+    assert not set(query[kept]) & set(query[out])
+    assert len(set(query[out])) == round(0.3 * len(set(query)))
+    assert sorted([*kept, *out]) == list(range(N_ROWS))
+
+
+def test_early_stopping_holds_queries_out():
+    model = ranker(early_stopping=True, n_estimators=60, validation_fraction=0.3, n_iter_no_change=5)
+    model.fit(X, GRADE, QUERY)
+    assert model.history_.stopped_by == "early stopping"
+    assert model.n_iter_ == model.history_.best_round
+
+
+# ---- what boosted trees can do ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", [*LOSSES, LambdaMart(metric="map", truncation=None)], ids=str)
+def test_files_and_pickles(tmp_path, loss):
+    model = ranker(loss=loss).fit(FRAME, GRADE, QUERY)
+    model.save(tmp_path / "model")
+    for copy in (load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
+        assert isinstance(copy, BoostedTreesRanker)
+        assert copy.fingerprint() == model.fingerprint()
+        assert copy.loss_ == model.loss_
+        np.testing.assert_array_equal(copy.predict(FRAME), model.predict(FRAME))
+
+
+def test_rounds_can_be_added(tmp_path):
+    whole = ranker(n_estimators=8, subsample=0.7).fit(FRAME, GRADE, QUERY)
+    more = ranker(n_estimators=5, subsample=0.7).fit(FRAME, GRADE, QUERY).fit_more(FRAME, GRADE, QUERY, n_estimators=3)
+    warm = ranker(n_estimators=5, subsample=0.7, warm_start=True).fit(FRAME, GRADE, QUERY)
+    warm.set_params(n_estimators=8).fit(FRAME, GRADE, QUERY)
+    for model in (more, warm):
+        np.testing.assert_allclose(model.predict(FRAME), whole.predict(FRAME), rtol=1e-9, atol=1e-12)
+        assert model.n_iter_ == 8
+
+
+def test_monotone_constraints_hold():
+    model = ranker(monotonic_cst=[1, 0, 0, 0, -1], n_estimators=20).fit(X, GRADE, QUERY)
+    grid = np.repeat(X[:50], 30, axis=0)
+    grid[:, 0] = np.tile(np.linspace(-3, 3, 30), 50)
+    assert (np.diff(model.predict(grid).reshape(50, 30), axis=1) >= 0).all()
+    assert np.ptp(model.predict(grid)) > 0
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"dart_rate": 0.2},
+        {"leaf_steps": 3},
+        {"second_order": False},
+        {"trees_per_round": 2, "subsample": 0.5},
+        {"leaf_model": "linear"},
+        {"refit": True, "early_stopping": True},
+        {"learning_rate": "auto"},
+        {"sampling": "stratified", "subsample": 0.5},
+        {"score_noise": 1.0},
+        {"callbacks": [lambda report: report.training_loss < 0]},
+    ],
+    ids=str,
+)
+def test_other_options_of_boosted_trees_work(params):
+    model = ranker(n_estimators=15, **params).fit(X, GRADE, QUERY)
+    assert model.score(X, GRADE, QUERY) > 0.75 > ndcg_score(GRADE, np.zeros(N_ROWS), QUERY) + 0.1
+
+
+# ---- odd queries -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_queries_without_an_order_teach_nothing(loss):
+    """Queries of one row, or of equal grades, change bins and counts of rows alone."""
+    odd = np.concatenate([QUERY, np.arange(100, 140), np.full(30, 200)])
+    y = np.concatenate([GRADE, RNG.integers(0, 3, 40), np.zeros(30)])
+    rows = np.concatenate([X, X[:70]])
+    params = {"loss": loss, "min_samples_leaf": 1, "min_child_weight": 0.1, "max_bins": None}
+    model = ranker(**params).fit(rows, y, odd)
+    np.testing.assert_allclose(model.predict(X), ranker(**params).fit(X, GRADE, QUERY).predict(X), atol=1e-6)
+
+
+def test_grades_may_be_fractions():
+    model = ranker(n_estimators=20).fit(X, np.clip(SIGNAL + 2, 0, 4), QUERY)
+    assert np.corrcoef(model.predict(X), SIGNAL)[0, 1] > 0.7
+
+
+def fit_with(**changes):
+    given = {"X": X, "y": GRADE, "group": QUERY, **changes}
+    params = {name: given.pop(name) for name in list(given) if name in BoostedTreesRanker._get_param_names()}
+    return ranker(**params).fit(**given)
+
+
+HELD = {"X_val": X, "y_val": GRADE, "group_val": QUERY}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"group": None}, "group is None: give the id of each row's query; rows are ranked within their query"),
+        ({"group": QUERY[:-1]}, "group has 1199 ids, but y has 1200 rows: give one query id a row$"),
+        ({"group": np.bincount(QUERY)}, r"these look like sizes: use np.repeat\(np.arange\(len\(sizes\)\), sizes\)"),
+        ({"group": np.where(QUERY == 3, np.nan, QUERY)}, r"group has a missing id \(.*nan.*\) in row"),
+        ({"y": GRADE[:-1], "group": QUERY[:-1]}, "y has 1199 values, but X has 1200 rows"),
+        ({"y": None}, "the target y is None"),
+        ({"y": GRADE - 1}, r"y\[\d+\] = -1.0: grades must lie between 0 and 31"),
+        ({"y": GRADE * 20}, r"y\[\d+\] = \d+.0: grades must lie between 0 and 31"),
+        ({"y": np.where(QUERY == 3, np.nan, GRADE)}, "Input y contains NaN"),
+        ({"y": np.array(["good"] * N_ROWS)}, "which holds no numbers; give grades, such as 0 to 4"),
+        ({"y": np.zeros(N_ROWS)}, r"no query has rows of different grades \(n_samples=1200\): there is no order to"),
+        ({"y": QUERY % 3}, "no query has rows of different grades"),
+        ({"group": np.arange(N_ROWS)}, "no query has rows of different grades"),
+        ({"ordered_boosting": 2}, "ordered_boosting=2: the gradient of a row depends on the other rows of its query"),
+        ({"metric": "auc"}, "metric='auc': use one of 'ndcg', 'map'"),
+        ({"truncation": 0}, "truncation=0: use an integer at least 1"),
+        ({"truncation": 5, "loss": "listwise"}, "truncation=5 means nothing to loss='listwise': leave it at 30"),
+        ({"metric": "map", "loss": LambdaMart()}, "metric given beside the loss object"),
+        ({"loss": "poisson"}, "is for regression, not ranking: use one of lambdamart, pairwise, listwise"),
+        ({"loss": SquaredError()}, "is for regression, not ranking"),
+        ({**HELD, "group_val": None}, "group_val is None: give the id"),
+        ({**HELD, "X_val": None, "y_val": None}, "group_val is given without X_val"),
+        ({**HELD, "y_val": None}, "X_val is given without y_val"),
+        ({**HELD, "y_val": GRADE - 1}, r"y_val\[\d+\] = -1.0: grades must"),
+        ({**HELD, "y_val": GRADE * 0, "early_stopping": True}, "no query has a relevant row"),
+        ({"early_stopping": True, "validation_fraction": 0.001}, "leaves no row to train or to validate on"),
+    ],
+    ids=str,
+)
+def test_errors(changes, message):
+    with pytest.raises(ValueError, match=message):
+        fit_with(**changes)
+
+
+def test_score_needs_queries():
+    with pytest.raises(ValueError, match="group is None: give the id of each row's query"):
+        ranker().fit(X, GRADE, QUERY).score(X, GRADE)
+
+
+# ---- scikit-learn ----------------------------------------------------------------------------------------------------
+
+
+class RankerOfOneList(BoostedTreesRanker):
+    """All rows are one query, as scikit-learn's checks know none; nor that a copy of a row would compete with it."""
+
+    def fit(self, X, y):
+        return super().fit(X, None if y is None else np.clip(y, 0, 31), np.zeros(0 if y is None else len(y)))
+
+    def score(self, X, y):
+        return super().score(X, y, np.zeros(len(y)))
+
+
+def name_of(case):
+    return getattr(getattr(case, "func", case), "__name__", None) or repr(case)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "check"), checks_of(RankerOfOneList(n_estimators=4, early_stopping=False)), ids=name_of
+)
+def test_every_check_of_sklearn(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture
+def _routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+@pytest.mark.usefixtures("_routing")
+def test_cross_validation_passes_queries_on():
+    model = ranker().set_fit_request(group=True).set_score_request(group=True)
+    scores = cross_val_score(model, X, GRADE, cv=GroupKFold(3), params={"group": QUERY, "groups": QUERY})
+    assert (scores > 0.7).all()
+    search = GridSearchCV(model, {"loss": LOSSES}, cv=GroupKFold(3)).fit(X, GRADE, group=QUERY, groups=QUERY)
+    assert search.best_score_ >= scores.mean()
+    assert pickle.loads(pickle.dumps(search.best_estimator_)).score(X, GRADE, QUERY) > 0.8
+
+
+def test_cross_validation_by_hand():
+    scores = [
+        ranker().fit(X[rest], GRADE[rest], QUERY[rest]).score(X[test], GRADE[test], QUERY[test])
+        for rest, test in GroupKFold(3).split(X, GRADE, QUERY)
+    ]
+    assert min(scores) > 0.7
