@@ -88,7 +88,8 @@ def run(bench: Bench) -> Iterator[Table]:
     table = Table("monotone", title, columns, rows_are="preset, loss, leaves")
     kinds: dict[str, Kind] = {"classification": "binary", "regression": "regression"}
     drawn = {kind: [draw(kind, rows, seed, bench.settings()) for seed in range(TABLES)] for kind in kinds.values()}
-    for system, loss, leaves in product(presets(), LOSSES, LEAF_MODELS):
+    of_rows = [loss for loss, build in LOSSES.items() if build().task in kinds]
+    for system, loss, leaves in product(presets(), of_rows, LEAF_MODELS):
         model = preset(system, n_estimators=bench.rounds, loss=loss, leaf_model=leaves, monotonic_cst=list(DIRECTIONS))
         turn = turn_over(drawn[kinds[LOSSES[loss]().task]], refusals)
         label = f"{system}, {loss}, {leaves}"

@@ -33,10 +33,23 @@ HOLED = np.where(RNG.random(X.shape) < 0.1, np.nan, X)
 FRAME = pd.DataFrame(HOLED, columns=list("abcde")).assign(town=np.array(["Oslo", "Rome", "Bonn", "Bern"])[QUERY % 4])
 
 
+PLAIN = {
+    "n_estimators": 8,
+    "max_leaf_nodes": 8,
+    "learning_rate": 0.2,
+    "min_samples_leaf": 20,
+    "l2": 0.0,
+    "subsample": 1.0,
+    "max_features": 1.0,
+    "category_levels": None,
+    "early_stopping": False,
+    "n_iter_no_change": 10,
+    "refit": False,
+}
+
+
 def ranker(**params):
-    return BoostedTreesRanker(
-        **{"n_estimators": 8, "max_leaf_nodes": 8, "learning_rate": 0.2, "early_stopping": False, **params}
-    )
+    return BoostedTreesRanker(**{**PLAIN, **params})
 
 
 @pytest.mark.parametrize("loss", LOSSES)

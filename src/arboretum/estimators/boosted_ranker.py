@@ -41,7 +41,7 @@ _EXAMPLES = """\
     >>> random = np.random.default_rng(0)
     >>> X, query = random.normal(size=(600, 3)), random.integers(40, size=600)
     >>> grade = np.clip(np.round(X[:, 0] + 1), 0, 4)
-    >>> model = arb.BoostedTreesRanker(n_estimators=20).fit(X, grade, group=query)
+    >>> model = arb.BoostedTreesRanker(n_estimators=20, learning_rate=0.2, l2=1.0).fit(X, grade, group=query)
     >>> model.score(X, grade, group=query) > 0.95
     True
     """
@@ -75,16 +75,16 @@ class BoostedTreesRanker(BoostedTrees):
     def __init__(
         self,
         *,
-        n_estimators: int = 100,
+        n_estimators: int = 1000,
         trees_per_round: int = 1,
-        learning_rate: float | str = 0.1,
+        learning_rate: float | str = "auto",
         growth: str = "leaf",
         max_leaf_nodes: int | None = None,
         max_depth: int | None = None,
         min_samples_leaf: int | str = "auto",
         min_child_weight: float = 1e-3,
         l1: float = 0.0,
-        l2: float = 0.0,
+        l2: float | str = "auto",
         min_gain: float = 0.0,
         split_score: str = "gain",
         score_noise: float = 0.0,
@@ -96,15 +96,15 @@ class BoostedTreesRanker(BoostedTrees):
         linear_l2: float = 10.0,
         max_delta_step: float = 0.0,
         max_bins: int | None = 255,
-        category_levels: int | None = None,
-        category_combinations: int = 1,
+        category_levels: int | None = 20,
+        category_combinations: int = 2,
         category_orders: int = 4,
-        subsample: float = 1.0,
+        subsample: float | str = "auto",
         sampling: str = "subsample",
         top_rate: float | None = None,
         other_rate: float | None = None,
         bagging_temperature: float | None = None,
-        max_features: float | int = 1.0,
+        max_features: float | int = 0.3,
         colsample_tree: float | int = 1.0,
         colsample_level: float | int = 1.0,
         dart_rate: float = 0.0,
@@ -120,8 +120,8 @@ class BoostedTreesRanker(BoostedTrees):
         missing: str = "warn",
         early_stopping: bool | str = "auto",
         validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        refit: bool = False,
+        n_iter_no_change: int = 50,
+        refit: bool | str = "auto",
         time_limit: float | None = None,
         warm_start: bool = False,
         callbacks: Any = None,
