@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from benchmarks import rivals
 from benchmarks.family import Family, Workload
-from benchmarks.workloads import dense, isolation, survival
+from benchmarks.workloads import dense, isolation, ranking, survival
 
 WORKLOADS: dict[str, Workload] = {
     **isolation.WORKLOADS,
     **survival.WORKLOADS,
+    "ranking": ranking.run,
 }
 TASKS = Family(
     "tasks beyond classes and numbers",

@@ -1,0 +1,230 @@
+"""Ranking: the five folds of MQ2008 and LightGBM's example, every library with each of its losses."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.measuring import FIT, RATIO, Bench, Row, timed
+from benchmarks.real_sets import read_frame
+from benchmarks.rivals.base import Model, Rival
+from benchmarks.table import HOME, Column, Table
+from benchmarks.task import Settings, Task
+
+FOLDS, PARTS_OF_TRAINING = 5, 3
+NDCG = Column("ndcg", "NDCG@10", 5)
+
+
+@dataclass(frozen=True)
+class QueryTask(Task):
+    """A task whose rows belong to queries, sorted by them, as other libraries want it."""
+
+    query: NDArray[Any] = ()  # type: ignore[assignment]
+    query_test: NDArray[Any] = ()  # type: ignore[assignment]
+
+
+class Ranker(Rival):
+    """A library with one of its losses."""
+
+    growths = frozenset({"leaf"})
+
+    def __init__(self, loss: str, label: str) -> None:
+        self.loss, self.name = loss, label  # type: ignore[misc]
+
+    def predict(self, model: Model, X: Any) -> NDArray[Any]:
+        return np.asarray(model.fitted.predict(X))
+
+
+class Arboretum(Ranker):
+    """BoostedTreesRanker."""
+
+    module = "arboretum"
+
+    def settings(self, task: Task) -> dict[str, Any]:
+        wanted = task.settings
+        return {
+            "loss": self.loss,
+            "n_estimators": wanted.rounds,
+            "learning_rate": wanted.learning_rate,
+            "max_leaf_nodes": wanted.leaves,
+            "min_samples_leaf": wanted.min_rows,
+            "l2": 0.0,
+            "subsample": 1.0,
+            "max_features": 1.0,
+            "early_stopping": False,
+            "n_jobs": wanted.threads,
+        }
+
+    def fit(self, task: Task) -> Model:
+        model = import_module(self.module).BoostedTreesRanker(**self.settings(task))
+        return Model(model.fit(task.X, task.y, group=queries_of(task)), task)
+
+
+class LightGBM(Ranker):
+    """LGBMRanker, told the sizes of queries."""
+
+    module = "lightgbm"
+
+    def settings(self, task: Task) -> dict[str, Any]:
+        wanted = task.settings
+        return {
+            "objective": self.loss,
+            "n_estimators": wanted.rounds,
+            "learning_rate": wanted.learning_rate,
+            "num_leaves": wanted.leaves,
+            "min_child_samples": wanted.min_rows,
+            "n_jobs": wanted.threads,
+            "verbosity": -1,
+        }
+
+    def fit(self, task: Task) -> Model:
+        sizes = np.unique(queries_of(task), return_counts=True)[1]
+        return Model(
+            import_module(self.module).LGBMRanker(**self.settings(task)).fit(task.X, task.y, group=sizes), task
+        )
+
+
+class XGBoost(Ranker):
+    """XGBRanker, growing leaf by leaf."""
+
+    module = "xgboost"
+
+    def settings(self, task: Task) -> dict[str, Any]:
+        wanted = task.settings
+        return {
+            "objective": self.loss,
+            "n_estimators": wanted.rounds,
+            "learning_rate": wanted.learning_rate,
+            "grow_policy": "lossguide",
+            "max_leaves": wanted.leaves,
+            "max_depth": 0,
+            "n_jobs": wanted.threads,
+        }
+
+    def fit(self, task: Task) -> Model:
+        model = import_module(self.module).XGBRanker(**self.settings(task))
+        return Model(model.fit(task.X, task.y, qid=queries_of(task)), task)
+
+
+class CatBoost(Ranker):
+    """CatBoost with its symmetric trees of depth 6."""
+
+    module = "catboost"
+    growths = frozenset({"symmetric"})
+
+    def settings(self, task: Task) -> dict[str, Any]:
+        wanted = task.settings
+        return {
+            "loss_function": self.loss,
+            "iterations": wanted.rounds,
+            "learning_rate": wanted.learning_rate,
+            "depth": wanted.depth,
+            "thread_count": wanted.threads,
+            "verbose": False,
+            "allow_writing_files": False,
+        }
+
+    def fit(self, task: Task) -> Model:
+        library = import_module(self.module)
+        pool = library.Pool(task.X, task.y, group_id=queries_of(task))
+        return Model(library.CatBoost(self.settings(task)).fit(pool), task)
+
+
+RANKERS: tuple[Ranker, ...] = (
+    Arboretum("lambdamart", HOME),
+    Arboretum("pairwise", f"{HOME} pairwise"),
+    Arboretum("listwise", f"{HOME} listwise"),
+    LightGBM("lambdarank", "lightgbm lambdarank"),
+    LightGBM("rank_xendcg", "lightgbm xendcg"),
+    XGBoost("rank:ndcg", "xgboost ndcg"),
+    XGBoost("rank:pairwise", "xgboost pairwise"),
+    CatBoost("YetiRank", "catboost YetiRank"),
+    CatBoost("QuerySoftMax", "catboost QuerySoftMax"),
+)
+
+
+def queries_of(task: Task) -> NDArray[Any]:
+    """Return the query of each training row."""
+    assert isinstance(task, QueryTask)
+    return task.query
+
+
+def mq2008(folder: Path, settings: Settings) -> list[QueryTask]:
+    """LETOR 4.0: fold i trains on three parts from the i-th on, and is tested on the fifth."""
+    rows = read_frame(folder / "mq2008" / "mq2008.parquet").sort_values("qid", kind="stable")
+    parts = sorted(rows["subset"].unique())
+
+    def part(numbers: Sequence[int]) -> tuple[Any, Any, Any]:
+        chosen = rows[rows["subset"].isin([parts[number % FOLDS] for number in numbers])]
+        X = chosen.drop(columns=["subset", "label", "qid"]).to_numpy(np.float64)
+        return X, chosen["label"].to_numpy(np.float64), chosen["qid"].to_numpy()
+
+    tasks = []
+    for fold in range(FOLDS):
+        X, y, query = part(range(fold, fold + PARTS_OF_TRAINING))
+        X_test, y_test, query_test = part([fold + FOLDS - 1])
+        tasks.append(QueryTask("regression", X, y, X_test, y_test, settings, query=query, query_test=query_test))
+    return tasks
+
+
+def lightgbm_example(folder: Path, settings: Settings) -> list[QueryTask]:
+    """LightGBM's own example of lambdarank, given as sizes of queries."""
+    from sklearn.datasets import load_svmlight_file
+
+    def part(name: str) -> tuple[Any, Any, Any]:
+        place = folder / "lightgbm_examples"
+        with gzip.open(place / f"rank.{name}.gz") as file:
+            X, y = load_svmlight_file(file, n_features=301)
+        sizes = np.loadtxt(place / f"rank.{name}.query", dtype=np.int64)
+        return X.toarray(), y, np.repeat(np.arange(len(sizes)), sizes)
+
+    (X, y, query), (X_test, y_test, query_test) = part("train"), part("test")
+    return [QueryTask("regression", X, y, X_test, y_test, settings, query=query, query_test=query_test)]
+
+
+SETS: dict[str, Callable[[Path, Settings], list[QueryTask]]] = {
+    "mq2008": mq2008,
+    "lightgbm-example": lightgbm_example,
+}
+
+
+def turn_over(tasks: Sequence[QueryTask]) -> Callable[[Rival], Row]:
+    """Return a turn that adds up the time and takes the mean score of several tasks."""
+
+    def turn(rival: Rival) -> Row:
+        from arboretum.metrics import ndcg_score
+
+        seconds, scores = 0.0, []
+        for task in tasks:
+            fit_s, model = timed(lambda task=task: rival.fit(task))  # type: ignore[misc]
+            seconds += fit_s
+            scores.append(ndcg_score(task.y_test, rival.predict(model, task.X_test), task.query_test))
+        return {"fit_s": seconds, "ndcg": float(np.mean(scores))}
+
+    return turn
+
+
+def run(bench: Bench) -> Iterator[Table]:
+    """Fit every loss of every library; a query without a relevant row counts in no mean."""
+    if bench.data is None:
+        yield Table("ranking", "skipped: needs --data", ())
+        return
+    for name, read in SETS.items():
+        tasks = read(bench.data, bench.settings())
+        title = f"{name}: {len(tasks)} × {len(tasks[0].y):,} rows, {tasks[0].settings.size}; time of all fits"
+        table = Table(f"ranking-{name}", title, (FIT, RATIO, NDCG), rows_are="library, loss")
+        chosen = [ranker for ranker in RANKERS if ranker.module in bench.libraries]
+        able = [ranker for ranker in chosen if ranker.available()]
+        measured = bench.measure(table.name, able, bench.repeat, turn_over(tasks), bench.threads)
+        for ranker in chosen:
+            table.rows[ranker.name] = measured.get(ranker.name, "not installed")
+        table.add_ratio("fit_s")
+        table.notes.append("catboost has no trees of 31 leaves: symmetric ones of depth 6, with its own L2 and noise")
+        yield table
