@@ -36,7 +36,7 @@ class Ranker(Rival):
     growths = frozenset({"leaf"})
 
     def __init__(self, loss: str, label: str) -> None:
-        self.loss, self.name = loss, label  # type: ignore[misc]
+        self.loss, self.name = loss, label
 
     def predict(self, model: Model, X: Any) -> NDArray[Any]:
         return np.asarray(model.fitted.predict(X))
@@ -203,7 +203,7 @@ def turn_over(tasks: Sequence[QueryTask]) -> Callable[[Rival], Row]:
 
         seconds, scores = 0.0, []
         for task in tasks:
-            fit_s, model = timed(lambda task=task: rival.fit(task))  # type: ignore[misc]
+            fit_s, model = timed(lambda task=task: rival.fit(task))
             seconds += fit_s
             scores.append(ndcg_score(task.y_test, rival.predict(model, task.X_test), task.query_test))
         return {"fit_s": seconds, "ndcg": float(np.mean(scores))}

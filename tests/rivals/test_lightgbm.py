@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss, mean_absolute_error, roc_auc_score, root_mean_squared_error
 
-from arboretum import BoostedTreesClassifier, BoostedTreesRegressor, presets
+from arboretum import BoostedTreesClassifier, BoostedTreesRanker, BoostedTreesRegressor, presets
+from arboretum.metrics import ndcg_score
 
 lightgbm = pytest.importorskip("lightgbm")
 
@@ -94,3 +95,14 @@ def test_missing_values_and_categories_are_used_as_well():
     ours = BoostedTreesRegressor(categorical_features=[9], **OURS).fit(X_train, y_train).predict(X_test)
     theirs = lightgbm.LGBMRegressor(**THEIRS).fit(X_train, y_train, categorical_feature=[9]).predict(X_test)
     assert root_mean_squared_error(y_test, ours) < root_mean_squared_error(y_test, theirs) * 1.01
+
+
+def test_ranker_has_the_ndcg_of_lightgbm():
+    X, signal, rng = data()
+    query = np.repeat(np.arange(len(signal) // 20), 20)
+    y = np.digitize(signal + rng.normal(size=len(signal)), [1.0, 2.0, 3.0])
+    (X_train, X_test), (y_train, y_test), (q_train, q_test) = halves(X), halves(y), halves(query)
+    plain = {"learning_rate": 0.1, "l2": 0.0, "subsample": 1.0, "max_features": 1.0}
+    ours = BoostedTreesRanker(**OURS | plain).fit(X_train, y_train, group=q_train).predict(X_test)
+    theirs = lightgbm.LGBMRanker(**THEIRS).fit(X_train, y_train, group=np.bincount(q_train)).predict(X_test)
+    assert ndcg_score(y_test, ours, q_test) > ndcg_score(y_test, theirs, q_test) - 0.002
