@@ -233,7 +233,10 @@ class BoostedTreesRanker(BoostedTrees):
         return problem, target
 
     def _read_validation(self, held: tuple[Any, Any, Any], schema: Schema, target: Target) -> Problem:
-        return in_content_order(super()._read_validation(held, schema, target).without_zero_weights())
+        problem = super()._read_validation(held, schema, target)
+        if problem.weight is not None:
+            problem = problem.take(np.flatnonzero(problem.weight))
+        return in_content_order(problem)
 
     def _read_target(self, column: NDArray[Any], weight: FloatArray | None, continuing: bool) -> Target:
         return Target(np.ascontiguousarray(column["grade"]), weight, self._resolve_loss())
