@@ -221,7 +221,7 @@ def test_monotone_constraints_hold():
         {"score_noise": 1.0},
         {"callbacks": [lambda report: report.training_loss < 0]},
     ],
-    ids=str,
+    ids=lambda params: ", ".join(params),
 )
 def test_other_options_of_boosted_trees_work(params):
     model = ranker(n_estimators=15, **params).fit(X, GRADE, QUERY)
@@ -344,3 +344,12 @@ def test_cross_validation_by_hand():
         for rest, test in GroupKFold(3).split(X, GRADE, QUERY)
     ]
     assert min(scores) > 0.7
+
+
+def test_a_single_query_has_none_to_hold_out():
+    X = np.random.default_rng(0).normal(size=(1200, 2))
+    y = (X[:, 0] > 1).astype(int)
+    model = BoostedTreesRanker(n_estimators=3).fit(X, y, group=np.zeros(1200))
+    assert not model.history_.validation_loss
+    with pytest.raises(ValueError, match="leaves no row to train or to validate on"):
+        BoostedTreesRanker(n_estimators=3, early_stopping=True).fit(X, y, group=np.zeros(1200))

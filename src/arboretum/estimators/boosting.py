@@ -337,6 +337,8 @@ class BoostedTrees(BoostingParameters):
             return problem, None
         kept, out = self._split(problem, seed)
         if not len(out) or not len(kept):
+            if self.early_stopping == "auto":
+                return problem, None
             raise ValueError(
                 f"early_stopping=True, but validation_fraction={self.validation_fraction} of {n_rows} rows leaves "
                 "no row to train or to validate on: give X_val or set early_stopping=False"
