@@ -239,6 +239,8 @@ def shares(forest, i, row):
     values = np.array([fill if math.isnan(row[f]) else row[f] for f, fill in zip(features, fills, strict=True)])
     with np.errstate(over="ignore"):
         away = np.abs(forest.projection_weight[part] * (values - fills))
-    if not away.sum() < math.inf:
+    with np.errstate(over="ignore"):
+        total = away.sum()
+    if not total < math.inf:
         away = np.isinf(away).astype(float)
     return list(zip(features, away / away.sum() if away.sum() > 0 else np.full(len(away), 1 / len(away)), strict=True))
