@@ -20,6 +20,7 @@ from arboretum.losses import (
     Poisson,
     PredictOnly,
     Quantile,
+    Quantiles,
     SquaredError,
     Tweedie,
     from_json,
@@ -30,7 +31,15 @@ from arboretum.losses.links import EXP_LIMIT, bounded_exp, sigmoid, softmax
 from arboretum.testing import check_loss
 
 REGISTERED = [build() for build in LOSSES.values() if build().row_wise]
-PARAMETRIZED = [Quantile(0.9), Huber(0.3), Tweedie(1.01), Tweedie(1.99), Multinomial(2), Multinomial(5)]
+PARAMETRIZED = [
+    Quantile(0.9),
+    Quantiles((0.1, 0.5, 0.6)),
+    Huber(0.3),
+    Tweedie(1.01),
+    Tweedie(1.99),
+    Multinomial(2),
+    Multinomial(5),
+]
 finite = st.floats(-1e6, 1e6)
 
 

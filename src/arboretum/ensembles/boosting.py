@@ -283,7 +283,7 @@ class _Run:
             for output in range(n_outputs):
                 seed = _kernel.draw(params.seed, TREE_PURPOSE, sample_number * n_outputs + output)
                 tree = self.grow_tree(output, sample, seed)
-                renewed = self.renewed(loss, tree, rows, sample)
+                renewed = self.renewed(loss, tree, rows, sample, output)
                 if renewed is None and params.refits_leaves:
                     renewed = self.stepped_values(tree, rows, output)
                 grown.append(self.add_tree(tree, renewed, output, weight, sample))
@@ -307,9 +307,13 @@ class _Run:
             self.grower.prune(tree, self.params.prune_gain)
         return tree
 
-    def renewed(self, loss: Loss, tree: _kernel.GrownTree, rows: Rows, sample: Sample) -> FloatArray | None:
+    def renewed(
+        self, loss: Loss, tree: _kernel.GrownTree, rows: Rows, sample: Sample, output: int
+    ) -> FloatArray | None:
         if not renews_leaves(loss):
             return None
+        if loss.parts:
+            loss, rows = loss.parts[output], of_output(rows, output)
         if sample.factor is not None:
             rows = replace(rows, weight=weight_with_factors(rows, sample))
         return renewed_values(loss, tree, self.grower, rows, sample.rows, self.params)
@@ -426,6 +430,11 @@ def filled_raw(base: FloatArray, n_rows: int) -> FloatArray:
     return np.repeat(base[:, None], n_rows, axis=1)
 
 
+def of_output(rows: Rows, output: int) -> Rows:
+    """Return the rows with the raw predictions of one output alone, a view."""
+    return replace(rows, raw=rows.raw[output : output + 1])
+
+
 def user_shape(raw: FloatArray) -> FloatArray:
     """View outputs × rows, as the engine keeps them, as (rows,) or (rows, outputs), as losses see them."""
     return raw[0] if len(raw) == 1 else raw.T
@@ -443,7 +452,11 @@ FUSED: dict[type[Loss], _kernel.LossKind] = {
 def fill_gradients(loss: Loss, rows: Rows, gradients: NDArray[Any], hessians: NDArray[Any], threads: int) -> None:
     """Write weighted gradients and hessians (outputs × rows): fused in the kernel, or by the loss itself."""
     kind = FUSED.get(type(loss))
-    if type(loss) is Multinomial:
+    if loss.parts:
+        for output, part in enumerate(loss.parts):
+            own = slice(output, output + 1)
+            fill_gradients(part, of_output(rows, output), gradients[own], hessians[own], threads)
+    elif type(loss) is Multinomial:
         _kernel.softmax_gradients(rows.y, rows.raw, rows.weight, gradients, hessians, threads)
     elif kind is not None:
         _kernel.gradients(
@@ -455,6 +468,8 @@ def fill_gradients(loss: Loss, rows: Rows, gradients: NDArray[Any], hessians: ND
 
 def leaf_gradients(loss: Loss, rows: Rows, leaf: Leaves, values: FloatArray, output: int, threads: int) -> FloatArray:
     """Sum up gradients and hessians (nodes × 2) of the rows of each node, at raw predictions moved by its value."""
+    if loss.parts:
+        return leaf_gradients(loss.parts[output], of_output(rows, output), leaf, values, 0, threads)
     sums, kind = np.empty((len(values), 2)), FUSED.get(type(loss))
     if type(loss) is Multinomial:
         _kernel.softmax_leaf_gradients(rows.y, rows.raw, rows.weight, output, leaf, values, threads, sums)

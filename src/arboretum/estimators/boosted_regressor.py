@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import losses
@@ -15,11 +16,13 @@ from arboretum.estimators.boosting_docs import describe
 from arboretum.estimators.boosting_problem import Target
 from arboretum.estimators.protocol import Regressor
 from arboretum.estimators.validation import number
-from arboretum.losses import Loss
+from arboretum.losses import Loss, Quantiles
+from arboretum.losses.base import constant_raw
 
 _LOSS_PARAMETERS = """\
-    quantile : float, optional
-        Level of the "quantile" loss (0.5), or share of residuals that "huber" takes as small (0.9).
+    quantile : float or sequence of float, optional
+        Level of the "quantile" loss (0.5), or share of residuals that "huber" takes as small (0.9). Several rising
+        levels make one model of quantiles that cannot cross: ``predict`` returns a column for each.
     power : float, optional
         Variance power of the "tweedie" loss, between 1 and 2 (1.5).
 """
@@ -45,7 +48,7 @@ class BoostedTreesRegressor(Regressor, BoostedTrees):
         class_attributes="",
         stratified="",
     )
-    quantile: float | None
+    quantile: float | Sequence[float] | None
     power: float | None
 
     def __init__(
@@ -87,7 +90,7 @@ class BoostedTreesRegressor(Regressor, BoostedTrees):
         dart_skip: float = 0.5,
         dart_max: int = 50,
         loss: str | Loss = "squared_error",
-        quantile: float | None = None,
+        quantile: float | Sequence[float] | None = None,
         power: float | None = None,
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
@@ -108,7 +111,7 @@ class BoostedTreesRegressor(Regressor, BoostedTrees):
         self._keep(locals())
 
     def _read_target(self, column: NDArray[Any], weight: FloatArray | None, continuing: bool) -> Target:
-        for name in ("quantile", "power"):
+        for name in ("power",) if np.ndim(self.quantile) == 1 else ("quantile", "power"):  # type: ignore[arg-type]
             number(self, name, optional=True)
         loss = losses.resolve(self.loss, quantile=self.quantile, power=self.power)
         return Target(targets.regression_target(column), weight, loss)
@@ -129,11 +132,36 @@ class BoostedTreesRegressor(Regressor, BoostedTrees):
         Returns
         -------
         ndarray of float64, (n_rows,)
+            (n_rows, n_levels) with several quantiles, rising in each row.
         """
-        raw = self._raw(X)[:, 0]
-        return self.loss_.predict(raw)
+        return self._to_prediction(self._raw(X))
 
     def staged_predict(self, X: Any) -> Iterator[FloatArray]:
         """Yield the prediction after each round."""
         for raw in self._staged_raw(X):
-            yield self.loss_.predict(raw[:, 0])
+            yield self._to_prediction(raw)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R²: 1 − Σ (y − prediction)² / Σ (y − mean of y)².
+
+        With several quantiles, the same of their pinball losses: 1 − Σ loss of the predictions / Σ loss of the
+        quantiles of y (Koenker & Machado 1999).
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Rows to predict.
+        y : array-like
+            Their targets.
+        sample_weight : array-like, optional
+            Weight of each row.
+        """
+        self._fitted()
+        if not isinstance(self.loss_, Quantiles):
+            return super().score(X, y, sample_weight)
+        predicted = self.predict(X)
+        target = targets.regression_target(targets.as_column(y, len(predicted)))
+        weight = targets.row_weights(sample_weight, len(target))
+        constant = constant_raw(self.loss_.start(target, weight), len(target))
+        found, least = (self.loss_.value(target, raw, weight) for raw in (predicted, constant))
+        return 1.0 - found / least if least else float(not found)

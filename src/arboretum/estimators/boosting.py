@@ -269,7 +269,10 @@ class BoostedTrees(BoostingParameters):
     def _predict_table(self, table: Table, threads: int) -> FloatArray:
         """Probabilities of a classifier, (rows, classes); what a regressor predicts, (rows,)."""
         raw = self._raw_of(self._fitted(), table, threads)
-        return self._to_proba(raw) if isinstance(self, Classifier) else self.loss_.predict(raw[:, 0])
+        return self._to_proba(raw) if isinstance(self, Classifier) else self._to_prediction(raw)
+
+    def _to_prediction(self, raw: FloatArray) -> FloatArray:
+        return self.loss_.predict(raw[:, 0] if raw.shape[1] == 1 else raw)
 
     def _to_proba(self, raw: FloatArray) -> FloatArray:
         raise NotImplementedError

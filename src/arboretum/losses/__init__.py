@@ -9,8 +9,9 @@ from typing import Any
 
 from arboretum.losses.base import LeafRows, Loss, PredictOnly, Task
 from arboretum.losses.classification import Logistic, Multinomial, log_loss
+from arboretum.losses.quantiles import Quantile, Quantiles, quantile_loss
 from arboretum.losses.ranking import LambdaMart, Listwise, Pairwise
-from arboretum.losses.regression import AbsoluteError, Gamma, Huber, Poisson, Quantile, SquaredError, Tweedie
+from arboretum.losses.regression import AbsoluteError, Gamma, Huber, Poisson, SquaredError, Tweedie
 from arboretum.losses.survival import AcceleratedFailure, Cox
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "Poisson",
     "PredictOnly",
     "Quantile",
+    "Quantiles",
     "SquaredError",
     "Tweedie",
     "from_json",
@@ -40,7 +42,7 @@ __all__ = [
 LOSSES: dict[str, Callable[..., Loss]] = {
     "squared_error": SquaredError,
     "absolute_error": AbsoluteError,
-    "quantile": Quantile,
+    "quantile": quantile_loss,
     "huber": Huber,
     "poisson": Poisson,
     "gamma": Gamma,
@@ -55,7 +57,7 @@ SURVIVAL_LOSSES: dict[str, Callable[..., Loss]] = {"cox": Cox, "aft": Accelerate
 
 
 def resolve(
-    loss: str | Loss, *, n_classes: int | None = None, task: Task = "regression", **parameters: float | str | None
+    loss: str | Loss, *, n_classes: int | None = None, task: Task = "regression", **parameters: Any
 ) -> Loss:
     """Turn what a user gave as ``loss`` into a Loss that fits the task.
 

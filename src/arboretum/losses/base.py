@@ -60,7 +60,9 @@ class Loss(ABC):
     link : {"identity", "exp", "sigmoid", "softmax"}
         How ``predict`` turns raw predictions into predictions.
     n_outputs : int
-        Columns of ``raw``; more than one only for the softmax of several classes.
+        Columns of ``raw``; more than one for the softmax of several classes, or several quantiles.
+    parts : tuple of Loss
+        Where outputs do not depend on one another: the losses of one output each that this one is the sum of.
     constant_hessian : bool
         The hessian of every row is 1: the engine need not store it.
     exact_hessian : bool
@@ -95,6 +97,7 @@ class Loss(ABC):
     task: Task = "regression"
     link: LinkName = "identity"
     n_outputs: int = 1
+    parts: tuple[Loss, ...] = ()
     constant_hessian: bool = False
     exact_hessian: bool = True
     self_concordant: bool = False

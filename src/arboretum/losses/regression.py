@@ -1,4 +1,4 @@
-"""Losses of numbers: squared, absolute, quantile, Huber; Poisson, gamma, Tweedie with an exp link."""
+"""Losses of numbers: squared, absolute, Huber; Poisson, gamma, Tweedie with an exp link."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from arboretum.losses.base import LeafRows, Loss, require, weighted_mean, weighted_quantile
 from arboretum.losses.links import EXP_LIMIT, FloatArray, bounded_exp
+from arboretum.losses.quantiles import check_quantile
 
 
 @dataclass(frozen=True)
@@ -72,52 +73,6 @@ class AbsoluteError(Loss):
     def leaf_values(self, leaves: LeafRows, y: FloatArray, raw: FloatArray, weight: FloatArray | None) -> FloatArray:
         """Weighted median of the residuals."""
         return leaves.weighted_quantile(y - raw, weight, 0.5)
-
-
-@dataclass(frozen=True)
-class Quantile(Loss):
-    """Pinball loss: predicts a quantile of y.
-
-    Parameters
-    ----------
-    quantile : float, default=0.5
-        Strictly between 0 and 1.
-
-    Examples
-    --------
-    >>> loss = Quantile(0.9)
-    >>> loss.values(np.array([0.0, 0.0]), raw=np.array([-10.0, 10.0]))
-    array([9., 1.])
-    """
-
-    name = "quantile"
-    constant_hessian = True
-    exact_hessian = False
-
-    quantile: float = 0.5
-
-    def __post_init__(self) -> None:
-        check_quantile(self.quantile)
-
-    def parameters(self) -> dict[str, Any]:
-        """Return the quantile."""
-        return {"quantile": self.quantile}
-
-    def values(self, y: FloatArray, raw: FloatArray) -> FloatArray:
-        """Return q (y − raw) where raw is too low, (1 − q) (raw − y) where it is too high."""
-        return np.maximum(self.quantile * (y - raw), (1.0 - self.quantile) * (raw - y))
-
-    def gradients(self, y: FloatArray, raw: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return −q where raw is too low, 1 − q where it is too high, 0 where it is exact; and 1."""
-        return (raw > y) - self.quantile * (raw != y), np.ones_like(raw)
-
-    def start(self, y: FloatArray, weight: FloatArray | None) -> FloatArray:
-        """Weighted quantile."""
-        return np.array([weighted_quantile(y, weight, self.quantile)])
-
-    def leaf_values(self, leaves: LeafRows, y: FloatArray, raw: FloatArray, weight: FloatArray | None) -> FloatArray:
-        """Weighted quantile of the residuals."""
-        return leaves.weighted_quantile(y - raw, weight, self.quantile)
 
 
 @dataclass(frozen=True)
@@ -327,12 +282,6 @@ class Tweedie(Loss):
     def start(self, y: FloatArray, weight: FloatArray | None) -> FloatArray:
         """Logarithm of the weighted mean."""
         return log_of_mean(y, weight)
-
-
-def check_quantile(quantile: float) -> None:
-    """Raise ValueError unless 0 < quantile < 1."""
-    if not 0 < quantile < 1:
-        raise ValueError(f"quantile={quantile} must lie strictly between 0 and 1")
 
 
 def check_not_negative(y: FloatArray, name: str) -> None:
