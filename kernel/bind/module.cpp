@@ -5,6 +5,7 @@ namespace arboretum {
 void bind_adaboost(nb::module_& m);
 void bind_bagging(nb::module_& m);
 void bind_binning(nb::module_& m);
+void bind_calibrating(nb::module_& m);
 void bind_encoding(nb::module_& m);
 void bind_growing(nb::module_& m);
 void bind_isolation(nb::module_& m);
@@ -21,6 +22,7 @@ NB_MODULE(_kernel, m) {
     arboretum::bind_adaboost(m);
     arboretum::bind_bagging(m);
     arboretum::bind_binning(m);
+    arboretum::bind_calibrating(m);
     arboretum::bind_encoding(m);
     arboretum::bind_growing(m);
     arboretum::bind_isolation(m);

@@ -14,6 +14,8 @@ from arboretum.estimators.boosted_classifier import BoostedTreesClassifier
 from arboretum.estimators.boosted_ranker import BoostedTreesRanker
 from arboretum.estimators.boosted_regressor import BoostedTreesRegressor
 from arboretum.estimators.boosted_survival import BoostedTreesSurvival
+from arboretum.estimators.calibrated import CalibratedClassifier
+from arboretum.estimators.conformal import ConformalRegressor
 from arboretum.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from arboretum.estimators.extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
 from arboretum.estimators.isolation_forest import IsolationForest
@@ -38,6 +40,8 @@ __all__ = [
     "BoostedTreesRanker",
     "BoostedTreesRegressor",
     "BoostedTreesSurvival",
+    "CalibratedClassifier",
+    "ConformalRegressor",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
     "ExtraTreesClassifier",

@@ -1,0 +1,89 @@
+// Ends of conformal intervals: order statistics of several lists of scores, each shifted by a prediction.
+//
+//   scores   e e e e │ e e e │ e e e e      rising within a list; list k owns start[k] : start[k+1]
+//   mass     1 2 3 4 │ 1 2 3 │ 1 2 3 4      weight of the scores of the list up to and including this one
+//
+// The end of a row is the least v with  Σ_k mass of {score of list k : shift_k + score ≤ v}  ≥  needed.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "parallel.hpp"
+
+namespace arboretum {
+
+struct ScoreLists {
+    const double* scores;
+    const double* mass;
+    const int64_t* start;
+    int64_t n_lists;
+};
+
+// Doubles in their order as unsigned integers, so that a bisection ends after 64 steps.
+inline uint64_t rank_of(double value) {
+    auto bits = std::bit_cast<uint64_t>(value);
+    return bits >> 63 ? ~bits : bits | uint64_t{1} << 63;
+}
+
+inline double value_of(uint64_t rank) {
+    return std::bit_cast<double>(rank >> 63 ? rank & ~(uint64_t{1} << 63) : ~rank);
+}
+
+// Bisects over v; in each list the places still in question, first[k] : last[k], shrink along with it.
+class EndSearch {
+  public:
+    explicit EndSearch(const ScoreLists& lists)
+        : lists_(lists), first_(lists.n_lists), last_(lists.n_lists), found_(lists.n_lists) {}
+
+    double find(const double* shift, double needed) {
+        uint64_t low = ~uint64_t{0}, high = 0;
+        for (int64_t k = 0; k < lists_.n_lists; ++k) {
+            first_[k] = lists_.start[k];
+            last_[k] = lists_.start[k + 1];
+            if (first_[k] == last_[k]) continue;
+            low = std::min(low, rank_of(shift[k] + lists_.scores[first_[k]]));
+            high = std::max(high, rank_of(shift[k] + lists_.scores[last_[k] - 1]));
+        }
+        while (low < high) {
+            uint64_t middle = low + (high - low) / 2;
+            if (mass_up_to(shift, value_of(middle)) >= needed) {
+                high = middle;
+                last_.swap(found_);
+            } else {
+                low = middle + 1;
+                first_.swap(found_);
+            }
+        }
+        return value_of(high) + 0.0;  // never -0
+    }
+
+  private:
+    double mass_up_to(const double* shift, double value) {
+        double total = 0;
+        for (int64_t k = 0; k < lists_.n_lists; ++k) {
+            const double* end = std::partition_point(lists_.scores + first_[k], lists_.scores + last_[k],
+                                                     [&](double score) { return shift[k] + score <= value; });
+            found_[k] = end - lists_.scores;
+            if (found_[k] > lists_.start[k]) total += lists_.mass[found_[k] - 1];
+        }
+        return total;
+    }
+
+    const ScoreLists& lists_;
+    std::vector<int64_t> first_, last_, found_;
+};
+
+// shift: rows × lists. needed: at most the mass of all scores.
+inline void interval_ends(const double* shift, int64_t n_rows, const ScoreLists& lists, double needed, int threads,
+                          double* out) {
+    constexpr int64_t block = 256;
+    parallel_blocks(n_rows, block, threads, [&](int64_t begin, int64_t end, int) {
+        EndSearch search(lists);
+        for (int64_t row = begin; row < end; ++row) out[row] = search.find(shift + row * lists.n_lists, needed);
+    });
+}
+
+}  // namespace arboretum

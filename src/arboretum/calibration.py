@@ -1,0 +1,225 @@
+"""Maps from a model's probabilities to honest ones, learned on rows that the model has not seen.
+
+::
+
+    Isotonic   the rising steps nearest to what happened (Zadrozny and Elkan 2002), for many rows
+    Platt      σ(a · log odds + b) (Platt 1999; Niculescu-Mizil and Caruana 2005), for few
+
+Several classes are mapped each against the rest, and their probabilities are made to sum to 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum import _kernel
+from arboretum.losses.links import sigmoid
+
+FloatArray: TypeAlias = NDArray[np.float64]
+
+NEARLY_0 = 1e-6  # log odds of less are taken for those of this: forests say 0 where no tree says yes
+NEWTON_STEPS = 100
+NEWTON_TOLERANCE = 1e-10
+
+
+class ProbabilityMap(Protocol):
+    """A rising map of probabilities."""
+
+    def apply(self, p: FloatArray) -> FloatArray:
+        """Return honest probabilities."""
+        ...
+
+    def to_array(self) -> FloatArray:
+        """Return what a file keeps, (2, n)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Isotonic:
+    """Knots of a rising map; between two of them it is a line.
+
+    Examples
+    --------
+    Of four rows at 0.2 one was of the class, of four at 0.9 all; the imaginary rows keep these from certainty:
+
+    >>> p, y = np.repeat([0.2, 0.9], 4), np.array([0.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0])
+    >>> Isotonic.fit(p, y, np.ones(8)).apply(np.array([0.2, 0.9])).round(3)
+    array([0.4, 0.8])
+    """
+
+    p: FloatArray
+    value: FloatArray
+
+    @classmethod
+    def fit(cls, p: FloatArray, is_class: FloatArray, weight: FloatArray) -> Isotonic:
+        """Pool adjacent violators.
+
+        One imaginary row of the class at the lowest p and one of the others at the highest, of weight 1, keep the ends
+        off 0 and 1: that n rows were all of one kind does not prove that the next one is (rule of succession).
+        """
+        p = np.concatenate([p, [p.min(), p.max()]])
+        is_class = np.concatenate([is_class, [1.0, 0.0]])
+        weight = np.concatenate([weight, [1.0, 1.0]])
+        knots, place = np.unique(p, return_inverse=True)
+        total: FloatArray = np.bincount(place, weight).astype(np.float64, copy=False)
+        share, value = np.bincount(place, weight * is_class) / total, np.empty(len(knots))
+        _kernel.pool_adjacent_violators(share, total, value)
+        # Inner knots of a step lie on the line between its ends.
+        inner = np.zeros(len(knots), dtype=bool)
+        inner[1:-1] = (value[1:-1] == value[:-2]) & (value[1:-1] == value[2:])
+        return cls(knots[~inner], value[~inner])
+
+    def apply(self, p: FloatArray) -> FloatArray:
+        """Return honest probabilities; beyond the outer knots those of these."""
+        return np.interp(p, self.p, self.value)
+
+    def to_array(self) -> FloatArray:
+        """Return knots and values."""
+        return np.stack([self.p, self.value])
+
+    @classmethod
+    def from_array(cls, array: FloatArray) -> Isotonic:
+        """Read a map of a file of unknown origin."""
+        p, value = array
+        if not len(p) or (np.diff(p) <= 0).any() or (np.diff(value) < 0).any() or value[0] < 0 or value[-1] > 1:
+            raise ValueError("a calibration that does not rise within [0, 1]")
+        return cls(p, value)
+
+
+@dataclass(frozen=True, eq=False)
+class Platt:
+    """σ(slope · log odds + intercept).
+
+    Examples
+    --------
+    >>> Platt(1.0, 0.0).apply(np.array([0.25])).round(9)
+    array([0.25])
+    >>> Platt(0.5, 0.0).apply(np.array([0.1, 0.9])).round(9)
+    array([0.25, 0.75])
+    """
+
+    slope: float
+    intercept: float
+
+    @classmethod
+    def fit(cls, p: FloatArray, is_class: FloatArray, weight: FloatArray) -> Platt:
+        """Minimise the log loss by Newton's method with step halving (Lin, Lin and Weng 2007).
+
+        Targets are Platt's: not 1 and 0 but what the rule of succession says of as many rows. A model
+        whose log odds tell nothing, or the contrary, gets slope 0, never one that turns its ranking round.
+        """
+        members = float((weight * is_class).sum())
+        others = float(weight.sum()) - members
+        target = np.where(is_class > 0, (members + 1) / (members + 2), 1 / (others + 2))
+        base = float((weight * target).sum() / weight.sum())
+        start = np.array([0.0, np.log(base / (1 - base))])
+        slope, intercept = _newton(log_odds(p), target, weight, start)
+        return cls(slope, intercept) if slope > 0 else cls(0.0, float(start[1]))
+
+    def apply(self, p: FloatArray) -> FloatArray:
+        """Return honest probabilities."""
+        return sigmoid(self.slope * log_odds(p) + self.intercept)
+
+    def to_array(self) -> FloatArray:
+        """Return slope and intercept."""
+        return np.array([[self.slope], [self.intercept]])
+
+    @classmethod
+    def from_array(cls, array: FloatArray) -> Platt:
+        """Read a map of a file of unknown origin."""
+        if array.shape != (2, 1) or array[0, 0] < 0:
+            raise ValueError("a calibration that is no slope of at least 0 and intercept")
+        return cls(float(array[0, 0]), float(array[1, 0]))
+
+
+def log_odds(p: FloatArray) -> FloatArray:
+    """Return log(p / (1 − p)), of at least ``NEARLY_0`` and at most 1 less it.
+
+    Examples
+    --------
+    >>> log_odds(np.array([0.5, 0.0, 1.0])).round(3)
+    array([  0.   , -13.816,  13.816])
+    """
+    p = np.clip(p, NEARLY_0, 1 - NEARLY_0)
+    return np.asarray(np.log(p) - np.log1p(-p))
+
+
+def _newton(x: FloatArray, target: FloatArray, weight: FloatArray, at: FloatArray) -> tuple[float, float]:
+    """Slope and intercept of least Σ weight · log loss."""
+
+    def loss(at: FloatArray) -> float:
+        raw = at[0] * x + at[1]
+        return float((weight * (np.logaddexp(0.0, raw) - target * raw)).sum())
+
+    here = loss(at)
+    for _ in range(NEWTON_STEPS):
+        q = sigmoid(at[0] * x + at[1])
+        slack, curve = weight * (q - target), weight * q * (1 - q)
+        gradient = np.array([(slack * x).sum(), slack.sum()])
+        hessian = np.array([[(curve * x * x).sum(), (curve * x).sum()], [(curve * x).sum(), curve.sum()]])
+        step = np.linalg.solve(hessian + 1e-9 * np.eye(2) * (1 + np.trace(hessian)), gradient)
+        while (there := loss(at - step)) > here and np.abs(step).max() > NEWTON_TOLERANCE:
+            step = step / 2
+        if there >= here:
+            break
+        at, here = at - step, there
+        if np.abs(step).max() <= NEWTON_TOLERANCE * (1 + np.abs(at).max()):
+            break
+    return float(at[0]), float(at[1])
+
+
+FITS: dict[str, Callable[[FloatArray, FloatArray, FloatArray], ProbabilityMap]] = {
+    "isotonic": Isotonic.fit,
+    "platt": Platt.fit,
+}
+READS: dict[str, Callable[[FloatArray], ProbabilityMap]] = {"isotonic": Isotonic.from_array, "platt": Platt.from_array}
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Maps of the classes: that of the second if there are two, else one each.
+
+    Examples
+    --------
+    >>> proba = np.array([[0.1, 0.9], [0.9, 0.1], [0.1, 0.9], [0.9, 0.1]] * 50)
+    >>> calibration = Calibration.fit("platt", proba, np.array([1.0, 0.0, 0.0, 1.0] * 50), np.ones(200))
+    >>> calibration.apply(np.array([[0.1, 0.9]])).round(3)  # the log odds tell nothing
+    array([[0.5, 0.5]])
+    """
+
+    maps: tuple[ProbabilityMap, ...]
+
+    @classmethod
+    def fit(cls, method: str, proba: FloatArray, codes: FloatArray, weight: FloatArray) -> Calibration:
+        """Learn from the probabilities (rows, classes) of rows of known class."""
+        n_classes = proba.shape[1]
+        chosen = [1] if n_classes == 2 else range(n_classes)
+        return cls(tuple(FITS[method](proba[:, code], (codes == code).astype(float), weight) for code in chosen))
+
+    def apply(self, proba: FloatArray) -> FloatArray:
+        """Return honest probabilities (rows, classes)."""
+        if len(self.maps) == 1:
+            of_second = self.maps[0].apply(proba[:, 1])
+            return np.stack([1 - of_second, of_second], axis=1)
+        mapped = np.stack([one.apply(column) for one, column in zip(self.maps, proba.T, strict=True)], axis=1)
+        return np.asarray(mapped / mapped.sum(axis=1, keepdims=True))
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays of a model file."""
+        return {f"calibration {code}": one.to_array() for code, one in enumerate(self.maps)}
+
+    @classmethod
+    def from_arrays(cls, method: str, arrays: dict[str, NDArray[Any]], n_classes: int) -> Calibration:
+        """Read maps of a file of unknown origin."""
+        maps = []
+        for code in range(1 if n_classes == 2 else n_classes):
+            array = arrays[f"calibration {code}"]
+            if array.dtype != np.float64 or array.ndim != 2 or len(array) != 2 or not np.isfinite(array).all():
+                raise ValueError("a calibration that is no two rows of finite numbers")
+            maps.append(READS[method](array))
+        return cls(tuple(maps))

@@ -1,0 +1,298 @@
+"""What ConformalRegressor and CalibratedClassifier share: models, and their predictions of rows they have not seen.
+
+::
+
+    "cross"   rows ──► folds ──► a model of all other folds predicts each fold;  one of all rows is what users ask
+    "split"   rows ──► two shares ──► the model of the first predicts the second, and is what users ask
+    "oob"     a forest of all rows predicts each row by the trees that have not drawn it, and is what users ask
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum import _kernel
+from arboretum.ensembles.bagging import is_whole
+from arboretum.ensembles.resampling import Bag, Keys, Positions
+from arboretum.estimators import targets
+from arboretum.estimators.bagging_members import FloatArray, GivenTable, is_classifier, unfitted
+from arboretum.estimators.bagging_model import base_from_json, base_to_json, read_member
+from arboretum.estimators.base import MODELS, ForestModel, plain
+from arboretum.estimators.protocol import Estimator
+from arboretum.estimators.validation import choice, number, seed_of
+from arboretum.io import model_file
+
+HeldOut = TypeVar("HeldOut", bound="HeldOutModel")
+Fit: TypeAlias = Callable[[FloatArray], Any]
+"""Fits a new model to the rows, which have these weights."""
+
+FOLD_PURPOSE = 0x666F6C6473  # "folds": keeps these draws apart from all others of the same seed
+ODD = 0x9E3779B97F4A7C15  # carries what the seed changes in a key into its upper bits, by which rows are ordered
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Unseen:
+    """Rows that a model has not seen, counted among those of positive weight, with what it predicts of them."""
+
+    model: Any
+    rows: Positions
+    prediction: FloatArray
+    weight: FloatArray
+
+
+def out_of_bag(model: Any, prediction: FloatArray, weight: FloatArray) -> Unseen:
+    """Return the rows of a forest that some tree has not drawn; others are NaN."""
+    known = np.flatnonzero(~np.isnan(prediction[:, 0]))
+    return Unseen(model, known, prediction[known], weight[known])
+
+
+def whole_or_shares(weight: FloatArray) -> FloatArray:
+    """Return weights that are whole numbers as they are, for they count rows; others with a mean of 1.
+
+    Examples
+    --------
+    >>> whole_or_shares(np.array([3.0, 1.0])), whole_or_shares(np.array([0.1, 0.3]))
+    (array([3., 1.]), array([0.5, 1.5]))
+    """
+    return weight if is_whole(weight) else weight / weight.mean()
+
+
+class HeldOutModel(Estimator):
+    """An estimator around another, corrected by its errors on rows that it has not seen."""
+
+    estimator: Any
+    calibration: str
+    n_folds: int
+    calibration_fraction: float
+    random_state: Any
+
+    estimator_: Any
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    _classifies: bool
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        MODELS[cls.__name__] = cls  # type: ignore[assignment]
+
+    # ---- fitting -------------------------------------------------------------------------------------------------
+
+    def fit(self: HeldOut, X: Any, y: Any, sample_weight: Any = None) -> HeldOut:
+        """Fit the estimator and what corrects it; nothing of the model changes before all has gone well.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Training rows, of any kind that the estimator takes.
+        y : array-like
+            Target, one value a row.
+        sample_weight : array-like, optional
+            Weight of each row, in the fit and in the correction.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        base, seed = self._base(), seed_of(self.random_state)
+        source = GivenTable(base, X)
+        column = targets.as_column(y, source.n_rows)
+        weight = targets.row_weights(sample_weight, source.n_rows)
+        if weight is not None and not source.takes_weights:
+            raise ValueError(f"sample_weight is given, but fit of {type(base).__name__} does not take it: leave it out")
+        kept = np.arange(source.n_rows) if weight is None else np.flatnonzero(weight)
+        facts, numbers = self._read_target(column[kept])
+        source.prepare(column[kept], None, kept, 1)
+        weight = np.ones(len(kept)) if weight is None else whole_or_shares(weight[kept])
+
+        def fitted(of_rows: FloatArray) -> Any:
+            members = np.flatnonzero(of_rows)
+            copies = np.ones(len(members), dtype=np.int64)
+            return source.fit(unfitted(base), Bag(kept[members], copies, of_rows[members]), 1)
+
+        if self.calibration == "oob":
+            model = fitted(weight)
+            unseen = [out_of_bag(model, self._out_of_bag(model), weight)]
+        else:
+            folds = self._folds(source.keys(numbers, kept), weight, self._strata(numbers), seed)
+            unseen = [self._fit_fold(source, fitted, kept, weight, held, facts) for held in folds]
+            model = unseen[0].model if self.calibration == "split" else fitted(weight)
+        self._correct(facts, numbers, unseen)
+        self.estimator_ = model
+        self._set_input_names()
+        return self
+
+    def _fit_fold(
+        self, source: GivenTable, fitted: Fit, kept: Positions, weight: FloatArray, held: FloatArray, facts: Any
+    ) -> Unseen:
+        """Predict a fold, in which each row has the weight ``held``, by a model of the rest."""
+        rows, rest = np.flatnonzero(held), weight - held
+        self._check_part(source.y[kept[rest > 0]], facts)
+        model = fitted(rest)
+        with warnings.catch_warnings():  # a fold may have what the rest lacks: missing values, categories
+            warnings.simplefilter("ignore", UserWarning)
+            return Unseen(model, rows, self._outcome(model, source.part(kept[rows], None), facts), held[rows])
+
+    def _folds(self, keys: Keys, weight: FloatArray, strata: NDArray[Any] | None, seed: int) -> list[FloatArray]:
+        """Weight of each row in each fold; of "split" there is one fold, the rows to calibrate on.
+
+        Rows are dealt by a hash of their content, so that their order does not matter; a row of weight 3 is dealt as
+        three equal rows.
+        """
+        salt = np.uint64(_kernel.draw(seed, FOLD_PURPOSE, 0))
+        mixed = (keys ^ salt) * np.uint64(ODD)
+        copies = weight.astype(np.int64) if is_whole(weight) else np.ones(len(keys), dtype=np.int64)
+        order = np.lexsort((mixed, np.zeros(len(keys)) if strata is None else strata))
+        pool = np.repeat(order, copies[order])
+        place = np.arange(len(pool))
+        if self.calibration == "split":
+            share = float(self.calibration_fraction)
+            dealt = [np.floor((place + 1) * share + ROUNDING) > np.floor(place * share + ROUNDING)]
+            if not dealt[0].any() or dealt[0].all():
+                raise ValueError(
+                    f"calibration_fraction={share:g} leaves no row to fit or none to calibrate on: X has n_samples="
+                    f"{len(keys)}; give more rows"
+                )
+        else:
+            if len(pool) < self.n_folds:
+                raise ValueError(f"n_folds={self.n_folds}, but X has n_samples={len(keys)}: give more rows")
+            dealt = [place % self.n_folds == fold for fold in range(int(self.n_folds))]
+        return [np.bincount(pool[fold], minlength=len(keys)) * (weight / copies) for fold in dealt]
+
+    def _base(self) -> Any:
+        base = self._default_estimator() if self.estimator is None else self.estimator
+        for method in ("fit", "predict", "get_params"):
+            if isinstance(base, type) or not hasattr(base, method):
+                raise ValueError(f"estimator={base!r}: use an estimator object, with fit, predict and get_params")
+        if is_classifier(base) != self._classifies:
+            wanted = "a classifier" if self._classifies else "a regressor"
+            raise ValueError(f"estimator={base!r} is not {wanted}, which {type(self).__name__} needs")
+        if self.calibration == "oob":
+            if "oob_score" not in base.get_params():
+                raise ValueError(
+                    f"calibration='oob' needs an estimator with out-of-bag predictions, such as a random forest, not "
+                    f"{type(base).__name__}: use calibration='cross'"
+                )
+            base = unfitted(base).set_params(oob_score=True)
+        return base
+
+    def _check_parameters(self) -> None:
+        choice(self, "calibration", ("cross", "split", "oob"))
+        number(self, "n_folds", low=2, high=2**31 - 1, integer=True)
+        number(self, "calibration_fraction", low=0.0, high=0.9, open_low=True)
+
+    def _default_estimator(self) -> Any:
+        raise NotImplementedError
+
+    def _read_target(self, column: NDArray[Any]) -> tuple[Any, FloatArray]:
+        """Check the target; return what the model keeps of it, and numbers that tell rows apart."""
+        raise NotImplementedError
+
+    def _strata(self, numbers: FloatArray) -> NDArray[Any] | None:
+        return None
+
+    def _check_part(self, labels: NDArray[Any], facts: Any) -> None:
+        """Refuse rows that no model can be fitted to."""
+
+    def _outcome(self, model: Any, part: Any, facts: Any) -> FloatArray:
+        """Return what a model predicts that is to be corrected."""
+        raise NotImplementedError
+
+    def _out_of_bag(self, model: Any) -> FloatArray:
+        """Return the same of each training row, by the trees that have not drawn it; NaN where there is none."""
+        raise NotImplementedError
+
+    def _correct(self, facts: Any, numbers: FloatArray, unseen: list[Unseen]) -> None:
+        """Learn the correction."""
+        raise NotImplementedError
+
+    # ---- prediction ----------------------------------------------------------------------------------------------
+
+    def _fitted(self) -> Any:
+        try:
+            return self.estimator_
+        except AttributeError:
+            raise self._not_fitted() from None
+
+    def _set_input_names(self) -> None:
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+
+    # ---- files: the models' own, one after the other --------------------------------------------------------------
+
+    def _models(self) -> Iterator[tuple[str, Any]]:
+        """Name and model of each file within the file."""
+        yield "estimator", self._fitted()
+
+    def _facts(self) -> dict[str, Any]:
+        """Return what determines predictions besides models and arrays."""
+        return {"calibration": self.calibration}
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays of the correction."""
+        raise NotImplementedError
+
+    def save(self, path: str | os.PathLike[str], *, compact: bool = True) -> None:
+        """Write the model, if its estimator is arboretum's, to a file that ``arboretum.load`` reads.
+
+        Parameters
+        ----------
+        path : path
+            Where to write.
+        compact : bool, default=True
+            Store arrays in as few bytes as hold them exactly.
+        """
+        self._require_own("save", "pickle or skops keep other estimators")
+        files = {name: model_file.to_bytes(*model._to_file(), compact=compact) for name, model in self._models()}
+        header = {
+            "model": type(self).__name__,
+            "params": {name: plain(value) for name, value in self.get_params(deep=False).items()},
+            "estimator": None if self.estimator is None else base_to_json(self.estimator),
+            **self._facts(),
+        }
+        arrays = {name: np.frombuffer(file, np.uint8) for name, file in files.items()}
+        model_file.save(path, header, {**arrays, **self._arrays()}, compact=False)
+
+    def fingerprint(self) -> str:
+        """Hash of everything that determines predictions; the estimator must be arboretum's."""
+        self._require_own("fingerprint", "other estimators have none")
+        models = {name: model.fingerprint() for name, model in self._models()}
+        facts = {"model": type(self).__name__, "models": models, **self._facts()}
+        return model_file.fingerprint(facts, self._arrays())
+
+    def _require_own(self, method: str, cure: str) -> None:
+        if not isinstance(self._fitted(), ForestModel):
+            raise TypeError(f"{method} needs a model of trees, not {type(self.estimator_).__name__}: {cure}")
+
+    def _from_file(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        try:
+            self.estimator = None if header["estimator"] is None else base_from_json(header["estimator"])
+            self._check_parameters()
+            self.estimator_ = read_member(arrays["estimator"])
+            if is_classifier(self.estimator_) != self._classifies:
+                raise ValueError(f"an estimator of class {type(self.estimator_).__name__}")
+            self._read_correction(header, arrays)
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+            raise model_file.ModelFileError(f"damaged model file: {error}") from error
+        self._set_input_names()
+
+    def _read_correction(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        """Take the correction back from a file."""
+        raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import get_tags
+
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self._default_estimator() if self.estimator is None else self.estimator).input_tags
+        return tags
