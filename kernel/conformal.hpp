@@ -1,9 +1,9 @@
-// Ends of conformal intervals: order statistics of several lists of scores, each shifted by a prediction.
+// Ends of conformal intervals: order statistics of several lists of scores, each scaled and shifted by predictions.
 //
 //   scores   e e e e │ e e e │ e e e e      rising within a list; list k owns start[k] : start[k+1]
 //   mass     1 2 3 4 │ 1 2 3 │ 1 2 3 4      weight of the scores of the list up to and including this one
 //
-// The end of a row is the least v with  Σ_k mass of {score of list k : shift_k + score ≤ v}  ≥  needed.
+// The end of a row is the least v with  Σ_k mass of {score of list k : shift_k + scale_k · score ≤ v}  ≥  needed.
 #pragma once
 
 #include <algorithm>
@@ -38,18 +38,22 @@ class EndSearch {
     explicit EndSearch(const ScoreLists& lists)
         : lists_(lists), first_(lists.n_lists), last_(lists.n_lists), found_(lists.n_lists) {}
 
-    double find(const double* shift, double needed) {
+    // Scales are positive; null stands for 1.
+    double find(const double* shift, const double* scale, double needed) {
+        auto end_at = [&](int64_t k, double score) {
+            return scale != nullptr ? shift[k] + scale[k] * score : shift[k] + score;
+        };
         uint64_t low = ~uint64_t{0}, high = 0;
         for (int64_t k = 0; k < lists_.n_lists; ++k) {
             first_[k] = lists_.start[k];
             last_[k] = lists_.start[k + 1];
             if (first_[k] == last_[k]) continue;
-            low = std::min(low, rank_of(shift[k] + lists_.scores[first_[k]]));
-            high = std::max(high, rank_of(shift[k] + lists_.scores[last_[k] - 1]));
+            low = std::min(low, rank_of(end_at(k, lists_.scores[first_[k]])));
+            high = std::max(high, rank_of(end_at(k, lists_.scores[last_[k] - 1])));
         }
         while (low < high) {
             uint64_t middle = low + (high - low) / 2;
-            if (mass_up_to(shift, value_of(middle)) >= needed) {
+            if (mass_up_to(end_at, value_of(middle)) >= needed) {
                 high = middle;
                 last_.swap(found_);
             } else {
@@ -61,11 +65,12 @@ class EndSearch {
     }
 
   private:
-    double mass_up_to(const double* shift, double value) {
+    template <class EndAt>
+    double mass_up_to(const EndAt& end_at, double value) {
         double total = 0;
         for (int64_t k = 0; k < lists_.n_lists; ++k) {
             const double* end = std::partition_point(lists_.scores + first_[k], lists_.scores + last_[k],
-                                                     [&](double score) { return shift[k] + score <= value; });
+                                                     [&](double score) { return end_at(k, score) <= value; });
             found_[k] = end - lists_.scores;
             if (found_[k] > lists_.start[k]) total += lists_.mass[found_[k] - 1];
         }
@@ -76,13 +81,16 @@ class EndSearch {
     std::vector<int64_t> first_, last_, found_;
 };
 
-// shift: rows × lists. needed: at most the mass of all scores.
-inline void interval_ends(const double* shift, int64_t n_rows, const ScoreLists& lists, double needed, int threads,
-                          double* out) {
+// shift, scale: rows × lists. needed: at most the mass of all scores.
+inline void interval_ends(const double* shift, const double* scale, int64_t n_rows, const ScoreLists& lists,
+                          double needed, int threads, double* out) {
     constexpr int64_t block = 256;
     parallel_blocks(n_rows, block, threads, [&](int64_t begin, int64_t end, int) {
         EndSearch search(lists);
-        for (int64_t row = begin; row < end; ++row) out[row] = search.find(shift + row * lists.n_lists, needed);
+        for (int64_t row = begin; row < end; ++row) {
+            int64_t at = row * lists.n_lists;
+            out[row] = search.find(shift + at, scale != nullptr ? scale + at : nullptr, needed);
+        }
     });
 }
 

@@ -250,6 +250,7 @@ def find_cuts(
 ) -> list: ...
 def interval_ends(
     shift: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    scale: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)] | None,
     scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     mass: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],

@@ -13,7 +13,9 @@ models of several folds (CV+: Barber, Candès, Ramdas and Tibshirani 2021), k(i)
     lower end = the ⌈coverage · (n + 1)⌉-th largest of  low_k(i)(x) − e_i
     upper end = the ⌈coverage · (n + 1)⌉-th smallest of high_k(i)(x) + e_i
 
-which is the former if there is one model. A row of weight 2 counts as two rows, and n is the weight of all.
+which is the former if there is one model. Where a spread s(x) > 0 of the errors is known, learned on other rows, scores
+are e_i / s(x_i) and the ends low(x) − s(x) q and high(x) + s(x) q (Papadopoulos, Gammerman and Vovk 2008; Lei, G'Sell,
+Rinaldo, Tibshirani and Wasserman 2018). A row of weight 2 counts as two rows, and n is the weight of all.
 """
 
 from __future__ import annotations
@@ -33,15 +35,15 @@ FloatArray: TypeAlias = NDArray[np.float64]
 ROUNDING = 1e-12  # a share of the weight that counts as none: 0.55 · 100 is more than 55 in floats
 
 
-def nonconformity(low: FloatArray, high: FloatArray, y: FloatArray) -> FloatArray:
-    """Return by how much each interval has to grow to reach y; below 0 by how much it could shrink.
+def nonconformity(ends: FloatArray, y: FloatArray) -> FloatArray:
+    """Return by how much each interval (rows, 2) has to grow to reach y; below 0 by how much it could shrink.
 
     Examples
     --------
-    >>> nonconformity(np.array([1.0, 1.0]), np.array([3.0, 3.0]), np.array([5.0, 1.5]))
+    >>> nonconformity(np.array([[1.0, 3.0], [1.0, 3.0]]), np.array([5.0, 1.5]))
     array([ 2. , -0.5])
     """
-    return np.maximum(low - y, y - high)
+    return np.maximum(ends[:, 0] - y, y - ends[:, 1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,12 +103,21 @@ class Scores:
             )
         return needed
 
-    def intervals(self, low: FloatArray, high: FloatArray, coverage: float, threads: int = 1) -> FloatArray:
+    def intervals(
+        self,
+        low: FloatArray,
+        high: FloatArray,
+        coverage: float,
+        *,
+        spread: FloatArray | None = None,
+        threads: int = 1,
+    ) -> FloatArray:
         """Return the ends of the interval of each row, (rows, 2), from those of each model, (rows, models)."""
         needed, ends = self.needed(coverage), np.empty((2, len(low)))
+        scale = None if spread is None else np.ascontiguousarray(spread)
         for sign, shift, out in ((-1.0, low, ends[0]), (1.0, high, ends[1])):
             shifts = np.ascontiguousarray(sign * shift)
-            _kernel.interval_ends(shifts, self.values, self.mass, self.start, needed, threads, out)
+            _kernel.interval_ends(shifts, scale, self.values, self.mass, self.start, needed, threads, out)
         ends[0] *= -1.0
         # Scores below 0 can turn a narrow interval inside out; what lies between is then the honest answer.
         return np.sort(ends, axis=0).T.copy()

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.calibration import Calibration
+from arboretum.ensembles.resampling import Positions
 from arboretum.estimators import targets
-from arboretum.estimators.bagging_members import FloatArray
+from arboretum.estimators.bagging_members import FloatArray, GivenTable
 from arboretum.estimators.held_out import HeldOutModel, Unseen
 from arboretum.estimators.labels import classes_from_json, classes_to_json
 from arboretum.estimators.protocol import Classifier
@@ -119,7 +120,9 @@ class CalibratedClassifier(Classifier, HeldOutModel):
     def _out_of_bag(self, model: Any) -> FloatArray:
         return np.asarray(model.oob_decision_function_)
 
-    def _correct(self, facts: Any, numbers: FloatArray, unseen: list[Unseen]) -> None:
+    def _correct(
+        self, source: GivenTable, kept: Positions, facts: Any, numbers: FloatArray, unseen: list[Unseen]
+    ) -> None:
         rows = np.concatenate([part.rows for part in unseen])
         proba = np.concatenate([part.prediction for part in unseen])
         weight = np.concatenate([part.weight for part in unseen])

@@ -9,20 +9,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.conformal import Scores, nonconformity
+from arboretum.ensembles.resampling import Positions
 from arboretum.estimators import targets
-from arboretum.estimators.bagging_members import FloatArray
+from arboretum.estimators.bagging_members import FloatArray, GivenTable, is_classifier
 from arboretum.estimators.bagging_model import read_member
-from arboretum.estimators.held_out import HeldOutModel, Unseen
+from arboretum.estimators.boosted_regressor import BoostedTreesRegressor
+from arboretum.estimators.held_out import HeldOutModel, Unseen, quiet
 from arboretum.estimators.protocol import Regressor
 from arboretum.estimators.threads import n_threads
+from arboretum.estimators.validation import choice
+
+# The spread is smoother than the target and its sizes are noisy: a small model is enough, a large one learns noise.
+SPREAD: dict[str, Any] = {
+    "loss": "gamma",
+    "n_estimators": 50,
+    "learning_rate": 0.1,
+    "max_leaf_nodes": 8,
+    "min_samples_leaf": 20,
+    "l2": 0.0,
+    "subsample": 1.0,
+    "early_stopping": False,
+}
+LEAST_SPREAD = 1e-3  # of the mean size: errors of 0 have no logarithm
 
 
 class ConformalRegressor(Regressor, HeldOutModel):
     """Prediction intervals around any regressor, valid for any model and any distribution of rows.
 
-    Intervals are as wide as the errors on rows that the model has not seen. An estimator that predicts quantiles gives
-    intervals that are wide where the target is uncertain (conformalised quantile regression); any other gives intervals
-    of about the same width everywhere.
+    Intervals are as wide as the errors on rows that the model has not seen, and follow them: they are wide where the
+    target is uncertain. A small boosted model learns the spread of the errors; an estimator that predicts quantiles
+    brings it along (conformalised quantile regression).
 
     Parameters
     ----------
@@ -30,14 +46,17 @@ class ConformalRegressor(Regressor, HeldOutModel):
         A regressor of arboretum, scikit-learn or any other that follows its protocol; by default
         ``BoostedTreesRegressor()``. If it predicts several columns (``loss="quantile", quantile=[0.05, 0.95]``), the
         first and the last are the ends of the interval to correct.
+    adaptive : bool, default=True
+        Let widths follow the spread of the errors; False gives about the same width everywhere. Of no effect if the
+        estimator predicts several columns.
     calibration : {"cross", "split", "oob"}, default="cross"
         Where rows come from that the model has not seen. "cross" fits a model without each of ``n_folds`` folds, and
         one to all rows, which predicts (CV+). "split" fits one model and holds a share of the rows out. "oob" fits one
         forest and takes its out-of-bag predictions.
     n_folds : int, default=5
-        Folds of "cross".
+        Folds of "cross"; of "oob" those of the spread.
     calibration_fraction : float, default=0.2
-        Share of the rows that "split" holds out.
+        Share of the rows that "split" holds out; if ``adaptive``, half of them for the spread.
     random_state : int, RandomState or None, default=0
         Seed of folds and shares.
 
@@ -47,8 +66,10 @@ class ConformalRegressor(Regressor, HeldOutModel):
         What ``predict`` asks.
     members_ : list
         The models behind the intervals: one of each fold, or ``estimator_`` alone.
+    spreads_ : list or None
+        Models of the size of errors, one for each of ``members_``, learned on other rows.
     scores_ : Scores
-        Errors of these models on rows that they have not seen.
+        Errors of these models on rows that they have not seen, divided by their spread.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -71,7 +92,9 @@ class ConformalRegressor(Regressor, HeldOutModel):
     0.9
     """
 
+    adaptive: bool
     members_: list[Any]
+    spreads_: list[Any] | None
     scores_: Scores
     _classifies = False
 
@@ -79,6 +102,7 @@ class ConformalRegressor(Regressor, HeldOutModel):
         self,
         *,
         estimator: Any = None,
+        adaptive: bool = True,
         calibration: str = "cross",
         n_folds: int = 5,
         calibration_fraction: float = 0.2,
@@ -86,9 +110,11 @@ class ConformalRegressor(Regressor, HeldOutModel):
     ) -> None:
         self._keep(locals())
 
-    def _default_estimator(self) -> Any:
-        from arboretum.estimators.boosted_regressor import BoostedTreesRegressor
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        choice(self, "adaptive", (True, False))
 
+    def _default_estimator(self) -> Any:
         return BoostedTreesRegressor()
 
     def _read_target(self, column: NDArray[Any]) -> tuple[Any, FloatArray]:
@@ -100,13 +126,46 @@ class ConformalRegressor(Regressor, HeldOutModel):
     def _out_of_bag(self, model: Any) -> FloatArray:
         return ends_of(model.oob_prediction_)
 
-    def _correct(self, facts: Any, numbers: FloatArray, unseen: list[Unseen]) -> None:
-        lists = []
-        for part in unseen:
-            low, high = part.prediction.T
-            lists.append((nonconformity(low, high, numbers[part.rows]), part.weight))
-        self.scores_ = Scores.of(lists)
+    def _correct(
+        self, source: GivenTable, kept: Positions, facts: Any, numbers: FloatArray, unseen: list[Unseen]
+    ) -> None:
+        errors = [nonconformity(part.prediction, numbers[part.rows]) for part in unseen]
+        self.spreads_ = None
+        if self.adaptive and all((part.prediction[:, 0] == part.prediction[:, 1]).all() for part in unseen):
+            tables = [source.part(kept[part.rows], None) for part in unseen]
+            scored = slice(0, 1) if self.calibration == "split" else slice(None)
+            self.spreads_ = self._fit_spreads(source, kept, unseen, errors)[scored]
+            unseen = unseen[scored]
+            with quiet():
+                errors = [e / s.predict(X) for e, s, X in zip(errors, self.spreads_, tables, strict=False)]
+        self.scores_ = Scores.of([(error, part.weight) for error, part in zip(errors, unseen, strict=True)])
         self.members_ = [part.model for part in unseen]
+
+    def _fit_spreads(
+        self, source: GivenTable, kept: Positions, unseen: list[Unseen], errors: list[FloatArray]
+    ) -> list[BoostedTreesRegressor]:
+        """Fit a model of the size of the errors of all parts but each."""
+        if source.table is None:
+            raise ValueError("adaptive=True needs a table of rows and columns: set adaptive=False")
+        if len(unseen) < 2:
+            raise ValueError("adaptive=True needs more than one row to calibrate on: give more or set adaptive=False")
+        rows = np.concatenate([part.rows for part in unseen])
+        weight = np.concatenate([part.weight for part in unseen])
+        size = np.abs(np.concatenate(errors))
+        number = np.repeat(np.arange(len(unseen)), [len(part.rows) for part in unseen])
+        spreads = []
+        for part in range(len(unseen)):
+            others = number != part
+            mean = float(np.average(size[others], weights=weight[others]))
+            target = np.maximum(size[others], LEAST_SPREAD * mean) if mean > 0 else np.ones(int(others.sum()))
+            spread = BoostedTreesRegressor(**SPREAD, categorical_features=self._option("categorical_features"))
+            spread.set_params(n_jobs=self._option("n_jobs"))
+            spreads.append(spread.fit(source.part(kept[rows[others]], None), target, weight[others]))
+        return spreads
+
+    def _option(self, name: str) -> Any:
+        """Return a parameter that the estimator may have."""
+        return getattr(self.estimator, name, None)
 
     def predict(self, X: Any) -> FloatArray:
         """Predict the target, as ``estimator_`` does.
@@ -150,9 +209,12 @@ class ConformalRegressor(Regressor, HeldOutModel):
         if isinstance(coverage, bool | str) or not 0 < coverage < 1:
             raise ValueError(f"coverage={coverage!r}: use a number strictly between 0 and 1")
         self.scores_.needed(coverage)  # refuses before the work of predicting
-        ends = np.stack([ends_of(member.predict(X)) for member in self.members_], axis=1)
-        threads = n_threads(getattr(self.estimator_, "n_jobs", None))
-        return self.scores_.intervals(ends[..., 0], ends[..., 1], float(coverage), threads)
+        asked = {id(member): ends_of(member.predict(X)) for member in {id(m): m for m in self.members_}.values()}
+        ends = np.stack([asked[id(member)] for member in self.members_], axis=1)
+        with quiet():  # the members have warned
+            spread = None if self.spreads_ is None else np.stack([s.predict(X) for s in self.spreads_], axis=1)
+        threads = n_threads(self._option("n_jobs"))
+        return self.scores_.intervals(ends[..., 0], ends[..., 1], float(coverage), spread=spread, threads=threads)
 
     # ---- files ---------------------------------------------------------------------------------------------------
 
@@ -160,20 +222,21 @@ class ConformalRegressor(Regressor, HeldOutModel):
         yield from super()._models()
         if self.calibration == "cross":
             yield from ((f"member {number}", member) for number, member in enumerate(self.members_))
+        yield from ((f"spread {number}", spread) for number, spread in enumerate(self.spreads_ or []))
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         return self.scores_.to_arrays()
 
     def _read_correction(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         self.scores_ = Scores.from_arrays(arrays)
-        self.members_ = [self.estimator_]
-        if self.calibration == "cross":
-            self.members_ = [read_member(arrays[f"member {number}"]) for number in range(self.scores_.n_lists)]
-        if len(self.members_) != self.scores_.n_lists:
-            raise ValueError(f"{self.scores_.n_lists} lists of scores for {len(self.members_)} models")
-        for member in self.members_:
-            if type(member) is not type(self.estimator_) or member.n_features_in_ != self.estimator_.n_features_in_:
+        lists = range(self.scores_.n_lists)
+        crossed = self.calibration == "cross"
+        self.members_ = [read_member(arrays[f"member {number}"]) if crossed else self.estimator_ for number in lists]
+        spreads = [read_member(arrays[f"spread {number}"]) for number in lists] if "spread 0" in arrays else None
+        for member in (*self.members_, *(spreads or [])):
+            if is_classifier(member) or member.n_features_in_ != self.estimator_.n_features_in_:
                 raise ValueError(f"a member of class {type(member).__name__} that is unlike the estimator")
+        self.spreads_ = spreads
 
 
 def ends_of(prediction: Any) -> FloatArray:

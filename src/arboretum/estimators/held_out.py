@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
@@ -48,10 +49,12 @@ class Unseen:
     weight: FloatArray
 
 
-def out_of_bag(model: Any, prediction: FloatArray, weight: FloatArray) -> Unseen:
-    """Return the rows of a forest that some tree has not drawn; others are NaN."""
-    known = np.flatnonzero(~np.isnan(prediction[:, 0]))
-    return Unseen(model, known, prediction[known], weight[known])
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Silence warnings about what a fold has and the rest lacks: missing values, categories."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        yield
 
 
 def whole_or_shares(weight: FloatArray) -> FloatArray:
@@ -118,31 +121,48 @@ class HeldOutModel(Estimator):
             copies = np.ones(len(members), dtype=np.int64)
             return source.fit(unfitted(base), Bag(kept[members], copies, of_rows[members]), 1)
 
-        if self.calibration == "oob":
-            model = fitted(weight)
-            unseen = [out_of_bag(model, self._out_of_bag(model), weight)]
-        else:
-            folds = self._folds(source.keys(numbers, kept), weight, self._strata(numbers), seed)
-            unseen = [self._fit_fold(source, fitted, kept, weight, held, facts) for held in folds]
-            model = unseen[0].model if self.calibration == "split" else fitted(weight)
-        self._correct(facts, numbers, unseen)
+        folds = self._folds(source.keys(numbers, kept), weight, self._strata(numbers), seed)
+        model, unseen = self._fit_and_predict(source, fitted, kept, weight, folds, facts)
+        self._correct(source, kept, facts, numbers, unseen)
         self.estimator_ = model
         self._set_input_names()
         return self
 
-    def _fit_fold(
-        self, source: GivenTable, fitted: Fit, kept: Positions, weight: FloatArray, held: FloatArray, facts: Any
-    ) -> Unseen:
-        """Predict a fold, in which each row has the weight ``held``, by a model of the rest."""
-        rows, rest = np.flatnonzero(held), weight - held
-        self._check_part(source.y[kept[rest > 0]], facts)
-        model = fitted(rest)
-        with warnings.catch_warnings():  # a fold may have what the rest lacks: missing values, categories
-            warnings.simplefilter("ignore", UserWarning)
+    def _fit_and_predict(
+        self,
+        source: GivenTable,
+        fitted: Fit,
+        kept: Positions,
+        weight: FloatArray,
+        folds: list[FloatArray],
+        facts: Any,
+    ) -> tuple[Any, list[Unseen]]:
+        """Return the model that users ask, and predictions of each fold by a model that has not seen it."""
+
+        def fitted_without(held: FloatArray) -> Any:
+            rest = weight - held
+            self._check_part(source.y[kept[rest > 0]], facts)
+            return fitted(rest)
+
+        def predicted(model: Any, held: FloatArray) -> Unseen:
+            rows = np.flatnonzero(held)
             return Unseen(model, rows, self._outcome(model, source.part(kept[rows], None), facts), held[rows])
 
+        if self.calibration == "oob":
+            model = fitted(weight)
+            prediction = self._out_of_bag(model)
+            known = ~np.isnan(prediction[:, 0])
+            parts = [(np.flatnonzero(known & (held > 0)), held) for held in folds]
+            return model, [Unseen(model, rows, prediction[rows], held[rows]) for rows, held in parts if len(rows)]
+        with quiet():
+            if self.calibration == "split":
+                model = fitted_without(np.sum(folds, axis=0))
+                return model, [predicted(model, held) for held in folds]
+            unseen = [predicted(fitted_without(held), held) for held in folds]
+        return fitted(weight), unseen
+
     def _folds(self, keys: Keys, weight: FloatArray, strata: NDArray[Any] | None, seed: int) -> list[FloatArray]:
-        """Weight of each row in each fold; of "split" there is one fold, the rows to calibrate on.
+        """Weight of each row in each fold; the two of "split" are the halves of the share that is held out.
 
         Rows are dealt by a hash of their content, so that their order does not matter; a row of weight 3 is dealt as
         three equal rows.
@@ -155,17 +175,18 @@ class HeldOutModel(Estimator):
         place = np.arange(len(pool))
         if self.calibration == "split":
             share = float(self.calibration_fraction)
-            dealt = [np.floor((place + 1) * share + ROUNDING) > np.floor(place * share + ROUNDING)]
-            if not dealt[0].any() or dealt[0].all():
+            held = np.floor((place + 1) * share + ROUNDING) > np.floor(place * share + ROUNDING)
+            if not held.any() or held.all():
                 raise ValueError(
                     f"calibration_fraction={share:g} leaves no row to fit or none to calibrate on: X has n_samples="
                     f"{len(keys)}; give more rows"
                 )
+            dealt = [held & (np.cumsum(held) % 2 == half) for half in (1, 0)]
         else:
             if len(pool) < self.n_folds:
                 raise ValueError(f"n_folds={self.n_folds}, but X has n_samples={len(keys)}: give more rows")
             dealt = [place % self.n_folds == fold for fold in range(int(self.n_folds))]
-        return [np.bincount(pool[fold], minlength=len(keys)) * (weight / copies) for fold in dealt]
+        return [np.bincount(pool[fold], minlength=len(keys)) * (weight / copies) for fold in dealt if fold.any()]
 
     def _base(self) -> Any:
         base = self._default_estimator() if self.estimator is None else self.estimator
@@ -210,7 +231,9 @@ class HeldOutModel(Estimator):
         """Return the same of each training row, by the trees that have not drawn it; NaN where there is none."""
         raise NotImplementedError
 
-    def _correct(self, facts: Any, numbers: FloatArray, unseen: list[Unseen]) -> None:
+    def _correct(
+        self, source: GivenTable, kept: Positions, facts: Any, numbers: FloatArray, unseen: list[Unseen]
+    ) -> None:
         """Learn the correction."""
         raise NotImplementedError
 
