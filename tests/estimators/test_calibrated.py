@@ -1,0 +1,149 @@
+"""CalibratedClassifier: probabilities as often right as they say, whatever the class weights."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import RidgeClassifier
+from sklearn.metrics import log_loss
+from sklearn.naive_bayes import GaussianNB
+from tests.reference.sklearn_checks import checks_of
+
+import arboretum as arb
+
+RNG = np.random.default_rng(0)
+N = 1500
+
+
+def draw(n):
+    X = RNG.uniform(-2, 2, (n, 3))
+    chance = 1 / (1 + np.exp(2.5 - 1.5 * X[:, 0] - X[:, 1]))
+    return X, np.where(RNG.uniform(size=n) < chance, "yes", "no"), chance
+
+
+X, Y, _ = draw(N)
+X_NEW, Y_NEW, CHANCE = draw(5000)
+FRAME = pd.DataFrame(X, columns=["a", "b", "c"]).assign(town=np.where(X[:, 2] > 0, "Oslo", "Rome"))
+FRAME.loc[::9, "c"] = np.nan
+THREE = np.where(X[:, 1] > 1, "maybe", Y)
+
+
+def boosted(**params):
+    return arb.BoostedTreesClassifier(
+        **{"n_estimators": 25, "max_leaf_nodes": 8, "learning_rate": 0.2, "early_stopping": False, **params}
+    )
+
+
+def calibrated(**params):
+    return arb.CalibratedClassifier(**{"estimator": boosted(), "n_folds": 3, **params})
+
+
+WAYS = {
+    "isotonic": calibrated(),
+    "platt": calibrated(method="platt"),
+    "split": calibrated(calibration="split", calibration_fraction=0.4, method="platt"),
+    "balanced": calibrated(estimator=boosted(class_weight="balanced")),
+    "weighted": calibrated(estimator=boosted(class_weight={"yes": 30.0}), method="platt"),
+    "oob": calibrated(estimator=arb.RandomForestClassifier(n_estimators=60), calibration="oob"),
+    "strange": calibrated(estimator=GaussianNB()),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_probabilities_are_those_of_the_population(way):
+    model = clone(WAYS[way]).fit(X, Y)
+    proba = model.predict_proba(X_NEW)[:, 1]
+    assert proba.mean() == pytest.approx(CHANCE.mean(), abs=0.03)
+    for low, high in ((0.0, 0.1), (0.1, 0.3), (0.3, 0.6), (0.6, 1.0)):
+        said = (proba >= low) & (proba < high)
+        if said.sum() > 150:
+            assert proba[said].mean() == pytest.approx((Y_NEW[said] == "yes").mean(), abs=0.1)
+    np.testing.assert_array_equal(model.predict(X_NEW), np.where(proba > 0.5, "yes", "no"))
+
+
+@pytest.mark.parametrize("method", ["isotonic", "platt"])
+@pytest.mark.parametrize(
+    "estimator", [boosted(n_estimators=200), boosted(class_weight="balanced")], ids=["sure", "bal"]
+)
+def test_calibration_mends_what_is_dishonest(method, estimator):
+    plain = log_loss(Y_NEW, clone(estimator).fit(X, Y).predict_proba(X_NEW))
+    honest = log_loss(Y_NEW, calibrated(estimator=estimator, method=method).fit(X, Y).predict_proba(X_NEW))
+    assert honest < 0.9 * plain
+
+
+def test_several_classes_and_one_too_rare_for_all_folds():
+    labels = THREE.copy()
+    labels[:2] = "rare"
+    for params in ({}, {"method": "platt"}, {"calibration": "split"}):
+        model = calibrated(**params).fit(FRAME, labels)
+        proba = model.predict_proba(FRAME)
+        assert model.classes_.tolist() == ["maybe", "no", "rare", "yes"]
+        assert proba.shape == (N, 4)
+        np.testing.assert_allclose(proba.sum(axis=1), 1)
+        np.testing.assert_allclose(proba.mean(axis=0), [(labels == c).mean() for c in model.classes_], atol=0.05)
+
+
+def test_weights_count_rows_and_their_order_does_not_matter():
+    weight = RNG.integers(0, 3, N)
+    weighted = calibrated().fit(X, Y, sample_weight=weight)
+    again = np.repeat(np.arange(N), weight)[RNG.permutation(int(weight.sum()))]
+    repeated = calibrated().fit(X[again], Y[again])
+    np.testing.assert_allclose(repeated.predict_proba(X_NEW), weighted.predict_proba(X_NEW), atol=1e-6)
+
+
+@pytest.mark.parametrize("way", ["isotonic", "split", "oob"])
+def test_files_pickles_and_threads(way, tmp_path):
+    model = clone(WAYS[way]).fit(FRAME, THREE)
+    proba = model.predict_proba(FRAME)
+    model.save(tmp_path / "model.arb")
+    for again in (arb.load(tmp_path / "model.arb"), pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(again.predict_proba(FRAME), proba)
+        assert again.fingerprint() == model.fingerprint()
+        assert again.classes_.tolist() == model.classes_.tolist()
+    assert clone(WAYS[way]).set_params(estimator__n_jobs=1).fit(FRAME, THREE).fingerprint() == model.fingerprint()
+    np.testing.assert_array_equal(np.exp(model.predict_log_proba(FRAME)).round(12), proba.round(12))
+
+
+def test_damaged_file(tmp_path):
+    model = calibrated().fit(X, Y)
+    model.classes_ = np.array(["no", "perhaps"])
+    model.save(tmp_path / "model.arb")
+    with pytest.raises(arb.ModelFileError, match="damaged model file: an estimator with classes of its own"):
+        arb.load(tmp_path / "model.arb")
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"method": "isotnic"}, r"method='isotnic' \(did you mean 'isotonic'\?\)"),
+        ({"estimator": arb.BoostedTreesRegressor()}, "is not a classifier, which CalibratedClassifier needs"),
+        ({"estimator": RidgeClassifier()}, "has no predict_proba: use a classifier that has"),
+        ({"calibration": "oob"}, "needs an estimator with out-of-bag predictions"),
+    ],
+)
+def test_refused_parameters(params, message):
+    with pytest.raises(ValueError, match=message):
+        calibrated(**params).fit(X, Y)
+
+
+def test_refused_targets_and_questions():
+    with pytest.raises(
+        ValueError, match=r"only one class, 'no', is left of \['no', 'yes'\]: give more rows of the oth"
+    ):
+        calibrated().fit(X[:50], np.where(np.arange(50) == 3, "yes", "no"))
+    with pytest.raises(NotFittedError):
+        calibrated().predict_proba(X)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "check"),
+    checks_of(calibrated(estimator=boosted(n_estimators=4), n_folds=2)),
+    ids=lambda case: getattr(getattr(case, "func", case), "__name__", ""),
+)
+def test_every_check_of_sklearn(estimator, check):
+    check(estimator)

@@ -1,0 +1,221 @@
+"""ConformalRegressor: coverage on rows it has not seen, for any estimator, in every way of calibrating."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from tests.reference.sklearn_checks import checks_of
+
+import arboretum as arb
+
+RNG = np.random.default_rng(0)
+N = 900
+X = RNG.uniform(-2, 2, (N, 3))
+Y = np.sin(X[:, 0]) + (0.1 + np.abs(X[:, 1])) * RNG.normal(size=N)
+X_NEW = RNG.uniform(-2, 2, (6000, 3))
+Y_NEW = np.sin(X_NEW[:, 0]) + (0.1 + np.abs(X_NEW[:, 1])) * RNG.normal(size=6000)
+FRAME = pd.DataFrame(X, columns=["a", "b", "c"]).assign(town=np.where(X[:, 2] > 0, "Oslo", "Rome"))
+FRAME.loc[::7, "c"] = np.nan
+
+
+def boosted(**params):
+    return arb.BoostedTreesRegressor(
+        **{"n_estimators": 25, "max_leaf_nodes": 8, "learning_rate": 0.15, "early_stopping": False, **params}
+    )
+
+
+def conformal(**params):
+    return arb.ConformalRegressor(**{"estimator": boosted(), "n_folds": 3, **params})
+
+
+def coverage_of(ends, y):
+    return np.mean((ends[:, 0] <= y) & (y <= ends[:, 1]))
+
+
+QUANTILES = boosted(loss="quantile", quantile=[0.1, 0.9])
+FOREST = arb.RandomForestRegressor(n_estimators=40, min_samples_leaf=3)
+WAYS = {
+    "cross": conformal(),
+    "split": conformal(calibration="split", calibration_fraction=0.4),
+    "constant": conformal(adaptive=False),
+    "quantiles": conformal(estimator=QUANTILES),
+    "oob": conformal(estimator=FOREST, calibration="oob"),
+    "bagged": conformal(estimator=arb.BaggingRegressor(estimator=boosted(), n_estimators=3)),
+    "pipeline": conformal(estimator=make_pipeline(StandardScaler(), Ridge())),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("coverage", [0.5, 0.9])
+def test_coverage_of_new_rows(way, coverage):
+    model = FITTED.setdefault(way, clone(WAYS[way]).fit(X, Y) if way not in FITTED else FITTED[way])
+    ends = model.predict_interval(X_NEW, coverage)
+    assert ends.shape == (6000, 2)
+    assert (ends[:, 0] <= ends[:, 1]).all()
+    assert coverage - 0.045 < coverage_of(ends, Y_NEW) < coverage + 0.07
+    np.testing.assert_array_equal(model.predict(X_NEW[:5]), model.estimator_.predict(X_NEW[:5]))
+
+
+FITTED: dict[str, arb.ConformalRegressor] = {}
+
+
+def test_widths_follow_the_spread_and_are_smaller_for_it():
+    constant, adaptive, quantiles = (clone(WAYS[way]).fit(X, Y) for way in ("constant", "cross", "quantiles"))
+    quiet, noisy = np.abs(X_NEW[:, 1]) < 0.3, np.abs(X_NEW[:, 1]) > 1.5
+    width = {m: np.diff(m.predict_interval(X_NEW), axis=1)[:, 0] for m in (constant, adaptive, quantiles)}
+    for model in (adaptive, quantiles):
+        assert width[model][noisy].mean() > 2 * width[model][quiet].mean()
+        assert width[model].mean() < width[constant].mean()
+    assert width[constant][noisy].mean() < 1.2 * width[constant][quiet].mean()
+    assert constant.spreads_ is None
+    assert quantiles.spreads_ is None
+    assert len(adaptive.spreads_) == len(adaptive.members_) == 3
+
+
+def test_folds_judge_rows_they_have_not_seen():
+    """A model that knows its rows by heart has errors of 0 on them, and honest ones elsewhere."""
+    tree = arb.DecisionTreeRegressor()
+    model = conformal(estimator=tree, adaptive=False).fit(X, Y)
+    assert np.abs(tree.fit(X, Y).predict(X) - Y).max() < 1e-12
+    assert 0.86 < coverage_of(model.predict_interval(X_NEW), Y_NEW) < 0.98
+
+
+def test_intervals_of_split_by_hand():
+    model = conformal(calibration="split", adaptive=False).fit(X, Y)
+    assert model.members_[0] is model.estimator_
+    scores = model.scores_.values
+    n = len(model.scores_.values)
+    assert n == 180
+    rank = int(np.ceil(0.9 * (n + 1)))
+    reach = np.sort(scores)[rank - 1]
+    point = model.predict(X_NEW)
+    np.testing.assert_allclose(model.predict_interval(X_NEW, 0.9), np.stack([point - reach, point + reach], axis=1))
+
+
+def test_neither_order_nor_repetition_of_rows_matters_to_the_folds():
+    weight = RNG.integers(0, 3, N)
+    weighted = conformal(adaptive=False).fit(FRAME, Y, sample_weight=weight)
+    order = RNG.permutation(int(weight.sum()))
+    again = np.repeat(np.arange(N), weight)[order]
+    repeated = conformal(adaptive=False).fit(FRAME.iloc[again], Y[again])
+    np.testing.assert_allclose(
+        repeated.predict_interval(FRAME, 0.8), weighted.predict_interval(FRAME, 0.8), rtol=1e-6, atol=1e-9
+    )
+    assert not np.array_equal(conformal(random_state=1).fit(FRAME, Y).scores_.start, [])
+
+
+def test_seeds_make_other_folds():
+    first, second = (conformal(adaptive=False, random_state=seed).fit(X, Y) for seed in (0, 1))
+    assert not np.array_equal(first.scores_.values, second.scores_.values)
+
+
+def test_scale_of_fractional_weights_does_not_matter():
+    weight = RNG.uniform(0.1, 1, N)
+    first, second = (conformal().fit(X, Y, weight * factor).predict_interval(X_NEW[:50]) for factor in (1.0, 64.0))
+    np.testing.assert_allclose(first, second, rtol=1e-6)
+
+
+@pytest.mark.parametrize("way", ["cross", "split", "quantiles", "oob"])
+def test_files_pickles_and_threads(way, tmp_path):
+    model = clone(WAYS[way]).fit(FRAME, Y)
+    ends = model.predict_interval(FRAME, 0.8)
+    model.save(tmp_path / "model.arb")
+    for again in (arb.load(tmp_path / "model.arb"), pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(again.predict_interval(FRAME, 0.8), ends)
+        np.testing.assert_array_equal(again.predict(FRAME), model.predict(FRAME))
+        assert again.fingerprint() == model.fingerprint()
+        assert again.get_params()["calibration"] == model.calibration
+        assert again.feature_names_in_.tolist() == FRAME.columns.tolist()
+    alone = clone(WAYS[way]).set_params(estimator__n_jobs=1).fit(FRAME, Y)
+    assert alone.fingerprint() == model.fingerprint()
+    np.testing.assert_array_equal(alone.predict_interval(FRAME[FRAME.columns[::-1]], 0.8), ends)
+
+
+def test_damaged_file(tmp_path):
+    model = conformal().fit(X, Y)
+    model.spreads_ = model.spreads_[:2]
+    model.save(tmp_path / "model.arb")
+    with pytest.raises(arb.ModelFileError, match="damaged model file: 'spread 2'"):
+        arb.load(tmp_path / "model.arb")
+    model = conformal(adaptive=False).fit(X, Y)
+    model.members_[1] = boosted().fit(X[:, :2], Y)
+    model.save(tmp_path / "model.arb")
+    with pytest.raises(arb.ModelFileError, match="a member of class BoostedTreesRegressor that is unlike the estimat"):
+        arb.load(tmp_path / "model.arb")
+
+
+def test_score_is_that_of_the_estimator():
+    assert conformal().fit(X, Y).score(X, Y) == boosted().fit(X, Y).score(X, Y)
+    assert conformal(estimator=QUANTILES).fit(X, Y).score(X, Y) == clone(QUANTILES).fit(X, Y).score(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"calibration": "crss"}, r"calibration='crss' \(did you mean 'cross'\?\)"),
+        ({"n_folds": 1}, "n_folds=1: use an integer at least 2"),
+        ({"n_folds": 901}, "n_folds=901, but X has n_samples=900: give more rows"),
+        ({"calibration_fraction": 0.0}, "calibration_fraction=0.0: use a number above 0"),
+        ({"calibration": "split", "calibration_fraction": 1e-4}, "leaves no row to fit or none to calibrate on"),
+        ({"calibration": "split", "calibration_fraction": 1 / 900}, "adaptive=True needs more than one row to calib"),
+        (
+            {"calibration": "oob"},
+            "needs an estimator with out-of-bag predictions, such as a random forest, not Boosted",
+        ),
+        ({"adaptive": "yes"}, "adaptive='yes': use one of True, False"),
+        ({"estimator": arb.BoostedTreesClassifier()}, "is not a regressor, which ConformalRegressor needs"),
+        ({"estimator": arb.BoostedTreesRegressor}, "use an estimator object, with fit, predict and get_params"),
+    ],
+)
+def test_refused_parameters(params, message):
+    with pytest.raises(ValueError, match=message):
+        conformal(**params).fit(X, Y)
+
+
+def test_refused_questions():
+    with pytest.raises(NotFittedError):
+        conformal().predict_interval(X)
+    model = conformal().fit(X[:30], Y[:30])
+    with pytest.raises(
+        ValueError, match=r"coverage=0.99 needs scores of at least 99 rows, there are 30: calibrate on mo"
+    ):
+        model.predict_interval(X, 0.99)
+    for coverage in (0.0, 1.0, np.nan, "most"):
+        with pytest.raises(ValueError, match=r"coverage=.*: use a number strictly between 0 and 1"):
+            model.predict_interval(X, coverage)
+    with pytest.raises(TypeError, match="save needs a model of trees, not Ridge: pickle or skops"):
+        conformal(estimator=Ridge()).fit(X, Y).save("model.arb")
+    with pytest.raises(ValueError, match="adaptive=True needs a table of rows and columns: set adaptive=False"):
+        conformal(estimator=Lengths()).fit([f"{'a' * n}" for n in range(40)], np.arange(40.0))
+
+
+class Lengths(Ridge):
+    """A regressor of documents."""
+
+    def fit(self, X, y):
+        return super().fit([[len(text)] for text in X], y)
+
+    def predict(self, X):
+        return super().predict([[len(text)] for text in X])
+
+
+def test_exact_predictions_have_intervals_of_no_width():
+    model = conformal().fit(X, np.ones(N))
+    np.testing.assert_allclose(model.predict_interval(X_NEW[:4]), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "check"),
+    checks_of(conformal(estimator=boosted(n_estimators=4, learning_rate=0.5), n_folds=2)),
+    ids=lambda case: getattr(getattr(case, "func", case), "__name__", ""),
+)
+def test_every_check_of_sklearn(estimator, check):
+    check(estimator)
