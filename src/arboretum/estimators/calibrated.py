@@ -59,7 +59,8 @@ class CalibratedClassifier(Classifier, HeldOutModel):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(size=(4000, 1))
     >>> y = rng.uniform(size=4000) < X[:, 0] / 5  # one in ten
-    >>> base = arb.BoostedTreesClassifier(n_estimators=20, max_leaf_nodes=4, class_weight="balanced")
+    >>> small = {"n_estimators": 20, "max_leaf_nodes": 4, "learning_rate": 0.1}
+    >>> base = arb.BoostedTreesClassifier(**small, class_weight="balanced")
     >>> base.fit(X, y).predict_proba([[0.5]])[:, 1] > 0.3  # as if the classes were equally frequent
     array([ True])
     >>> arb.CalibratedClassifier(estimator=base).fit(X, y).predict_proba([[0.5]])[:, 1].round(1)
@@ -107,7 +108,8 @@ class CalibratedClassifier(Classifier, HeldOutModel):
     def _check_part(self, labels: NDArray[Any], facts: Any) -> None:
         if (labels == labels[0]).all():
             raise ValueError(
-                f"without the rows that are held out only one class, {labels[0]!r}, is left of {facts.tolist()[:10]}: "
+                f"without the rows that are held out only one class, {labels.tolist()[0]!r}, is left of "
+                f"{facts.tolist()[:10]}: "
                 "give more rows of the others"
             )
 

@@ -28,6 +28,7 @@ SPREAD: dict[str, Any] = {
     "min_samples_leaf": 20,
     "l2": 0.0,
     "subsample": 1.0,
+    "max_features": 1.0,
     "early_stopping": False,
 }
 LEAST_SPREAD = 1e-3  # of the mean size: errors of 0 have no logarithm
@@ -85,7 +86,7 @@ class ConformalRegressor(Regressor, HeldOutModel):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(0, 4, (1000, 1))
     >>> y = np.sin(X[:, 0]) + 0.2 * rng.normal(size=1000)
-    >>> base = arb.BoostedTreesRegressor(n_estimators=30, max_leaf_nodes=8)
+    >>> base = arb.BoostedTreesRegressor(n_estimators=30, max_leaf_nodes=8, learning_rate=0.1)
     >>> model = arb.ConformalRegressor(estimator=base).fit(X[:500], y[:500])
     >>> low, high = model.predict_interval(X[500:], coverage=0.9).T
     >>> round(float(np.mean((low <= y[500:]) & (y[500:] <= high))), 1)
