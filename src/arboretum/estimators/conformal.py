@@ -131,16 +131,16 @@ class ConformalRegressor(Regressor, HeldOutModel):
         self, source: GivenTable, kept: Positions, facts: Any, numbers: FloatArray, unseen: list[Unseen]
     ) -> None:
         errors = [nonconformity(part.prediction, numbers[part.rows]) for part in unseen]
-        self.spreads_ = None
+        spreads = None
         if self.adaptive and all((part.prediction[:, 0] == part.prediction[:, 1]).all() for part in unseen):
             tables = [source.part(kept[part.rows], None) for part in unseen]
             scored = slice(0, 1) if self.calibration == "split" else slice(None)
-            self.spreads_ = self._fit_spreads(source, kept, unseen, errors)[scored]
+            spreads = self._fit_spreads(source, kept, unseen, errors)[scored]
             unseen = unseen[scored]
             with quiet():
-                errors = [e / s.predict(X) for e, s, X in zip(errors, self.spreads_, tables, strict=False)]
+                errors = [e / s.predict(X) for e, s, X in zip(errors, spreads, tables, strict=False)]
         self.scores_ = Scores.of([(error, part.weight) for error, part in zip(errors, unseen, strict=True)])
-        self.members_ = [part.model for part in unseen]
+        self.members_, self.spreads_ = [part.model for part in unseen], spreads
 
     def _fit_spreads(
         self, source: GivenTable, kept: Positions, unseen: list[Unseen], errors: list[FloatArray]

@@ -57,15 +57,15 @@ def quiet() -> Iterator[None]:
         yield
 
 
-def whole_or_shares(weight: FloatArray) -> FloatArray:
-    """Return weights that are whole numbers as they are, for they count rows; others with a mean of 1.
+def unit_of(weight: FloatArray) -> float:
+    """Return the weight that counts as one row: 1 if weights are whole numbers, else their mean.
 
     Examples
     --------
-    >>> whole_or_shares(np.array([3.0, 1.0])), whole_or_shares(np.array([0.1, 0.3]))
-    (array([3., 1.]), array([0.5, 1.5]))
+    >>> unit_of(np.array([3.0, 1.0])), unit_of(np.array([0.25, 0.5]))
+    (1.0, 0.375)
     """
-    return weight if is_whole(weight) else weight / weight.mean()
+    return 1.0 if is_whole(weight) else float(weight.mean())
 
 
 class HeldOutModel(Estimator):
@@ -114,12 +114,14 @@ class HeldOutModel(Estimator):
         kept = np.arange(source.n_rows) if weight is None else np.flatnonzero(weight)
         facts, numbers = self._read_target(column[kept])
         source.prepare(column[kept], None, kept, 1)
-        weight = np.ones(len(kept)) if weight is None else whole_or_shares(weight[kept])
+        given = np.ones(len(kept)) if weight is None else weight[kept]
+        unit = unit_of(given)
+        weight = given / unit
 
         def fitted(of_rows: FloatArray) -> Any:
             members = np.flatnonzero(of_rows)
             copies = np.ones(len(members), dtype=np.int64)
-            return source.fit(unfitted(base), Bag(kept[members], copies, of_rows[members]), 1)
+            return source.fit(unfitted(base), Bag(kept[members], copies, of_rows[members] * unit), 1)
 
         folds = self._folds(source.keys(numbers, kept), weight, self._strata(numbers), seed)
         model, unseen = self._fit_and_predict(source, fitted, kept, weight, folds, facts)
@@ -146,7 +148,8 @@ class HeldOutModel(Estimator):
 
         def predicted(model: Any, held: FloatArray) -> Unseen:
             rows = np.flatnonzero(held)
-            return Unseen(model, rows, self._outcome(model, source.part(kept[rows], None), facts), held[rows])
+            with quiet():
+                return Unseen(model, rows, self._outcome(model, source.part(kept[rows], None), facts), held[rows])
 
         if self.calibration == "oob":
             model = fitted(weight)
@@ -154,11 +157,10 @@ class HeldOutModel(Estimator):
             known = ~np.isnan(prediction[:, 0])
             parts = [(np.flatnonzero(known & (held > 0)), held) for held in folds]
             return model, [Unseen(model, rows, prediction[rows], held[rows]) for rows, held in parts if len(rows)]
-        with quiet():
-            if self.calibration == "split":
-                model = fitted_without(np.sum(folds, axis=0))
-                return model, [predicted(model, held) for held in folds]
-            unseen = [predicted(fitted_without(held), held) for held in folds]
+        if self.calibration == "split":
+            model = fitted_without(np.sum(folds, axis=0))
+            return model, [predicted(model, held) for held in folds]
+        unseen = [predicted(fitted_without(held), held) for held in folds]
         return fitted(weight), unseen
 
     def _folds(self, keys: Keys, weight: FloatArray, strata: NDArray[Any] | None, seed: int) -> list[FloatArray]:
