@@ -56,9 +56,7 @@ LOSSES: dict[str, Callable[..., Loss]] = {
 SURVIVAL_LOSSES: dict[str, Callable[..., Loss]] = {"cox": Cox, "aft": AcceleratedFailure}
 
 
-def resolve(
-    loss: str | Loss, *, n_classes: int | None = None, task: Task = "regression", **parameters: Any
-) -> Loss:
+def resolve(loss: str | Loss, *, n_classes: int | None = None, task: Task = "regression", **parameters: Any) -> Loss:
     """Turn what a user gave as ``loss`` into a Loss that fits the task.
 
     Parameters
