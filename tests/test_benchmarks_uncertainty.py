@@ -19,7 +19,7 @@ from benchmarks.workloads import uncertainty  # noqa: E402
 
 
 def test_without_data_each_set_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    tiny = ["--trees", "2", "--repeat", "1", "--threads", "1", "--libraries", "arboretum"]
+    tiny = ["--rounds", "2", "--repeat", "1", "--threads", "1", "--libraries", "arboretum"]
     assert main(["tasks", "--workloads", "quantiles", *tiny]) == 0
     printed = capsys.readouterr().out
     assert "no data: give --data" in printed or "lightgbm is not installed" in printed

@@ -139,8 +139,9 @@ def test_thresholds_lie_in_the_middle_of_what_a_node_lacks(growth, min_samples_l
     X = rng.integers(0, 60, (1500, 3)).astype(float)
     y = np.sin(X[:, 0] / 5) + X[:, 1] / 60 * (X[:, 2] > 30) + 0.1 * rng.normal(size=1500)
     X[rng.random(X.shape) < 0.05] = np.nan
+    options = {"min_samples_leaf": min_samples_leaf, "max_leaf_nodes": max_leaf_nodes, "max_bins": None}
     model = arb.BoostedTreesRegressor(
-        n_estimators=1, growth=growth, min_samples_leaf=min_samples_leaf, max_leaf_nodes=max_leaf_nodes, max_bins=None
+        n_estimators=1, growth=growth, subsample=1.0, early_stopping=False, **options
     ).fit(X, y)
     forest, (path, _) = model.forest_, model.decision_path(X)
     path, wide_gaps = path.toarray().astype(bool), 0

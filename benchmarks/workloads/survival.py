@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import arboretum as arb
 from benchmarks.family import Workload
 from benchmarks.measuring import FIT, RATIO, Bench, Row, better, timed
 from benchmarks.table import HOME, Column, Table
@@ -35,6 +34,8 @@ def read(name: str) -> tuple[NDArray[np.float64], NDArray[Any]]:
 def boosting(n_trees: int) -> dict[str, Maker]:
     """Return both, with trees of depth 3 on gradients and leaves of their means."""
     from sksurv.ensemble import GradientBoostingSurvivalAnalysis
+
+    import arboretum as arb
 
     def ours(seed: int) -> Any:
         return arb.BoostedTreesSurvival(
@@ -64,6 +65,8 @@ def forests(n_trees: int) -> dict[str, Maker]:
     """Return both, with log-rank splits and leaves of three rows."""
     from sksurv.ensemble import RandomSurvivalForest
 
+    import arboretum as arb
+
     settings = {"n_estimators": n_trees, "min_samples_split": 6, "min_samples_leaf": 3, "n_jobs": 1}
     return {
         HOME: lambda seed: arb.RandomSurvivalForest(**settings, random_state=seed),
@@ -73,6 +76,8 @@ def forests(n_trees: int) -> dict[str, Maker]:
 
 def turn(make: Maker, X: NDArray[np.float64], y: NDArray[Any], seed: int) -> Row:
     """Fit and judge every fold; the time of the quickest fold counts."""
+    import arboretum as arb
+
     event = y[y.dtype.names[0]]
     order = np.lexsort((np.random.default_rng(seed).random(len(y)), event))
     fold = np.empty(len(y), dtype=np.int64)
