@@ -141,22 +141,23 @@ def test_rows_of_weight_0_are_no_rows():
 @pytest.mark.parametrize("metric", ["ndcg", "map"])
 def test_history_holds_one_minus_the_metric(metric):
     rest = slice(0, 900)
-    weight = np.where(FRAME["town"][TEST] == "Bern", 0, np.round(WEIGHT[TEST]))  # no rows of the first category
+    table = pd.DataFrame({"size": np.array(["large", "medium", "small"])[np.digitize(-X[:, 0], [-0.5, 0.5])]})
+    weight = np.where(table["size"][TEST] == "medium", 0, np.round(WEIGHT[TEST]))  # no rows of the first code
     model = ranker(early_stopping=True, n_iter_no_change=3, n_estimators=40, metric=metric).fit(
-        FRAME[rest],
+        table[rest],
         GRADE[rest],
         QUERY[rest],
-        X_val=FRAME[TEST],
+        X_val=table[TEST],
         y_val=GRADE[TEST],
         group_val=QUERY[TEST],
         sample_weight_val=weight,
     )
-    staged = list(model.staged_predict(FRAME[TEST]))
+    staged = list(model.staged_predict(table[TEST]))
     score = {"ndcg": ndcg_score, "map": map_score}[metric]
     expected = [1 - score(GRADE[TEST], scores, QUERY[TEST], sample_weight=weight) for scores in staged]
     np.testing.assert_allclose(model.history_.validation_loss[: len(staged)], expected, rtol=1e-12)
     assert model.n_iter_ == model.history_.best_round < 40
-    np.testing.assert_allclose(staged[-1], model.predict(FRAME[TEST]), rtol=1e-12)
+    np.testing.assert_allclose(staged[-1], model.predict(table[TEST]), rtol=1e-12)
 
 
 def test_held_out_queries_are_whole():
