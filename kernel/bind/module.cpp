@@ -11,6 +11,7 @@ void bind_linear_leaves(nb::module_& m);
 void bind_leaf_sums(nb::module_& m);
 void bind_losses(nb::module_& m);
 void bind_sampling(nb::module_& m);
+void bind_vector_leaves(nb::module_& m);
 }  // namespace arboretum
 void bind_predicting(nanobind::module_& m);
 
@@ -24,6 +25,7 @@ NB_MODULE(_kernel, m) {
     arboretum::bind_losses(m);
     arboretum::bind_leaf_sums(m);
     arboretum::bind_sampling(m);
+    arboretum::bind_vector_leaves(m);
     bind_predicting(m);
 #ifdef NDEBUG
     m.attr("build_type") = "release";

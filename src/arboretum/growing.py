@@ -16,6 +16,7 @@ from arboretum.forest_pools import join_starts
 
 Growth: TypeAlias = Literal["leaf", "level", "symmetric"]
 NO_LIMIT = 0
+ALL_OUTPUTS = -1  # the output of a tree with vector leaves
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,10 @@ class SplitRules:
 
 @dataclass(frozen=True, eq=False)
 class WeightedTree:
-    """A grown tree, the values of its nodes and the slopes of its leaves (learning rate included), and its output."""
+    """A grown tree, the values of its nodes and the slopes of its leaves (learning rate included), and its output.
+
+    A tree of ALL_OUTPUTS has values (nodes, outputs).
+    """
 
     tree: _kernel.GrownTree
     values: NDArray[np.float64]
@@ -107,21 +111,46 @@ class WeightedTree:
         slopes_are = self.slopes is None or np.isfinite(self.slopes.weight).all()
         return bool(slopes_are and np.isfinite(self.values).all())
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether a leaf says one number."""
+        return self.slopes is None and self.output != ALL_OUTPUTS
+
     def add_to(
         self, raw: NDArray[np.float64], data: BinnedData, numbers: _kernel.NumberColumns | None, threads: int
     ) -> None:
-        """Add what the tree says of the rows of a table; ``numbers`` are its columns, for linear leaves."""
-        if self.slopes is None:
-            self.tree.add_values(data.codes, self.values, threads, raw)
+        """Add what the tree says of the rows of a table to their raw predictions (outputs × rows).
+
+        ``numbers`` are the columns of the table, for linear leaves.
+        """
+        if self.is_plain:
+            self.tree.add_values(data.codes, self.values, threads, raw[self.output])
             return
-        assert numbers is not None
         leaves = np.empty(data.n_rows, np.uint32)
         self.tree.leaves(data.codes, threads, leaves)
-        self.slopes.add(numbers, leaves, self.values, threads, raw)
+        self.add_at(leaves, raw, numbers, threads)
+
+    def add_at(
+        self,
+        leaves: NDArray[np.uint32],
+        raw: NDArray[np.float64],
+        numbers: _kernel.NumberColumns | None,
+        threads: int,
+    ) -> None:
+        """Add what leaves that are not plain say of the rows that are known to be in them."""
+        if self.output == ALL_OUTPUTS:
+            _kernel.add_output_values(leaves, np.ascontiguousarray(self.values.T), threads, raw)
+            return
+        assert self.slopes is not None
+        assert numbers is not None
+        self.slopes.add(numbers, leaves, self.values, threads, raw[self.output])
 
 
-def to_forest(trees: Sequence[WeightedTree], base: NDArray[np.float64], bin_map: BinMap) -> Forest:
+def to_forest(
+    trees: Sequence[WeightedTree], base: NDArray[np.float64], bin_map: BinMap, *, vector_leaves: bool = False
+) -> Forest:
     """Freeze grown trees: codes become thresholds, binned features become columns of the schema."""
+    width = len(base) if vector_leaves else 1
     order = np.asarray(bin_map.order, dtype=np.int32)
 
     def joined(name: str, dtype: type) -> NDArray[Any]:
@@ -149,7 +178,7 @@ def to_forest(trees: Sequence[WeightedTree], base: NDArray[np.float64], bin_map:
         missing_left=joined("missing_left", np.uint8),
         set_start=set_start,
         set_words=set_words,
-        value=np.concatenate([np.empty(0), *(item.values for item in trees)])[:, None],
+        value=np.concatenate([np.empty((0, width)), *(item.values.reshape(-1, width) for item in trees)]),
         gain=joined("gain", np.float64),
         n_rows=joined("n_rows", np.int64),
         base=base,

@@ -5,6 +5,7 @@
                   tree = grown from (g, h) on a sample of the rows
                   raw += learning rate · leaf value of each row
 
+With several outputs a round grows a tree each, or one tree with vector leaves (vector_leaves.py).
 A round may grow several trees from the same gradients and take their mean (boosted forests), and leave out earlier
 rounds while it does (dart.py).
 
@@ -29,10 +30,11 @@ from arboretum.ensembles.leaf_steps import LeafRule, Leaves, leaf_sums, newton_v
 from arboretum.ensembles.linear_leaves import LinearLeaves, fit_slopes
 from arboretum.ensembles.ordered import OrderedModels
 from arboretum.ensembles.score_noise import noise_deviation
+from arboretum.ensembles.vector_leaves import Gradients, OutputSketch, each_column, newton_step, output_sums
 from arboretum.forest import Forest
-from arboretum.growing import TreeParams, WeightedTree, to_forest
-from arboretum.losses import LeafRows, Loss, Multinomial
-from arboretum.sampling import Sample, Sampler, sample_key
+from arboretum.growing import ALL_OUTPUTS, TreeParams, WeightedTree, to_forest
+from arboretum.losses import EachOutput, LeafRows, Loss, Multinomial
+from arboretum.sampling import ALL_ROWS, Sample, Sampler, sample_key
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -64,6 +66,7 @@ class BoostingParams:
     n_orders: int = 0  # random orders of ordered boosting; 0: plain boosting
     score_noise: float = 0.0  # of the scores that features are compared by, in units of chance
     linear: LinearLeaves | None = None  # None: constant leaves
+    vector_leaves: bool = False  # one tree a round for all outputs
 
     @property
     def refits_leaves(self) -> bool:
@@ -73,7 +76,10 @@ class BoostingParams:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows with their targets, weights and the raw predictions (outputs × rows) that boosting updates."""
+    """Rows with their targets, weights and the raw predictions (outputs × rows) that boosting updates.
+
+    Targets are (rows,), or (rows, outputs) in Fortran order, so that those of one output lie side by side.
+    """
 
     data: BinnedData
     y: FloatArray
@@ -155,7 +161,7 @@ def boost(
     callbacks : sequence of callables
         Called with a RoundReport after each round; one that returns True ends the run.
     """
-    state = _Run(rows, reordered, loss, params, first_round, validation)
+    state = _Run(rows, reordered, loss, params, base, first_round, validation)
     started = time.monotonic()
     try:
         for number in range(1, params.n_rounds + 1):
@@ -172,7 +178,8 @@ def boost(
         if not state.rounds:
             raise
         state.history.stopped_by = "interrupt"
-    return to_forest(state.kept_trees(), base, rows.data.bin_map), state.history
+    trees = state.kept_trees()
+    return to_forest(trees, base, rows.data.bin_map, vector_leaves=params.vector_leaves), state.history
 
 
 class _Run:
@@ -184,6 +191,7 @@ class _Run:
         reordered: Sequence[Rows],
         loss: Loss,
         params: BoostingParams,
+        base: FloatArray,
         first_round: int,
         validation: Rows | None,
     ) -> None:
@@ -204,6 +212,10 @@ class _Run:
         self.round_loss = self.scoring_loss
         n_orders = params.n_orders
         self.ordered = OrderedModels(rows.raw, n_orders, params.seed, self.gradients_of) if n_orders else None
+        if params.vector_leaves:
+            self.sketch = OutputSketch(loss, rows.y, base, rows.weight, params.seed)
+            # Directions are those of each output, not of a mixture: they bound values, not the search.
+            self.shape_params = replace(params.tree, monotone=()).to_kernel()
 
     @property
     def turn(self) -> int:
@@ -253,12 +265,16 @@ class _Run:
         n_outputs, n_trees = len(rows.raw), params.trees_per_round
         if renews_leaves(loss) and n_trees > 1:
             rows = replace(rows, raw=rows.raw.copy())  # leaf values too start from where the round began
+        numbers = range(number * n_trees, (number + 1) * n_trees)
+        if params.vector_leaves:
+            return [self.grow_vector_tree(sample_number, weight) for sample_number in numbers]
         grown = []
-        for sample_number in range(number * n_trees, (number + 1) * n_trees):
-            sample = self.draw_sample(sample_number)
+        for sample_number in numbers:
+            sample = self.draw_sample(sample_number, (self.gradients, self.hessians))
             for output in range(n_outputs):
                 seed = _kernel.draw(params.seed, TREE_PURPOSE, sample_number * n_outputs + output)
-                tree = self.grow_tree(output, sample, seed)
+                gradients = self.gradients[output], self.hessians[output]
+                tree = self.grow_tree(gradients, sample, seed, self.kernel_params)
                 renewed = self.renewed(loss, tree, rows, sample)
                 if renewed is None and params.refits_leaves:
                     renewed = self.stepped_values(tree, rows, output)
@@ -267,21 +283,51 @@ class _Run:
                     self.ordered.add_tree(self.grower.leaf_of_row, tree.n_nodes, output, self.leaf_rule, weight)
         return grown
 
-    def draw_sample(self, number: int) -> Sample:
+    def grow_vector_tree(self, number: int, weight: float) -> WeightedTree:
+        """Grow a tree for all outputs: its shape from a mixture of them, its values from each."""
+        params, kept = self.params, (self.gradients, self.hessians)
+        mixed = self.sketch.of(kept, number, params.threads)
+        sample = self.draw_sample(number, (mixed[0][None], mixed[1][None]))
+        tree = self.grow_tree(mixed, sample, _kernel.draw(params.seed, TREE_PURPOSE, number), self.shape_params)
+        leaf = self.grower.leaf_of_row
+        if params.refits_leaves:
+            steps = self.stepped_vectors(tree, leaf)
+        else:
+            steps = newton_step(self.leaf_rule, output_sums(tree, leaf, sample, kept, params.threads))
+        values = each_column(lambda column: tree.values(self.kernel_params, column), steps)
+        return self.add_weighted(WeightedTree(tree, values, ALL_OUTPUTS), weight)
+
+    def stepped_vectors(self, tree: _kernel.GrownTree, leaf: Leaves) -> FloatArray:
+        """Values (nodes, outputs) by Newton steps of all outputs at once."""
+        rows, threads = self.rows, self.params.threads
+        g, h = np.empty(rows.raw.shape), np.empty(rows.raw.shape)
+
+        def sums_at(values: FloatArray) -> FloatArray:
+            moved = replace(rows, raw=rows.raw.copy())
+            WeightedTree(tree, values, ALL_OUTPUTS).add_at(leaf, moved.raw, None, threads)
+            fill_gradients(self.round_loss, moved, g, h, threads)
+            return output_sums(tree, leaf, ALL_ROWS, (g, h), threads)
+
+        shape = tree.n_nodes, len(rows.raw)
+        return each_column(tree.with_means, newton_values(self.leaf_rule, sums_at, shape, self.params.leaf_steps))
+
+    def draw_sample(self, number: int, gradients: Gradients) -> Sample:
         key = sample_key(self.params.seed, number)
         try:
-            return self.params.sampler.sample(self.gradients, self.hessians, key=key, threads=self.params.threads)
+            return self.params.sampler.sample(*gradients, key=key, threads=self.params.threads)
         except OverflowError:
             raise self.divergence() from None
 
-    def grow_tree(self, output: int, sample: Sample, seed: int) -> _kernel.GrownTree:
-        g, h = self.gradients[output], self.hessians[output]
+    def grow_tree(
+        self, gradients: Gradients, sample: Sample, seed: int, kernel_params: _kernel.TreeParams
+    ) -> _kernel.GrownTree:
+        g, h = gradients
         if self.params.score_noise:
             length = self.params.learning_rate * (self.first_round + len(self.rounds))
             cosine = self.params.tree.cosine
-            self.kernel_params.score_noise = noise_deviation(self.params.score_noise, g, h, length, cosine=cosine)
+            kernel_params.score_noise = noise_deviation(self.params.score_noise, g, h, length, cosine=cosine)
         try:
-            tree = self.grower.grow(g, h, sample.rows, self.kernel_params, seed, sample.factor)
+            tree = self.grower.grow(g, h, sample.rows, kernel_params, seed, sample.factor)
         except OverflowError:
             raise self.divergence() from None
         if self.params.prune_gain is not None:
@@ -318,14 +364,17 @@ class _Run:
     ) -> WeightedTree:
         values = tree.values(self.kernel_params, renewed)
         slopes = self.fit_slopes(tree, values, output, sample)
+        return self.add_weighted(WeightedTree(tree, values, output, slopes), weight)
+
+    def add_weighted(self, tree: WeightedTree, weight: float) -> WeightedTree:
         with np.errstate(over="ignore"):
-            weighted = WeightedTree(tree, values, output, slopes).scaled(weight)
+            weighted = tree.scaled(weight)
         if not weighted.is_finite:
             raise self.divergence()
         self.add_to_training(weighted)
         if self.validation is not None:
             held = self.validation
-            weighted.add_to(held.raw[output], held.data, held.numbers, self.params.threads)
+            weighted.add_to(held.raw, held.data, held.numbers, self.params.threads)
         return weighted
 
     def fit_slopes(
@@ -340,15 +389,13 @@ class _Run:
 
     def add_to_training(self, item: WeightedTree) -> None:
         """Add what the tree of the last growth says: the leaves of its rows are known."""
-        raw = self.rows.raw[item.output]
-        if item.slopes is None:
-            self.grower.add_values(item.values, raw)
+        if item.is_plain:
+            self.grower.add_values(item.values, self.rows.raw[item.output])
         else:
-            assert self.rows.numbers is not None
-            item.slopes.add(self.rows.numbers, self.grower.leaf_of_row, item.values, self.params.threads, raw)
+            item.add_at(self.grower.leaf_of_row, self.rows.raw, self.rows.numbers, self.params.threads)
         for turn, other in enumerate(self.versions):
             if turn != self.turn:
-                item.add_to(other.raw[item.output], other.data, other.numbers, self.params.threads)
+                item.add_to(other.raw, other.data, other.numbers, self.params.threads)
 
     def divergence(self) -> ValueError:
         return ValueError(
@@ -395,7 +442,7 @@ class _Run:
 
 def fits_float32(rows: Rows) -> bool:
     """Whether gradients in the units of the target, times weights, stay well inside the range of float32."""
-    largest = float(np.max(np.abs(rows.y))) * (1.0 if rows.weight is None else float(np.max(rows.weight)))
+    largest = float(np.nanmax(np.abs(rows.y))) * (1.0 if rows.weight is None else float(np.max(rows.weight)))
     return largest == 0 or 2.0**-60 < largest < 2.0**60
 
 
@@ -422,6 +469,9 @@ def fill_gradients(loss: Loss, rows: Rows, gradients: NDArray[Any], hessians: ND
     kind = fused_kind(loss)
     if type(loss) is Multinomial:
         _kernel.softmax_gradients(rows.y, rows.raw, rows.weight, gradients, hessians, threads)
+    elif isinstance(loss, EachOutput) and (kind := fused_kind(loss.loss)) is not None:
+        y, parameter = np.ascontiguousarray(rows.y.T), loss_parameter(loss.loss)
+        _kernel.output_gradients(kind, parameter, y, rows.raw, rows.weight, gradients, hessians, threads)
     elif kind is not None:
         _kernel.gradients(
             kind, loss_parameter(loss), rows.y, rows.raw[0], rows.weight, gradients[0], hessians[0], threads

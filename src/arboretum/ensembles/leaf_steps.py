@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 FloatArray: TypeAlias = NDArray[np.float64]
 Leaves: TypeAlias = NDArray[np.uint32]
 SumsAt: TypeAlias = Callable[[FloatArray], FloatArray]
-"""Values of the nodes → Σ gradients and Σ hessians of their rows at raw + value (nodes × 2)."""
+"""Values of the nodes → Σ gradients and Σ hessians of their rows at raw + value (nodes × 2, or nodes × outputs × 2)."""
 
 STILL = 1e-9  # a step that moves every leaf by no more than this share of the largest value is the last
 
@@ -53,8 +53,10 @@ class LeafRule:
         return bounded
 
 
-def newton_values(rule: LeafRule, sums_at: SumsAt, n_nodes: int, most_steps: int) -> FloatArray:
+def newton_values(rule: LeafRule, sums_at: SumsAt, n_nodes: int | tuple[int, int], most_steps: int) -> FloatArray:
     """Return the values of all nodes after so many steps, or once they stand still; without rows they are 0.
+
+    ``n_nodes`` is (nodes, outputs) for vector leaves.
 
     Examples
     --------
@@ -67,7 +69,7 @@ def newton_values(rule: LeafRule, sums_at: SumsAt, n_nodes: int, most_steps: int
     values = np.zeros(n_nodes)
     with np.errstate(over="ignore", invalid="ignore"):  # what diverges is reported by whoever adds the tree
         for _ in range(most_steps):
-            before, (gradient, hessian) = values, sums_at(values).T
+            before, (gradient, hessian) = values, np.moveaxis(sums_at(values), -1, 0)
             values = rule.step(before, gradient, hessian)
             if np.max(np.abs(values - before)) <= STILL * np.max(np.abs(values)):
                 break

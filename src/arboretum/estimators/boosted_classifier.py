@@ -69,6 +69,7 @@ class BoostedTreesClassifier(Classifier, BoostedTrees):
         second_order: bool = True,
         leaf_steps: int = 1,
         ordered_boosting: int = 0,
+        vector_leaves: bool | str = "auto",
         leaf_model: str = "constant",
         linear_l2: float = 10.0,
         max_delta_step: float = 0.0,

@@ -15,7 +15,7 @@ from arboretum.estimators.boosting_docs import describe
 from arboretum.estimators.boosting_problem import Target
 from arboretum.estimators.protocol import Regressor
 from arboretum.estimators.validation import number
-from arboretum.losses import Loss
+from arboretum.losses import EachOutput, Loss
 
 _LOSS_PARAMETERS = """\
     quantile : float, optional
@@ -68,6 +68,7 @@ class BoostedTreesRegressor(Regressor, BoostedTrees):
         second_order: bool = True,
         leaf_steps: int = 1,
         ordered_boosting: int = 0,
+        vector_leaves: bool | str = "auto",
         leaf_model: str = "constant",
         linear_l2: float = 10.0,
         max_delta_step: float = 0.0,
@@ -107,16 +108,28 @@ class BoostedTreesRegressor(Regressor, BoostedTrees):
     ) -> None:
         self._keep(locals())
 
+    def _as_target(self, y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArray[Any]:
+        return targets.as_outputs(y, n_rows, name, table)
+
     def _read_target(self, column: NDArray[Any], weight: FloatArray | None, continuing: bool) -> Target:
         for name in ("quantile", "power"):
             number(self, name, optional=True)
         loss = losses.resolve(self.loss, quantile=self.quantile, power=self.power)
-        return Target(targets.regression_target(column), weight, loss)
+        if column.ndim == 1:
+            return Target(targets.regression_target(column), weight, loss)
+        y = targets.regression_outputs(column)
+        several = EachOutput.of(loss, y.shape[1])
+        several.check_target(y)
+        weight = targets.without_unknown(weight, y)
+        return Target(y, weight, several.in_units_of(y, weight))
 
     def _read_validation_target(
         self, column: NDArray[Any], weight: FloatArray | None, target: Target
     ) -> tuple[FloatArray, FloatArray | None]:
-        return targets.regression_target(column, "y_val"), weight
+        if column.ndim == 1 and target.loss.n_outputs == 1:
+            return targets.regression_target(column, "y_val"), weight
+        y = targets.regression_outputs(column, "y_val", target.loss.n_outputs)
+        return y, targets.without_unknown(weight, y)
 
     def predict(self, X: Any) -> FloatArray:
         """Predict the target.
@@ -128,12 +141,11 @@ class BoostedTreesRegressor(Regressor, BoostedTrees):
 
         Returns
         -------
-        ndarray of float64, (n_rows,)
+        ndarray of float64, (n_rows,) or (n_rows, n_outputs)
         """
-        raw = self._raw(X)[:, 0]
-        return self.loss_.predict(raw)
+        return self._to_numbers(self._raw(X))
 
     def staged_predict(self, X: Any) -> Iterator[FloatArray]:
         """Yield the prediction after each round."""
         for raw in self._staged_raw(X):
-            yield self.loss_.predict(raw[:, 0])
+            yield self._to_numbers(raw)

@@ -36,6 +36,7 @@ from arboretum.estimators.validation import (
     split_rows,
 )
 from arboretum.forest import Forest
+from arboretum.growing import ALL_OUTPUTS
 from arboretum.losses import Loss
 from arboretum.progress import ProgressBar
 from arboretum.schema import Schema
@@ -173,6 +174,12 @@ class BoostedTrees(BoostingParameters):
         ``again``: with the learning rate of the fit before, and without holding rows out.
         """
         self._check_linear_loss(target.loss)
+        if earlier is not None and earlier.n_trees and _is_vector(earlier) != self._has_vector_leaves(target.loss):
+            has = "has" if _is_vector(earlier) else "lacks"
+            raise ValueError(
+                f"vector_leaves={self.vector_leaves!r}, but the fitted model {has} vector leaves: use the same, or "
+                "fit anew with warm_start=False"
+            )
         seed, n_rows = seed_of(self.random_state), problem.table.n_rows
         problem, validation = (problem, None) if again else self._hold_out(problem, held, seed, earlier is not None)
         schema, loss = problem.table.schema, target.loss
@@ -213,8 +220,9 @@ class BoostedTrees(BoostingParameters):
                 validation=held_rows,
                 callbacks=[*(self.callbacks or []), *([bar] if bar is not None else [])],
             )
+        trees_of_round = _trees_of_round(forest, params.trees_per_round)
         if history.stopped_by == "interrupt":
-            rounds = forest.n_trees // (loss.n_outputs * params.trees_per_round)
+            rounds = forest.n_trees // trees_of_round
             warnings.warn(f"fit was interrupted: the model keeps the {rounds} rounds so far", stacklevel=4)
         if earlier is not None:
             forest, history = Forest.concat([earlier, forest]), self.history_.followed_by(history, self.n_iter_)
@@ -223,7 +231,7 @@ class BoostedTrees(BoostingParameters):
         if target.classes is not None:
             self.classes_ = target.classes
         self.trees_per_round_, self.learning_rate_ = params.trees_per_round, params.learning_rate
-        self.n_iter_ = forest.n_trees // (loss.n_outputs * params.trees_per_round)
+        self.n_iter_ = forest.n_trees // _trees_of_round(forest, params.trees_per_round)
         self._set_input_names()
         return self
 
@@ -259,17 +267,20 @@ class BoostedTrees(BoostingParameters):
     def _predict_table(self, table: Table, threads: int) -> FloatArray:
         """Probabilities of a classifier, (rows, classes); what a regressor predicts, (rows,)."""
         raw = self._raw_of(self._fitted(), table, threads)
-        return self._to_proba(raw) if isinstance(self, Classifier) else self.loss_.predict(raw[:, 0])
+        return self._to_proba(raw) if isinstance(self, Classifier) else self._to_numbers(raw)
 
     def _to_proba(self, raw: FloatArray) -> FloatArray:
         raise NotImplementedError
+
+    def _to_numbers(self, raw: FloatArray) -> FloatArray:
+        return self.loss_.predict(raw[:, 0] if raw.shape[1] == 1 else raw)
 
     # ---- input ---------------------------------------------------------------------------------------------------
 
     def _read_problem(self, X: Any, y: Any, sample_weight: Any, earlier: Forest | None) -> tuple[Problem, Target]:
         check_columns(self.categorical_features)
         table = read_table(X, categorical_features=self.categorical_features) if earlier is None else self._conform(X)
-        column = targets.as_column(y, table.n_rows)
+        column = self._as_target(y, table.n_rows)
         weight = targets.row_weights(sample_weight, table.n_rows)
         target = self._read_target(column, weight, earlier is not None)
         target.loss.check_target(target.y)
@@ -280,6 +291,10 @@ class BoostedTrees(BoostingParameters):
             )
         problem = Problem(table, target.y, target.weight)
         return (problem.without_zero_weights() if earlier is None else problem), target
+
+    def _as_target(self, y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArray[Any]:
+        """Return a target of any container, (n_rows,) or, where several outputs are taken, (n_rows, n_outputs)."""
+        return targets.as_column(y, n_rows, name, table)
 
     def _read_target(self, column: NDArray[Any], weight: FloatArray | None, continuing: bool) -> Target:
         raise NotImplementedError
@@ -323,7 +338,7 @@ class BoostedTrees(BoostingParameters):
             raise ValueError("X_val is given without y_val: give both")
         name = type(self).__name__
         table = conform(X_val, schema, unknown=self.unknown, missing=self.missing, estimator_name=name)
-        column = targets.as_column(y_val, table.n_rows, "y_val", "X_val")
+        column = self._as_target(y_val, table.n_rows, "y_val", "X_val")
         weight = targets.row_weights(weight_val, table.n_rows, "sample_weight_val", "X_val")
         y, weight = self._read_validation_target(column, weight, target)
         try:
@@ -333,8 +348,13 @@ class BoostedTrees(BoostingParameters):
         return Problem(table, y, weight)
 
     def _learn_encoding(self, problem: Problem, target: Target, seed: int, threads: int) -> CategoryEncoding | None:
-        if self.category_levels is None:
+        if self.category_levels is None or (problem.y.ndim > 1 and not problem.table.schema.categorical):
             return None
+        if problem.y.ndim > 1:
+            raise ValueError(
+                f"category_levels={self.category_levels!r}: statistics of categories are of one target, but y has "
+                f"{problem.y.shape[1]} outputs; use category_levels=None, which splits categories by sets"
+            )
         return learn_encoding(
             problem.table,
             problem.y,
@@ -372,7 +392,8 @@ class BoostedTrees(BoostingParameters):
         """Rows for the engine, from a table as trees read it."""
         data = assign_bins(table, bin_map, bundle=True, threads=threads)
         numbers = number_columns(table, bin_map, name) if self.leaf_model == "linear" else None
-        return Rows(data, problem.y, problem.weight, self._start(table, base, earlier, threads), numbers)
+        y = np.asfortranarray(problem.y)
+        return Rows(data, y, problem.weight, self._start(table, base, earlier, threads), numbers)
 
     def _start(self, table: Table, base: FloatArray, earlier: Forest | None, threads: int) -> FloatArray:
         """Raw predictions (outputs × rows) before the first round, of a table as trees read it."""
@@ -386,7 +407,7 @@ class BoostedTrees(BoostingParameters):
         forest, threads = self._fitted(), n_threads(self.n_jobs)
         table = self._as_read(self._conform(X), threads)
         total = np.repeat(forest.base[None, :], table.n_rows, axis=0)
-        step = forest.n_outputs * self.trees_per_round_
+        step = _trees_of_round(forest, self.trees_per_round_)
         for begin in range(0, forest.n_trees, step):
             stage = replace(forest[begin : begin + step], base=np.zeros(forest.n_outputs))
             total += self._raw_of_read(stage, table, threads)
@@ -417,7 +438,9 @@ class BoostedTrees(BoostingParameters):
         if type(self.trees_per_round_) is not int or self.trees_per_round_ < 1:
             raise ValueError(f"trees_per_round {self.trees_per_round_!r} is no positive integer")
         self.learning_rate_ = _read_rate(header.get("learning_rate", self.learning_rate))
-        self.n_iter_, rest = divmod(forest.n_trees, forest.n_outputs * self.trees_per_round_)
+        if len(np.unique(forest.tree_output < 0)) > 1:
+            raise ValueError("some trees are of one output, others of all")
+        self.n_iter_, rest = divmod(forest.n_trees, _trees_of_round(forest, self.trees_per_round_))
         if rest:
             raise ValueError(f"{forest.n_trees} trees are no whole rounds of {self.trees_per_round_} an output")
 
@@ -438,6 +461,14 @@ class BoostedTrees(BoostingParameters):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
+
+
+def _is_vector(forest: Forest) -> bool:
+    return bool((forest.tree_output == ALL_OUTPUTS).any())
+
+
+def _trees_of_round(forest: Forest, trees_per_round: int) -> int:
+    return trees_per_round * (1 if _is_vector(forest) else forest.n_outputs)
 
 
 def _read_rate(entry: Any) -> float:

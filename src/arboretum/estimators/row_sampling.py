@@ -60,6 +60,10 @@ def sampler_of(model: Any, y: FloatArray, n_rows: int) -> Sampler:
     if model.sampling == "bayesian":
         return Bayesian(1.0 if model.bagging_temperature is None else float(model.bagging_temperature))
     if model.sampling == "stratified":
+        if y.ndim > 1:
+            raise ValueError(
+                f"sampling='stratified' needs one target, but y has {y.shape[1]} outputs: use sampling='subsample'"
+            )
         of_target = Stratified.of_classes if isinstance(model, Classifier) else Stratified.of_numbers
         return of_target(share, y)
     if model.sampling == "bootstrap":

@@ -46,6 +46,12 @@ def as_columns(y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArra
     return given
 
 
+def as_outputs(y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArray[Any]:
+    """Return a target as (rows,), or (rows, outputs) if it has several."""
+    columns = as_columns(y, n_rows, name, table)
+    return columns[:, 0] if columns.shape[1] == 1 else columns
+
+
 def _flattened(y: NDArray[Any], name: str) -> NDArray[Any]:
     from sklearn.exceptions import DataConversionWarning
 
@@ -107,6 +113,34 @@ def _is_number(value: Any) -> bool:
 def regression_target(y: NDArray[Any], name: str = "y") -> FloatArray:
     """Return numbers as float64; anything that is no finite number is refused."""
     return as_numbers(y, name, "use a classifier or convert it")
+
+
+def regression_outputs(columns: NDArray[Any], name: str = "y", n_outputs: int | None = None) -> FloatArray:
+    """Return numbers of several outputs, (rows, outputs); a missing one is NaN."""
+    if columns.ndim != 2 or columns.shape[1] != (n_outputs or columns.shape[1]):
+        raise ValueError(f"{name} has shape {columns.shape}: give {n_outputs} outputs a row, as y has")
+    return np.column_stack([_numbers_or_nan(column, f"{name}[:, {k}]") for k, column in enumerate(columns.T)])
+
+
+def _numbers_or_nan(column: NDArray[Any], name: str) -> FloatArray:
+    if column.dtype == object:
+        missing = np.array([is_missing(value) for value in column], dtype=bool)
+    else:
+        missing = np.isnan(column) if column.dtype.kind == "f" else np.zeros(len(column), dtype=bool)
+    numbers = as_numbers(
+        np.where(missing, 0, column) if missing.any() else column, name, "use a classifier or convert it"
+    )
+    numbers = numbers.copy() if numbers is column else numbers
+    numbers[missing] = np.nan
+    return numbers
+
+
+def without_unknown(weight: FloatArray | None, y: FloatArray) -> FloatArray | None:
+    """Return row weights, 0 where no output of a row is known."""
+    known = np.asarray(~np.isnan(y).all(axis=1))
+    if known.all():
+        return weight
+    return known.astype(np.float64) if weight is None else np.where(known, weight, 0.0)
 
 
 def find_classes(y: NDArray[Any]) -> tuple[NDArray[Any], FloatArray]:

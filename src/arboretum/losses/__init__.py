@@ -9,11 +9,13 @@ from typing import Any
 
 from arboretum.losses.base import LeafRows, Loss, PredictOnly
 from arboretum.losses.classification import Logistic, Multinomial, log_loss
+from arboretum.losses.each_output import EachOutput
 from arboretum.losses.regression import AbsoluteError, Gamma, Huber, Poisson, Quantile, SquaredError, Tweedie
 
 __all__ = [
     "LOSSES",
     "AbsoluteError",
+    "EachOutput",
     "Gamma",
     "Huber",
     "LeafRows",
@@ -93,9 +95,15 @@ def from_json(entry: dict[str, Any]) -> Loss:
         name = parameters.pop("name")
         if name == "custom":
             return PredictOnly(class_name=parameters.pop("class"), **parameters)
+        if name == EachOutput.name:
+            return _each_output(**parameters)
         return _build(name, parameters)
-    except (KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"malformed loss entry in the model file: {entry!r}") from error
+
+
+def _each_output(loss: dict[str, Any], n_outputs: int) -> EachOutput:
+    return EachOutput.of(from_json(loss), n_outputs)
 
 
 def _from_name(name: str, n_classes: int | None, parameters: dict[str, float]) -> Loss:
