@@ -10,6 +10,7 @@ void bind_growing(nb::module_& m);
 void bind_linear_leaves(nb::module_& m);
 void bind_leaf_sums(nb::module_& m);
 void bind_losses(nb::module_& m);
+void bind_ordinal(nb::module_& m);
 void bind_sampling(nb::module_& m);
 void bind_vector_leaves(nb::module_& m);
 }  // namespace arboretum
@@ -24,6 +25,7 @@ NB_MODULE(_kernel, m) {
     arboretum::bind_linear_leaves(m);
     arboretum::bind_losses(m);
     arboretum::bind_leaf_sums(m);
+    arboretum::bind_ordinal(m);
     arboretum::bind_sampling(m);
     arboretum::bind_vector_leaves(m);
     bind_predicting(m);

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from arboretum.losses import EachOutput, Logistic, Loss, Multinomial
+from arboretum.losses import EachOutput, Logistic, Loss, Multinomial, Ordinal
 
 SMALLEST_RATE, LARGEST_RATE = 1e-6, 0.3
 ROUNDS_OF_FIT = 1000  # for which a and b were fitted
@@ -70,7 +70,7 @@ def automatic_rate(loss: Loss, n_rows: int, n_rounds: int, *, keeps_best: bool, 
         rate = 0.1 * math.pow(100 / n_rounds, 0.6)
         return max(round(min(rate, LARGEST_RATE), 6), SMALLEST_RATE)
     own = loss.loss if isinstance(loss, EachOutput) else loss
-    kind = {Logistic: "two classes", Multinomial: "several classes"}.get(type(own), "regression")
+    kind = {Logistic: "two classes", Ordinal: "two classes", Multinomial: "several classes"}.get(type(own), "regression")
     a, b, c = ALL_ROUNDS[kind]
     rate = math.exp(a * math.log(max(n_rows, FEWEST_ROWS)) + b + c * math.log(n_rounds / ROUNDS_OF_FIT))
     n_shares = 1 if vector_leaves else own.n_outputs

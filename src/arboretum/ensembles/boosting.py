@@ -33,7 +33,7 @@ from arboretum.ensembles.score_noise import noise_deviation
 from arboretum.ensembles.vector_leaves import Gradients, OutputSketch, each_column, newton_step, output_sums
 from arboretum.forest import Forest
 from arboretum.growing import ALL_OUTPUTS, TreeParams, WeightedTree, to_forest
-from arboretum.losses import EachOutput, LeafRows, Loss, Multinomial
+from arboretum.losses import EachOutput, LeafRows, Loss, Multinomial, Ordinal
 from arboretum.sampling import ALL_ROWS, Sample, Sampler, sample_key
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -406,7 +406,7 @@ class _Run:
     def report(self, number: int, seconds: float) -> RoundReport:
         training = validation = None
         if self.params.track_training:
-            training = self.scoring_loss.value(self.rows.y, user_shape(self.rows.raw), self.rows.weight)
+            training = self.scoring().value(self.rows.y, user_shape(self.rows.raw), self.rows.weight)
             self.history.training_loss.append(training)
         if self.validation is not None:
             validation = self.validation_value()
@@ -415,10 +415,14 @@ class _Run:
                 self.best_loss, self.best_rounds = validation, list(self.rounds)
         return RoundReport(number, self.params.n_rounds, seconds, training, validation)
 
+    def scoring(self) -> Loss:
+        """Return the loss that scores rows now, with what it learns of its own from the training rows."""
+        return self.scoring_loss.fitted(self.rows.y, user_shape(self.rows.raw), self.rows.weight)
+
     def validation_value(self) -> float:
         held = self.validation
         assert held is not None
-        return self.scoring_loss.value(held.y, user_shape(held.raw), held.weight)
+        return self.scoring().value(held.y, user_shape(held.raw), held.weight)
 
     def reason_to_stop(self, report: RoundReport) -> str | None:
         limit = self.params.time_limit
@@ -469,6 +473,9 @@ def fill_gradients(loss: Loss, rows: Rows, gradients: NDArray[Any], hessians: ND
     kind = fused_kind(loss)
     if type(loss) is Multinomial:
         _kernel.softmax_gradients(rows.y, rows.raw, rows.weight, gradients, hessians, threads)
+    elif type(loss) is Ordinal:
+        thresholds = np.array(loss.thresholds)
+        _kernel.ordinal_gradients(rows.y, rows.raw[0], rows.weight, thresholds, gradients[0], hessians[0], threads)
     elif isinstance(loss, EachOutput) and (kind := fused_kind(loss.loss)) is not None:
         y, parameter = np.ascontiguousarray(rows.y.T), loss_parameter(loss.loss)
         _kernel.output_gradients(kind, parameter, y, rows.raw, rows.weight, gradients, hessians, threads)

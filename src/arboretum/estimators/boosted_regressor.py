@@ -131,6 +131,11 @@ class BoostedTreesRegressor(Regressor, BoostedTrees):
         y = targets.regression_outputs(column, "y_val", target.loss.n_outputs)
         return y, targets.without_unknown(weight, y)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = self._takes_several_outputs
+        return tags
+
     def predict(self, X: Any) -> FloatArray:
         """Predict the target.
 

@@ -16,7 +16,7 @@ from arboretum import losses
 from arboretum.binning import BinMap, assign_bins, learn_bins
 from arboretum.category_encoding import CategoryEncoding, learn_encoding
 from arboretum.constraints import interaction_sets, monotone_directions
-from arboretum.ensembles.boosting import History, Rows, boost, filled_raw, start_raw
+from arboretum.ensembles.boosting import History, Rows, boost, filled_raw, start_raw, user_shape
 from arboretum.ensembles.linear_leaves import number_columns
 from arboretum.ensembles.resampling import Bag, columns_of_bins, with_schema
 from arboretum.estimators import boosting_automatic as automatic
@@ -53,7 +53,7 @@ class BoostedTrees(BoostingParameters):
     loss_: Loss
     history_: History
     n_iter_: int
-    classes_: NDArray[Any]
+    classes_: Any
 
     # ---- fitting -------------------------------------------------------------------------------------------------
 
@@ -73,7 +73,7 @@ class BoostedTrees(BoostingParameters):
         X : array-like, sparse matrix or data frame
             Training rows: numbers, text, categories, dates, with holes.
         y : array-like
-            Target, one value a row.
+            Target, one value a row; of several outputs, one column each.
         sample_weight : array-like, optional
             Weight of each row.
         X_val, y_val, sample_weight_val : optional
@@ -226,6 +226,9 @@ class BoostedTrees(BoostingParameters):
             warnings.warn(f"fit was interrupted: the model keeps the {rounds} rounds so far", stacklevel=4)
         if earlier is not None:
             forest, history = Forest.concat([earlier, forest]), self.history_.followed_by(history, self.n_iter_)
+        if type(loss).fitted is not Loss.fitted:
+            raw = self._raw_of_read(forest, self._as_read_by(encoding, problem.table, threads), threads)
+            loss = loss.fitted(problem.y, user_shape(np.ascontiguousarray(raw.T)), problem.weight)
         self.forest_, self.schema_, self.loss_, self.history_ = forest, schema, loss, history
         self.encoding_ = encoding
         if target.classes is not None:
@@ -284,7 +287,7 @@ class BoostedTrees(BoostingParameters):
         weight = targets.row_weights(sample_weight, table.n_rows)
         target = self._read_target(column, weight, earlier is not None)
         target.loss.check_target(target.y)
-        if earlier is not None and target.loss.to_json() != self.loss_.to_json():
+        if earlier is not None and not target.loss.continues(self.loss_):
             raise ValueError(
                 f"the fitted model has loss {self.loss_.to_json()}, not {target.loss.to_json()}: "
                 "rounds of another loss cannot be added to it; fit anew with warm_start=False"
@@ -412,6 +415,9 @@ class BoostedTrees(BoostingParameters):
             stage = replace(forest[begin : begin + step], base=np.zeros(forest.n_outputs))
             total += self._raw_of_read(stage, table, threads)
             yield total.copy()
+
+    def _value_meaning(self) -> dict[str, Any]:
+        return {"probabilities": False}
 
     # ---- files ---------------------------------------------------------------------------------------------------
 

@@ -191,6 +191,12 @@ class BoostingParameters(ForestModel):
             )
         return True
 
+    @property
+    def _takes_several_outputs(self) -> bool:
+        """Whether the parameters suit several outputs; losses of no vector form are told apart when they are met."""
+        is_free = self.vector_leaves is False or (self.leaf_model == "constant" and not self.ordered_boosting)
+        return is_free and self.sampling != "stratified"
+
     def _check_continuing(self) -> None:
         if self.ordered_boosting:
             raise ValueError(

@@ -8,6 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.estimators.labels import typed_column
+
 FloatArray: TypeAlias = NDArray[np.float64]
 
 # Weights beyond it would overflow when summed over rows and multiplied by gradients.
@@ -143,19 +145,64 @@ def without_unknown(weight: FloatArray | None, y: FloatArray) -> FloatArray | No
     return known.astype(np.float64) if weight is None else np.where(known, weight, 0.0)
 
 
-def find_classes(y: NDArray[Any]) -> tuple[NDArray[Any], FloatArray]:
+class OrderedLabels(np.ndarray[Any, Any]):
+    """Labels of a column that knows the order of its categories."""
+
+    order: list[Any]
+
+
+def ordered_labels(y: Any, column: NDArray[Any]) -> NDArray[Any]:
+    """Return a column of labels; one of an ordered pandas categorical or a polars Enum knows its order."""
+    dtype: Any = getattr(y, "dtype", None)
+    if getattr(dtype, "ordered", False):
+        order = dtype.categories.tolist()
+    elif type(dtype).__name__ == "Enum" and hasattr(dtype, "categories"):
+        order = dtype.categories.to_list()
+    else:
+        return column
+    labels = column.view(OrderedLabels)
+    labels.order = order
+    return labels
+
+
+def in_order(column: NDArray[Any], classes: NDArray[Any], codes: FloatArray) -> tuple[NDArray[Any], FloatArray]:
+    """Classes and codes in the order that the labels know, if they know one; categories without rows are left out."""
+    if not isinstance(column, OrderedLabels):
+        return classes, codes
+    place = {label: i for i, label in enumerate(column.order)}
+    order = np.array(sorted(range(len(classes)), key=lambda i: place[classes.tolist()[i]]), dtype=np.intp)
+    rank = np.empty(len(order))
+    rank[order] = np.arange(len(order))
+    return np.asarray(classes[order]), rank[codes.astype(np.intp)]
+
+
+def find_label_sets(columns: NDArray[Any]) -> tuple[list[NDArray[Any]], FloatArray]:
+    """Two sorted classes of each output, and codes 0 and 1 as float64, (rows, outputs)."""
+    found = []
+    for output, column in enumerate(columns.T):
+        classes, codes = find_classes(typed_column(column), f"y[:, {output}]")
+        if len(classes) > 2:
+            raise ValueError(
+                f"y[:, {output}] has {len(classes)} classes, {classes.tolist()[:5]}: several outputs must have two "
+                "each (multi-label); fit one model an output"
+            )
+        found.append((classes, codes))
+    return [classes for classes, _ in found], np.column_stack([codes for _, codes in found])
+
+
+def find_classes(y: NDArray[Any], name: str = "y") -> tuple[NDArray[Any], FloatArray]:
     """Sorted classes and the code of each row, as float64."""
-    check_labels(y)
-    classes, codes = np.unique(y, return_inverse=True)
+    check_labels(y, name)
+    classes, codes = np.unique(np.asarray(y), return_inverse=True)
     if len(classes) < 2:
         raise ValueError(
-            f"y has only one class, {classes.tolist()[0]!r}: a classifier needs at least 2 classes; "
-            "check how y was made"
+            f"{name} has only one class, {classes.tolist()[0]!r}: a classifier needs at least 2 classes; "
+            f"check how {name} was made"
         )
     if y.dtype.kind == "f" and len(y) > 20 and len(classes) > max(2, len(y) / 2):
         warnings.warn(
-            f"y has {len(classes)} classes in {len(y)} rows, and they are floats: it could be a regression target; "
-            "use a regressor, or convert y to integers or text",
+            f"{name} has {len(classes)} classes in {len(y)} rows, and they are floats: it could be a regression "
+            "target; use a regressor, or convert y to integers or text",
             stacklevel=2,
         )
     return classes, codes.astype(np.float64)

@@ -10,6 +10,7 @@ from typing import Any
 from arboretum.losses.base import LeafRows, Loss, PredictOnly
 from arboretum.losses.classification import Logistic, Multinomial, log_loss
 from arboretum.losses.each_output import EachOutput
+from arboretum.losses.ordinal import Ordinal
 from arboretum.losses.regression import AbsoluteError, Gamma, Huber, Poisson, Quantile, SquaredError, Tweedie
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Logistic",
     "Loss",
     "Multinomial",
+    "Ordinal",
     "Poisson",
     "PredictOnly",
     "Quantile",
@@ -40,6 +42,7 @@ LOSSES: dict[str, Callable[..., Loss]] = {
     "gamma": Gamma,
     "tweedie": Tweedie,
     "log_loss": log_loss,
+    "ordinal": Ordinal,
 }
 
 
@@ -110,7 +113,8 @@ def _from_name(name: str, n_classes: int | None, parameters: dict[str, float]) -
     loss = _build(name, parameters)
     if n_classes is None or loss.task == "regression":
         return loss
-    return _build(name, {**parameters, "n_outputs": _outputs(n_classes)})
+    size = {"n_classes": n_classes} if isinstance(loss, Ordinal) else {"n_outputs": _outputs(n_classes)}
+    return _build(name, {**parameters, **size})
 
 
 def _build(name: str, parameters: dict[str, Any]) -> Loss:
@@ -134,7 +138,10 @@ def _check_task(loss: Loss, n_classes: int | None) -> None:
     if loss.task != task:
         fitting = [name for name, build in LOSSES.items() if build().task == task]
         raise ValueError(f"loss {loss.name!r} is for {loss.task}, not {task}: use one of {', '.join(fitting)}")
-    if n_classes is not None and loss.n_outputs != _outputs(n_classes):
+    if isinstance(loss, Ordinal):
+        if loss.n_classes != n_classes:
+            raise ValueError(f"loss {loss!r} has n_classes={loss.n_classes}, but y has {n_classes} classes")
+    elif n_classes is not None and loss.n_outputs != _outputs(n_classes):
         raise ValueError(
             f"loss {loss!r} has n_outputs={loss.n_outputs}, "
             f"but {n_classes} classes need n_outputs={_outputs(n_classes)}"

@@ -12,7 +12,7 @@ The life of a loss
  5. ``gradients``     first and second derivative of each row, *unweighted*: the engine multiplies by weights
  6. the tree grows; the step of a leaf is Newton's, −Σ gradient / (Σ hessian + regularisation)
  7. ``leaf_values``   may replace these steps by better ones (medians for the absolute error)
- 8. ``value``         scores the training and validation rows
+ 8. ``value``         scores the training and validation rows, by what ``fitted`` returns
 
  After the last round:
 
@@ -151,6 +151,17 @@ class Loss(ABC):
     def for_round(self, y: FloatArray, raw: FloatArray, weight: FloatArray | None) -> Loss:
         """Return the loss of the round that begins at these raw predictions; by default, this one."""
         return self
+
+    def fitted(self, y: FloatArray, raw: FloatArray, weight: FloatArray | None) -> Loss:
+        """Return the loss with what it learns of its own, such as thresholds of ordered classes; by default, this one.
+
+        It scores rows after each round, and is what a model keeps after the last.
+        """
+        return self
+
+    def continues(self, fitted: Loss) -> bool:
+        """Whether rounds of this loss can be added to a model with that one: if they are the same."""
+        return self.to_json() == fitted.to_json()
 
     def leaf_values(
         self, leaves: LeafRows, y: FloatArray, raw: FloatArray, weight: FloatArray | None
