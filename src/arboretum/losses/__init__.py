@@ -93,8 +93,8 @@ def from_json(entry: dict[str, Any]) -> Loss:
     >>> from_json({"name": "tweedie", "power": 1.2})
     Tweedie(power=1.2)
     """
-    parameters = dict(entry)
     try:
+        parameters = {**entry}
         name = parameters.pop("name")
         if name == "custom":
             return PredictOnly(class_name=parameters.pop("class"), **parameters)
