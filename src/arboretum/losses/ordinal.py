@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from arboretum import _kernel
-from arboretum.losses.base import Loss, require, total_weight
+from arboretum.losses.base import Loss, require, total_weight, weighted_mean
 from arboretum.losses.classification import SMALLEST_FREQUENCY, codes
 from arboretum.losses.links import FloatArray, sigmoid
 
@@ -116,9 +116,10 @@ class Ordinal(Loss):
 
 
 def best_thresholds(n_classes: int, y: FloatArray, raw: FloatArray, weight: FloatArray | None) -> FloatArray:
-    """Find the thresholds of least loss for given scores, by Newton's method from those of scores that are 0.
+    """Find the thresholds of least loss for given scores, by Newton's method.
 
-    The loss is convex in the thresholds, and infinite where two of them meet (Pratt 1981).
+    The loss is convex in the thresholds, and infinite where two of them meet (Pratt 1981). The search starts where the
+    class frequencies lie in a logistic distribution with mean and variance of the scores and their noise, π²/3.
 
     Examples
     --------
@@ -128,10 +129,13 @@ def best_thresholds(n_classes: int, y: FloatArray, raw: FloatArray, weight: Floa
     y, raw = np.ascontiguousarray(y), np.ascontiguousarray(raw)
     totals = np.bincount(codes(y), weight, n_classes)
     below = np.cumsum(totals + SMALLEST_FREQUENCY * totals.sum())
-    theta: FloatArray = np.log(below[:-1]) - np.log(below[-1] - below[:-1])
+    centre = weighted_mean(raw, weight)
+    spread = np.sqrt(1.0 + 3.0 / np.pi**2 * weighted_mean((raw - centre) ** 2, weight))
+    theta: FloatArray = centre + spread * (np.log(below[:-1]) - np.log(below[-1] - below[:-1]))
     slope, diagonal, beside = _slopes(theta, y, raw, weight)
     for _ in range(NEWTON_STEPS):
-        step = _solve(diagonal, beside, -slope)
+        # Between scores far apart the loss is all but straight: no step is longer than they spread.
+        step = _solve(diagonal + np.abs(slope) / spread, beside, -slope)
         if np.max(np.abs(step)) <= STILL:
             break
         along = -float((slope * step).sum())
@@ -156,9 +160,9 @@ def _slopes(
     total = float(sums[:, 0].sum())
     mass, below, below_curved, above, above_curved = (sums / total).T
     # −log(1 − e^−d) of the classes between two thresholds, d apart, has the derivative −1 / (e^d − 1).
-    apart = np.expm1(np.diff(theta))
-    inner = mass[1:-1] + EMPTY_CLASS
-    push, stiff = inner / apart, inner * (1.0 / apart + 1.0 / apart**2)
+    gap = np.diff(theta)
+    inner, room = (mass[1:-1] + EMPTY_CLASS) * np.exp(-gap), -np.expm1(-gap)
+    push, stiff = inner / room, inner / room**2
     slope = above[1:] - below[:-1]
     diagonal = above_curved[1:] + below_curved[:-1]
     slope[1:] -= push
