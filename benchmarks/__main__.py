@@ -1,4 +1,4 @@
-"""``python -m benchmarks boosting``, ``forests`` and ``family``: compare arboretum with its rivals."""
+"""``python -m benchmarks boosting``, ``forests``, ``family`` and ``tasks``: compare arboretum with its rivals."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from benchmarks.measuring import Bench
 from benchmarks.real_sets import SETS
 from benchmarks.rivals import UNTOUCHED
 from benchmarks.table import Table
+from benchmarks.tasks import TASKS
 from benchmarks.workloads import FAMILIES
 
 
@@ -33,7 +34,7 @@ def parser() -> argparse.ArgumentParser:
     """Describe the command line."""
     root = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = root.add_subparsers(required=True)
-    for name, family in FAMILIES.items():
+    for name, family in {**FAMILIES, "tasks": TASKS}.items():
         add_family(commands.add_parser(name, help=family.title), family)
     study = commands.add_parser("forest-defaults", help="settings of a random forest over real data sets")
     add_study(study, forest_defaults.run, folds=3)
