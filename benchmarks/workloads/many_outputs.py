@@ -34,8 +34,7 @@ class OneModel(Arboretum):
 
     def settings(self, task: Task) -> dict[str, Any]:
         rounds = task.settings.rounds * (MORE_ROUNDS if self.vector_leaves else 1)
-        plain = {"subsample": 1.0, "max_features": 1.0, "colsample_tree": 1.0, "colsample_level": 1.0}
-        return super().settings(task) | plain | {"n_estimators": rounds, "vector_leaves": self.vector_leaves}
+        return super().settings(task) | {"n_estimators": rounds, "vector_leaves": self.vector_leaves}
 
 
 class TenModels(LightGBM):

@@ -284,7 +284,9 @@ def test_split_for_early_stopping_keeps_the_share_of_each_class():  # LGB#3313, 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1000, 2))
     y = np.repeat(["common", "rare", "single"], [949, 50, 1])
-    model = classifier(early_stopping=True, validation_fraction=0.2, n_estimators=2, subsample=1.0, refit=False).fit(X, y)
+    model = classifier(early_stopping=True, validation_fraction=0.2, n_estimators=2, subsample=1.0, refit=False).fit(
+        X, y
+    )
     assert model.classes_.tolist() == ["common", "rare", "single"]
     frequency = np.exp(model.forest_.base) / np.exp(model.forest_.base).sum()
     kept = np.array([949 - 189, 50 - 10, 1])

@@ -25,7 +25,14 @@ WORDS = np.array(NAMES)[Y]
 def ordinal(**params):
     return arb.BoostedTreesClassifier(
         **{"loss": "ordinal", "n_estimators": 40, "learning_rate": 0.15, "max_leaf_nodes": 6, "l2": 0.0}
-        | {"early_stopping": False, **params}
+        | {
+            "min_samples_leaf": 10,
+            "subsample": 1.0,
+            "max_features": 1.0,
+            "early_stopping": False,
+            "refit": False,
+            **params,
+        }
     )
 
 

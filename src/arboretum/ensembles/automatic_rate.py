@@ -40,6 +40,7 @@ ALL_ROUNDS = {
     "several classes": Coefficients(0.051, -2.889, -0.845),
 }
 
+
 def automatic_rate(loss: Loss, n_rows: int, n_rounds: int, *, keeps_best: bool, vector_leaves: bool = False) -> float:
     """Return the learning rate for this many rows and rounds.
 
@@ -70,7 +71,9 @@ def automatic_rate(loss: Loss, n_rows: int, n_rounds: int, *, keeps_best: bool, 
         rate = 0.1 * math.pow(100 / n_rounds, 0.6)
         return max(round(min(rate, LARGEST_RATE), 6), SMALLEST_RATE)
     own = loss.loss if isinstance(loss, EachOutput) else loss
-    kind = {Logistic: "two classes", Ordinal: "two classes", Multinomial: "several classes"}.get(type(own), "regression")
+    kind = {Logistic: "two classes", Ordinal: "two classes", Multinomial: "several classes"}.get(
+        type(own), "regression"
+    )
     a, b, c = ALL_ROUNDS[kind]
     rate = math.exp(a * math.log(max(n_rows, FEWEST_ROWS)) + b + c * math.log(n_rounds / ROUNDS_OF_FIT))
     n_shares = 1 if vector_leaves else own.n_outputs

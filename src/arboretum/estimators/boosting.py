@@ -351,13 +351,8 @@ class BoostedTrees(BoostingParameters):
         return Problem(table, y, weight)
 
     def _learn_encoding(self, problem: Problem, target: Target, seed: int, threads: int) -> CategoryEncoding | None:
-        if self.category_levels is None or (problem.y.ndim > 1 and not problem.table.schema.categorical):
+        if self.category_levels is None or problem.y.ndim > 1:  # statistics are those of one target
             return None
-        if problem.y.ndim > 1:
-            raise ValueError(
-                f"category_levels={self.category_levels!r}: statistics of categories are of one target, but y has "
-                f"{problem.y.shape[1]} outputs; use category_levels=None, which splits categories by sets"
-            )
         return learn_encoding(
             problem.table,
             problem.y,

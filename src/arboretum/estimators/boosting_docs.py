@@ -60,8 +60,8 @@ _PARAMETERS = """
         Most bins of a numeric column, up to 65,535; None tries every distinct value.
     category_levels : int, optional, default=20
         Categorical columns of more levels are read as statistics: means of the target, each row's from the rows before
-        it in a random order, and frequencies. Others, and all of them if it is None, are split by sets of categories.
-        See docs/target-statistics.md.
+        it in a random order, and frequencies. Others, and all of them if it is None or y has several outputs, are split
+        by sets of categories. See docs/target-statistics.md.
     category_combinations : int, default=2
         Most columns, of those that are read as statistics, in a combination that gets statistics of its own; 1
         combines none.

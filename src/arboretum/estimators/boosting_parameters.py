@@ -10,8 +10,8 @@ from arboretum.ensembles.automatic_rate import automatic_rate
 from arboretum.ensembles.boosting import BoostingParams, renews_leaves
 from arboretum.ensembles.dart import Dart
 from arboretum.ensembles.linear_leaves import LinearLeaves
-from arboretum.estimators.base import FloatArray, ForestModel
 from arboretum.estimators import boosting_automatic as automatic
+from arboretum.estimators.base import FloatArray, ForestModel
 from arboretum.estimators.boosting_problem import Problem, Target
 from arboretum.estimators.row_sampling import check_sampling, sampler_of
 from arboretum.estimators.validation import callables, choice, number, share
