@@ -1,20 +1,21 @@
-"""Targets beyond one number or one class: ``python -m benchmarks tasks``."""
+"""Tasks beyond classes and numbers: what ``python -m benchmarks tasks`` compares."""
 
 from __future__ import annotations
 
 from benchmarks import rivals
 from benchmarks.family import Family, Workload
-from benchmarks.workloads import dense, many_outputs
+from benchmarks.workloads import dense, isolation, many_outputs, survival
 
 WORKLOADS: dict[str, Workload] = {
-    "many-outputs-shared": many_outputs.shared,
-    "many-outputs-apart": many_outputs.apart,
+    **isolation.WORKLOADS,
+    **many_outputs.WORKLOADS,
+    **survival.WORKLOADS,
 }
 TASKS = Family(
-    "targets beyond one number or one class",
+    "tasks beyond classes and numbers",
     rivals.BOOSTING,
     WORKLOADS,
-    rows=many_outputs.ROWS,
+    rows=isolation.ROWS,
     count="rounds",
     settings=dense.SETTINGS,
     equal="settings as each table says",

@@ -6,6 +6,7 @@
 //   PackedBinary   2 classes, whole weights      1 word    rows │ weight of class 1 │ weight     21 bits each
 //   Moments        a number, or 2 classes        3 words   rows, Σ weight, Σ weight·y            fixed point
 //   Medians        a number, absolute error      the same, but gains come from ranks (medians.hpp)
+//   LogRank        a time, perhaps censored      the same, Σ weight of events in place of y (log_rank.hpp)
 //   Lanes          many classes, many outputs    2 + n     rows, Σ weight, one lane a class or output
 //
 // The gain of a cut is the fall of impurity times weight, W·i(t) − L·i(left) − R·i(right) (Breiman et al. 1984, §4.3).
@@ -16,11 +17,12 @@
 #include <memory>
 #include <stdexcept>
 
+#include "medians.hpp"
 #include "types.hpp"
 
 namespace arboretum {
 
-enum class Criterion : int { gini, entropy, squared_error, poisson, absolute_error };
+enum class Criterion : int { gini, entropy, squared_error, poisson, absolute_error, log_rank };
 
 // x·ln x, from a table for small whole numbers: a cut costs six of them. Trap: the difference of two rounded sums may
 // lie below 0, and be whole.
@@ -106,6 +108,11 @@ struct Target {
         int n = 0;
         for (int32_t k : n_classes) n += k;
         return n;
+    }
+
+    // Whether gains are sums of floats, which depend on the order of the rows in the last digits.
+    bool has_rounded_gains() const {
+        return criterion == Criterion::absolute_error || criterion == Criterion::log_rank;
     }
 
     // Powers of two that leave room for the largest sum in 62 bits; whole weights are kept as they are.
@@ -268,7 +275,7 @@ class Moments {
 // Absolute error: sums do not tell it, the rows of a side must be ranked (medians.hpp).
 class Medians : public Moments<Criterion::squared_error> {
   public:
-    static constexpr bool ranks_rows = true;
+    using Ranking = MedianGains;
 
     explicit Medians(const Target& target) : Moments(target), target_(target) {}
 

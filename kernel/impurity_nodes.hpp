@@ -53,8 +53,12 @@ class LeafSummary {
             for (int k = 0; k < width_; ++k) values[k] /= node.weight;
             return;
         }
-        auto weight_of = [&](Row row) { return static_cast<double>(copies_of(row)) * target_.weight_of(row); };
         node.risk = 0;
+        if (target_.criterion == Criterion::log_rank) {
+            values[0] = statistics.mean(total, 0);
+            return;
+        }
+        auto weight_of = [&](Row row) { return static_cast<double>(copies_of(row)) * target_.weight_of(row); };
         for (int o = 0; o < target_.n_outputs; ++o) {
             auto number = [&](int64_t i) {
                 return target_.numbers[static_cast<int64_t>(entries[i].row) * target_.n_outputs + o];

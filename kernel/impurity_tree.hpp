@@ -55,7 +55,7 @@ struct ForestTask {
     double gain_scale() const {
         if (target.is_classes()) return target.weight_scale;
         if (target.criterion == Criterion::poisson) return target.sum_scale;
-        if (target.criterion == Criterion::absolute_error) return 1;
+        if (target.has_rounded_gains()) return 1;
         return target.sum_scale * target.sum_scale / target.weight_scale;
     }
 };
@@ -148,7 +148,7 @@ class Branch {
         nodes.emplace_back();
         nodes.back().n_rows = static_cast<Row>(node.n_rows());
         values.resize(nodes.size() * task_.summary.width());
-        if constexpr (requires { Statistics::ranks_rows; }) make_leaf(node);  // a median is not the mean of two
+        if constexpr (std::is_same_v<Statistics, Medians>) make_leaf(node);  // a median is not the mean of two
         if (!may_split(node)) return make_leaf(node);
         if (node.n_rows() <= aside_rows_) {
             aside.push_back(std::move(node));
@@ -521,10 +521,8 @@ class ImpurityBuilder {
 
     void combine(ImpurityTree& tree, size_t id) const {
         ImpurityNode& node = tree.nodes[id];
-        if (task_.target.criterion == Criterion::absolute_error) {  // has its own value, and sums of floats
-            node.gain = static_cast<float>(node.gain);
-            return;
-        }
+        if (task_.target.has_rounded_gains()) node.gain = static_cast<float>(node.gain);
+        if (task_.target.criterion == Criterion::absolute_error) return;  // has its own value
         const ImpurityNode &left = tree.nodes[node.left], &right = tree.nodes[node.right];
         node.weight = left.weight + right.weight;
         node.gain /= task_.gain_scale();

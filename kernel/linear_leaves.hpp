@@ -38,9 +38,13 @@ struct LeafSlopes {
         return std::span(terms).subspan(start[node], start[node + 1] - start[node]);
     }
 
+    // All finite.
     LeafSlopes scaled(double factor) const {
         LeafSlopes result = *this;
-        for (SlopeTerm& term : result.terms) term.weight *= factor;
+        for (SlopeTerm& term : result.terms) {
+            term.weight *= factor;
+            if (!std::isfinite(term.weight)) throw std::overflow_error("the slope of a leaf is not finite");
+        }
         return result;
     }
 

@@ -10,6 +10,8 @@
 #include <numeric>
 #include <vector>
 
+#include "row_groups.hpp"
+
 namespace arboretum {
 
 class MedianError {
@@ -62,6 +64,41 @@ class MedianError {
     std::vector<uint32_t> order_, rank_;
     std::vector<double> sorted_, weight_, sum_;
     double total_weight_ = 0, total_sum_ = 0;
+};
+
+// Gains of cuts of one node by absolute error.
+class MedianGains {
+  public:
+    template <class Statistics, class Entry>
+    void rank(const Statistics& statistics, const Entry* entries, int64_t n) {
+        std::vector<double> numbers(n);
+        weight_.resize(n);
+        for (int64_t i = 0; i < n; ++i) {
+            numbers[i] = statistics.number(entries[i].row);
+            weight_[i] = statistics.weight_of(entries[i]);
+        }
+        medians_.rank(std::move(numbers));
+    }
+
+    // gains[i]: of the cut behind the i-th group of the order.
+    void prefix_gains(const RowGroups& groups, const GroupOrder& order, std::vector<double>& gains) {
+        const size_t n = order.size();
+        right_.assign(n + 1, 0.0);  // error of groups i … n−1
+        medians_.clear();
+        for (size_t i = n; i-- > 0;) right_[i] = error_with(groups[order[i].second]);
+        medians_.clear();
+        gains.resize(n);
+        for (size_t i = 0; i < n; ++i) gains[i] = right_[0] - error_with(groups[order[i].second]) - right_[i + 1];
+    }
+
+  private:
+    double error_with(std::span<const uint32_t> rows) {
+        for (const uint32_t i : rows) medians_.add(i, weight_[i]);
+        return medians_.error();
+    }
+
+    MedianError medians_;
+    std::vector<double> weight_, right_;
 };
 
 }  // namespace arboretum

@@ -17,12 +17,25 @@
 #include "binned_data.hpp"
 #include "cuts.hpp"
 #include "impurity.hpp"
-#include "medians.hpp"
 #include "node_rows.hpp"
 #include "parallel.hpp"
 #include "rng.hpp"
+#include "row_groups.hpp"
 
 namespace arboretum {
+
+// Statistics whose gains come from the rows of the sides, not from their sums, have a Ranking.
+template <class Statistics>
+struct RankingOf {
+    static constexpr bool exists = false;
+    struct type {};
+};
+template <class Statistics>
+    requires requires { typename Statistics::Ranking; }
+struct RankingOf<Statistics> {
+    static constexpr bool exists = true;
+    using type = typename Statistics::Ranking;
+};
 
 template <class Statistics, class Rows>
 class NodeSearch {
@@ -52,7 +65,7 @@ class NodeSearch {
 
     // The best cut of some features, if it beats `best`.
     void offer_features(const int32_t* features, int n, const Node& node, const Gain& gain, Cut& best) {
-        if constexpr (requires { Statistics::ranks_rows; }) rank_rows(node);
+        if constexpr (ranks_rows) ranking_.rank(statistics_, node.entries, node.n_rows);
         if (rules_.random_thresholds) return offer_random_features(features, n, node, gain, best);
         for (int i = 0; i < n; ++i) offer_feature(features[i], node, gain, best);
     }
@@ -89,7 +102,7 @@ class NodeSearch {
         fill(feature, node);
         const int64_t n_sides = n_ + (has_missing_ ? 1 : 0);
         if (n_sides < 2) return;
-        if constexpr (requires { Statistics::ranks_rows; }) return offer_ranked(offer);
+        if constexpr (ranks_rows) return offer_ranked(offer);
         if (info.categorical)
             offer_categories(offer);
         else if (rules_.random_thresholds)
@@ -107,7 +120,9 @@ class NodeSearch {
         const int64_t n_codes = rows_.n_codes(feature);
         n_ = 0;
         rows_.with_codes(feature, [&](auto code_of) {
-            if (node.n_rows >= n_codes)
+            if (ranks_rows)
+                fill_sorted(code_of, node);
+            else if (node.n_rows >= n_codes)
                 fill_whole(code_of, n_codes, node);
             else if (n_codes <= 256 || 4 * node.n_rows >= n_codes)
                 fill_used(code_of, n_codes, node);
@@ -175,14 +190,20 @@ class NodeSearch {
         reserve(n);
         for (int64_t i = 0; i < n; ++i) keys_[i] = static_cast<uint64_t>(code_of(node.entries[i])) << 32 | i;
         sort_keys();
+        if constexpr (ranks_rows) groups_.start.clear();
         for (int64_t i = 0; i < n; ++i) {
             const Code code = static_cast<Code>(keys_[i] >> 32);
             if (n_ == 0 || codes_[n_ - 1] != code) {
+                if constexpr (ranks_rows) groups_.start.push_back(i);
                 codes_[n_] = code;
                 std::fill_n(&sums_[n_ * words()], words(), Word{0});
                 ++n_;
             }
             statistics_.add(node.entries[keys_[i] & 0xffffffffu], &sums_[(n_ - 1) * words()]);
+        }
+        if constexpr (ranks_rows) {
+            groups_.start.push_back(n);
+            groups_.members.assign(keys_.begin(), keys_.end());  // the lower halves
         }
     }
 
@@ -304,7 +325,7 @@ class NodeSearch {
     void offer_random_features(const int32_t* features, int n, const Node& node, const Gain& gain, Cut& best) {
         auto is_plain = [&](int32_t feature) {
             const FeatureCodes& info = data_.feature(feature);
-            return !(info.categorical || info.has_missing || requires { Statistics::ranks_rows; });
+            return !(info.categorical || info.has_missing || ranks_rows);
         };
         random_.clear();
         if constexpr (requires { Rows::n_places; }) Rows::ranges(node.entries, node.n_rows, least_, most_);
@@ -420,12 +441,19 @@ class NodeSearch {
     // Equal means in the order of the categories' values: codes depend on the rows.
     void order_by_mean(const Offer& offer, int k) {
         order_.resize(n_groups());
-        for (int64_t i = 0; i < n_groups(); ++i) order_[i] = {statistics_.order_key(&sums_[i * words()], k), i};
+        for (int64_t i = 0; i < n_groups(); ++i) order_[i] = {order_key(i, k), i};
         std::sort(order_.begin(), order_.end(), [&](const auto& a, const auto& b) {
             if (a.first != b.first) return a.first < b.first;
             return edges_.key(offer.feature, table_code(offer, a.second)) <
                    edges_.key(offer.feature, table_code(offer, b.second));
         });
+    }
+
+    double order_key(int64_t group, int k) const {
+        if constexpr (requires { ranking_.order_key(groups_[group]); })
+            return ranking_.order_key(groups_[group]);
+        else
+            return statistics_.order_key(&sums_[group * words()], k);
     }
 
     void order_randomly(const Offer& offer) {
@@ -472,17 +500,9 @@ class NodeSearch {
         }
     }
 
-    // ---- absolute error --------------------------------------------------------------------------------------------
+    // ---- gains that sums do not tell -----------------------------------------------------------------------------
 
-    void rank_rows(const Node& node) {
-        std::vector<double> numbers(node.n_rows);
-        for (int64_t i = 0; i < node.n_rows; ++i) numbers[i] = statistics_.number(node.entries[i].row);
-        medians_.rank(std::move(numbers));
-    }
-
-    // Rows of the codes in order_, first all on the right, then code by code on the left.
     void offer_ranked(const Offer& offer) {
-        group_rows(offer);
         const bool categorical = data_.feature(offer.feature).categorical;
         if (categorical) {
             if (rules_.random_thresholds)
@@ -523,47 +543,16 @@ class NodeSearch {
         }
     }
 
-    // members_[group_start_[g] : group_start_[g + 1]]: places of the rows whose code is the g-th of the list.
-    void group_rows(const Offer& offer) {
-        const int64_t n = offer.node.n_rows;
-        group_start_.assign(n_groups() + 1, 0);
-        std::vector<int64_t> group(n);
-        rows_.with_codes(offer.feature, [&](auto code_of) {
-            for (int64_t i = 0; i < n; ++i) {
-                const auto at =
-                    std::lower_bound(codes_.begin(), codes_.begin() + n_groups(), code_of(offer.node.entries[i]));
-                group[i] = at - codes_.begin();
-                ++group_start_[group[i] + 1];
-            }
-        });
-        for (int64_t g = 0; g < n_groups(); ++g) group_start_[g + 1] += group_start_[g];
-        std::vector<int64_t> next(group_start_.begin(), group_start_.end() - 1);
-        members_.resize(n);
-        for (int64_t i = 0; i < n; ++i) members_[next[group[i]]++] = i;
-    }
-
     // The best prefix of order_, −1 if none beats what there is.
     int64_t offer_ranked_prefixes(const Offer& offer, int64_t only) {
-        const int64_t n = n_groups();
-        std::vector<double> right(n + 1, 0.0);  // error of groups i … n−1
-        medians_.clear();
-        for (int64_t i = n; i-- > 0;) right[i] = error_with(order_[i].second, offer.node);
-        medians_.clear();
+        ranking_.prefix_gains(groups_, order_, gains_);
         left_ = statistics_.zero();
         int64_t taken = -1;
-        for (int64_t i = 0; i + 1 < n; ++i) {
-            const double left = error_with(order_[i].second, offer.node);
+        for (int64_t i = 0; i + 1 < n_groups(); ++i) {
             add_to(left_.data(), &sums_[order_[i].second * words()]);
-            if ((only < 0 || i == only) && offer(left_.data(), right[0] - left - right[i + 1])) taken = i;
+            if ((only < 0 || i == only) && offer(left_.data(), gains_[i])) taken = i;
         }
         return taken;
-    }
-
-    double error_with(int64_t group, const Node& node) {
-        if constexpr (requires { Statistics::ranks_rows; })
-            for (int64_t k = group_start_[group]; k < group_start_[group + 1]; ++k)
-                medians_.add(static_cast<size_t>(members_[k]), statistics_.weight_of(node.entries[members_[k]]));
-        return medians_.error();
     }
 
     const BinnedData& data_;
@@ -573,6 +562,7 @@ class NodeSearch {
     const CodeEdges& edges_;
     double weight_scale_;
 
+    static constexpr bool ranks_rows = RankingOf<Statistics>::exists;
     static constexpr int64_t insertion_rows = 24, radix_rows = 512;
     static constexpr int most_digit = 9;
     static constexpr bool is_small = std::is_trivially_copyable_v<typename Statistics::Sum>;
@@ -583,11 +573,12 @@ class NodeSearch {
     std::vector<Word> sums_, histogram_;
     typename Statistics::Sum left_, right_;
     std::vector<uint64_t> used_, keys_, other_keys_;
-    std::vector<std::pair<double, int64_t>> order_;
+    GroupOrder order_;
     std::vector<RandomCut> random_;
     std::vector<Word> random_sums_;
-    MedianError medians_;
-    std::vector<int64_t> group_start_, members_;
+    typename RankingOf<Statistics>::type ranking_;
+    RowGroups groups_;  // of statistics with a ranking
+    std::vector<double> gains_;
     uint8_t least_[64], most_[64];
 };
 

@@ -109,7 +109,7 @@ class ProjectionSearch {
         if (!(low_ < high_)) return;
         Cut found;
         const typename Search::Offer offer{search, node, gain, found, projections_.binned_feature(terms_[0])};
-        if constexpr (requires { Statistics::ranks_rows; }) rank_rows(node);
+        if constexpr (ranks_rows) ranking_.rank(statistics_, node.entries, node.n_rows);
         if (rules_.random_thresholds)
             offer_random(offer, unit(Projections::cut_bits(node.path, number)));
         else
@@ -123,6 +123,7 @@ class ProjectionSearch {
     using ProjectedRow = std::pair<double, uint32_t>;  // z, place in the node
     using Offer = typename Search::Offer;
 
+    static constexpr bool ranks_rows = RankingOf<Statistics>::exists;
     static constexpr size_t bucket_rows = 64;  // from so many rows on buckets repay their pass
 
     void project_rows(const Node& node) {
@@ -144,7 +145,7 @@ class ProjectionSearch {
         int64_t taken = -1;
         const int64_t n = static_cast<int64_t>(rows_.size());
         left_ = statistics_.zero();
-        if constexpr (requires { Statistics::ranks_rows; }) find_errors(offer.node);
+        if constexpr (ranks_rows) find_gains();
         for (int64_t i = 0; i + 1 < n; ++i) {
             statistics_.add(offer.node.entries[rows_[i].second], left_.data());
             if (rows_[i].first < rows_[i + 1].first && offer_left(offer, i)) taken = i;
@@ -159,18 +160,18 @@ class ProjectionSearch {
         left_ = statistics_.zero();
         for (const auto& [z, i] : rows_) statistics_.add_if(z <= t, offer.node.entries[i], left_.data());
         int64_t n_left = 0;
-        if constexpr (requires { Statistics::ranks_rows; }) {
+        if constexpr (ranks_rows) {
             auto is_left = [t](const ProjectedRow& row) { return row.first <= t; };
             n_left = std::partition(rows_.begin(), rows_.end(), is_left) - rows_.begin();
-            find_errors(offer.node);
+            find_gains();
         }
         if (offer_left(offer, n_left - 1)) take(offer, t);
     }
 
     // Offers left_, the rows up to the i-th.
     bool offer_left(const Offer& offer, [[maybe_unused]] int64_t i) {
-        if constexpr (requires { Statistics::ranks_rows; })
-            return offer(left_.data(), error_from_[0] - error_up_to_[i] - error_from_[i + 1]);
+        if constexpr (ranks_rows)
+            return offer(left_.data(), gains_[i]);
         else
             return offer(left_.data());
     }
@@ -200,26 +201,18 @@ class ProjectionSearch {
         rows_.swap(sorted_);
     }
 
-    // ---- absolute error (medians.hpp) ----------------------------------------------------------------------------
-
-    void rank_rows(const Node& node) {
-        std::vector<double> numbers(node.n_rows);
-        for (int64_t i = 0; i < node.n_rows; ++i) numbers[i] = statistics_.number(node.entries[i].row);
-        medians_.rank(std::move(numbers));
-    }
-
-    void find_errors(const Node& node) {
+    // Gains of the cuts behind each row, of statistics with a ranking.
+    void find_gains() {
         const size_t n = rows_.size();
-        auto add = [&](size_t i) {
-            medians_.add(rows_[i].second, statistics_.weight_of(node.entries[rows_[i].second]));
-            return medians_.error();
-        };
-        error_up_to_.resize(n);
-        error_from_.assign(n + 1, 0.0);
-        medians_.clear();
-        for (size_t i = n; i-- > 0;) error_from_[i] = add(i);
-        medians_.clear();
-        for (size_t i = 0; i < n; ++i) error_up_to_[i] = add(i);
+        groups_.start.resize(n + 1);
+        groups_.members.resize(n);
+        order_.resize(n);
+        for (size_t i = 0; i < n; ++i) {
+            groups_.start[i + 1] = static_cast<int64_t>(i + 1);
+            groups_.members[i] = rows_[i].second;
+            order_[i] = {0.0, static_cast<int64_t>(i)};
+        }
+        ranking_.prefix_gains(groups_, order_, gains_);
     }
 
     const Projections& projections_;
@@ -230,8 +223,10 @@ class ProjectionSearch {
     std::vector<ProjectedRow> rows_, sorted_;
     double low_ = 0, high_ = 0;  // least and largest sum
     std::vector<uint32_t> starts_;
-    MedianError medians_;
-    std::vector<double> error_up_to_, error_from_;
+    typename RankingOf<Statistics>::type ranking_;
+    RowGroups groups_;
+    GroupOrder order_;
+    std::vector<double> gains_;
 };
 
 }  // namespace arboretum

@@ -541,18 +541,6 @@ RowSample mvs_rows(const Real* gradients, const Real* hessians, int64_t n_output
 
 // ---- Bayesian bootstrap (Rubin 1981) --------------------------------------------------------------------------------
 
-// ln x for x > 0, the same bits on every processor: x = 2^k·m, √½ <= m < √2, ln m = 2·artanh((m − 1)/(m + 1)) by its
-// series to degree 23 (remainder below 2^-60). Of 0 it is about −710.
-[[gnu::always_inline]] inline double logarithm(double x) {
-    constexpr uint64_t root_half = 0x3fe6a09e667f3bcdull;
-    uint64_t bits = std::bit_cast<uint64_t>(x);
-    int64_t k = static_cast<int64_t>(bits - root_half) >> 52;
-    double m = std::bit_cast<double>(bits - (static_cast<uint64_t>(k) << 52));
-    double s = (m - 1) / (m + 1), t = s * s, p = 0;
-    for (int degree = 23; degree >= 3; degree -= 2) p = p * t + 1.0 / degree;
-    return static_cast<double>(k) * 0.69314718055994530942 + 2 * (s + s * t * p);
-}
-
 // (−ln u)^temperature, u uniform in (0, 1].
 ARBORETUM_CLONES inline void fill_bayesian(const uint64_t* draws, int64_t n, double temperature, double* factor) {
     for (int64_t i = 0; i < n; ++i) {

@@ -138,11 +138,10 @@ class SplitSearch {
         for (int64_t i = 0; i < n; ++i) s.running[i] = running += hist[i];
         unpack_sums(s.running.data(), n, 1 / scale_.gradient, 1 / scale_.hessian, s.gradient.data(), s.hessian.data());
         bool rows_known = counts != nullptr || scale_.hessian_counts_rows;
-        if (rows_known && params_.min_samples_leaf > 1) {
-            int64_t rows = 0;
-            for (int64_t i = 0; i < n; ++i)
-                s.rows[i] = rows += counts != nullptr ? counts[i] : Layout::unpack(hist[i]).hessian;
-        }
+        if (counts != nullptr)
+            std::partial_sum(counts, counts + n, s.rows.begin());
+        else if (rows_known && params_.min_samples_leaf > 1)
+            for (int64_t i = 0; i < n; ++i) s.rows[i] = Layout::unpack(s.running[i]).hessian;
         s.missing = Layout::unpack(hist[n]);
         finish_view(s, n, nullptr, rows_known,
                     counts != nullptr            ? counts[n]
@@ -247,7 +246,7 @@ class SplitSearch {
         best.gain = cut.gain;
         best.missing_left = cut.missing_left;
         best.threshold = s.view.codes != nullptr ? s.view.codes[cut.entry] : static_cast<Code>(cut.entry);
-        best.left = node.hist == nullptr ? s.prefix[cut.entry] : prefix_sum(node, feature, best.threshold);
+        best.left = node.hist == nullptr ? s.prefix[cut.entry] : Layout::unpack(s.running[cut.entry]);
         if (cut.missing_left) best.left += s.missing;
         best.certain = rows_known || enough_rows(node, best.left);
         if (node.hist == nullptr) best.first_right = first_right_of_compact(s, cut.entry);
@@ -270,13 +269,6 @@ class SplitSearch {
         Code code = best.threshold + 1;
         while (code < info.n_bins && hist[code] == Sum{} && (counts == nullptr || counts[code] == 0)) ++code;
         best.first_right = code < info.n_bins ? code : best.threshold + 1;
-    }
-
-    WideSum prefix_sum(const NodeView<Layout>& node, int32_t feature, Code threshold) const {
-        const Sum* hist = node.hist + data_.feature(feature).first_bin;
-        Sum sum{};
-        for (Code code = 0; code <= threshold; ++code) sum += hist[code];
-        return Layout::unpack(sum);
     }
 
     // rows >= hessians / (largest hessian of a row)
@@ -344,7 +336,7 @@ class SplitSearch {
         for (;;) {
             int64_t winner = best_scored(features, bests, &FeatureBest::gain, least, node.noise_key);
             if (winner < 0) return {};
-            if (bests[winner].certain) {
+            if (bests[winner].certain || counts_enough_rows(node, features[winner], bests[winner])) {
                 find_first_right(node, features[winner], nullptr, bests[winner]);
                 return candidate_of(features[winner], bests[winner]);
             }
@@ -353,6 +345,21 @@ class SplitSearch {
             bests[winner] = search_feature(node, features[winner], scratch, true);
             find_first_right(node, features[winner], scratch.counts.data(), bests[winner]);
         }
+    }
+
+    // Looks at rows until both sides of a cut have enough, which is soon unless one has hardly any. Declines to tell
+    // where the code after the cut may have rows that the histogram does not show: all rows must be counted then.
+    bool counts_enough_rows(const NodeView<Layout>& node, int32_t feature, const FeatureBest& best) const {
+        const FeatureCodes& info = data_.feature(feature);
+        if (info.categorical || best.threshold + 1 >= info.n_bins) return false;
+        if (node.hist[info.first_bin + best.threshold + 1] == Sum{}) return false;
+        int64_t rows[2] = {0, 0};
+        for (int64_t i = 0; i < node.facts.n_rows; ++i) {
+            Code code = data_.code(feature, node.entries[i].row);
+            ++rows[code == info.n_bins ? best.missing_left : code <= best.threshold];
+            if (rows[0] >= params_.min_samples_leaf && rows[1] >= params_.min_samples_leaf) return true;
+        }
+        return false;
     }
 
     void count_rows(const NodeView<Layout>& node, int32_t feature, Scratch& s) const {

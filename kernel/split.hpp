@@ -134,11 +134,15 @@ inline void bounded_cut_gains(const double* gradient, const double* hessian, int
     }
 }
 
+// Rows only rise: the cuts that leave too few on one side lie at the two ends.
 inline void forbid_small_sides(const int64_t* rows, int64_t n, int64_t shift, const CutRule& rule, double* out) {
-    for (int64_t i = 0; i < n; ++i) {
+    auto too_few = [&](int64_t i) {
         double left = static_cast<double>(rows[i] + shift);
-        if (left < rule.min_rows || rule.n_rows - left < rule.min_rows) out[i] = -infinity;
-    }
+        return left < rule.min_rows || rule.n_rows - left < rule.min_rows;
+    };
+    int64_t first = 0, last = n;
+    while (first < last && too_few(first)) out[first++] = -infinity;
+    while (last > first && too_few(last - 1)) out[--last] = -infinity;
 }
 
 // The bits that count in a comparison, as an integer that orders positive gains; 0 for all others.

@@ -321,14 +321,13 @@ def test_an_error_in_a_callback_is_raised():
 def test_a_time_limit_ends_the_fit_in_time():
     X, y = problem()
     started = time.monotonic()
-    model = arb.BoostedTreesRegressor(n_estimators=10_000, time_limit=0.5, callbacks=[lambda _: time.sleep(0.02)]).fit(
-        X, y
-    )
+    params = {"learning_rate": 0.1, "callbacks": [lambda _: time.sleep(0.02)]}
+    model = arb.BoostedTreesRegressor(n_estimators=10_000, time_limit=0.5, **params).fit(X, y)
     seconds = time.monotonic() - started
     assert model.history_.stopped_by == "time limit"
     assert 1 <= model.n_iter_ < 30
     assert seconds < 5
-    same_forest(model.forest_, arb.BoostedTreesRegressor(n_estimators=model.n_iter_).fit(X, y).forest_)
+    same_forest(model.forest_, arb.BoostedTreesRegressor(n_estimators=model.n_iter_, **params).fit(X, y).forest_)
 
 
 def test_a_time_limit_of_almost_nothing_keeps_one_round():
@@ -491,7 +490,8 @@ def test_a_subsample_grows_each_tree_from_its_share():
 
 def test_a_seed_without_sampling_changes_nothing():
     X, y = problem()
-    models = [arb.BoostedTreesRegressor(n_estimators=3, random_state=seed).fit(X, y) for seed in (0, 1)]
+    params = {"n_estimators": 3, "max_features": 1.0}
+    models = [arb.BoostedTreesRegressor(**params, random_state=seed).fit(X, y) for seed in (0, 1)]
     assert models[0].fingerprint() == models[1].fingerprint()
 
 

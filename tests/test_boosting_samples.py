@@ -198,8 +198,8 @@ def test_a_round_is_the_mean_of_trees_on_their_own_samples(loss):
 
 def test_without_samples_the_trees_of_a_round_are_equal():
     X, y = problem()
-    once = arb.BoostedTreesRegressor(n_estimators=5).fit(X, y)
-    thrice = arb.BoostedTreesRegressor(n_estimators=5, trees_per_round=4).fit(X, y)
+    once = arb.BoostedTreesRegressor(n_estimators=5, max_features=1.0).fit(X, y)
+    thrice = arb.BoostedTreesRegressor(n_estimators=5, max_features=1.0, trees_per_round=4).fit(X, y)
     np.testing.assert_allclose(thrice.predict(X), once.predict(X), rtol=1e-12)
     assert thrice.forest_.n_trees == 20
 
@@ -281,6 +281,7 @@ def test_one_round_of_many_trees_is_a_forest():
         max_features=0.7,
         max_leaf_nodes=10_000,
         min_samples_leaf=1,
+        l2=0.0,
     ).fit(X[:500], y[:500])
     forest = arb.RandomForestRegressor(n_estimators=100, max_features=0.7).fit(X[:500], y[:500])
     assert abs(boosted.score(X[500:], y[500:]) - forest.score(X[500:], y[500:])) < 0.02
@@ -343,6 +344,7 @@ def xor(n_rows=400):
 def test_pruning_keeps_a_poor_split_above_a_good_one():
     X, y = xor()
     options = {"n_estimators": 1, "learning_rate": 1.0, "min_gain": 5.0, "min_samples_leaf": 1}
+    options |= {"l2": 0.0, "max_features": 1.0}
     stopped = arb.BoostedTreesRegressor(**options).fit(X, y)
     pruned = arb.BoostedTreesRegressor(prune=True, **options).fit(X, y)
     assert stopped.forest_.n_nodes == 1

@@ -155,3 +155,29 @@ def test_thresholds_lie_in_the_middle_of_what_a_node_lacks(growth, min_samples_l
         wide_gaps += len(between) > 1
         assert forest.threshold[node] == cuts[between[(len(between) - 1) // 2]]
     assert wide_gaps > 0 or max_leaf_nodes == 4
+
+
+def test_joined_trees_tell_what_each_tells():
+    table = read_table(mixed_frame())
+    data = assign_bins(table, learn_bins(table))
+    grower, rng = _kernel.Grower(data.codes, 1), np.random.default_rng(2)
+    trees = [grower.grow(rng.normal(size=400), np.ones(400), None, FREE.to_kernel(), 0) for _ in range(3)]
+    joined = _kernel.join_trees(trees)
+    starts, words = joined.pop("sets")
+    for name, values in joined.items():
+        expected = np.concatenate([getattr(tree, name) for tree in trees])
+        assert values.dtype == expected.dtype
+        np.testing.assert_array_equal(values, expected, err_msg=name)
+    assert len(words) > 0
+    np.testing.assert_array_equal(words, np.concatenate([tree.sets[1] for tree in trees]))
+    np.testing.assert_array_equal(np.diff(starts), np.concatenate([np.diff(tree.sets[0]) for tree in trees]))
+
+
+def test_a_tree_is_scaled_to_finite_values_only():
+    table = read_table([[0.0], [1.0]] * 20)
+    data = assign_bins(table, learn_bins(table))
+    tree = _kernel.Grower(data.codes, 1).grow(table.columns[0] - 0.5, np.ones(40), None, FREE.to_kernel(), 0)
+    item = WeightedTree(tree, np.array([0.0, 1e300, -2.0]), 0)
+    np.testing.assert_array_equal(item.scaled(0.5).values, [0.0, 5e299, -1.0])
+    with pytest.raises(OverflowError, match="a leaf value is not finite"):
+        item.scaled(1e10)

@@ -15,6 +15,9 @@ FRIEDMAN = {
     "max_depth": 3,
     "max_bins": None,
     "min_samples_leaf": 1,
+    "learning_rate": 0.1,
+    "l2": 0.0,
+    "max_features": 1.0,
     "min_child_weight": 0.0,
     "second_order": False,
     "early_stopping": False,
@@ -52,7 +55,7 @@ def test_many_steps_are_a_line_search():
     """In a leaf of one row class share p, log-loss is least at the log-odds."""
     rows = np.repeat([[0.0], [1.0]], 50, axis=0)
     y = np.r_[np.arange(50) < 10, np.arange(50) < 45]
-    model = arb.BoostedTreesClassifier(n_estimators=1, learning_rate=1.0, leaf_steps=30, early_stopping=False)
+    model = arb.BoostedTreesClassifier(n_estimators=1, learning_rate=1.0, l2=0.0, leaf_steps=30)
     np.testing.assert_allclose(model.fit(rows, y).predict_proba([[0.0], [1.0]])[:, 1], [0.2, 0.9], atol=1e-9)
 
 

@@ -140,7 +140,7 @@ def test_a_line_is_found_exactly():
     x = np.linspace(-1, 3, 400)[:, None]
     y = 5 - 2 * x[:, 0]
     model = arb.BoostedTreesRegressor(
-        n_estimators=1, learning_rate=1.0, max_leaf_nodes=4, leaf_model="linear", linear_l2=0.0
+        n_estimators=1, learning_rate=1.0, l2=0.0, max_leaf_nodes=4, leaf_model="linear", linear_l2=0.0
     ).fit(x, y)
     np.testing.assert_allclose(model.forest_.slope_weight, -2, rtol=1e-9)
     np.testing.assert_allclose(model.predict(x), y, rtol=1e-9)
@@ -425,3 +425,18 @@ def test_leaves_parted_by_a_constraint_do_not_overlap(seed, growth, max_delta_st
             lower, upper = (left, right) if direction > 0 else (right, left)
             assert high[lower] <= low[upper]
         low[node], high[node] = min(low[left], low[right]), max(high[left], high[right])
+
+
+def test_slopes_are_scaled_to_finite_ones_only():
+    x = np.linspace(0.0, 1.0, 40)
+    table = read_table(x[:, None])
+    data, params = assign_bins(table, learn_bins(table)), TreeParams(max_leaf_nodes=2, min_samples_leaf=1)
+    grower = _kernel.Grower(data.codes, 1)
+    gradients = (1e3 * x, np.ones(40))
+    tree = grower.grow(*gradients, None, params.to_kernel(), 0)
+    numbers, rules = number_columns(table, data.bin_map), LinearLeaves(l2=0.0).rules(params)
+    leaves, sample = grower.leaf_of_row, Sample(None, None)
+    slopes = fit_slopes(tree, np.zeros(tree.n_nodes), leaves, sample, gradients, numbers, rules, 1)
+    np.testing.assert_array_equal(slopes.scaled(0.5).weight, slopes.weight / 2)
+    with pytest.raises(OverflowError, match="the slope of a leaf is not finite"):
+        slopes.scaled(1e308)

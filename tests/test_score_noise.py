@@ -200,7 +200,7 @@ def test_huge_noise_chooses_every_feature_equally_often(growth):
 def test_noise_fades_with_the_model():
     """At first the strong column wins against moderate noise only sometimes; once ln rows is passed, always."""
     X, y = table(200, 6)
-    options = {"n_estimators": 60, "max_leaf_nodes": 2, "score_noise": 1e9, "l2": 1e6}
+    options = {"n_estimators": 60, "max_leaf_nodes": 2, "score_noise": 1e9, "l2": 1e6, "max_features": 1.0}
     model = arb.BoostedTreesRegressor(learning_rate=1.0, **options).fit(X, y)
     chosen = chosen_features(model)
     assert len(set(chosen[:6].tolist())) > 2

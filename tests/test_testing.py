@@ -42,6 +42,15 @@ def broken(**methods):
         ),
         (broken(value=lambda self, y, raw, weight=None: self.values(y, raw).sum()), "value: a weight of k"),
         (broken(start=lambda self, y, weight: np.array([9.0])), "is not the best constant"),
+        (
+            broken(
+                self_concordant=True,
+                constant_hessian=False,
+                values=lambda self, y, raw: (y - raw) ** 4,
+                gradients=lambda self, y, raw: (4 * (raw - y) ** 3, 12 * (raw - y) ** 2),
+            ),
+            r"a step of -?\d.* multiplies the hessian by more than e\^\d.*: set self_concordant = False",
+        ),
         (broken(predict=lambda self, raw: -raw), "predict does not rise with raw"),
         (broken(predict=lambda self, raw: raw * 0), "predict is constant"),
         (broken(predict=lambda self, raw: np.exp(raw)), "predict is not finite"),

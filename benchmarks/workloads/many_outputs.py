@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.family import Workload
 from benchmarks.measuring import FIT, PREDICT, RATIO, Bench, Row, score, timed
 from benchmarks.rivals import Rival
 from benchmarks.rivals.arboretum import Arboretum
@@ -98,3 +99,6 @@ def shared(bench: Bench) -> Iterator[Table]:
 def apart(bench: Bench) -> Iterator[Table]:
     """Compare on outputs that share nothing."""
     return _compare(bench, "many-outputs-apart", shared=False)
+
+
+WORKLOADS: dict[str, Workload] = {"many-outputs-shared": shared, "many-outputs-apart": apart}

@@ -84,7 +84,8 @@ void bind_rules(nb::module_& m) {
         .value("entropy", Criterion::entropy)
         .value("squared_error", Criterion::squared_error)
         .value("poisson", Criterion::poisson)
-        .value("absolute_error", Criterion::absolute_error);
+        .value("absolute_error", Criterion::absolute_error)
+        .value("log_rank", Criterion::log_rank);
     nb::class_<SplitRules>(m, "SplitRules")
         .def(nb::init<>())
         .def_rw("random_thresholds", &SplitRules::random_thresholds)

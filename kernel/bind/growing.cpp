@@ -1,32 +1,61 @@
-// kernel/grower.hpp, kernel/route_rows.hpp, kernel/leaves.hpp
+// kernel/grower.hpp, kernel/route_rows.hpp, kernel/leaves.hpp, kernel/steps.hpp
 #include "arrays.hpp"
 #include "grower.hpp"
 #include "leaves.hpp"
+#include "steps.hpp"
 
 namespace arboretum {
 
 namespace {
 
-// A property that is one number of every node.
-template <class T, class Get>
-void node_property(nb::class_<GrownTree>& cls, const char* name, Get get) {
-    auto read = [get](const GrownTree& tree) {
-        std::vector<T> items;
-        items.reserve(tree.nodes.size());
-        for (const GrownNode& node : tree.nodes) items.push_back(static_cast<T>(get(tree, node)));
-        return to_numpy<T>(items);
-    };
-    cls.def_prop_ro(name, read, nb::rv_policy::automatic);
+using Trees = std::span<const GrownTree* const>;
+
+// use(name, a value of the type, what is read from a node) for each number of a node.
+template <class Use>
+void for_each_field(Use&& use) {
+    using Tree = GrownTree;
+    using Node = GrownNode;
+    use("kind", uint8_t{},
+        [](const Tree&, const Node& n) { return n.is_leaf() ? ConditionKind::leaf : n.condition.kind; });
+    use("feature", int32_t{}, [](const Tree&, const Node& n) { return n.condition.feature; });
+    use("code", Code{}, [](const Tree&, const Node& n) { return n.condition.threshold; });
+    use("left", int32_t{}, [](const Tree&, const Node& n) { return n.left; });
+    use("right", int32_t{}, [](const Tree&, const Node& n) { return n.right; });
+    use("missing_left", uint8_t{}, [](const Tree&, const Node& n) { return n.condition.missing_left; });
+    use("gain", double{}, [](const Tree&, const Node& n) { return n.gain; });
+    use("n_rows", int64_t{}, [](const Tree&, const Node& n) { return n.n_rows; });
+    use("gradient", double{}, [](const Tree& t, const Node& n) { return t.wide.gradient_of(n.sum); });
+    use("hessian", double{}, [](const Tree& t, const Node& n) { return t.wide.hessian_of(n.sum); });
 }
 
-nb::tuple category_sets(const GrownTree& tree) {
+// One field of all nodes, tree after tree.
+template <class T, class Get>
+auto read_field(Trees trees, Get get) {
+    std::vector<T> items;
+    for (const GrownTree* tree : trees)
+        for (const GrownNode& node : tree->nodes) items.push_back(static_cast<T>(get(*tree, node)));
+    return to_numpy<T>(items);
+}
+
+nb::tuple category_sets(Trees trees) {
     std::vector<int64_t> start{0};
     std::vector<uint32_t> words;
-    for (const GrownNode& node : tree.nodes) {
-        words.insert(words.end(), node.condition.set.begin(), node.condition.set.end());
-        start.push_back(static_cast<int64_t>(words.size()));
-    }
+    for (const GrownTree* tree : trees)
+        for (const GrownNode& node : tree->nodes) {
+            words.insert(words.end(), node.condition.set.begin(), node.condition.set.end());
+            start.push_back(static_cast<int64_t>(words.size()));
+        }
     return nb::make_tuple(to_numpy<int64_t>(start), to_numpy<uint32_t>(words));
+}
+
+// What GrownTree tells of its nodes, of many trees at once.
+nb::dict join_trees(const std::vector<const GrownTree*>& trees) {
+    nb::dict joined;
+    for_each_field([&](const char* name, auto type, auto get) {
+        joined[name] = nb::cast(read_field<decltype(type)>(trees, get));
+    });
+    joined["sets"] = category_sets(trees);
+    return joined;
 }
 
 void bind_params(nb::module_& m) {
@@ -59,23 +88,15 @@ void bind_params(nb::module_& m) {
 }
 
 void bind_tree(nb::module_& m) {
-    using Tree = GrownTree;
-    using Node = GrownNode;
     nb::class_<GrownTree> tree(m, "GrownTree");
-    node_property<uint8_t>(
-        tree, "kind", [](const Tree&, const Node& n) { return n.is_leaf() ? ConditionKind::leaf : n.condition.kind; });
-    node_property<int32_t>(tree, "feature", [](const Tree&, const Node& n) { return n.condition.feature; });
-    node_property<Code>(tree, "code", [](const Tree&, const Node& n) { return n.condition.threshold; });
-    node_property<int32_t>(tree, "left", [](const Tree&, const Node& n) { return n.left; });
-    node_property<int32_t>(tree, "right", [](const Tree&, const Node& n) { return n.right; });
-    node_property<uint8_t>(tree, "missing_left", [](const Tree&, const Node& n) { return n.condition.missing_left; });
-    node_property<double>(tree, "gain", [](const Tree&, const Node& n) { return n.gain; });
-    node_property<int64_t>(tree, "n_rows", [](const Tree&, const Node& n) { return n.n_rows; });
-    node_property<double>(tree, "gradient", [](const Tree& t, const Node& n) { return t.wide.gradient_of(n.sum); });
-    node_property<double>(tree, "hessian", [](const Tree& t, const Node& n) { return t.wide.hessian_of(n.sum); });
+    for_each_field([&](const char* name, auto type, auto get) {
+        auto read = [get](const GrownTree* t) { return read_field<decltype(type)>({&t, 1}, get); };
+        tree.def_prop_ro(name, read, nb::rv_policy::automatic);
+    });
     tree.def_prop_ro("n_nodes", [](const GrownTree& t) { return t.nodes.size(); })
         .def_prop_ro("packed", [](const GrownTree& t) { return t.packed; })
-        .def_prop_ro("sets", &category_sets, nb::rv_policy::automatic)
+        .def_prop_ro(
+            "sets", [](const GrownTree* t) { return category_sets({&t, 1}); }, nb::rv_policy::automatic)
         .def(
             "values",
             [](const GrownTree& t, const TreeParams& params, std::optional<Vector<const double>> renewed) {
@@ -115,6 +136,13 @@ GrownTree grow(Grower& self, Vector<const Real> gradients, Vector<const Real> he
 void bind_growing(nb::module_& m) {
     bind_params(m);
     bind_tree(m);
+    m.def("join_trees", &join_trees, nb::arg("trees"));
+    m.def(
+        "weighted_values",
+        [](Vector<const double> values, double weight, double limit) {
+            return to_numpy<double>(weighted_values({values.data(), values.size()}, weight, limit));
+        },
+        nb::arg("values").noconvert(), nb::arg("weight"), nb::arg("limit") = infinity);
     m.def(
         "group_by_leaf",
         [](Vector<const uint32_t> leaf_of_row, std::optional<Vector<const Row>> members, int64_t n_nodes) {

@@ -7,11 +7,13 @@ void bind_bagging(nb::module_& m);
 void bind_binning(nb::module_& m);
 void bind_encoding(nb::module_& m);
 void bind_growing(nb::module_& m);
+void bind_isolation(nb::module_& m);
 void bind_linear_leaves(nb::module_& m);
 void bind_leaf_sums(nb::module_& m);
 void bind_losses(nb::module_& m);
 void bind_ordinal(nb::module_& m);
 void bind_sampling(nb::module_& m);
+void bind_survival(nb::module_& m);
 void bind_vector_leaves(nb::module_& m);
 }  // namespace arboretum
 void bind_predicting(nanobind::module_& m);
@@ -22,11 +24,13 @@ NB_MODULE(_kernel, m) {
     arboretum::bind_binning(m);
     arboretum::bind_encoding(m);
     arboretum::bind_growing(m);
+    arboretum::bind_isolation(m);
     arboretum::bind_linear_leaves(m);
     arboretum::bind_losses(m);
     arboretum::bind_leaf_sums(m);
     arboretum::bind_ordinal(m);
     arboretum::bind_sampling(m);
+    arboretum::bind_survival(m);
     arboretum::bind_vector_leaves(m);
     bind_predicting(m);
 #ifdef NDEBUG

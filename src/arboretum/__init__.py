@@ -12,13 +12,17 @@ from arboretum.estimators.bagging import BaggingClassifier, BaggingRegressor
 from arboretum.estimators.base import load
 from arboretum.estimators.boosted_classifier import BoostedTreesClassifier
 from arboretum.estimators.boosted_regressor import BoostedTreesRegressor
+from arboretum.estimators.boosted_survival import BoostedTreesSurvival
 from arboretum.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from arboretum.estimators.extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
+from arboretum.estimators.isolation_forest import IsolationForest
 from arboretum.estimators.random_forest import RandomForestClassifier, RandomForestRegressor
+from arboretum.estimators.random_survival_forest import RandomSurvivalForest
 from arboretum.forest import Forest
 from arboretum.io.model_file import ModelFileError
 from arboretum.losses import Loss
 from arboretum.presets import presets
+from arboretum.survival_metrics import brier_score, concordance_index, integrated_brier_score
 
 __version__: str
 
@@ -31,21 +35,27 @@ __all__ = [
     "BaggingRegressor",
     "BoostedTreesClassifier",
     "BoostedTreesRegressor",
+    "BoostedTreesSurvival",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
     "Forest",
     "History",
+    "IsolationForest",
     "Loss",
     "ModelFileError",
     "RandomForestClassifier",
     "RandomForestRegressor",
+    "RandomSurvivalForest",
     "RoundReport",
+    "brier_score",
+    "concordance_index",
     "entropy",
     "gain_ratio",
     "gini",
     "information_gain",
+    "integrated_brier_score",
     "load",
     "presets",
     "variance_reduction",

@@ -44,6 +44,8 @@ class Criterion(enum.Enum):
 
     absolute_error = 4
 
+    log_rank = 5
+
 class SplitRules:
     def __init__(self) -> None: ...
     @property
@@ -435,6 +437,12 @@ class GrownTree:
         raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     ) -> None: ...
 
+def join_trees(trees: Sequence[GrownTree]) -> dict: ...
+def weighted_values(
+    values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    weight: float,
+    limit: float = float("inf"),
+) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
 def group_by_leaf(
     leaf_of_row: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
     members: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
@@ -483,6 +491,77 @@ class Grower:
     ) -> None: ...
     @property
     def leaf_of_row(self) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
+
+class IsolationTable:
+    """Columns of a table, uncopied, and keys of their categories by code."""
+
+    def __init__(
+        self,
+        columns: Sequence[Annotated[NDArray, dict(shape=(None,), device="cpu", writable=False)]],
+        category_keys: Sequence[Sequence[int]],
+    ) -> None: ...
+    def content_keys(
+        self,
+        keys: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu")],
+        missing: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")],
+        threads: int,
+    ) -> None:
+        """
+        Fill keys with a hash of each row's content; set missing to 1 for columns that have such values.
+        """
+
+def order_by_key(
+    keys: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
+
+class IsolationSample:
+    """Rows that trees draw from; n_draws = 0 takes them all."""
+
+    def __init__(
+        self,
+        pool: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+        n_draws: int,
+        with_replacement: bool,
+    ) -> None: ...
+    def rows(self, seed: int, tree: int) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
+
+class IsolationRules:
+    def __init__(self, max_depth: int, max_features: int, max_terms: int) -> None: ...
+    @property
+    def max_depth(self) -> int: ...
+    @property
+    def max_features(self) -> int: ...
+    @property
+    def max_terms(self) -> int: ...
+
+def grow_isolation(
+    table: IsolationTable, sample: IsolationSample, rules: IsolationRules, first: int, n: int, seed: int, threads: int
+) -> GrownForest: ...
+def path_contributions(
+    tree_start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    kind: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    feature: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    threshold: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    left: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    right: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    missing_left: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    set_start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    set_words: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    value: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    n_rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    projection_start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    projection_feature: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    projection_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    projection_fill: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    columns: Sequence[Annotated[NDArray, dict(shape=(None,), device="cpu", writable=False)]],
+    out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+    average: bool,
+    threads: int,
+) -> float:
+    """
+    Add to out (rows × features) what the splits of each row's paths change; give the mean that they start from.
+    """
 
 class NumberColumns:
     """Columns of a table in the order of binned features, uncopied."""
@@ -720,6 +799,64 @@ def mvs_rows(
     share: float,
     key: int,
     threads: int,
+) -> tuple: ...
+def cox_gradients(
+    y: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    gradients: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    hessians: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+) -> None: ...
+def cox_values(
+    y: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+) -> None: ...
+def cox_baseline(
+    y: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+) -> tuple: ...
+
+class AftDistribution(enum.Enum):
+    normal = 0
+
+    logistic = 1
+
+    extreme = 2
+
+def aft_terms(
+    distribution: AftDistribution,
+    sigma: float,
+    y: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    gradients: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    hessians: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+) -> None: ...
+def aft_log_survival(
+    distribution: AftDistribution,
+    z: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+) -> None: ...
+def leaf_hazards(
+    leaf: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    copies: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    rank: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    time: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    n_nodes: int,
+) -> tuple: ...
+def concordance(
+    time: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    event: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    risk: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    tolerance: float,
 ) -> tuple: ...
 @overload
 def output_gradients(

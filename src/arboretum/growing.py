@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -100,16 +100,14 @@ class WeightedTree:
     output: int
     slopes: _kernel.LeafSlopes | None = None  # None: constant leaves
 
-    def scaled(self, weight: float) -> WeightedTree:
-        """Multiply what the tree says."""
-        slopes = None if self.slopes is None else self.slopes.scaled(weight)
-        return replace(self, values=self.values * weight, slopes=slopes)
+    def scaled(self, weight: float, limit: float = np.inf) -> WeightedTree:
+        """Multiply what the tree says; OverflowError if it is no longer finite.
 
-    @property
-    def is_finite(self) -> bool:
-        """Whether all that the tree says is."""
-        slopes_are = self.slopes is None or np.isfinite(self.slopes.weight).all()
-        return bool(slopes_are and np.isfinite(self.values).all())
+        ``limit`` is the share of the longest step (kernel/steps.hpp) that a value may be.
+        """
+        slopes = None if self.slopes is None else self.slopes.scaled(weight)
+        values = _kernel.weighted_values(self.values.ravel(), weight, limit).reshape(self.values.shape)
+        return WeightedTree(self.tree, values, self.output, slopes)
 
     @property
     def is_plain(self) -> bool:
@@ -147,40 +145,34 @@ class WeightedTree:
 
 
 def to_forest(
-    trees: Sequence[WeightedTree], base: NDArray[np.float64], bin_map: BinMap, *, vector_leaves: bool = False
+    trees: Sequence[WeightedTree], base: NDArray[np.float64], bin_map: BinMap, vector_leaves: bool = False
 ) -> Forest:
     """Freeze grown trees: codes become thresholds, binned features become columns of the schema."""
     width = len(base) if vector_leaves else 1
     order = np.asarray(bin_map.order, dtype=np.int32)
-
-    def joined(name: str, dtype: type) -> NDArray[Any]:
-        parts = [getattr(item.tree, name) for item in trees]
-        return np.concatenate([np.empty(0, dtype), *parts]).astype(dtype, copy=False)
-
-    kind = joined("kind", np.uint8)
-    feature = joined("feature", np.int32)
-    code = joined("code", np.uint32)
+    nodes = _kernel.join_trees([item.tree for item in trees])
+    kind, feature = nodes["kind"], nodes["feature"]
     threshold = np.zeros(len(kind))
     numeric = kind == 1
-    threshold[numeric] = bin_map.thresholds(feature[numeric], code[numeric])
+    threshold[numeric] = bin_map.thresholds(feature[numeric], nodes["code"][numeric])
     is_split = kind > 0
     feature[is_split] = order[feature[is_split]]
     feature[~is_split] = -1
-    set_start, set_words = _join_sets(trees)
+    set_start, set_words = nodes["sets"]
     return Forest(
         tree_start=np.concatenate([[0], np.cumsum([item.tree.n_nodes for item in trees])]).astype(np.int64),
         tree_output=np.array([item.output for item in trees], dtype=np.int32),
         kind=kind,
         feature=feature,
         threshold=threshold,
-        left=joined("left", np.int32),
-        right=joined("right", np.int32),
-        missing_left=joined("missing_left", np.uint8),
+        left=nodes["left"],
+        right=nodes["right"],
+        missing_left=nodes["missing_left"],
         set_start=set_start,
         set_words=set_words,
         value=np.concatenate([np.empty((0, width)), *(item.values.reshape(-1, width) for item in trees)]),
-        gain=joined("gain", np.float64),
-        n_rows=joined("n_rows", np.int64),
+        gain=nodes["gain"],
+        n_rows=nodes["n_rows"],
         base=base,
         **_slopes(trees, order),
     )
@@ -199,9 +191,9 @@ def _slopes(trees: Sequence[WeightedTree], order: NDArray[np.int32]) -> dict[str
     return {"slope_start": join_starts(starts), **terms}
 
 
-def grown_to_forest(grown: _kernel.GrownForest, n_outputs: int, bin_map: BinMap) -> Forest:
-    """Freeze trees of impurity; their leaves have one value an output."""
-    order = np.asarray(bin_map.order, dtype=np.int32)
+def grown_to_forest(grown: _kernel.GrownForest, n_outputs: int, columns: Sequence[int]) -> Forest:
+    """Freeze trees of impurity; their leaves have one value an output. ``columns`` tells that of each feature."""
+    order = np.asarray(columns, dtype=np.int32)
     kind, feature = grown.kind, grown.feature
     is_split = kind > 0
     feature[is_split] = order[feature[is_split]]
@@ -234,12 +226,3 @@ def _projections(grown: _kernel.GrownForest, order: NDArray[np.int32]) -> dict[s
         "projection_weight": weight,
         "projection_fill": fill,
     }
-
-
-def _join_sets(trees: Sequence[WeightedTree]) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
-    starts, words = [np.zeros(1, np.int64)], [np.empty(0, np.uint32)]
-    for item in trees:
-        tree_starts, tree_words = item.tree.sets
-        starts.append(starts[-1][-1] + tree_starts[1:])
-        words.append(tree_words)
-    return np.concatenate(starts), np.concatenate(words)

@@ -71,6 +71,7 @@ def check_loss(loss: Loss, *, y: FloatArray | None = None, random_state: int = 0
             this_round = loss.for_round(target, raw, None)
             _check_shapes(this_round, target, raw)
             _check_derivatives(this_round, target, raw)
+            _check_growth_of_hessians(this_round, target, raw)
             _check_blocks(this_round, target, raw)
             _check_weights(loss, target, raw, weight)
             _check_start(loss, target, weight)
@@ -102,7 +103,7 @@ def _check_shapes(loss: Loss, y: FloatArray, raw: FloatArray) -> None:
     for what, array, shape in [
         ("gradients()[0]", gradient, raw.shape),
         ("gradients()[1]", hessian, raw.shape),
-        ("values()", values, y.shape),
+        ("values()", values, (len(y),)),
         ("start()", start, (loss.n_outputs,)),
     ]:
         assert np.shape(array) == shape, f"{_of(loss)}.{what} has shape {np.shape(array)}, expected {shape}"
@@ -130,6 +131,22 @@ def _check_derivatives(loss: Loss, y: FloatArray, raw: FloatArray) -> None:
 
         curvature = _slope(own_gradient, raw, row_wise=True)[own]
         _assert_close(loss, law, hessian[own], curvature, hint="if it is a surrogate, set exact_hessian = False")
+
+
+def _check_growth_of_hessians(loss: Loss, y: FloatArray, raw: FloatArray) -> None:
+    if not loss.self_concordant:
+        return
+    hessian = loss.gradients(y, raw)[1]
+    for step in (-5.0, -0.5, 0.5, 5.0):
+        for output in range(loss.n_outputs):
+            own = np.s_[:] if raw.ndim == 1 else np.s_[:, output]
+            moved = raw.copy()
+            moved[own] += step
+            grown = loss.gradients(y, moved)[1][own] > (1 + 1e-9) * np.exp(abs(step)) * hessian[own]
+            assert not grown.any(), (
+                f"{_of(loss)}.gradients: a step of {step} multiplies the hessian by more than e^{abs(step)} "
+                f"at {_first(grown)}: set self_concordant = False"
+            )
 
 
 def _slope(function: Callable[[FloatArray], FloatArray], raw: FloatArray, row_wise: bool) -> FloatArray:
@@ -167,7 +184,7 @@ def _check_blocks(loss: Loss, y: FloatArray, raw: FloatArray) -> None:
 
 def _check_weights(loss: Loss, y: FloatArray, raw: FloatArray, weight: FloatArray) -> None:
     times = weight.astype(np.int64)
-    many_y, many_raw = np.repeat(y, times), np.repeat(raw, times, axis=0)
+    many_y, many_raw = np.repeat(y, times, axis=0), np.repeat(raw, times, axis=0)
     weighted, repeated = loss.for_round(y, raw, weight), loss.for_round(many_y, many_raw, None)
     leaf_start = np.linspace(0, len(y), N_LEAVES + 1).astype(np.int64)
     many_start = np.concatenate(([0], np.cumsum(times)))[leaf_start]

@@ -75,7 +75,9 @@ MODELS = {
     "two classes": lambda: fitted(CLASSIFIER, X, Y > 0),
     "string labels": lambda: fitted(CLASSIFIER, FRAME, np.where(Y > 0, "größer", "kleiner")),
     "object labels": lambda: fitted(CLASSIFIER, X, np.array(["x", "yy", "zzz"], object)[THIRDS]),
-    "three classes": lambda: fitted(CLASSIFIER, FRAME, np.array([10, 20, 70])[THIRDS], class_weight={10: 2.0}),
+    "three classes": lambda: fitted(
+        CLASSIFIER, FRAME, np.array([10, 20, 70])[THIRDS], class_weight={10: 2.0}, category_levels=None
+    ),
     "big labels": lambda: fitted(CLASSIFIER, X, np.array([2**63, 2**64 - 1], np.uint64)[(Y > 0).astype(int)]),
     "early stopping": lambda: fitted(REGRESSOR, X, Y, early_stopping=True, n_estimators=200, learning_rate=0.5),
     "constraints": lambda: fitted(

@@ -248,8 +248,8 @@ def test_categories_split_and_unknown_ones_average_the_lines():
     x, town = rng.normal(size=600), rng.choice(["Bern", "Oslo", "Rome"], 600)
     y = np.where(town == "Oslo", 3 + 2 * x, -x)
     frame = pd.DataFrame({"x": x, "town": town})
-    options = {"n_estimators": 1, "learning_rate": 1.0, "max_leaf_nodes": 4, "linear_l2": 0.0}
-    model = model_for("squared_error", **options).fit(frame, y)
+    options = {"n_estimators": 1, "learning_rate": 1.0, "max_leaf_nodes": 4, "l2": 0.0, "linear_l2": 0.0}
+    model = model_for("squared_error", **options, max_features=1.0).fit(frame, y)
     assert model.score(frame, y) > 0.95
     points = np.linspace(-1, 1, 9)
     towns = {
@@ -397,7 +397,7 @@ def test_smooth_functions_are_found_in_fewer_rounds(name):
 def test_text_writes_the_line():
     x = np.linspace(0, 4, 400)
     frame = pd.DataFrame({"size": x, "day": pd.to_datetime("2024-01-01") + pd.to_timedelta(x, unit="D")})
-    options = {"n_estimators": 1, "learning_rate": 1.0, "max_leaf_nodes": 2, "linear_l2": 0.0}
+    options = {"n_estimators": 1, "learning_rate": 1.0, "max_leaf_nodes": 2, "l2": 0.0, "linear_l2": 0.0}
     model = model_for("squared_error", **options).fit(frame[["size"]], 1 - 3 * x)
     lines = model.to_text(digits=3).splitlines()
     assert re.fullmatch(r"├── size <= 2 → 3\.01 − 3·\(size − 0\.997\)  \(200 rows\)", lines[1]), lines[1]

@@ -39,7 +39,8 @@ def classifier(**params):
 def stump(**params):
     """One tree that moves all the way to the mean of its leaves."""
     return BoostedTreesRegressor(
-        **{"n_estimators": 1, "learning_rate": 1.0, "min_samples_leaf": 1, "max_bins": None, **params}
+        **{"n_estimators": 1, "learning_rate": 1.0, "l2": 0.0, "min_samples_leaf": 1, "max_bins": None, **params},
+        max_features=1.0,
     )
 
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss, mean_absolute_error, roc_auc_score, root_mean_squared_error
 
-from arboretum import BoostedTreesClassifier, BoostedTreesRegressor
+from arboretum import BoostedTreesClassifier, BoostedTreesRegressor, presets
 
 lightgbm = pytest.importorskip("lightgbm")
 
 N_ROWS, N_COLUMNS = 20_000, 10
 ROUNDS = 60
-OURS = {"n_estimators": ROUNDS, "max_leaf_nodes": 31, "min_samples_leaf": 20, "early_stopping": False, "n_jobs": 2}
+OURS = {**presets()["lightgbm"], "n_estimators": ROUNDS, "n_jobs": 2}
 THEIRS = {"n_estimators": ROUNDS, "num_leaves": 31, "min_child_samples": 20, "verbosity": -1, "deterministic": True}
 THEIRS["n_jobs"] = 1  # its threads wait by spinning: a second one takes minutes where the cores are shared
 

@@ -8,10 +8,10 @@ Where all rounds are kept, more rows bear larger steps::
 
     rate = exp(a · ln max(rows, 500) + b) · (rounds / 1000)^c        to six decimal places
 
-These coefficients are CatBoost's, which fitted them to the best rates of many tables, for ``boost_from_average=True``: a
-two-class model starts at the log odds, a regression at its best constant. A round of CatBoost grows one tree whose leaves
-hold all classes; where it grows one a class, the rate is divided among them; outputs that are no classes of one target
-do not share a rate. No rate is above 0.3.
+These coefficients are CatBoost's, which fitted them to the best rates of many tables, for ``boost_from_average=True``:
+a two-class model starts at the log odds, a regression at its best constant. A round of CatBoost grows one tree whose
+leaves hold all classes; where it grows one a class, the rate is divided among them; outputs that are no classes of one
+target do not share a rate. No rate is above 0.3.
 """
 
 from __future__ import annotations

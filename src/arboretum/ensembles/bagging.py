@@ -159,7 +159,7 @@ def grow_tree(
 ) -> SingleTree:
     """Grow one tree on all rows; threads share its large nodes and then its branches."""
     grown = _grower(data, edges, target, _kernel.Bootstrap(), rules, threads, projections).grow(0, 1, seed)
-    return SingleTree(grown_to_forest(grown, target.width, data.bin_map), grown.risk, grown.weight)
+    return SingleTree(grown_to_forest(grown, target.width, data.bin_map.order), grown.risk, grown.weight)
 
 
 def bag(
@@ -195,7 +195,7 @@ def bag(
         interrupted = True
     for more in grown[1:]:
         grown[0].extend(more)
-    return grown_to_forest(grown[0], target.width, data.bin_map), interrupted
+    return grown_to_forest(grown[0], target.width, data.bin_map.order), interrupted
 
 
 def _grower(

@@ -17,6 +17,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -30,11 +31,25 @@ from arboretum.ensembles.leaf_steps import LeafRule, Leaves, leaf_sums, newton_v
 from arboretum.ensembles.linear_leaves import LinearLeaves, fit_slopes
 from arboretum.ensembles.ordered import OrderedModels
 from arboretum.ensembles.score_noise import noise_deviation
-from arboretum.ensembles.vector_leaves import Gradients, OutputSketch, each_column, newton_step, output_sums
+from arboretum.ensembles.vector_leaves import Gradients, OutputSketch, each_column, newton_step, stepped_vectors
 from arboretum.forest import Forest
 from arboretum.growing import ALL_OUTPUTS, TreeParams, WeightedTree, to_forest
-from arboretum.losses import EachOutput, LeafRows, Loss, Multinomial, Ordinal
-from arboretum.sampling import ALL_ROWS, Sample, Sampler, sample_key
+from arboretum.losses import (
+    AbsoluteError,
+    EachOutput,
+    Gamma,
+    Huber,
+    LeafRows,
+    Logistic,
+    Loss,
+    Multinomial,
+    Ordinal,
+    Poisson,
+    Quantile,
+    SquaredError,
+    Tweedie,
+)
+from arboretum.sampling import Sample, Sampler, sample_key
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -43,6 +58,7 @@ LOSS_BLOCK = 16_384
 # Up to so many rows gradients are kept in double precision; beyond, moving them would cost more than it is worth.
 EXACT_ROWS = 65_536
 TREE_PURPOSE = 0x7472656573  # "trees"
+ALL = slice(None)
 
 
 @dataclass(frozen=True)
@@ -62,7 +78,7 @@ class BoostingParams:
     dart: Dart | None = None
     prune_gain: float | None = None  # grown trees lose splits that gain no more than this; None: no pruning
     second_order: bool = True  # False: trees are fitted to gradients alone, by least squares
-    leaf_steps: int = 1  # Newton steps to a leaf's value
+    leaf_steps: int = 1  # Newton steps to a leaf's value; 0: its least-squares value
     n_orders: int = 0  # random orders of ordered boosting; 0: plain boosting
     score_noise: float = 0.0  # of the scores that features are compared by, in units of chance
     linear: LinearLeaves | None = None  # None: constant leaves
@@ -71,15 +87,12 @@ class BoostingParams:
     @property
     def refits_leaves(self) -> bool:
         """Whether leaf values come from other gradients than those that shaped the tree."""
-        return not self.second_order or self.leaf_steps > 1 or self.n_orders > 0
+        return self.leaf_steps > (1 if self.second_order else 0) or self.n_orders > 0
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows with their targets, weights and the raw predictions (outputs × rows) that boosting updates.
-
-    Targets are (rows,), or (rows, outputs) in Fortran order, so that those of one output lie side by side.
-    """
+    """Rows with their targets, weights and the raw predictions (outputs × rows) that boosting updates."""
 
     data: BinnedData
     y: FloatArray
@@ -178,8 +191,7 @@ def boost(
         if not state.rounds:
             raise
         state.history.stopped_by = "interrupt"
-    trees = state.kept_trees()
-    return to_forest(trees, base, rows.data.bin_map, vector_leaves=params.vector_leaves), state.history
+    return to_forest(state.kept_trees(), base, rows.data.bin_map, params.vector_leaves), state.history
 
 
 class _Run:
@@ -195,6 +207,8 @@ class _Run:
         first_round: int,
         validation: Rows | None,
     ) -> None:
+        if isinstance(loss, EachOutput):
+            rows, *reordered = (replace(one, y=np.asfortranarray(one.y)) for one in (rows, *reordered))
         self.versions, self.loss, self.params, self.validation = (rows, *reordered), loss, params, validation
         self.first_round = first_round
         self.history = History()
@@ -208,7 +222,11 @@ class _Run:
         # A continued model competes with what it was before.
         self.best_loss = self.validation_value() if first_round and validation is not None else np.inf
         self.best_rounds: list[list[WeightedTree]] = []
-        self.leaf_rule = LeafRule(params.tree.l1, params.tree.l2, params.tree.max_delta_step)
+        # One step is bounded as it is taken, learning rate included; of several, each.
+        several = params.leaf_steps > 1
+        tree, bounded = params.tree, loss.self_concordant
+        self.leaf_rule = LeafRule(tree.l1, tree.l2, tree.max_delta_step, short_steps=bounded and several)
+        self.step_limit = 1 / params.trees_per_round if bounded and not several else np.inf
         self.round_loss = self.scoring_loss
         n_orders = params.n_orders
         self.ordered = OrderedModels(rows.raw, n_orders, params.seed, self.gradients_of) if n_orders else None
@@ -241,12 +259,19 @@ class _Run:
         fill_gradients(loss, at, self.gradients, self.hessians, params.threads)
         if not params.second_order:
             self.hessians[:] = 1.0 if rows.weight is None else rows.weight
+            if isinstance(loss, EachOutput):
+                self.hessians[np.isnan(rows.y.T)] = 0.0  # a missing target has no say
         new_weight, kept_weight = Dart.weights(len(dropped), params.learning_rate)
-        grown = self.grow_trees(loss, number, new_weight / params.trees_per_round)
+        try:
+            grown = self.grow_trees(loss, number, new_weight / params.trees_per_round)
+        except OverflowError as error:
+            raise self.divergence() from error
         for raw, part in lifted:
             raw += kept_weight * part
-        earlier = [rescaled(trees, kept_weight) if i in dropped else trees for i, trees in enumerate(self.rounds)]
-        self.rounds = [*earlier, grown]  # one statement: an interrupt comes before or after it
+        rounds = [*self.rounds, grown]
+        for i in dropped:
+            rounds[i] = rescaled(rounds[i], kept_weight)
+        self.rounds = rounds  # one statement: an interrupt comes before or after it
 
     def lift(self, dropped: list[int]) -> list[tuple[FloatArray, FloatArray]]:
         """Take rounds out of all raw predictions; return these with what was taken."""
@@ -273,14 +298,14 @@ class _Run:
             sample = self.draw_sample(sample_number, (self.gradients, self.hessians))
             for output in range(n_outputs):
                 seed = _kernel.draw(params.seed, TREE_PURPOSE, sample_number * n_outputs + output)
-                gradients = self.gradients[output], self.hessians[output]
-                tree = self.grow_tree(gradients, sample, seed, self.kernel_params)
+                tree = self.grow_tree((self.gradients[output], self.hessians[output]), sample, seed, self.kernel_params)
                 renewed = self.renewed(loss, tree, rows, sample)
                 if renewed is None and params.refits_leaves:
                     renewed = self.stepped_values(tree, rows, output)
                 grown.append(self.add_tree(tree, renewed, output, weight, sample))
                 if self.ordered is not None:
-                    self.ordered.add_tree(self.grower.leaf_of_row, tree.n_nodes, output, self.leaf_rule, weight)
+                    leaf, rule, limit = self.grower.leaf_of_row, self.leaf_rule, self.step_limit
+                    self.ordered.add_tree(leaf, tree.n_nodes, output, rule, weight, limit)
         return grown
 
     def grow_vector_tree(self, number: int, weight: float) -> WeightedTree:
@@ -289,34 +314,17 @@ class _Run:
         mixed = self.sketch.of(kept, number, params.threads)
         sample = self.draw_sample(number, (mixed[0][None], mixed[1][None]))
         tree = self.grow_tree(mixed, sample, _kernel.draw(params.seed, TREE_PURPOSE, number), self.shape_params)
-        leaf = self.grower.leaf_of_row
+        leaf, rule = self.grower.leaf_of_row, self.leaf_rule
         if params.refits_leaves:
-            steps = self.stepped_vectors(tree, leaf)
+            steps = stepped_vectors(tree, leaf, self.rows.raw, partial(self.gradients_of, ALL), rule, params.leaf_steps)
         else:
-            steps = newton_step(self.leaf_rule, output_sums(tree, leaf, sample, kept, params.threads))
+            steps = newton_step(tree, leaf, sample, kept, rule, params.threads)
         values = each_column(lambda column: tree.values(self.kernel_params, column), steps)
         return self.add_weighted(WeightedTree(tree, values, ALL_OUTPUTS), weight)
 
-    def stepped_vectors(self, tree: _kernel.GrownTree, leaf: Leaves) -> FloatArray:
-        """Values (nodes, outputs) by Newton steps of all outputs at once."""
-        rows, threads = self.rows, self.params.threads
-        g, h = np.empty(rows.raw.shape), np.empty(rows.raw.shape)
-
-        def sums_at(values: FloatArray) -> FloatArray:
-            moved = replace(rows, raw=rows.raw.copy())
-            WeightedTree(tree, values, ALL_OUTPUTS).add_at(leaf, moved.raw, None, threads)
-            fill_gradients(self.round_loss, moved, g, h, threads)
-            return output_sums(tree, leaf, ALL_ROWS, (g, h), threads)
-
-        shape = tree.n_nodes, len(rows.raw)
-        return each_column(tree.with_means, newton_values(self.leaf_rule, sums_at, shape, self.params.leaf_steps))
-
     def draw_sample(self, number: int, gradients: Gradients) -> Sample:
         key = sample_key(self.params.seed, number)
-        try:
-            return self.params.sampler.sample(*gradients, key=key, threads=self.params.threads)
-        except OverflowError:
-            raise self.divergence() from None
+        return self.params.sampler.sample(*gradients, key=key, threads=self.params.threads)
 
     def grow_tree(
         self, gradients: Gradients, sample: Sample, seed: int, kernel_params: _kernel.TreeParams
@@ -326,10 +334,7 @@ class _Run:
             length = self.params.learning_rate * (self.first_round + len(self.rounds))
             cosine = self.params.tree.cosine
             kernel_params.score_noise = noise_deviation(self.params.score_noise, g, h, length, cosine=cosine)
-        try:
-            tree = self.grower.grow(g, h, sample.rows, kernel_params, seed, sample.factor)
-        except OverflowError:
-            raise self.divergence() from None
+        tree = self.grower.grow(g, h, sample.rows, kernel_params, seed, sample.factor)
         if self.params.prune_gain is not None:
             self.grower.prune(tree, self.params.prune_gain)
         return tree
@@ -341,7 +346,7 @@ class _Run:
             rows = replace(rows, weight=weight_with_factors(rows, sample))
         return renewed_values(loss, tree, self.grower, rows, sample.rows, self.params)
 
-    def gradients_of(self, members: NDArray[np.intp], raw: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def gradients_of(self, members: NDArray[np.intp] | slice, raw: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Gradients and hessians of some rows at some raw predictions (outputs × rows)."""
         rows = self.rows
         weight = None if rows.weight is None else rows.weight[members]
@@ -367,10 +372,7 @@ class _Run:
         return self.add_weighted(WeightedTree(tree, values, output, slopes), weight)
 
     def add_weighted(self, tree: WeightedTree, weight: float) -> WeightedTree:
-        with np.errstate(over="ignore"):
-            weighted = tree.scaled(weight)
-        if not weighted.is_finite:
-            raise self.divergence()
+        weighted = tree.scaled(weight, self.step_limit)
         self.add_to_training(weighted)
         if self.validation is not None:
             held = self.validation
@@ -412,7 +414,7 @@ class _Run:
             validation = self.validation_value()
             self.history.validation_loss.append(validation)
             if validation < self.best_loss:
-                self.best_loss, self.best_rounds = validation, list(self.rounds)
+                self.best_loss, self.best_rounds = validation, self.rounds
         return RoundReport(number, self.params.n_rounds, seconds, training, validation)
 
     def scoring(self) -> Loss:
@@ -446,7 +448,8 @@ class _Run:
 
 def fits_float32(rows: Rows) -> bool:
     """Whether gradients in the units of the target, times weights, stay well inside the range of float32."""
-    largest = float(np.nanmax(np.abs(rows.y))) * (1.0 if rows.weight is None else float(np.max(rows.weight)))
+    target = np.max(np.abs(rows.y), where=np.isfinite(rows.y), initial=0.0)  # bounds of times may be infinite
+    largest = float(target) * (1.0 if rows.weight is None else float(np.max(rows.weight)))
     return largest == 0 or 2.0**-60 < largest < 2.0**60
 
 
@@ -467,16 +470,22 @@ def user_shape(raw: FloatArray) -> FloatArray:
 
 # ---- gradients ---------------------------------------------------------------------------------------------------
 
+# The kernel's own form of losses of one output; a subclass has none, it may have overridden anything.
+FUSED: dict[type[Loss], _kernel.LossKind] = {
+    loss: getattr(_kernel.LossKind, loss.name)
+    for loss in (SquaredError, AbsoluteError, Quantile, Huber, Poisson, Gamma, Tweedie, Logistic)
+}
+
 
 def fill_gradients(loss: Loss, rows: Rows, gradients: NDArray[Any], hessians: NDArray[Any], threads: int) -> None:
     """Write weighted gradients and hessians (outputs × rows): fused in the kernel, or by the loss itself."""
-    kind = fused_kind(loss)
+    kind = FUSED.get(type(loss))
     if type(loss) is Multinomial:
         _kernel.softmax_gradients(rows.y, rows.raw, rows.weight, gradients, hessians, threads)
     elif type(loss) is Ordinal:
         thresholds = np.array(loss.thresholds)
         _kernel.ordinal_gradients(rows.y, rows.raw[0], rows.weight, thresholds, gradients[0], hessians[0], threads)
-    elif isinstance(loss, EachOutput) and (kind := fused_kind(loss.loss)) is not None:
+    elif isinstance(loss, EachOutput) and (kind := FUSED.get(type(loss.loss))) is not None:
         y, parameter = np.ascontiguousarray(rows.y.T), loss_parameter(loss.loss)
         _kernel.output_gradients(kind, parameter, y, rows.raw, rows.weight, gradients, hessians, threads)
     elif kind is not None:
@@ -489,7 +498,7 @@ def fill_gradients(loss: Loss, rows: Rows, gradients: NDArray[Any], hessians: ND
 
 def leaf_gradients(loss: Loss, rows: Rows, leaf: Leaves, values: FloatArray, output: int, threads: int) -> FloatArray:
     """Sum up gradients and hessians (nodes × 2) of the rows of each node, at raw predictions moved by its value."""
-    sums, kind = np.empty((len(values), 2)), fused_kind(loss)
+    sums, kind = np.empty((len(values), 2)), FUSED.get(type(loss))
     if type(loss) is Multinomial:
         _kernel.softmax_leaf_gradients(rows.y, rows.raw, rows.weight, output, leaf, values, threads, sums)
     elif kind is not None:
@@ -503,10 +512,9 @@ def leaf_gradients(loss: Loss, rows: Rows, leaf: Leaves, values: FloatArray, out
     return sums
 
 
-def fused_kind(loss: Loss) -> _kernel.LossKind | None:
-    """Return the kernel's own form of a loss of one output; a subclass has none, it may have overridden anything."""
-    built_in = type(loss).__module__.startswith("arboretum.losses.")
-    return getattr(_kernel.LossKind, loss.name, None) if built_in else None
+def is_built_in(loss: Loss) -> bool:
+    """Whether the loss is one of the library's own."""
+    return type(loss).__module__.startswith("arboretum.losses.")
 
 
 def loss_parameter(loss: Loss) -> float:
@@ -523,11 +531,9 @@ def _fill_from_python(loss: Loss, rows: Rows, gradients: NDArray[Any], hessians:
     raw, g_out, h_out = user_shape(rows.raw), user_shape(gradients), user_shape(hessians)
     for begin in range(0, n_rows, block):
         part = slice(begin, begin + block)
-        g, h = loss.gradients(rows.y[part], raw[part])
-        if rows.weight is not None:
-            weight = rows.weight[part] if len(rows.raw) == 1 else rows.weight[part, None]
-            g, h = g * weight, h * weight
-        _check_gradients(loss, g, h, raw[part], begin)
+        g, h = loss.weighted_gradients(rows.y[part], raw[part], None if rows.weight is None else rows.weight[part])
+        if not is_built_in(loss):
+            _check_gradients(loss, g, h, raw[part], begin)
         g_out[part], h_out[part] = g, h
 
 

@@ -18,6 +18,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum import _kernel
+
 FloatArray: TypeAlias = NDArray[np.float64]
 Leaves: TypeAlias = NDArray[np.uint32]
 SumsAt: TypeAlias = Callable[[FloatArray], FloatArray]
@@ -41,13 +43,17 @@ class LeafRule:
     l1: float = 0.0
     l2: float = 0.0
     max_delta_step: float = 0.0
+    short_steps: bool = False  # none is longer than the longest to trust (kernel/steps.hpp)
 
     def step(self, value: FloatArray, gradient: FloatArray, hessian: FloatArray) -> FloatArray:
         """Return the values after a Newton step; leaves without rows keep theirs."""
         pull = gradient + self.l2 * value
         shrunk = np.sign(pull) * np.maximum(np.abs(pull) - self.l1, 0.0)
         curvature = hessian + self.l2
-        moved = value - np.divide(shrunk, curvature, out=np.zeros_like(shrunk), where=curvature > 0)
+        change = np.divide(shrunk, curvature, out=np.zeros_like(shrunk), where=curvature > 0)
+        if self.short_steps:
+            change = _kernel.weighted_values(change.ravel(), 1.0, 1.0).reshape(change.shape)
+        moved = value - change
         bound = self.max_delta_step if self.max_delta_step > 0 else np.inf
         bounded: FloatArray = np.clip(moved, -bound, bound)
         return bounded

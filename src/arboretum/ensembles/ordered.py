@@ -23,6 +23,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum import _kernel
 from arboretum.ensembles.leaf_steps import LeafRule, Leaves, leaf_sums
 from arboretum.target_statistics import draw_orders
 
@@ -71,8 +72,16 @@ class OrderedModels:
             raw[:, next_rows] = prefix.raw[:, prefix.size :]
         return raw
 
-    def add_tree(self, leaf_of_row: Leaves, n_nodes: int, output: int, rule: LeafRule, learning_rate: float) -> None:
-        """Let every prefix take a step with leaf values of its own."""
+    def add_tree(
+        self,
+        leaf_of_row: Leaves,
+        n_nodes: int,
+        output: int,
+        rule: LeafRule,
+        learning_rate: float,
+        limit: float = np.inf,
+    ) -> None:
+        """Let every prefix take a step with leaf values of its own; ``limit`` as in ``WeightedTree.scaled``."""
         for order, prefixes in zip(self.orders, self.prefixes, strict=True):
             leaf = leaf_of_row[order]
             for prefix in prefixes:
@@ -80,7 +89,8 @@ class OrderedModels:
                 g, h = self.gradients(order[seen], prefix.raw[:, seen])
                 sums = [leaf_sums(leaf[seen], part[output], n_nodes) for part in (g, h)]
                 values = rule.step(np.zeros(n_nodes), sums[0], sums[1])
-                prefix.raw[output] += learning_rate * values[leaf[: 2 * prefix.size]]
+                moved = _kernel.weighted_values(values, learning_rate, limit)
+                prefix.raw[output] += moved[leaf[: 2 * prefix.size]]
 
 
 def doublings(n_rows: int) -> list[int]:

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
-from arboretum.ensembles.leaf_steps import LeafRule, Leaves
+from arboretum.ensembles.leaf_steps import LeafRule, Leaves, newton_values
 from arboretum.losses import Loss
 from arboretum.losses.each_output import newton_units
-from arboretum.sampling import Sample
+from arboretum.sampling import ALL_ROWS, Sample
 
 FloatArray: TypeAlias = NDArray[np.float64]
 Gradients: TypeAlias = tuple[NDArray[Any], NDArray[Any]]  # gradients and hessians, outputs × rows or (rows,)
@@ -90,9 +90,29 @@ def output_sums(
     return sums
 
 
-def newton_step(rule: LeafRule, sums: FloatArray) -> FloatArray:
+def newton_step(
+    tree: _kernel.GrownTree, leaf: Leaves, sample: Sample, gradients: Gradients, rule: LeafRule, threads: int
+) -> FloatArray:
     """Return the value of each node and output, (nodes, outputs), after a Newton step from 0."""
+    sums = output_sums(tree, leaf, sample, gradients, threads)
     return rule.step(np.zeros(sums.shape[:2]), sums[..., 0], sums[..., 1])
+
+
+def stepped_vectors(
+    tree: _kernel.GrownTree,
+    leaf: Leaves,
+    raw: FloatArray,
+    gradients_at: Callable[[FloatArray], Gradients],
+    rule: LeafRule,
+    most_steps: int,
+) -> FloatArray:
+    """Return values (nodes, outputs) by Newton steps of all outputs at once; inner nodes have means of their leaves."""
+
+    def sums_at(values: FloatArray) -> FloatArray:
+        return output_sums(tree, leaf, ALL_ROWS, gradients_at(raw + values.T[:, leaf]), 1)
+
+    values = newton_values(rule, sums_at, (tree.n_nodes, len(raw)), most_steps)
+    return each_column(tree.with_means, values)
 
 
 def each_column(change: Callable[[FloatArray], FloatArray], values: FloatArray) -> FloatArray:

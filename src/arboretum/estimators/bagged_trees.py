@@ -197,13 +197,17 @@ class BaggedTrees(ForestModel):
         """Rows that have weight, and what is to be known of the target."""
         check_columns(self.categorical_features)
         table = read_table(X, categorical_features=self.categorical_features)
-        columns = targets.as_columns(y, table.n_rows)
+        columns = self._as_columns(y, table.n_rows)
         weight = targets.row_weights(sample_weight, table.n_rows)
         target, facts = self._read_target(columns, weight)
         given = GivenRows(table, target, np.arange(table.n_rows), table.n_rows)
         if target.weight is not None and not target.weight.all():
             given = given.take(np.flatnonzero(target.weight)).relearn()
         return given, facts
+
+    def _as_columns(self, y: Any, n_rows: int) -> NDArray[Any]:
+        """Return a target of any container as an array, (rows, outputs)."""
+        return targets.as_columns(y, n_rows)
 
     def _bin(self, given: GivenRows, threads: int) -> TrainingSet:
         table, target = given.table, given.target

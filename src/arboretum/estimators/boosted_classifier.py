@@ -109,7 +109,7 @@ class BoostedTreesClassifier(Classifier, BoostedTrees):
     ) -> None:
         self._keep(locals())
 
-    def _as_target(self, y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArray[Any]:
+    def _as_column(self, y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArray[Any]:
         return targets.ordered_labels(y, targets.as_outputs(y, n_rows, name, table))
 
     def _read_target(self, column: NDArray[Any], weight: FloatArray | None, continuing: bool) -> Target:

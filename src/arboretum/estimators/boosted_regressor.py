@@ -108,7 +108,7 @@ class BoostedTreesRegressor(Regressor, BoostedTrees):
     ) -> None:
         self._keep(locals())
 
-    def _as_target(self, y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArray[Any]:
+    def _as_column(self, y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArray[Any]:
         return targets.as_outputs(y, n_rows, name, table)
 
     def _read_target(self, column: NDArray[Any], weight: FloatArray | None, continuing: bool) -> Target:

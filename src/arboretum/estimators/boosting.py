@@ -142,11 +142,15 @@ class BoostedTrees(BoostingParameters):
         self._train(n_rounds, problem, target, threads, earlier=earlier, held=held)
         if held[0] is None and self.history_.validation_loss and self._fits_again(problem.table.n_rows):
             self._train_again(problem, target, threads)
+        self._after_training(problem, threads)
         return self
 
     def _fits_again(self, n_rows: int) -> bool:
         """Whether all rows are fitted again; a model that is to go on keeps the rows that it holds out."""
         return self.refit is True or (self.refit == "auto" and not self.warm_start and automatic.fits_again(n_rows))
+
+    def _after_training(self, problem: Problem, threads: int) -> None:
+        """Keep what else a model wants of its rows, those held out included."""
 
     def _train_again(self, problem: Problem, target: Target, threads: int) -> None:
         """Fit all rows for the rounds that held-out rows found best; what ends too soon leaves the model as it is."""
@@ -185,8 +189,13 @@ class BoostedTrees(BoostingParameters):
         schema, loss = problem.table.schema, target.loss
         if problem.table.n_rows * schema.n_features < SMALL_FIT:
             threads = 1
-        encoding = self.encoding_ if earlier is not None else self._learn_encoding(problem, target, seed, threads)
-        training = TrainingRows(problem, encoding, self._n_category_orders, seed, threads)
+        responses = self._responses(problem, loss)
+        encoding = (
+            self.encoding_
+            if earlier is not None
+            else self._learn_encoding(problem.table, responses, problem.weight, target, seed, threads)
+        )
+        training = TrainingRows(problem, responses, encoding, self._n_category_orders, seed, threads)
         base = start_raw(loss, problem.y, problem.weight) if earlier is None else earlier.base
         rows, *reordered = self._cut(training, bin_map if encoding is None else None, base, earlier)
         bin_map = rows.data.bin_map
@@ -283,7 +292,7 @@ class BoostedTrees(BoostingParameters):
     def _read_problem(self, X: Any, y: Any, sample_weight: Any, earlier: Forest | None) -> tuple[Problem, Target]:
         check_columns(self.categorical_features)
         table = read_table(X, categorical_features=self.categorical_features) if earlier is None else self._conform(X)
-        column = self._as_target(y, table.n_rows)
+        column = self._as_column(y, table.n_rows)
         weight = targets.row_weights(sample_weight, table.n_rows)
         target = self._read_target(column, weight, earlier is not None)
         target.loss.check_target(target.y)
@@ -295,9 +304,13 @@ class BoostedTrees(BoostingParameters):
         problem = Problem(table, target.y, target.weight)
         return (problem.without_zero_weights() if earlier is None else problem), target
 
-    def _as_target(self, y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArray[Any]:
-        """Return a target of any container, (n_rows,) or, where several outputs are taken, (n_rows, n_outputs)."""
+    def _as_column(self, y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArray[Any]:
+        """Return a target of any container as an array, a row for each row of X."""
         return targets.as_column(y, n_rows, name, table)
+
+    def _responses(self, problem: Problem, loss: Loss) -> FloatArray:
+        """Return what statistics of categories are taken of."""
+        return problem.y
 
     def _read_target(self, column: NDArray[Any], weight: FloatArray | None, continuing: bool) -> Target:
         raise NotImplementedError
@@ -341,7 +354,7 @@ class BoostedTrees(BoostingParameters):
             raise ValueError("X_val is given without y_val: give both")
         name = type(self).__name__
         table = conform(X_val, schema, unknown=self.unknown, missing=self.missing, estimator_name=name)
-        column = self._as_target(y_val, table.n_rows, "y_val", "X_val")
+        column = self._as_column(y_val, table.n_rows, "y_val", "X_val")
         weight = targets.row_weights(weight_val, table.n_rows, "sample_weight_val", "X_val")
         y, weight = self._read_validation_target(column, weight, target)
         try:
@@ -350,16 +363,24 @@ class BoostedTrees(BoostingParameters):
             raise ValueError(str(error).replace("y[", "y_val[", 1)) from None
         return Problem(table, y, weight)
 
-    def _learn_encoding(self, problem: Problem, target: Target, seed: int, threads: int) -> CategoryEncoding | None:
-        if self.category_levels is None or problem.y.ndim > 1:  # statistics are those of one target
+    def _learn_encoding(
+        self,
+        table: Table,
+        responses: FloatArray,
+        weight: FloatArray | None,
+        target: Target,
+        seed: int,
+        threads: int,
+    ) -> CategoryEncoding | None:
+        if self.category_levels is None or responses.ndim > 1:  # statistics are those of one target
             return None
         return learn_encoding(
-            problem.table,
-            problem.y,
+            table,
+            responses,
             category_levels=int(self.category_levels),
             n_classes=None if target.classes is None else len(target.classes),
             class_names=target.classes,
-            weight=problem.weight,
+            weight=weight,
             max_combination=int(self.category_combinations),
             seed=seed,
             threads=threads,
@@ -390,8 +411,7 @@ class BoostedTrees(BoostingParameters):
         """Rows for the engine, from a table as trees read it."""
         data = assign_bins(table, bin_map, bundle=True, threads=threads)
         numbers = number_columns(table, bin_map, name) if self.leaf_model == "linear" else None
-        y = np.asfortranarray(problem.y)
-        return Rows(data, y, problem.weight, self._start(table, base, earlier, threads), numbers)
+        return Rows(data, problem.y, problem.weight, self._start(table, base, earlier, threads), numbers)
 
     def _start(self, table: Table, base: FloatArray, earlier: Forest | None, threads: int) -> FloatArray:
         """Raw predictions (outputs × rows) before the first round, of a table as trees read it."""

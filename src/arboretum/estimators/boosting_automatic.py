@@ -1,7 +1,7 @@
 """What "auto" means for parameters of boosted trees: simple functions of the rows (docs/boosting-defaults.md).
 
-Tables of fewer than ``LARGE_TABLE`` rows are too small to hold rows out of, and each of their trees sees all rows; so there
-a weight of 2 is the same as a row given twice.
+Tables of fewer than ``LARGE_TABLE`` rows are too small to hold rows out of, and each of their trees sees all rows; so
+there a weight of 2 is the same as a row given twice.
 """
 
 from __future__ import annotations

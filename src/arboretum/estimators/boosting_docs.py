@@ -12,7 +12,9 @@ _PARAMETERS = """
         ``n_estimators=1``, ``learning_rate=1`` and samples of rows and columns it is a random forest of gradients.
     learning_rate : float or "auto", default="auto"
         Share of each tree's step that is taken. "auto" chooses it from the number of rounds and rows: see
-        docs/learning-rate.md.
+        docs/learning-rate.md. Where raw predictions are logarithms (log loss, counts), a step v is never longer than
+        log(1 + abs(v)) or 2, which keeps leaves of rows that are almost certain, hence with hessians near 0, from
+        diverging without ``l2``.
 
     growth : {"leaf", "level", "symmetric"}, default="leaf"
         Which node is split next: the one of largest gain, level by level, or one condition for a whole level.
@@ -42,7 +44,8 @@ _PARAMETERS = """
     second_order : bool, default=True
         Fit trees to gradients and hessians. False fits them to gradients alone, by least squares, as Friedman did.
     leaf_steps : int, default=1
-        Newton steps to the value of a leaf; more come closer to a line search, and end when no leaf moves any more.
+        Newton steps to the value of a leaf; more come closer to a line search, and end when no leaf moves any more. 0,
+        with ``second_order=False``, takes the mean gradient as it is: cautious steps for losses of small hessians.
     ordered_boosting : int, default=0
         Random orders of ordered boosting, where the gradient of a row comes from a model that has not seen the row;
         0 is plain boosting. For small tables: see docs/ordered-boosting.md.

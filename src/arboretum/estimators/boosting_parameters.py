@@ -120,9 +120,14 @@ class BoostingParameters(ForestModel):
         number(self, "category_orders", low=1, high=1000, integer=True)
         choice(self, "prune", (True, False))
         choice(self, "second_order", (True, False))
-        number(self, "leaf_steps", low=1, high=1000, integer=True)
+        number(self, "leaf_steps", low=0, high=1000, integer=True)
         number(self, "ordered_boosting", low=0, high=1000, integer=True)
         choice(self, "vector_leaves", (True, False, "auto"))
+        if self.leaf_steps == 0 and (self.second_order or self.ordered_boosting):
+            raise ValueError(
+                "leaf_steps=0 keeps the mean gradient of a leaf, which trees of gradients alone have: use "
+                "second_order=False and ordered_boosting=0, or leaf_steps=1"
+            )
         choice(self, "leaf_model", ("constant", "linear"))
         if self.leaf_model == "linear":
             self._check_linear()

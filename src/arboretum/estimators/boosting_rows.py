@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from arboretum.binning import BinnedData
 from arboretum.category_encoding import CategoryEncoding
+from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosting_problem import Problem
 from arboretum.schema import Schema
 from arboretum.table import Table
@@ -21,6 +22,7 @@ class TrainingRows:
     """
 
     problem: Problem
+    responses: FloatArray  # numbers or class codes that statistics of categories are taken of
     encoding: CategoryEncoding | None
     n_orders: int
     seed: int
@@ -39,7 +41,7 @@ class TrainingRows:
                 yield part.table
             else:
                 yield self.encoding.ordered(
-                    part.table, part.y, part.weight, number, seed=self.seed, threads=self.threads
+                    part.table, self.responses, part.weight, number, seed=self.seed, threads=self.threads
                 )
 
     def marked_schema(self, data: BinnedData) -> Schema:

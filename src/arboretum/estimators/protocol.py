@@ -8,7 +8,8 @@ What is lost: ``isinstance(model, sklearn.base.BaseEstimator)`` is False; that c
 
     Estimator           parameters, representation, tags, metadata routing
     ├─ Classifier       accuracy, the tags of a classifier
-    └─ Regressor        R², the tags of a regressor
+    ├─ Regressor        R², the tags of a regressor
+    └─ OutlierDetector  fit and predict at once, the tags of an outlier detector
 """
 
 from __future__ import annotations
@@ -295,4 +296,35 @@ class Regressor(Estimator):
         tags = super().__sklearn_tags__()
         tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
         tags.target_tags.required = True
+        return tags
+
+
+class OutlierDetector(Estimator):
+    """An estimator that tells anomalies (−1) from other rows (+1); stands left of what else a class derives from."""
+
+    fit: Callable[..., Any]
+    predict: Callable[[Any], Any]
+
+    def fit_predict(self, X: Any, y: Any = None, **fit_arguments: Any) -> Any:
+        """Fit the model and tell which of its own rows are anomalies.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Training rows.
+        y : object
+            Ignored.
+        **fit_arguments
+            Other arguments of ``fit``, such as ``sample_weight``.
+
+        Returns
+        -------
+        ndarray of int64, (n_rows,)
+            −1 for anomalies, +1 for the others.
+        """
+        return self.fit(X, **fit_arguments).predict(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "outlier_detector"
         return tags

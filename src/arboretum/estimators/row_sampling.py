@@ -6,7 +6,6 @@ from typing import Any
 
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosting_automatic import share_of_rows
-from arboretum.estimators.protocol import Classifier
 from arboretum.estimators.validation import choice, number
 from arboretum.sampling import Bayesian, Bootstrap, Goss, Mvs, Sampler, Stratified, Subsample
 
@@ -60,12 +59,12 @@ def sampler_of(model: Any, y: FloatArray, n_rows: int) -> Sampler:
     if model.sampling == "bayesian":
         return Bayesian(1.0 if model.bagging_temperature is None else float(model.bagging_temperature))
     if model.sampling == "stratified":
-        if y.ndim > 1:
+        strata = model._strata(y)
+        if strata is None and y.ndim > 1:
             raise ValueError(
                 f"sampling='stratified' needs one target, but y has {y.shape[1]} outputs: use sampling='subsample'"
             )
-        of_target = Stratified.of_classes if isinstance(model, Classifier) else Stratified.of_numbers
-        return of_target(share, y)
+        return Stratified.of_numbers(share, y) if strata is None else Stratified.of_classes(share, strata)
     if model.sampling == "bootstrap":
         return Bootstrap(share)
     return Mvs(share) if model.sampling == "mvs" else Subsample(share)

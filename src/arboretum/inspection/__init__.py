@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from arboretum.inspection.conditions import CategorySet, Condition, IsMissing, Oblique, Threshold, condition
+from arboretum.inspection.contributions import path_contributions
 from arboretum.inspection.drawing import plot_tree
 from arboretum.inspection.paths import decision_path, explain_row, path_conditions
 from arboretum.inspection.text import tree_to_text
@@ -17,6 +18,7 @@ __all__ = [
     "decision_path",
     "explain_row",
     "path_conditions",
+    "path_contributions",
     "plot_tree",
     "tree_to_text",
 ]

@@ -7,15 +7,19 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from arboretum.losses.base import LeafRows, Loss, PredictOnly
+from arboretum.losses.base import LeafRows, Loss, PredictOnly, Task
 from arboretum.losses.classification import Logistic, Multinomial, log_loss
 from arboretum.losses.each_output import EachOutput
 from arboretum.losses.ordinal import Ordinal
 from arboretum.losses.regression import AbsoluteError, Gamma, Huber, Poisson, Quantile, SquaredError, Tweedie
+from arboretum.losses.survival import AcceleratedFailure, Cox
 
 __all__ = [
     "LOSSES",
+    "SURVIVAL_LOSSES",
     "AbsoluteError",
+    "AcceleratedFailure",
+    "Cox",
     "EachOutput",
     "Gamma",
     "Huber",
@@ -44,18 +48,24 @@ LOSSES: dict[str, Callable[..., Loss]] = {
     "log_loss": log_loss,
     "ordinal": Ordinal,
 }
+# Apart, for their targets are bounds of times.
+SURVIVAL_LOSSES: dict[str, Callable[..., Loss]] = {"cox": Cox, "aft": AcceleratedFailure}
 
 
-def resolve(loss: str | Loss, *, n_classes: int | None = None, **parameters: float | None) -> Loss:
+def resolve(
+    loss: str | Loss, *, n_classes: int | None = None, task: Task = "regression", **parameters: float | str | None
+) -> Loss:
     """Turn what a user gave as ``loss`` into a Loss that fits the task.
 
     Parameters
     ----------
     loss : str or Loss
-        A name in ``LOSSES``, or an object.
+        A name in ``LOSSES`` or ``SURVIVAL_LOSSES``, or an object.
     n_classes : int, optional
-        Number of classes of a classifier; None for a regressor.
-    **parameters : float, optional
+        Number of classes of a classifier.
+    task : {"regression", "survival"}
+        What is done without classes.
+    **parameters : float or str, optional
         Parameters of a named loss, such as ``quantile`` or ``power``; None means its default.
 
     Examples
@@ -81,7 +91,7 @@ def resolve(loss: str | Loss, *, n_classes: int | None = None, **parameters: flo
     else:
         hint = f"; write {loss.__name__}()" if isinstance(loss, type) and issubclass(loss, Loss) else ""
         raise TypeError(f"loss={loss!r} must be a name or a Loss object{hint}")
-    _check_task(resolved, n_classes)
+    _check_task(resolved, n_classes, task)
     return resolved
 
 
@@ -109,34 +119,35 @@ def _each_output(loss: dict[str, Any], n_outputs: int) -> EachOutput:
     return EachOutput.of(from_json(loss), n_outputs)
 
 
-def _from_name(name: str, n_classes: int | None, parameters: dict[str, float]) -> Loss:
+def _from_name(name: str, n_classes: int | None, parameters: dict[str, Any]) -> Loss:
     loss = _build(name, parameters)
-    if n_classes is None or loss.task == "regression":
+    if n_classes is None or loss.task != "classification":
         return loss
     size = {"n_classes": n_classes} if isinstance(loss, Ordinal) else {"n_outputs": _outputs(n_classes)}
     return _build(name, {**parameters, **size})
 
 
 def _build(name: str, parameters: dict[str, Any]) -> Loss:
-    if name not in LOSSES:
-        near = difflib.get_close_matches(name, LOSSES, n=1)
+    known = {**LOSSES, **SURVIVAL_LOSSES}
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
-        raise ValueError(f"unknown loss {name!r}: {hint}Known: {', '.join(LOSSES)}")
-    accepted = inspect.signature(LOSSES[name]).parameters
+        raise ValueError(f"unknown loss {name!r}: {hint}Known: {', '.join(known)}")
+    accepted = inspect.signature(known[name]).parameters
     for parameter in parameters:
         if parameter not in accepted:
             raise ValueError(f"loss={name!r} has no parameter {parameter!r}")
-    return LOSSES[name](**parameters)
+    return known[name](**parameters)
 
 
 def _outputs(n_classes: int) -> int:
     return 1 if n_classes == 2 else n_classes
 
 
-def _check_task(loss: Loss, n_classes: int | None) -> None:
-    task = "regression" if n_classes is None else "classification"
+def _check_task(loss: Loss, n_classes: int | None, task: Task) -> None:
+    task = task if n_classes is None else "classification"
     if loss.task != task:
-        fitting = [name for name, build in LOSSES.items() if build().task == task]
+        fitting = [name for name, build in {**LOSSES, **SURVIVAL_LOSSES}.items() if build().task == task]
         raise ValueError(f"loss {loss.name!r} is for {loss.task}, not {task}: use one of {', '.join(fitting)}")
     if isinstance(loss, Ordinal):
         if loss.n_classes != n_classes:

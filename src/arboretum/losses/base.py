@@ -19,8 +19,8 @@ The life of a loss
  9. ``predict``       turns raw predictions into predictions (the inverse link)
 10. ``to_json``       goes into the model file; ``from_json`` reads it back
 
-Shapes, everywhere: ``y`` float64 (n,), class codes included; ``weight`` float64 (n,) or None;
-``raw`` float64 (n,) if ``n_outputs`` is 1, else (n, n_outputs).
+Shapes, everywhere: ``y`` float64 (n,), class codes included; bounds of survival times (n, 2); ``weight`` float64 (n,)
+or None; ``raw`` float64 (n,) if ``n_outputs`` is 1, else (n, n_outputs).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from arboretum import _kernel
 from arboretum.losses.links import INVERSE_LINKS, FloatArray, LinkName
 
-Task: TypeAlias = Literal["regression", "classification"]
+Task: TypeAlias = Literal["regression", "classification", "survival"]
 
 # Beyond it, squares of sums over rows could overflow.
 LARGEST_TARGET = 1e100
@@ -53,7 +53,7 @@ class Loss(ABC):
     ----------
     name : str
         Name in the registry; your own losses keep ``"custom"``.
-    task : {"regression", "classification"}
+    task : {"regression", "classification", "survival"}
         Which estimators accept it.
     link : {"identity", "exp", "sigmoid", "softmax"}
         How ``predict`` turns raw predictions into predictions.
@@ -63,6 +63,9 @@ class Loss(ABC):
         The hessian of every row is 1: the engine need not store it.
     exact_hessian : bool
         The hessian is the second derivative, not a surrogate.
+    self_concordant : bool
+        Over a step v the hessian grows by no more than a factor e^|v|, as where raw is the logarithm of a mean or of
+        odds: the engine shortens steps that could raise the loss.
     row_wise : bool
         The gradients of a row depend on that row alone: the engine may ask for them in blocks of rows.
 
@@ -92,6 +95,7 @@ class Loss(ABC):
     n_outputs: int = 1
     constant_hessian: bool = False
     exact_hessian: bool = True
+    self_concordant: bool = False
     row_wise: bool = True
 
     def __init_subclass__(cls) -> None:
@@ -103,6 +107,19 @@ class Loss(ABC):
     @abstractmethod
     def gradients(self, y: FloatArray, raw: FloatArray) -> tuple[FloatArray, FloatArray]:
         """First and second derivative of each row's value by raw, unweighted; both shaped like raw."""
+
+    def weighted_gradients(
+        self, y: FloatArray, raw: FloatArray, weight: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Gradients and hessians times weights, what the engine asks for.
+
+        A loss whose rows depend on each other overrides it if the weight of a row counts for others too.
+        """
+        gradient, hessian = self.gradients(y, raw)
+        if weight is None:
+            return gradient, hessian
+        factor = weight if raw.ndim == 1 else weight[:, np.newaxis]
+        return gradient * factor, hessian * factor
 
     @abstractmethod
     def values(self, y: FloatArray, raw: FloatArray) -> FloatArray:
@@ -179,9 +196,10 @@ class Loss(ABC):
 
     def to_json(self) -> dict[str, Any]:
         """Describe the loss for a model file; one outside the registry leaves its class name and link."""
-        from arboretum.losses import LOSSES  # the registry imports this module
+        from arboretum.losses import LOSSES, SURVIVAL_LOSSES  # the registry imports this module
 
-        if self.name in LOSSES and type(LOSSES[self.name](**self.parameters())) is type(self):
+        build = {**LOSSES, **SURVIVAL_LOSSES}.get(self.name)
+        if build is not None and type(build(**self.parameters())) is type(self):
             return {"name": self.name, **self.parameters()}
         cls = type(self)
         return {

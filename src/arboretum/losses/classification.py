@@ -32,6 +32,7 @@ class Logistic(Loss):
     name = "log_loss"
     task = "classification"
     link = "sigmoid"
+    self_concordant = True
 
     def check_target(self, y: FloatArray) -> None:
         """Need codes 0 and 1."""
@@ -80,6 +81,7 @@ class Multinomial(Loss):
     name = "log_loss"
     task = "classification"
     link = "softmax"
+    self_concordant = True
     exact_hessian = False
 
     n_outputs: int = field()

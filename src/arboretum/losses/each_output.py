@@ -48,7 +48,7 @@ class EachOutput(Loss):
     def __post_init__(self) -> None:
         if type(self.n_outputs) is not int or self.n_outputs < 2:
             raise ValueError(f"n_outputs={self.n_outputs!r}: several outputs are at least 2")
-        for name in ("task", "link", "exact_hessian", "row_wise"):
+        for name in ("task", "link", "exact_hessian", "row_wise", "self_concordant"):
             object.__setattr__(self, name, getattr(self.loss, name))
 
     @classmethod

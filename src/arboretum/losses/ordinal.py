@@ -42,6 +42,7 @@ class Ordinal(Loss):
 
     name = "ordinal"
     task = "classification"
+    self_concordant = True
 
     n_classes: int = 2
     thresholds: tuple[float, ...] | None = None

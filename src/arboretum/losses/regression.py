@@ -220,6 +220,7 @@ class Poisson(Loss):
 
     name = "poisson"
     link = "exp"
+    self_concordant = True
 
     def check_target(self, y: FloatArray) -> None:
         """Need y ≥ 0, and not 0 everywhere."""
@@ -252,6 +253,7 @@ class Gamma(Loss):
 
     name = "gamma"
     link = "exp"
+    self_concordant = True
 
     def check_target(self, y: FloatArray) -> None:
         """Need y > 0."""
@@ -291,6 +293,7 @@ class Tweedie(Loss):
 
     name = "tweedie"
     link = "exp"
+    self_concordant = True
 
     power: float = 1.5
 

@@ -1,0 +1,155 @@
+"""Isolation forest: rows that a few random cuts set apart are anomalies (Liu, Ting & Zhou 2008, 2012).
+
+::
+
+    order the rows by content
+    for each tree:   draw some 256 rows ─► cut at random until each is alone, or log₂ 256 deep ─► keep
+    a row:           mean over the trees of depth + c(rows) at its leaf
+
+As in bagging, rows are drawn by weight from an order that depends on their content alone: a row of weight 3 is the same
+as three equal rows, and the order of the table does not matter. Trees are grown from raw values, not from bins: a cut
+is uniform between the least and the largest value of its node (``kernel/isolation.hpp``).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum import _kernel
+from arboretum.ensembles.bagging import is_whole
+from arboretum.forest import Forest
+from arboretum.growing import grown_to_forest
+from arboretum.schema import ColumnSchema
+from arboretum.table import SparseTable, Table
+
+FloatArray: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class IsolationParams:
+    """How to isolate.
+
+    Parameters
+    ----------
+    n_trees : int
+        Trees.
+    n_draws : int
+        Rows that each tree draws.
+    with_replacement : bool
+        Whether a row may be drawn more than once.
+    max_features : int
+        Columns that each tree draws.
+    max_terms : int
+        Columns of a hyperplane; 1 cuts a single column.
+    seed : int
+        Of all draws.
+    threads : int
+        The forest is the same for any number.
+    """
+
+    n_trees: int
+    n_draws: int
+    with_replacement: bool
+    max_features: int
+    max_terms: int
+    seed: int
+    threads: int
+
+
+@dataclass(frozen=True, eq=False)
+class RowPool:
+    """Rows that trees draw from, in an order of their content; repeated if weights are whole, else with weights.
+
+    Examples
+    --------
+    >>> from arboretum.table import read_table
+    >>> table = read_table([[3.0], [1.0], [2.0]])
+    >>> pool, has_missing = RowPool.of(table, np.array([2.0, 1.0, 1.0]))
+    >>> np.bincount(pool.rows).tolist(), pool.weight, has_missing
+    ([2, 1, 1], None, [False])
+    """
+
+    rows: NDArray[np.uint32]
+    weight: FloatArray | None
+
+    @classmethod
+    def of(cls, table: Table, weight: FloatArray | None, *, threads: int = 1) -> tuple[RowPool, list[bool]]:
+        """Return the rows of a table, all of positive weight, and which columns have missing values."""
+        keys, missing = np.empty(table.n_rows, np.uint64), np.zeros(table.schema.n_features, np.uint8)
+        for first, part in table.row_batches():
+            _columns_by_name(part).content_keys(keys[first : first + part.n_rows], missing, threads)
+        rows = _kernel.order_by_key(keys)
+        has_missing = [False] * len(missing)
+        for feature, column in enumerate(table.schema.by_name):
+            has_missing[column] = bool(missing[feature])
+        if weight is None:
+            return cls(rows, None), has_missing
+        if is_whole(weight):
+            return cls(np.repeat(rows, weight[rows].astype(np.int64)), None), has_missing
+        return cls(rows, weight[rows]), has_missing
+
+
+def isolate(table: Table, pool: RowPool, params: IsolationParams) -> Forest:
+    """Grow the trees; the value of a leaf is the path length that it stands for.
+
+    Parameters
+    ----------
+    table : Table
+        Training rows.
+    pool : RowPool
+        Of this table.
+    params : IsolationParams
+        How to isolate.
+
+    Returns
+    -------
+    Forest
+        The mean of its trees is the path length of a row; the root, if it were a leaf, says that of a random tree.
+    """
+    sample = _kernel.IsolationSample(pool.rows, pool.weight, params.n_draws, params.with_replacement)
+    rules = _kernel.IsolationRules(_depth_limit(params.n_draws), params.max_features, params.max_terms)
+    if isinstance(table, SparseTable):
+        grown = _grow_sparse(table, sample, rules, params)
+    else:
+        grown = _kernel.grow_isolation(
+            _columns_by_name(table), sample, rules, 0, params.n_trees, params.seed, params.threads
+        )
+    return grown_to_forest(grown, 1, table.schema.by_name)
+
+
+def _grow_sparse(
+    table: SparseTable, sample: _kernel.IsolationSample, rules: _kernel.IsolationRules, params: IsolationParams
+) -> _kernel.GrownForest:
+    """Grow each tree from its own rows, made dense."""
+    all_rows = _kernel.IsolationSample(np.arange(params.n_draws, dtype=np.uint32), None, 0, False)
+    grown: list[_kernel.GrownForest] = []
+    for tree in range(params.n_trees):
+        drawn = table.take(sample.rows(params.seed, tree))
+        ((_, dense),) = drawn.row_batches(size=params.n_draws)
+        grown.append(_kernel.grow_isolation(_columns_by_name(dense), all_rows, rules, tree, 1, params.seed, 1))
+    for more in grown[1:]:
+        grown[0].extend(more)
+    return grown[0]
+
+
+def _depth_limit(n_draws: int) -> int:
+    """Mean depth of a tree that isolates all rows; whatever is deeper is no anomaly."""
+    return math.ceil(math.log2(max(n_draws, 2)))
+
+
+def _columns_by_name(table: Table) -> _kernel.IsolationTable:
+    order, schema = table.schema.by_name, table.schema
+    return _kernel.IsolationTable([table.columns[j] for j in order], [_keys(schema.columns[j]) for j in order])
+
+
+def _keys(column: ColumnSchema) -> list[int]:
+    """Rank of each category among the values: unlike its code, it does not depend on how often it occurs."""
+    rank = [0] * len(column.categories)
+    for place, code in enumerate(sorted(range(len(rank)), key=column.categories.__getitem__)):
+        rank[code] = place
+    return rank

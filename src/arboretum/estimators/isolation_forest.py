@@ -1,0 +1,340 @@
+"""IsolationForest."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum.ensembles.bagging import is_whole
+from arboretum.ensembles.isolation import IsolationParams, RowPool, isolate
+from arboretum.estimators import targets
+from arboretum.estimators.base import FloatArray, ForestModel
+from arboretum.estimators.protocol import OutlierDetector
+from arboretum.estimators.threads import n_threads
+from arboretum.estimators.validation import check_columns, choice, number, seed_of, share
+from arboretum.forest import Forest
+from arboretum.inspection import path_contributions
+from arboretum.schema import Schema
+from arboretum.table import Table, read_table
+
+AUTO_SAMPLES = 256  # Liu, Ting & Zhou 2008, §5
+AUTO_OFFSET = -0.5  # the score of a row whose path is as long as that of a random tree
+MOST = 2**31 - 1
+
+
+class IsolationForest(OutlierDetector, ForestModel):
+    """Isolation forest: anomalies are rows that a few random cuts set apart from the rest.
+
+    Every tree draws some rows and cuts them at random: a random column that varies in the node, a threshold uniform
+    between its least and its largest value there. The score of a row is ``−2^(−h / c)`` with the mean path length h of
+    the row and that of a random tree, c: near −1 for anomalies, above −0.5 for the midst of the data.
+
+    A category cut sends a random half of the categories of its node to each side; categories that the node has not seen
+    go to the side of fewer rows. Missing values take a random side, one for all rows, where the node has seen some.
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Trees.
+    max_samples : "auto", int or float, default="auto"
+        Rows that each tree draws: a number, or a share of the rows; "auto" is 256, or all rows if they are fewer.
+    contamination : "auto" or float, default="auto"
+        Share of anomalies among the training rows, at most 0.5, that ``offset_`` is chosen for; "auto" sets it to −0.5.
+    max_features : int or float, default=1.0
+        Columns that each tree draws: a number, or a share of them.
+    bootstrap : bool, default=False
+        Draw rows with replacement.
+    extension : int or "full", default=0
+        Cut by hyperplanes over ``extension + 1`` numeric columns, "full" for all of them: random normals in units of
+        the ranges of the columns in the node, a missing value counts as their mean there. 0 cuts single columns.
+    categorical_features : names, positions or mask, optional
+        Numeric columns that hold categories. Text, categories and the like are found by themselves.
+    unknown : {"average", "missing", "error"}, default="average"
+        A category not seen at fit takes both branches, weighted by their rows; or counts as missing; or is an error.
+    missing : {"warn", "error"}, default="warn"
+        Missing values in a column that had none at fit. Their branch is the one most training rows took.
+    random_state : int, RandomState or None, default=0
+        Seed of all draws. The same seed gives the same model, byte for byte, for any number of threads.
+    n_jobs : int, optional
+        Threads; by default all that the process may use.
+
+    Attributes
+    ----------
+    offset_ : float
+        ``decision_function`` is ``score_samples − offset_``.
+    forest_ : Forest
+        The trees; the value of a leaf is a path length: its depth, and what it would take to isolate its rows.
+    schema_ : Schema
+        Columns.
+
+    References
+    ----------
+    Liu, F. T., Ting, K. M. & Zhou, Z.-H. (2008). Isolation forest. ICDM.
+    Liu, F. T., Ting, K. M. & Zhou, Z.-H. (2012). Isolation-based anomaly detection. ACM TKDD 6.
+    Hariri, S., Carrasco Kind, M. & Brunner, R. J. (2019). Extended isolation forest. IEEE TKDE 33.
+
+    Examples
+    --------
+    >>> import numpy as np, arboretum as arb
+    >>> X = np.random.default_rng(0).normal(size=(500, 2))
+    >>> model = arb.IsolationForest(contamination=0.01).fit(X)
+    >>> model.predict([[0.0, 0.0], [6.0, 6.0]])
+    array([ 1, -1])
+    >>> model.explain_scores([[6.0, 0.0]]).argmax()
+    np.int64(0)
+    """
+
+    n_estimators: int
+    max_samples: Any
+    contamination: Any
+    max_features: Any
+    bootstrap: bool
+    extension: Any
+    categorical_features: Any
+    random_state: Any
+
+    offset_: float
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 100,
+        max_samples: Any = "auto",
+        contamination: Any = "auto",
+        max_features: int | float = 1.0,
+        bootstrap: bool = False,
+        extension: Any = 0,
+        categorical_features: Any = None,
+        unknown: str = "average",
+        missing: str = "warn",
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self._keep(locals())
+
+    # ---- fitting -------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> IsolationForest:
+        """Fit the model; nothing of it changes before all has gone well.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Training rows: numbers, text, categories, dates, with holes. Of a sparse matrix the rows of one tree at a
+            time are made dense.
+        y : object
+            Ignored.
+        sample_weight : array-like, optional
+            Weight of each row: rows are drawn by it, and a row of weight 3 is the same as three equal rows.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        threads, seed = n_threads(self.n_jobs), seed_of(self.random_state)
+        table, weight = self._read_rows(X, sample_weight)
+        pool, has_missing = RowPool.of(table, weight, threads=threads)
+        schema = table.schema.with_missing(has_missing)
+        forest = isolate(table, pool, self._params(schema, len(pool.rows), seed, threads))
+        offset = AUTO_OFFSET
+        if self.contamination != "auto":
+            scores = _scores(forest, self._raw_of(forest, table, threads))
+            offset = _quantile(scores, float(self.contamination), weight)
+        self.schema_, self.forest_, self.offset_ = schema, forest, offset
+        self._set_input_names()
+        return self
+
+    def _read_rows(self, X: Any, sample_weight: Any) -> tuple[Table, FloatArray | None]:
+        """Rows that have weight."""
+        check_columns(self.categorical_features)
+        table = read_table(X, categorical_features=self.categorical_features)
+        weight = targets.row_weights(sample_weight, table.n_rows)
+        if weight is not None and not weight.all():
+            rows = np.flatnonzero(weight)
+            table, weight = table.take(rows).relearn(), weight[rows]
+        return table, weight
+
+    def _params(self, schema: Schema, n_rows: int, seed: int, threads: int) -> IsolationParams:
+        n_numeric = schema.n_features - len(schema.categorical)
+        if self.extension != "full" and self.extension > max(n_numeric - 1, 0):
+            raise ValueError(
+                f"extension={self.extension!r} needs {self.extension + 1} numeric columns, but X has {n_numeric}: "
+                f"use at most {max(n_numeric - 1, 0)}, or 'full' for all"
+            )
+        return IsolationParams(
+            n_trees=int(self.n_estimators),
+            n_draws=self._rows_a_tree(n_rows),
+            with_replacement=bool(self.bootstrap),
+            max_features=max(1, int(share(self, "max_features", schema.n_features) * schema.n_features + 1e-9)),
+            max_terms=max(n_numeric, 1) if self.extension == "full" else int(self.extension) + 1,
+            seed=seed,
+            threads=threads,
+        )
+
+    def _rows_a_tree(self, n_rows: int) -> int:
+        if self.max_samples == "auto":
+            return min(AUTO_SAMPLES, n_rows)
+        if not isinstance(self.max_samples, numbers.Integral):
+            return max(1, int(self.max_samples * n_rows))
+        wanted = int(self.max_samples)
+        if wanted > n_rows:
+            warnings.warn(
+                f"max_samples={wanted} is more than the {n_rows} rows: every tree draws {n_rows}", stacklevel=4
+            )
+        return min(wanted, n_rows)
+
+    def _check_parameters(self) -> None:
+        number(self, "n_estimators", low=1, high=MOST, integer=True)
+        if isinstance(self.max_samples, numbers.Integral):
+            number(self, "max_samples", low=1, high=MOST, integer=True)
+        else:
+            number(self, "max_samples", low=0.0, high=1.0, open_low=True, words=("auto",))
+        number(self, "contamination", low=0.0, high=0.5, open_low=True, words=("auto",))
+        share(self, "max_features", 1)
+        choice(self, "bootstrap", (True, False))
+        number(self, "extension", low=0, high=MOST - 1, integer=True, words=("full",))
+        choice(self, "unknown", ("average", "missing", "error"))
+        choice(self, "missing", ("warn", "error"))
+
+    # ---- prediction ----------------------------------------------------------------------------------------------
+
+    @property
+    def max_samples_(self) -> int:
+        """Rows that each tree has drawn."""
+        return int(self._fitted().n_rows[0])
+
+    def path_lengths(self, X: Any) -> FloatArray:
+        """Mean path length of each row: the depth of its leaf, and what it would take to isolate the leaf's rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Rows; named columns in any order.
+
+        Returns
+        -------
+        ndarray of float64, (n_rows,)
+            Short for anomalies.
+        """
+        return self._raw(X)[:, 0] / self._fitted().n_trees
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """Score rows: ``−2^(−h / c)`` with the mean path length h of the row and that of a random tree, c.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Rows; named columns in any order.
+
+        Returns
+        -------
+        ndarray of float64, (n_rows,)
+            Between −1 and 0; the lower, the more anomalous.
+        """
+        return _scores(self._fitted(), self._raw(X))
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Scores less ``offset_``: negative for anomalies.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Rows; named columns in any order.
+
+        Returns
+        -------
+        ndarray of float64, (n_rows,)
+        """
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Tell anomalies.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Rows; named columns in any order.
+
+        Returns
+        -------
+        ndarray of int64, (n_rows,)
+            −1 for anomalies, +1 for the others.
+        """
+        return np.where(self.decision_function(X) < 0, np.int64(-1), np.int64(1))
+
+    def explain_scores(self, X: Any) -> FloatArray:
+        """Tell which columns make a row an anomaly: by how much each shortens its mean path.
+
+        A split on the path of a row counts for its column: the mean path length of the training rows in the node, less
+        that of those in the child. The columns of a row sum to ``expected_path_length_ − path_lengths``. Columns of a
+        hyperplane share by their distance from the mean of the node, in units of the hyperplane.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Rows; named columns in any order.
+
+        Returns
+        -------
+        ndarray of float64, (n_rows, n_columns)
+            Positive where a column makes the row look anomalous.
+        """
+        forest, threads = self._fitted(), n_threads(self.n_jobs)
+        parts = [
+            path_contributions(forest, part.columns, part.n_rows, threads=threads, unknown=self._routing)[0]
+            for _, part in self._conform(X).row_batches()
+        ]
+        return np.concatenate(parts) / -forest.n_trees
+
+    @property
+    def expected_path_length_(self) -> float:
+        """Mean path length of the rows that the trees were grown from."""
+        forest = self._fitted()
+        empty = [
+            np.empty(0, np.int32 if column.kind == "categorical" else np.float64) for column in self.schema_.columns
+        ]
+        return path_contributions(forest, empty, 0)[1] / forest.n_trees
+
+    # ---- files ---------------------------------------------------------------------------------------------------
+
+    def _facts(self) -> dict[str, Any]:
+        return {"offset": self.offset_}
+
+    def _read_facts(self, header: dict[str, Any], forest: Forest) -> None:
+        if not forest.n_trees or forest.n_outputs != 1 or forest.width != 1 or forest.has_slopes:
+            raise ValueError("a forest whose leaves are no path lengths")
+        offset = header["offset"]
+        if type(offset) is not float or not math.isfinite(offset):
+            raise ValueError("an offset that is no number")
+        self.offset_ = offset
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+def _scores(forest: Forest, raw: FloatArray) -> FloatArray:
+    """Scores from the sum of all trees; −0.5 if a single row was drawn, which needs no cut."""
+    longest = forest.value[0, 0] * forest.n_trees
+    share = raw[:, 0] / longest if longest > 0 else np.ones(len(raw))
+    return -np.exp2(-share)
+
+
+def _quantile(scores: FloatArray, level: float, weight: FloatArray | None) -> float:
+    """Quantile of weighted scores; a whole weight is a repetition."""
+    if weight is None or is_whole(weight):
+        repeats = 1 if weight is None else weight.astype(np.int64)
+        return float(np.quantile(np.repeat(scores, repeats), level))
+    order = np.argsort(scores)
+    cumulative = np.cumsum(weight[order])
+    return float(scores[order][np.searchsorted(cumulative, level * cumulative[-1])])

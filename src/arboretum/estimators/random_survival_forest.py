@@ -1,0 +1,245 @@
+"""RandomSurvivalForest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum.ensembles.bagging import BaggedTarget
+from arboretum.ensembles.leaf_hazards import LeafHazards, TimedRows
+from arboretum.estimators import targets
+from arboretum.estimators.bagged_trees import BaggedTrees, GivenRows, TrainingSet
+from arboretum.estimators.base import FloatArray
+from arboretum.estimators.survival_model import SurvivalModel, read_event_times
+from arboretum.estimators.survival_targets import event_times
+from arboretum.estimators.threads import n_threads
+from arboretum.forest import Forest
+from arboretum.survival_metrics import concordance_index
+
+
+class RandomSurvivalForest(SurvivalModel, BaggedTrees):
+    """Random forest for times to an event, of which some are censored.
+
+    Trees are grown on bootstrapped rows by log-rank splits, the statistic itself over all times of events, and a leaf
+    holds the Nelson–Aalen estimate of its rows' cumulative hazard. The forest's is their mean.
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Trees.
+    max_depth, max_leaf_nodes : int, optional
+        Limits of a tree; by default it grows until leaves are small. With ``max_leaf_nodes`` the node of largest
+        log-rank statistic is split first.
+    min_samples_split : int or float, default=6
+        Least rows of a node that is split; a float is a share of the rows.
+    min_samples_leaf : int or float, default=3
+        Least rows of a leaf, counted exactly.
+    min_weight_fraction_leaf : float, default=0
+        Least share of the weight in a leaf.
+    max_features : {"sqrt", "log2"}, float, int or None, default="sqrt"
+        Columns that each node looks at; more if none of them can be split.
+    max_bins : int, optional, default=255
+        Most bins of a numeric column; None tries every distinct value (exact, slower).
+
+    bootstrap : bool, default=True
+        Draw the rows of each tree with replacement, by weight. Else every tree sees every row.
+    max_samples : float or int, optional
+        Draws of a tree: a share of the rows, or their number; by default as many as there are rows.
+    oob_score : bool, default=False
+        Find the concordance index of every row's risk by the trees that never saw it.
+    categorical_features : names, positions or mask, optional
+        Numeric columns that hold categories. Text, categories and the like are found by themselves.
+    unknown : {"average", "missing", "error"}, default="average"
+        A category not seen at fit takes both branches, weighted by their rows; or counts as missing; or is an error.
+    missing : {"warn", "error"}, default="warn"
+        Missing values in a column that had none at fit. Their branch is the one most training rows took.
+
+    warm_start : bool, default=False
+        Let ``fit`` add trees to the fitted model until it has ``n_estimators``.
+    random_state : int, RandomState or None, default=0
+        Seed of all sampling. The same seed gives the same model, byte for byte, for any number of threads.
+    n_jobs : int, optional
+        Threads; by default as many as the container allows.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Attributes
+    ----------
+    forest_ : Forest
+        The trees, plain frozen arrays; the value of a leaf is its mortality, see ``predict``.
+    event_times_ : ndarray
+        Times of events of the training rows, rising.
+    oob_score_, oob_prediction_
+        Concordance index and risks by trees that never saw the row; NaN where there is none.
+    schema_ : Schema
+        Names, kinds and categories of the columns.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+    feature_importances_ : ndarray
+        Log-rank statistics of the splits on each feature, normalised.
+
+    References
+    ----------
+    Ishwaran, H., Kogalur, U. B., Blackstone, E. H., Lauer, M. S. (2008). Random survival forests. Annals of Applied
+    Statistics 2.
+
+    Examples
+    --------
+    >>> import numpy as np, arboretum as arb
+    >>> x = np.arange(100.0)
+    >>> y = np.column_stack([100 - x / 2, np.arange(100) % 3 > 0])  # time, event
+    >>> model = arb.RandomSurvivalForest(n_estimators=20).fit(x[:, None], y)
+    >>> risk = model.predict([[10.0], [90.0]])
+    >>> bool(risk[0] < risk[1])
+    True
+    >>> model.predict_survival_function([[10.0], [90.0]], times=[60.0]).round(1)
+    array([[1.],
+           [0.]])
+    """
+
+    criterion = "log_rank"
+    min_impurity_decrease = 0.0
+    monotonic_cst = None
+    _criteria = ("log_rank",)
+    _hazards: LeafHazards
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 100,
+        max_depth: int | None = None,
+        max_leaf_nodes: int | None = None,
+        min_samples_split: int | float = 6,
+        min_samples_leaf: int | float = 3,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = "sqrt",
+        max_bins: int | None = 255,
+        bootstrap: bool = True,
+        max_samples: float | int | None = None,
+        oob_score: bool = False,
+        categorical_features: Any = None,
+        unknown: str = "average",
+        missing: str = "warn",
+        warm_start: bool = False,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self._keep(locals())
+
+    def _check_draws(self) -> None:
+        if not isinstance(self.oob_score, bool):
+            raise ValueError(f"oob_score={self.oob_score!r}: use True for the concordance index, or False")
+        super()._check_draws()
+
+    # ---- fitting -------------------------------------------------------------------------------------------------
+
+    def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[GivenRows, Any]:
+        """Rows in the order of their times: the kernel counts on it (log_rank.hpp)."""
+        given, facts = super()._read_rows(X, y, sample_weight)
+        ranks = given.target.numbers
+        assert ranks is not None
+        if not (ranks > 0).any():
+            raise ValueError("no row of positive sample_weight has an event: nothing can be learnt from the rest")
+        return given.take(np.argsort(np.abs(ranks[:, 0]), kind="stable")), facts
+
+    def _as_columns(self, y: Any, n_rows: int) -> NDArray[Any]:
+        return np.column_stack(event_times(y, n_rows))
+
+    def _read_target(self, columns: NDArray[Any], weight: FloatArray | None) -> tuple[BaggedTarget, Any]:
+        """Ranks of times, from 1 on, less than 0 for rows without event; and the times of events."""
+        time, event = columns[:, 0], columns[:, 1] == 1
+        counts = np.ones(len(time), dtype=bool) if weight is None else weight > 0
+        if not event.any():
+            raise ValueError(
+                f"y has no event in {len(time)} rows, all are censored: nothing can be learnt from it; check the event "
+                "column (1 or True where the event was seen)"
+            )
+        rank = 1.0 + np.searchsorted(np.unique(time[counts]), time)
+        ranks = np.where(event, rank, -rank)[:, None]
+        return BaggedTarget(self.criterion, weight, numbers=ranks), np.unique(time[event & counts])
+
+    def _take_facts(self, facts: Any) -> None:
+        self.event_times_, self.n_outputs_ = facts, 1
+
+    def _has_facts(self, facts: Any) -> bool:
+        return np.array_equal(facts, self.event_times_)
+
+    def _after_growing(self, training: TrainingSet, threads: int) -> None:
+        """Give leaves their hazards; trees of an earlier fit have theirs."""
+        ranks, table, forest = training.target.numbers, training.table, self.forest_
+        assert ranks is not None
+        rows = TimedRows(np.ascontiguousarray(ranks[:, 0]), training.target.weight)
+        earlier = getattr(self, "_hazards", None) if self.warm_start else None
+        done = 0 if earlier is None else int(np.searchsorted(forest.tree_start, earlier.n_nodes))
+
+        def leaves(first: int, last: int) -> NDArray[np.int32]:
+            parts = [
+                forest.apply(part.columns, part.n_rows, threads=threads, first=first, last=last)
+                for _, part in table.row_batches()
+            ]
+            return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+        hazards = LeafHazards.of(forest, leaves, training.bootstrap, self._seed, rows, done)
+        self._hazards = hazards if earlier is None else LeafHazards.concat([earlier, hazards])
+        self.forest_ = replace(forest, value=self._hazards.mortality(forest, len(self.event_times_))[:, None])
+
+    def _set_out_of_bag(self, training: TrainingSet, y: Any, sample_weight: Any, threads: int) -> None:
+        self._oob_mean = self._out_of_bag(training, threads)
+        known = ~np.isnan(self._oob_mean[:, 0])
+        truth = np.column_stack(event_times(y, len(known)))[known]
+        weight = targets.row_weights(sample_weight, len(known))
+        self.oob_score_ = concordance_index(
+            truth, self.oob_prediction_[known], sample_weight=None if weight is None else weight[known]
+        )
+
+    @property
+    def oob_prediction_(self) -> FloatArray:
+        """Risks of training rows by trees that never saw them; NaN where there is none."""
+        return self._oob_mean[:, 0]
+
+    # ---- prediction ----------------------------------------------------------------------------------------------
+
+    def predict(self, X: Any) -> FloatArray:
+        """Risk of each row, higher for earlier events: the mortality of its leaves, a mean over the trees.
+
+        Mortality is the sum of the cumulative hazard over the times of events: the number of events that would be
+        expected if all training rows were like this one.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Rows; named columns in any order.
+
+        Returns
+        -------
+        ndarray of float64, (n_rows,)
+        """
+        return self._mean(X)[:, 0]
+
+    def _cumulative_hazard(self, X: Any, times: FloatArray) -> FloatArray:
+        forest, table, threads = self._fitted(), self._conform(X), n_threads(self.n_jobs)
+        steps = np.empty((table.n_rows, len(self.event_times_)))
+        for part, summing in self._hazards.forests(forest, len(self.event_times_)):
+            steps[:, part] = self._raw_of(summing, table, threads)
+        hazard = np.cumsum(steps, axis=1) / forest.n_trees
+        place = self._last_events(times)
+        return np.where(place >= 0, hazard[:, np.maximum(place, 0)], 0.0)
+
+    # ---- files ---------------------------------------------------------------------------------------------------
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        return {**super()._arrays(), "event_times": self.event_times_, **self._hazards.to_arrays()}
+
+    def _read_trees(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        super()._read_trees(header, arrays)
+        self.event_times_ = read_event_times(arrays["event_times"])
+        self._hazards = LeafHazards.from_arrays(arrays, self.forest_, len(self.event_times_))
+
+    def _read_facts(self, header: dict[str, Any], forest: Forest) -> None:
+        super()._read_facts(header, forest)
+        if forest.n_outputs != 1:
+            raise ValueError(f"{forest.n_outputs} values a leaf, not one")

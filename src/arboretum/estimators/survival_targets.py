@@ -1,0 +1,153 @@
+"""Survival targets: times and events, or bounds, of any container, read once into bounds (rows, 2).
+
+::
+
+    time 5, event          (5, 5)           lower 2, upper 7       (2, 7)    it happened between two looks
+    time 5, censored       (5, inf)         lower 0, upper 7       (0, 7)    it happened before the first look
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum.estimators.targets import FloatArray, as_numbers, refuse_missing, to_numpy
+from arboretum.losses.base import LARGEST_TARGET
+from arboretum.losses.survival import check_bounds, is_event
+
+FORMS = (
+    "give a structured array of (event, time), two columns time and event, or columns named lower and upper as a "
+    "data frame or structured array"
+)
+
+
+def survival_bounds(y: Any, n_rows: int | None = None, name: str = "y", table: str = "X") -> FloatArray:
+    """Read a survival target.
+
+    Parameters
+    ----------
+    y : structured array, data frame or array-like (rows, 2)
+        Times and events, or columns named ``lower`` and ``upper``.
+    n_rows : int, optional
+        Rows that it must have.
+    name, table : str
+        What errors call it and the rows it belongs to.
+
+    Returns
+    -------
+    ndarray of float64, (rows, 2)
+        Bounds of each time: equal for an event, the upper one infinite for a censored row.
+
+    Examples
+    --------
+    >>> survival_bounds([[5.0, 1], [3.0, 0]])
+    array([[ 5.,  5.],
+           [ 3., inf]])
+    >>> survival_bounds(np.array([(True, 5.0), (False, 3.0)], dtype=[("dead", bool), ("days", float)]))
+    array([[ 5.,  5.],
+           [ 3., inf]])
+    """
+    if y is None:
+        raise ValueError(f"this estimator requires {name} to be passed, but the target {name} is None: {FORMS}")
+    columns = _columns(y, name)
+    bounds = (
+        _from_bounds(columns["lower"], columns["upper"], name)
+        if set(columns) == {"lower", "upper"}
+        else _from_events(*_time_and_event(columns, name), name)
+    )
+    if not len(bounds):
+        raise ValueError(f"{name} is empty: give at least one time")
+    if n_rows is not None and len(bounds) != n_rows:
+        raise ValueError(f"{name} has {len(bounds)} values, but {table} has {n_rows} rows: give one time a row")
+    return bounds
+
+
+def event_times(y: Any, n_rows: int | None = None, name: str = "y") -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Read a target of events and right-censored rows: times, and whether each is an event.
+
+    Examples
+    --------
+    >>> event_times([[5.0, 1], [3.0, 0]])
+    (array([5., 3.]), array([ True, False]))
+    """
+    bounds = survival_bounds(y, n_rows, name)
+    between = ~is_event(bounds) & np.isfinite(bounds[:, 1])
+    if between.any():
+        row = int(np.argmax(between))
+        raise ValueError(
+            f"{name} lies between {bounds[row, 0]:g} and {bounds[row, 1]:g} in row {row}: only events and "
+            "right-censored rows can be used here"
+        )
+    return np.ascontiguousarray(bounds[:, 0]), is_event(bounds)
+
+
+def _columns(y: Any, name: str) -> dict[Any, NDArray[Any]]:
+    """Two columns by name, or by place if they have none."""
+    labels = getattr(y, "column_names", getattr(y, "columns", None))
+    if labels is not None:
+        columns = {label: to_numpy(y[label], name) for label in list(labels)}
+    else:
+        array = to_numpy(y, name)
+        if array.dtype.kind == "c":
+            raise ValueError(f"Complex data not supported: {name} has dtype {array.dtype}")
+        if array.dtype.names is not None and array.ndim == 1:
+            columns = {label: array[label] for label in array.dtype.names}
+        elif array.ndim == 2:
+            columns = dict(enumerate(array.T))
+        else:
+            raise ValueError(f"{name} has shape {array.shape}, but a survival target has times and events: {FORMS}")
+    if len(columns) != 2:
+        raise ValueError(f"{name} has {len(columns)} columns, but a survival target has two: {FORMS}")
+    return columns
+
+
+def _time_and_event(columns: dict[Any, NDArray[Any]], name: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Find the event by its name or type; by place, it comes second."""
+    if set(columns) == {"time", "event"}:
+        return columns["time"], columns["event"]
+    first, second = columns.values()
+    if first.dtype.kind == "b" and second.dtype.kind != "b":
+        return second, first
+    return first, second
+
+
+def _from_events(time: NDArray[Any], event: NDArray[Any], name: str) -> FloatArray:
+    times = as_numbers(time, f"{name} (time)", "give times as numbers")
+    happened = as_numbers(event, f"{name} (event)", "give 1 or True for an event, 0 or False for a censored row")
+    wrong = (happened != 0) & (happened != 1)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(
+            f"{name} has the event {happened[row]:g} in row {row}: use 1 or True for an event, 0 or False for a "
+            "censored row; bounds of times need columns named lower and upper"
+        )
+    _refuse_range(times, name, "time")
+    return np.column_stack([times, np.where(happened == 1, times, np.inf)])
+
+
+def _from_bounds(lower: NDArray[Any], upper: NDArray[Any], name: str) -> FloatArray:
+    low = as_numbers(lower, f"{name} (lower)", "give bounds as numbers")
+    if upper.dtype.kind not in "biuf":
+        raise ValueError(f"{name} (upper) has dtype {upper.dtype}: give bounds as numbers, inf where there is none")
+    refuse_missing(np.where(np.isposinf(upper), 0.0, upper), f"{name} (upper)")
+    _refuse_range(low, name, "lower bound")
+    bounds = np.column_stack([low, upper.astype(np.float64)])
+    crossed = bounds[:, 0] > bounds[:, 1]
+    if crossed.any():
+        row = int(np.argmax(crossed))
+        raise ValueError(
+            f"{name} has the lower bound {bounds[row, 0]:g} above the upper bound {bounds[row, 1]:g} in row {row}: "
+            "swap them; inf says that there is no upper bound"
+        )
+    check_bounds(bounds)
+    return bounds
+
+
+def _refuse_range(times: FloatArray, name: str, what: str) -> None:
+    bad = (times < 0) | (times > LARGEST_TARGET)
+    if bad.any():
+        row = int(np.argmax(bad))
+        cure = "times count from 0, the start of each row's observation" if times[row] < 0 else "use a larger unit"
+        raise ValueError(f"{name} has the {what} {times[row]:g} in row {row}: {cure}")

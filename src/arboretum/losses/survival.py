@@ -1,0 +1,218 @@
+"""Losses of times that may be censored: Cox's partial likelihood and accelerated failure times.
+
+Targets are bounds of each row's time, (rows, 2)::
+
+    lower = upper            the event was seen at this time
+    upper = infinity         nothing had happened when the row was last seen: censored
+    0 < lower < upper        it happened between two looks         accelerated failure times only
+    lower = 0                it had happened before the first look         "
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum import _kernel
+from arboretum.losses.base import LARGEST_TARGET, Loss, total_weight
+from arboretum.losses.links import FloatArray
+
+DISTRIBUTIONS = ("normal", "logistic", "extreme")
+
+
+@dataclass(frozen=True)
+class Cox(Loss):
+    """Negative logarithm of Cox's partial likelihood: raw predictions are logarithms of hazard ratios.
+
+    Ties are counted after Efron. Raw predictions are known up to a constant; boosting starts from 0.
+
+    References
+    ----------
+    Cox, D. R. (1972). Regression models and life tables. JRSS B 34.
+    Efron, B. (1977). The efficiency of Cox's likelihood function for censored data. JASA 72.
+
+    Examples
+    --------
+    Three rows, of which the second leaves at time 2 without event:
+
+    >>> y = np.array([[1.0, 1.0], [2.0, np.inf], [3.0, 3.0]])
+    >>> gradient, hessian = Cox().gradients(y, raw=np.zeros(3))
+    >>> gradient.round(3), hessian.round(3)
+    (array([-0.667,  0.333,  0.333]), array([0.222, 0.222, 0.222]))
+    """
+
+    name = "cox"
+    task = "survival"
+    row_wise = False
+
+    def check_target(self, y: FloatArray) -> None:
+        """Refuse intervals, and targets without any event."""
+        check_bounds(y)
+        between = (y[:, 0] != y[:, 1]) & np.isfinite(y[:, 1])
+        if between.any():
+            row = int(np.argmax(between))
+            raise ValueError(
+                f"y[{row}] lies between {y[row, 0]:g} and {y[row, 1]:g}: loss='cox' knows events and right-censored "
+                "rows only; use loss='aft'"
+            )
+        check_events(y)
+
+    def start(self, y: FloatArray, weight: FloatArray | None) -> FloatArray:
+        """Return 0: constants cancel."""
+        return np.zeros(1)
+
+    def gradients(self, y: FloatArray, raw: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return derivatives of the whole loss by each raw prediction: gradient, and diagonal of the hessian."""
+        return self.weighted_gradients(y, raw, None)
+
+    def weighted_gradients(
+        self, y: FloatArray, raw: FloatArray, weight: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the same with weights, which count in the risk sets too."""
+        gradient, hessian = np.empty_like(raw), np.empty_like(raw)
+        _kernel.cox_gradients(y, raw, weight, by_time(y), gradient, hessian)
+        return gradient, hessian
+
+    def values(self, y: FloatArray, raw: FloatArray) -> FloatArray:
+        """Return what each event costs; censored rows cost nothing themselves."""
+        return self._weighted_values(y, raw, None)
+
+    def value(self, y: FloatArray, raw: FloatArray, weight: FloatArray | None = None) -> float:
+        """Mean over all rows, weighted in risk sets and outside."""
+        values = self._weighted_values(y, raw, weight)
+        return float(values.mean() if weight is None else (values * weight).sum() / total_weight(weight))
+
+    def _weighted_values(self, y: FloatArray, raw: FloatArray, weight: FloatArray | None) -> FloatArray:
+        values = np.empty_like(raw)
+        _kernel.cox_values(y, np.ascontiguousarray(raw), weight, by_time(y), values)
+        return values
+
+    def baseline(self, y: FloatArray, raw: FloatArray, weight: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+        """Return times of events, rising, and ln of the cumulative hazard of raw prediction 0 (Breslow 1974)."""
+        times, log_hazard = _kernel.cox_baseline(y, np.ascontiguousarray(raw), weight, by_time(y))
+        return times, log_hazard
+
+
+@dataclass(frozen=True)
+class AcceleratedFailure(Loss):
+    """Negative log likelihood of ln T = raw + scale · Z: raw predictions are logarithms of times.
+
+    Parameters
+    ----------
+    distribution : {"normal", "logistic", "extreme"}
+        Of Z; T is log-normal, log-logistic or Weibull.
+    scale : float
+        Above 0.
+
+    References
+    ----------
+    Barnwal, A., Cho, H., Hocking, T. (2022). Survival regression with accelerated failure time model in XGBoost.
+    Journal of Computational and Graphical Statistics 31.
+
+    Examples
+    --------
+    An event at time 1, a row censored then, and one known to lie between 1 and e:
+
+    >>> y = np.array([[1.0, 1.0], [1.0, np.inf], [1.0, np.e]])
+    >>> gradient, hessian = AcceleratedFailure("logistic").gradients(y, raw=np.zeros(3))
+    >>> gradient.round(3), hessian.round(3)
+    (array([ 0.   , -0.5  , -0.231]), array([0.5  , 0.25 , 0.447]))
+    """
+
+    name = "aft"
+    task = "survival"
+    link = "exp"
+
+    distribution: str = "normal"
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.distribution not in DISTRIBUTIONS:
+            raise ValueError(f"distribution={self.distribution!r}: use one of {', '.join(map(repr, DISTRIBUTIONS))}")
+        if not 0 < self.scale <= LARGEST_TARGET:
+            raise ValueError(f"scale={self.scale!r}: use a number above 0")
+
+    def parameters(self) -> dict[str, Any]:
+        """Return distribution and scale."""
+        return {"distribution": self.distribution, "scale": self.scale}
+
+    def check_target(self, y: FloatArray) -> None:
+        """Refuse events at time 0, and targets without an upper bound anywhere."""
+        check_bounds(y)
+        at_zero = y[:, 1] <= 0
+        if at_zero.any():
+            row = int(np.argmax(at_zero))
+            raise ValueError(
+                f"y[{row}] has its event at time {y[row, 1]:g}: loss='aft' needs events after time 0, for it takes "
+                "logarithms; give the upper bound of the first look, or use loss='cox'"
+            )
+        check_events(y)
+
+    def start(self, y: FloatArray, weight: FloatArray | None) -> FloatArray:
+        """Best constant, by Newton's method from the mean of the logarithms."""
+        known = np.where(np.isfinite(y[:, 1]), y[:, 1], np.maximum(y[:, 0], np.finfo(np.float64).tiny))
+        middle = float(np.average(np.log(known), weights=weight))
+        return middle + super().start(y / np.exp(middle), weight)
+
+    def gradients(self, y: FloatArray, raw: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return derivatives of the negative log likelihood of each row."""
+        _, gradient, hessian = self._terms(y, raw)
+        return gradient, hessian
+
+    def values(self, y: FloatArray, raw: FloatArray) -> FloatArray:
+        """Return the negative log likelihood of each row."""
+        return self._terms(y, raw)[0]
+
+    def _terms(self, y: FloatArray, raw: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        values, gradient, hessian = np.empty_like(raw), np.empty_like(raw), np.empty_like(raw)
+        bounds, raw = np.ascontiguousarray(y), np.ascontiguousarray(raw)
+        _kernel.aft_terms(self._kind, self.scale, bounds, raw, values, gradient, hessian)
+        return values, gradient, hessian
+
+    def log_survival(self, times: FloatArray, raw: FloatArray) -> FloatArray:
+        """Logarithm of the probability of an event after each time, (rows, times)."""
+        with np.errstate(divide="ignore"):
+            z = (np.log(times) - raw[:, np.newaxis]) / self.scale
+        logarithm = np.empty_like(z)
+        _kernel.aft_log_survival(self._kind, z, logarithm)
+        return logarithm
+
+    @property
+    def _kind(self) -> _kernel.AftDistribution:
+        return getattr(_kernel.AftDistribution, self.distribution)  # type: ignore[no-any-return]
+
+
+def by_time(y: FloatArray) -> NDArray[np.int64]:
+    """Rows in the order of their times; as good as free if they come in it."""
+    return np.argsort(y[:, 0], kind="stable").astype(np.int64, copy=False)
+
+
+def is_event(y: FloatArray) -> NDArray[np.bool_]:
+    """Whether the event of each row was seen."""
+    return np.asarray(y[:, 0] == y[:, 1])
+
+
+def check_bounds(y: FloatArray) -> None:
+    """Refuse what are no bounds of times."""
+    if y.ndim != 2 or y.shape[1] != 2 or not len(y):
+        raise ValueError(f"y has shape {y.shape}: a survival target is bounds of times, (rows, 2)")
+    lower, upper = y.T
+    bad = ~((lower >= 0) & (lower <= upper) & (lower <= LARGEST_TARGET))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(
+            f"y[{row}] = ({y[row, 0]:g}, {y[row, 1]:g}): the lower bound must be finite, at least 0, and not above the "
+            "upper one"
+        )
+
+
+def check_events(y: FloatArray, name: str = "y") -> None:
+    """Refuse a target that only says how long nothing happened."""
+    if not np.isfinite(y[:, 1]).any():
+        raise ValueError(
+            f"{name} has no event in {len(y)} rows, all are censored: nothing can be learnt from it; check the event "
+            "column (1 or True where the event was seen)"
+        )

@@ -1,0 +1,72 @@
+"""Survival targets in all their forms, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from arboretum.estimators.survival_targets import event_times, survival_bounds
+
+TIMES, EVENTS = [5.0, 3.0, 0.0], [True, False, True]
+BOUNDS = np.array([[5.0, 5.0], [3.0, np.inf], [0.0, 0.0]])
+COLUMNS = {"time": TIMES, "event": EVENTS}
+
+FORMS = {
+    "list": [list(pair) for pair in zip(TIMES, EVENTS, strict=True)],
+    "array": np.column_stack([TIMES, EVENTS]),
+    "event first": np.array(list(zip(EVENTS, TIMES, strict=True)), dtype=[("dead", bool), ("days", float)]),
+    "time first": np.array(list(zip(TIMES, EVENTS, strict=True)), dtype=[("days", float), ("dead", bool)]),
+    "pandas": pd.DataFrame(COLUMNS),
+    "pandas by name": pd.DataFrame(COLUMNS)[["event", "time"]].astype({"event": int}),
+    "pandas by type": pd.DataFrame({"dead": EVENTS, "days": TIMES}),
+    "polars": pl.DataFrame(COLUMNS),
+    "arrow": pa.table(COLUMNS),
+    "bounds": pd.DataFrame(BOUNDS, columns=["lower", "upper"]),
+    "bounds by name": pl.DataFrame({"upper": BOUNDS[:, 1], "lower": BOUNDS[:, 0]}),
+    "structured bounds": np.array([tuple(row) for row in BOUNDS], dtype=[("lower", float), ("upper", float)]),
+}
+
+
+@pytest.mark.parametrize("y", FORMS.values(), ids=FORMS)
+def test_all_forms_say_the_same(y):
+    np.testing.assert_array_equal(survival_bounds(y, 3), BOUNDS, strict=True)
+    time, event = event_times(y)
+    np.testing.assert_array_equal(time, TIMES)
+    np.testing.assert_array_equal(event, EVENTS)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (None, "requires y to be passed, but the target y is None: give a structured array"),
+        ([1.0, 2.0], r"y has shape \(2,\), but a survival target has times and events: give a structured array"),
+        ([[1.0, 1, 0]], "y has 3 columns, but a survival target has two"),
+        ([[-1.0, 1]], "y has the time -1 in row 0: times count from 0"),
+        ([[1.0, 1], [1e200, 1]], "y has the time 1e[+]200 in row 1: use a larger unit"),
+        ([[np.nan, 1]], r"Input y \(time\) contains NaN: nan in row 0"),
+        ([[np.inf, 1]], r"Input y \(time\) contains infinity"),
+        ([[1.0, np.nan]], r"Input y \(event\) contains NaN"),
+        ([[1.0, 2.0]], "y has the event 2 in row 0: use 1 or True .* bounds of times need columns named lower and"),
+        ([["a", "b"]], r"y \(time\) has dtype <U1, which holds no numbers; give times as numbers"),
+        ([[1j, 1]], "Complex data not supported"),
+        (np.zeros((0, 2)), "y is empty"),
+        ([[1.0, 1]] * 3, "y has 3 values, but X has 2 rows"),
+        (pd.DataFrame({"lower": [2.0], "upper": [1.0]}), "y has the lower bound 2 above the upper bound 1 in row 0"),
+        (pd.DataFrame({"lower": [-2.0], "upper": [1.0]}), "y has the lower bound -2 in row 0: times count from 0"),
+        (pd.DataFrame({"lower": [1.0], "upper": [np.nan]}), r"Input y \(upper\) contains NaN"),
+        (pd.DataFrame({"lower": [np.inf], "upper": [np.inf]}), r"Input y \(lower\) contains infinity"),
+        (pd.DataFrame({"lower": [1.0], "upper": ["x"]}), r"y \(upper\) has dtype .*: give bounds as numbers"),
+    ],
+)
+def test_errors_tell_the_cure(y, message):
+    with pytest.raises(ValueError, match=message):
+        survival_bounds(y, 2)
+
+
+def test_intervals_are_no_events():
+    y = pd.DataFrame({"lower": [1.0, 1.0], "upper": [1.0, 2.0]})
+    with pytest.raises(ValueError, match="y lies between 1 and 2 in row 1: only events and right-censored rows"):
+        event_times(y)

@@ -1,0 +1,88 @@
+"""Survival analysis in plain words: slow twins of losses, splits, hazards and metrics."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+
+def cox_loss(time, event, raw):
+    """Minus the logarithm of Cox's partial likelihood, ties after Efron, every row once."""
+    total = 0.0
+    for t in sorted(set(time[event])):
+        dead = [i for i in range(len(time)) if time[i] == t and event[i]]
+        at_risk = sum(math.exp(raw[i]) for i in range(len(time)) if time[i] >= t)
+        dying = sum(math.exp(raw[i]) for i in dead)
+        total -= sum(raw[i] for i in dead)
+        total += sum(math.log(at_risk - place / len(dead) * dying) for place in range(len(dead)))
+    return total
+
+
+def breslow(time, event, raw):
+    """Return times of events and the cumulative hazard of raw prediction 0."""
+    times, hazard, total = sorted(set(time[event])), [], 0.0
+    for t in times:
+        total += ((time == t) & event).sum() / np.exp(raw[time >= t]).sum()
+        hazard.append(total)
+    return np.array(times), np.array(hazard)
+
+
+def log_rank(time, event, weight, left):
+    """U² / V of a split of weighted rows; None if it has no variance."""
+    score = variance = 0.0
+    for t in sorted(set(time[event & (weight > 0)])):
+        at_risk, dying = time >= t, (time == t) & event
+        y, d = weight[at_risk].sum(), weight[dying].sum()
+        y_left, d_left = weight[at_risk & left].sum(), weight[dying & left].sum()
+        score += d_left - y_left * d / y
+        if y > 1:
+            variance += d * (y_left / y) * (1 - y_left / y) * min((y - d) / (y - 1), 1.0)
+    return score**2 / variance if variance > 1e-9 else None
+
+
+def nelson_aalen(time, event, weight, at):
+    """Cumulative hazard at some times."""
+    total = np.zeros(len(at))
+    for t in sorted(set(time[event & (weight > 0)])):
+        step = weight[(time == t) & event].sum() / weight[time >= t].sum()
+        total += np.where(np.asarray(at) >= t, step, 0.0)
+    return total
+
+
+def concordance(time, event, risk, weight):
+    """Pairs by hand."""
+    agreeing = pairs = 0.0
+    for i in range(len(time)):
+        for j in range(len(time)):
+            outlives = time[j] > time[i] or (time[j] == time[i] and not event[j])
+            if i == j or not event[i] or not outlives:
+                continue
+            both = weight[i] * weight[j]
+            pairs += both
+            agreeing += both * (0.5 if abs(risk[i] - risk[j]) <= 1e-8 else float(risk[i] > risk[j]))
+    return agreeing / pairs if pairs else None
+
+
+def uncensored(time, event, t):
+    """Kaplan–Meier probability not to be censored up to t; events come before censoring."""
+    probability = 1.0
+    for s in sorted(set(time[~event])):
+        if s <= t:
+            leaving = ((time == s) & ~event).sum()
+            at_risk = (time > s).sum() + leaving
+            probability *= 1 - leaving / at_risk
+    return probability
+
+
+def brier(time, event, survival, t):
+    """Graf's score at one time."""
+    costs = []
+    for i in range(len(time)):
+        if time[i] <= t and event[i]:
+            costs.append(survival[i] ** 2 / uncensored(time, event, time[i]))
+        elif time[i] > t:
+            costs.append((1 - survival[i]) ** 2 / uncensored(time, event, t))
+        else:
+            costs.append(0.0)
+    return sum(costs) / len(costs)
