@@ -172,9 +172,16 @@ MEMBER_GOALS = (
     Goal("monotone", "no step in a forbidden direction", over_rows("violations", sum), 0.0, at_least=False),
     Goal("determinism", "one fingerprint for all numbers of threads (most)", over_rows("most", max), 1, at_least=False),
 )
+TASK_GOALS = (
+    Goal("many-outputs-shared", "fit ≥ 3 × ten models of LightGBM", times_slower("fit_s", ["lightgbm"]), 3.0),
+    Goal("many-outputs-shared", "R² ≥ theirs − 0.005 (behind by)", behind_best("r2", EVERY), 0.005, at_least=False),
+    Goal("many-outputs-apart", "fit faster than ten models of LightGBM (×)", times_slower("fit_s", ["lightgbm"]), 1.0),
+    Goal("many-outputs-apart", "R² ≥ theirs − 0.005 (behind by)", behind_best("r2", EVERY), 0.005, at_least=False),
+)
 GOALS: tuple[Goal, ...] = (
     *FOREST_GOALS,
     *MEMBER_GOALS,
+    *TASK_GOALS,
     Goal("dense-leaves31", "fit ≥ 2.5 × LightGBM", times_slower("fit_s", ["lightgbm"]), 2.5),
     Goal("dense-leaves31", "fit ≥ 3 × XGBoost", times_slower("fit_s", ["xgboost"]), 3.0),
     Goal("dense-leaves31", "fit ≥ 3 × HistGradientBoosting", times_slower("fit_s", ["sklearn"]), 3.0),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from benchmarks import rivals
 from benchmarks.family import Family, Workload
-from benchmarks.workloads import dense, isolation, ranking, survival, uncertainty
+from benchmarks.workloads import dense, isolation, many_outputs, ranking, survival, uncertainty
 
 WORKLOADS: dict[str, Workload] = {
     **isolation.WORKLOADS,
+    **many_outputs.WORKLOADS,
     **survival.WORKLOADS,
     "ranking": ranking.run,
     **uncertainty.WORKLOADS,

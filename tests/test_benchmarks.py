@@ -23,6 +23,7 @@ from benchmarks.measuring import better, file_mb, score  # noqa: E402
 from benchmarks.rivals import BOOSTING, FORESTS, Rival  # noqa: E402
 from benchmarks.table import Column, Table  # noqa: E402
 from benchmarks.task import Settings, Task, split  # noqa: E402
+from benchmarks.tasks import TASKS  # noqa: E402
 from benchmarks.workloads import FAMILIES, categorical, custom_loss, dense, forests, mixed, sampling, small  # noqa: E402
 from tests.reference.benchmarking import bench_of, write_german  # noqa: E402
 
@@ -200,7 +201,9 @@ def test_goals_are_judged_by_the_numbers(seconds: float, auc: float, expected: b
 
 
 def test_every_goal_belongs_to_a_workload() -> None:
-    assert {goal.table for goal in goals.GOALS} <= {name for family in FAMILIES.values() for name in family.workloads}
+    assert {goal.table for goal in goals.GOALS} <= {
+        name for family in (*FAMILIES.values(), TASKS) for name in family.workloads
+    }
 
 
 def test_tables_align_and_explain() -> None:

@@ -12,9 +12,11 @@ void bind_isolation(nb::module_& m);
 void bind_linear_leaves(nb::module_& m);
 void bind_leaf_sums(nb::module_& m);
 void bind_losses(nb::module_& m);
+void bind_ordinal(nb::module_& m);
 void bind_ranking(nb::module_& m);
 void bind_sampling(nb::module_& m);
 void bind_survival(nb::module_& m);
+void bind_vector_leaves(nb::module_& m);
 }  // namespace arboretum
 void bind_predicting(nanobind::module_& m);
 
@@ -29,9 +31,11 @@ NB_MODULE(_kernel, m) {
     arboretum::bind_linear_leaves(m);
     arboretum::bind_losses(m);
     arboretum::bind_leaf_sums(m);
+    arboretum::bind_ordinal(m);
     arboretum::bind_ranking(m);
     arboretum::bind_sampling(m);
     arboretum::bind_survival(m);
+    arboretum::bind_vector_leaves(m);
     bind_predicting(m);
 #ifdef NDEBUG
     m.attr("build_type") = "release";

@@ -16,6 +16,7 @@ from arboretum.forest_pools import join_starts
 
 Growth: TypeAlias = Literal["leaf", "level", "symmetric"]
 NO_LIMIT = 0
+ALL_OUTPUTS = -1  # the output of a tree with vector leaves
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,10 @@ class SplitRules:
 
 @dataclass(frozen=True, eq=False)
 class WeightedTree:
-    """A grown tree, the values of its nodes and the slopes of its leaves (learning rate included), and its output."""
+    """A grown tree, the values of its nodes and the slopes of its leaves (learning rate included), and its output.
+
+    A tree of ALL_OUTPUTS has values (nodes, outputs).
+    """
 
     tree: _kernel.GrownTree
     values: NDArray[np.float64]
@@ -102,23 +106,49 @@ class WeightedTree:
         ``limit`` is the share of the longest step (kernel/steps.hpp) that a value may be.
         """
         slopes = None if self.slopes is None else self.slopes.scaled(weight)
-        return WeightedTree(self.tree, _kernel.weighted_values(self.values, weight, limit), self.output, slopes)
+        values = _kernel.weighted_values(self.values.ravel(), weight, limit).reshape(self.values.shape)
+        return WeightedTree(self.tree, values, self.output, slopes)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a leaf says one number."""
+        return self.slopes is None and self.output != ALL_OUTPUTS
 
     def add_to(
         self, raw: NDArray[np.float64], data: BinnedData, numbers: _kernel.NumberColumns | None, threads: int
     ) -> None:
-        """Add what the tree says of the rows of a table; ``numbers`` are its columns, for linear leaves."""
-        if self.slopes is None:
-            self.tree.add_values(data.codes, self.values, threads, raw)
+        """Add what the tree says of the rows of a table to their raw predictions (outputs × rows).
+
+        ``numbers`` are the columns of the table, for linear leaves.
+        """
+        if self.is_plain:
+            self.tree.add_values(data.codes, self.values, threads, raw[self.output])
             return
-        assert numbers is not None
         leaves = np.empty(data.n_rows, np.uint32)
         self.tree.leaves(data.codes, threads, leaves)
-        self.slopes.add(numbers, leaves, self.values, threads, raw)
+        self.add_at(leaves, raw, numbers, threads)
+
+    def add_at(
+        self,
+        leaves: NDArray[np.uint32],
+        raw: NDArray[np.float64],
+        numbers: _kernel.NumberColumns | None,
+        threads: int,
+    ) -> None:
+        """Add what leaves that are not plain say of the rows that are known to be in them."""
+        if self.output == ALL_OUTPUTS:
+            _kernel.add_output_values(leaves, np.ascontiguousarray(self.values.T), threads, raw)
+            return
+        assert self.slopes is not None
+        assert numbers is not None
+        self.slopes.add(numbers, leaves, self.values, threads, raw[self.output])
 
 
-def to_forest(trees: Sequence[WeightedTree], base: NDArray[np.float64], bin_map: BinMap) -> Forest:
+def to_forest(
+    trees: Sequence[WeightedTree], base: NDArray[np.float64], bin_map: BinMap, vector_leaves: bool = False
+) -> Forest:
     """Freeze grown trees: codes become thresholds, binned features become columns of the schema."""
+    width = len(base) if vector_leaves else 1
     order = np.asarray(bin_map.order, dtype=np.int32)
     nodes = _kernel.join_trees([item.tree for item in trees])
     kind, feature = nodes["kind"], nodes["feature"]
@@ -140,7 +170,7 @@ def to_forest(trees: Sequence[WeightedTree], base: NDArray[np.float64], bin_map:
         missing_left=nodes["missing_left"],
         set_start=set_start,
         set_words=set_words,
-        value=np.concatenate([np.empty(0), *(item.values for item in trees)])[:, None],
+        value=np.concatenate([np.empty((0, width)), *(item.values.reshape(-1, width) for item in trees)]),
         gain=nodes["gain"],
         n_rows=nodes["n_rows"],
         base=base,

@@ -38,6 +38,7 @@ BAD = {
     "second_order": ["yes", None, 2],
     "leaf_steps": [0, 1.5, "many"],
     "ordered_boosting": [-1, 0.5, "yes"],
+    "vector_leaves": ["yes", 1, None],
     "leaf_model": ["line", None, 1],
     "linear_l2": [-1, "2", None, NAN, INF],
     "max_delta_step": [-1, None, NAN, INF],

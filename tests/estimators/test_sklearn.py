@@ -388,7 +388,12 @@ def test_a_column_vector_is_flattened_with_sklearns_warning():
     assert model.fingerprint() == regressor().fit(X, Y).fingerprint()
 
 
-@pytest.mark.parametrize("shape", [(150, 2), (300, 1, 1), ()])
+def test_a_target_of_other_rows_is_refused():
+    with pytest.raises(ValueError, match=r"^y has shape \(150, 2\), but X has 300 rows: give one row of outputs each"):
+        regressor().fit(X, np.zeros((150, 2)))
+
+
+@pytest.mark.parametrize("shape", [(300, 1, 1), ()])
 def test_a_target_of_another_shape_is_refused(shape):
     with pytest.raises(
         ValueError, match=r"^y should be a 1d array, got an array of shape \(.*\) instead: give one value"

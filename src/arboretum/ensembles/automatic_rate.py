@@ -10,7 +10,8 @@ Where all rounds are kept, more rows bear larger steps::
 
 These coefficients are CatBoost's, which fitted them to the best rates of many tables, for ``boost_from_average=True``:
 a two-class model starts at the log odds, a regression at its best constant. A round of CatBoost grows one tree whose
-leaves hold all classes; here it grows one a class, and the rate is divided among them. No rate is above 0.3.
+leaves hold all classes; where it grows one a class, the rate is divided among them; outputs that are no classes of one
+target do not share a rate. No rate is above 0.3.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from arboretum.losses import Logistic, Loss, Multinomial
+from arboretum.losses import EachOutput, Logistic, Loss, Multinomial, Ordinal
 
 SMALLEST_RATE, LARGEST_RATE = 1e-6, 0.3
 ROUNDS_OF_FIT = 1000  # for which a and b were fitted
@@ -40,7 +41,7 @@ ALL_ROUNDS = {
 }
 
 
-def automatic_rate(loss: Loss, n_rows: int, n_rounds: int, *, keeps_best: bool) -> float:
+def automatic_rate(loss: Loss, n_rows: int, n_rounds: int, *, keeps_best: bool, vector_leaves: bool = False) -> float:
     """Return the learning rate for this many rows and rounds.
 
     Parameters
@@ -53,6 +54,8 @@ def automatic_rate(loss: Loss, n_rows: int, n_rounds: int, *, keeps_best: bool) 
         Rounds that are asked for.
     keeps_best : bool
         Whether early stopping keeps the best round.
+    vector_leaves : bool
+        Whether one tree a round serves all outputs.
 
     Examples
     --------
@@ -67,7 +70,11 @@ def automatic_rate(loss: Loss, n_rows: int, n_rounds: int, *, keeps_best: bool) 
     if keeps_best:
         rate = 0.1 * math.pow(100 / n_rounds, 0.6)
         return max(round(min(rate, LARGEST_RATE), 6), SMALLEST_RATE)
-    kind = {Logistic: "two classes", Multinomial: "several classes"}.get(type(loss), "regression")
+    own = loss.loss if isinstance(loss, EachOutput) else loss
+    kind = {Logistic: "two classes", Ordinal: "two classes", Multinomial: "several classes"}.get(
+        type(own), "regression"
+    )
     a, b, c = ALL_ROUNDS[kind]
     rate = math.exp(a * math.log(max(n_rows, FEWEST_ROWS)) + b + c * math.log(n_rounds / ROUNDS_OF_FIT))
-    return max(round(min(rate, LARGEST_RATE) / loss.n_outputs, 6), SMALLEST_RATE)
+    n_shares = 1 if vector_leaves else own.n_outputs
+    return max(round(min(rate, LARGEST_RATE) / n_shares, 6), SMALLEST_RATE)

@@ -5,6 +5,7 @@
                   tree = grown from (g, h) on a sample of the rows
                   raw += learning rate · leaf value of each row
 
+With several outputs a round grows a tree each, or one tree with vector leaves (vector_leaves.py).
 A round may grow several trees from the same gradients and take their mean (boosted forests), and leave out earlier
 rounds while it does (dart.py).
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -29,16 +31,19 @@ from arboretum.ensembles.leaf_steps import LeafRule, Leaves, leaf_sums, newton_v
 from arboretum.ensembles.linear_leaves import LinearLeaves, fit_slopes
 from arboretum.ensembles.ordered import OrderedModels
 from arboretum.ensembles.score_noise import noise_deviation
+from arboretum.ensembles.vector_leaves import Gradients, OutputSketch, each_column, newton_step, stepped_vectors
 from arboretum.forest import Forest
-from arboretum.growing import TreeParams, WeightedTree, to_forest
+from arboretum.growing import ALL_OUTPUTS, TreeParams, WeightedTree, to_forest
 from arboretum.losses import (
     AbsoluteError,
+    EachOutput,
     Gamma,
     Huber,
     LeafRows,
     Logistic,
     Loss,
     Multinomial,
+    Ordinal,
     Poisson,
     Quantile,
     SquaredError,
@@ -54,6 +59,7 @@ LOSS_BLOCK = 16_384
 # Up to so many rows gradients are kept in double precision; beyond, moving them would cost more than it is worth.
 EXACT_ROWS = 65_536
 TREE_PURPOSE = 0x7472656573  # "trees"
+ALL = slice(None)
 
 
 @dataclass(frozen=True)
@@ -77,6 +83,7 @@ class BoostingParams:
     n_orders: int = 0  # random orders of ordered boosting; 0: plain boosting
     score_noise: float = 0.0  # of the scores that features are compared by, in units of chance
     linear: LinearLeaves | None = None  # None: constant leaves
+    vector_leaves: bool = False  # one tree a round for all outputs
 
     @property
     def refits_leaves(self) -> bool:
@@ -169,7 +176,7 @@ def boost(
     callbacks : sequence of callables
         Called with a RoundReport after each round; one that returns True ends the run.
     """
-    state = _Run(rows, reordered, loss, params, first_round, validation)
+    state = _Run(rows, reordered, loss, params, base, first_round, validation)
     started = time.monotonic()
     try:
         for number in range(1, params.n_rounds + 1):
@@ -186,7 +193,7 @@ def boost(
         if not state.rounds:
             raise
         state.history.stopped_by = "interrupt"
-    return to_forest(state.kept_trees(), base, rows.data.bin_map), state.history
+    return to_forest(state.kept_trees(), base, rows.data.bin_map, params.vector_leaves), state.history
 
 
 class _Run:
@@ -198,10 +205,13 @@ class _Run:
         reordered: Sequence[Rows],
         loss: Loss,
         params: BoostingParams,
+        base: FloatArray,
         first_round: int,
         validation: Rows | None,
     ) -> None:
         loss = loss.of_queries(rows.queries)
+        if isinstance(loss, EachOutput):
+            rows, *reordered = (replace(one, y=np.asfortranarray(one.y)) for one in (rows, *reordered))
         self.versions, self.loss, self.params, self.validation = (rows, *reordered), loss, params, validation
         self.first_round = first_round
         self.history = History()
@@ -223,6 +233,10 @@ class _Run:
         self.round_loss = self.scoring_loss
         n_orders = params.n_orders
         self.ordered = OrderedModels(rows.raw, n_orders, params.seed, self.gradients_of) if n_orders else None
+        if params.vector_leaves:
+            self.sketch = OutputSketch(loss, rows.y, base, rows.weight, params.seed)
+            # Directions are those of each output, not of a mixture: they bound values, not the search.
+            self.shape_params = replace(params.tree, monotone=()).to_kernel()
 
     @property
     def turn(self) -> int:
@@ -248,6 +262,8 @@ class _Run:
         fill_gradients(loss, at, self.gradients, self.hessians, params.threads)
         if not params.second_order:
             self.hessians[:] = 1.0 if rows.weight is None else rows.weight
+            if isinstance(loss, EachOutput):
+                self.hessians[np.isnan(rows.y.T)] = 0.0  # a missing target has no say
         new_weight, kept_weight = Dart.weights(len(dropped), params.learning_rate)
         try:
             grown = self.grow_trees(loss, number, new_weight / params.trees_per_round)
@@ -277,12 +293,15 @@ class _Run:
         n_outputs, n_trees = len(rows.raw), params.trees_per_round
         if renews_leaves(loss) and n_trees > 1:
             rows = replace(rows, raw=rows.raw.copy())  # leaf values too start from where the round began
+        numbers = range(number * n_trees, (number + 1) * n_trees)
+        if params.vector_leaves:
+            return [self.grow_vector_tree(sample_number, weight) for sample_number in numbers]
         grown = []
-        for sample_number in range(number * n_trees, (number + 1) * n_trees):
-            sample = self.draw_sample(sample_number)
+        for sample_number in numbers:
+            sample = self.draw_sample(sample_number, (self.gradients, self.hessians))
             for output in range(n_outputs):
                 seed = _kernel.draw(params.seed, TREE_PURPOSE, sample_number * n_outputs + output)
-                tree = self.grow_tree(output, sample, seed)
+                tree = self.grow_tree((self.gradients[output], self.hessians[output]), sample, seed, self.kernel_params)
                 renewed = self.renewed(loss, tree, rows, sample, output)
                 if renewed is None and params.refits_leaves:
                     renewed = self.stepped_values(tree, rows, output)
@@ -292,17 +311,33 @@ class _Run:
                     self.ordered.add_tree(leaf, tree.n_nodes, output, rule, weight, limit)
         return grown
 
-    def draw_sample(self, number: int) -> Sample:
-        key = sample_key(self.params.seed, number)
-        return self.params.sampler.sample(self.gradients, self.hessians, key=key, threads=self.params.threads)
+    def grow_vector_tree(self, number: int, weight: float) -> WeightedTree:
+        """Grow a tree for all outputs: its shape from a mixture of them, its values from each."""
+        params, kept = self.params, (self.gradients, self.hessians)
+        mixed = self.sketch.of(kept, number, params.threads)
+        sample = self.draw_sample(number, (mixed[0][None], mixed[1][None]))
+        tree = self.grow_tree(mixed, sample, _kernel.draw(params.seed, TREE_PURPOSE, number), self.shape_params)
+        leaf, rule = self.grower.leaf_of_row, self.leaf_rule
+        if params.refits_leaves:
+            steps = stepped_vectors(tree, leaf, self.rows.raw, partial(self.gradients_of, ALL), rule, params.leaf_steps)
+        else:
+            steps = newton_step(tree, leaf, sample, kept, rule, params.threads)
+        values = each_column(lambda column: tree.values(self.kernel_params, column), steps)
+        return self.add_weighted(WeightedTree(tree, values, ALL_OUTPUTS), weight)
 
-    def grow_tree(self, output: int, sample: Sample, seed: int) -> _kernel.GrownTree:
-        g, h = self.gradients[output], self.hessians[output]
+    def draw_sample(self, number: int, gradients: Gradients) -> Sample:
+        key = sample_key(self.params.seed, number)
+        return self.params.sampler.sample(*gradients, key=key, threads=self.params.threads)
+
+    def grow_tree(
+        self, gradients: Gradients, sample: Sample, seed: int, kernel_params: _kernel.TreeParams
+    ) -> _kernel.GrownTree:
+        g, h = gradients
         if self.params.score_noise:
             length = self.params.learning_rate * (self.first_round + len(self.rounds))
             cosine = self.params.tree.cosine
-            self.kernel_params.score_noise = noise_deviation(self.params.score_noise, g, h, length, cosine=cosine)
-        tree = self.grower.grow(g, h, sample.rows, self.kernel_params, seed, sample.factor)
+            kernel_params.score_noise = noise_deviation(self.params.score_noise, g, h, length, cosine=cosine)
+        tree = self.grower.grow(g, h, sample.rows, kernel_params, seed, sample.factor)
         if self.params.prune_gain is not None:
             self.grower.prune(tree, self.params.prune_gain)
         return tree
@@ -318,7 +353,7 @@ class _Run:
             rows = replace(rows, weight=weight_with_factors(rows, sample))
         return renewed_values(loss, tree, self.grower, rows, sample.rows, self.params)
 
-    def gradients_of(self, members: NDArray[np.intp], raw: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def gradients_of(self, members: NDArray[np.intp] | slice, raw: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Gradients and hessians of some rows at some raw predictions (outputs × rows)."""
         rows = self.rows
         weight = None if rows.weight is None else rows.weight[members]
@@ -341,11 +376,14 @@ class _Run:
     ) -> WeightedTree:
         values = tree.values(self.kernel_params, renewed)
         slopes = self.fit_slopes(tree, values, output, sample)
-        weighted = WeightedTree(tree, values, output, slopes).scaled(weight, self.step_limit)
+        return self.add_weighted(WeightedTree(tree, values, output, slopes), weight)
+
+    def add_weighted(self, tree: WeightedTree, weight: float) -> WeightedTree:
+        weighted = tree.scaled(weight, self.step_limit)
         self.add_to_training(weighted)
         if self.validation is not None:
             held = self.validation
-            weighted.add_to(held.raw[output], held.data, held.numbers, self.params.threads)
+            weighted.add_to(held.raw, held.data, held.numbers, self.params.threads)
         return weighted
 
     def fit_slopes(
@@ -360,15 +398,13 @@ class _Run:
 
     def add_to_training(self, item: WeightedTree) -> None:
         """Add what the tree of the last growth says: the leaves of its rows are known."""
-        raw = self.rows.raw[item.output]
-        if item.slopes is None:
-            self.grower.add_values(item.values, raw)
+        if item.is_plain:
+            self.grower.add_values(item.values, self.rows.raw[item.output])
         else:
-            assert self.rows.numbers is not None
-            item.slopes.add(self.rows.numbers, self.grower.leaf_of_row, item.values, self.params.threads, raw)
+            item.add_at(self.grower.leaf_of_row, self.rows.raw, self.rows.numbers, self.params.threads)
         for turn, other in enumerate(self.versions):
             if turn != self.turn:
-                item.add_to(other.raw[item.output], other.data, other.numbers, self.params.threads)
+                item.add_to(other.raw, other.data, other.numbers, self.params.threads)
 
     def divergence(self) -> ValueError:
         return ValueError(
@@ -379,7 +415,7 @@ class _Run:
     def report(self, number: int, seconds: float) -> RoundReport:
         training = validation = None
         if self.params.track_training:
-            training = self.scoring_loss.value(self.rows.y, user_shape(self.rows.raw), self.rows.weight)
+            training = self.scoring().value(self.rows.y, user_shape(self.rows.raw), self.rows.weight)
             self.history.training_loss.append(training)
         if self.validation is not None:
             validation = self.validation_value()
@@ -388,10 +424,14 @@ class _Run:
                 self.best_loss, self.best_rounds = validation, self.rounds
         return RoundReport(number, self.params.n_rounds, seconds, training, validation)
 
+    def scoring(self) -> Loss:
+        """Return the loss that scores rows now, with what it learns of its own from the training rows."""
+        return self.scoring_loss.fitted(self.rows.y, user_shape(self.rows.raw), self.rows.weight)
+
     def validation_value(self) -> float:
         held = self.validation
         assert held is not None
-        return self.scoring_loss.of_queries(held.queries).value(held.y, user_shape(held.raw), held.weight)
+        return self.scoring().of_queries(held.queries).value(held.y, user_shape(held.raw), held.weight)
 
     def reason_to_stop(self, report: RoundReport) -> str | None:
         limit = self.params.time_limit
@@ -458,6 +498,12 @@ def fill_gradients(loss: Loss, rows: Rows, gradients: NDArray[Any], hessians: ND
             fill_gradients(part, of_output(rows, output), gradients[own], hessians[own], threads)
     elif type(loss) is Multinomial:
         _kernel.softmax_gradients(rows.y, rows.raw, rows.weight, gradients, hessians, threads)
+    elif type(loss) is Ordinal:
+        thresholds = np.array(loss.thresholds)
+        _kernel.ordinal_gradients(rows.y, rows.raw[0], rows.weight, thresholds, gradients[0], hessians[0], threads)
+    elif isinstance(loss, EachOutput) and (kind := FUSED.get(type(loss.loss))) is not None:
+        y, parameter = np.ascontiguousarray(rows.y.T), loss_parameter(loss.loss)
+        _kernel.output_gradients(kind, parameter, y, rows.raw, rows.weight, gradients, hessians, threads)
     elif kind is not None:
         _kernel.gradients(
             kind, loss_parameter(loss), rows.y, rows.raw[0], rows.weight, gradients[0], hessians[0], threads

@@ -73,7 +73,7 @@ def contribution(
     """Sum of what the trees add to the raw predictions (outputs × rows)."""
     total = np.zeros((n_outputs, data.n_rows))
     for item in trees:
-        item.add_to(total[item.output], data, numbers, threads)
+        item.add_to(total, data, numbers, threads)
     return total
 
 

@@ -23,7 +23,7 @@ from arboretum import _kernel
 FloatArray: TypeAlias = NDArray[np.float64]
 Leaves: TypeAlias = NDArray[np.uint32]
 SumsAt: TypeAlias = Callable[[FloatArray], FloatArray]
-"""Values of the nodes → Σ gradients and Σ hessians of their rows at raw + value (nodes × 2)."""
+"""Values of the nodes → Σ gradients and Σ hessians of their rows at raw + value (nodes × 2, or nodes × outputs × 2)."""
 
 STILL = 1e-9  # a step that moves every leaf by no more than this share of the largest value is the last
 
@@ -51,14 +51,18 @@ class LeafRule:
         shrunk = np.sign(pull) * np.maximum(np.abs(pull) - self.l1, 0.0)
         curvature = hessian + self.l2
         change = np.divide(shrunk, curvature, out=np.zeros_like(shrunk), where=curvature > 0)
-        moved = value - (_kernel.weighted_values(change, 1.0, 1.0) if self.short_steps else change)
+        if self.short_steps:
+            change = _kernel.weighted_values(change.ravel(), 1.0, 1.0).reshape(change.shape)
+        moved = value - change
         bound = self.max_delta_step if self.max_delta_step > 0 else np.inf
         bounded: FloatArray = np.clip(moved, -bound, bound)
         return bounded
 
 
-def newton_values(rule: LeafRule, sums_at: SumsAt, n_nodes: int, most_steps: int) -> FloatArray:
+def newton_values(rule: LeafRule, sums_at: SumsAt, n_nodes: int | tuple[int, int], most_steps: int) -> FloatArray:
     """Return the values of all nodes after so many steps, or once they stand still; without rows they are 0.
+
+    ``n_nodes`` is (nodes, outputs) for vector leaves.
 
     Examples
     --------
@@ -71,7 +75,7 @@ def newton_values(rule: LeafRule, sums_at: SumsAt, n_nodes: int, most_steps: int
     values = np.zeros(n_nodes)
     with np.errstate(over="ignore", invalid="ignore"):  # what diverges is reported by whoever adds the tree
         for _ in range(most_steps):
-            before, (gradient, hessian) = values, sums_at(values).T
+            before, (gradient, hessian) = values, np.moveaxis(sums_at(values), -1, 0)
             values = rule.step(before, gradient, hessian)
             if np.max(np.abs(values - before)) <= STILL * np.max(np.abs(values)):
                 break

@@ -503,7 +503,10 @@ class AdditiveBoostingClassifier(Classifier, AdditiveModel):  # noqa: D101
 
     def _read_target(self, column: NDArray[Any]) -> tuple[FloatArray, Loss, Any]:
         classes, codes = targets.find_classes(column)
-        return codes, losses.resolve(self.loss, n_classes=len(classes)), classes
+        loss = losses.resolve(self.loss, n_classes=len(classes))
+        if isinstance(loss, losses.Ordinal):
+            raise ValueError("loss='ordinal' learns thresholds beside trees: use BoostedTreesClassifier, or 'log_loss'")
+        return codes, loss, classes
 
     def _take_facts(self, facts: Any) -> None:
         self.classes_ = facts

@@ -13,7 +13,7 @@ from arboretum.ensembles.bagging import BaggedTarget
 from arboretum.estimators import targets
 from arboretum.estimators.bagged_trees import BaggedTrees, TrainingSet
 from arboretum.estimators.base import FloatArray
-from arboretum.estimators.labels import classes_from_json, classes_to_json
+from arboretum.estimators.labels import classes_from_json, classes_to_json, side_by_side, typed_column
 from arboretum.estimators.protocol import Classifier, Regressor
 from arboretum.estimators.validation import choice
 from arboretum.forest import Forest
@@ -97,7 +97,7 @@ class BaggedClassifier(Classifier, BaggedTrees):
 
     def _read_target(self, columns: NDArray[Any], weight: FloatArray | None) -> tuple[BaggedTarget, Any]:
         several = columns.shape[1] > 1
-        found = [targets.find_classes(_typed(column) if several else column) for column in columns.T]
+        found = [targets.find_classes(typed_column(column) if several else column) for column in columns.T]
         classes = [labels for labels, _ in found]
         if len(found) == 1:
             factors = targets.class_factors(weight, self.class_weight, classes[0], found[0][1])
@@ -179,9 +179,7 @@ class BaggedClassifier(Classifier, BaggedTrees):
 
     def _to_labels(self, probas: list[FloatArray]) -> NDArray[Any]:
         labels = [classes[proba.argmax(axis=1)] for classes, proba in zip(self._class_lists, probas, strict=True)]
-        if len({part.dtype.kind for part in labels}) > 1:
-            labels = [part.astype(object) for part in labels]  # else 1 would become '1'
-        return labels[0] if len(labels) == 1 else np.column_stack(labels)
+        return labels[0] if len(labels) == 1 else side_by_side(labels)
 
     def _set_out_of_bag(self, training: TrainingSet, y: Any, sample_weight: Any, threads: int) -> None:
         means = self._out_of_bag(training, threads)
@@ -222,8 +220,3 @@ class BaggedClassifier(Classifier, BaggedTrees):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
-
-
-def _typed(column: NDArray[Any]) -> NDArray[Any]:
-    """Labels of one output; a table of mixed outputs holds objects."""
-    return np.array(column.tolist()) if column.dtype == object and len({type(v) for v in column}) == 1 else column

@@ -14,10 +14,10 @@ from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosting import BoostedTrees
 from arboretum.estimators.boosting_docs import describe
 from arboretum.estimators.boosting_problem import Target
-from arboretum.estimators.labels import classes_from_json, classes_to_json
+from arboretum.estimators.labels import classes_from_json, classes_to_json, side_by_side
 from arboretum.estimators.protocol import Classifier
 from arboretum.forest import Forest
-from arboretum.losses import Loss
+from arboretum.losses import EachOutput, Loss, Ordinal
 from arboretum.schema import Schema
 
 _CLASS_PARAMETERS = """\
@@ -40,14 +40,15 @@ class BoostedTreesClassifier(Classifier, BoostedTrees):
     __doc__ = describe(
         "Gradient-boosted trees for classes.",
         _EXAMPLES,
-        losses='"log_loss"',
+        losses='"log_loss"; "ordinal" for ordered classes: see docs/many-outputs.md',
         loss_parameters="",
         class_parameters=_CLASS_PARAMETERS,
-        class_attributes="    classes_ : ndarray\n        Labels, sorted.\n",
+        class_attributes="    classes_ : ndarray, or a list of them for several outputs\n"
+        '        Labels, sorted; of an ordered categorical and the loss "ordinal", in its order.\n',
         stratified=", the same share of each class,",
     )
     class_weight: Any
-    classes_: NDArray[Any]
+    classes_: Any
 
     def __init__(
         self,
@@ -69,6 +70,7 @@ class BoostedTreesClassifier(Classifier, BoostedTrees):
         second_order: bool = True,
         leaf_steps: int = 1,
         ordered_boosting: int = 0,
+        vector_leaves: bool | str = "auto",
         leaf_model: str = "constant",
         linear_l2: float = 10.0,
         max_delta_step: float = 0.0,
@@ -107,30 +109,60 @@ class BoostedTreesClassifier(Classifier, BoostedTrees):
     ) -> None:
         self._keep(locals())
 
+    def _as_column(self, y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArray[Any]:
+        return targets.ordered_labels(y, targets.as_outputs(y, n_rows, name, table))
+
     def _read_target(self, column: NDArray[Any], weight: FloatArray | None, continuing: bool) -> Target:
+        if column.ndim > 1:
+            return self._read_labels(column, weight, continuing)
         if continuing:
+            self._require_outputs(1)
             classes, codes = self.classes_, targets.encode_classes(column, self.classes_, "y")
         else:
             classes, codes = targets.find_classes(column)
+            if self.loss == "ordinal" or isinstance(self.loss, Ordinal):
+                classes, codes = targets.in_order(column, classes, codes)
         loss = losses.resolve(self.loss, n_classes=len(classes))
         factors = targets.class_factors(weight, self.class_weight, classes, codes)
         weight = targets.times_factors(weight, factors, codes)
         targets.require_two_weighted(weight, classes, codes)
         return Target(codes, weight, loss, classes, factors)
 
+    def _read_labels(self, columns: NDArray[Any], weight: FloatArray | None, continuing: bool) -> Target:
+        """Several outputs of two classes each: multi-label."""
+        if self.class_weight is not None:
+            raise ValueError("class_weight needs one output: give sample_weight, or fit one model an output")
+        if continuing:
+            self._require_outputs(columns.shape[1])
+            classes, codes = self.classes_, _encode_labels(columns, self.classes_, "y")
+        else:
+            classes, codes = targets.find_label_sets(columns)
+        for labels, column in zip(classes, codes.T, strict=True):
+            targets.require_two_weighted(weight, labels, column)
+        loss = losses.resolve(self.loss, n_classes=2)
+        return Target(codes, weight, EachOutput.of(loss, codes.shape[1]).in_units_of(codes, weight), classes)
+
+    def _require_outputs(self, n_outputs: int) -> None:
+        fitted = len(self.classes_) if isinstance(self.classes_, list) else 1
+        if n_outputs != fitted:
+            raise ValueError(f"y has {n_outputs} outputs, but the fitted model has {fitted}")
+
     def _read_validation_target(
         self, column: NDArray[Any], weight: FloatArray | None, target: Target
     ) -> tuple[FloatArray, FloatArray | None]:
-        assert target.classes is not None
+        if isinstance(target.classes, list):
+            return _encode_labels(column, target.classes, "y_val"), weight
+        if column.ndim > 1:
+            raise ValueError(f"y_val has {column.shape[1]} outputs, but y has one")
         codes = targets.encode_classes(column, target.classes)
         return codes, targets.times_factors(weight, target.factors, codes)
 
     def _strata(self, y: FloatArray) -> NDArray[Any] | None:
-        return y
+        return y if y.ndim == 1 else None
 
     def _monotone(self, schema: Schema, target: Target) -> tuple[int, ...]:
         directions = super()._monotone(schema, target)
-        if directions and target.classes is not None and len(target.classes) > 2:
+        if directions and target.loss.n_outputs > 1 and not isinstance(target.loss, EachOutput):
             raise ValueError(
                 f"monotonic_cst is not supported for multiclass classification ({len(target.classes)} classes): "
                 "raw scores that rise do not make a probability rise"
@@ -138,25 +170,29 @@ class BoostedTreesClassifier(Classifier, BoostedTrees):
         return directions
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Raw scores: log-odds of the second class, or one score a class.
+        """Raw scores: log-odds of the second class, or one score a class or output; of ordered classes, one for all.
 
         Returns
         -------
-        ndarray of float64, (n_rows,) or (n_rows, n_classes)
+        ndarray of float64, (n_rows,), (n_rows, n_classes) or (n_rows, n_outputs)
         """
         raw = self._raw(X)
         return raw[:, 0] if raw.shape[1] == 1 else raw
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: Any) -> Any:
         """Probabilities of the classes, in the order of ``classes_``.
 
         Returns
         -------
-        ndarray of float64, (n_rows, n_classes)
+        ndarray of float64, (n_rows, n_classes), or a list of them for several outputs
         """
         return self._to_proba(self._raw(X))
 
-    def _to_proba(self, raw: FloatArray) -> FloatArray:
+    def _to_proba(self, raw: FloatArray) -> Any:
+        if isinstance(self.loss_, Ordinal):
+            return self.loss_.probabilities(raw[:, 0])
+        if isinstance(self.classes_, list):
+            return [np.column_stack([1.0 - p, p]) for p in self.loss_.predict(raw).T]
         if raw.shape[1] > 1:
             return self.loss_.predict(raw)
         proba = np.empty((len(raw), 2))
@@ -172,12 +208,16 @@ class BoostedTreesClassifier(Classifier, BoostedTrees):
 
         Returns
         -------
-        ndarray, (n_rows,)
+        ndarray, (n_rows,) or (n_rows, n_outputs)
             Labels as they were given at fit.
         """
         return self._to_labels(self._raw(X))
 
     def _to_labels(self, raw: FloatArray) -> NDArray[Any]:
+        if isinstance(self.classes_, list):
+            return side_by_side([labels[(raw[:, k] > 0).astype(np.intp)] for k, labels in enumerate(self.classes_)])
+        if isinstance(self.loss_, Ordinal):
+            raw = self.loss_.probabilities(raw[:, 0])
         codes = (raw[:, 0] > 0).astype(np.intp) if raw.shape[1] == 1 else raw.argmax(axis=1)
         return np.asarray(self.classes_[codes])
 
@@ -186,7 +226,7 @@ class BoostedTreesClassifier(Classifier, BoostedTrees):
         for raw in self._staged_raw(X):
             yield self._to_labels(raw)
 
-    def staged_predict_proba(self, X: Any) -> Iterator[FloatArray]:
+    def staged_predict_proba(self, X: Any) -> Iterator[Any]:
         """Yield the probabilities after each round."""
         for raw in self._staged_raw(X):
             yield self._to_proba(raw)
@@ -194,8 +234,32 @@ class BoostedTreesClassifier(Classifier, BoostedTrees):
     # ---- files ---------------------------------------------------------------------------------------------------
 
     def _facts(self) -> dict[str, Any]:
-        return {**super()._facts(), "classes": classes_to_json(self.classes_)}
+        several = isinstance(self.classes_, list)
+        classes = [classes_to_json(labels) for labels in self.classes_] if several else classes_to_json(self.classes_)
+        return {**super()._facts(), "classes": classes}
 
     def _read_facts(self, header: dict[str, Any], forest: Forest) -> None:
         super()._read_facts(header, forest)
-        self.classes_ = classes_from_json(header["classes"], max(2, forest.n_outputs))
+        entry = header["classes"]
+        if isinstance(self.loss_, EachOutput):
+            if not isinstance(entry, list) or len(entry) != self.loss_.n_outputs:
+                raise ValueError(f"the classes are not those of {self.loss_.n_outputs} outputs")
+            self.classes_ = [classes_from_json(labels, 2) for labels in entry]
+        elif isinstance(self.loss_, Ordinal):
+            if self.loss_.thresholds is None:
+                raise ValueError("ordered classes without thresholds")
+            self.classes_ = classes_from_json(entry, self.loss_.n_classes, in_own_order=True)
+        else:
+            self.classes_ = classes_from_json(entry, max(2, forest.n_outputs))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = self._takes_several_outputs
+        return tags
+
+
+def _encode_labels(columns: NDArray[Any], classes: list[NDArray[Any]], name: str) -> FloatArray:
+    if columns.ndim != 2 or columns.shape[1] != len(classes):
+        raise ValueError(f"{name} has shape {columns.shape}: give {len(classes)} outputs a row, as y has")
+    pairs = enumerate(zip(columns.T, classes, strict=True))
+    return np.column_stack([targets.encode_classes(column, labels, f"{name}[:, {k}]") for k, (column, labels) in pairs])

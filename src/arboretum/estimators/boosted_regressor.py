@@ -16,7 +16,7 @@ from arboretum.estimators.boosting_docs import describe
 from arboretum.estimators.boosting_problem import Target
 from arboretum.estimators.protocol import Regressor
 from arboretum.estimators.validation import number
-from arboretum.losses import Loss, Quantiles
+from arboretum.losses import EachOutput, Loss, Quantiles
 from arboretum.losses.base import constant_raw
 
 _LOSS_PARAMETERS = """\
@@ -71,6 +71,7 @@ class BoostedTreesRegressor(Regressor, BoostedTrees):
         second_order: bool = True,
         leaf_steps: int = 1,
         ordered_boosting: int = 0,
+        vector_leaves: bool | str = "auto",
         leaf_model: str = "constant",
         linear_l2: float = 10.0,
         max_delta_step: float = 0.0,
@@ -110,16 +111,33 @@ class BoostedTreesRegressor(Regressor, BoostedTrees):
     ) -> None:
         self._keep(locals())
 
+    def _as_column(self, y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArray[Any]:
+        return targets.as_outputs(y, n_rows, name, table)
+
     def _read_target(self, column: NDArray[Any], weight: FloatArray | None, continuing: bool) -> Target:
         for name in ("power",) if np.ndim(self.quantile) == 1 else ("quantile", "power"):  # type: ignore[arg-type]
             number(self, name, optional=True)
         loss = losses.resolve(self.loss, quantile=self.quantile, power=self.power)
-        return Target(targets.regression_target(column), weight, loss)
+        if column.ndim == 1:
+            return Target(targets.regression_target(column), weight, loss)
+        y = targets.regression_outputs(column)
+        several = EachOutput.of(loss, y.shape[1])
+        several.check_target(y)
+        weight = targets.without_unknown(weight, y)
+        return Target(y, weight, several.in_units_of(y, weight))
 
     def _read_validation_target(
         self, column: NDArray[Any], weight: FloatArray | None, target: Target
     ) -> tuple[FloatArray, FloatArray | None]:
-        return targets.regression_target(column, "y_val"), weight
+        if column.ndim == 1 and target.loss.n_outputs == 1:
+            return targets.regression_target(column, "y_val"), weight
+        y = targets.regression_outputs(column, "y_val", target.loss.n_outputs)
+        return y, targets.without_unknown(weight, y)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = self._takes_several_outputs
+        return tags
 
     def predict(self, X: Any) -> FloatArray:
         """Predict the target.
@@ -132,7 +150,7 @@ class BoostedTreesRegressor(Regressor, BoostedTrees):
         Returns
         -------
         ndarray of float64, (n_rows,)
-            (n_rows, n_levels) with several quantiles, rising in each row.
+            (n_rows, n_outputs) with several outputs; with several quantiles a column for each, rising in each row.
         """
         return self._to_prediction(self._raw(X))
 

@@ -16,7 +16,7 @@ from arboretum import losses
 from arboretum.binning import BinMap, assign_bins, learn_bins
 from arboretum.category_encoding import CategoryEncoding, learn_encoding
 from arboretum.constraints import interaction_sets, monotone_directions
-from arboretum.ensembles.boosting import History, Rows, boost, filled_raw, start_raw
+from arboretum.ensembles.boosting import History, Rows, boost, filled_raw, start_raw, user_shape
 from arboretum.ensembles.linear_leaves import number_columns
 from arboretum.ensembles.resampling import Bag, columns_of_bins, with_schema
 from arboretum.estimators import boosting_automatic as automatic
@@ -36,6 +36,7 @@ from arboretum.estimators.validation import (
     split_rows,
 )
 from arboretum.forest import Forest
+from arboretum.growing import ALL_OUTPUTS
 from arboretum.losses import Loss
 from arboretum.progress import ProgressBar
 from arboretum.queries import Queries
@@ -53,7 +54,7 @@ class BoostedTrees(BoostingParameters):
     loss_: Loss
     history_: History
     n_iter_: int
-    classes_: NDArray[Any]
+    classes_: Any
 
     # ---- fitting -------------------------------------------------------------------------------------------------
 
@@ -73,7 +74,7 @@ class BoostedTrees(BoostingParameters):
         X : array-like, sparse matrix or data frame
             Training rows: numbers, text, categories, dates, with holes.
         y : array-like
-            Target, one value a row.
+            Target, one value a row; of several outputs, one column each.
         sample_weight : array-like, optional
             Weight of each row.
         X_val, y_val, sample_weight_val : optional
@@ -178,6 +179,12 @@ class BoostedTrees(BoostingParameters):
         ``again``: with the learning rate of the fit before, and without holding rows out.
         """
         self._check_linear_loss(target.loss)
+        if earlier is not None and earlier.n_trees and _is_vector(earlier) != self._has_vector_leaves(target.loss):
+            has = "has" if _is_vector(earlier) else "lacks"
+            raise ValueError(
+                f"vector_leaves={self.vector_leaves!r}, but the fitted model {has} vector leaves: use the same, or "
+                "fit anew with warm_start=False"
+            )
         seed, n_rows = seed_of(self.random_state), problem.table.n_rows
         problem, validation = (problem, None) if again else self._hold_out(problem, held, seed, earlier is not None)
         schema, loss = problem.table.schema, target.loss
@@ -223,17 +230,21 @@ class BoostedTrees(BoostingParameters):
                 validation=held_rows,
                 callbacks=[*(self.callbacks or []), *([bar] if bar is not None else [])],
             )
+        trees_of_round = _trees_of_round(forest, params.trees_per_round)
         if history.stopped_by == "interrupt":
-            rounds = forest.n_trees // (loss.n_outputs * params.trees_per_round)
+            rounds = forest.n_trees // trees_of_round
             warnings.warn(f"fit was interrupted: the model keeps the {rounds} rounds so far", stacklevel=4)
         if earlier is not None:
             forest, history = Forest.concat([earlier, forest]), self.history_.followed_by(history, self.n_iter_)
+        if type(loss).fitted is not Loss.fitted:
+            raw = self._raw_of_read(forest, self._as_read_by(encoding, problem.table, threads), threads)
+            loss = loss.fitted(problem.y, user_shape(np.ascontiguousarray(raw.T)), problem.weight)
         self.forest_, self.schema_, self.loss_, self.history_ = forest, schema, loss, history
         self.encoding_ = encoding
         if target.classes is not None:
             self.classes_ = target.classes
         self.trees_per_round_, self.learning_rate_ = params.trees_per_round, params.learning_rate
-        self.n_iter_ = forest.n_trees // (loss.n_outputs * params.trees_per_round)
+        self.n_iter_ = forest.n_trees // _trees_of_round(forest, params.trees_per_round)
         self._set_input_names()
         return self
 
@@ -286,7 +297,7 @@ class BoostedTrees(BoostingParameters):
         weight = targets.row_weights(sample_weight, table.n_rows)
         target = self._read_target(column, weight, earlier is not None)
         target.loss.check_target(target.y)
-        if earlier is not None and target.loss.to_json() != self.loss_.to_json():
+        if earlier is not None and not target.loss.continues(self.loss_):
             raise ValueError(
                 f"the fitted model has loss {self.loss_.to_json()}, not {target.loss.to_json()}: "
                 "rounds of another loss cannot be added to it; fit anew with warm_start=False"
@@ -372,7 +383,7 @@ class BoostedTrees(BoostingParameters):
         seed: int,
         threads: int,
     ) -> CategoryEncoding | None:
-        if self.category_levels is None:
+        if self.category_levels is None or responses.ndim > 1:  # statistics are those of one target
             return None
         return learn_encoding(
             table,
@@ -426,11 +437,14 @@ class BoostedTrees(BoostingParameters):
         forest, threads = self._fitted(), n_threads(self.n_jobs)
         table = self._as_read(self._conform(X), threads)
         total = np.repeat(forest.base[None, :], table.n_rows, axis=0)
-        step = forest.n_outputs * self.trees_per_round_
+        step = _trees_of_round(forest, self.trees_per_round_)
         for begin in range(0, forest.n_trees, step):
             stage = replace(forest[begin : begin + step], base=np.zeros(forest.n_outputs))
             total += self._raw_of_read(stage, table, threads)
             yield total.copy()
+
+    def _value_meaning(self) -> dict[str, Any]:
+        return {"probabilities": False}
 
     # ---- files ---------------------------------------------------------------------------------------------------
 
@@ -457,7 +471,9 @@ class BoostedTrees(BoostingParameters):
         if type(self.trees_per_round_) is not int or self.trees_per_round_ < 1:
             raise ValueError(f"trees_per_round {self.trees_per_round_!r} is no positive integer")
         self.learning_rate_ = _read_rate(header.get("learning_rate", self.learning_rate))
-        self.n_iter_, rest = divmod(forest.n_trees, forest.n_outputs * self.trees_per_round_)
+        if len(np.unique(forest.tree_output < 0)) > 1:
+            raise ValueError("some trees are of one output, others of all")
+        self.n_iter_, rest = divmod(forest.n_trees, _trees_of_round(forest, self.trees_per_round_))
         if rest:
             raise ValueError(f"{forest.n_trees} trees are no whole rounds of {self.trees_per_round_} an output")
 
@@ -478,6 +494,14 @@ class BoostedTrees(BoostingParameters):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
+
+
+def _is_vector(forest: Forest) -> bool:
+    return bool((forest.tree_output == ALL_OUTPUTS).any())
+
+
+def _trees_of_round(forest: Forest, trees_per_round: int) -> int:
+    return trees_per_round * (1 if _is_vector(forest) else forest.n_outputs)
 
 
 def _read_rate(entry: Any) -> float:

@@ -49,6 +49,9 @@ _PARAMETERS = """
     ordered_boosting : int, default=0
         Random orders of ordered boosting, where the gradient of a row comes from a model that has not seen the row;
         0 is plain boosting. For small tables: see docs/ordered-boosting.md.
+    vector_leaves : bool or "auto", default="auto"
+        Grow one tree a round for all outputs or classes, whose leaves hold a value for each, in place of one tree an
+        output. "auto": for several outputs, not for the classes of one. See docs/many-outputs.md.
     leaf_model : {"constant", "linear"}, default="constant"
         What a leaf says: one value, or a value plus slopes of the numeric columns that its path splits on. Linear
         leaves suit smooth functions, and never extrapolate: see docs/linear-leaves.md.
@@ -60,8 +63,8 @@ _PARAMETERS = """
         Most bins of a numeric column, up to 65,535; None tries every distinct value.
     category_levels : int, optional, default=20
         Categorical columns of more levels are read as statistics: means of the target, each row's from the rows before
-        it in a random order, and frequencies. Others, and all of them if it is None, are split by sets of categories.
-        See docs/target-statistics.md.
+        it in a random order, and frequencies. Others, and all of them if it is None or y has several outputs, are split
+        by sets of categories. See docs/target-statistics.md.
     category_combinations : int, default=2
         Most columns, of those that are read as statistics, in a combination that gets statistics of its own; 1
         combines none.

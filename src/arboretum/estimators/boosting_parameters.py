@@ -16,7 +16,7 @@ from arboretum.estimators.boosting_problem import Problem, Target
 from arboretum.estimators.row_sampling import check_sampling, sampler_of
 from arboretum.estimators.validation import callables, choice, number, share
 from arboretum.growing import NO_LIMIT, Growth, TreeParams
-from arboretum.losses import Loss
+from arboretum.losses import EachOutput, Loss
 from arboretum.presets import presets
 from arboretum.schema import Schema
 
@@ -56,6 +56,7 @@ class BoostingParameters(ForestModel):
     second_order: bool
     leaf_steps: int
     ordered_boosting: int
+    vector_leaves: bool | str
     leaf_model: str
     linear_l2: float
     subsample: float | str
@@ -121,6 +122,7 @@ class BoostingParameters(ForestModel):
         choice(self, "second_order", (True, False))
         number(self, "leaf_steps", low=0, high=1000, integer=True)
         number(self, "ordered_boosting", low=0, high=1000, integer=True)
+        choice(self, "vector_leaves", (True, False, "auto"))
         if self.leaf_steps == 0 and (self.second_order or self.ordered_boosting):
             raise ValueError(
                 "leaf_steps=0 keeps the mean gradient of a leaf, which trees of gradients alone have: use "
@@ -175,6 +177,31 @@ class BoostingParameters(ForestModel):
                 "use another loss, such as 'squared_error', or leaf_model='constant'"
             )
 
+    def _has_vector_leaves(self, loss: Loss) -> bool:
+        """Whether a round grows one tree for all outputs; refuse what such trees cannot be combined with."""
+        wanted = isinstance(loss, EachOutput) if isinstance(self.vector_leaves, str) else bool(self.vector_leaves)
+        if not wanted or loss.n_outputs == 1:
+            return False
+        reason = ""
+        if self.leaf_model == "linear":
+            reason = "leaf_model='linear': slopes are those of one output"
+        elif self.ordered_boosting:
+            reason = f"ordered_boosting={self.ordered_boosting!r}: supporting models have leaves of one output"
+        elif renews_leaves(loss):
+            reason = f"loss {loss.name!r}: it finds leaf values of its own"
+        if reason:
+            raise ValueError(
+                f"trees with vector leaves ({loss.n_outputs} outputs) cannot be combined with {reason}; "
+                "use vector_leaves=False, which grows one tree an output"
+            )
+        return True
+
+    @property
+    def _takes_several_outputs(self) -> bool:
+        """Whether the parameters suit several outputs; losses of no vector form are told apart when they are met."""
+        is_free = self.vector_leaves is False or (self.leaf_model == "constant" and not self.ordered_boosting)
+        return is_free and self.sampling != "stratified"
+
     def _check_continuing(self) -> None:
         if self.ordered_boosting:
             raise ValueError(
@@ -216,7 +243,7 @@ class BoostingParameters(ForestModel):
         if not isinstance(self.learning_rate, str):
             rate = float(self.learning_rate)
         else:
-            rate = self.learning_rate_ if keeps_rate else automatic_rate(loss, n_rows, n_rounds, keeps_best=keeps_best)
+            rate = self.learning_rate_ if keeps_rate else self._automatic_rate(loss, n_rows, n_rounds, keeps_best)
         return BoostingParams(
             n_rounds=n_rounds,
             learning_rate=rate,
@@ -235,7 +262,12 @@ class BoostingParameters(ForestModel):
             n_orders=int(self.ordered_boosting),
             score_noise=float(self.score_noise),
             linear=LinearLeaves(float(self.linear_l2)) if self.leaf_model == "linear" else None,
+            vector_leaves=self._has_vector_leaves(loss),
         )
+
+    def _automatic_rate(self, loss: Loss, n_rows: int, n_rounds: int, keeps_best: bool) -> float:
+        vector_leaves = self._has_vector_leaves(loss)
+        return automatic_rate(loss, n_rows, n_rounds, keeps_best=keeps_best, vector_leaves=vector_leaves)
 
     @property
     def _n_category_orders(self) -> int:

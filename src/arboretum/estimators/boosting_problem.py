@@ -17,12 +17,15 @@ from arboretum.table import Table
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """A checked target: numbers or class codes, the loss they call for, and the classes of a classifier."""
+    """A checked target: numbers or class codes, the loss they call for, and the classes of a classifier.
+
+    Several outputs have y (rows, outputs) and a list of classes.
+    """
 
     y: FloatArray
     weight: FloatArray | None
     loss: Loss
-    classes: NDArray[Any] | None = None
+    classes: Any = None
     factors: FloatArray | None = None  # class weights, by class
 
 

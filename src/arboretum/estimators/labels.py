@@ -1,7 +1,8 @@
-"""Class labels in a model file."""
+"""Class labels: those of several outputs side by side, and in a model file."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,28 @@ from numpy.typing import NDArray
 MAX_LABEL_BYTES = 65_536
 
 
+def typed_column(column: NDArray[Any]) -> NDArray[Any]:
+    """Labels of one output; a table of mixed outputs holds objects."""
+    return np.array(column.tolist()) if column.dtype == object and len({type(v) for v in column}) == 1 else column
+
+
+def side_by_side(labels: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Labels of several outputs as (rows, outputs), each as it was given."""
+    if len({part.dtype.kind for part in labels}) > 1:
+        labels = [part.astype(object) for part in labels]  # else 1 would become '1'
+    return np.column_stack(labels)
+
+
 def classes_to_json(classes: NDArray[Any]) -> dict[str, Any]:
     """Return sorted labels as a header holds them."""
     return {"dtype": classes.dtype.str, "values": classes.tolist()}
 
 
-def classes_from_json(entry: dict[str, Any], n_classes: int) -> NDArray[Any]:
-    """Read labels of a file of unknown origin; there must be ``n_classes`` of them, sorted and distinct."""
+def classes_from_json(entry: dict[str, Any], n_classes: int, *, in_own_order: bool = False) -> NDArray[Any]:
+    """Read labels of a file of unknown origin; there must be ``n_classes`` of them, distinct and sorted.
+
+    ``in_own_order``: they may have another order than the sorted one.
+    """
     dtype, values = np.dtype(entry["dtype"]), entry["values"]
     if dtype.kind not in "biufUO" or dtype.itemsize > MAX_LABEL_BYTES:
         raise ValueError(f"classes of type {dtype.str[:20]!r} cannot be read")
@@ -26,6 +42,6 @@ def classes_from_json(entry: dict[str, Any], n_classes: int) -> NDArray[Any]:
     classes = np.array(values, dtype=dtype)
     if len(classes) != n_classes:
         raise ValueError(f"{len(classes)} classes, but the forest has {n_classes}")
-    if classes.tolist() != values or sorted(set(values)) != values:
+    if classes.tolist() != values or sorted(set(values)) != (sorted(values) if in_own_order else values):
         raise ValueError("classes that are not sorted and distinct")
     return classes

@@ -8,6 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.estimators.labels import typed_column
+
 FloatArray: TypeAlias = NDArray[np.float64]
 
 # Weights beyond it would overflow when summed over rows and multiplied by gradients.
@@ -44,6 +46,12 @@ def as_columns(y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArra
     if len(given) != n_rows or not given.shape[1]:
         raise ValueError(f"{name} has shape {given.shape}, but {table} has {n_rows} rows: give one row of outputs each")
     return given
+
+
+def as_outputs(y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArray[Any]:
+    """Return a target as (rows,), or (rows, outputs) if it has several."""
+    columns = as_columns(y, n_rows, name, table)
+    return columns[:, 0] if columns.shape[1] == 1 else columns
 
 
 def _flattened(y: NDArray[Any], name: str) -> NDArray[Any]:
@@ -135,19 +143,92 @@ def query_numbers(group: Any, n_rows: int, name: str = "group", table: str = "X"
         raise ValueError(f"{name} has ids that cannot be compared: convert all of them to one type") from None
 
 
-def find_classes(y: NDArray[Any]) -> tuple[NDArray[Any], FloatArray]:
+def regression_outputs(columns: NDArray[Any], name: str = "y", n_outputs: int | None = None) -> FloatArray:
+    """Return numbers of several outputs, (rows, outputs); a missing one is NaN."""
+    if columns.ndim != 2 or columns.shape[1] != (n_outputs or columns.shape[1]):
+        raise ValueError(f"{name} has shape {columns.shape}: give {n_outputs} outputs a row, as y has")
+    return np.column_stack([_numbers_or_nan(column, f"{name}[:, {k}]") for k, column in enumerate(columns.T)])
+
+
+def _numbers_or_nan(column: NDArray[Any], name: str) -> FloatArray:
+    if column.dtype == object:
+        missing = np.array([is_missing(value) for value in column], dtype=bool)
+    else:
+        missing = np.isnan(column) if column.dtype.kind == "f" else np.zeros(len(column), dtype=bool)
+    numbers = as_numbers(
+        np.where(missing, 0, column) if missing.any() else column, name, "use a classifier or convert it"
+    )
+    numbers = numbers.copy() if numbers is column else numbers
+    numbers[missing] = np.nan
+    return numbers
+
+
+def without_unknown(weight: FloatArray | None, y: FloatArray) -> FloatArray | None:
+    """Return row weights, 0 where no output of a row is known."""
+    known = np.asarray(~np.isnan(y).all(axis=1))
+    if known.all():
+        return weight
+    return known.astype(np.float64) if weight is None else np.where(known, weight, 0.0)
+
+
+class OrderedLabels(np.ndarray[Any, Any]):
+    """Labels of a column that knows the order of its categories."""
+
+    order: list[Any]
+
+
+def ordered_labels(y: Any, column: NDArray[Any]) -> NDArray[Any]:
+    """Return a column of labels; one of an ordered pandas categorical or a polars Enum knows its order."""
+    dtype: Any = getattr(y, "dtype", None)
+    if getattr(dtype, "ordered", False):
+        order = dtype.categories.tolist()
+    elif type(dtype).__name__ == "Enum" and hasattr(dtype, "categories"):
+        order = dtype.categories.to_list()
+    else:
+        return column
+    labels = column.view(OrderedLabels)
+    labels.order = order
+    return labels
+
+
+def in_order(column: NDArray[Any], classes: NDArray[Any], codes: FloatArray) -> tuple[NDArray[Any], FloatArray]:
+    """Classes and codes in the order that the labels know, if they know one; categories without rows are left out."""
+    if not isinstance(column, OrderedLabels):
+        return classes, codes
+    place = {label: i for i, label in enumerate(column.order)}
+    order = np.array(sorted(range(len(classes)), key=lambda i: place[classes.tolist()[i]]), dtype=np.intp)
+    rank = np.empty(len(order))
+    rank[order] = np.arange(len(order))
+    return np.asarray(classes[order]), rank[codes.astype(np.intp)]
+
+
+def find_label_sets(columns: NDArray[Any]) -> tuple[list[NDArray[Any]], FloatArray]:
+    """Two sorted classes of each output, and codes 0 and 1 as float64, (rows, outputs)."""
+    found = []
+    for output, column in enumerate(columns.T):
+        classes, codes = find_classes(typed_column(column), f"y[:, {output}]")
+        if len(classes) > 2:
+            raise ValueError(
+                f"y[:, {output}] has {len(classes)} classes, {classes.tolist()[:5]}: several outputs must have two "
+                "each (multi-label); fit one model an output"
+            )
+        found.append((classes, codes))
+    return [classes for classes, _ in found], np.column_stack([codes for _, codes in found])
+
+
+def find_classes(y: NDArray[Any], name: str = "y") -> tuple[NDArray[Any], FloatArray]:
     """Sorted classes and the code of each row, as float64."""
-    check_labels(y)
-    classes, codes = np.unique(y, return_inverse=True)
+    check_labels(y, name)
+    classes, codes = np.unique(np.asarray(y), return_inverse=True)
     if len(classes) < 2:
         raise ValueError(
-            f"y has only one class, {classes.tolist()[0]!r}: a classifier needs at least 2 classes; "
-            "check how y was made"
+            f"{name} has only one class, {classes.tolist()[0]!r}: a classifier needs at least 2 classes; "
+            f"check how {name} was made"
         )
     if y.dtype.kind == "f" and len(y) > 20 and len(classes) > max(2, len(y) / 2):
         warnings.warn(
-            f"y has {len(classes)} classes in {len(y)} rows, and they are floats: it could be a regression target; "
-            "use a regressor, or convert y to integers or text",
+            f"{name} has {len(classes)} classes in {len(y)} rows, and they are floats: it could be a regression "
+            "target; use a regressor, or convert y to integers or text",
             stacklevel=2,
         )
     return classes, codes.astype(np.float64)

@@ -9,6 +9,8 @@ from typing import Any
 
 from arboretum.losses.base import LeafRows, Loss, PredictOnly, Task
 from arboretum.losses.classification import Logistic, Multinomial, log_loss
+from arboretum.losses.each_output import EachOutput
+from arboretum.losses.ordinal import Ordinal
 from arboretum.losses.quantiles import Quantile, Quantiles, quantile_loss
 from arboretum.losses.ranking import LambdaMart, Listwise, Pairwise
 from arboretum.losses.regression import AbsoluteError, Gamma, Huber, Poisson, SquaredError, Tweedie
@@ -20,6 +22,7 @@ __all__ = [
     "AbsoluteError",
     "AcceleratedFailure",
     "Cox",
+    "EachOutput",
     "Gamma",
     "Huber",
     "LambdaMart",
@@ -28,6 +31,7 @@ __all__ = [
     "Logistic",
     "Loss",
     "Multinomial",
+    "Ordinal",
     "Pairwise",
     "Poisson",
     "PredictOnly",
@@ -51,6 +55,7 @@ LOSSES: dict[str, Callable[..., Loss]] = {
     "lambdamart": LambdaMart,
     "pairwise": Pairwise,
     "listwise": Listwise,
+    "ordinal": Ordinal,
 }
 # Apart, for their targets are bounds of times.
 SURVIVAL_LOSSES: dict[str, Callable[..., Loss]] = {"cox": Cox, "aft": AcceleratedFailure}
@@ -105,21 +110,28 @@ def from_json(entry: dict[str, Any]) -> Loss:
     >>> from_json({"name": "tweedie", "power": 1.2})
     Tweedie(power=1.2)
     """
-    parameters = dict(entry)
     try:
+        parameters = {**entry}
         name = parameters.pop("name")
         if name == "custom":
             return PredictOnly(class_name=parameters.pop("class"), **parameters)
+        if name == EachOutput.name:
+            return _each_output(**parameters)
         return _build(name, parameters)
-    except (KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"malformed loss entry in the model file: {entry!r}") from error
+
+
+def _each_output(loss: dict[str, Any], n_outputs: int) -> EachOutput:
+    return EachOutput.of(from_json(loss), n_outputs)
 
 
 def _from_name(name: str, n_classes: int | None, parameters: dict[str, Any]) -> Loss:
     loss = _build(name, parameters)
     if n_classes is None or loss.task != "classification":
         return loss
-    return _build(name, {**parameters, "n_outputs": _outputs(n_classes)})
+    size = {"n_classes": n_classes} if isinstance(loss, Ordinal) else {"n_outputs": _outputs(n_classes)}
+    return _build(name, {**parameters, **size})
 
 
 def _build(name: str, parameters: dict[str, Any]) -> Loss:
@@ -144,7 +156,10 @@ def _check_task(loss: Loss, n_classes: int | None, task: Task) -> None:
     if loss.task != task:
         fitting = [name for name, build in {**LOSSES, **SURVIVAL_LOSSES}.items() if build().task == task]
         raise ValueError(f"loss {loss.name!r} is for {loss.task}, not {task}: use one of {', '.join(fitting)}")
-    if n_classes is not None and loss.n_outputs != _outputs(n_classes):
+    if isinstance(loss, Ordinal):
+        if loss.n_classes != n_classes:
+            raise ValueError(f"loss {loss!r} has n_classes={loss.n_classes}, but y has {n_classes} classes")
+    elif n_classes is not None and loss.n_outputs != _outputs(n_classes):
         raise ValueError(
             f"loss {loss!r} has n_outputs={loss.n_outputs}, "
             f"but {n_classes} classes need n_outputs={_outputs(n_classes)}"

@@ -13,7 +13,7 @@ The life of a loss
  6. ``gradients``     first and second derivative of each row, *unweighted*: the engine multiplies by weights
  7. the tree grows; the step of a leaf is Newton's, −Σ gradient / (Σ hessian + regularisation)
  8. ``leaf_values``   may replace these steps by better ones (medians for the absolute error)
- 9. ``value``         scores the training and validation rows
+ 9. ``value``         scores the training and validation rows, by what ``fitted`` returns
 
  After the last round:
 
@@ -177,6 +177,17 @@ class Loss(ABC):
     def for_round(self, y: FloatArray, raw: FloatArray, weight: FloatArray | None) -> Loss:
         """Return the loss of the round that begins at these raw predictions; by default, this one."""
         return self
+
+    def fitted(self, y: FloatArray, raw: FloatArray, weight: FloatArray | None) -> Loss:
+        """Return the loss with what it learns of its own, such as thresholds of ordered classes; by default, this one.
+
+        It scores rows after each round, and is what a model keeps after the last.
+        """
+        return self
+
+    def continues(self, fitted: Loss) -> bool:
+        """Whether rounds of this loss can be added to a model with that one: if they are the same."""
+        return self.to_json() == fitted.to_json()
 
     def leaf_values(
         self, leaves: LeafRows, y: FloatArray, raw: FloatArray, weight: FloatArray | None
