@@ -335,7 +335,8 @@ def test_a_file_whose_classes_are_of_other_outputs_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("estimator", "check"), checks_of(regressor(vector_leaves=False), classifier(vector_leaves=True))
+    ("estimator", "check"),
+    checks_of(regressor(min_samples_leaf=1, vector_leaves=False), classifier(min_samples_leaf=1, vector_leaves=True)),
 )
 def test_every_check_of_sklearn(estimator, check):
     check(estimator)

@@ -12,7 +12,7 @@ from arboretum import _kernel, losses
 from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosting import BoostedTrees
-from arboretum.estimators.boosting_docs import describe
+from arboretum.estimators.boosting_docs import OUTPUT_PARAMETERS, describe
 from arboretum.estimators.boosting_problem import Target
 from arboretum.estimators.labels import classes_from_json, classes_to_json, side_by_side
 from arboretum.estimators.protocol import Classifier
@@ -41,6 +41,7 @@ class BoostedTreesClassifier(Classifier, BoostedTrees):
         "Gradient-boosted trees for classes.",
         _EXAMPLES,
         losses='"log_loss"; "ordinal" for ordered classes: see docs/many-outputs.md',
+        output_parameters=OUTPUT_PARAMETERS,
         loss_parameters="",
         class_parameters=_CLASS_PARAMETERS,
         class_attributes="    classes_ : ndarray, or a list of them for several outputs\n"

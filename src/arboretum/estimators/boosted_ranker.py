@@ -64,6 +64,7 @@ class BoostedTreesRanker(BoostedTrees):
         "Gradient-boosted trees that put the rows of each query into order.",
         _EXAMPLES,
         losses='"lambdamart", "pairwise", "listwise"',
+        output_parameters="",
         loss_parameters=_LOSS_PARAMETERS,
         class_parameters="",
         class_attributes="",

@@ -12,7 +12,7 @@ from arboretum import losses
 from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosting import BoostedTrees
-from arboretum.estimators.boosting_docs import describe
+from arboretum.estimators.boosting_docs import OUTPUT_PARAMETERS, describe
 from arboretum.estimators.boosting_problem import Target
 from arboretum.estimators.protocol import Regressor
 from arboretum.estimators.validation import number
@@ -43,6 +43,7 @@ class BoostedTreesRegressor(Regressor, BoostedTrees):
         "Gradient-boosted trees for numbers.",
         _EXAMPLES,
         losses='"squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie"',
+        output_parameters=OUTPUT_PARAMETERS,
         loss_parameters=_LOSS_PARAMETERS,
         class_parameters="",
         class_attributes="",

@@ -65,6 +65,7 @@ class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
         _SUMMARY,
         _EXAMPLES,
         losses='"cox", "aft"',
+        output_parameters="",
         loss_parameters=_LOSS_PARAMETERS,
         class_parameters="",
         class_attributes=_ATTRIBUTES,

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+OUTPUT_PARAMETERS = """\
+    vector_leaves : bool or "auto", default="auto"
+        Grow one tree a round for all outputs or classes, whose leaves hold a value for each, in place of one tree an
+        output. "auto": for several outputs, not for the classes of one. See docs/many-outputs.md.
+"""
+
 _PARAMETERS = """
     Parameters
     ----------
@@ -49,10 +55,7 @@ _PARAMETERS = """
     ordered_boosting : int, default=0
         Random orders of ordered boosting, where the gradient of a row comes from a model that has not seen the row;
         0 is plain boosting. For small tables: see docs/ordered-boosting.md.
-    vector_leaves : bool or "auto", default="auto"
-        Grow one tree a round for all outputs or classes, whose leaves hold a value for each, in place of one tree an
-        output. "auto": for several outputs, not for the classes of one. See docs/many-outputs.md.
-    leaf_model : {"constant", "linear"}, default="constant"
+<output parameters>    leaf_model : {"constant", "linear"}, default="constant"
         What a leaf says: one value, or a value plus slopes of the numeric columns that its path splits on. Linear
         leaves suit smooth functions, and never extrapolate: see docs/linear-leaves.md.
     linear_l2 : float, default=10

@@ -56,7 +56,7 @@ class BoostingParameters(ForestModel):
     second_order: bool
     leaf_steps: int
     ordered_boosting: int
-    vector_leaves: bool | str
+    vector_leaves: bool | str = "auto"  # no parameter where there is one output alone
     leaf_model: str
     linear_l2: float
     subsample: float | str
