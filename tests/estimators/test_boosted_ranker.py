@@ -142,7 +142,7 @@ def test_rows_of_weight_0_are_no_rows():
 def test_history_holds_one_minus_the_metric(metric):
     rest = slice(0, 900)
     table = pd.DataFrame({"size": np.array(["large", "medium", "small"])[np.digitize(-X[:, 0], [-0.5, 0.5])]})
-    weight = np.where(table["size"][TEST] == "medium", 0, np.round(WEIGHT[TEST]))  # no rows of the first code
+    weight = np.where(table["size"][TEST] == "small", 0, np.round(WEIGHT[TEST]))  # no rows of the middle code
     model = ranker(early_stopping=True, n_iter_no_change=3, n_estimators=40, metric=metric).fit(
         table[rest],
         GRADE[rest],
