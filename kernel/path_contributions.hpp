@@ -131,7 +131,8 @@ class PathContributions {
         }
     }
 
-    // Terms that are infinite share equally, the others have no part; the sum of many large ones counts as such too.
+    // Terms that are infinite share equally, the others have no part. 0 if none is, only their sum: then all share
+    // alike.
     static double keep_infinite(std::vector<double>& shares) {
         double sum = 0;
         for (double& share : shares) sum += share = share < infinity ? 0.0 : 1.0;
