@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from benchmarks import rivals
 from benchmarks.family import Family, Workload
-from benchmarks.workloads import dense, isolation, survival
+from benchmarks.workloads import dense, isolation, survival, uplift
 
 WORKLOADS: dict[str, Workload] = {
     **isolation.WORKLOADS,
     **survival.WORKLOADS,
+    "uplift": uplift.run,
 }
 TASKS = Family(
     "tasks beyond classes and numbers",

@@ -18,6 +18,8 @@ from arboretum.estimators.extra_trees import ExtraTreesClassifier, ExtraTreesReg
 from arboretum.estimators.isolation_forest import IsolationForest
 from arboretum.estimators.random_forest import RandomForestClassifier, RandomForestRegressor
 from arboretum.estimators.random_survival_forest import RandomSurvivalForest
+from arboretum.estimators.uplift_boosting import UpliftBoostedTrees
+from arboretum.estimators.uplift_forest import UpliftForest
 from arboretum.forest import Forest
 from arboretum.io.model_file import ModelFileError
 from arboretum.losses import Loss
@@ -49,6 +51,8 @@ __all__ = [
     "RandomForestRegressor",
     "RandomSurvivalForest",
     "RoundReport",
+    "UpliftBoostedTrees",
+    "UpliftForest",
     "brier_score",
     "concordance_index",
     "entropy",
