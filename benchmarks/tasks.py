@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks import rivals
 from benchmarks.family import Family, Workload
-from benchmarks.workloads import dense, isolation, many_outputs, ranking, survival, uncertainty
+from benchmarks.workloads import dense, isolation, many_outputs, ranking, survival, uncertainty, uplift
 
 WORKLOADS: dict[str, Workload] = {
     **isolation.WORKLOADS,
@@ -12,6 +12,7 @@ WORKLOADS: dict[str, Workload] = {
     **survival.WORKLOADS,
     "ranking": ranking.run,
     **uncertainty.WORKLOADS,
+    "uplift": uplift.run,
 }
 TASKS = Family(
     "tasks beyond classes and numbers",

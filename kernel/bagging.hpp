@@ -104,6 +104,7 @@ GrownForest grow_weighted(const ForestInputs& inputs, const TreeRange& range);  
 GrownForest grow_lanes(const ForestInputs& inputs, const TreeRange& range);     // many classes, many outputs
 GrownForest grow_numbers(const ForestInputs& inputs, const TreeRange& range);   // one number
 GrownForest grow_survival(const ForestInputs& inputs, const TreeRange& range);  // times, perhaps censored
+GrownForest grow_uplift(const ForestInputs& inputs, const TreeRange& range);    // outcomes of arms
 
 class ForestGrower {
   public:
@@ -125,6 +126,7 @@ class ForestGrower {
     GrownForest grow(int64_t first, int64_t n, uint64_t seed) const {
         const TreeRange range{first, n, seed};
         if (inputs_.target.criterion == Criterion::log_rank) return grow_survival(inputs_, range);
+        if (inputs_.target.treatment.n_arms > 0) return grow_uplift(inputs_, range);
         if (inputs_.target.is_packable) return grow_packed(inputs_, range);
         if (inputs_.target.is_binary()) return grow_weighted(inputs_, range);
         if (inputs_.target.is_classes() || inputs_.target.n_outputs > 1) return grow_lanes(inputs_, range);

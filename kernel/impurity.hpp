@@ -8,10 +8,12 @@
 //   Medians        a number, absolute error      the same, but gains come from ranks (medians.hpp)
 //   LogRank        a time, perhaps censored      the same, Σ weight of events in place of y (log_rank.hpp)
 //   Lanes          many classes, many outputs    2 + n     rows, Σ weight, one lane a class or output
+//   Arms           outcomes of treated rows      3 an arm  see uplift.hpp
 //
 // The gain of a cut is the fall of impurity times weight, W·i(t) − L·i(left) − R·i(right) (Breiman et al. 1984, §4.3).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <memory>
@@ -22,7 +24,7 @@
 
 namespace arboretum {
 
-enum class Criterion : int { gini, entropy, squared_error, poisson, absolute_error, log_rank };
+enum class Criterion : int { gini, entropy, squared_error, poisson, absolute_error, log_rank, kl, euclidean, chi2 };
 
 // x·ln x, from a table for small whole numbers: a cut costs six of them. Trap: the difference of two rounded sums may
 // lie below 0, and be whole.
@@ -80,6 +82,15 @@ struct PairGain {
     static double poisson(double w, double s) { return s > 0 ? s * std::log(s / w) : 0; }
 };
 
+// Uplift (uplift.hpp): numbers are outcomes of rows that were treated, or not, in several ways.
+struct Treatment {
+    const int32_t* arms = nullptr;  // per row, 0 is the control
+    int n_arms = 0;                 // 0: no uplift
+    int64_t min_rows_arm = 1;       // of each arm in a leaf
+    double parent_weight = 0;       // rows that a parent's outcome counts for
+    bool balanced_gain = false;
+};
+
 // What the rows of a forest are: targets and weights of one fit, shared by all its trees. Weights are whole numbers of
 // 1/weight_scale; numbers are kept as weight·(y − center)·sum_scale.
 struct Target {
@@ -92,6 +103,7 @@ struct Target {
     Criterion criterion = Criterion::gini;
     double weight_scale = 1, sum_scale = 1;
     std::vector<double> center;  // of each output
+    Treatment treatment;
 
     bool is_classes() const { return !n_classes.empty(); }
     bool is_binary() const { return n_classes.size() == 1 && n_classes[0] == 2; }
@@ -101,8 +113,9 @@ struct Target {
         double y = numbers[static_cast<int64_t>(row) * n_outputs + output] - center[output];
         return std::llrint(weight_of(row) * y * sum_scale);
     }
-    // Values of a leaf: the share of the second class, of all classes of all outputs, or a number an output.
+    // Values of a leaf: the share of the second class, of all classes of all outputs, a number an output, or an arm.
     int width() const {
+        if (treatment.n_arms > 0) return treatment.n_arms;
         if (!is_classes()) return n_outputs;
         if (is_binary()) return 1;
         int n = 0;
@@ -127,7 +140,8 @@ struct Target {
             whole &= w == std::floor(w);
         }
         center.assign(n_outputs, 0.0);
-        if (!is_classes() && criterion != Criterion::poisson) set_centers(total);
+        if (!is_classes() && criterion != Criterion::poisson && !(treatment.n_arms > 0 && has_shares()))
+            set_centers(total);
         for (int64_t row = 0; row < n_rows && !is_classes(); ++row)
             for (int o = 0; o < n_outputs; ++o)
                 largest = std::max(
@@ -143,6 +157,9 @@ struct Target {
     bool is_packable = false;
 
   private:
+    bool has_shares() const {
+        return std::all_of(numbers, numbers + n_rows * n_outputs, [](double y) { return y == 0 || y == 1; });
+    }
     void set_centers(double total) {
         for (int64_t row = 0; row < n_rows; ++row)
             for (int o = 0; o < n_outputs; ++o)

@@ -34,6 +34,19 @@ struct ImpurityTree {
     std::vector<ProjectionTerm> terms;  // of oblique conditions, in the order of the nodes
 };
 
+// Whether nodes take something from their parent, besides rows (uplift.hpp).
+template <class Statistics>
+concept Inheriting = requires { typename Statistics::Inherited; };
+
+template <class Statistics>
+struct InheritedBy {
+    struct type {};
+};
+template <Inheriting Statistics>
+struct InheritedBy<Statistics> {
+    using type = typename Statistics::Inherited;
+};
+
 // Values and risk of leaves, in real units; inner nodes are the sums of their children.
 class LeafSummary {
   public:

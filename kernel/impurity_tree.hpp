@@ -53,7 +53,7 @@ struct ForestTask {
 
     // From the units of a gain to weight · impurity.
     double gain_scale() const {
-        if (target.is_classes()) return target.weight_scale;
+        if (target.is_classes() || target.treatment.n_arms > 0) return target.weight_scale;
         if (target.criterion == Criterion::poisson) return target.sum_scale;
         if (target.has_rounded_gains()) return 1;
         return target.sum_scale * target.sum_scale / target.weight_scale;
@@ -89,6 +89,7 @@ struct OpenNode {
     Bounds bounds;
     typename Statistics::Sum total;
     Cut cut = {};
+    typename InheritedBy<Statistics>::type inherited = {};
 
     int64_t n_rows() const { return end - begin; }
 
@@ -148,7 +149,8 @@ class Branch {
         nodes.emplace_back();
         nodes.back().n_rows = static_cast<Row>(node.n_rows());
         values.resize(nodes.size() * task_.summary.width());
-        if constexpr (std::is_same_v<Statistics, Medians>) make_leaf(node);  // a median is not the mean of two
+        // Neither a median nor what nodes inherit is the mean of two.
+        if constexpr (std::is_same_v<Statistics, Medians> || Inheriting<Statistics>) make_leaf(node);
         if (!may_split(node)) return make_leaf(node);
         if (node.n_rows() <= aside_rows_) {
             aside.push_back(std::move(node));
@@ -167,25 +169,47 @@ class Branch {
     }
 
     void make_leaf(const Open& node) {
-        auto copies_of = [this](Row row) { return copies_ != nullptr ? copies_[row] : 1u; };
-        task_.summary.summarise(task_.statistics, node.total.data(), entries_ + node.begin, node.n_rows(), copies_of,
-                                nodes[node.id], &values[static_cast<size_t>(node.id) * task_.summary.width()]);
+        double* value = &values[static_cast<size_t>(node.id) * task_.summary.width()];
+        if constexpr (Inheriting<Statistics>) {
+            nodes[node.id].weight = task_.statistics.weight(node.total.data()) / task_.target.weight_scale;
+            std::ranges::copy(task_.statistics.outcomes(node.total.data(), node.inherited), value);
+        } else {
+            auto copies_of = [this](Row row) { return copies_ != nullptr ? copies_[row] : 1u; };
+            task_.summary.summarise(task_.statistics, node.total.data(), entries_ + node.begin, node.n_rows(),
+                                    copies_of, nodes[node.id], value);
+        }
     }
 
     void split(Open& node) {
         const int depth = node.depth + 1;
+        const auto inherited = inherited_from(node);
         Open left{0, depth, node.begin, node.begin, draw(node.path, 1), node.bounds, task_.statistics.zero()};
         left.end = partition(node, left.total.data());
         Open right{0, depth, left.end, node.end, draw(node.path, 2), node.bounds, std::move(node.total)};
         for (int k = 0; k < task_.statistics.words(); ++k) right.total[k] -= left.total[k];
         settle_absent(node, left, right);
         set_bounds(node.cut, left, right);
+        left.inherited = right.inherited = inherited;
         const int32_t id = node.id;
         put_cut(node, nodes[id]);
         nodes[id].left = static_cast<int32_t>(nodes.size());
         add(std::move(left));
         nodes[id].right = static_cast<int32_t>(nodes.size());
         add(std::move(right));
+    }
+
+    auto inherited_from(const Open& node) const {
+        if constexpr (Inheriting<Statistics>)
+            return task_.statistics.outcomes(node.total.data(), node.inherited);
+        else
+            return node.inherited;
+    }
+
+    typename Statistics::Gain gain_of(const Open& node) const {
+        if constexpr (Inheriting<Statistics>)
+            return {task_.statistics, node.total.data(), node.inherited};
+        else
+            return {task_.statistics, node.total.data()};
     }
 
     void put_cut(const Open& open, ImpurityNode& node) {
@@ -228,7 +252,7 @@ class Branch {
     void find_cut(Open& node) {
         const typename NodeSearch<Statistics, Rows>::Node view{entries_ + node.begin, node.n_rows(), node.total.data(),
                                                                node.bounds, node.path};
-        const typename Statistics::Gain gain(task_.statistics, node.total.data());
+        const typename Statistics::Gain gain = gain_of(node);
         Scratch& own = scratch_[0];
         const int n = task_.data.n_features();
         int visited = 0;
@@ -398,6 +422,7 @@ class ImpurityBuilder {
         Open root{
             0, 0, 0, static_cast<int64_t>(space.rows.size()), draw(seed, 0x726f6f74), {}, task_.statistics.zero()};
         for (const Stat& row : space.rows) task_.statistics.add(row, root.total.data());
+        if constexpr (Inheriting<Statistics>) root.inherited = task_.statistics.root(root.total.data());
         const double weight = task_.statistics.weight(root.total.data()) / task_.target.weight_scale;
         const double least_gain = task_.rules.min_impurity_decrease > 0
                                       ? task_.rules.min_impurity_decrease * weight * task_.gain_scale()
@@ -527,6 +552,7 @@ class ImpurityBuilder {
         node.weight = left.weight + right.weight;
         node.gain /= task_.gain_scale();
         node.risk = left.risk + right.risk + node.gain;
+        if constexpr (Inheriting<Statistics>) return;  // has its own values
         const int width = task_.summary.width();
         auto value = [&](int64_t which, int k) -> double& { return tree.values[which * width + k]; };
         for (int k = 0; k < width; ++k)

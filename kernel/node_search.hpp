@@ -78,7 +78,13 @@ class NodeSearch {
         Cut& best;
         int32_t feature;
 
-        [[gnu::always_inline]] bool operator()(const Word* left) const { return (*this)(left, gain(left)); }
+        // A gain that costs much is asked for last, and told what it must pass.
+        [[gnu::always_inline]] bool operator()(const Word* left) const {
+            if constexpr (requires { gain(left, best.bar); })
+                return search.allowed(left, node, feature) && (*this)(left, gain(left, best.bar));
+            else
+                return (*this)(left, gain(left));
+        }
         [[gnu::always_inline]] bool operator()(const Word* left, double found) const {
             if (!(found > best.bar) || !search.allowed(left, node, feature)) return false;
             best.gain = found;
@@ -111,8 +117,7 @@ class NodeSearch {
             offer_thresholds(offer);
     }
 
-    // ---- codes of a node's rows
-    // --------------------------------------------------------------------------------------
+    // ---- codes of a node's rows ---------------------------------------------------------------------------------
 
     int words() const { return statistics_.words(); }
 

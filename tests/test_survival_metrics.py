@@ -30,9 +30,9 @@ def test_concordance_counts_pairs(seed, n, n_times, n_risks, weighted):
     y = np.column_stack([time, event])
     if expected is None:
         with pytest.raises(ValueError, match=f"no two of {n} rows can be compared"):
-            arb.concordance_index(y, risk)
+            arb.metrics.concordance_index(y, risk)
     else:
-        found = arb.concordance_index(y, risk, sample_weight=weight if weighted else None)
+        found = arb.metrics.concordance_index(y, risk, sample_weight=weight if weighted else None)
         assert found == pytest.approx(expected, abs=1e-12)
 
 
@@ -44,11 +44,11 @@ def test_brier_score_by_hand(seed, n):
     times = np.array([1.0, 2.5, 4.0, 7.9])
     survival = rng.random((n, len(times)))
     y = np.column_stack([time, event])
-    found = arb.brier_score(y, survival, times)
+    found = arb.metrics.brier_score(y, survival, times)
     expected = [slow.brier(time, event, survival[:, k], t) for k, t in enumerate(times)]
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     area = np.trapezoid(found, times) if hasattr(np, "trapezoid") else np.trapz(found, times)
-    assert arb.integrated_brier_score(y, survival, times) == pytest.approx(area / (7.9 - 1.0), rel=1e-12)
+    assert arb.metrics.integrated_brier_score(y, survival, times) == pytest.approx(area / (7.9 - 1.0), rel=1e-12)
 
 
 def test_censoring_may_come_from_other_rows():
@@ -56,9 +56,9 @@ def test_censoring_may_come_from_other_rows():
     y = [[1.0, 1], [3.5, 1], [4.0, 0]]
     # Uncensored up to 3: 2/3 · 1/2; the first row had its event before anybody was censored.
     expected = (0.5**2 / 1 + 0.5**2 / (1 / 3) * 2) / 3
-    assert arb.brier_score(y, [[0.5]] * 3, [3.0], y_train=y_train)[0] == pytest.approx(expected)
+    assert arb.metrics.brier_score(y, [[0.5]] * 3, [3.0], y_train=y_train)[0] == pytest.approx(expected)
     with pytest.raises(ValueError, match="y has rows after the last time of y_train at which a row could be censored"):
-        arb.brier_score(y, [[0.5]] * 3, [3.0], y_train=[[1.0, 1], [2.0, 0]])
+        arb.metrics.brier_score(y, [[0.5]] * 3, [3.0], y_train=[[1.0, 1], [2.0, 0]])
 
 
 Y = [[1.0, 1], [2.0, 0], [3.0, 1]]
@@ -67,14 +67,17 @@ Y = [[1.0, 1], [2.0, 0], [3.0, 1]]
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: arb.concordance_index(Y, [1.0]), r"risk has shape \(1,\), expected \(3,\)"),
-        (lambda: arb.concordance_index(Y, [1.0, np.nan, 2.0]), "Input risk contains NaN"),
-        (lambda: arb.concordance_index(Y, ["a", "b", "c"]), "risk has dtype <U1, which holds no numbers"),
-        (lambda: arb.brier_score(Y, [[0.5]] * 3, [3.0]), "times must lie within those of y, from 1 to below 3"),
-        (lambda: arb.brier_score(Y, [[0.5]] * 3, [0.5]), "times must lie within those of y"),
-        (lambda: arb.brier_score(Y, [[1.5]] * 3, [1.0]), "survival ranges from 1.5 to 1.5: give probabilities"),
-        (lambda: arb.integrated_brier_score(Y, [[0.5]] * 3, [1.0]), r"times=\[1.0\]: give at least two, rising"),
-        (lambda: arb.integrated_brier_score(Y, [[0.5, 0.5]] * 3, [2.0, 1.0]), "give at least two, rising"),
+        (lambda: arb.metrics.concordance_index(Y, [1.0]), r"risk has shape \(1,\), expected \(3,\)"),
+        (lambda: arb.metrics.concordance_index(Y, [1.0, np.nan, 2.0]), "Input risk contains NaN"),
+        (lambda: arb.metrics.concordance_index(Y, ["a", "b", "c"]), "risk has dtype <U1, which holds no numbers"),
+        (lambda: arb.metrics.brier_score(Y, [[0.5]] * 3, [3.0]), "times must lie within those of y, from 1 to below 3"),
+        (lambda: arb.metrics.brier_score(Y, [[0.5]] * 3, [0.5]), "times must lie within those of y"),
+        (lambda: arb.metrics.brier_score(Y, [[1.5]] * 3, [1.0]), "survival ranges from 1.5 to 1.5: give probabilities"),
+        (
+            lambda: arb.metrics.integrated_brier_score(Y, [[0.5]] * 3, [1.0]),
+            r"times=\[1.0\]: give at least two, rising",
+        ),
+        (lambda: arb.metrics.integrated_brier_score(Y, [[0.5, 0.5]] * 3, [2.0, 1.0]), "give at least two, rising"),
     ],
 )
 def test_errors_tell_the_cure(call, message):

@@ -87,7 +87,7 @@ def turn(make: Maker, X: NDArray[np.float64], y: NDArray[Any], seed: int) -> Row
         kept, out = fold != k, fold == k
         spent, model = timed(lambda kept=kept: make(seed).fit(X[kept], y[kept]))
         seconds.append(spent)
-        concordance.append(arb.concordance_index(y[out], model.predict(X[out])))
+        concordance.append(arb.metrics.concordance_index(y[out], model.predict(X[out])))
     return {"fit_s": min(seconds), "concordance": float(np.mean(concordance))}
 
 

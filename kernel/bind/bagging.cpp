@@ -85,7 +85,19 @@ void bind_rules(nb::module_& m) {
         .value("squared_error", Criterion::squared_error)
         .value("poisson", Criterion::poisson)
         .value("absolute_error", Criterion::absolute_error)
-        .value("log_rank", Criterion::log_rank);
+        .value("log_rank", Criterion::log_rank)
+        .value("kl", Criterion::kl)
+        .value("euclidean", Criterion::euclidean)
+        .value("chi2", Criterion::chi2);
+    nb::class_<Treatment>(m, "Treatment")
+        .def(
+            "__init__",
+            [](Treatment* self, Vector<const int32_t> arms, int n_arms, int64_t min_rows_arm, double parent_weight,
+               bool balanced_gain) {
+                new (self) Treatment{arms.data(), n_arms, min_rows_arm, parent_weight, balanced_gain};
+            },
+            nb::keep_alive<1, 2>(), nb::arg("arms").noconvert(), nb::arg("n_arms"), nb::arg("min_rows_arm"),
+            nb::arg("parent_weight"), nb::arg("balanced_gain"));
     nb::class_<SplitRules>(m, "SplitRules")
         .def(nb::init<>())
         .def_rw("random_thresholds", &SplitRules::random_thresholds)
@@ -181,7 +193,7 @@ void bind_bagging(nb::module_& m) {
             [](ForestGrower* self, const BinnedData& data, Criterion criterion, std::vector<int32_t> n_classes,
                std::optional<Matrix<const int32_t>> classes, std::optional<Matrix<const double>> numbers,
                std::optional<Vector<const double>> weight, const SplitRules& rules, const CodeEdges& edges,
-               const Bootstrap& bootstrap, int threads, const Projections* projections) {
+               const Bootstrap& bootstrap, int threads, const Projections* projections, const Treatment* treatment) {
                 Target target;
                 target.n_rows = data.n_rows();
                 target.criterion = criterion;
@@ -190,14 +202,15 @@ void bind_bagging(nb::module_& m) {
                 target.classes = classes ? classes->data() : nullptr;
                 target.numbers = numbers ? numbers->data() : nullptr;
                 target.weight = weight ? weight->data() : nullptr;
+                if (treatment != nullptr) target.treatment = *treatment;
                 new (self) ForestGrower(data, std::move(target), rules, edges,
                                         projections != nullptr ? *projections : Projections(), bootstrap, threads);
             },
             nb::keep_alive<1, 2>(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 6>(), nb::keep_alive<1, 7>(),
-            nb::keep_alive<1, 12>(), nb::arg("data"), nb::arg("criterion"), nb::arg("n_classes"),
-            nb::arg("classes").noconvert().none(), nb::arg("numbers").noconvert().none(),
+            nb::keep_alive<1, 12>(), nb::keep_alive<1, 13>(), nb::arg("data"), nb::arg("criterion"),
+            nb::arg("n_classes"), nb::arg("classes").noconvert().none(), nb::arg("numbers").noconvert().none(),
             nb::arg("weight").noconvert().none(), nb::arg("rules"), nb::arg("edges"), nb::arg("bootstrap"),
-            nb::arg("threads"), nb::arg("projections").none() = nb::none())
+            nb::arg("threads"), nb::arg("projections").none() = nb::none(), nb::arg("treatment").none() = nb::none())
         .def("grow", &ForestGrower::grow, nb::arg("first"), nb::arg("n"), nb::arg("seed"), Released());
 }
 

@@ -21,11 +21,12 @@ from arboretum.estimators.extra_trees import ExtraTreesClassifier, ExtraTreesReg
 from arboretum.estimators.isolation_forest import IsolationForest
 from arboretum.estimators.random_forest import RandomForestClassifier, RandomForestRegressor
 from arboretum.estimators.random_survival_forest import RandomSurvivalForest
+from arboretum.estimators.uplift_boosting import UpliftBoostedTrees
+from arboretum.estimators.uplift_forest import UpliftForest
 from arboretum.forest import Forest
 from arboretum.io.model_file import ModelFileError
 from arboretum.losses import Loss
 from arboretum.presets import presets
-from arboretum.survival_metrics import brier_score, concordance_index, integrated_brier_score
 
 __version__: str
 
@@ -55,13 +56,12 @@ __all__ = [
     "RandomForestRegressor",
     "RandomSurvivalForest",
     "RoundReport",
-    "brier_score",
-    "concordance_index",
+    "UpliftBoostedTrees",
+    "UpliftForest",
     "entropy",
     "gain_ratio",
     "gini",
     "information_gain",
-    "integrated_brier_score",
     "load",
     "presets",
     "variance_reduction",

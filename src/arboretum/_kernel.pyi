@@ -46,6 +46,22 @@ class Criterion(enum.Enum):
 
     log_rank = 5
 
+    kl = 6
+
+    euclidean = 7
+
+    chi2 = 8
+
+class Treatment:
+    def __init__(
+        self,
+        arms: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        n_arms: int,
+        min_rows_arm: int,
+        parent_weight: float,
+        balanced_gain: bool,
+    ) -> None: ...
+
 class SplitRules:
     def __init__(self) -> None: ...
     @property
@@ -168,6 +184,7 @@ class ForestGrower:
         bootstrap: Bootstrap,
         threads: int,
         projections: Projections | None = None,
+        treatment: Treatment | None = None,
     ) -> None: ...
     def grow(self, first: int, n: int, seed: int) -> GrownForest: ...
 

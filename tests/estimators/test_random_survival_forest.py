@@ -204,7 +204,7 @@ def test_out_of_bag_risks_are_those_of_trees_that_never_saw_the_row():
         values += np.where(out, model.forest_.value[model.forest_.tree_start[tree] + leaf, 0], 0.0)
         counts += out
     np.testing.assert_allclose(model.oob_prediction_, values / counts)
-    assert model.oob_score_ == arb.concordance_index(y, model.oob_prediction_)
+    assert model.oob_score_ == arb.metrics.concordance_index(y, model.oob_prediction_)
     assert model.oob_score_ < model.score(X, y)
 
 

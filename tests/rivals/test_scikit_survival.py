@@ -38,13 +38,15 @@ def test_metrics_are_the_same(load):
     model = arb.RandomSurvivalForest(n_estimators=10).fit(X_train, y_train)
     risk = np.round(model.predict(X_test))  # with ties
     theirs = metrics.concordance_index_censored(*(y_test[name] for name in y.dtype.names), risk)[0]
-    assert arb.concordance_index(y_test, risk) == pytest.approx(theirs, abs=1e-10)
+    assert arb.metrics.concordance_index(y_test, risk) == pytest.approx(theirs, abs=1e-10)
     times = np.quantile(y_test[y.dtype.names[1]], np.linspace(0.1, 0.8, 9))
     survival = model.predict_survival_function(X_test, times)
     _, theirs = metrics.brier_score(y_train, y_test, survival, times)
-    np.testing.assert_allclose(arb.brier_score(y_test, survival, times, y_train=y_train), theirs, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(
+        arb.metrics.brier_score(y_test, survival, times, y_train=y_train), theirs, rtol=0, atol=1e-10
+    )
     theirs = metrics.integrated_brier_score(y_train, y_test, survival, times)
-    found = arb.integrated_brier_score(y_test, survival, times, y_train=y_train)
+    found = arb.metrics.integrated_brier_score(y_test, survival, times, y_train=y_train)
     assert found == pytest.approx(theirs, abs=1e-10)
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TypeAlias
 
@@ -34,14 +34,41 @@ SECONDS_A_BATCH = 1.0  # the kernel grows so long before an interrupt is heard
 
 
 @dataclass(frozen=True, eq=False)
+class Treatment:
+    """Which arm each row belongs to, 0 is the control, and what uplift trees ask of arms (kernel/uplift.hpp).
+
+    ``min_rows_arm`` is the least rows of each arm in a leaf; the outcome of a node's parent counts for
+    ``parent_weight`` rows of each arm; ``balanced_gain`` divides gains by how unevenly a cut deals out the arms.
+    """
+
+    arms: NDArray[np.int32]
+    n_arms: int
+    min_rows_arm: int = 1
+    parent_weight: float = 0.0
+    balanced_gain: bool = False
+
+    def take(self, rows: NDArray[np.intp]) -> Treatment:
+        """Return that of some rows."""
+        return replace(self, arms=np.ascontiguousarray(self.arms[rows]))
+
+    def to_kernel(self) -> _kernel.Treatment:
+        """Pack into the kernel's struct."""
+        return _kernel.Treatment(self.arms, self.n_arms, self.min_rows_arm, self.parent_weight, self.balanced_gain)
+
+
+@dataclass(frozen=True, eq=False)
 class BaggedTarget:
-    """What trees predict: class codes or numbers, (rows, outputs), and the weight of each row."""
+    """What trees predict: class codes or numbers, (rows, outputs), and the weight of each row.
+
+    With a treatment, numbers are outcomes, and a leaf predicts one an arm.
+    """
 
     criterion: str
     weight: FloatArray | None
     classes: NDArray[np.int32] | None = None
     n_classes: tuple[int, ...] = ()
     numbers: FloatArray | None = None
+    treatment: Treatment | None = None
 
     @property
     def n_rows(self) -> int:
@@ -50,10 +77,19 @@ class BaggedTarget:
 
     @property
     def width(self) -> int:
-        """Values of a leaf: the share of the second of two classes, of all classes, or a number an output."""
+        """Values of a leaf: the share of the second of two classes, of all classes, a number an output, or an arm."""
+        if self.treatment is not None:
+            return self.treatment.n_arms
         if self.classes is None:
             return int(self._numbers.shape[1])
         return 1 if self.n_classes == (2,) else sum(self.n_classes)
+
+    @property
+    def numbers_of_content(self) -> FloatArray | None:
+        """Numbers that tell rows apart."""
+        if self.treatment is None:
+            return self.numbers
+        return np.column_stack([self._numbers, self.treatment.arms])
 
     @property
     def _numbers(self) -> FloatArray:
@@ -99,7 +135,9 @@ class Draws:
         """Return the draws for these rows; with ``edges``, categories are told apart by their values, not codes."""
         if self.share is None:
             return _kernel.Bootstrap()
-        order = _kernel.content_order(data.codes, edges, target.classes, target.numbers, threads, projections)
+        order = _kernel.content_order(
+            data.codes, edges, target.classes, target.numbers_of_content, threads, projections
+        )
         weight = None if target.weight is None else target.weight[order]
         if weight is not None:
             order, weight = order[weight > 0], weight[weight > 0]
@@ -219,6 +257,7 @@ def _grower(
         bootstrap,
         threads,
         projections,
+        None if target.treatment is None else target.treatment.to_kernel(),
     )
 
 

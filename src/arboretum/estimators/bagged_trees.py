@@ -123,6 +123,9 @@ class BaggedTrees(ForestModel):
         -------
         self
         """
+        return self._fit(X, y, sample_weight)
+
+    def _fit(self: Bagged, X: Any, y: Any, sample_weight: Any) -> Bagged:
         self._check_parameters()
         n_trees = number(self, "n_estimators", low=1, high=MOST, integer=True)
         earlier = self.forest_ if self.warm_start and hasattr(self, "forest_") else None
@@ -190,7 +193,7 @@ class BaggedTrees(ForestModel):
                 training.projections,
             )
         if interrupted:
-            warnings.warn(f"fit was interrupted: the model keeps the {forest.n_trees} trees so far", stacklevel=3)
+            warnings.warn(f"fit was interrupted: the model keeps the {forest.n_trees} trees so far", stacklevel=4)
         return forest if earlier is None else Forest.concat([earlier, forest])
 
     def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[GivenRows, Any]:
@@ -205,7 +208,7 @@ class BaggedTrees(ForestModel):
             given = given.take(np.flatnonzero(target.weight)).relearn()
         return given, facts
 
-    def _as_columns(self, y: Any, n_rows: int) -> NDArray[Any]:
+    def _as_columns(self, y: Any, n_rows: int) -> Any:
         """Return a target of any container as an array, (rows, outputs)."""
         return targets.as_columns(y, n_rows)
 
@@ -225,7 +228,7 @@ class BaggedTrees(ForestModel):
         bootstrap = self._draws().bootstrap(data, target, threads, projected, edges)
         return TrainingSet(table, schema, target, data, edges, bootstrap, given.numbers, given.n_given, projected)
 
-    def _read_target(self, columns: NDArray[Any], weight: FloatArray | None) -> tuple[BaggedTarget, Any]:
+    def _read_target(self, columns: Any, weight: FloatArray | None) -> tuple[BaggedTarget, Any]:
         raise NotImplementedError
 
     def _take_facts(self, facts: Any) -> None:
@@ -322,7 +325,7 @@ class BaggedTrees(ForestModel):
             warnings.warn(
                 f"{n} of {table.n_rows} rows are in the bag of every tree and have no out-of-bag prediction (NaN): "
                 f"raise n_estimators={self.n_estimators}",
-                stacklevel=4,
+                stacklevel=5,
             )
         whole = np.full((training.n_given, means.shape[1]), np.nan)
         whole[training.rows] = means
@@ -424,6 +427,7 @@ def _rows_of(target: BaggedTarget, rows: NDArray[np.intp]) -> BaggedTarget:
         classes=some(target.classes),
         numbers=some(target.numbers),
         weight=weight if weight is not None and np.any(weight != 1) else None,
+        treatment=None if target.treatment is None else target.treatment.take(rows),
     )
 
 

@@ -17,7 +17,7 @@ from arboretum.estimators.survival_model import SurvivalModel, read_event_times
 from arboretum.estimators.survival_targets import event_times
 from arboretum.estimators.threads import n_threads
 from arboretum.forest import Forest
-from arboretum.survival_metrics import concordance_index
+from arboretum.metrics.survival import concordance_index
 
 
 class RandomSurvivalForest(SurvivalModel, BaggedTrees):

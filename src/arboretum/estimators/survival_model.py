@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.protocol import Estimator
 from arboretum.estimators.targets import as_numbers, to_numpy
-from arboretum.survival_metrics import concordance_index
+from arboretum.metrics.survival import concordance_index
 
 
 class SurvivalModel(Estimator):

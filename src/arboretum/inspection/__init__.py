@@ -6,6 +6,7 @@ from arboretum.inspection.conditions import CategorySet, Condition, IsMissing, O
 from arboretum.inspection.contributions import path_contributions
 from arboretum.inspection.drawing import plot_tree
 from arboretum.inspection.paths import decision_path, explain_row, path_conditions
+from arboretum.inspection.qini import QiniDisplay
 from arboretum.inspection.text import tree_to_text
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "Condition",
     "IsMissing",
     "Oblique",
+    "QiniDisplay",
     "Threshold",
     "condition",
     "decision_path",

@@ -41,7 +41,7 @@ def concordance_index(y: Any, risk: Any, *, sample_weight: Any = None) -> float:
     Examples
     --------
     >>> import arboretum as arb
-    >>> arb.concordance_index([[1.0, 1], [2.0, 1], [3.0, 0]], risk=[2.0, 0.5, 1.0])
+    >>> arb.metrics.concordance_index([[1.0, 1], [2.0, 1], [3.0, 0]], risk=[2.0, 0.5, 1.0])
     0.6666666666666666
     """
     time, event = event_times(y)
@@ -82,7 +82,7 @@ def brier_score(y: Any, survival: Any, times: Any, *, y_train: Any = None) -> Fl
     --------
     >>> import arboretum as arb
     >>> y = [[1.0, 1], [2.0, 0], [3.0, 1], [4.0, 0]]
-    >>> arb.brier_score(y, survival=[[0.2], [0.8], [0.7], [0.9]], times=[1.5])
+    >>> arb.metrics.brier_score(y, survival=[[0.2], [0.8], [0.7], [0.9]], times=[1.5])
     array([0.045])
     """
     time, event = event_times(y)
@@ -124,7 +124,7 @@ def integrated_brier_score(y: Any, survival: Any, times: Any, *, y_train: Any = 
     >>> import arboretum as arb
     >>> y = [[1.0, 1], [2.0, 0], [3.0, 1], [4.0, 0]]
     >>> half = [[0.5, 0.5]] * 4
-    >>> round(arb.integrated_brier_score(y, survival=half, times=[1.5, 2.5]), 4)
+    >>> round(arb.metrics.integrated_brier_score(y, survival=half, times=[1.5, 2.5]), 4)
     0.25
     """
     at = _numbers(times, "times", (np.size(times),))

@@ -1,0 +1,326 @@
+"""UpliftBoostedTrees: boosted trees that learn effects and not outcomes.
+
+An R-learner (Nie & Wager 2021). With outcome y, t = 1 for treated and 0 for control rows, m(x) the expected outcome and
+e(x) the probability of treatment, both from models that have not seen the row, the uplift minimises::
+
+    Σ w [(y − m(x)) − (t − e(x)) · uplift(x)]²  =  Σ w (t − e(x))² [(y − m(x)) / (t − e(x)) − uplift(x)]²
+
+so that it is boosted by squared error, to another target with other weights. Several treatments are compared with the
+control one by one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum import losses
+from arboretum.ensembles.resampling import with_schema
+from arboretum.estimators import targets
+from arboretum.estimators.base import FloatArray
+from arboretum.estimators.boosted_regressor import BoostedTreesRegressor
+from arboretum.estimators.boosting_problem import Problem, Target
+from arboretum.estimators.threads import n_threads
+from arboretum.estimators.uplift_model import UpliftModel
+from arboretum.estimators.uplift_target import UpliftTarget, read_uplift
+from arboretum.estimators.validation import check_columns, choice, number, seed_of
+from arboretum.forest import Forest
+from arboretum.losses import Loss
+from arboretum.table import Table, read_table
+
+Uplift = TypeVar("Uplift", bound="UpliftBoostedTrees")
+
+FOLD_PURPOSE = 0x666F6C64  # "fold"
+LEAST_PROPENSITY = 0.01  # rows that hardly ever have their treatment would outweigh all others
+SHARED = (
+    "n_estimators",
+    "learning_rate",
+    "growth",
+    "max_leaf_nodes",
+    "max_depth",
+    "min_samples_leaf",
+    "l2",
+    "max_bins",
+    "subsample",
+    "max_features",
+    "categorical_features",
+    "unknown",
+    "missing",
+    "early_stopping",
+    "validation_fraction",
+    "n_iter_no_change",
+    "random_state",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class _Pair:
+    """Rows of the control and of one treatment; ``treated`` is 0 or 1, strata tell arms and outcomes apart."""
+
+    table: Table
+    y: FloatArray
+    treated: FloatArray
+    weight: FloatArray
+    strata: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, table: Table, target: UpliftTarget, weight: FloatArray | None, arm: int) -> _Pair:
+        rows = np.flatnonzero((target.arm == 0) | (target.arm == arm))
+        return cls(
+            table.take(rows),
+            target.y[rows],
+            (target.arm[rows] == arm).astype(np.float64),
+            np.ones(len(rows)) if weight is None else weight[rows],
+            target.strata[rows],
+        )
+
+
+class _Member(BoostedTreesRegressor):
+    """Boosted trees that hold out rows of each stratum; made of a checked target."""
+
+    strata: NDArray[np.intp]
+
+    def _strata(self, y: FloatArray) -> NDArray[Any]:
+        return self.strata
+
+    def learn(self, table: Table, y: FloatArray, weight: FloatArray, loss: Loss, threads: int) -> _Member:
+        """Fit rows of a table that is read already."""
+        problem, target = Problem(table, y, weight), Target(y, weight, loss)
+        self._train(int(self.n_estimators), problem, target, threads)
+        if self.history_.validation_loss and self._fits_again(table.n_rows):
+            self._train_again(problem, target, threads)
+        return self
+
+
+class UpliftBoostedTrees(UpliftModel):
+    """Gradient-boosted trees for uplift: boosting towards effects, with outcomes predicted by rows' own complements.
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Most rounds of boosting; large tables want more, and stop early.
+    learning_rate : float, default=0.02
+        Share of each tree's step that is taken.
+    control : label, optional
+        The label of treatment that stands for no treatment; by default 0, False or "control".
+    propensity : {"share", "model"}, default="share"
+        Probability of a treatment: its share of the rows, as in a randomised experiment; or that of a model of X, if
+        treatment depends on X (and on nothing else that bears on the outcome).
+    n_folds : int, default=5
+        Parts of the rows; models of the outcome, and of the treatment, predict each part from the others.
+
+    growth : {"leaf", "level", "symmetric"}, default="leaf"
+        Which node is split next: the one of largest gain, level by level, or one condition for a whole level.
+    max_leaf_nodes, max_depth : int, optional
+        Limits of a tree; by default 4 leaves: effects are small beside outcomes.
+    min_samples_leaf : int, default=20
+        Least rows of a leaf.
+    l2 : float, default=0
+        Penalty on the size of leaf values.
+    max_bins : int, optional, default=255
+        Most bins of a numeric column; None tries every distinct value.
+    subsample : float, default=0.5
+        Share of the rows that each tree sees.
+    max_features : float or int, default=0.5
+        Share or number of columns that each node may split on.
+    categorical_features : names, positions or mask, optional
+        Numeric columns that hold categories. Text, categories and the like are found by themselves.
+    unknown : {"average", "missing", "error"}, default="average"
+        A category not seen at fit takes both branches, weighted by their rows; or counts as missing; or is an error.
+    missing : {"warn", "error"}, default="warn"
+        Missing values in a column that had none at fit. Their branch is the one most training rows took.
+
+    early_stopping : bool or "auto", default="auto"
+        Stop when the loss of held-out rows no longer falls, and keep the best round. "auto": from 1,000 rows on.
+    validation_fraction : float, default=0.1
+        Share of the rows held out, the same of each arm and outcome.
+    n_iter_no_change : int, default=10
+        Rounds without improvement before stopping.
+    random_state : int, RandomState or None, default=0
+        Seed of all sampling. The same seed gives the same model, byte for byte, for any number of threads.
+    n_jobs : int, optional
+        Threads; by default as many as the container allows.
+
+    Attributes
+    ----------
+    arms_ : ndarray
+        Labels of the control and then of the treatments.
+    outcomes_ : ndarray or None
+        Labels of two outcomes, the second is the one predicted; None if outcomes are numbers.
+    forest_ : Forest
+        The trees, plain frozen arrays; one output a treatment.
+    n_iter_ : ndarray of int
+        Rounds kept, for each treatment.
+    schema_ : Schema
+        Names, kinds and categories of the columns.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    References
+    ----------
+    Nie, X. and Wager, S. (2021). Quasi-oracle estimation of heterogeneous treatment effects. Biometrika 108.
+
+    Examples
+    --------
+    >>> import numpy as np, arboretum as arb
+    >>> rng = np.random.default_rng(0)
+    >>> X, mail = rng.random((4000, 2)), rng.integers(0, 2, 4000)
+    >>> spend = X[:, 1] + 2.0 * mail * (X[:, 0] > 0.5) + rng.normal(size=4000)
+    >>> model = arb.UpliftBoostedTrees(n_estimators=50, learning_rate=0.1).fit(X, spend, treatment=mail)
+    >>> model.predict([[0.1, 0.5], [0.9, 0.5]]).round()
+    array([0., 2.])
+    """
+
+    propensity: str
+    n_folds: int
+    random_state: Any
+    categorical_features: Any
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 100,
+        learning_rate: float = 0.02,
+        control: Any = None,
+        propensity: str = "share",
+        n_folds: int = 5,
+        growth: str = "leaf",
+        max_leaf_nodes: int | None = 4,
+        max_depth: int | None = None,
+        min_samples_leaf: int = 20,
+        l2: float = 0.0,
+        max_bins: int | None = 255,
+        subsample: float = 0.5,
+        max_features: float | int = 0.5,
+        categorical_features: Any = None,
+        unknown: str = "average",
+        missing: str = "warn",
+        early_stopping: bool | str = "auto",
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self._keep(locals())
+
+    @property
+    def n_iter_(self) -> NDArray[np.intp]:
+        """Rounds kept, for each treatment."""
+        return np.bincount(self._fitted().tree_output, minlength=self._fitted().n_outputs)
+
+    # ---- fitting -------------------------------------------------------------------------------------------------
+
+    def fit(self: Uplift, X: Any, y: Any, treatment: Any, sample_weight: Any = None) -> Uplift:
+        """Fit the model; nothing of it changes before all has gone well.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Training rows: numbers, text, categories, dates, with holes.
+        y : array-like
+            Outcomes: 0 and 1, booleans, two texts, the second in order is the one to raise; or numbers.
+        treatment : array-like
+            Label of each row: which treatment it had, or that of the control.
+        sample_weight : array-like, optional
+            Weight of each row.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        threads, seed = n_threads(self.n_jobs), seed_of(self.random_state)
+        check_columns(self.categorical_features)
+        table = read_table(X, categorical_features=self.categorical_features)
+        weight = targets.row_weights(sample_weight, table.n_rows)
+        target = read_uplift(y, treatment, table.n_rows, self.control, weight)
+        if weight is not None and not weight.all():
+            rows = np.flatnonzero(weight)
+            table, weight = table.take(rows).relearn(), weight[rows]
+            target = replace(target, y=target.y[rows], arm=target.arm[rows])
+        missing = [bool(np.isnan(values).any()) for _, batch in table.column_batches() for values in batch]
+        table = with_schema(table, table.schema.with_missing(missing))
+        forests = [
+            self._learn_effect(_Pair.of(table, target, weight, arm), seed, threads)
+            for arm in range(1, len(target.arms.labels))
+        ]
+        self._set_arms(target.arms, target.outcomes)
+        self.schema_, self.forest_ = table.schema, _side_by_side(forests)
+        self._set_input_names()
+        return self
+
+    def _learn_effect(self, pair: _Pair, seed: int, threads: int) -> Forest:
+        expected, share = self._expect(pair, seed, threads)
+        apart = pair.treated - share
+        member = self._member(pair.strata, seed)
+        effect = (pair.y - expected) / apart
+        return member.learn(
+            pair.table, effect, pair.weight * apart**2, losses.resolve("squared_error"), threads
+        ).forest_
+
+    def _expect(self, pair: _Pair, seed: int, threads: int) -> tuple[FloatArray, FloatArray]:
+        """Outcome and probability of treatment of each row, from models of the other parts of the rows."""
+        n_rows = len(pair.y)
+        expected = np.empty(n_rows)
+        share = np.full(n_rows, np.average(pair.treated, weights=pair.weight))
+        part = _deal_out(pair.strata, int(self.n_folds), seed)
+        for number_of_part in np.unique(part):
+            inside, outside = np.flatnonzero(part == number_of_part), np.flatnonzero(part != number_of_part)
+            rows = pair.table.take(inside)
+            for values, out, loss in self._nuisances(pair, expected, share):
+                member = self._member(pair.strata[outside], seed)
+                member.learn(pair.table.take(outside), values[outside], pair.weight[outside], loss, threads)
+                out[inside] = member._predict_table(rows, threads)
+        return expected, np.clip(share, LEAST_PROPENSITY, 1 - LEAST_PROPENSITY)
+
+    def _nuisances(
+        self, pair: _Pair, expected: FloatArray, share: FloatArray
+    ) -> list[tuple[FloatArray, FloatArray, Loss]]:
+        """Return what is to be predicted, where to put it, and the loss."""
+        models = [(pair.y, expected, losses.resolve("squared_error"))]
+        if self.propensity == "model":
+            models.append((pair.treated, share, losses.resolve("log_loss", n_classes=2)))
+        return models
+
+    def _member(self, strata: NDArray[np.intp], seed: int) -> _Member:
+        shared = {name: getattr(self, name) for name in SHARED}
+        member = _Member(**{**shared, "random_state": seed, "category_levels": None})  # trees read the user's columns
+        member.strata = strata
+        return member
+
+    def _check_parameters(self) -> None:
+        _Member(**{name: getattr(self, name) for name in SHARED})._check_parameters()
+        choice(self, "propensity", ("share", "model"))
+        number(self, "n_folds", low=2, high=1000, integer=True)
+
+    # ---- prediction ----------------------------------------------------------------------------------------------
+
+    def _uplift(self, X: Any) -> FloatArray:
+        return self._raw(X)
+
+    # ---- files ---------------------------------------------------------------------------------------------------
+
+    def _read_facts(self, header: dict[str, Any], forest: Forest) -> None:
+        self._read_arms(header, forest.n_outputs + 1)
+
+
+def _deal_out(strata: NDArray[np.intp], n_parts: int, seed: int) -> NDArray[np.intp]:
+    """Part of each row: rows of a stratum, in random order, take turns."""
+    draws = np.random.default_rng([seed, FOLD_PURPOSE]).random(len(strata))
+    part = np.empty(len(strata), dtype=np.intp)
+    part[np.lexsort((draws, strata))] = np.arange(len(strata)) % n_parts
+    return part
+
+
+def _side_by_side(forests: list[Forest]) -> Forest:
+    """Join forests of one output as the outputs of one forest."""
+    base = np.concatenate([forest.base for forest in forests])
+    return Forest.concat(
+        [
+            replace(forest, base=base, tree_output=np.full(forest.n_trees, output, np.int32))
+            for output, forest in enumerate(forests)
+        ]
+    )

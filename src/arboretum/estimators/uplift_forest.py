@@ -1,0 +1,262 @@
+"""UpliftForest."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+
+from arboretum.ensembles.bagging import BaggedTarget, Draws, Treatment
+from arboretum.ensembles.honest_leaves import fill_leaves
+from arboretum.estimators.bagged_trees import MOST, BaggedTrees, TrainingSet
+from arboretum.estimators.base import FloatArray
+from arboretum.estimators.uplift_model import UpliftModel
+from arboretum.estimators.uplift_target import UpliftTarget, read_uplift
+from arboretum.estimators.validation import choice, number
+from arboretum.forest import Forest
+
+Uplift = TypeVar("Uplift", bound="UpliftForest")
+
+HONEST_SHARE = 0.5  # draws of a tree with honest leaves, as a share of the rows
+
+
+class UpliftForest(UpliftModel, BaggedTrees):
+    """Random forest for uplift: trees split where treated and control rows come to differ most.
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Trees.
+    criterion : {"kl", "euclidean", "chi2"}, default="kl"
+        Divergence of the outcomes of treated and control rows that splits raise: Kullback-Leibler, squared difference,
+        or chi-squared. Outcomes that are numbers need "euclidean".
+    normalise : bool, default=True
+        Divide gains by a measure of how unevenly a split deals out treated and control rows.
+    control : label, optional
+        The label of treatment that stands for no treatment; by default 0, False or "control".
+    max_depth, max_leaf_nodes : int, optional
+        Limits of a tree. With ``max_leaf_nodes`` the node of largest gain is split first.
+    min_samples_leaf : int or float, default=100
+        Least rows of a leaf, counted exactly; a float is a share of the rows.
+    min_samples_treatment : int, default=10
+        Least rows of the control, and of each treatment, in a leaf.
+    parent_weight : float, default=10
+        Rows that the outcome of a node's parent counts for in the outcome of the node.
+    max_features : {"sqrt", "log2"}, float, int or None, default="sqrt"
+        Columns that each node looks at; more if none of them can be split.
+    max_bins : int, optional, default=255
+        Most bins of a numeric column; None tries every distinct value (exact, slower).
+
+    bootstrap : bool, default=True
+        Draw the rows of each tree with replacement, by weight. Else every tree sees every row.
+    max_samples : float or int, optional
+        Draws of a tree: a share of the rows, or their number; by default as many as there are rows, or half of that
+        with ``honest``.
+    honest : bool, default=False
+        Let rows that a tree has not drawn say what its leaves predict: effects are not exaggerated by the search for
+        splits.
+    categorical_features : names, positions or mask, optional
+        Numeric columns that hold categories. Text, categories and the like are found by themselves.
+    unknown : {"average", "missing", "error"}, default="average"
+        A category not seen at fit takes both branches, weighted by their rows; or counts as missing; or is an error.
+    missing : {"warn", "error"}, default="warn"
+        Missing values in a column that had none at fit. Their branch is the one most training rows took.
+
+    warm_start : bool, default=False
+        Let ``fit`` add trees to the fitted model until it has ``n_estimators``.
+    random_state : int, RandomState or None, default=0
+        Seed of all sampling. The same seed gives the same model, byte for byte, for any number of threads.
+    n_jobs : int, optional
+        Threads; by default as many as the container allows.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Attributes
+    ----------
+    arms_ : ndarray
+        Labels of the control and then of the treatments.
+    outcomes_ : ndarray or None
+        Labels of two outcomes, the second is the one predicted; None if outcomes are numbers.
+    forest_ : Forest
+        The trees, plain frozen arrays; leaves hold the mean outcome of each arm.
+    schema_ : Schema
+        Names, kinds and categories of the columns.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+    feature_importances_ : ndarray
+        Gain of divergence by each feature, normalised.
+
+    References
+    ----------
+    Rzepakowski, P. and Jaroszewicz, S. (2012). Decision trees for uplift modeling with single and multiple treatments.
+    Knowledge and Information Systems 32.
+    Athey, S. and Imbens, G. (2016). Recursive partitioning for heterogeneous causal effects. PNAS 113.
+
+    Examples
+    --------
+    >>> import numpy as np, arboretum as arb
+    >>> rng = np.random.default_rng(0)
+    >>> X, mail = rng.random((4000, 2)), rng.integers(0, 2, 4000)
+    >>> visit = rng.random(4000) < 0.2 + 0.4 * mail * (X[:, 0] > 0.5)
+    >>> model = arb.UpliftForest(n_estimators=20, max_depth=2, max_features=None).fit(X, visit, treatment=mail)
+    >>> model.predict([[0.1, 0.5], [0.9, 0.5]]).round(1)
+    array([0. , 0.4])
+    """
+
+    normalise: bool
+    honest: bool
+    min_samples_treatment: int
+    parent_weight: float
+
+    min_samples_split = 2
+    min_weight_fraction_leaf = 0.0
+    min_impurity_decrease = 0.0
+    monotonic_cst = None
+    oob_score = False
+    _criteria = ("kl", "euclidean", "chi2")
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 100,
+        criterion: str = "kl",
+        normalise: bool = True,
+        control: Any = None,
+        max_depth: int | None = None,
+        max_leaf_nodes: int | None = None,
+        min_samples_leaf: int | float = 100,
+        min_samples_treatment: int = 10,
+        parent_weight: float = 10.0,
+        max_features: Any = "sqrt",
+        max_bins: int | None = 255,
+        bootstrap: bool = True,
+        max_samples: float | int | None = None,
+        honest: bool = False,
+        categorical_features: Any = None,
+        unknown: str = "average",
+        missing: str = "warn",
+        warm_start: bool = False,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self._keep(locals())
+
+    # ---- fitting -------------------------------------------------------------------------------------------------
+
+    def fit(  # type: ignore[override]
+        self: Uplift, X: Any, y: Any, treatment: Any, sample_weight: Any = None
+    ) -> Uplift:
+        """Fit the model; nothing of it changes before all has gone well.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Training rows: numbers, text, categories, dates, with holes.
+        y : array-like
+            Outcomes: 0 and 1, booleans, two texts, the second in order is the one to raise; or numbers.
+        treatment : array-like
+            Label of each row: which treatment it had, or that of the control. It must not depend on what X says of
+            the row, as in a randomised experiment.
+        sample_weight : array-like, optional
+            Weight of each row: a row of weight 3 is the same as three equal rows.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, (y, treatment), sample_weight)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        choice(self, "normalise", (True, False))
+        choice(self, "honest", (True, False))
+        number(self, "min_samples_treatment", low=1, high=MOST, integer=True)
+        number(self, "parent_weight", low=0.0, high=1e15)
+        if self.honest and self.bootstrap is False:
+            raise ValueError(
+                "honest=True without bootstrap: every tree sees every row, none is left to fill its leaves; "
+                "set bootstrap=True or honest=False"
+            )
+
+    def _as_columns(self, y: Any, n_rows: int) -> Any:
+        return *y, n_rows
+
+    def _read_target(self, columns: Any, weight: FloatArray | None) -> tuple[BaggedTarget, Any]:
+        y, treatment, n_rows = columns
+        target = read_uplift(y, treatment, n_rows, self.control, weight)
+        if not target.is_binary and self.criterion != "euclidean":
+            row = int(np.argmin(np.isin(target.y, (0.0, 1.0))))
+            raise ValueError(
+                f"criterion={self.criterion!r} needs outcomes 0 and 1: y has {target.y[row]:g} in row {row}; "
+                "use criterion='euclidean'"
+            )
+        arms = Treatment(
+            np.ascontiguousarray(target.arm),
+            n_arms=len(target.arms.labels),
+            min_rows_arm=int(self.min_samples_treatment),
+            parent_weight=float(self.parent_weight),
+            balanced_gain=bool(self.normalise),
+        )
+        return BaggedTarget(self.criterion, weight, numbers=target.y[:, None], treatment=arms), target
+
+    def _take_facts(self, facts: UpliftTarget) -> None:
+        self._set_arms(facts.arms, facts.outcomes)
+        self.n_outputs_ = 1
+
+    def _has_facts(self, facts: UpliftTarget) -> bool:
+        def plain(labels: Any) -> Any:
+            return None if labels is None else labels.tolist()
+
+        same_outcomes = plain(facts.outcomes) == plain(self.outcomes_)
+        return bool(same_outcomes and facts.arms.in_order.tolist() == self.arms_.tolist())
+
+    def _draws(self) -> Draws:
+        if self.honest and self.max_samples is None:
+            return Draws(HONEST_SHARE)
+        return super()._draws()
+
+    def _grow(self, training: TrainingSet, n_trees: int, earlier: Forest | None, seed: int, threads: int) -> Forest:
+        forest = super()._grow(training, n_trees, earlier, seed, threads)
+        if not self.honest:
+            return forest
+
+        def leaves(first: int, last: int) -> Any:
+            parts = [
+                forest.apply(part.columns, part.n_rows, threads=threads, first=first, last=last)
+                for _, part in training.table.row_batches()
+            ]
+            return np.concatenate(parts)
+
+        first = 0 if earlier is None else earlier.n_trees
+        return fill_leaves(forest, leaves, training.target, training.bootstrap, seed, first)
+
+    # ---- prediction ----------------------------------------------------------------------------------------------
+
+    def predict_outcome(self, X: Any) -> FloatArray:
+        """Predict the outcome without treatment and under each of them.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Rows; named columns in any order.
+
+        Returns
+        -------
+        ndarray of float64, (n_rows, n_arms)
+            In the order of ``arms_``; of two outcomes, the probability of the second.
+        """
+        return self._mean(X)
+
+    def _uplift(self, X: Any) -> FloatArray:
+        outcomes = self._mean(X)
+        return outcomes[:, 1:] - outcomes[:, :1]
+
+    def _value_meaning(self) -> dict[str, Any]:
+        return {"class_names": [str(label) for label in self.arms_.tolist()], "probabilities": False}
+
+    # ---- files ---------------------------------------------------------------------------------------------------
+
+    def _read_facts(self, header: dict[str, Any], forest: Forest) -> None:
+        super()._read_facts(header, forest)
+        self._read_arms(header, forest.n_outputs)

@@ -1,0 +1,125 @@
+"""What uplift models share: outcomes and treatments, predictions, and what files say of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum.estimators import targets
+from arboretum.estimators.base import FloatArray, ForestModel
+from arboretum.estimators.labels import classes_from_json, classes_to_json
+from arboretum.estimators.uplift_target import ArmLabels
+from arboretum.metrics.uplift import qini_score
+
+
+class UpliftModel(ForestModel):
+    """A model of what treatments change, by row."""
+
+    control: Any
+
+    arms_: NDArray[Any]  # labels: the control, then the treatments
+    outcomes_: NDArray[Any] | None  # labels of two outcomes; None: numbers
+    _arms: ArmLabels
+
+    def _set_arms(self, arms: ArmLabels, outcomes: NDArray[Any] | None) -> None:
+        self._arms, self.arms_, self.outcomes_ = arms, arms.in_order, outcomes
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predict the uplift: how much a treatment adds to the outcome, or to the probability of the second outcome.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Rows; named columns in any order.
+
+        Returns
+        -------
+        ndarray of float64, (n_rows,), or (n_rows, n_treatments) in the order of ``arms_[1:]``
+        """
+        uplift = self._uplift(X)
+        return uplift[:, 0] if uplift.shape[1] == 1 else uplift
+
+    def _uplift(self, X: Any) -> FloatArray:
+        """Uplift of each treatment, (rows, treatments)."""
+        raise NotImplementedError
+
+    def score(self, X: Any, y: Any, treatment: Any, sample_weight: Any = None) -> float:
+        """Return the Qini score: the mean over treatments, each against the control.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Rows to predict.
+        y, treatment : array-like
+            Their outcomes and treatments.
+        sample_weight : array-like, optional
+            Weight of each row.
+        """
+        scores = []
+        for arm in self.arms_[1:].tolist():
+            outcome, uplift, treated, weight = self.against_control(
+                X, y, treatment, arm=arm, sample_weight=sample_weight
+            )
+            scores.append(qini_score(outcome, uplift, treated, sample_weight=weight))
+        return float(np.mean(scores))
+
+    def against_control(
+        self, X: Any, y: Any, treatment: Any, *, arm: Any = None, sample_weight: Any = None
+    ) -> tuple[FloatArray, FloatArray, NDArray[np.bool_], FloatArray | None]:
+        """Give the rows of the control and of one treatment as metrics of uplift want them.
+
+        Parameters
+        ----------
+        X, y, treatment, sample_weight
+            As for ``score``.
+        arm : label, optional
+            The treatment; may be left out if there is one.
+
+        Returns
+        -------
+        y, uplift, treated, sample_weight
+            Outcomes as numbers, predicted uplift, whether rows were treated, weights if any were given.
+        """
+        uplift = self._uplift(X)
+        place = self._place_of(arm)
+        group = targets.as_column(treatment, len(uplift), "treatment")
+        code = targets.encode_classes(group, self.arms_, "treatment")
+        outcome = targets.as_column(y, len(uplift))
+        if self.outcomes_ is not None:
+            outcome = targets.encode_classes(outcome, self.outcomes_, "y")
+        weight = targets.row_weights(sample_weight, len(uplift))
+        rows = (code == 0) | (code == place)
+        numbers = targets.as_numbers(outcome[rows], "y", "give numbers")
+        return numbers, uplift[rows, place - 1], code[rows] == place, None if weight is None else weight[rows]
+
+    def _place_of(self, arm: Any) -> int:
+        treatments = self.arms_[1:].tolist()
+        if arm is None and len(treatments) == 1:
+            return 1
+        if arm not in treatments:
+            raise ValueError(f"arm={arm!r}: name one of the treatments {treatments}")
+        return int(treatments.index(arm)) + 1
+
+    # ---- files ---------------------------------------------------------------------------------------------------
+
+    def _facts(self) -> dict[str, Any]:
+        outcomes = None if self.outcomes_ is None else classes_to_json(self.outcomes_)
+        return {"arms": classes_to_json(self._arms.labels), "control": self._arms.control, "outcomes": outcomes}
+
+    def _read_arms(self, header: dict[str, Any], n_arms: int) -> None:
+        labels, control, outcomes = classes_from_json(header["arms"], n_arms), header["control"], header["outcomes"]
+        if type(control) is not int or not 0 <= control < n_arms:
+            raise ValueError(f"control {control!r} is none of the {n_arms} arms")
+        self._set_arms(ArmLabels(labels, control), None if outcomes is None else classes_from_json(outcomes, 2))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = False
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags

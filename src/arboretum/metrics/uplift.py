@@ -1,0 +1,277 @@
+"""How well predicted uplift ranks rows, from a control group and one treated group.
+
+Rows are taken in the order of falling uplift. Of those down to some uplift let n_t, n_c be the treated and control
+rows, and Y_t, Y_c the sums of their outcomes::
+
+    Qini curve     Y_t − Y_c · n_t / n_c                     extra outcomes among the treated (Radcliffe 2007)
+    uplift curve   (Y_t / n_t − Y_c / n_c) · (n_t + n_c)     the same, were all of these rows treated
+    a score        (area of the curve − area of the straight line to its end) / the same for the best of orders
+
+A ratio whose denominator has no rows counts as 0. Rows of equal uplift are taken together: a constant scores 0. The
+best order takes treated rows by falling outcome, then control rows by rising outcome; of uplift curves, treated
+responders and control non-responders first, control responders and treated non-responders last (Devriendt, Guns &
+Verbeke 2020). Curves, and normalised scores of outcomes 0 and 1, are those of scikit-uplift.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from arboretum.estimators import targets
+
+FloatArray: TypeAlias = NDArray[np.float64]
+
+__all__ = ["auuc_score", "qini_curve", "qini_score", "uplift_at_k", "uplift_curve"]
+
+
+def qini_curve(
+    y: ArrayLike, uplift: ArrayLike, treatment: ArrayLike, *, sample_weight: ArrayLike | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Extra outcomes by the number of rows that are taken.
+
+    Parameters
+    ----------
+    y : array-like (n_rows,)
+        Outcomes: 0 and 1, or numbers.
+    uplift : array-like (n_rows,)
+        Predicted uplift; the largest is taken first.
+    treatment : array-like (n_rows,)
+        Whether a row was treated: 0 and 1, or booleans.
+    sample_weight : array-like, optional
+        Weight of each row.
+
+    Returns
+    -------
+    rows, gain : ndarray of float64
+        Points of the curve, from (0, 0) on; rows are sums of weights.
+
+    Examples
+    --------
+    >>> rows, gain = qini_curve([1, 0, 0, 1], [0.9, 0.8, 0.2, 0.1], [1, 0, 1, 0])
+    >>> rows.tolist(), gain.tolist()
+    ([0.0, 1.0, 2.0, 3.0, 4.0], [0.0, 1.0, 1.0, 1.0, 0.0])
+    """
+    return _Experiment.read(y, uplift, treatment, sample_weight).qini()
+
+
+def uplift_curve(
+    y: ArrayLike, uplift: ArrayLike, treatment: ArrayLike, *, sample_weight: ArrayLike | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Gain by the number of rows that are taken, were all of them treated.
+
+    Parameters and returns are those of ``qini_curve``.
+
+    Examples
+    --------
+    >>> rows, gain = uplift_curve([1, 0, 0, 1], [0.9, 0.8, 0.2, 0.1], [1, 0, 1, 0])
+    >>> gain.tolist()
+    [0.0, 1.0, 2.0, 1.5, 0.0]
+    """
+    return _Experiment.read(y, uplift, treatment, sample_weight).gain()
+
+
+def qini_score(
+    y: ArrayLike,
+    uplift: ArrayLike,
+    treatment: ArrayLike,
+    *,
+    normalise: bool = True,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Qini coefficient: how far the Qini curve lies above that of a random order.
+
+    Parameters
+    ----------
+    y, uplift, treatment, sample_weight
+        As for ``qini_curve``.
+    normalise : bool, default=True
+        Divide by the area of the best order: 1 is perfect, 0 is random. False gives the area with both axes divided by
+        the number of rows, so that it does not grow with them.
+
+    Examples
+    --------
+    >>> qini_score([1, 0, 0, 1], [0.9, 0.8, 0.2, 0.1], [1, 0, 1, 0])
+    1.0
+    """
+    experiment = _Experiment.read(y, uplift, treatment, sample_weight)
+    area = _area(*experiment.qini())
+    return area if not normalise else _ratio(area, _area(*experiment.ordered_by(experiment.effect).qini()))
+
+
+def auuc_score(
+    y: ArrayLike,
+    uplift: ArrayLike,
+    treatment: ArrayLike,
+    *,
+    normalise: bool = True,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Area under the uplift curve, above that of a random order.
+
+    Parameters
+    ----------
+    y, uplift, treatment, sample_weight
+        As for ``qini_curve``.
+    normalise : bool, default=True
+        Divide by the area of the best order; needs outcomes 0 and 1. False gives the area with both axes divided by
+        the number of rows.
+
+    Examples
+    --------
+    >>> auuc_score([1, 0, 0, 1], [0.9, 0.8, 0.2, 0.1], [1, 0, 1, 0])
+    1.0
+    """
+    experiment = _Experiment.read(y, uplift, treatment, sample_weight)
+    area = _area(*experiment.gain())
+    return area if not normalise else _ratio(area, _area(*experiment.ordered_by(experiment.best_gain).gain()))
+
+
+def uplift_at_k(
+    y: ArrayLike,
+    uplift: ArrayLike,
+    treatment: ArrayLike,
+    *,
+    k: float | int = 0.3,
+    strategy: str = "overall",
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Mean outcome of the treated less that of the control, among the rows of largest predicted uplift.
+
+    Parameters
+    ----------
+    y, uplift, treatment, sample_weight
+        As for ``qini_curve``.
+    k : float or int, default=0.3
+        Rows to take: a share between 0 and 1, or their number. Of rows of equal uplift the last ones are taken first.
+    strategy : {"overall", "by_group"}, default="overall"
+        Take the first rows of all, or of each group.
+
+    Examples
+    --------
+    >>> uplift_at_k([1, 0, 0, 1], [0.9, 0.8, 0.2, 0.1], [1, 0, 1, 0], k=2)
+    1.0
+    """
+    experiment = _Experiment.read(y, uplift, treatment, sample_weight)
+    if strategy not in ("overall", "by_group"):
+        raise ValueError(f"strategy={strategy!r}: use 'overall' or 'by_group'")
+    order = np.argsort(experiment.uplift, kind="stable")[::-1]
+    treated = experiment.treated[order]
+    groups = [order[treated], order[~treated]]
+    if strategy == "overall":
+        taken = order[: _n_taken(k, len(order))]
+        means = [taken[experiment.treated[taken] == which] for which in (True, False)]
+    else:
+        means = [group[: _n_taken(k, len(group))] for group in groups]
+    if not all(len(rows) for rows in means):
+        raise ValueError(f"k={k!r} takes no row of one of the groups: take more, or use strategy='by_group'")
+    after, before = (np.average(experiment.y[rows], weights=experiment.weight[rows]) for rows in means)
+    return float(after - before)
+
+
+def _n_taken(k: Any, n_rows: int) -> int:
+    if isinstance(k, Integral) and not isinstance(k, bool) and 0 < int(k) <= n_rows:
+        return int(k)
+    if isinstance(k, Real) and not isinstance(k, Integral) and 0 < float(k) <= 1:
+        return int(n_rows * float(k))
+    raise ValueError(f"k={k!r}: use a share above 0 and at most 1, or a number of rows of at most {n_rows}")
+
+
+class _Experiment:
+    """Outcomes of treated and control rows, and the uplift that is predicted for them."""
+
+    def __init__(self, y: FloatArray, uplift: FloatArray, treated: NDArray[np.bool_], weight: FloatArray) -> None:
+        self.y, self.uplift, self.treated, self.weight = y, uplift, treated, weight
+
+    @classmethod
+    def read(cls, y: Any, uplift: Any, treatment: Any, sample_weight: Any) -> _Experiment:
+        """Check what was given."""
+        given = targets.to_numpy(y, "y")
+        n_rows = len(targets.as_column(given, len(given) if given.ndim else 0))
+        if not n_rows:
+            raise ValueError("y is empty: give at least one treated and one control row")
+        outcome = targets.as_numbers(given.ravel(), "y", "encode outcomes as 0 and 1")
+        score = targets.as_numbers(targets.as_column(uplift, n_rows, "uplift", "y"), "uplift", "give numbers")
+        group = targets.as_numbers(
+            targets.as_column(treatment, n_rows, "treatment", "y"), "treatment", "use 1 for treated rows, 0 for control"
+        )
+        if not np.isin(group, (0.0, 1.0)).all():
+            row = int(np.argmin(np.isin(group, (0.0, 1.0))))
+            raise ValueError(
+                f"treatment is {group[row]:g} in row {row}: use 1 for treated rows, 0 for control; score one treatment "
+                "at a time"
+            )
+        weight = targets.row_weights(sample_weight, n_rows, table="y")
+        weight = np.ones(n_rows) if weight is None else weight
+        for which, name in ((1.0, "treated"), (0.0, "control")):
+            if not weight[group == which].sum() > 0:
+                raise ValueError(f"no {name} row has weight: uplift compares treated rows with a control")
+        return cls(outcome, score, group == 1, weight)
+
+    def ordered_by(self, key: FloatArray) -> _Experiment:
+        """Return the same rows in another order."""
+        return _Experiment(self.y, key, self.treated, self.weight)
+
+    @property
+    def effect(self) -> FloatArray:
+        """What a row adds to the Qini curve, but for a factor."""
+        return np.where(self.treated, self.y, -self.y)
+
+    @property
+    def best_gain(self) -> FloatArray:
+        """The key of the best order of an uplift curve."""
+        if not np.isin(self.y, (0.0, 1.0)).all():
+            row = int(np.argmin(np.isin(self.y, (0.0, 1.0))))
+            raise ValueError(
+                f"y is {self.y[row]:g} in row {row}: the best order is known for outcomes 0 and 1; use normalise=False"
+            )
+        responded = self.y == 1
+        control_responders = self.weight[responded & ~self.treated].sum()
+        treated_others = self.weight[~responded & self.treated].sum()
+        second = responded if control_responders > treated_others else self.treated
+        return np.asarray(2.0 * (responded == self.treated) + second)
+
+    def qini(self) -> tuple[FloatArray, FloatArray]:
+        n_treated, n_control, treated, control = self._sums()
+        return n_treated + n_control, treated - control * _quotient(n_treated, n_control)
+
+    def gain(self) -> tuple[FloatArray, FloatArray]:
+        n_treated, n_control, treated, control = self._sums()
+        n_all = n_treated + n_control
+        return n_all, (_quotient(treated, n_treated) - _quotient(control, n_control)) * n_all
+
+    def _sums(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Treated and control rows, and sums of their outcomes, from none to all of them."""
+        order = np.argsort(-self.uplift, kind="stable")
+        falls = np.flatnonzero(np.diff(self.uplift[order]))
+        ends = np.append(falls, len(order) - 1)
+        treated, weight = self.treated[order], self.weight[order]
+        outcome = weight * self.y[order]
+
+        def sums(values: FloatArray) -> FloatArray:
+            return np.concatenate([[0.0], np.cumsum(values)[ends]])
+
+        return (
+            sums(np.where(treated, weight, 0.0)),
+            sums(np.where(treated, 0.0, weight)),
+            sums(np.where(treated, outcome, 0.0)),
+            sums(np.where(treated, 0.0, outcome)),
+        )
+
+
+def _quotient(a: FloatArray, b: FloatArray) -> FloatArray:
+    return np.divide(a, b, out=np.zeros_like(a), where=b > 0)
+
+
+def _area(rows: FloatArray, gain: FloatArray) -> float:
+    """Area between a curve and the straight line to its end, both axes divided by the number of rows."""
+    middle = (gain[1:] + gain[:-1]) / 2
+    return float((middle * np.diff(rows)).sum() - rows[-1] * gain[-1] / 2) / float(rows[-1]) ** 2
+
+
+def _ratio(area: float, best: float) -> float:
+    """Share of the best area; 0 if there is nothing to gain."""
+    return area / best if best > 0 else 0.0

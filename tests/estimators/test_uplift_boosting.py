@@ -1,0 +1,132 @@
+"""Boosted uplift: the method written out with plain models, laws, files."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import arboretum as arb
+from arboretum import BoostedTreesClassifier, BoostedTreesRegressor, UpliftBoostedTrees
+from arboretum.estimators.uplift_boosting import SHARED, _deal_out
+
+SMALL = {"n_estimators": 20, "learning_rate": 0.1, "max_leaf_nodes": 4, "n_jobs": 1}
+
+
+def experiment(n_rows=900, seed=0, n_arms=2):
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.normal(size=(n_rows, 3)), rng.integers(0, 4, n_rows)])
+    X[rng.random(X.shape) < 0.05] = np.nan
+    arm = rng.integers(0, n_arms, n_rows)
+    effect = np.column_stack([np.where(X[:, 0] > 0, 1.0, 0.0), np.where(X[:, 3] == 2, 2.0, 0.0)])
+    given = np.take_along_axis(np.column_stack([np.zeros(n_rows), effect]), arm[:, None], axis=1)[:, 0]
+    return X, np.nan_to_num(X[:, 1]) + given + rng.normal(size=n_rows) / 2, arm
+
+
+def by_hand(model, X, y, treated, weight, propensity):
+    """Return the R-learner of Nie & Wager (2021), with models for every part of the rows."""
+    settings = {name: getattr(model, name) for name in SHARED}
+    strata = treated * 2 + (y > 0.5 if set(y.tolist()) == {0.0, 1.0} else 0)
+    part = _deal_out(strata, model.n_folds, 0)
+    expected, share = np.empty(len(y)), np.full(len(y), np.average(treated, weights=weight))
+    for k in range(model.n_folds):
+        into, out = part == k, part != k
+        outcome = BoostedTreesRegressor(**settings).fit(X[out], y[out], weight[out])
+        expected[into] = outcome.predict(X[into])
+        if propensity == "model":
+            chance = BoostedTreesClassifier(**settings).fit(X[out], treated[out], weight[out])
+            share[into] = chance.predict_proba(X[into])[:, 1]
+    apart = treated - np.clip(share, 0.01, 0.99)
+    return BoostedTreesRegressor(**settings).fit(X, (y - expected) / apart, weight * apart**2)
+
+
+@pytest.mark.parametrize("propensity", ["share", "model"])
+@pytest.mark.parametrize("binary", [False, True])
+def test_models_are_those_of_the_method_written_out(propensity, binary):
+    X, y, arm = experiment()
+    y = (y > 0.5).astype(float) if binary else y
+    weight = np.random.default_rng(1).integers(1, 4, len(y)) / 2
+    model = UpliftBoostedTrees(**SMALL, propensity=propensity, n_folds=3).fit(X, y, arm, weight)
+    slow = by_hand(model, X, y, arm, weight, propensity)
+    np.testing.assert_allclose(model.predict(X), slow.predict(X), rtol=1e-9, atol=1e-12)
+
+
+def test_each_treatment_is_compared_with_the_control_alone():
+    X, y, arm = experiment(n_arms=3)
+    both = UpliftBoostedTrees(**SMALL).fit(X, y, arm)
+    assert both.n_iter_.tolist() == [20, 20]
+    assert both.forest_.n_outputs == 2
+    for k in (1, 2):
+        rows = (arm == 0) | (arm == k)
+        alone = UpliftBoostedTrees(**SMALL).fit(X[rows], y[rows], arm[rows])
+        np.testing.assert_allclose(both.predict(X)[:, k - 1], alone.predict(X), rtol=1e-6, atol=1e-3)
+
+
+def test_effects_are_found():
+    X, y, arm = experiment(4000, n_arms=3)
+    uplift = (
+        UpliftBoostedTrees(n_estimators=50, learning_rate=0.1, n_folds=3, max_leaf_nodes=4).fit(X, y, arm).predict(X)
+    )
+    assert np.corrcoef(uplift[:, 0], X[:, 0] > 0)[0, 1] > 0.9
+    assert np.corrcoef(uplift[:, 1], X[:, 3] == 2)[0, 1] > 0.9
+
+
+def test_a_model_of_the_treatment_undoes_what_it_depends_on():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 2))
+    arm = (rng.random(4000) < 1 / (1 + np.exp(-2 * X[:, 0]))).astype(int)
+    y = 3 * X[:, 0] + arm * 1.0 + rng.normal(size=4000)
+    settings = {"n_estimators": 40, "learning_rate": 0.2, "max_leaf_nodes": 6, "n_folds": 3}
+    errors = {
+        propensity: abs(UpliftBoostedTrees(**settings, propensity=propensity).fit(X, y, arm).predict(X).mean() - 1.0)
+        for propensity in ("share", "model")
+    }
+    assert errors["model"] < 0.1 < errors["share"]
+
+
+@pytest.mark.parametrize("n_arms", [2, 3])
+def test_threads_and_files_change_nothing(tmp_path, n_arms):
+    X, y, arm = experiment(n_arms=n_arms)
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(d=[f"level {v}" for v in X[:, 3]])
+    labels = np.array(["control", "mail", "visit"])[arm]
+    model = UpliftBoostedTrees(**SMALL).fit(frame, y, labels)
+    again = UpliftBoostedTrees(**{**SMALL, "n_jobs": 3}).fit(frame, y, labels)
+    assert again.fingerprint() == model.fingerprint()
+    model.save(tmp_path / "m.arb")
+    for back in (arb.load(tmp_path / "m.arb"), pickle.loads(pickle.dumps(model))):
+        assert back.fingerprint() == model.fingerprint()
+        assert back.arms_.tolist() == ["control", "mail", "visit"][:n_arms]
+        assert back.outcomes_ is None
+        np.testing.assert_array_equal(back.predict(frame), model.predict(frame))
+
+
+def test_rows_without_weight_are_no_rows():
+    X, y, arm = experiment()
+    weight = (np.arange(len(y)) % 3 > 0) + 0.0
+    kept = weight > 0
+    model = UpliftBoostedTrees(**SMALL).fit(X, y, arm, weight)
+    assert model.fingerprint() == UpliftBoostedTrees(**SMALL).fit(X[kept], y[kept], arm[kept]).fingerprint()
+
+
+def test_rows_are_dealt_out_evenly_within_strata():
+    strata = np.repeat([0, 1, 2], [50, 20, 10])
+    part = _deal_out(strata, 5, seed=3)
+    for stratum, size in ((0, 10), (1, 4), (2, 2)):
+        assert np.bincount(part[strata == stratum]).tolist() == [size] * 5
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"propensity": "known"}, r"propensity='known': use one of 'share', 'model'"),
+        ({"n_folds": 1}, r"n_folds=1: use an integer at least 2"),
+        ({"learning_rate": 0.0}, r"learning_rate=0\.0: use a number above 0"),
+        ({"unknown": "guess"}, r"unknown='guess': use one of 'average', 'missing', 'error'"),
+    ],
+)
+def test_parameters_are_checked(changes, message):
+    X, y, arm = experiment(100)
+    with pytest.raises(ValueError, match=message):
+        UpliftBoostedTrees(**changes).fit(X, y, arm)

@@ -1,0 +1,262 @@
+"""Uplift forests: trees against brute force, laws of weights and order, honest leaves, files."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.reference import uplift as slow
+
+import arboretum as arb
+from arboretum import UpliftForest
+
+SEEDS = st.integers(0, 2**32 - 1)
+CRITERIA = ("kl", "euclidean", "chi2")
+ONE_TREE = {"n_estimators": 1, "bootstrap": False, "max_features": None, "max_bins": None, "n_jobs": 1}
+
+
+def random_problem(seed, criterion, n_arms, n_rows=60, *, numbers=False, weighted=True, normalise=True):
+    rng = np.random.default_rng(seed)
+    X = np.column_stack(
+        [
+            rng.integers(0, 6, n_rows).astype(float),
+            rng.normal(size=n_rows).round(1),
+            rng.integers(1, 6, n_rows).astype(float),
+        ]
+    )
+    X[rng.random(X.shape) < 0.15] = np.nan
+    arm = np.concatenate([np.arange(n_arms).repeat(2), rng.integers(0, n_arms, n_rows - 2 * n_arms)])
+    y = (rng.random(n_rows) < 0.3 + 0.3 * (arm > 0) * (X[:, 0] > 2)).astype(float)
+    y[: 2 * n_arms] = np.tile([0.0, 1.0], n_arms)  # every arm has both outcomes
+    if numbers:
+        y = rng.integers(-64, 640, n_rows) / 64 + y
+    weight = rng.integers(16, 192, n_rows) / 64 if weighted else np.ones(n_rows)
+    least_arm, least_rows = int(rng.integers(1, 4)), int(rng.integers(1, 12))
+    parent_weight = float(rng.choice([0.0, 1.0, 10.0]))
+    categorical = (False, False, True)
+    return slow.Problem(X, categorical, y, arm, weight, criterion, normalise, parent_weight, least_arm, least_rows)
+
+
+def fitted(problem, **changes):
+    settings_of_tree = {
+        "criterion": problem.criterion,
+        "normalise": problem.normalise,
+        "parent_weight": problem.parent_weight,
+        "min_samples_treatment": problem.least_arm,
+        "min_samples_leaf": problem.least_rows,
+        "categorical_features": [2],
+    }
+    model = UpliftForest(**{**ONE_TREE, **settings_of_tree, **changes})
+    weight = None if (problem.weight == 1).all() else problem.weight
+    return model.fit(problem.X, problem.y, treatment=problem.arm, sample_weight=weight)
+
+
+def check_tree(problem, model):
+    """Every node has the outcomes of its rows, and the best of all cuts, or none if none is allowed."""
+    forest, rows_of = model.forest_, model.decision_path(problem.X)[0].tocsc()
+    parents = {0: None}
+    n_leaves = 0
+    for node in range(forest.n_nodes):
+        rows = rows_of[:, node].nonzero()[0]
+        mine = problem.outcomes(rows, parents[node])
+        assert forest.n_rows[node] == len(rows)
+        np.testing.assert_allclose(forest.value[node], mine, rtol=1e-10, atol=1e-12)
+        best = problem.best_gain(rows, mine)
+        if forest.kind[node] == 0:
+            assert best < 1e-9, (node, best)
+            n_leaves += 1
+            continue
+        assert forest.gain[node] == pytest.approx(best, rel=1e-8, abs=1e-12)
+        parents[forest.left[node]] = parents[forest.right[node]] = mine
+    return n_leaves
+
+
+@settings(max_examples=40, deadline=None)
+@given(SEEDS, st.sampled_from(CRITERIA), st.sampled_from([2, 3]), st.booleans())
+def test_trees_are_those_of_brute_force(seed, criterion, n_arms, normalise):
+    problem = random_problem(seed, criterion, n_arms, normalise=normalise)
+    check_tree(problem, fitted(problem))
+
+
+@settings(max_examples=20, deadline=None)
+@given(SEEDS, st.sampled_from([2, 3]), st.booleans())
+def test_trees_of_numbers_are_those_of_brute_force(seed, n_arms, normalise):
+    problem = random_problem(seed, "euclidean", n_arms, numbers=True, normalise=normalise)
+    check_tree(problem, fitted(problem))
+
+
+def test_brute_force_sees_trees_that_grow():
+    """The laws above would hold of stumps: trees of these problems have leaves to speak of."""
+    leaves = [check_tree(p, fitted(p)) for p in (random_problem(seed, "kl", 2) for seed in range(4))]
+    assert max(leaves) >= 6
+
+
+def test_gains_rank_cuts_as_the_paper_says():
+    """Two cuts of one node, by hand: x0 parts the effects, x1 parts treated from control."""
+    arm = np.tile([0, 1], 200)
+    x0 = np.repeat([0.0, 1.0], 200)
+    y = np.where(x0 == 1, arm, 0).astype(float)
+    y[:4] = [0, 1, 1, 0]
+    X = np.column_stack([arm + 0.0, x0])
+    model = UpliftForest(**ONE_TREE, max_depth=1, min_samples_treatment=1, min_samples_leaf=1).fit(X, y, arm)
+    assert model.forest_.feature[0] == 1
+
+
+@given(SEEDS, st.sampled_from(CRITERIA))
+@settings(max_examples=15, deadline=None)
+def test_a_weight_of_three_is_three_rows(seed, criterion):
+    problem = replace(random_problem(seed, criterion, 2, weighted=False), least_arm=1, least_rows=1)
+    times = np.random.default_rng(seed).integers(1, 4, len(problem.y))
+    weighted = fitted(replace(problem, weight=times.astype(float)))
+    again = np.repeat(np.arange(len(times)), times)
+    repeated = fitted(
+        replace(problem, X=problem.X[again], y=problem.y[again], arm=problem.arm[again], weight=np.ones(len(again)))
+    )
+    np.testing.assert_allclose(weighted.predict(problem.X), repeated.predict(problem.X), rtol=1e-12, atol=1e-14)
+
+
+def experiment(n_rows=1500, seed=0, n_arms=2):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {
+            "age": rng.normal(40, 10, n_rows).round(),
+            "city": rng.choice(["Bonn", "Köln", "Ulm", "Jena"], n_rows),
+            "spent": np.where(rng.random(n_rows) < 0.2, np.nan, rng.exponential(10, n_rows)),
+        }
+    )
+    arm = rng.integers(0, n_arms, n_rows)
+    y = rng.random(n_rows) < 0.2 + 0.3 * arm * (X.city == "Ulm") + 0.2 * (arm == 1) * (X.age > 45)
+    return X, y.to_numpy(), np.array(["control", "mail", "visit"])[arm]
+
+
+SMALL = {"n_estimators": 8, "min_samples_leaf": 30, "max_features": None}
+
+
+@pytest.mark.parametrize("honest", [False, True])
+@pytest.mark.parametrize("n_arms", [2, 3])
+def test_threads_order_and_files_change_nothing(tmp_path, honest, n_arms):
+    X, y, arm = experiment(n_arms=n_arms)
+    model = UpliftForest(**SMALL, honest=honest, n_jobs=1).fit(X, y, arm)
+    print_of = model.fingerprint()
+    assert UpliftForest(**SMALL, honest=honest, n_jobs=3).fit(X, y, arm).fingerprint() == print_of
+    order = np.random.default_rng(1).permutation(len(X))
+    shuffled = UpliftForest(**SMALL, honest=honest).fit(X.iloc[order], y[order], arm[order])
+    np.testing.assert_allclose(shuffled.predict(X), model.predict(X), rtol=1e-12, atol=1e-15)
+    model.save(tmp_path / "m.arb")
+    for back in (arb.load(tmp_path / "m.arb"), pickle.loads(pickle.dumps(model))):
+        assert back.fingerprint() == print_of
+        assert back.arms_.tolist() == ["control", "mail", "visit"][:n_arms]
+        np.testing.assert_array_equal(back.predict(X), model.predict(X))
+
+
+def test_uplift_is_outcome_under_treatment_less_that_of_the_control():
+    X, y, arm = experiment(n_arms=3)
+    model = UpliftForest(**SMALL).fit(X, y, arm)
+    outcome = model.predict_outcome(X)
+    assert outcome.shape == (len(X), 3)
+    assert 0 <= outcome.min() <= outcome.max() <= 1
+    np.testing.assert_array_equal(model.predict(X), outcome[:, 1:] - outcome[:, :1])
+    assert UpliftForest(**SMALL).fit(X[arm != "visit"], y[arm != "visit"], arm[arm != "visit"]).predict(X).ndim == 1
+
+
+def test_effects_are_found():
+    X, y, arm = experiment(20_000, n_arms=2)
+    model = UpliftForest(n_estimators=30, max_features=None, max_depth=3).fit(X, y, arm)
+    truth = 0.3 * (X.city == "Ulm") + 0.2 * (X.age > 45)
+    assert np.corrcoef(model.predict(X), truth)[0, 1] > 0.9
+    assert model.score(X, y, arm) > 0.1
+    assert model.feature_importances_[:2].sum() > 0.9
+
+
+def test_the_control_may_have_any_name_and_place():
+    X, y, arm = experiment()
+    model = UpliftForest(**SMALL).fit(X, y, arm)
+    for names in ({"control": 0, "mail": 1}, {"control": "z", "mail": "a"}, {"control": True, "mail": False}):
+        other = UpliftForest(**SMALL, control=names["control"]).fit(X, y, [names[label] for label in arm])
+        assert other.arms_.tolist() == list(names.values())
+        np.testing.assert_array_equal(other.predict(X), model.predict(X))
+
+
+def test_outcomes_may_be_words():
+    X, y, arm = experiment()
+    model = UpliftForest(**SMALL).fit(X, np.where(y, "yes", "no"), arm)
+    assert model.outcomes_.tolist() == ["no", "yes"]
+    np.testing.assert_array_equal(model.predict(X), UpliftForest(**SMALL).fit(X, y.astype(int), arm).predict(X))
+    assert model.score(X, np.where(y, "yes", "no"), arm) == UpliftForest(**SMALL).fit(X, y, arm).score(X, y, arm)
+
+
+def test_leaves_of_honest_trees_are_filled_by_rows_out_of_their_bags():
+    X, y, arm = experiment(400)
+    model = UpliftForest(**{**SMALL, "n_estimators": 3}, honest=True, min_samples_treatment=5, parent_weight=4.0)
+    model.fit(X, y, arm)
+    bootstrap = model._bin(model._read_rows(X, (y, arm), None)[0], 1).bootstrap
+    code, leaf = (arm == "mail").astype(int), model.apply(X)
+    for tree in range(3):
+        forest = model.forest_[tree : tree + 1]
+        out = bootstrap.copies(0, tree, len(X)) == 0
+        assert 0.5 < out.mean() < 0.7  # half as many draws as rows
+        parent = {child: node for node in range(forest.n_nodes) for child in (forest.left[node], forest.right[node])}
+
+        def rows_below(node, forest=forest, tree=tree):
+            if forest.kind[node] == 0:
+                return leaf[:, tree] == node
+            return rows_below(forest.left[node], forest) | rows_below(forest.right[node], forest)
+
+        for node in range(1, forest.n_nodes):
+            for k in (0, 1):
+                mine = y[rows_below(node) & out & (code == k)]
+                drawn = 4.0 * forest.value[parent[node], k]
+                assert forest.value[node, k] == pytest.approx((mine.sum() + drawn) / (len(mine) + 4.0), rel=1e-12)
+
+
+def test_an_arm_without_rows_in_an_honest_leaf_has_the_outcome_of_the_parent():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    arm = rng.integers(0, 2, 60)
+    y = rng.random(60) < 0.5
+    model = UpliftForest(n_estimators=40, min_samples_leaf=1, min_samples_treatment=1, honest=True, parent_weight=0.0)
+    assert np.isfinite(model.fit(X, y, arm).forest_.value).all()
+
+
+def test_trees_are_added_to_those_there_are():
+    X, y, arm = experiment()
+    for honest in (False, True):
+        whole = UpliftForest(**{**SMALL, "n_estimators": 10}, honest=honest).fit(X, y, arm)
+        model = UpliftForest(**{**SMALL, "n_estimators": 4}, honest=honest, warm_start=True).fit(X, y, arm)
+        assert model.set_params(n_estimators=10).fit(X, y, arm).fingerprint() == whole.fingerprint()
+    with pytest.raises(ValueError, match="columns, categories or classes are not those of the fitted trees"):
+        model.set_params(n_estimators=12).fit(X, y, np.where(arm == "mail", "post", arm))
+
+
+def test_a_tree_is_text():
+    X, y, arm = experiment()
+    text = UpliftForest(**SMALL, max_depth=1).fit(X, y, arm).to_text()
+    assert "control 0." in text
+    assert "mail 0." in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"criterion": "gini"}, r"criterion='gini': use one of 'kl', 'euclidean', 'chi2'"),
+        ({"normalise": 1}, r"normalise=1: use one of True, False"),
+        ({"honest": True, "bootstrap": False}, r"honest=True without bootstrap: .* set bootstrap=True or honest=False"),
+        ({"min_samples_treatment": 0}, r"min_samples_treatment=0: use an integer at least 1"),
+        ({"parent_weight": -1.0}, r"parent_weight=-1\.0: use a number at least 0"),
+    ],
+)
+def test_parameters_are_checked(changes, message):
+    X, y, arm = experiment(100)
+    with pytest.raises(ValueError, match=message):
+        UpliftForest(**changes).fit(X, y, arm)
+
+
+def test_numbers_need_the_euclidean_criterion():
+    X, y, arm = experiment(100)
+    with pytest.raises(ValueError, match=r"criterion='kl' needs outcomes 0 and 1: y has 2 in row 0; .*'euclidean'"):
+        UpliftForest().fit(X, y + 2.0, arm)
