@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import arboretum as arb
-from arboretum.metrics import auuc_score, qini_score
 from benchmarks.measuring import FIT, RATIO, Bench, timed
 from benchmarks.table import HOME, Column, Table
 
@@ -75,6 +73,7 @@ SETS = {"hillstrom": hillstrom, "sim_pte": sim_pte}
 
 def forest(bench: Bench) -> Method:
     """Return arboretum's forest."""
+    import arboretum as arb
 
     def fit(rows: Rows, seed: int) -> Any:
         model = arb.UpliftForest(
@@ -117,6 +116,7 @@ def causalml_forest(bench: Bench) -> Method:
 
 def boosting(bench: Bench) -> Method:
     """Return boosted uplift as it comes."""
+    import arboretum as arb
 
     def fit(rows: Rows, seed: int) -> Any:
         model = arb.UpliftBoostedTrees(random_state=seed, n_jobs=bench.threads)
@@ -127,6 +127,8 @@ def boosting(bench: Bench) -> Method:
 
 def two_models(bench: Bench) -> Method:
     """Return the difference of two boosted classifiers with the same settings as boosted uplift."""
+    import arboretum as arb
+
     shared = ("n_estimators", "learning_rate", "max_leaf_nodes", "subsample", "max_features", "l2", "early_stopping")
     settings = {name: value for name, value in arb.UpliftBoostedTrees().get_params().items() if name in shared}
 
@@ -144,6 +146,8 @@ def two_models(bench: Bench) -> Method:
 
 def compare(name: str, title: str, methods: dict[str, Method], splits: list[Split]) -> Table:
     """Let the methods take turns on every split; the best time counts, scores are means."""
+    from arboretum.metrics import auuc_score, qini_score
+
     table = Table(name, title, (FIT, RATIO, *SCORES))
     seconds: dict[str, list[float]] = {method: [] for method in methods}
     scores: dict[str, list[tuple[float, float]]] = {method: [] for method in methods}

@@ -19,7 +19,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.svm import LinearSVC
+from sklearn.svm import LinearSVC, LinearSVR
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from tests.reference.bagging_models import (
     FRAME,
@@ -71,7 +71,8 @@ def test_tags_are_those_of_the_base():
     assert not BaggingClassifier(estimator=LogisticRegression()).__sklearn_tags__().input_tags.allow_nan
     assert boosted_regressor().__sklearn_tags__().input_tags.string
     assert BaggingRegressor().__sklearn_tags__().target_tags.multi_output
-    assert not boosted_regressor().__sklearn_tags__().target_tags.multi_output
+    assert boosted_regressor().__sklearn_tags__().target_tags.multi_output
+    assert not BaggingRegressor(estimator=LinearSVR()).__sklearn_tags__().target_tags.multi_output
 
 
 # --------------------------------------------------------------------------------------------- what a bag is
