@@ -108,7 +108,7 @@ def causalml_forest(bench: Bench) -> Method:
             random_state=seed,
             n_jobs=bench.threads,
         )
-        model.fit(rows.X, rows.treated.astype(str), rows.y)
+        model.fit(rows.X, y=rows.y, treatment=rows.treated.astype(str))
         return lambda X: model.predict(X)[:, 0]
 
     return fit
