@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import arboretum as arb
 from arboretum import _kernel
 from arboretum.binning import assign_bins, learn_bins
-from arboretum.ensembles.boosting import BoostingParams, Rows, boost, filled_raw, start_raw, weight_with_factors
+from arboretum.ensembles.boosting import BoostingParams, boost, weight_with_factors
+from arboretum.ensembles.rows import Rows, filled_raw, start_raw
 from arboretum.growing import TreeParams
 from arboretum.losses import LOSSES, AbsoluteError, Logistic, Multinomial
 from arboretum.sampling import Bayesian, Bootstrap, Goss, Mvs, Sample, Stratified, Subsample

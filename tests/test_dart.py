@@ -14,15 +14,13 @@ from arboretum.ensembles.boosting import (
     EXACT_ROWS,
     TREE_PURPOSE,
     BoostingParams,
-    Rows,
     boost,
-    fill_gradients,
-    filled_raw,
     renewed_values,
     renews_leaves,
-    start_raw,
 )
 from arboretum.ensembles.dart import Dart
+from arboretum.ensembles.gradients import fill_gradients
+from arboretum.ensembles.rows import Rows, filled_raw, start_raw
 from arboretum.growing import TreeParams
 from arboretum.losses import AbsoluteError, Logistic, Multinomial, SquaredError
 from arboretum.sampling import Subsample, sample_key

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import arboretum as arb
-from arboretum.ensembles.boosting import Rows, leaf_gradients, user_shape
+from arboretum.ensembles.gradients import leaf_gradients
 from arboretum.ensembles.leaf_steps import LeafRule, newton_values
+from arboretum.ensembles.rows import Rows, user_shape
 from arboretum.losses import LOSSES, Logistic, Loss, Multinomial, Poisson, SquaredError
 
 FUSED = [build() for build in LOSSES.values() if build().task == "regression"] + [Logistic(), Multinomial(3)]

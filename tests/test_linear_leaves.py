@@ -14,8 +14,9 @@ from tests.reference import prediction as slow
 import arboretum as arb
 from arboretum import _kernel
 from arboretum.binning import assign_bins, learn_bins
-from arboretum.ensembles.boosting import BoostingParams, Rows, boost, filled_raw, start_raw
+from arboretum.ensembles.boosting import BoostingParams, boost
 from arboretum.ensembles.linear_leaves import LinearLeaves, fit_slopes, number_columns
+from arboretum.ensembles.rows import Rows, filled_raw, start_raw
 from arboretum.forest import LEAF, NUMERIC, Forest
 from arboretum.growing import TreeParams
 from arboretum.losses import Multinomial, SquaredError

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 import arboretum as arb
 from arboretum import _kernel
 from arboretum.binning import assign_bins, learn_bins
-from arboretum.ensembles.boosting import BoostingParams, Rows, boost, filled_raw, start_raw
+from arboretum.ensembles.boosting import BoostingParams, boost
+from arboretum.ensembles.rows import Rows, filled_raw, start_raw
 from arboretum.growing import TreeParams
 from arboretum.losses import Gamma, Logistic, Poisson, Tweedie
 from arboretum.sampling import Subsample

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arboretum.binning import assign_bins, learn_bins
-from arboretum.ensembles.boosting import BoostingParams, Rows, boost, filled_raw
+from arboretum.ensembles.boosting import BoostingParams, boost
+from arboretum.ensembles.rows import Rows, filled_raw
 from arboretum.ensembles.vector_leaves import OutputSketch, draw_normals
 from arboretum.growing import TreeParams
 from arboretum.losses import (

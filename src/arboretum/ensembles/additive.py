@@ -19,7 +19,8 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.ensembles.boosting import Callback, History, RoundReport, _check_gradients
+from arboretum.ensembles.boosting import Callback, History, RoundReport
+from arboretum.ensembles.gradients import check_gradients
 from arboretum.losses import Loss, SquaredError
 from arboretum.losses.base import constant_raw
 
@@ -169,7 +170,7 @@ class _Run:
         rows = self.training
         loss = self.loss.for_round(rows.y, self.raw, rows.weight)
         gradient, hessian = loss.gradients(rows.y, self.raw)
-        _check_gradients(loss, gradient, hessian, self.raw, 0)
+        check_gradients(loss, gradient, hessian, self.raw, 0)
         residual = -gradient
         if not residual.any():
             return None

@@ -19,43 +19,27 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
-from arboretum.binning import BinnedData
 from arboretum.ensembles.dart import Dart, contribution, rescaled
-from arboretum.ensembles.leaf_steps import LeafRule, Leaves, leaf_sums, newton_values
+from arboretum.ensembles.gradients import fill_gradients, leaf_gradients
+from arboretum.ensembles.leaf_steps import LeafRule, newton_values
 from arboretum.ensembles.linear_leaves import LinearLeaves, fit_slopes
 from arboretum.ensembles.ordered import OrderedModels
+from arboretum.ensembles.rows import Rows, fits_float32, of_output, user_shape
 from arboretum.ensembles.score_noise import noise_deviation
 from arboretum.ensembles.vector_leaves import Gradients, OutputSketch, each_column, newton_step, stepped_vectors
 from arboretum.forest import Forest
 from arboretum.growing import ALL_OUTPUTS, TreeParams, WeightedTree, to_forest
-from arboretum.losses import (
-    AbsoluteError,
-    EachOutput,
-    Gamma,
-    Huber,
-    LeafRows,
-    Logistic,
-    Loss,
-    Multinomial,
-    Ordinal,
-    Poisson,
-    Quantile,
-    SquaredError,
-    Tweedie,
-)
-from arboretum.queries import Queries
+from arboretum.losses import EachOutput, LeafRows, Loss
 from arboretum.sampling import Sample, Sampler, sample_key
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
-# Rows of one call to a loss written in Python: temporaries of this size stay in the second-level cache.
-LOSS_BLOCK = 16_384
 # Up to so many rows gradients are kept in double precision; beyond, moving them would cost more than it is worth.
 EXACT_ROWS = 65_536
 TREE_PURPOSE = 0x7472656573  # "trees"
@@ -89,18 +73,6 @@ class BoostingParams:
     def refits_leaves(self) -> bool:
         """Whether leaf values come from other gradients than those that shaped the tree."""
         return self.leaf_steps > (1 if self.second_order else 0) or self.n_orders > 0
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Rows with their targets, weights and the raw predictions (outputs × rows) that boosting updates."""
-
-    data: BinnedData
-    y: FloatArray
-    weight: FloatArray | None
-    raw: FloatArray
-    numbers: _kernel.NumberColumns | None = None  # what linear leaves read
-    queries: Queries | None = None  # what ranking losses compare rows within
 
 
 @dataclass(frozen=True)
@@ -451,120 +423,6 @@ class _Run:
     def kept_trees(self) -> list[WeightedTree]:
         stops_early = self.params.patience is not None and self.history.validation_loss
         return [tree for grown in (self.best_rounds if stops_early else self.rounds) for tree in grown]
-
-
-def fits_float32(rows: Rows) -> bool:
-    """Whether gradients in the units of the target, times weights, stay well inside the range of float32."""
-    target = np.max(np.abs(rows.y), where=np.isfinite(rows.y), initial=0.0)  # bounds of times may be infinite
-    largest = float(target) * (1.0 if rows.weight is None else float(np.max(rows.weight)))
-    return largest == 0 or 2.0**-60 < largest < 2.0**60
-
-
-def start_raw(loss: Loss, y: FloatArray, weight: FloatArray | None) -> FloatArray:
-    """Return the constant that boosting starts from, (outputs,)."""
-    return np.asarray(loss.start(y, weight), dtype=np.float64)
-
-
-def filled_raw(base: FloatArray, n_rows: int) -> FloatArray:
-    """Raw predictions (outputs × rows) that are the constant everywhere."""
-    return np.repeat(base[:, None], n_rows, axis=1)
-
-
-def of_output(rows: Rows, output: int) -> Rows:
-    """Return the rows with the raw predictions of one output alone, a view."""
-    return replace(rows, raw=rows.raw[output : output + 1])
-
-
-def user_shape(raw: FloatArray) -> FloatArray:
-    """View outputs × rows, as the engine keeps them, as (rows,) or (rows, outputs), as losses see them."""
-    return raw[0] if len(raw) == 1 else raw.T
-
-
-# ---- gradients ---------------------------------------------------------------------------------------------------
-
-# The kernel's own form of losses of one output; a subclass has none, it may have overridden anything.
-FUSED: dict[type[Loss], _kernel.LossKind] = {
-    loss: getattr(_kernel.LossKind, loss.name)
-    for loss in (SquaredError, AbsoluteError, Quantile, Huber, Poisson, Gamma, Tweedie, Logistic)
-}
-
-
-def fill_gradients(loss: Loss, rows: Rows, gradients: NDArray[Any], hessians: NDArray[Any], threads: int) -> None:
-    """Write weighted gradients and hessians (outputs × rows): fused in the kernel, or by the loss itself."""
-    kind = FUSED.get(type(loss))
-    if loss.parts:
-        for output, part in enumerate(loss.parts):
-            own = slice(output, output + 1)
-            fill_gradients(part, of_output(rows, output), gradients[own], hessians[own], threads)
-    elif type(loss) is Multinomial:
-        _kernel.softmax_gradients(rows.y, rows.raw, rows.weight, gradients, hessians, threads)
-    elif type(loss) is Ordinal:
-        thresholds = np.array(loss.thresholds)
-        _kernel.ordinal_gradients(rows.y, rows.raw[0], rows.weight, thresholds, gradients[0], hessians[0], threads)
-    elif isinstance(loss, EachOutput) and (kind := FUSED.get(type(loss.loss))) is not None:
-        y, parameter = np.ascontiguousarray(rows.y.T), loss_parameter(loss.loss)
-        _kernel.output_gradients(kind, parameter, y, rows.raw, rows.weight, gradients, hessians, threads)
-    elif kind is not None:
-        _kernel.gradients(
-            kind, loss_parameter(loss), rows.y, rows.raw[0], rows.weight, gradients[0], hessians[0], threads
-        )
-    else:
-        _fill_from_python(loss, rows, gradients, hessians)
-
-
-def leaf_gradients(loss: Loss, rows: Rows, leaf: Leaves, values: FloatArray, output: int, threads: int) -> FloatArray:
-    """Sum up gradients and hessians (nodes × 2) of the rows of each node, at raw predictions moved by its value."""
-    if loss.parts:
-        return leaf_gradients(loss.parts[output], of_output(rows, output), leaf, values, 0, threads)
-    sums, kind = np.empty((len(values), 2)), FUSED.get(type(loss))
-    if type(loss) is Multinomial:
-        _kernel.softmax_leaf_gradients(rows.y, rows.raw, rows.weight, output, leaf, values, threads, sums)
-    elif kind is not None:
-        parameter = loss_parameter(loss)
-        _kernel.leaf_gradients(kind, parameter, rows.y, rows.raw[0], rows.weight, leaf, values, threads, sums)
-    else:
-        raw, g, h = rows.raw.copy(), np.empty(rows.raw.shape), np.empty(rows.raw.shape)
-        raw[output] += values[leaf]
-        _fill_from_python(loss, replace(rows, raw=raw), g, h)
-        sums[:, 0], sums[:, 1] = (leaf_sums(leaf, part[output], len(values)) for part in (g, h))
-    return sums
-
-
-def is_built_in(loss: Loss) -> bool:
-    """Whether the loss is one of the library's own."""
-    return type(loss).__module__.startswith("arboretum.losses.")
-
-
-def loss_parameter(loss: Loss) -> float:
-    """Return the one number that some fused losses need."""
-    for name in ("delta", "power", "quantile"):
-        if (value := getattr(loss, name, None)) is not None:
-            return float(value)
-    return 0.0
-
-
-def _fill_from_python(loss: Loss, rows: Rows, gradients: NDArray[Any], hessians: NDArray[Any]) -> None:
-    n_rows = len(rows.y)
-    block = LOSS_BLOCK if loss.row_wise else max(n_rows, 1)
-    raw, g_out, h_out = user_shape(rows.raw), user_shape(gradients), user_shape(hessians)
-    for begin in range(0, n_rows, block):
-        part = slice(begin, begin + block)
-        g, h = loss.weighted_gradients(rows.y[part], raw[part], None if rows.weight is None else rows.weight[part])
-        if not is_built_in(loss):
-            _check_gradients(loss, g, h, raw[part], begin)
-        g_out[part], h_out[part] = g, h
-
-
-def _check_gradients(loss: Loss, g: FloatArray, h: FloatArray, raw: FloatArray, begin: int) -> None:
-    for name, part in (("gradients", g), ("hessians", h)):
-        if np.shape(part) != raw.shape:
-            raise ValueError(f"{loss!r} returned {name} of shape {np.shape(part)}: expected {raw.shape}")
-        if not np.isfinite(part).all():
-            row = begin + int(np.argwhere(~np.isfinite(part))[0][0])
-            raise ValueError(f"{loss!r} returned {name} that are not finite, first in row {row}")
-    if np.min(h, initial=0.0) < 0:
-        row = begin + int(np.argwhere(h < 0)[0][0])
-        raise ValueError(f"{loss!r} returned a negative hessian, first in row {row}: return an upper bound instead")
 
 
 # ---- leaf renewal ------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import losses
-from arboretum.ensembles.boosting import start_raw
+from arboretum.ensembles.rows import start_raw
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosting import BoostedTrees
 from arboretum.estimators.boosting_docs import describe

@@ -16,9 +16,10 @@ from arboretum import losses
 from arboretum.binning import BinMap, assign_bins, learn_bins
 from arboretum.category_encoding import CategoryEncoding, learn_encoding
 from arboretum.constraints import interaction_sets, monotone_directions
-from arboretum.ensembles.boosting import History, Rows, boost, filled_raw, start_raw, user_shape
+from arboretum.ensembles.boosting import History, boost
 from arboretum.ensembles.linear_leaves import number_columns
 from arboretum.ensembles.resampling import Bag, columns_of_bins, with_schema
+from arboretum.ensembles.rows import Rows, filled_raw, start_raw, user_shape
 from arboretum.estimators import boosting_automatic as automatic
 from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray
