@@ -11,7 +11,6 @@ from arboretum.metrics.uplift import qini_curve, qini_score
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 
 class QiniDisplay:
@@ -44,7 +43,7 @@ class QiniDisplay:
     """
 
     ax_: Axes
-    figure_: Figure
+    figure_: Any
     line_: Any
     random_: Any
 
@@ -136,5 +135,5 @@ class QiniDisplay:
         (self.random_,) = ax.plot([0, 1], [0, self.gain[-1]], color="0.6", linestyle="--", zorder=1)
         ax.set(xlabel="Share of rows, by falling uplift", ylabel="Extra outcomes", xlim=(0, 1))
         ax.legend(loc="lower right")
-        self.ax_, self.figure_ = ax, ax.get_figure()  # type: ignore[assignment]
+        self.ax_, self.figure_ = ax, ax.get_figure()
         return self
