@@ -63,7 +63,7 @@ def automatic_rate(loss: Loss, n_rows: int, n_rounds: int, *, keeps_best: bool, 
     >>> automatic_rate(SquaredError(), 2_000, 1_000, keeps_best=False)
     0.045682
     >>> automatic_rate(SquaredError(), 2_000, 200, keeps_best=False)
-    0.169042
+    0.169046
     >>> automatic_rate(SquaredError(), 2_000, 1_000, keeps_best=True)
     0.025119
     """

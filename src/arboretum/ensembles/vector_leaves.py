@@ -72,7 +72,7 @@ def draw_normals(n: int, key: int) -> FloatArray:
     --------
     >>> z = draw_normals(4, key=1)
     >>> z.round(2), float((z**2).sum().round(9))
-    (array([-0.38,  0.54,  0.62,  0.43]), 1.0)
+    (array([ 0.74,  0.11, -0.59, -0.31]), 1.0)
     """
     words = np.array([_kernel.draw(key, 0, i) for i in range(n)], np.uint64)
     z = words.view(np.uint16).reshape(n, 4).sum(axis=1, dtype=np.int64) - 2.0 * 65535.0

@@ -62,7 +62,7 @@ def tree_to_text(
     --------
     >>> import arboretum as arb
     >>> X, y = [[20.0], [30.0], [40.0], [50.0]], [1.0, 1.0, 4.0, 6.0]
-    >>> model = arb.BoostedTreesRegressor(n_estimators=1, min_samples_leaf=1, learning_rate=1.0).fit(X, y)
+    >>> model = arb.BoostedTreesRegressor(n_estimators=1, min_samples_leaf=1, learning_rate=1.0, l2=0.0).fit(X, y)
     >>> print(tree_to_text(model.forest_, model.schema_, max_depth=1))
     tree 0 of 1  (4 rows, gain 8)
     ├── x0 <= 35 → -2  (2 rows)
