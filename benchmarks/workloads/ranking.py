@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,8 @@ NDCG = Column("ndcg", "NDCG@10", 5)
 class QueryTask(Task):
     """A task whose rows belong to queries, sorted by them, as other libraries want it."""
 
-    query: NDArray[Any] = ()  # type: ignore[assignment]
-    query_test: NDArray[Any] = ()  # type: ignore[assignment]
+    query: NDArray[Any] = field(default_factory=lambda: np.empty(0))
+    query_test: NDArray[Any] = field(default_factory=lambda: np.empty(0))
 
 
 class Ranker(Rival):

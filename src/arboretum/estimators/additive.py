@@ -126,7 +126,7 @@ class AdditiveModel(Estimator):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        MODELS[cls.__name__] = cls  # type: ignore[assignment]
+        MODELS[cls.__name__] = cls
 
     # ---- parameters: those of named learners are parameters of the model --------------------------------------------
 

@@ -86,7 +86,7 @@ class BaggingModel(Estimator):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        MODELS[cls.__name__] = cls  # type: ignore[assignment]
+        MODELS[cls.__name__] = cls
 
     # ---- fitting -------------------------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from arboretum.table import Table, conform
 FloatArray: TypeAlias = NDArray[np.float64]
 
 # Class name in a model file → class. Filled as classes are defined; nothing else can be loaded.
-MODELS: dict[str, type[ForestModel]] = {}
+MODELS: dict[str, type[Any]] = {}
 
 
 # Rows that are predicted sooner than it takes to ask how many threads there may be.

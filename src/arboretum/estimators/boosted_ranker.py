@@ -168,7 +168,7 @@ class BoostedTreesRanker(BoostedTrees):
         held = self._judge_held(X_val, y_val, group_val)
         return super().fit(X, judged(y, group), sample_weight, X_val, held, sample_weight_val)
 
-    def fit_more(  # type: ignore[override]
+    def fit_more(  # type: ignore[override]  # as fit
         self,
         X: Any,
         y: Any,

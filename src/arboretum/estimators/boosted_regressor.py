@@ -116,7 +116,8 @@ class BoostedTreesRegressor(Regressor, BoostedTrees):
         return targets.as_outputs(y, n_rows, name, table)
 
     def _read_target(self, column: NDArray[Any], weight: FloatArray | None, continuing: bool) -> Target:
-        for name in ("power",) if np.ndim(self.quantile) == 1 else ("quantile", "power"):  # type: ignore[arg-type]
+        quantile: Any = self.quantile
+        for name in ("power",) if np.ndim(quantile) == 1 else ("quantile", "power"):
             number(self, name, optional=True)
         loss = losses.resolve(self.loss, quantile=self.quantile, power=self.power)
         if column.ndim == 1:

@@ -84,7 +84,7 @@ class HeldOutModel(Estimator):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        MODELS[cls.__name__] = cls  # type: ignore[assignment]
+        MODELS[cls.__name__] = cls
 
     # ---- fitting -------------------------------------------------------------------------------------------------
 

@@ -144,7 +144,7 @@ class UpliftForest(UpliftModel, BaggedTrees):
 
     # ---- fitting -------------------------------------------------------------------------------------------------
 
-    def fit(  # type: ignore[override]
+    def fit(  # type: ignore[override]  # treatments come third: they must not pass for weights
         self: Uplift, X: Any, y: Any, treatment: Any, sample_weight: Any = None
     ) -> Uplift:
         """Fit the model; nothing of it changes before all has gone well.

@@ -182,7 +182,7 @@ class AcceleratedFailure(Loss):
 
     @property
     def _kind(self) -> _kernel.AftDistribution:
-        return getattr(_kernel.AftDistribution, self.distribution)  # type: ignore[no-any-return]
+        return _kernel.AftDistribution[self.distribution]
 
 
 def by_time(y: FloatArray) -> NDArray[np.int64]:
