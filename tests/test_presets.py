@@ -11,16 +11,19 @@ from sklearn.base import clone
 
 import arboretum as arb
 
-ESTIMATORS = [arb.BoostedTreesClassifier, arb.BoostedTreesRegressor]
+SEVERAL_OUTPUTS = [arb.BoostedTreesClassifier, arb.BoostedTreesRegressor]
+ONE_OUTPUT = [arb.BoostedTreesRanker, arb.BoostedTreesSurvival]
 RNG = np.random.default_rng(0)
 X = np.column_stack([RNG.normal(size=(400, 3)), RNG.integers(0, 30, 400)])
 SCORE = X[:, 0] * X[:, 1] + np.sin(X[:, 3]) + 0.1 * RNG.normal(size=400)
 
 
-@pytest.mark.parametrize("cls", ESTIMATORS)
+@pytest.mark.parametrize("cls", SEVERAL_OUTPUTS + ONE_OUTPUT)
 @pytest.mark.parametrize("name", arb.presets())
 def test_a_preset_is_its_switches_and_nothing_else(cls, name):
     model, switches = cls.preset(name), arb.presets()[name]
+    if cls in ONE_OUTPUT:
+        del switches["vector_leaves"]
     assert set(switches) <= set(inspect.signature(cls).parameters)
     assert model.get_params() == {**cls().get_params(), **switches}
     assert cls.preset(name, l2=7.5, n_jobs=1).get_params() == {**model.get_params(), "l2": 7.5, "n_jobs": 1}
@@ -37,6 +40,13 @@ def test_every_system_learns_and_is_the_same_for_any_threads(name, kind):
     assert model.score(X, y) > 0.6
     for n_jobs in (1, 2, 3, 8):
         assert cls.preset(name, **params, n_jobs=n_jobs).fit(X, y).fingerprint() == model.fingerprint()
+
+
+def test_classes_share_the_trees_of_catboost():
+    y = np.digitize(SCORE, [-0.5, 0.5])
+    assert arb.BoostedTreesClassifier.preset("catboost", n_estimators=7).fit(X, y).forest_.n_trees == 7
+    with pytest.raises(ValueError, match="leaf_model='linear': .*use vector_leaves=False"):
+        arb.BoostedTreesClassifier.preset("catboost", leaf_model="linear").fit(X, y)
 
 
 def test_systems_differ():

@@ -38,6 +38,7 @@ _SWITCHES: dict[str, tuple[Any, Any, Any, Any]] = {
     "category_levels": (None, None, None, 2),
     "category_combinations": (1, 1, 1, 4),
     "category_orders": (1, 1, 1, 4),
+    "vector_leaves": ("auto", "auto", "auto", True),
     "early_stopping": (False, False, False, False),
 }
 

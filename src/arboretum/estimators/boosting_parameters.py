@@ -98,7 +98,9 @@ class BoostingParameters(ForestModel):
         >>> arb.BoostedTreesClassifier.preset("lightgbm", n_estimators=20).max_leaf_nodes
         31
         """
-        return cls(**{**presets()[name], **overrides})
+        known = cls._get_param_names()  # models of one output know no vector leaves
+        switches = {switch: value for switch, value in presets()[name].items() if switch in known}
+        return cls(**{**switches, **overrides})
 
     # ---- what they may be ------------------------------------------------------------------------------------------
 
