@@ -45,7 +45,7 @@ def test_every_system_learns_and_is_the_same_for_any_threads(name, kind):
 def test_classes_share_the_trees_of_catboost():
     y = np.digitize(SCORE, [-0.5, 0.5])
     assert arb.BoostedTreesClassifier.preset("catboost", n_estimators=7).fit(X, y).forest_.n_trees == 7
-    with pytest.raises(ValueError, match="leaf_model='linear': .*use vector_leaves=False"):
+    with pytest.raises(ValueError, match=r"leaf_model='linear': .*use vector_leaves=False"):
         arb.BoostedTreesClassifier.preset("catboost", leaf_model="linear").fit(X, y)
 
 

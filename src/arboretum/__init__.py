@@ -15,6 +15,7 @@ from arboretum.estimators.boosted_ranker import BoostedTreesRanker
 from arboretum.estimators.boosted_regressor import BoostedTreesRegressor
 from arboretum.estimators.boosted_survival import BoostedTreesSurvival
 from arboretum.estimators.calibrated import CalibratedClassifier
+from arboretum.estimators.checkpoints import Checkpoint
 from arboretum.estimators.conformal import ConformalRegressor
 from arboretum.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from arboretum.estimators.extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
@@ -42,6 +43,7 @@ __all__ = [
     "BoostedTreesRegressor",
     "BoostedTreesSurvival",
     "CalibratedClassifier",
+    "Checkpoint",
     "ConformalRegressor",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",

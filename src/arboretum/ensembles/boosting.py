@@ -30,7 +30,7 @@ from arboretum.ensembles.gradients import fill_gradients, leaf_gradients
 from arboretum.ensembles.leaf_steps import LeafRule, newton_values
 from arboretum.ensembles.linear_leaves import LinearLeaves, fit_slopes
 from arboretum.ensembles.ordered import OrderedModels
-from arboretum.ensembles.rows import Rows, fits_float32, of_output, user_shape
+from arboretum.ensembles.rows import Rows, filled_raw, fits_float32, of_output, user_shape
 from arboretum.ensembles.score_noise import noise_deviation
 from arboretum.ensembles.vector_leaves import Gradients, OutputSketch, each_column, newton_step, stepped_vectors
 from arboretum.forest import Forest
@@ -114,6 +114,18 @@ class History:
         )
 
 
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is: its rounds, their losses and the time they took."""
+
+    rounds: int = 0
+    history: History = field(default_factory=History)
+    seconds: float = 0.0
+
+
+Keep: TypeAlias = Callable[[RoundReport, Callable[[], Forest], History], object]
+
+
 def boost(
     rows: Rows,
     loss: Loss,
@@ -124,6 +136,8 @@ def boost(
     reordered: Sequence[Rows] = (),
     validation: Rows | None = None,
     callbacks: Sequence[Callback] = (),
+    done: Progress | None = None,
+    keep: Keep | None = None,
 ) -> tuple[Forest, History]:
     """Boost until a rule says stop, and return the trees of these rounds.
 
@@ -147,25 +161,32 @@ def boost(
         Rows whose loss is followed; with ``params.patience`` the best round is kept.
     callbacks : sequence of callables
         Called with a RoundReport after each round; one that returns True ends the run.
+    done : Progress, optional
+        Of an earlier process: the raw predictions hold its rounds, which count among those of this run. The trees that
+        are returned are those of the rounds after them.
+    keep : callable, optional
+        Called after each round with the report, a function that makes the forest of all rounds since ``done``, and the
+        history.
     """
-    state = _Run(rows, reordered, loss, params, base, first_round, validation)
-    started = time.monotonic()
+    done = done or Progress()
+    state = _Run(rows, reordered, loss, params, base, first_round, validation, done)
+    started, number = time.monotonic() - done.seconds, done.rounds
     try:
-        for number in range(1, params.n_rounds + 1):
+        while not state.is_over(number, time.monotonic() - started):
             state.grow_round()
+            number += 1
             report = state.report(number, time.monotonic() - started)
+            if keep is not None:
+                keep(report, state.forest, state.history)
             # A list, not a generator: every callback hears of every round.
             if any([callback(report) is True for callback in callbacks]):
                 state.history.stopped_by = "callback"
-                break
-            if reason := state.reason_to_stop(report):
-                state.history.stopped_by = reason
                 break
     except KeyboardInterrupt:
         if not state.rounds:
             raise
         state.history.stopped_by = "interrupt"
-    return to_forest(state.kept_trees(), base, rows.data.bin_map, params.vector_leaves), state.history
+    return state.forest_of(state.kept_rounds()), state.history
 
 
 class _Run:
@@ -180,22 +201,29 @@ class _Run:
         base: FloatArray,
         first_round: int,
         validation: Rows | None,
+        done: Progress,
     ) -> None:
         loss = loss.of_queries(rows.queries)
         if isinstance(loss, EachOutput):
             rows, *reordered = (replace(one, y=np.asfortranarray(one.y)) for one in (rows, *reordered))
         self.versions, self.loss, self.params, self.validation = (rows, *reordered), loss, params, validation
-        self.first_round = first_round
-        self.history = History()
+        self.base, self.first_round = base, first_round + done.rounds
+        self.history = replace(
+            done.history,
+            training_loss=list(done.history.training_loss),
+            validation_loss=list(done.history.validation_loss),
+        )
         self.rounds: list[list[WeightedTree]] = []
         self.kernel_params = params.tree.to_kernel()
         self.growers = [_kernel.Grower(one.data.codes, params.threads) for one in self.versions]
         real = np.float32 if rows.data.n_rows > EXACT_ROWS and fits_float32(rows) else np.float64
         self.gradients, self.hessians = np.empty(rows.raw.shape, real), np.empty(rows.raw.shape, real)
         # Losses of different rounds must be comparable, also where a loss adapts to each round.
-        self.scoring_loss = loss.for_round(rows.y, user_shape(rows.raw), rows.weight)
+        first_raw = filled_raw(base, rows.data.n_rows) if done.rounds else rows.raw
+        self.scoring_loss = loss.for_round(rows.y, user_shape(first_raw), rows.weight)
         # A continued model competes with what it was before.
         self.best_loss = self.validation_value() if first_round and validation is not None else np.inf
+        self.best_loss = min([self.best_loss, *self.history.validation_loss])
         self.best_rounds: list[list[WeightedTree]] = []
         # One step is bounded as it is taken, learning rate included; of several, each.
         several = params.leaf_steps > 1
@@ -405,14 +433,17 @@ class _Run:
         assert held is not None
         return self.scoring().of_queries(held.queries).value(held.y, user_shape(held.raw), held.weight)
 
-    def reason_to_stop(self, report: RoundReport) -> str | None:
+    def is_over(self, number: int, seconds: float) -> bool:
+        """Whether a rule says stop after so many rounds."""
         limit = self.params.time_limit
+        if number == self.params.n_rounds:
+            return True
         # The next round will take about as long as the mean so far.
-        if limit is not None and report.seconds * (report.number + 1) / report.number > limit:
-            return "time limit"
-        if self.params.patience is not None and self._is_stale():
-            return "early stopping"
-        return None
+        if limit is not None and number and seconds * (number + 1) / number > limit:
+            self.history.stopped_by = "time limit"
+        elif self.params.patience is not None and self._is_stale():
+            self.history.stopped_by = "early stopping"
+        return self.history.stopped_by != "rounds"
 
     def _is_stale(self) -> bool:
         losses, patience = self.history.validation_loss, self.params.patience or 0
@@ -420,9 +451,17 @@ class _Run:
             return False
         return min(losses[-patience:]) >= min(losses[:-patience])
 
-    def kept_trees(self) -> list[WeightedTree]:
+    def kept_rounds(self) -> list[list[WeightedTree]]:
         stops_early = self.params.patience is not None and self.history.validation_loss
-        return [tree for grown in (self.best_rounds if stops_early else self.rounds) for tree in grown]
+        return self.best_rounds if stops_early else self.rounds
+
+    def forest(self) -> Forest:
+        """Return all rounds so far."""
+        return self.forest_of(self.rounds)
+
+    def forest_of(self, rounds: list[list[WeightedTree]]) -> Forest:
+        trees = [tree for grown in rounds for tree in grown]
+        return to_forest(trees, self.base, self.versions[0].data.bin_map, self.params.vector_leaves)
 
 
 # ---- leaf renewal ------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from arboretum.estimators.additive_learners import BaseLearner, TrainingRows, na
 from arboretum.estimators.bagging_members import FloatArray, GivenTable, in_fit_order, set_input_names
 from arboretum.estimators.bagging_model import base_from_json, base_to_json, read_member
 from arboretum.estimators.base import MODELS, ForestModel, plain
-from arboretum.estimators.boosting import _read_history
+from arboretum.estimators.boosting import read_history
 from arboretum.estimators.labels import classes_from_json, classes_to_json
 from arboretum.estimators.protocol import Classifier, Estimator, Regressor
 from arboretum.estimators.validation import choice, number, seed_of, split_rows
@@ -356,7 +356,7 @@ class AdditiveModel(Estimator):
                 self.estimators = [base if isinstance(name, int) else (name, base) for name, base in bases]
             self._check_parameters()
             self._schema, self.chosen_ = Schema.from_json(header["schema"]), header["chosen"]
-            self.loss_, self.history_ = losses.from_json(header["loss"]), _read_history(header["history"])
+            self.loss_, self.history_ = losses.from_json(header["loss"]), read_history(header["history"])
             self._read_facts(header)
             self._bases = named_learners(self.estimators)
             self._read_stages(arrays)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -16,6 +17,7 @@ from arboretum.estimators.boosting import BoostedTrees
 from arboretum.estimators.boosting_docs import describe
 from arboretum.estimators.boosting_parameters import MOST
 from arboretum.estimators.boosting_problem import Problem, Target
+from arboretum.estimators.checkpoints import Checkpoint
 from arboretum.estimators.validation import choice, number, split_rows
 from arboretum.forest import Forest
 from arboretum.losses import Loss
@@ -144,6 +146,8 @@ class BoostedTreesRanker(BoostedTrees):
         y_val: Any = None,
         group_val: Any = None,
         sample_weight_val: Any = None,
+        *,
+        checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
     ) -> BoostedTreesRanker:
         """Fit the model.
 
@@ -160,13 +164,15 @@ class BoostedTreesRanker(BoostedTrees):
             same as so many copies of the query.
         X_val, y_val, group_val, sample_weight_val : optional
             Rows to stop early on, in place of a held-out share of the queries.
+        checkpoint : path or Checkpoint, optional
+            File that keeps how far the fit is, as for the other boosted trees.
 
         Returns
         -------
         self
         """
         held = self._judge_held(X_val, y_val, group_val)
-        return super().fit(X, judged(y, group), sample_weight, X_val, held, sample_weight_val)
+        return super().fit(X, judged(y, group), sample_weight, X_val, held, sample_weight_val, checkpoint=checkpoint)
 
     def fit_more(  # type: ignore[override]  # as fit
         self,

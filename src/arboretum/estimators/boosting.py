@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -24,8 +25,9 @@ from arboretum.estimators import boosting_automatic as automatic
 from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosting_parameters import MOST, BoostingParameters
-from arboretum.estimators.boosting_problem import Problem, Shared, Target
+from arboretum.estimators.boosting_problem import Problem, Run, Shared, Target
 from arboretum.estimators.boosting_rows import TrainingRows
+from arboretum.estimators.checkpoints import Checkpoint, Found, Journal
 from arboretum.estimators.protocol import Classifier
 from arboretum.estimators.threads import n_threads
 from arboretum.estimators.validation import (
@@ -56,6 +58,7 @@ class BoostedTrees(BoostingParameters):
     history_: History
     n_iter_: int
     classes_: Any
+    checkpoint_: dict[str, Any] | None = None  # of a model from a checkpoint: what fit it is part of
 
     # ---- fitting -------------------------------------------------------------------------------------------------
 
@@ -67,6 +70,8 @@ class BoostedTrees(BoostingParameters):
         X_val: Any = None,
         y_val: Any = None,
         sample_weight_val: Any = None,
+        *,
+        checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
     ) -> Boosted:
         """Fit the model.
 
@@ -80,6 +85,9 @@ class BoostedTrees(BoostingParameters):
             Weight of each row.
         X_val, y_val, sample_weight_val : optional
             Rows to stop early on, in place of a held-out share of the training rows.
+        checkpoint : path or Checkpoint, optional
+            File that keeps how far the fit is, written every minute: the same call goes on from it after a crash, to
+            the same model. It stays when the fit ends.
 
         Returns
         -------
@@ -97,7 +105,8 @@ class BoostedTrees(BoostingParameters):
                 )
             if n_rounds == 0:
                 return self
-        return self._fit(n_rounds, earlier, X, y, sample_weight, (X_val, y_val, sample_weight_val))
+        held = (X_val, y_val, sample_weight_val)
+        return self._fit(n_rounds, earlier, X, y, sample_weight, held, self._journal(checkpoint, earlier))
 
     def fit_more(
         self: Boosted,
@@ -135,17 +144,42 @@ class BoostedTrees(BoostingParameters):
         y: Any,
         sample_weight: Any,
         held: tuple[Any, Any, Any],
+        journal: Journal | None = None,
     ) -> Boosted:
         self._check_parameters()
         if earlier is not None:
             self._check_continuing()
         threads = n_threads(self.n_jobs)
         problem, target = self._read_problem(X, y, sample_weight, earlier)
-        self._train(n_rounds, problem, target, threads, earlier=earlier, held=held)
-        if held[0] is None and self.history_.validation_loss and self._fits_again(problem.table.n_rows):
-            self._train_again(problem, target, threads)
+        if journal is not None:
+            journal.check_target(problem, held)
+            if journal.is_done:
+                journal.hand_over()
+                return self
+        if journal is None or journal.found is None:
+            self._train(n_rounds, problem, target, threads, earlier=earlier, held=held, journal=journal)
+        if held[0] is None and self._has_searched(journal) and self._fits_again(problem.table.n_rows):
+            self._train_again(problem, target, threads, journal)
         self._after_training(problem, threads)
+        if journal is not None:
+            journal.write_end()
         return self
+
+    def _journal(self, checkpoint: Any, earlier: Forest | None) -> Journal | None:
+        if checkpoint is None:
+            return None
+        if earlier is not None:
+            raise ValueError("checkpoint: a fit that goes on with warm_start=True has none; fit anew or leave it out")
+        for name in ("dart_rate", "ordered_boosting"):
+            if value := getattr(self, name):
+                raise ValueError(
+                    f"checkpoint with {name}={value!r}: its rounds are not all that such a run knows; use {name}=0 "
+                    "or no checkpoint"
+                )
+        return Journal(checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint), self)
+
+    def _has_searched(self, journal: Journal | None) -> bool:
+        return (journal is not None and journal.found is not None) or bool(self.history_.validation_loss)
 
     def _fits_again(self, n_rows: int) -> bool:
         """Whether all rows are fitted again; a model that is to go on keeps the rows that it holds out."""
@@ -154,14 +188,19 @@ class BoostedTrees(BoostingParameters):
     def _after_training(self, problem: Problem, threads: int) -> None:
         """Keep what else a model wants of its rows, those held out included."""
 
-    def _train_again(self, problem: Problem, target: Target, threads: int) -> None:
+    def _train_again(self, problem: Problem, target: Target, threads: int, journal: Journal | None = None) -> None:
         """Fit all rows for the rounds that held-out rows found best; what ends too soon leaves the model as it is."""
-        found = dict(self.__dict__)
-        self._train(self.n_iter_, problem, target, threads, again=True)
-        if self.history_.stopped_by == "rounds":
-            self.history_ = found["history_"]
+        searched = dict(self.__dict__)
+        if journal is None:
+            found = Found(self.n_iter_, self.learning_rate_, self.history_)
         else:
-            self.__dict__.update(found)
+            found = journal.found = journal.found or Found(self.n_iter_, self.learning_rate_, self.history_)
+        self.learning_rate_ = found.learning_rate
+        self._train(found.n_rounds, problem, target, threads, again=True, journal=journal)
+        if self.history_.stopped_by == "rounds" or "forest_" not in searched:
+            self.history_ = found.history
+        else:
+            self.__dict__.update(searched)
 
     def _train(
         self: Boosted,
@@ -174,6 +213,7 @@ class BoostedTrees(BoostingParameters):
         held: tuple[Any, Any, Any] = (None, None, None),
         bin_map: BinMap | None = None,
         again: bool = False,
+        journal: Journal | None = None,
     ) -> Boosted:
         """Fit; nothing of the estimator changes before all has gone well.
 
@@ -186,7 +226,10 @@ class BoostedTrees(BoostingParameters):
                 f"vector_leaves={self.vector_leaves!r}, but the fitted model {has} vector leaves: use the same, or "
                 "fit anew with warm_start=False"
             )
-        seed, n_rows = seed_of(self.random_state), problem.table.n_rows
+        resumed = None if journal is None else journal.resumed(again)
+        seed = seed_of(self.random_state) if resumed is None else resumed.seed
+        n_rows = problem.table.n_rows
+        all_rows = problem
         problem, validation = (problem, None) if again else self._hold_out(problem, held, seed, earlier is not None)
         schema, loss = problem.table.schema, target.loss
         if problem.table.n_rows * schema.n_features < SMALL_FIT:
@@ -199,7 +242,8 @@ class BoostedTrees(BoostingParameters):
         )
         training = TrainingRows(problem, responses, encoding, self._n_category_orders, seed, threads)
         base = start_raw(loss, problem.y, problem.weight) if earlier is None else earlier.base
-        rows, *reordered = self._cut(training, bin_map if encoding is None else None, base, earlier)
+        before = earlier if resumed is None else resumed.forest
+        rows, *reordered = self._cut(training, bin_map if encoding is None else None, base, before)
         bin_map = rows.data.bin_map
         schema = training.marked_schema(rows.data)
         if held[0] is not None:
@@ -219,7 +263,11 @@ class BoostedTrees(BoostingParameters):
         held_rows = None
         if validation is not None:
             table = self._as_read_by(encoding, validation.table, threads)
-            held_rows = self._rows_of(table, validation, bin_map, base, earlier, threads, "X_val")
+            held_rows = self._rows_of(table, validation, bin_map, base, before, threads, "X_val")
+        run = Run(problem, target, schema, encoding, params)
+        keep = None
+        if journal is not None:
+            keep = journal.keeper(again, run, all_rows, [rows, *reordered, held_rows], resumed)
         with ProgressBar(n_rounds) if self.verbose else nullcontext() as bar:
             forest, history = boost(
                 rows,
@@ -230,24 +278,32 @@ class BoostedTrees(BoostingParameters):
                 reordered=reordered,
                 validation=held_rows,
                 callbacks=[*(self.callbacks or []), *([bar] if bar is not None else [])],
+                done=None if resumed is None else resumed.progress,
+                keep=keep,
             )
-        trees_of_round = _trees_of_round(forest, params.trees_per_round)
+        if resumed is not None:
+            forest = resumed.followed_by(forest, history, keeps_best=params.patience is not None)
         if history.stopped_by == "interrupt":
-            rounds = forest.n_trees // trees_of_round
+            rounds = forest.n_trees // trees_of_round(forest, params.trees_per_round)
             warnings.warn(f"fit was interrupted: the model keeps the {rounds} rounds so far", stacklevel=4)
         if earlier is not None:
             forest, history = Forest.concat([earlier, forest]), self.history_.followed_by(history, self.n_iter_)
-        if type(loss).fitted is not Loss.fitted:
-            raw = self._raw_of_read(forest, self._as_read_by(encoding, problem.table, threads), threads)
-            loss = loss.fitted(problem.y, user_shape(np.ascontiguousarray(raw.T)), problem.weight)
-        self.forest_, self.schema_, self.loss_, self.history_ = forest, schema, loss, history
-        self.encoding_ = encoding
-        if target.classes is not None:
-            self.classes_ = target.classes
-        self.trees_per_round_, self.learning_rate_ = params.trees_per_round, params.learning_rate
-        self.n_iter_ = forest.n_trees // _trees_of_round(forest, params.trees_per_round)
-        self._set_input_names()
+        self._become(forest, history, run)
         return self
+
+    def _become(self, forest: Forest, history: History, run: Run) -> None:
+        """Take up what was learnt."""
+        loss, problem, threads = run.target.loss, run.problem, run.params.threads
+        if type(loss).fitted is not Loss.fitted:
+            raw = self._raw_of_read(forest, self._as_read_by(run.encoding, problem.table, threads), threads)
+            loss = loss.fitted(problem.y, user_shape(np.ascontiguousarray(raw.T)), problem.weight)
+        self.forest_, self.schema_, self.loss_, self.history_ = forest, run.schema, loss, history
+        self.encoding_ = run.encoding
+        if run.target.classes is not None:
+            self.classes_ = run.target.classes
+        self.trees_per_round_, self.learning_rate_ = run.params.trees_per_round, run.params.learning_rate
+        self.n_iter_ = forest.n_trees // trees_of_round(forest, self.trees_per_round_)
+        self._set_input_names()
 
     # ---- as a member of an ensemble that reads and cuts the table once -------------------------------------------
 
@@ -438,7 +494,7 @@ class BoostedTrees(BoostingParameters):
         forest, threads = self._fitted(), n_threads(self.n_jobs)
         table = self._as_read(self._conform(X), threads)
         total = np.repeat(forest.base[None, :], table.n_rows, axis=0)
-        step = _trees_of_round(forest, self.trees_per_round_)
+        step = trees_of_round(forest, self.trees_per_round_)
         for begin in range(0, forest.n_trees, step):
             stage = replace(forest[begin : begin + step], base=np.zeros(forest.n_outputs))
             total += self._raw_of_read(stage, table, threads)
@@ -461,11 +517,13 @@ class BoostedTrees(BoostingParameters):
             },
             **({} if self.trees_per_round_ == 1 else {"trees_per_round": self.trees_per_round_}),
             **({} if self.learning_rate_ == self.learning_rate else {"learning_rate": self.learning_rate_}),
+            **({} if self.checkpoint_ is None else {"checkpoint": self.checkpoint_}),
         }
 
     def _read_facts(self, header: dict[str, Any], forest: Forest) -> None:
         self.loss_ = losses.from_json(header["loss"])
-        self.history_ = _read_history(header["history"])
+        self.history_ = read_history(header["history"])
+        self.checkpoint_ = header.get("checkpoint")
         if forest.n_outputs != self.loss_.n_outputs:
             raise ValueError(f"{forest.n_outputs} outputs, but the loss has {self.loss_.n_outputs}")
         self.trees_per_round_ = header.get("trees_per_round", 1)
@@ -474,7 +532,7 @@ class BoostedTrees(BoostingParameters):
         self.learning_rate_ = _read_rate(header.get("learning_rate", self.learning_rate))
         if len(np.unique(forest.tree_output < 0)) > 1:
             raise ValueError("some trees are of one output, others of all")
-        self.n_iter_, rest = divmod(forest.n_trees, _trees_of_round(forest, self.trees_per_round_))
+        self.n_iter_, rest = divmod(forest.n_trees, trees_of_round(forest, self.trees_per_round_))
         if rest:
             raise ValueError(f"{forest.n_trees} trees are no whole rounds of {self.trees_per_round_} an output")
 
@@ -501,7 +559,8 @@ def _is_vector(forest: Forest) -> bool:
     return bool((forest.tree_output == ALL_OUTPUTS).any())
 
 
-def _trees_of_round(forest: Forest, trees_per_round: int) -> int:
+def trees_of_round(forest: Forest, trees_per_round: int) -> int:
+    """Return how many trees each round has added."""
     return trees_per_round * (1 if _is_vector(forest) else forest.n_outputs)
 
 
@@ -511,7 +570,8 @@ def _read_rate(entry: Any) -> float:
     return float(entry)
 
 
-def _read_history(entry: dict[str, Any]) -> History:
+def read_history(entry: dict[str, Any]) -> History:
+    """Check and return the history of a file."""
     history = History(**entry)
     for losses_of_rounds in (history.training_loss, history.validation_loss):
         if not isinstance(losses_of_rounds, list) or not all(type(value) is float for value in losses_of_rounds):

@@ -9,9 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.binning import BinMap
+from arboretum.category_encoding import CategoryEncoding
+from arboretum.ensembles.boosting import BoostingParams
 from arboretum.ensembles.resampling import Bag, columns_of_table
 from arboretum.estimators.base import FloatArray
 from arboretum.losses import Loss
+from arboretum.schema import Schema
 from arboretum.table import Table
 
 
@@ -51,6 +54,17 @@ class Problem:
         kept = self.take(np.flatnonzero(self.weight))
         weight = kept.weight if np.any(kept.weight != 1) else None
         return Problem(kept.table.relearn(), kept.y, weight, kept.query)
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A problem that is being boosted: what makes a model of its forest."""
+
+    problem: Problem
+    target: Target
+    schema: Schema
+    encoding: CategoryEncoding | None
+    params: BoostingParams
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,272 @@
+"""Checkpoints: a fit that is killed goes on where its file says, to the model that it would have become.
+
+All state of a run can be derived from the data and the trees so far, so that a checkpoint is a model file with a note::
+
+    round 1 … k        file: all k rounds, their losses, and what the fit was given (parameters, sums over its rows)
+    killed
+    same fit again     reads the rows, checks that they and the parameters are the same, predicts them by the k rounds,
+                       and grows round k + 1 as if nothing had happened
+
+A fit that holds rows out and then fits all of them (``refit``) has two phases, "search" and "again"; the file of the
+second also tells what the first found. The last file, "done", is the fitted model.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import arboretum
+from arboretum.ensembles.boosting import History, Keep, Progress, RoundReport
+from arboretum.ensembles.rows import Rows
+from arboretum.estimators.base import load, plain
+from arboretum.estimators.boosting_problem import Problem, Run
+from arboretum.forest import Forest
+
+if TYPE_CHECKING:
+    from arboretum.estimators.boosting import BoostedTrees
+
+FREE = ("callbacks", "n_jobs", "time_limit", "verbose")  # may differ between a fit and its continuation
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where, and how often, a fit writes down how far it is.
+
+    Parameters
+    ----------
+    path : path
+        File that is replaced, whole or not at all; ``arboretum.load`` reads it as the model so far.
+    rounds : int, optional
+        Write after so many rounds.
+    seconds : float, optional
+        Write when so many seconds have passed; 60 if neither is given.
+
+    Examples
+    --------
+    >>> import arboretum as arb, pathlib, tempfile
+    >>> X, y = [[float(i)] for i in range(40)], [float(i % 7) for i in range(40)]
+    >>> model = arb.BoostedTreesRegressor(n_estimators=20, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     kept = arb.Checkpoint(pathlib.Path(folder) / "run.arb", rounds=5)
+    ...     mark = model.fit(X, y, checkpoint=kept).fingerprint()
+    ...     arb.load(kept.path).fingerprint() == mark
+    True
+    """
+
+    path: str | os.PathLike[str]
+    rounds: int | None = None
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.rounds is not None and (type(self.rounds) is not int or self.rounds < 1):
+            raise ValueError(f"rounds={self.rounds!r} of a checkpoint: give a whole number of at least 1, or None")
+        if self.seconds is not None and not self.seconds >= 0:
+            raise ValueError(f"seconds={self.seconds!r} of a checkpoint: give a number of at least 0, or None")
+        if self.rounds is None and self.seconds is None:
+            object.__setattr__(self, "seconds", 60.0)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search on held-out rows leaves for the fit of all rows."""
+
+    n_rounds: int
+    learning_rate: float
+    history: History
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """Trees of an earlier process, and how far it was."""
+
+    forest: Forest
+    seed: int
+    progress: Progress
+
+    def followed_by(self, later: Forest, history: History, *, keeps_best: bool) -> Forest:
+        """Join these trees and those that followed, which are none if the best round was among these."""
+        best = history.best_round if keeps_best else None
+        if best is None or best > self.progress.rounds:
+            return Forest.concat([self.forest, later])
+        return self.forest[: best * (self.forest.n_trees // self.progress.rounds)]
+
+
+class Journal:
+    """The checkpoint file of one fit.
+
+    Parameters
+    ----------
+    checkpoint : Checkpoint
+        Where it lies and how often it is written.
+    model : BoostedTrees
+        The estimator that is being fitted.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, model: BoostedTrees) -> None:
+        self.checkpoint, self.model = checkpoint, model
+        self.path = Path(checkpoint.path)
+        self.target_sum = 0
+        self.found: Found | None = None
+        self.saved: BoostedTrees | None = None
+        self.note: dict[str, Any] = {}
+        if self.path.exists():
+            self._read()
+
+    # ---- what an earlier process left ------------------------------------------------------------------------------
+
+    def _read(self) -> None:
+        saved: Any = load(self.path)
+        note = getattr(saved, "checkpoint_", None)
+        if note is None:
+            raise ValueError(
+                f"checkpoint {str(self.path)!r} is a model that save() wrote, not a checkpoint, and would be "
+                "overwritten: give another path"
+            )
+        if type(saved) is not type(self.model):
+            raise self._other(f"it holds a {type(saved).__name__}, not a {type(self.model).__name__}")
+        self.saved, self.note = saved, note
+        self._check_parameters()
+        found = note["found"]
+        if found is not None:
+            self.found = Found(found["n_rounds"], found["learning_rate"], History(**found["history"]))
+
+    def _check_parameters(self) -> None:
+        there, here = self.note["params"], _shared_parameters(self.model)
+        for name in sorted({*there, *here}):
+            if there.get(name) != here.get(name):
+                raise self._other(f"it was begun with {name}={there.get(name)!r}, this fit has {here.get(name)!r}")
+        if self.note["library"] != arboretum.__version__:
+            raise self._other(f"arboretum {self.note['library']} began it, this is {arboretum.__version__}")
+
+    def check_target(self, problem: Problem, held: tuple[Any, Any, Any]) -> None:
+        """Refuse a file of other targets or weights."""
+        self.target_sum = _sum_of([problem.y, problem.weight, problem.query, *map(_as_array, held[1:])])
+        if self.saved is not None and self.note["target"] != self.target_sum:
+            raise self._other("it was begun with other targets, weights or validation rows")
+
+    def _other(self, difference: str) -> ValueError:
+        return ValueError(
+            f"checkpoint {str(self.path)!r} is that of another fit: {difference}; "
+            "delete the file to begin anew, or give another path"
+        )
+
+    def resumed(self, again: bool) -> Resumed | None:
+        """Trees of this phase, if the file has some."""
+        if self.saved is None or self.note["phase"] != _phase(again):
+            return None
+        history = replace(self.saved.history_, stopped_by="rounds")
+        progress = Progress(self.note["rounds"], history, self.note["seconds"])
+        return Resumed(self.saved.forest_, self.note["seed"], progress)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the file holds the fitted model."""
+        return self.saved is not None and self.note["phase"] == "done"
+
+    def hand_over(self) -> None:
+        """Make the estimator the fitted model of the file."""
+        names = self.model._get_param_names()
+        learnt = {name: value for name, value in vars(self.saved).items() if name not in names}
+        self.model.__dict__.update(learnt, checkpoint_=None)
+
+    # ---- what this process leaves ----------------------------------------------------------------------------------
+
+    def keeper(
+        self, again: bool, run: Run, all_rows: Problem, parts: Sequence[Rows | None], resumed: Resumed | None
+    ) -> Keep:
+        """Return what is to be called after each round of a phase.
+
+        Parameters
+        ----------
+        again : bool
+            Whether all rows are being fitted again.
+        run, all_rows
+            What makes a model of a forest, and the rows held out besides.
+        parts : sequence of Rows
+            Rows whose raw predictions are those of the rounds so far.
+        resumed : Resumed, optional
+            Where this phase went on from.
+        """
+        written = [0 if resumed is None else resumed.progress.rounds, time.monotonic()]
+        if resumed is not None and self.note["raw"] != _sum_of_raw(parts):
+            raise self._other("it was begun with other rows")
+
+        def keep(report: RoundReport, forest: Callable[[], Forest], history: History) -> None:
+            if not self._is_due(report.number - written[0], time.monotonic() - written[1]):
+                return
+            trees = forest() if resumed is None else Forest.concat([resumed.forest, forest()])
+            model = _twin(self.model)
+            model._become(trees, replace(history, stopped_by="checkpoint"), run)
+            model._after_training(all_rows, run.params.threads)
+            note = {
+                "phase": _phase(again),
+                "seed": run.params.seed,
+                "seconds": report.seconds,
+                "raw": _sum_of_raw(parts),
+            }
+            self._write(model, note | {"rounds": report.number})
+            written[:] = [report.number, time.monotonic()]
+
+        return keep
+
+    def _is_due(self, rounds: float, seconds: float) -> bool:
+        every = self.checkpoint
+        return (every.rounds is not None and rounds >= every.rounds) or (
+            every.seconds is not None and seconds >= every.seconds
+        )
+
+    def write_end(self) -> None:
+        """Write the fitted model."""
+        self._write(_twin(self.model), {"phase": "done"})
+
+    def _write(self, model: BoostedTrees, note: dict[str, Any]) -> None:
+        found = self.found and {**vars(self.found), "history": vars(self.found.history)}
+        params = _shared_parameters(self.model)
+        about = {"library": arboretum.__version__, "params": params, "target": self.target_sum, "found": found}
+        model.checkpoint_ = {**about, **note}
+        model.save(self.path)
+
+
+def _twin(model: BoostedTrees) -> BoostedTrees:
+    """Copy an estimator without copying what it holds."""
+    twin: BoostedTrees = object.__new__(type(model))
+    twin.__dict__.update(vars(model))
+    return twin
+
+
+def _phase(again: bool) -> str:
+    return "again" if again else "search"
+
+
+def _shared_parameters(model: BoostedTrees) -> dict[str, Any]:
+    """Parameters that a continuation must have too, as a file holds them."""
+    return {name: plain(value) for name, value in model.get_params(deep=False).items() if name not in FREE}
+
+
+def _as_array(values: Any) -> NDArray[Any] | None:
+    return None if values is None else np.asarray(values)
+
+
+def _sum_of(arrays: Iterable[NDArray[Any] | None]) -> int:
+    """Sum by which arrays are known again."""
+    total = 0
+    for array in arrays:
+        if array is None or array.dtype == object:
+            content: Any = repr(None if array is None else array.tolist()).encode()
+        else:
+            content = np.ascontiguousarray(array).view(np.uint8).data
+        total = zlib.crc32(content, total)
+    return total
+
+
+def _sum_of_raw(parts: Sequence[Rows | None]) -> int:
+    return _sum_of([None if part is None else part.raw for part in parts])
