@@ -1,9 +1,10 @@
 """Write the golden files of the present format: small models, inputs, and what the models answer.
 
-    python tests/golden/make.py
+    python tests/golden/make.py                  all cases
+    python tests/golden/make.py model-survival   some
 
-A file is made once, when its format is new, and is kept for ever: one that exists is never overwritten. Beside each
-``format1-name.arb`` stands ``format1-name.json``::
+A file is made once, when its format (``format2-name.arb``) or its kind of model (``model-name.arb``) is new, and kept
+for ever: one that exists is never overwritten. Beside each stands a ``.json``::
 
     {"fingerprint": …,
      "named": true | false,                               a frame or an array
@@ -15,6 +16,7 @@ A file is made once, when its format is new, and is kept for ever: one that exis
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -112,14 +114,103 @@ def multiclass(arb):
     return model, {"named": False, "columns": columns}, ["predict", "decision_function", "apply"], ["predict_proba"]
 
 
-CASES = {"regressor": regressor, "binary": binary, "multiclass": multiclass}
+def of_frame(build, exact, close=(), seed=4):
+    """Return a case: a model of the frame; ``build`` gets the library, the frame, the target and the generator."""
+
+    def case(arb):
+        rng = np.random.default_rng(seed)
+        X, y = training_frame(rng)
+        return build(arb, X, y, rng), {"named": True, "columns": draw_columns(rng, 40)}, list(exact), list(close)
+
+    return case
 
 
-def main(folder=FOLDER):
+def linear(arb):
+    """Slopes in the leaves."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(300, 3))
+    y = X[:, 0] * X[:, 1]
+    X[rng.random(X.shape) < 0.1] = np.nan
+    model = arb.BoostedTreesRegressor(n_estimators=4, leaf_model="linear", max_leaf_nodes=4).fit(X, y)
+    values = rng.normal(size=(3, 40)).tolist()
+    columns = {f"x{j}": {"type": "number", "values": holey(column, rng)} for j, column in enumerate(values)}
+    return model, {"named": False, "columns": columns}, ["predict", "apply"], []
+
+
+def durations(y, rng):
+    kinds = [("event", bool), ("time", float)]
+    return np.array(list(zip(rng.random(len(y)) < 0.7, np.exp(-y / 2), strict=True)), dtype=kinds)
+
+
+SMALL = {"n_estimators": 4, "max_leaf_nodes": 8, "random_state": 0}
+FORMATS = {"regressor": regressor, "binary": binary, "multiclass": multiclass}
+MODELS = {
+    "linear": linear,
+    "forest": of_frame(
+        lambda arb, X, y, rng: arb.RandomForestClassifier(
+            n_estimators=2, max_depth=5, categorical_features=["code"], random_state=0
+        ).fit(X, np.digitize(y, [2, 3])),
+        ["predict", "predict_proba", "apply"],
+    ),
+    "statistics": of_frame(
+        lambda arb, X, y, rng: arb.BoostedTreesClassifier(**SMALL, category_levels=2).fit(X, y > 2),
+        ["predict", "apply"],
+    ),
+    "vector": of_frame(
+        lambda arb, X, y, rng: arb.BoostedTreesClassifier(**SMALL, vector_leaves=True).fit(X, np.digitize(y, [2, 3])),
+        ["predict", "decision_function", "apply"],
+    ),
+    "oblique": of_frame(
+        lambda arb, X, y, rng: arb.RandomForestRegressor(**SMALL, oblique=True).fit(X, y), ["predict", "apply"]
+    ),
+    "adaboost": of_frame(
+        lambda arb, X, y, rng: arb.AdaBoostClassifier(n_estimators=4, random_state=0).fit(X, y > 2), ["predict"]
+    ),
+    "isolation": of_frame(
+        lambda arb, X, y, rng: arb.IsolationForest(n_estimators=4, max_samples=32, random_state=0).fit(X),
+        ["predict", "apply"],
+        ["score_samples"],
+    ),
+    "ranker": of_frame(
+        lambda arb, X, y, rng: arb.BoostedTreesRanker(**SMALL).fit(
+            X, np.digitize(y, [2, 3]), group=np.repeat(np.arange(40), 10)
+        ),
+        ["predict", "apply"],
+    ),
+    "survival": of_frame(
+        lambda arb, X, y, rng: arb.BoostedTreesSurvival(**SMALL).fit(X, durations(y, rng)),
+        ["apply"],
+        ["predict"],
+    ),
+    "hazards": of_frame(
+        lambda arb, X, y, rng: arb.RandomSurvivalForest(n_estimators=2, max_depth=3, random_state=0).fit(
+            X, durations(y, rng)
+        ),
+        ["apply"],
+        ["predict"],
+    ),
+    "uplift": of_frame(
+        lambda arb, X, y, rng: arb.UpliftForest(n_estimators=3, max_depth=3, random_state=0).fit(
+            X, y > 2, treatment=rng.integers(0, 2, len(y))
+        ),
+        ["predict", "apply"],
+    ),
+    "effects": of_frame(
+        lambda arb, X, y, rng: arb.UpliftBoostedTrees(n_estimators=4, random_state=0).fit(
+            X, y > 2, treatment=rng.integers(0, 2, len(y))
+        ),
+        ["predict"],
+    ),
+}
+
+
+def main(folder=FOLDER, names=()):
     import arboretum as arb
     from arboretum.io import FORMAT_VERSION
 
-    files = {folder / f"format{FORMAT_VERSION}-{name}.arb": build for name, build in CASES.items()}
+    cases = {f"format{FORMAT_VERSION}-{name}": build for name, build in FORMATS.items()}
+    cases |= {f"model-{name}": build for name, build in MODELS.items()}
+    files = {folder / f"{name}.arb": cases[name] for name in names or cases}
     for file in files:
         if file.exists():
             raise FileExistsError(f"{file} is there already: golden files are never remade")
@@ -137,4 +228,4 @@ def main(folder=FOLDER):
 
 
 if __name__ == "__main__":
-    main()
+    main(names=sys.argv[1:])
