@@ -7,6 +7,7 @@ void bind_bagging(nb::module_& m);
 void bind_binning(nb::module_& m);
 void bind_calibrating(nb::module_& m);
 void bind_encoding(nb::module_& m);
+void bind_explaining(nb::module_& m);
 void bind_growing(nb::module_& m);
 void bind_isolation(nb::module_& m);
 void bind_linear_leaves(nb::module_& m);
@@ -26,6 +27,7 @@ NB_MODULE(_kernel, m) {
     arboretum::bind_binning(m);
     arboretum::bind_calibrating(m);
     arboretum::bind_encoding(m);
+    arboretum::bind_explaining(m);
     arboretum::bind_growing(m);
     arboretum::bind_isolation(m);
     arboretum::bind_linear_leaves(m);

@@ -329,6 +329,27 @@ def ordered_losses(
     threads: int,
     out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
 ) -> None: ...
+def shap_values(
+    arrays: dict,
+    columns: Sequence[Annotated[NDArray, dict(shape=(None,), device="cpu", writable=False)]],
+    n_rows: int,
+    background: Sequence[Annotated[NDArray, dict(shape=(None,), device="cpu", writable=False)]],
+    n_background: int,
+    out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    interactions: bool,
+    average: bool,
+    threads: int,
+) -> None:
+    """
+    Fill out (rows × columns (× columns) × outputs, which holds zeros) with Shapley values of the columns.
+    """
+
+def expected_values(
+    arrays: dict, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")]
+) -> None:
+    """
+    Add to out (outputs) the mean of the leaves of each tree by training rows.
+    """
 
 class Growth(enum.Enum):
     leaf = 0

@@ -129,6 +129,14 @@ class CategoryEncoding:
         as_given = [{self.source.by_name[j] for j in columns} for columns in sources]
         return tuple(tuple(k for k, given in enumerate(as_given) if given <= set(one)) for one in sets)
 
+    def shares(self) -> NDArray[np.float64]:
+        """Give the share of each column of the user in each column that trees read: those of a statistic are equal."""
+        sources = [(j,) for j in self.kept] + [one.columns for one in self.statistics.statistics]
+        shares = np.zeros((len(sources), self.source.n_features))
+        for row, columns in zip(shares, sources, strict=True):
+            row[[self.source.by_name[j] for j in columns]] = 1 / len(columns)
+        return shares
+
     def has_missing(self, table: Table, of_read: Sequence[bool]) -> list[bool]:
         """Which columns of the user have missing values, from what is known of the columns that trees read."""
         flags = [False] * self.source.n_features

@@ -239,6 +239,25 @@ def conform(
     return Table(schema, columns)
 
 
+def values_as_given(X: Any, schema: Schema) -> Array:
+    """Return the values of a table that conforms to the schema as a matrix: numbers, or objects if there are others.
+
+    Examples
+    --------
+    >>> values_as_given([["b", 1], [None, 2]], read_table([["a", 1.0]]).schema)
+    array([['b', 1],
+           [None, 2]], dtype=object)
+    """
+    if _is_sparse(X):
+        return np.asarray(X.toarray())
+    found, raw = _open(X)
+    if schema.named and found is not None:
+        raw = schema.in_order(found, raw)
+    kind = np.float64 if schema.all_numbers else object
+    columns = [np.asarray(column if isinstance(column, np.ndarray) else column.to_list(), kind) for column in raw]
+    return np.column_stack(columns)
+
+
 # ------------------------------------------------------------------- opening: X -> names and raw columns
 
 

@@ -144,6 +144,13 @@ class AdaBoostClassifier(Classifier, AdaBoostModel):  # noqa: D101
         decision = scores / (total or 1.0)
         return 2 * decision[:, 0] if len(self.classes_) == 2 else decision
 
+    def _explained_trees(self) -> tuple[Forest, float]:
+        total = float(np.abs(self.estimator_weights_).sum()) or 1.0
+        return self._fitted(), total / 2 if len(self.classes_) == 2 else total
+
+    def _output_names(self) -> list[str] | None:
+        return [str(label) for label in self.classes_.tolist()] if len(self.classes_) > 2 else None
+
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of the classes, in the order of ``classes_``: the softmax of decision / (K − 1).
 
@@ -307,6 +314,12 @@ class AdaBoostRegressor(Regressor, AdaBoostModel):  # noqa: D101
     def _predictions(self, X: Any) -> FloatArray:
         """Predictions of all learners, (rows, learners)."""
         return np.concatenate(list(self._one_by_one(X)), axis=1)
+
+    def _explained_trees(self) -> tuple[Forest, float]:
+        raise TypeError(
+            "AdaBoostRegressor predicts a median of its trees, not a sum that SHAP values could split: explain one of "
+            "estimators_, or use BoostedTreesRegressor"
+        )
 
     def predict(self, X: Any) -> FloatArray:
         """Predict the target: the median of the learners, by weight.

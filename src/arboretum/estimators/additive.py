@@ -20,6 +20,7 @@ from arboretum.estimators.bagging_members import FloatArray, GivenTable, in_fit_
 from arboretum.estimators.bagging_model import base_from_json, base_to_json, read_member
 from arboretum.estimators.base import MODELS, ForestModel, plain
 from arboretum.estimators.boosting import read_history
+from arboretum.estimators.explained import Explained
 from arboretum.estimators.labels import classes_from_json, classes_to_json
 from arboretum.estimators.protocol import Classifier, Estimator, Regressor
 from arboretum.estimators.validation import choice, number, seed_of, split_rows
@@ -96,7 +97,7 @@ def _describe(**words: str) -> str:
     return text
 
 
-class AdditiveModel(Estimator):
+class AdditiveModel(Explained, Estimator):
     """A constant plus fitted learners times coefficients, whatever the target."""
 
     estimators: Any

@@ -195,6 +195,12 @@ class BaggedClassifier(Classifier, BaggedTrees):
         probas = self._to_probas(self._oob_mean)
         return probas if self.n_outputs_ > 1 else probas[0]
 
+    def _output_names(self) -> list[str] | None:
+        if self.n_outputs_ > 1:
+            lists = enumerate(self._class_lists)
+            return [f"output {i}: {label}" for i, classes in lists for label in classes.tolist()]
+        return [str(label) for label in self.classes_.tolist()] if len(self.classes_) > 2 else None
+
     def _value_meaning(self) -> dict[str, Any]:
         if self.n_outputs_ > 1:
             return {}

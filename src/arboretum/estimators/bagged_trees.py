@@ -361,6 +361,9 @@ class BaggedTrees(ForestModel):
         forest = self._averaged
         return self._raw_from(forest, X) / forest.n_trees
 
+    def _explained_trees(self) -> tuple[Forest, float]:
+        return self._averaged, float(self._averaged.n_trees)
+
     @property
     def feature_importances_(self) -> FloatArray:
         """Fall of impurity by each feature, a mean over the trees, normalised to sum 1 (Breiman et al. 1984)."""

@@ -43,6 +43,7 @@ from arboretum.estimators.bagging_members import (
     unfitted,
 )
 from arboretum.estimators.base import MODELS, ForestModel, from_plain, plain
+from arboretum.estimators.explained import Explained
 from arboretum.estimators.out_of_bag import check_rule, score_out_of_bag
 from arboretum.estimators.protocol import Estimator
 from arboretum.estimators.threads import n_threads
@@ -58,7 +59,7 @@ MOST = 2**31 - 1
 MEMBER_PURPOSE = 0x6D656D626572  # "member": keeps the seeds of members apart from all other draws
 
 
-class BaggingModel(Estimator):
+class BaggingModel(Explained, Estimator):
     """Members fitted to draws of rows and columns, whatever the target."""
 
     estimator: Any

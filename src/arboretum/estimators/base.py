@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from arboretum import losses
 from arboretum.category_encoding import CategoryEncoding
+from arboretum.estimators.explained import Explained
 from arboretum.estimators.protocol import Estimator
 from arboretum.estimators.threads import n_threads
 from arboretum.forest import ON_CATEGORIES, Forest
@@ -28,7 +29,7 @@ MODELS: dict[str, type[Any]] = {}
 FEW_ROWS = 64
 
 
-class ForestModel(Estimator):
+class ForestModel(Explained, Estimator):
     """An estimator whose fitted state is a Forest, a Schema and a few facts of its own."""
 
     n_jobs: int | None
@@ -179,6 +180,9 @@ class ForestModel(Estimator):
     def _value_meaning(self) -> dict[str, Any]:
         """Tell texts and drawings what the values of leaves are: classes, probabilities."""
         return {}
+
+    def _explained_trees(self) -> tuple[Forest, float]:
+        return self._fitted(), 1.0
 
     # ---- files ---------------------------------------------------------------------------------------------------
 

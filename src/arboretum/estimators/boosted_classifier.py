@@ -232,6 +232,11 @@ class BoostedTreesClassifier(Classifier, BoostedTrees):
         for raw in self._staged_raw(X):
             yield self._to_proba(raw)
 
+    def _output_names(self) -> list[str] | None:
+        if isinstance(self.classes_, list) or self._fitted().n_outputs == 1:
+            return None
+        return [str(label) for label in self.classes_.tolist()]
+
     # ---- files ---------------------------------------------------------------------------------------------------
 
     def _facts(self) -> dict[str, Any]:

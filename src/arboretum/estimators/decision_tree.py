@@ -201,6 +201,11 @@ class DecisionTreeClassifier(SingleTreeModel, BaggedClassifier):
             return super()._mean(X)
         return np.concatenate([tree.predict(part.columns, part.n_rows) for _, part in self._conform(X).row_batches()])
 
+    def _explained_trees(self) -> tuple[Forest, float]:
+        if self._multiway is not None:
+            raise TypeError(f"SHAP values need trees of two branches a node, not method={self.method!r}: use 'cart'")
+        return super()._explained_trees()
+
     @property
     def feature_importances_(self) -> FloatArray:
         """Fall of impurity by each feature, normalised to sum 1 (Breiman et al. 1984)."""

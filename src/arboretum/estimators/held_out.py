@@ -26,6 +26,7 @@ from arboretum.estimators import targets
 from arboretum.estimators.bagging_members import FloatArray, GivenTable, is_classifier, unfitted
 from arboretum.estimators.bagging_model import base_from_json, base_to_json, read_member
 from arboretum.estimators.base import MODELS, ForestModel, plain
+from arboretum.estimators.explained import Explained
 from arboretum.estimators.protocol import Estimator
 from arboretum.estimators.validation import choice, number, seed_of
 from arboretum.io import model_file
@@ -68,7 +69,7 @@ def unit_of(weight: FloatArray) -> float:
     return 1.0 if is_whole(weight) else float(weight.mean())
 
 
-class HeldOutModel(Estimator):
+class HeldOutModel(Explained, Estimator):
     """An estimator around another, corrected by its errors on rows that it has not seen."""
 
     estimator: Any

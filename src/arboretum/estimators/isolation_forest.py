@@ -301,6 +301,9 @@ class IsolationForest(OutlierDetector, ForestModel):
         ]
         return path_contributions(forest, empty, 0)[1] / forest.n_trees
 
+    def _explained_trees(self) -> tuple[Forest, float]:
+        return self._fitted(), float(self._fitted().n_trees)
+
     # ---- files ---------------------------------------------------------------------------------------------------
 
     def _facts(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -251,6 +252,11 @@ class UpliftForest(UpliftModel, BaggedTrees):
     def _uplift(self, X: Any) -> FloatArray:
         outcomes = self._mean(X)
         return outcomes[:, 1:] - outcomes[:, :1]
+
+    def _explained_trees(self) -> tuple[Forest, float]:
+        forest = self._fitted()
+        value = np.ascontiguousarray(forest.value[:, 1:] - forest.value[:, :1])
+        return replace(forest, value=value, base=forest.base[1:] - forest.base[0]), float(forest.n_trees)
 
     def _value_meaning(self) -> dict[str, Any]:
         return {"class_names": [str(label) for label in self.arms_.tolist()], "probabilities": False}

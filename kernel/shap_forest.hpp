@@ -1,0 +1,204 @@
+// Shapley values of many rows: chunks of rows in parallel, tree by tree, so that the tables of a tree are filled once a
+// chunk. What a row gets does not depend on chunks: rows side by side never touch each other.
+#pragma once
+
+#include "shap.hpp"
+
+namespace arboretum {
+
+struct ShapTable {
+    const RawColumn* columns;
+    int64_t n_rows;
+};
+
+// Worth of nobody, by training rows; out: outputs.
+inline void add_expected(const ForestView& forest, double* out) {
+    for (int64_t t = 0; t < forest.n_trees; ++t) {
+        const int64_t start = forest.tree_start[t], end = forest.tree_start[t + 1];
+        double* outputs = out + std::max(forest.tree_output[t], 0);
+        std::vector<double> share(end - start);
+        share[0] = 1;
+        for (int64_t node = start; node < end; ++node) {  // children come after their parent
+            const double here = share[node - start];
+            if (forest.kind[node] == static_cast<uint8_t>(ConditionKind::leaf)) {
+                for (int64_t j = 0; j < forest.width; ++j) outputs[j] += here * forest.value[node * forest.width + j];
+                continue;
+            }
+            const double left = left_share(forest, node, start);
+            share[forest.left[node]] = here * left;
+            share[forest.right[node]] = here * (1 - left);
+        }
+    }
+}
+
+class ShapForest {
+  public:
+    ShapForest(const ForestView& forest, int64_t n_columns, int threads) : forest_(forest), place_of_(n_columns, -1) {
+        find_features();
+        trees_.resize(forest.n_trees);
+        parallel_for(forest.n_trees, threads, [&](int64_t t, int) { trees_[t] = ShapTree(forest_, t, place_of_); });
+        int most = 1;
+        for (const ShapTree& tree : trees_) most = std::max(most, n_points(tree));
+        for (int n = 1; n <= most; ++n) points_.push_back(gauss_legendre(n));
+    }
+
+    // out: rows × columns (× columns) × outputs. Without rows in the background: by training rows.
+    void explain(const ShapTable& table, const ShapTable& background, Unknown unknown, bool interactions, int threads,
+                 double* out) const {
+        const Chunks chunks = cut(table.n_rows, interactions, threads);
+        const std::vector<double> backgrounds = read_background(background);
+        parallel_blocks(table.n_rows, chunks.rows, threads, [&](int64_t begin, int64_t end, int) {
+            const int64_t n_blocks = (end - begin + shap_rows - 1) / shap_rows;
+            std::vector<ShapLane> values(n_blocks * features_.size()), cells(n_blocks * chunks.cells);
+            std::vector<ShapRows> blocks;
+            for (int64_t b = 0; b < n_blocks; ++b) {
+                ShapLane* x = values.data() + b * features_.size();
+                read_rows(table, begin + b * shap_rows, end, x);
+                blocks.push_back({x, unknown == Unknown::average && takes_shares(x), cells.data() + b * chunks.cells});
+            }
+            add_trees(blocks, backgrounds, background.n_rows, unknown, interactions);
+            const double scale = 1 / static_cast<double>(std::max<int64_t>(background.n_rows, 1));
+            for (int64_t row = begin; row < end; ++row) {
+                const ShapRows& block = blocks[(row - begin) / shap_rows];
+                write(block.out, (row - begin) % shap_rows, scale, interactions, row, out);
+            }
+        });
+    }
+
+  private:
+    bool is_leaf(int64_t node) const { return forest_.kind[node] == static_cast<uint8_t>(ConditionKind::leaf); }
+
+    void find_features() {
+        auto use = [&](int32_t feature) {
+            if (place_of_[feature] >= 0) return;
+            place_of_[feature] = static_cast<int32_t>(features_.size());
+            features_.push_back(feature);
+            known_codes_.push_back(infinity);
+            on_categories_.push_back(false);
+        };
+        for (int64_t node = 0; node < forest_.n_nodes; ++node) {
+            if (is_leaf(node)) continue;
+            use(forest_.feature[node]);
+            const ConditionKind kind = static_cast<ConditionKind>(forest_.kind[node]);
+            if (kind == ConditionKind::category || kind == ConditionKind::listed)
+                on_categories_[place_of_[forest_.feature[node]]] = true;
+            if (kind != ConditionKind::category) continue;
+            double& known = known_codes_[place_of_[forest_.feature[node]]];
+            known = std::min(known, 32.0 * static_cast<double>(forest_.condition(node).set_words));
+        }
+        if (forest_.slope_start != nullptr)
+            for (int64_t i = 0; i < forest_.slope_start[forest_.n_nodes]; ++i) use(forest_.slope_feature[i]);
+    }
+
+    // A term of a linear leaf may be of a column that is not on the path.
+    int n_points(const ShapTree& tree) const {
+        return std::max(1, (tree.most_features + (forest_.slope_start != nullptr) + 1) / 2);
+    }
+
+    // ---------------------------------------------------------------------------------------------------------- rows
+
+    struct Chunks {
+        int64_t rows, cells;  // cells: lanes of a block
+    };
+
+    Chunks cut(int64_t n_rows, bool interactions, int threads) const {
+        constexpr int64_t most_rows = 256, most_lanes = 1 << 16;  // 8 MB
+        const int64_t used = static_cast<int64_t>(features_.size());
+        const int64_t cells = used * (interactions ? used : 1) * forest_.n_outputs;
+        const int64_t fair = n_rows / std::max(threads, 1) + 1,
+                      fit = shap_rows * (most_lanes / std::max<int64_t>(cells, 1));
+        const int64_t rows = std::min({most_rows, fair, fit});
+        return {std::max<int64_t>(1, (rows + shap_rows - 1) / shap_rows) * shap_rows, cells};
+    }
+
+    static double value(const RawColumn& column, int64_t row) {
+        return column.type == ValueType::category ? column.at<int32_t>(row) : column.number(row);
+    }
+
+    void read_rows(const ShapTable& table, int64_t begin, int64_t end, ShapLane* values) const {
+        for (size_t i = 0; i < features_.size(); ++i)
+            for (int r = 0; r < shap_rows; ++r)  // the last row stands for those that are not there
+                values[i].at[r] = value(table.columns[features_[i]], std::min(begin + r, end - 1));
+    }
+
+    bool takes_shares(const ShapLane* values) const {
+        for (size_t i = 0; i < features_.size(); ++i) {
+            if (!on_categories_[i]) continue;
+            for (double code : values[i].at)
+                if (code < missing_category || code >= known_codes_[i]) return true;
+        }
+        return false;
+    }
+
+    std::vector<double> read_background(const ShapTable& table) const {
+        std::vector<double> values;
+        for (int64_t row = 0; row < table.n_rows; ++row)
+            for (int32_t feature : features_) values.push_back(value(table.columns[feature], row));
+        return values;
+    }
+
+    // --------------------------------------------------------------------------------------------------------- trees
+
+    void add_trees(const std::vector<ShapRows>& blocks, const std::vector<double>& backgrounds, int64_t n_background,
+                   Unknown unknown, bool interactions) const {
+        ShapWalk walk(forest_, place_of_, {static_cast<int64_t>(features_.size()), forest_.n_outputs, interactions},
+                      unknown);
+        ShapTables tables;
+        for (int64_t t = 0; t < forest_.n_trees; ++t) {
+            const ShapTree& tree = trees_[t];
+            const Quadrature& points = points_[n_points(tree) - 1];
+            for (int64_t b = 0; b < std::max<int64_t>(n_background, 1); ++b) {
+                const double* background = n_background > 0 ? backgrounds.data() + b * features_.size() : nullptr;
+                fill_shares(tree, background, unknown, tables);
+                tables.fill(tree, points);
+                for (const ShapRows& block : blocks) walk.add(t, tree, points, tables, background, block);
+            }
+        }
+    }
+
+    void fill_shares(const ShapTree& tree, const double* background, Unknown unknown, ShapTables& tables) const {
+        tables.share.resize(tree.edges.size());
+        for (size_t e = 0; e < tree.edges.size(); ++e) {
+            const ShapEdge& edge = tree.edges[e];
+            double left = left_share(forest_, edge.parent, tree.start);
+            if (background != nullptr) {
+                const Side side = goes(forest_.condition(edge.parent), background[edge.feature], unknown);
+                if (side != Side::both) left = side == Side::left ? 1.0 : 0.0;
+            }
+            tables.share[e] = edge.left ? left : 1 - left;
+        }
+    }
+
+    void write(const ShapLane* cells, int64_t lane, double scale, bool interactions, int64_t row, double* out) const {
+        const int64_t n_columns = static_cast<int64_t>(place_of_.size()), n = forest_.n_outputs;
+        const int64_t used = static_cast<int64_t>(features_.size());
+        if (!interactions) {
+            for (int64_t i = 0; i < used; ++i)
+                for (int64_t j = 0; j < n; ++j)
+                    out[(row * n_columns + features_[i]) * n + j] = scale * cells[i * n + j].at[lane];
+            return;
+        }
+        double* own = out + row * n_columns * n_columns * n;
+        auto at = [&](int64_t a, int64_t b) { return own + (features_[a] * n_columns + features_[b]) * n; };
+        for (int64_t a = 0; a < used; ++a)
+            for (int64_t j = 0; j < n; ++j) at(a, a)[j] = scale * cells[(a * used + a) * n + j].at[lane];
+        for (int64_t a = 0; a < used; ++a)
+            for (int64_t b = a + 1; b < used; ++b)
+                for (int64_t j = 0; j < n; ++j) {
+                    const double both = scale * cells[(a * used + b) * n + j].at[lane];
+                    at(a, b)[j] = at(b, a)[j] = both;
+                    at(a, a)[j] -= both;
+                    at(b, b)[j] -= both;
+                }
+    }
+
+    const ForestView forest_;
+    std::vector<int32_t> place_of_;  // column → place among those that the forest reads, −1 if it does not
+    std::vector<int32_t> features_;  // and back
+    std::vector<uint8_t> on_categories_;
+    std::vector<double> known_codes_;  // of the smallest set of a feature
+    std::vector<ShapTree> trees_;
+    std::vector<Quadrature> points_;
+};
+
+}  // namespace arboretum

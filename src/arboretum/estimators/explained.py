@@ -1,0 +1,58 @@
+"""What a fitted model can tell about its predictions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from arboretum.explaining import Explanation
+    from arboretum.forest import Forest
+
+
+class Explained:
+    """Methods that look inside a fitted model; each imports what it needs when it is called."""
+
+    def explain(self, X: Any, *, background: Any = None, interactions: bool = False) -> Explanation:
+        """Split predictions into what each column did: SHAP values.
+
+        ::
+
+            base_values + Σ_columns values = prediction before the link (log-odds, logarithm, …)
+
+        For averaging forests this is the mean of the trees: the probability of each class, of the second if there are
+        two. For an isolation forest it is the mean path length: negative values make a row look anomalous.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Rows to explain; named columns in any order.
+        background : array-like, sparse matrix or data frame, optional
+            Rows that stand for columns whose value is not known ("interventional"); a hundred are usually enough, and
+            time grows with their number. By default what trees know of their training rows does ("path-dependent").
+        interactions : bool, default=False
+            Whether to split further, into what pairs of columns did together.
+
+        Returns
+        -------
+        arboretum.explaining.Explanation
+            Of the columns of X, whatever the trees read.
+
+        References
+        ----------
+        Lundberg, S. et al. (2020). From local explanations to global understanding with explainable AI for trees.
+        Nature Machine Intelligence 2.
+        """
+        from arboretum.explaining.shap import explain
+
+        return explain(self, X, background=background, interactions=interactions)
+
+    def _explained_trees(self) -> tuple[Forest, float]:
+        """Return a forest and a number by which its sum is divided, to be what is explained."""
+        raise TypeError(
+            f"{type(self).__name__} predicts no sum of trees, which SHAP values would split: explain its members, or a "
+            "model of one forest such as BoostedTreesRegressor or RandomForestClassifier"
+        )
+
+    def _output_names(self) -> list[str] | None:
+        """Return names of the values of a prediction, if there are several that have names."""
+        return None
