@@ -6,6 +6,7 @@ void bind_adaboost(nb::module_& m);
 void bind_bagging(nb::module_& m);
 void bind_binning(nb::module_& m);
 void bind_calibrating(nb::module_& m);
+void bind_dependence(nb::module_& m);
 void bind_encoding(nb::module_& m);
 void bind_explaining(nb::module_& m);
 void bind_growing(nb::module_& m);
@@ -26,6 +27,7 @@ NB_MODULE(_kernel, m) {
     arboretum::bind_bagging(m);
     arboretum::bind_binning(m);
     arboretum::bind_calibrating(m);
+    arboretum::bind_dependence(m);
     arboretum::bind_encoding(m);
     arboretum::bind_explaining(m);
     arboretum::bind_growing(m);

@@ -280,6 +280,38 @@ def pool_adjacent_violators(
     weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
 ) -> None: ...
+
+class Dependence:
+    """
+    A forest asked about every row with the columns of every point in place of its own.
+    """
+
+    def __init__(
+        self,
+        forest: dict,
+        rows: Sequence[Annotated[NDArray, dict(shape=(None,), device="cpu", writable=False)]],
+        points: Sequence[Annotated[NDArray, dict(shape=(None,), device="cpu", writable=False)] | None],
+        n_rows: int,
+        n_points: int,
+        average: bool,
+    ) -> None: ...
+    def mean(
+        self,
+        weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+        out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+        threads: int,
+    ) -> None:
+        """
+        Add to out (outputs × points) the sum over rows, by weight, of the trees.
+        """
+
+    def each(
+        self,
+        out: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order="C", device="cpu")],
+        threads: int,
+    ) -> None:
+        """Add to out (rows × outputs × points) the trees, in their order."""
+
 def draw_orders(
     keys: Sequence[int],
     threads: int,

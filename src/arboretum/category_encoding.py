@@ -68,6 +68,12 @@ class CategoryEncoding:
         return [j for j in range(self.source.n_features) if j not in self.replaced]
 
     @cached_property
+    def sources(self) -> list[tuple[int, ...]]:
+        """Columns of the user, as given, that each column that trees read is made from."""
+        by_name = [(j,) for j in self.kept] + [one.columns for one in self.statistics.statistics]
+        return [tuple(self.source.by_name[j] for j in columns) for columns in by_name]
+
+    @cached_property
     def schema(self) -> Schema:
         """Columns that trees read."""
         columns = self.statistics.schema.columns
@@ -125,9 +131,7 @@ class CategoryEncoding:
 
     def column_sets(self, sets: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
         """Return sets of columns that trees read; a statistic belongs where all of its columns do."""
-        sources = [(j,) for j in self.kept] + [one.columns for one in self.statistics.statistics]
-        as_given = [{self.source.by_name[j] for j in columns} for columns in sources]
-        return tuple(tuple(k for k, given in enumerate(as_given) if given <= set(one)) for one in sets)
+        return tuple(tuple(k for k, given in enumerate(self.sources) if set(given) <= set(one)) for one in sets)
 
     def shares(self) -> NDArray[np.float64]:
         """Give the share of each column of the user in each column that trees read: those of a statistic are equal."""

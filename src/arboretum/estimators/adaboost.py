@@ -311,6 +311,10 @@ class AdaBoostRegressor(Regressor, AdaBoostModel):  # noqa: D101
     def _outcome(self, predicted: NDArray[Any]) -> FloatArray:
         return np.asarray(predicted, dtype=np.float64).reshape(-1, 1)
 
+    @property
+    def _raw_tells(self) -> bool:
+        return False
+
     def _predictions(self, X: Any) -> FloatArray:
         """Predictions of all learners, (rows, learners)."""
         return np.concatenate(list(self._one_by_one(X)), axis=1)

@@ -352,6 +352,10 @@ class BaggedTrees(ForestModel):
         """The forest whose mean is the prediction."""
         return self._fitted()
 
+    @property
+    def _is_affine(self) -> bool:
+        return True
+
     def _to_prediction(self, mean: FloatArray) -> tuple[Any, Any]:
         """Prediction, and probabilities of a classifier, from the mean of the trees."""
         raise NotImplementedError

@@ -69,6 +69,16 @@ class ForestModel(Explained, Estimator):
         return self._raw_of(forest, self._conform(X), n_threads(self.n_jobs))
 
     @property
+    def _raw_tells(self) -> bool:
+        """Whether raw predictions determine all that is predicted."""
+        return True
+
+    @property
+    def _is_affine(self) -> bool:
+        """Whether the mean of probabilities or predictions is that of the mean raw prediction."""
+        return False
+
+    @property
     def _routing(self) -> str:
         """What the forest does with unknown categories; the table layer has refused them if they are an error."""
         return "missing" if self.unknown == "missing" else "average"

@@ -276,6 +276,10 @@ class BoostedTreesRanker(BoostedTrees):
 
     # ---- prediction ----------------------------------------------------------------------------------------------
 
+    @property
+    def _is_affine(self) -> bool:
+        return True
+
     def predict(self, X: Any) -> FloatArray:
         """Score rows; within a query, the highest comes first.
 

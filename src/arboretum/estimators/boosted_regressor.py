@@ -141,6 +141,11 @@ class BoostedTreesRegressor(Regressor, BoostedTrees):
         tags.target_tags.multi_output = self._takes_several_outputs
         return tags
 
+    @property
+    def _is_affine(self) -> bool:
+        loss = self.loss_.loss if isinstance(self.loss_, EachOutput) else self.loss_
+        return loss.link == "identity" and not isinstance(loss, Quantiles)
+
     def predict(self, X: Any) -> FloatArray:
         """Predict the target.
 

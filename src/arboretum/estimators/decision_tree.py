@@ -195,6 +195,10 @@ class DecisionTreeClassifier(SingleTreeModel, BaggedClassifier):
     def _multiway(self) -> MultiwayTree | None:
         return self.__dict__.get("tree_")
 
+    @property
+    def _raw_tells(self) -> bool:
+        return self._multiway is None
+
     def _mean(self, X: Any) -> FloatArray:
         tree = self._multiway
         if tree is None:

@@ -1,11 +1,11 @@
-"""What a fitted model can tell about its predictions."""
+"""What fitted models tell about themselves; the work is done in ``arboretum.explaining``, imported when asked for."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from arboretum.explaining import Explanation
+    from arboretum.explaining import Dependence, Explanation
     from arboretum.forest import Forest
 
 
@@ -56,3 +56,17 @@ class Explained:
     def _output_names(self) -> list[str] | None:
         """Return names of the values of a prediction, if there are several that have names."""
         return None
+
+    # ---- importances and dependence -------------------------------------------------------------------------------
+
+    def partial_dependence(self: Any, X: Any, features: Any, **options: Any) -> Dependence:
+        """Mean prediction if all rows had the same value in a column: ``arboretum.explaining.partial_dependence``."""
+        from arboretum.explaining import partial_dependence
+
+        return partial_dependence(self, X, features, **options)
+
+    def ice(self: Any, X: Any, features: Any, **options: Any) -> Dependence:
+        """Prediction of each row over all values of a column: ``arboretum.explaining.ice``."""
+        from arboretum.explaining import ice
+
+        return ice(self, X, features, **options)

@@ -298,6 +298,10 @@ class UpliftBoostedTrees(UpliftModel):
 
     # ---- prediction ----------------------------------------------------------------------------------------------
 
+    @property
+    def _is_affine(self) -> bool:
+        return True
+
     def _uplift(self, X: Any) -> FloatArray:
         return self._raw(X)
 

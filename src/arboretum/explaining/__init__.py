@@ -1,8 +1,15 @@
-"""Looking inside fitted models."""
+"""Seeing inside: what columns matter, and how predictions depend on them."""
 
 from __future__ import annotations
 
+from arboretum.explaining.dependence import Dependence, ice, partial_dependence
 from arboretum.explaining.explanation import Explanation
 from arboretum.explaining.shap import shap_values
 
-__all__ = ["Explanation", "shap_values"]
+__all__ = [
+    "Dependence",
+    "Explanation",
+    "ice",
+    "partial_dependence",
+    "shap_values",
+]
