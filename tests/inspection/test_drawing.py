@@ -17,7 +17,7 @@ from tests.reference import prediction as slow
 import arboretum as arb
 from arboretum.forest import Forest
 from arboretum.inspection import plot_tree
-from arboretum.inspection.drawing import class_colours, elided, score_colours, text_width, wrapped
+from arboretum.inspection.style import class_colours, elided, score_colours, text_width, wrapped
 from arboretum.schema import ColumnSchema, Schema
 
 mpl.use("Agg")

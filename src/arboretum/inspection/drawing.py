@@ -24,16 +24,27 @@ from arboretum.inspection.conditions import condition
 from arboretum.inspection.layout import slot_positions, tidy_positions
 from arboretum.inspection.node_values import NodeValues, node_values, nodes_of
 from arboretum.inspection.quantities import rows_text
+from arboretum.inspection.style import (
+    FAINT,
+    INK,
+    SMALL_FONT,
+    Colour,
+    class_colours,
+    elided,
+    mixed,
+    require_matplotlib,
+    score_colours,
+    text_width,
+    wrapped,
+)
 from arboretum.inspection.text import check_depth
 from arboretum.schema import Category, Schema
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Colour: TypeAlias = tuple[float, float, float]
 Orientation: TypeAlias = Literal["down", "right"]
 
-_FONT = 8.0  # points
 _LINE, _PADDING, _BAR = 0.155, 0.075, 0.09
 _MIN_WIDTH, _MAX_WIDTH = 0.8, 1.75
 _LEVEL_GAP, _GAP, _MARGIN = {"down": 0.5, "right": 0.7}, {"down": 0.22, "right": 0.12}, 0.15
@@ -41,13 +52,10 @@ _TITLE, _LEGEND, _TITLE_WIDTH = 0.35, 0.22, 3.0
 _MAX_FIGURE, _MAX_BOXES = 24.0, 5000
 _DIGITS = 4
 _CATEGORIES, _CATEGORY_LENGTH = 4, 14  # listed, and characters of each
-_INK, _FAINT, _EDGE, _BORDER = "#1b1f24", "#59636e", "#a9b1ba", "#8b949e"
+_EDGE, _BORDER = "#a9b1ba", "#8b949e"
 
 # A cubic Bézier curve at t = 0.65, where it has parted from its sibling.
 _LABEL_WEIGHTS = np.array([0.35**3, 3 * 0.65 * 0.35**2, 3 * 0.65**2 * 0.35, 0.65**3])
-
-# Colours that stay apart for the colour-blind (Okabe & Ito 2008).
-_PALETTE = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#7f7f7f")
 
 
 def plot_tree(
@@ -157,20 +165,13 @@ def draw(outline: Outline, *, ax: Axes | None, max_depth: int | None, orientatio
     check_depth(max_depth)
     if orientation not in (None, *get_args(Orientation)):
         raise ValueError(f"orientation must be None, 'down' or 'right', not {orientation!r}")
-    _require_matplotlib()
+    require_matplotlib("plot_tree")
     values = outline.values
     boxes, orientation = _Sheet(outline, max_depth).boxes(orientation)
     head = _TITLE + _LEGEND * values.are_shares
     ax, scale = _open_axes(ax, boxes, head)
     _Pen(ax, scale, values, orientation).draw(boxes, outline.title)
     return ax
-
-
-def _require_matplotlib() -> None:
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise ImportError("plot_tree needs matplotlib: pip install arboretum[plot]") from error
 
 
 # ----------------------------------------------------------------------------------------------------- boxes
@@ -302,63 +303,6 @@ class _Sheet:
         return n_lines * _LINE + 2 * _PADDING + (_BAR + _PADDING) * self.values.are_shares
 
 
-# ------------------------------------------------------------------------------------------------------ text
-
-
-def text_width(text: str) -> float:
-    """Width of a line in inches, in the font of the drawing."""
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import text_to_path
-
-    width, _, _ = text_to_path.get_text_width_height_descent(text, FontProperties(size=_FONT), ismath=False)
-    return float(width) / 72
-
-
-def elided(text: str, width: float) -> str:
-    """Shorten a text to a width by an ellipsis in its middle: beginnings and ends tell names apart.
-
-    Examples
-    --------
-    >>> elided("number of days since the last visit", 1.0)
-    'number o…t visit'
-    """
-    if text_width(text) <= width:
-        return text
-    return _longest(
-        lambda n: f"{text[: (n + 1) // 2].rstrip()}…{text[len(text) - n // 2 :].lstrip()}", len(text), width
-    )
-
-
-def _longest(shorten: Callable[[int], str], n: int, width: float) -> str:
-    """Give the longest of ``shorten(0), …, shorten(n - 1)`` that fits, by bisection."""
-    low, high = 0, n
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if text_width(shorten(middle)) <= width else (low, middle)
-    return shorten(low)
-
-
-def wrapped(text: str, width: float, max_lines: int) -> tuple[str, ...]:
-    """Break a text into lines at spaces; what does not fit into the last is elided.
-
-    Examples
-    --------
-    >>> wrapped("petal length (cm) <= 2.45", 1.0, 2)
-    ('petal length (cm)', '<= 2.45')
-    """
-    lines: list[str] = []
-    words = text.split(" ")
-    while words and len(lines) < max_lines - 1:
-        n = 1
-        while n < len(words) and text_width(" ".join(words[: n + 1])) <= width:
-            n += 1
-        if n < len(words) and n > 1 and words[n - 1] in ("<=", ">", "in", "not"):
-            n -= 1  # a sign begins a line
-        lines.append(elided(" ".join(words[:n]), width))
-        words = words[n:]
-    return (*lines, elided(" ".join(words), width)) if words else tuple(lines)
-
-
 def _percent(share: float) -> str:
     """Round a share, but to 100 % only what is all."""
     return ">99%" if 0.995 <= share < 1 else f"{share:.0%}"
@@ -420,7 +364,7 @@ class _Pen:
             self._box(box, colour)
         (left, right), (_, top) = self.ax.get_xlim(), self.ax.get_ylim()
         left, right = left + _MARGIN, right - _MARGIN
-        self._text(left, top - 0.14, elided(title, right - left), _INK, ha="left")
+        self._text(left, top - 0.14, elided(title, right - left), INK, ha="left")
         if self.values.are_shares:
             self._legend(left, right, top - 0.14 - _LEGEND)
 
@@ -449,7 +393,7 @@ class _Pen:
         x, y = (_LABEL_WEIGHTS @ curve).tolist()
         if not child.answer:
             return
-        label = self._text(x, y, child.answer, _FAINT, size=0.85)
+        label = self._text(x, y, child.answer, FAINT, size=0.85)
         label.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 0.8 * self.scale, "alpha": 0.85})
 
     def _box(self, box: _Box, colour: Colour) -> None:
@@ -469,8 +413,8 @@ class _Pen:
             zorder=2,
         )
         self.ax.add_patch(patch)
-        lines = [(line, _INK) for line in box.heading]
-        lines += [(line, _FAINT if box.heading else _INK) for line in box.facts]
+        lines = [(line, INK) for line in box.heading]
+        lines += [(line, FAINT if box.heading else INK) for line in box.facts]
         for k, (line, ink) in enumerate(lines):
             self._text(box.centre[0], box.top - _PADDING - (k + 0.5) * _LINE, line, ink)
         if shares:
@@ -494,10 +438,10 @@ class _Pen:
             more = f"… {len(self.class_colours) - k} more"
             end = left + 0.18 + text_width(name) + 0.2
             if end + (text_width(more) if k + 1 < len(self.class_colours) else 0) > right:
-                self._text(left, y, more, _FAINT, ha="left")
+                self._text(left, y, more, FAINT, ha="left")
                 return
             self.ax.add_patch(Rectangle((left, y - 0.05), 0.12, 0.1, facecolor=colour, linewidth=0, zorder=3))
-            self._text(left + 0.18, y, name, _INK, ha="left")
+            self._text(left + 0.18, y, name, INK, ha="left")
             left = end
 
     def _text(self, x: float, y: float, text: str, ink: str, *, size: float = 1.0, ha: str = "center") -> Any:
@@ -507,60 +451,9 @@ class _Pen:
             y,
             text,
             color=ink,
-            fontsize=_FONT * size * self.scale,
+            fontsize=SMALL_FONT * size * self.scale,
             ha=ha,
             va="center",
             parse_math=False,
             zorder=4,
         )
-
-
-# --------------------------------------------------------------------------------------------------- colours
-
-
-def mixed(colour: Colour, strength: float) -> Colour:
-    """Dilute a colour with white.
-
-    Examples
-    --------
-    >>> mixed((0.0, 0.0, 0.5), 0.5)
-    (0.5, 0.5, 0.75)
-    """
-    red, green, blue = (1 - strength + strength * part for part in colour)
-    return red, green, blue
-
-
-def class_colours(n_classes: int) -> list[Colour]:
-    """Give each class a colour of its own.
-
-    Examples
-    --------
-    >>> len(set(class_colours(3))), len(set(class_colours(30)))
-    (3, 30)
-    """
-    from matplotlib.colors import to_rgb
-
-    if n_classes <= len(_PALETTE):
-        return [to_rgb(name) for name in _PALETTE[:n_classes]]
-    return _from_map("turbo", np.linspace(0.05, 0.95, n_classes))
-
-
-def score_colours(scores: NDArray[np.float64]) -> list[Colour]:
-    """Colour scores: purple below zero and orange above; if all have one sign, from pale green to blue.
-
-    Examples
-    --------
-    >>> (red, _, blue), _ = score_colours(np.array([-1.0, 2.0]))
-    >>> blue > red
-    True
-    """
-    low, high = float(scores.min()), float(scores.max())
-    if low < 0 < high:
-        return _from_map("PuOr_r", 0.5 + 0.45 * scores / max(-low, high))
-    return _from_map("YlGnBu", 0.2 + 0.6 * (scores - low) / ((high - low) or 1.0))
-
-
-def _from_map(name: str, places: NDArray[np.float64]) -> list[Colour]:
-    from matplotlib import colormaps
-
-    return [(red, green, blue) for red, green, blue, _ in colormaps[name](places).tolist()]

@@ -1,0 +1,224 @@
+"""What drawings share: paper, ink, colours, and texts that fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Colour: TypeAlias = tuple[float, float, float]
+
+SMALL_FONT = 8.0  # points
+INK, FAINT, GRID = "#1b1f24", "#59636e", "#dfe3e8"
+WARNING = "#b3261e"
+LOW, HIGH = "#0072b2", "#d55e00"  # below and above zero, small and large values
+NAME_WIDTH = 1.9  # inches that the name of a feature or a class may take
+MOST_CURVES = 8  # beyond, one curve a class cannot be told apart
+
+# Colours that stay apart for the colour-blind (Okabe & Ito 2008).
+_PALETTE = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#7f7f7f")
+
+
+# ----------------------------------------------------------------------------------------------------- paper
+
+
+def require_matplotlib(what: str) -> None:
+    """Name the cure if matplotlib is not installed."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise ImportError(f"{what} needs matplotlib: pip install arboretum[plot]") from error
+
+
+def open_axes(ax: Axes | None, what: str, width: float = 6.4, height: float = 4.8) -> Axes:
+    """Return axes without frame above and on the right: those given, or new ones of so many inches.
+
+    Examples
+    --------
+    >>> ax = open_axes(None, "a drawing", 4.0, 3.0)
+    >>> ax.figure.get_size_inches().tolist()
+    [4.0, 3.0]
+    """
+    require_matplotlib(what)
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        ax = plt.subplots(figsize=(width, height), layout="constrained")[1]
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.set_axisbelow(True)
+    return ax
+
+
+def rows_height(n_rows: int) -> float:
+    """Height in inches of a figure with a line of text for each of ``n_rows`` bars.
+
+    Examples
+    --------
+    >>> rows_height(3) < rows_height(50) < 15
+    True
+    """
+    return 1.0 + 0.24 * max(n_rows, 4)
+
+
+def name_rows(ax: Axes, names: list[str]) -> None:
+    """Name the rows of axes, the first on top, in no larger letters than find room."""
+    ax.set_yticks(np.arange(len(names)), [elided(name, NAME_WIDTH) for name in names], parse_math=False)
+    ax.tick_params(axis="y", length=0, labelsize=fitting_font(ax, len(names)))
+    ax.set_ylim(len(names) - 0.4, -0.6)
+
+
+def fitting_font(ax: Axes, n_lines: int) -> float:
+    """Size of letters of which ``n_lines`` lines fit above each other, at most the usual.
+
+    Examples
+    --------
+    >>> ax = open_axes(None, "a drawing", 4.0, 3.0)
+    >>> fitting_font(ax, 5), fitting_font(ax, 60) < 4
+    (9.0, True)
+    """
+    points = ax.get_window_extent().height / ax.figure.dpi * 72
+    return min(9.0, 0.8 * points / max(n_lines, 1))
+
+
+def label_of(name: str | None, fact: str | None) -> str | None:
+    """Write the name of a model and a fact about it for a legend.
+
+    Examples
+    --------
+    >>> label_of("forest", "AUC 0.91"), label_of(None, "AUC 0.91"), label_of("forest", None)
+    ('forest (AUC 0.91)', 'AUC 0.91', 'forest')
+    """
+    return fact if name is None else name if fact is None else f"{name} ({fact})"
+
+
+def legend(ax: Axes, place: str = "best") -> Any:
+    """Draw a legend whose names are no mathematics; None if nothing has a name."""
+    handles, labels = ax.get_legend_handles_labels()
+    if not handles:
+        return None
+    drawn = ax.legend(handles, labels, loc=place, fontsize=SMALL_FONT + 0.5, frameon=False)
+    for text in drawn.get_texts():
+        text.set_parse_math(False)
+    return drawn
+
+
+def tilt_if_long(ax: Axes, labels: list[str]) -> None:
+    """Write the labels of columns upright where they do not fit side by side."""
+    room = ax.get_window_extent().width / ax.figure.dpi / max(len(labels), 1)
+    shown = [elided(label, 1.2) for label in labels]
+    crowded = max(map(text_width, shown), default=0.0) * 9 / SMALL_FONT > 0.95 * room
+    size = min(9.0, 0.8 * room * 72)
+    ax.set_xticks(np.arange(len(labels)), shown, rotation=90 if crowded else 0, fontsize=size, parse_math=False)
+
+
+# ------------------------------------------------------------------------------------------------------ text
+
+
+def text_width(text: str) -> float:
+    """Width of a line in inches, in the font of the drawing."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    width, _, _ = text_to_path.get_text_width_height_descent(text, FontProperties(size=SMALL_FONT), ismath=False)
+    return float(width) / 72
+
+
+def elided(text: str, width: float) -> str:
+    """Shorten a text to a width by an ellipsis in its middle: beginnings and ends tell names apart.
+
+    Examples
+    --------
+    >>> elided("number of days since the last visit", 1.0)
+    'number o…t visit'
+    """
+    if text_width(text) <= width:
+        return text
+    return _longest(
+        lambda n: f"{text[: (n + 1) // 2].rstrip()}…{text[len(text) - n // 2 :].lstrip()}", len(text), width
+    )
+
+
+def _longest(shorten: Callable[[int], str], n: int, width: float) -> str:
+    """Give the longest of ``shorten(0), …, shorten(n - 1)`` that fits, by bisection."""
+    low, high = 0, n
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if text_width(shorten(middle)) <= width else (low, middle)
+    return shorten(low)
+
+
+def wrapped(text: str, width: float, max_lines: int) -> tuple[str, ...]:
+    """Break a text into lines at spaces; what does not fit into the last is elided.
+
+    Examples
+    --------
+    >>> wrapped("petal length (cm) <= 2.45", 1.0, 2)
+    ('petal length (cm)', '<= 2.45')
+    """
+    lines: list[str] = []
+    words = text.split(" ")
+    while words and len(lines) < max_lines - 1:
+        n = 1
+        while n < len(words) and text_width(" ".join(words[: n + 1])) <= width:
+            n += 1
+        if n < len(words) and n > 1 and words[n - 1] in ("<=", ">", "in", "not"):
+            n -= 1  # a sign begins a line
+        lines.append(elided(" ".join(words[:n]), width))
+        words = words[n:]
+    return (*lines, elided(" ".join(words), width)) if words else tuple(lines)
+
+
+# --------------------------------------------------------------------------------------------------- colours
+
+
+def mixed(colour: Colour, strength: float) -> Colour:
+    """Dilute a colour with white.
+
+    Examples
+    --------
+    >>> mixed((0.0, 0.0, 0.5), 0.5)
+    (0.5, 0.5, 0.75)
+    """
+    red, green, blue = (1 - strength + strength * part for part in colour)
+    return red, green, blue
+
+
+def class_colours(n_classes: int) -> list[Colour]:
+    """Give each class a colour of its own.
+
+    Examples
+    --------
+    >>> len(set(class_colours(3))), len(set(class_colours(30)))
+    (3, 30)
+    """
+    from matplotlib.colors import to_rgb
+
+    if n_classes <= len(_PALETTE):
+        return [to_rgb(name) for name in _PALETTE[:n_classes]]
+    return _from_map("turbo", np.linspace(0.05, 0.95, n_classes))
+
+
+def score_colours(scores: NDArray[np.float64]) -> list[Colour]:
+    """Colour scores: purple below zero and orange above; if all have one sign, from pale green to blue.
+
+    Examples
+    --------
+    >>> (red, _, blue), _ = score_colours(np.array([-1.0, 2.0]))
+    >>> blue > red
+    True
+    """
+    low, high = float(scores.min()), float(scores.max())
+    if low < 0 < high:
+        return _from_map("PuOr_r", 0.5 + 0.45 * scores / max(-low, high))
+    return _from_map("YlGnBu", 0.2 + 0.6 * (scores - low) / ((high - low) or 1.0))
+
+
+def _from_map(name: str, places: NDArray[np.float64]) -> list[Colour]:
+    from matplotlib import colormaps
+
+    return [(red, green, blue) for red, green, blue, _ in colormaps[name](places).tolist()]
