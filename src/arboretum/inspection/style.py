@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Colour: TypeAlias = tuple[float, float, float]
+Place: TypeAlias = Literal["best", "lower left", "lower right", "upper left", "upper right"]
 
 SMALL_FONT = 8.0  # points
 INK, FAINT, GRID = "#1b1f24", "#59636e", "#dfe3e8"
@@ -96,15 +97,16 @@ def label_of(name: str | None, fact: str | None) -> str | None:
     return fact if name is None else name if fact is None else f"{name} ({fact})"
 
 
-def legend(ax: Axes, place: str = "best") -> Any:
-    """Draw a legend whose names are no mathematics; None if nothing has a name."""
+def legend(ax: Axes, place: Place = "best", more: Mapping[str, Any] | None = None) -> None:
+    """Draw a legend of what has a name, and of more handles by their labels; names are no mathematics."""
     handles, labels = ax.get_legend_handles_labels()
-    if not handles:
-        return None
-    drawn = ax.legend(handles, labels, loc=place, fontsize=SMALL_FONT + 0.5, frameon=False)
+    if not handles and not more:
+        return
+    every = [*handles, *(more or {}).values()]
+    drawn = ax.legend(every, [*labels, *(more or {})], loc=place, fontsize=SMALL_FONT + 0.5, framealpha=0.8)
+    drawn.get_frame().set_linewidth(0)
     for text in drawn.get_texts():
         text.set_parse_math(False)
-    return drawn
 
 
 def tilt_if_long(ax: Axes, labels: list[str]) -> None:
