@@ -61,6 +61,7 @@ class ClassCurves:
     _measure: ClassVar[str]
     _axes: ClassVar[dict[str, str]]
     _legend_place: ClassVar[Place] = "lower right"
+    _style: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, curves: dict[Any, Curve], name: str | None = None) -> None:
         self.curves, self.name = curves, name
@@ -154,7 +155,7 @@ class ClassCurves:
             if not many:
                 of_class = None if len(self.curves) == 1 else elided(str(label), 1.6)
                 named = label_of(self.name if of_class is None else of_class, f"{self._measure} {number:.3f}")
-                style = {"label": named, "linewidth": 1.8}
+                style = {"label": named, "linewidth": 1.8, **self._style}
                 style |= {"color": colour} if len(self.curves) > 1 else {}
             self.lines_ += ax.plot(x, y, **{**style, **({} if many else line)})
         if many:
@@ -172,10 +173,12 @@ class ClassCurves:
         return self
 
     def _mean_curve(self) -> Curve:
-        """Mean of the curves at each place of the horizontal axis, and of their summaries: macro averages."""
+        """Mean of the curves where at least half of them are, and of their summaries: macro averages."""
         rising = [(x, y) if x[0] <= x[-1] else (x[::-1], y[::-1]) for x, y, _ in self.curves.values()]
-        heights = [np.interp(_GRID_POINTS, x, y) for x, y in rising]
-        return _GRID_POINTS, np.mean(heights, axis=0), float(np.mean([number for *_, number in self.curves.values()]))
+        heights = np.array([np.interp(_GRID_POINTS, x, y, left=np.nan, right=np.nan) for x, y in rising])
+        known = np.count_nonzero(~np.isnan(heights), axis=0) * 2 >= len(heights)
+        number = float(np.mean([number for *_, number in self.curves.values()]))
+        return _GRID_POINTS[known], np.nanmean(heights[:, known], axis=0), number
 
     def _draw_reference(self, ax: Axes) -> None:
         ax.plot([0, 1], [0, 1], color="0.6", linestyle="--", linewidth=1.0, zorder=1)
@@ -265,6 +268,7 @@ class PrecisionRecallDisplay(ClassCurves):
     _measure = "AP"
     _axes: ClassVar = {"xlabel": "recall", "ylabel": "precision"}
     _legend_place: ClassVar[Place] = "lower left"
+    _style: ClassVar[dict[str, Any]] = {"drawstyle": "steps-post"}  # between two recalls, precision is the later one
 
     @staticmethod
     def _curve(truth: BoolArray, score: FloatArray, weight: FloatArray | None) -> Curve:
@@ -272,10 +276,6 @@ class PrecisionRecallDisplay(ClassCurves):
 
         precision, recall, _ = precision_recall_curve(truth, score, sample_weight=weight)
         return recall, precision, float(average_precision_score(truth, score, sample_weight=weight))
-
-    def plot(self, *, ax: Axes | None = None, **line: Any) -> PrecisionRecallDisplay:
-        """Draw the curves as steps: precision between two recalls is that of the larger."""
-        return super().plot(ax=ax, **{"drawstyle": "steps-post", **line})
 
     def _draw_reference(self, ax: Axes) -> None:
         pass
@@ -310,6 +310,7 @@ class CalibrationDisplay(ClassCurves):
     _measure = "error"
     _axes: ClassVar = {"xlabel": "mean probability", "ylabel": "share of the class"}
     _legend_place: ClassVar[Place] = "upper left"
+    _style: ClassVar[dict[str, Any]] = {"marker": "o", "markersize": 4}
     n_groups: ClassVar[int] = 10
 
     @staticmethod
@@ -331,7 +332,3 @@ class CalibrationDisplay(ClassCurves):
         filled = totals > 0
         x, y = probability[filled] / totals[filled], share[filled] / totals[filled]
         return x, y, float(np.sum(np.abs(x - y) * totals[filled]) / totals.sum())
-
-    def plot(self, *, ax: Axes | None = None, **line: Any) -> CalibrationDisplay:
-        """Draw the curves, a point a group, and the diagonal of honest probabilities."""
-        return super().plot(ax=ax, **{"marker": "o", "markersize": 4, **line})

@@ -92,6 +92,8 @@ def plot_dependence(
     labels = [elided(str(names[output]), 2.0) if len(drawn) > 1 else None for output in drawn]
     draw(ax, dependence.grid[0], values[:, drawn], None if individual is None else individual[..., drawn], labels)
     legend(ax)
+    if outputs is None and values.shape[-1] > len(drawn):
+        ax.set_title(f"{len(drawn)} of {values.shape[-1]} outputs", fontsize=10, loc="left")
     ax.set_xlabel(elided(str(dependence.features[0]), 5.0), parse_math=False)
     ax.set_ylabel(f"{_kind_text(dependence.kind)}{' − first' if centred else ''}")
     ax.grid(axis="y", color=GRID)

@@ -64,8 +64,8 @@ def plot_importances(
     lead = np.nan_to_num(np.asarray(importances.kinds[chosen[0]], dtype=np.float64))
     order = np.argsort(lead if chosen[0] == _SMALL_IS_IMPORTANT else -lead, kind="stable")[:top]
     names = [str(importances.feature_names[i]) for i in order]
-    n_rows = len(order) * (1 + 0.5 * (len(chosen) - 1))
-    ax = open_axes(ax, "plot_importances", height=rows_height(int(np.ceil(n_rows))))
+    n_rows = len(order) * (1 + 0.35 * (len(chosen) - 1))
+    ax = open_axes(ax, "plot_importances", height=rows_height(int(n_rows)) + 0.16 * len(chosen))
     _draw_bars(ax, importances, chosen, order)
     name_rows(ax, names)
     ax.axvline(0, color=INK, linewidth=0.8)
@@ -122,4 +122,4 @@ def _mark_suspects(ax: Axes, names: list[str], suspects: Sequence[tuple[Any, str
             label.set_color(WARNING)
             told.append(elided(f"{name}: {reasons[name]}", 3.2))
     mark = Line2D([], [], color=WARNING, marker="s", linestyle="", markersize=4)
-    legend(ax, "lower right", dict.fromkeys(told, mark))
+    legend(ax, "above", dict.fromkeys(told, mark))

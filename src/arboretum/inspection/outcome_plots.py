@@ -121,7 +121,7 @@ class ConfusionDisplay:
             Where to draw; by default on a new figure as large as the classes need.
         """
         n = len(self.classes)
-        size = float(np.clip(2.2 + 0.42 * n, 4.0, 10.0))
+        size = float(np.clip(2.6 + 0.42 * n, 4.4, 10.0))
         ax = open_axes(ax, type(self).__name__, size + 0.8, size)
         total = self.matrix.sum(axis=1, keepdims=True)
         share = np.divide(self.matrix, total, out=np.zeros(self.matrix.shape), where=total > 0)

@@ -136,7 +136,7 @@ def _beeswarm(ax: Axes, values: NDArray[np.float64], data: NDArray[Any]) -> None
 
     bar = ax.figure.colorbar(ScalarMappable(cmap=_colour_map()), ax=ax, aspect=40, pad=0.02)
     bar.set_ticks([0, 1], labels=["low", "high"])
-    bar.set_label("value of the feature")
+    bar.set_label("feature value")
     bar.outline.set_visible(False)
 
 
@@ -234,7 +234,7 @@ def _waterfall(
     ax.grid(axis="x", color=GRID)
     total = number_text(float(base + values.sum()), _DIGITS + 1)
     ax.set_title(f"prediction{label}: {total}", fontsize=10, loc="left", parse_math=False)
-    ax.set_xlabel(f"from the base value {number_text(base, _DIGITS + 1)} at the bottom to the prediction on top")
+    ax.set_xlabel(f"up from the base value {number_text(base, _DIGITS + 1)}")
     return ax
 
 

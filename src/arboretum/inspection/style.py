@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Colour: TypeAlias = tuple[float, float, float]
-Place: TypeAlias = Literal["best", "lower left", "lower right", "upper left", "upper right"]
+Place: TypeAlias = Literal["above", "best", "lower left", "lower right", "upper left", "upper right"]
 
 SMALL_FONT = 8.0  # points
 INK, FAINT, GRID = "#1b1f24", "#59636e", "#dfe3e8"
@@ -63,7 +63,7 @@ def rows_height(n_rows: int) -> float:
     >>> rows_height(3) < rows_height(50) < 15
     True
     """
-    return 1.0 + 0.24 * max(n_rows, 4)
+    return 1.0 + 0.24 * max(n_rows, 6)
 
 
 def name_rows(ax: Axes, names: list[str]) -> None:
@@ -98,12 +98,18 @@ def label_of(name: str | None, fact: str | None) -> str | None:
 
 
 def legend(ax: Axes, place: Place = "best", more: Mapping[str, Any] | None = None) -> None:
-    """Draw a legend of what has a name, and of more handles by their labels; names are no mathematics."""
+    """Draw a legend of what has a name, and of more handles by their labels; names are no mathematics.
+
+    The place "above" is outside of the axes, where it covers nothing.
+    """
     handles, labels = ax.get_legend_handles_labels()
     if not handles and not more:
         return
+    where: dict[str, Any] = {"loc": place}
+    if place == "above":
+        where = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
     every = [*handles, *(more or {}).values()]
-    drawn = ax.legend(every, [*labels, *(more or {})], loc=place, fontsize=SMALL_FONT + 0.5, framealpha=0.8)
+    drawn = ax.legend(every, [*labels, *(more or {})], fontsize=SMALL_FONT + 0.5, framealpha=0.8, **where)
     drawn.get_frame().set_linewidth(0)
     for text in drawn.get_texts():
         text.set_parse_math(False)
