@@ -577,6 +577,21 @@ class Grower:
     @property
     def leaf_of_row(self) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
 
+def influence_of_round(
+    leaf: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    output: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    removal: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    step: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    hessian: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    probability: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)]
+    | None,
+    seed: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    leaf_of_new: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    adjoint: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order="C", device="cpu")],
+    influence: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+    threads: int,
+) -> None: ...
+
 class IsolationTable:
     """Columns of a table, uncopied, and keys of their categories by code."""
 

@@ -126,10 +126,16 @@ class ForestModel(Explained, Estimator):
         ndarray of int32, (n_rows, n_trees)
             Node numbers, counted from the root of each tree.
         """
-        forest, threads, unknown = self._fitted(), n_threads(self.n_jobs), self._routing
+        self._fitted()
+        return self._leaves_of(self._conform(X), n_threads(self.n_jobs))
+
+    def _leaves_of(self, table: Table, threads: int) -> NDArray[np.int32]:
+        return self._leaves_of_read(self._as_read(table, threads), threads)
+
+    def _leaves_of_read(self, table: Table, threads: int) -> NDArray[np.int32]:
+        forest, unknown = self._fitted(), self._routing
         parts = [
-            forest.apply(part.columns, part.n_rows, threads=threads, unknown=unknown)
-            for _, part in self._as_read(self._conform(X), threads).row_batches()
+            forest.apply(part.columns, part.n_rows, threads=threads, unknown=unknown) for _, part in table.row_batches()
         ]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 

@@ -280,7 +280,7 @@ class BoostingParameters(ForestModel):
         self, problem: Problem, n_rows: int, target: Target, order: tuple[int, ...], encoding: CategoryEncoding | None
     ) -> TreeParams:
         schema, leaf_wise = problem.table.schema, self.growth == "leaf"
-        least, l2 = self.min_samples_leaf, self.l2
+        least = self.min_samples_leaf
         place = {column: feature for feature, column in enumerate(order)}
         directions = self._monotone(schema, target)
         sets = interaction_sets(self.interaction_cst, schema)
@@ -295,7 +295,7 @@ class BoostingParameters(ForestModel):
             min_samples_leaf=automatic.least_rows_of_leaf(n_rows) if isinstance(least, str) else int(least),
             min_child_weight=float(self.min_child_weight),
             l1=float(self.l1),
-            l2=automatic.leaf_penalty(problem.weight, n_rows) if isinstance(l2, str) else float(l2),
+            l2=self._leaf_penalty(problem.weight, n_rows),
             min_gain=0.0 if self.prune else float(self.min_gain),
             cosine=self.split_score == "cosine",
             max_delta_step=float(self.max_delta_step),
@@ -308,3 +308,6 @@ class BoostingParameters(ForestModel):
 
     def _monotone(self, schema: Schema, target: Target) -> tuple[int, ...]:
         return monotone_directions(self.monotonic_cst, schema)
+
+    def _leaf_penalty(self, weight: FloatArray | None, n_rows: int) -> float:
+        return automatic.leaf_penalty(weight, n_rows) if isinstance(self.l2, str) else float(self.l2)

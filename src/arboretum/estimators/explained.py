@@ -70,3 +70,37 @@ class Explained:
         from arboretum.explaining import ice
 
         return ice(self, X, features, **options)
+
+    # ---- influence of training rows ------------------------------------------------------------------------------
+
+    def influence(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        X_train: Any,
+        y_train: Any,
+        sample_weight: Any = None,
+        top: int | None = None,
+    ) -> Any:
+        """Estimate how predictions of rows would change if a training row were left out.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Rows whose predictions are asked about.
+        y : array-like, optional
+            Their targets: tell the change of the loss in place of that of the raw prediction.
+        X_train, y_train, sample_weight
+            What the model was fitted on.
+        top : int, optional
+            Tell only the training rows of the largest influence on each row.
+
+        Returns
+        -------
+        ndarray of float64, (rows, training rows), or indices and values, (rows, top), with ``top``
+            See :func:`arboretum.explaining.influence`.
+        """
+        from arboretum.explaining import influence
+
+        return influence(self, X, y, X_train=X_train, y_train=y_train, sample_weight=sample_weight, top=top)

@@ -75,13 +75,6 @@ class KeptBags(BaggedTrees):
         values = target.numbers if target.numbers is not None else target.classes
         self.bags_ = Bags(leaves, copies, np.asarray(values, dtype=np.float64))
 
-    def _leaves_of(self, table: Table, threads: int) -> NDArray[np.int32]:
-        parts = [
-            self.forest_.apply(part.columns, part.n_rows, threads=threads, unknown=self._routing)
-            for _, part in table.row_batches()
-        ]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
     def _bags(self, what: str) -> Bags:
         self._fitted()
         if not hasattr(self, "bags_"):
