@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -104,3 +106,69 @@ class Explained:
         from arboretum.explaining import influence
 
         return influence(self, X, y, X_train=X_train, y_train=y_train, sample_weight=sample_weight, top=top)
+
+    # ---- report --------------------------------------------------------------------------------------------------
+
+    def report(
+        self,
+        X: Any,
+        y: Any,
+        path: str | os.PathLike[str],
+        *,
+        X_train: Any = None,
+        y_train: Any = None,
+        sample_weight: Any = None,
+        group: Any = None,
+        treatment: Any = None,
+        group_train: Any = None,
+        treatment_train: Any = None,
+        title: str | None = None,
+        max_rows: int = 2_000,
+    ) -> Path:
+        """Write a report as one HTML file: data, training, evaluation, importances, dependence, trees, examples.
+
+        The file needs no network and no other file. The same model and rows give the same bytes.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Rows to judge the model by, best those that it has not seen.
+        y : array-like
+            Their targets, as for ``fit``; None for an outlier detector whose anomalies are not known.
+        path : path
+            Where to write; a file there is replaced.
+        X_train, y_train : like X and y, optional
+            The rows of ``fit``: they add drift, figures on training rows and influential training rows.
+        sample_weight : array-like, optional
+            Weight of each row of X in the evaluation.
+        group, group_train : array-like, optional
+            Query of each row, for a ranker.
+        treatment, treatment_train : array-like, optional
+            Treatment of each row, for an uplift model.
+        title : str, optional
+            Heading; by default the name of the class.
+        max_rows : int, default=2000
+            Rows that are drawn for what takes long: permutations, SHAP values, dependence.
+
+        Returns
+        -------
+        pathlib.Path
+            The file.
+        """
+        from arboretum.report import write_report
+
+        return write_report(
+            self,
+            X,
+            y,
+            path,
+            X_train=X_train,
+            y_train=y_train,
+            sample_weight=sample_weight,
+            group=group,
+            treatment=treatment,
+            group_train=group_train,
+            treatment_train=treatment_train,
+            title=title,
+            max_rows=max_rows,
+        )

@@ -1,0 +1,222 @@
+"""Single rows: where the model fails, where it is sure, and why it says what it says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum.estimators import targets
+from arboretum.report import trees
+from arboretum.report.evaluation import classes as class_rows
+from arboretum.report.evaluation import numbers
+from arboretum.report.facts import LeftOut
+from arboretum.report.importance import ranking
+from arboretum.report.subject import FloatArray, Rows, Subject, ask, cell_texts
+
+EACH = 15  # rows of every kind
+SHOWN_COLUMNS = 8  # of the table
+WATERFALL = 12  # columns; the others are one bar
+NEIGHBOURS = 5  # training rows on either side
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """All rows, with what the table says of them.
+
+    ``kinds`` maps a name to the rows it stands for, the most telling first; ``output`` is the output of the model that
+    an explanation of the row speaks of.
+    """
+
+    actual: list[str] | None
+    told: list[str]
+    error: FloatArray | None
+    kinds: dict[str, NDArray[np.intp]]
+    output: NDArray[np.intp]
+
+
+def gather(subject: Subject, n_trees: int = 0) -> dict[str, Any]:
+    """Choose rows and explain each of them; ``n_trees`` are in the viewer, where paths can be followed."""
+    ranked = _rank(subject)
+    drawn = np.random.default_rng(0).permutation(subject.test.n_rows)[:EACH]
+    kinds = {**ranked.kinds, "random": drawn}
+    chosen = np.array(sorted({int(row) for rows in kinds.values() for row in rows[:EACH]}), np.intp)
+    rows = subject.test.take(chosen)
+    shown = _shown_columns(subject)
+    texts = cell_texts(rows.table, list(range(subject.schema.n_features)))
+    facts: dict[str, Any] = {
+        "names": subject.names,
+        "shown": shown,
+        "kinds": list(kinds),
+        "rows": [
+            {
+                "row": int(row),
+                "kinds": [name for name, members in kinds.items() if row in members[:EACH]],
+                "actual": None if ranked.actual is None else ranked.actual[row],
+                "told": ranked.told[row],
+                "error": None if ranked.error is None else ranked.error[row],
+                "cells": texts[at],
+            }
+            for at, row in enumerate(chosen.tolist())
+        ],
+    }
+    for name, part in (
+        ("waterfalls", lambda: _waterfalls(subject, rows, ranked.output[chosen])),
+        ("neighbours", lambda: _neighbours(subject, rows, shown)),
+        ("leaves", lambda: ask(lambda: trees.leaves(subject, rows.X, n_trees)) if n_trees else None),
+    ):
+        try:
+            facts[name] = part()
+        except LeftOut as reason:
+            facts[name] = {"left_out": str(reason)}
+    return facts
+
+
+def _shown_columns(subject: Subject) -> list[int]:
+    try:
+        return ranking(subject.importances)[:SHOWN_COLUMNS]
+    except LeftOut:
+        return list(range(min(SHOWN_COLUMNS, subject.schema.n_features)))
+
+
+# ---- which rows ------------------------------------------------------------------------------------------------------
+
+
+def _rank(subject: Subject) -> Ranked:
+    by_task = {"binary": _classes, "multiclass": _classes, "regression": _numbers}
+    return by_task.get(subject.task, _scores)(subject)
+
+
+def _first(values: FloatArray) -> NDArray[np.intp]:
+    """Rows of the largest values."""
+    return np.argsort(-values, kind="stable")[:EACH]
+
+
+def _classes(subject: Subject) -> Ranked:
+    judged = class_rows.judge(subject.model, subject.test)[0]  # the first output stands for all
+    labels = [str(label) for label in class_rows.class_lists(subject.model)[0].tolist()]
+    at, guess = np.arange(len(judged.code)), judged.proba.argmax(axis=1)
+    sure = judged.proba[at, guess]
+    own = judged.proba[at, judged.code]
+    return Ranked(
+        [labels[code] for code in judged.code],
+        [f"{labels[code]} ({share:.3f})" for code, share in zip(guess, sure, strict=True)],
+        1 - own,
+        {"worst errors": _first(1 - own), "confident": _first(np.where(guess == judged.code, sure, -1.0))},
+        guess,
+    )
+
+
+def _numbers(subject: Subject) -> Ranked:
+    truth, told = (part[:, 0] for part in numbers.predictions(subject.model, subject.test))
+    error = np.abs(np.nan_to_num(truth - told))
+    return Ranked(
+        [f"{value:.6g}" for value in truth],
+        [f"{value:.6g}" for value in told],
+        error,
+        {"worst errors": _first(error), "closest": _first(-error)},
+        np.zeros(len(truth), np.intp),
+    )
+
+
+def _scores(subject: Subject) -> Ranked:
+    """Rows by score alone; what is known of them stands beside it."""
+    test, model = subject.test, subject.model
+    told = -model.score_samples(test.X) if subject.task == "anomaly" else np.asarray(model.predict(test.X))
+    told = told.reshape(test.n_rows, -1)[:, 0]
+    actual, error = _known(test, subject.task), None
+    kinds = {"highest": _first(told), "lowest": _first(-told)}
+    if subject.task == "ranking" and test.y is not None and test.group is not None:
+        error = _misplaced(targets.grades(test.y[:, 0]), told, test.group)
+        kinds = {"most misplaced": _first(error), **kinds}
+    return Ranked(actual, [f"{value:.6g}" for value in told], error, kinds, np.zeros(test.n_rows, np.intp))
+
+
+def _known(test: Rows, task: str) -> list[str] | None:
+    if test.y is None:
+        return None
+    if task == "survival":
+        return [f"{low:.6g}" if low == high else f"after {low:.6g}" for low, high in test.y.tolist()]
+    if test.treatment is not None:
+        return [f"{outcome} ({arm})" for outcome, arm in zip(test.y[:, 0], test.treatment, strict=True)]
+    if test.group is not None:
+        return [f"grade {grade} of query {query}" for grade, query in zip(test.y[:, 0], test.group, strict=True)]
+    return [str(value) for value in test.y[:, 0]]
+
+
+def _misplaced(grades: FloatArray, scores: FloatArray, group: NDArray[Any]) -> FloatArray:
+    """Distance of a row's place by score from its place by grade, as a share of the places of its query."""
+    _, query = np.unique(group, return_inverse=True)
+    places = []
+    for values in (grades, scores):
+        order = np.lexsort((-scores, -values, query))
+        place = np.empty(len(order))
+        start = np.flatnonzero(np.append(True, np.diff(query[order]) > 0))
+        place[order] = np.arange(len(order)) - np.repeat(start, np.diff(np.append(start, len(order))))
+        places.append(place)
+    return np.asarray(np.abs(places[0] - places[1]) / np.bincount(query)[query])
+
+
+# ---- why -------------------------------------------------------------------------------------------------------------
+
+
+def _waterfalls(subject: Subject, rows: Rows, output: NDArray[np.intp]) -> list[dict[str, Any]]:
+    """SHAP values of each row: the largest by themselves, the others as a sum."""
+    if not hasattr(subject.model, "explain"):
+        raise LeftOut(f"{type(subject.model).__name__} has no SHAP values.")
+    found = ask(lambda: subject.model.explain(rows.X))
+    values, base = np.asarray(found.values, np.float64), np.asarray(found.base_values, np.float64)
+    names = found.output_names
+    falls = []
+    for at in range(rows.n_rows):
+        k = int(min(output[at], values.shape[-1] - 1)) if values.ndim == 3 else None
+        own = values[at] if k is None else values[at, :, k]
+        start = base[at] if k is None else base[at, k]
+        order = np.argsort(-np.abs(own), kind="stable")
+        most = order[:WATERFALL]
+        falls.append(
+            {
+                "base": start,
+                "columns": most,
+                "values": own[most],
+                "rest": own[order[WATERFALL:]].sum(),
+                "n_rest": len(order) - len(most),
+                "output": "" if k is None or names is None else str(names[k]),
+            }
+        )
+    return falls
+
+
+def _neighbours(subject: Subject, rows: Rows, shown: list[int]) -> dict[str, Any]:
+    """Training rows that pull the prediction of each row most, up or down."""
+    train, model = subject.train, subject.model
+    if train is None:
+        raise LeftOut("Give X_train and y_train to see the training rows that matter most to a prediction.")
+    if not hasattr(model, "influence"):
+        raise LeftOut(f"{type(model).__name__} cannot tell the influence of training rows.")
+    given = {"X_train": train.X, "y_train": train.target, "sample_weight": train.weight}
+    found = np.asarray(ask(lambda: model.influence(rows.X, **given)), np.float64)
+    most = [_extremes(row) for row in found]
+    used = np.unique(np.concatenate(most))
+    place = {int(row): at for at, row in enumerate(used)}
+    assert train.y is not None
+    some = train.take(used)
+    known = _known(some, subject.task) or []
+    return {
+        "rows": used,
+        "actual": known,
+        "cells": cell_texts(some.table, shown),
+        "of": [
+            [[place[int(t)], row[t]] for t in chosen] for row, chosen in zip(found, most, strict=True)
+        ],
+    }
+
+
+def _extremes(influence: FloatArray) -> NDArray[np.intp]:
+    """Training rows of the largest and of the least influence, without those that have none."""
+    order = np.argsort(-influence, kind="stable")
+    ends = np.unique(np.concatenate([order[:NEIGHBOURS], order[-NEIGHBOURS:]]))
+    ends = ends[influence[ends] != 0]
+    return ends[np.argsort(-np.abs(influence[ends]), kind="stable")]

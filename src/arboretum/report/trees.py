@@ -1,0 +1,153 @@
+"""Trees as a page can draw them: nodes with parents, as many as a budget of characters allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum.forest import LEAF, Forest
+from arboretum.inspection.conditions import condition
+from arboretum.inspection.node_values import node_values, nodes_of
+from arboretum.inspection.quantities import category_text, threshold_text
+from arboretum.report.subject import TEXT_DIGITS, Subject
+from arboretum.schema import Schema
+from arboretum.trees.multiway import MultiwayTree
+
+BUDGET = 600_000  # characters of all trees
+LARGEST = 400  # nodes of a tree; those that fewest rows reach are left out
+
+
+def gather(subject: Subject) -> dict[str, Any]:
+    """Write the first trees, as many as fit."""
+    multiway = getattr(subject.model, "tree_", None)
+    if isinstance(multiway, MultiwayTree):
+        names = [str(label) for label in subject.model.classes_.tolist()]
+        return {"trees": [_multiway_nodes(multiway, subject.schema, names)], "n_trees": 1}
+    forest, trees, size = subject.forest(), [], 0
+    for tree in range(forest.n_trees):
+        nodes = _nodes(subject.model, forest, tree)
+        size += sum(len(text) for key in ("question", "value") for text in nodes[key]) + 40 * len(nodes["parent"])
+        if trees and size > BUDGET:
+            break
+        trees.append(nodes)
+    return {"trees": trees, "n_trees": forest.n_trees}
+
+
+def leaves(subject: Subject, X: Any, n_trees: int) -> NDArray[Any]:
+    """Leaf of each row in each tree that is written, as numbers of the nodes that are."""
+    found = np.asarray(subject.model.apply(X)).reshape(-1, 1 if n_trees == 1 else subject.forest().n_trees)
+    return found[:, :n_trees]
+
+
+def _nodes(model: Any, forest: Forest, tree: int) -> dict[str, Any]:
+    """Nodes of a tree, by falling number of rows while there is room; ``id`` is the node's number in the tree."""
+    span, schema = nodes_of(forest, tree), model._read_schema
+    left, right, rows = (values[span].tolist() for values in (forest.left, forest.right, forest.n_rows))
+    values = node_values(forest, schema, tree, **_meaning(model))
+    below = _descendants(left, right)
+    kept = _largest(left, right, rows, LARGEST)
+    nodes: dict[str, Any] = {name: [] for name in ("id", "parent", "edge", "question", "rows", "gain", "value", "hidden")}
+    place = {node: at for at, (node, _, _) in enumerate(kept)}
+    for node, parent, edge in kept:
+        is_leaf = forest.kind[span.start + node] == LEAF
+        is_cut = not is_leaf and left[node] not in place
+        ask = None if is_leaf else condition(forest, span.start + node)
+        nodes["id"].append(node)
+        nodes["parent"].append(place.get(parent, -1))
+        nodes["edge"].append(edge)
+        nodes["question"].append("" if ask is None else ask.pretty(schema, digits=TEXT_DIGITS, limit=4))
+        nodes["rows"].append(rows[node])
+        nodes["gain"].append(float(forest.gain[span.start + node]))
+        nodes["value"].append(values.text(node, 4))
+        nodes["hidden"].append(below[node] if is_cut else 0)
+    return {"number": tree, "about": _about(values, forest, tree), "shade": _shades(values.values, nodes["id"]), **nodes}
+
+
+def _meaning(model: Any) -> dict[str, Any]:
+    return {"class_names": None, "probabilities": None, **model._value_meaning()}
+
+
+def _about(values: Any, forest: Forest, tree: int) -> str:
+    if values.are_shares:
+        return "shares of classes"
+    if forest.n_outputs > 1 and forest.tree_output[tree] >= 0:
+        return f"adds to output {int(forest.tree_output[tree])}"
+    return f"score of {values.score_of}" if values.score_of else ""
+
+
+def _shades(values: NDArray[np.float64], kept: list[int]) -> list[float]:
+    """Position of each node's value between the least (0) and the largest (1) of the tree; of vectors, the first."""
+    first = values[kept, -1 if values.shape[1] == 2 else 0]
+    low, high = float(first.min()), float(first.max())
+    return np.round((first - low) / (high - low) if high > low else np.full(len(first), 0.5), 3).tolist()
+
+
+def _descendants(left: list[int], right: list[int]) -> list[int]:
+    below = [0] * len(left)
+    for node in reversed(range(len(left))):  # children come after their parent
+        if left[node] >= 0:
+            below[node] = 2 + below[left[node]] + below[right[node]]
+    return below
+
+
+def _largest(left: list[int], right: list[int], rows: list[int], limit: int) -> list[tuple[int, int, str]]:
+    """Return (node, parent, answer) of the nodes that most rows reach; both children of a node or none."""
+    import heapq
+
+    kept, queue = [(0, -1, "")], [(-rows[0], 0)]
+    while queue and len(kept) + 2 <= limit:
+        _, node = heapq.heappop(queue)
+        if left[node] >= 0:
+            for child, answer in ((left[node], "yes"), (right[node], "no")):
+                kept.append((child, node, answer))
+                heapq.heappush(queue, (-rows[child], child))
+    return kept
+
+
+def _multiway_nodes(tree: MultiwayTree, schema: Schema, classes: list[str]) -> dict[str, Any]:
+    """Nodes of an ID3 or C4.5 tree, which may have a child for each category."""
+    kept = list(range(min(tree.n_nodes, LARGEST)))  # pre-order: a parent comes before its children
+    children = np.bincount(tree.parent[1:], minlength=tree.n_nodes)
+    shown = np.bincount(tree.parent[1 : len(kept)], minlength=tree.n_nodes)
+    nodes = {
+        "id": kept,
+        "parent": tree.parent[kept].tolist(),
+        "edge": list(_branches(tree, schema, kept)),
+        "question": [
+            "" if tree.kind[k] == 0 else f"{schema.names[tree.feature[k]]}" + _threshold(tree, schema, k) for k in kept
+        ],
+        "rows": np.round(tree.counts[kept].sum(axis=1), 3).tolist(),
+        "gain": tree.gain[kept].tolist(),
+        "value": [", ".join(f"{classes[c]} {p:.3g}" for c, p in _shares(tree, k)) for k in kept],
+        "hidden": (children[kept] - shown[kept]).tolist(),
+        "shade": [round(max((p for _, p in _shares(tree, k)), default=0.5), 3) for k in kept],
+    }
+    return {"number": 0, "about": "shares of classes", **nodes}
+
+
+def _threshold(tree: MultiwayTree, schema: Schema, node: int) -> str:
+    if tree.kind[node] != 1:
+        return ""
+    source = schema.columns[tree.feature[node]].source
+    return f" <= {threshold_text(float(tree.threshold[node]), source, TEXT_DIGITS)}"
+
+
+def _branches(tree: MultiwayTree, schema: Schema, kept: list[int]) -> Iterator[str]:
+    for node in kept:
+        parent, branch = int(tree.parent[node]), int(tree.branch[node])
+        if parent < 0:
+            yield ""
+        elif tree.kind[parent] == 1:
+            yield "no" if branch else "yes"
+        else:
+            yield "missing" if branch < 0 else category_text(schema.columns[tree.feature[parent]].categories[branch])
+
+
+def _shares(tree: MultiwayTree, node: int) -> list[tuple[int, float]]:
+    counts = np.asarray(tree.counts[node], np.float64)
+    total = counts.sum()
+    order = np.argsort(-counts, kind="stable")[:4]
+    return [(int(k), float(counts[k] / total)) for k in order if counts[k] > 0] if total > 0 else []
