@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from arboretum.criteria import entropy, gain_ratio, gini, information_gain, variance_reduction
+from arboretum.dataset import Dataset
 from arboretum.ensembles.boosting import History, RoundReport
 from arboretum.estimators.adaboost import AdaBoostClassifier, AdaBoostRegressor
 from arboretum.estimators.additive import AdditiveBoostingClassifier, AdditiveBoostingRegressor
@@ -45,6 +46,7 @@ __all__ = [
     "CalibratedClassifier",
     "Checkpoint",
     "ConformalRegressor",
+    "Dataset",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
     "ExtraTreesClassifier",
