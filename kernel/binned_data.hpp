@@ -26,6 +26,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "mapped_file.hpp"
 #include "types.hpp"
 
 namespace arboretum {
@@ -102,7 +103,27 @@ class BinnedData {
     int32_t stored_in(int32_t f) const { return features_[f].bundle < 0 ? f : n_features_ + features_[f].bundle; }
     int32_t bundle_of(int32_t stored) const { return stored - n_features_; }
 
-    void attach(uint8_t* buffer) { buffer_ = buffer; }
+    // mapped: the buffer is a file, of which as little as can be is to stay in memory.
+    void attach(uint8_t* buffer, bool mapped = false) {
+        buffer_ = buffer;
+        mapped_ = mapped;
+    }
+    bool is_mapped() const { return mapped_; }
+    void forget_rows(const Block& block, int64_t first, int64_t last) const {
+        if (mapped_) forget_pages(buffer_, block.offset + first * block.stride, block.offset + last * block.stride);
+    }
+    void forget_column(int32_t stored, int64_t first, int64_t last) const {
+        const FeatureCodes& info = features_[stored];
+        if (mapped_) forget_pages(buffer_, info.column + first * info.width, info.column + last * info.width);
+    }
+    // Rows [first, last) of all stored columns, both ways.
+    void forget(int64_t first, int64_t last) const {
+        if (!mapped_) return;
+        for (const Block& block : blocks_) {
+            forget_rows(block, first, last);
+            for (int32_t stored : block.features) forget_column(stored, first, last);
+        }
+    }
     uint8_t* buffer() const { return buffer_; }
     const uint8_t* row_codes(const Block& block, int64_t row) const {
         return buffer_ + block.offset + row * block.stride;
@@ -259,6 +280,7 @@ class BinnedData {
     int64_t n_stored_bins_ = 0;
     int64_t size_bytes_ = 0;
     uint8_t* buffer_ = nullptr;
+    bool mapped_ = false;
 };
 
 }  // namespace arboretum

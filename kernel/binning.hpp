@@ -404,12 +404,18 @@ std::vector<T> padded_cuts(const std::vector<double>& cuts) {
     return padded;
 }
 
-// Assigns codes of `columns` to features first, first + 1, … and reports which columns have missing values.
+// Assigns codes of `columns` to features first, first + 1, … and reports which columns have missing values. The columns
+// hold rows [first_row, first_row + n_rows) of the table.
 class CodeAssigner {
   public:
     CodeAssigner(BinnedData& data, int32_t first, const std::vector<RawColumn>& columns,
-                 const std::vector<std::vector<double>>& cuts)
-        : data_(data), first_(first), columns_(columns), missing_(columns.size()) {
+                 const std::vector<std::vector<double>>& cuts, int64_t first_row, int64_t n_rows)
+        : data_(data),
+          first_(first),
+          columns_(columns),
+          first_row_(first_row),
+          n_rows_(n_rows),
+          missing_(columns.size()) {
         for (size_t j = 0; j < columns.size(); ++j) {
             float32_cuts_.push_back(columns[j].type == ValueType::float32 ? padded_cuts<float>(cuts[j])
                                                                           : std::vector<float>{});
@@ -420,10 +426,11 @@ class CodeAssigner {
 
     std::vector<bool> run(int threads) {
         // A chunk of all columns before the next: rows of a wide table lie pages apart.
-        parallel_blocks(data_.n_rows(), row_block, threads, [&](int64_t begin, int64_t end, int) {
+        parallel_blocks(n_rows_, row_block, threads, [&](int64_t begin, int64_t end, int) {
             for (int64_t row = begin; row < end; row += search_chunk)
                 for (size_t j = 0; j < columns_.size(); ++j) assign(static_cast<int32_t>(j), row, end);
         });
+        data_.forget(first_row_, first_row_ + n_rows_);
         for (size_t j = 0; j < columns_.size(); ++j)
             if (missing_[j]) data_.mark_missing(first_ + static_cast<int32_t>(j));
         return {missing_.begin(), missing_.end()};
@@ -440,7 +447,7 @@ class CodeAssigner {
             case ValueType::float64: search<double>(j, row, n, float64_cuts_[j], codes); break;
             case ValueType::category: look_up(j, row, n, codes); break;
         }
-        data_.put(first_ + j, row, n, codes);
+        data_.put(first_ + j, first_row_ + row, n, codes);
     }
 
     template <class T>
@@ -471,6 +478,7 @@ class CodeAssigner {
     BinnedData& data_;
     int32_t first_;
     const std::vector<RawColumn>& columns_;
+    int64_t first_row_, n_rows_;
     std::vector<std::vector<float>> float32_cuts_;
     std::vector<std::vector<double>> float64_cuts_;
     std::vector<std::atomic<bool>> missing_;

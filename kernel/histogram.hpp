@@ -98,6 +98,22 @@ void accumulate_block(const BinnedData& data, const Block& block, const std::vec
     }
 }
 
+// Calls use(entries, n) for the rows of a node, in parts that lie within a few megabytes of a mapped table; each part
+// is let go of before the next is read.
+template <class Layout, class Use>
+void for_each_window(const BinnedData& data, const Block& block, const Entry<Layout>* entries, int64_t n, Use&& use) {
+    constexpr int64_t window_bytes = int64_t{4} << 20;
+    if (!data.is_mapped()) return use(entries, n);
+    for (const Entry<Layout>* end = entries + n; entries != end;) {
+        const int64_t first = entries->row, beyond = first + window_bytes / block.stride;
+        const Entry<Layout>* next =
+            std::partition_point(entries + 1, end, [=](const Entry<Layout>& entry) { return entry.row < beyond; });
+        use(entries, next - entries);
+        data.forget_rows(block, first, (next - 1)->row + int64_t{1});
+        entries = next;
+    }
+}
+
 // The bins of bundled features from those of their bundle, of which every row is in exactly one: a default code has
 // what the others leave.
 template <class T>
@@ -171,7 +187,9 @@ class HistogramBuilder {
         const Block& block = data_.blocks()[b];
         Sum* block_hist = hist + block.first_bin;
         std::fill_n(block_hist, block.bins * static_cast<int64_t>(block.features.size()), Sum{});
-        accumulate_block<Layout>(data_, block, selection_.positions[b], entries, n, block_hist);
+        for_each_window(data_, block, entries, n, [&](const Entry<Layout>* part, int64_t size) {
+            accumulate_block<Layout>(data_, block, selection_.positions[b], part, size, block_hist);
+        });
         expand_bundles(block, hist);
     }
 
@@ -191,8 +209,10 @@ class HistogramBuilder {
             used[worker] = 1;
             for (int32_t b : selection_.blocks) {
                 const Block& block = data_.blocks()[b];
-                accumulate_block<Layout>(data_, block, selection_.positions[b], entries + begin, end - begin,
-                                         copy_of(worker) + block.first_bin);
+                Sum* block_hist = copy_of(worker) + block.first_bin;
+                for_each_window(data_, block, entries + begin, end - begin, [&](const Entry<Layout>* part, int64_t n) {
+                    accumulate_block<Layout>(data_, block, selection_.positions[b], part, n, block_hist);
+                });
             }
         });
         for (int worker = 1; worker < threads; ++worker) {

@@ -67,6 +67,7 @@ int64_t partition(const BinnedData& data, int32_t feature, const std::vector<uin
     parallel_blocks(n, partition_chunk, threads, [&](int64_t begin, int64_t end, int) {
         left_start[begin / partition_chunk + 1] = flag(begin, end);
     });
+    data.forget_column(data.stored_in(feature), 0, data.n_rows());
     for (int64_t c = 0; c < n_chunks; ++c) left_start[c + 1] += left_start[c];
     int64_t n_left = left_start[n_chunks];
     parallel_blocks(n, partition_chunk, threads, [&](int64_t begin, int64_t end, int) {

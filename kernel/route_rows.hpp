@@ -70,6 +70,7 @@ class RowRouter {
         std::fill_n(leaves, end - begin, uint8_t{0});
         for (size_t id = 0; id < nodes_.size(); ++id)
             if (!nodes_[id].is_leaf()) step(id, begin, end - begin, leaves);
+        data_.forget(begin, end);
     }
 
     // Leaf of every row of the table.

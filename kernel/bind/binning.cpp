@@ -133,8 +133,8 @@ void bind_binning(nb::module_& m) {
         .def_prop_ro("n_bundles", &BinnedData::n_bundles)
         .def_prop_ro("size_bytes", &BinnedData::size_bytes)
         .def(
-            "attach", [](BinnedData& self, Vector<uint8_t> buffer) { self.attach(buffer.data()); },
-            nb::keep_alive<1, 2>(), nb::arg("buffer").noconvert())
+            "attach", [](BinnedData& self, Vector<uint8_t> buffer, bool mapped) { self.attach(buffer.data(), mapped); },
+            nb::keep_alive<1, 2>(), nb::arg("buffer").noconvert(), nb::arg("mapped") = false)
         .def("codes",
              [](const BinnedData& self, int32_t feature) {
                  std::vector<Code> codes(self.n_rows());
@@ -147,12 +147,18 @@ void bind_binning(nb::module_& m) {
                 return put_codes(self, feature, codes.data(), threads);
             },
             nb::arg("feature"), nb::arg("codes").noconvert(), nb::arg("threads"), Released())
-        .def("assign", [](BinnedData& self, int32_t first, const std::vector<Column>& columns,
-                          const std::vector<std::vector<double>>& cuts, int threads) {
-            std::vector<RawColumn> raw = raw_columns(columns);
-            nb::gil_scoped_release release;
-            return CodeAssigner(self, first, raw, cuts).run(threads);
-        });
+        .def(
+            "assign",
+            [](BinnedData& self, int32_t first, const std::vector<Column>& columns,
+               const std::vector<std::vector<double>>& cuts, int threads, int64_t first_row) {
+                std::vector<RawColumn> raw = raw_columns(columns);
+                const int64_t n_rows = columns.empty() ? 0 : static_cast<int64_t>(columns[0].shape(0));
+                if (first_row < 0 || first_row + n_rows > self.n_rows())
+                    throw nb::value_error("the rows do not fit into the table");
+                nb::gil_scoped_release release;
+                return CodeAssigner(self, first, raw, cuts, first_row, n_rows).run(threads);
+            },
+            nb::arg("first"), nb::arg("columns"), nb::arg("cuts"), nb::arg("threads"), nb::arg("first_row") = 0);
     m.def("sample_rows", [](int64_t n_rows, int64_t size) { return to_numpy<Row>(sample_rows(n_rows, size)); });
     m.def(
         "rank_columns",

@@ -237,7 +237,11 @@ class BinnedData:
     def n_bundles(self) -> int: ...
     @property
     def size_bytes(self) -> int: ...
-    def attach(self, buffer: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")]) -> None: ...
+    def attach(
+        self,
+        buffer: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")],
+        mapped: bool = False,
+    ) -> None: ...
     def codes(self, arg: int, /) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
     def put_codes(
         self,
@@ -247,11 +251,11 @@ class BinnedData:
     ) -> bool: ...
     def assign(
         self,
-        arg0: int,
-        arg1: Sequence[Annotated[NDArray, dict(shape=(None,), device="cpu", writable=False)]],
-        arg2: Sequence[Sequence[float]],
-        arg3: int,
-        /,
+        first: int,
+        columns: Sequence[Annotated[NDArray, dict(shape=(None,), device="cpu", writable=False)]],
+        cuts: Sequence[Sequence[float]],
+        threads: int,
+        first_row: int = 0,
     ) -> list[bool]: ...
 
 def sample_rows(arg0: int, arg1: int, /) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...

@@ -7,6 +7,8 @@ A numeric feature is cut at quantiles (or between all distinct values) into bins
 from __future__ import annotations
 
 import hashlib
+import mmap
+import tempfile
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,10 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
+from arboretum.streamed_table import StreamedTable
 from arboretum.table import SparseTable, Table
 
 # Cuts are quantiles of about this many rows; more would not move them visibly.
 SAMPLE_ROWS = 200_000
+# What boosting keeps of a row besides its codes: target, raw prediction, gradient, hessian, its places in leaf order.
+TRAINING_ROW_BYTES = 48
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +109,10 @@ def learn_bins(
     rows = _kernel.sample_rows(table.n_rows, sample_size)
     if isinstance(table, SparseTable):
         cuts = table.by_column.find_cuts(rows, weight, max_bins or 0, threads)
+    elif isinstance(table, StreamedTable):
+        of_sample = None if weight is None else weight[rows]
+        places = np.arange(len(rows), dtype=np.uint32)
+        cuts = _kernel.find_cuts(table.take(rows).columns, places, of_sample, max_bins or 0, threads)
     else:
         cuts = _kernel.find_cuts(table.columns, rows, weight, max_bins or 0, threads)
     return BinMap(
@@ -171,21 +180,34 @@ def code_edges(table: Table, bin_map: BinMap) -> _kernel.CodeEdges:
     place = {column: feature for feature, column in enumerate(bin_map.order)}
     lower: list[NDArray[np.float64]] = [np.zeros(0)] * len(place)
     upper = lower.copy()
-    for first, batch in table.column_batches():
-        for j, column in enumerate(batch, first):
-            feature = place[j]
-            if bin_map.categorical[feature]:
-                keys = [_key(category) for category in table.schema.columns[j].categories]
-                lower[feature] = upper[feature] = np.array(keys or [0.0])
-            elif bin_map.values is not None:
-                values = bin_map.values[feature]
-                lower[feature] = upper[feature] = values if len(values) else np.zeros(1)
-            else:
-                least, most = np.fmin.reduce(column, initial=np.inf), np.fmax.reduce(column, initial=-np.inf)
-                lower[feature] = np.append(least, bin_map.cuts[feature])
-                upper[feature] = np.append(bin_map.cuts[feature], most)
+    least, most = _extremes(table) if bin_map.values is None else (lower, upper)
+    for j, column in enumerate(table.schema.columns):
+        feature = place[j]
+        if bin_map.categorical[feature]:
+            keys = [_key(category) for category in column.categories]
+            lower[feature] = upper[feature] = np.array(keys or [0.0])
+        elif bin_map.values is not None:
+            values = bin_map.values[feature]
+            lower[feature] = upper[feature] = values if len(values) else np.zeros(1)
+        else:
+            lower[feature] = np.append(least[j], bin_map.cuts[feature])
+            upper[feature] = np.append(bin_map.cuts[feature], most[j])
     start = np.concatenate([[0], np.cumsum(bin_map.n_bins)])[:-1].astype(np.int64)
     return _kernel.CodeEdges(start, np.concatenate(lower, dtype=np.float64), np.concatenate(upper, dtype=np.float64))
+
+
+def _extremes(table: Table) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Least and largest value of each column, missing ones left out."""
+    least = np.full(table.schema.n_features, np.inf)
+    most = -least
+    streamed = isinstance(table, StreamedTable)
+    batches = ((0, part.columns) for _, part in table.row_batches()) if streamed else table.column_batches()
+    for first, batch in batches:
+        for j, column in enumerate(batch, first):
+            if column.dtype != np.int32:
+                least[j] = np.fmin.reduce(column, initial=least[j])
+                most[j] = np.fmax.reduce(column, initial=most[j])
+    return least, most
 
 
 def _n_bins(n_categories: int, cuts: NDArray[np.float64], kind: str) -> int:
@@ -216,6 +238,8 @@ def assign_bins(table: Table, bin_map: BinMap, *, bundle: bool = False, threads:
     (1, [0, 0, 1, 0, 0, 0, 0, 0, 0, 0])
     """
     order, cuts, n_bins = list(bin_map.order), [cuts.tolist() for cuts in bin_map.cuts], list(bin_map.n_bins)
+    if isinstance(table, StreamedTable):
+        return _assign_streamed(table, bin_map, cuts, threads)
     columns = [] if isinstance(table, SparseTable) else [table.columns[j] for j in order]
     bundles = None
     if bundle and isinstance(table, SparseTable):
@@ -229,3 +253,22 @@ def assign_bins(table: Table, bin_map: BinMap, *, bundle: bool = False, threads:
     else:
         has_missing = codes.assign(0, columns, cuts, threads)
     return BinnedData(bin_map, codes, tuple(has_missing))
+
+
+def _assign_streamed(table: StreamedTable, bin_map: BinMap, cuts: list[list[float]], threads: int) -> BinnedData:
+    """Turn a dataset into codes batch by batch. Nothing is bundled: that would take all rows to find out."""
+    codes = _kernel.BinnedData(table.n_rows, list(bin_map.n_bins), list(bin_map.categorical))
+    limit = table.dataset.memory_limit
+    mapped = limit is not None and codes.size_bytes + TRAINING_ROW_BYTES * table.n_rows > limit
+    codes.attach(mapped_bytes(codes.size_bytes) if mapped else np.zeros(codes.size_bytes, dtype=np.uint8), mapped)
+    has_missing = np.zeros(len(bin_map.order), dtype=bool)
+    for first, part in table.row_batches():
+        has_missing |= codes.assign(0, [part.columns[j] for j in bin_map.order], cuts, threads, first)
+    return BinnedData(bin_map, codes, tuple(has_missing.tolist()))
+
+
+def mapped_bytes(size: int) -> NDArray[np.uint8]:
+    """Return zeros that lie in a temporary file, which goes with them."""
+    with tempfile.TemporaryFile(prefix="arboretum-") as file:
+        file.truncate(size)
+        return np.frombuffer(mmap.mmap(file.fileno(), size), dtype=np.uint8)

@@ -421,39 +421,58 @@ class Batches:
 
     def __init__(self, make: Callable[[], Iterable[Any]]) -> None:
         self.make = make
-        self._schema: Any = None
-        self._n_rows: int | None = None
+        self._surveyed: tuple[Any, int] | None = None
 
-    def _tables(self) -> Iterator[Any]:
-        for number, batch in enumerate(self.make()):
-            table = as_arrow(batch)
-            if self._schema is None:
-                self._schema = table.schema
-            elif table.schema.names != self._schema.names:
-                missing = [name for name in self._schema.names if name not in table.schema.names]
-                extra = [name for name in table.schema.names if name not in self._schema.names]
-                if missing or extra:
-                    raise ValueError(
-                        f"batch {number} has other columns than the first: missing {missing}, unexpected {extra}"
-                    )
-            yield table
+    def _survey(self) -> tuple[Any, int]:
+        """Types that hold the values of all batches, and the number of rows: one pass."""
+        if self._surveyed is None:
+            schema, n_rows = None, 0
+            for number, batch in enumerate(self.make()):
+                table = as_arrow(batch)
+                schema = table.schema.remove_metadata() if schema is None else _joined(schema, table.schema, number)
+                n_rows += table.num_rows
+            if schema is None:
+                raise ValueError("there is no batch: give at least one, with its columns")
+            self._surveyed = schema, n_rows
+        return self._surveyed
 
     def schema(self) -> Any:
-        """Return names and types of the first batch."""
-        if self._schema is None and next(self._tables(), None) is None:
-            raise ValueError("there is no batch: give at least one, with its columns")
-        return self._schema
+        """Return names and types."""
+        return self._survey()[0]
 
     def n_rows(self) -> int:
-        """Count the rows by reading them."""
-        if self._n_rows is None:
-            self._n_rows = sum(table.num_rows for table in self._tables())
-        return self._n_rows
+        """Count the rows."""
+        return self._survey()[1]
 
     def batches(self, names: Sequence[str], size: int) -> Iterator[Any]:
-        """Cut what the user gives to size."""
-        for table in self._tables():
-            yield from table.select(list(names)).to_batches(max_chunksize=size)
+        """Cut what the user gives to size, in the types of all batches."""
+        import pyarrow
+
+        types = pyarrow.schema([self.schema().field(name) for name in names])
+        for batch in self.make():
+            table = as_arrow(batch).select(list(names))
+            yield from table.cast(types).to_batches(max_chunksize=size)
+
+
+def _joined(schema: Any, other: Any, number: int) -> Any:
+    """Return types that hold the values of two batches, such as numbers and nothing but holes."""
+    import pyarrow
+
+    missing = [name for name in schema.names if name not in other.names]
+    extra = [name for name in other.names if name not in schema.names]
+    if missing or extra:
+        raise ValueError(f"batch {number} has other columns than the first: missing {missing}, unexpected {extra}")
+    fields = []
+    for mine in schema:
+        pair = [pyarrow.schema([mine]), pyarrow.schema([other.field(mine.name)])]
+        try:
+            fields += pyarrow.unify_schemas(pair, promote_options="permissive")
+        except (pyarrow.ArrowTypeError, pyarrow.ArrowInvalid):
+            raise TypeError(
+                f"column {mine.name!r} is {mine.type} at first, but {other.field(mine.name).type} in batch {number}: "
+                "convert it to one type"
+            ) from None
+    return pyarrow.schema(fields)
 
 
 def as_arrow(batch: Any) -> Any:

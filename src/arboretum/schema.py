@@ -166,7 +166,7 @@ class Schema:
         message = f"missing values in columns that had none at fit: {names}; fill them or fit on data that has some"
         if policy == "error":
             raise ValueError(message)
-        warnings.warn(message, UserWarning, stacklevel=_user_level())
+        warnings.warn(message, UserWarning, stacklevel=user_level())
 
     def check_width(self, width: int, estimator_name: str) -> None:
         """Refuse a table of another number of columns, in scikit-learn's words."""
@@ -351,10 +351,21 @@ def _encode_numbers(reading: Reading) -> tuple[Array, list[Category]]:
     codes = np.full(len(reading.values), MISSING, dtype=np.int32)
     there = ~np.isnan(reading.values)
     values, codes[there] = np.unique(reading.values[there], return_inverse=True)
-    if reading.source == "bool":
-        return codes, [bool(value) for value in values]
+    return codes, as_categories(values, reading.source)
+
+
+def as_categories(values: Array, source: Source) -> list[Category]:
+    """Return the distinct numbers of a column as categories: booleans, else whole numbers if all are whole.
+
+    Examples
+    --------
+    >>> as_categories(np.array([1.0, 2.0]), "number"), as_categories(np.array([1.0, 2.5]), "number")
+    ([1, 2], [1.0, 2.5])
+    """
+    if source == "bool":
+        return [bool(value) for value in values]
     whole = bool(np.isfinite(values).all() and (values == np.trunc(values)).all())
-    return codes, [int(value) if whole else float(value) for value in values]
+    return [int(value) if whole else float(value) for value in values]
 
 
 def learn_column(name: str, reading: Reading, as_categorical: bool) -> tuple[ColumnSchema, Array]:
@@ -383,13 +394,26 @@ def rank_categories(name: str, source: Source, codes: Array, found: Sequence[Cat
     (('L', 'S'), array([0, 1, 0], dtype=int32))
     """
     counts = np.bincount(codes + 1, minlength=len(found) + 1)[1:].tolist()
-    occurring = [code for code, count in enumerate(counts) if count]
-    order = sorted(occurring, key=lambda code: (-counts[code], found[code]))
+    column, order = rank_counts(name, source, found, counts, bool((codes == MISSING).any()))
     rank = np.full(len(found) + 1, MISSING, dtype=np.int32)  # code −1 reads the last slot
     rank[order] = np.arange(len(order), dtype=np.int32)
-    ordered = tuple(found[code] for code in order)
-    has_missing = bool((codes == MISSING).any())
-    return ColumnSchema(name, "categorical", source, ordered, has_missing), rank[codes]
+    return column, rank[codes]
+
+
+def rank_counts(
+    name: str, source: Source, found: Sequence[Category], counts: Sequence[int], has_missing: bool
+) -> tuple[ColumnSchema, list[int]]:
+    """Return the column of categories that occur so often, and which of them has each code.
+
+    Examples
+    --------
+    >>> column, order = rank_counts("size", "string", ["S", "L", "XL"], [1, 2, 0], has_missing=False)
+    >>> column.categories, order
+    (('L', 'S'), [1, 0])
+    """
+    occurring = [code for code, count in enumerate(counts) if count]
+    order = sorted(occurring, key=lambda code: (-counts[code], found[code]))
+    return ColumnSchema(name, "categorical", source, tuple(found[code] for code in order), has_missing), order
 
 
 def _family(column: ColumnSchema | Reading) -> str | None:
@@ -468,7 +492,7 @@ def listed(values: Sequence[Any], limit: int = 5) -> str:
     return ", ".join(map(repr, values[:limit])) + more
 
 
-def _user_level() -> int:
+def user_level() -> int:
     """Frames between ``warnings.warn`` in the caller and the first line outside this package."""
     package, level, frame = __name__.partition(".")[0], 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:

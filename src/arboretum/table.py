@@ -2,9 +2,11 @@
 
 This is the last module that knows data frames. A column is read in two steps, then left to schema.py::
 
-    X ──_open──► raw columns ──_read──► Reading ──learn_column──► ColumnSchema + column    (read_table, at fit)
-                 ndarray | Series       floats or  └─apply_column──► column                (conform, at predict)
-                                        codes + values
+    X ──_open──► raw columns ──read_column──► Reading ──learn_column──► ColumnSchema + column    (read_table, at fit)
+                 ndarray | Series             floats or  └─apply_column──► column                (conform, at predict)
+                                              codes + values
+
+A Dataset is read the same way, a batch at a time (streamed_table.py).
 
 narwhals and scipy are imported only for tables that are theirs: NumPy input needs neither.
 """
@@ -22,6 +24,7 @@ from typing import Any, Literal
 import numpy as np
 
 from arboretum import _kernel
+from arboretum.dataset import Dataset
 from arboretum.schema import (
     MISSING,
     Array,
@@ -157,7 +160,7 @@ def read_table(X: Any, *, categorical_features: Any = None) -> Table:
 
     Parameters
     ----------
-    X : array, sparse matrix, list of rows or data frame
+    X : array, sparse matrix, list of rows, data frame or Dataset
         NumPy, scipy.sparse, pandas, polars, Arrow or anything narwhals knows. float32 and float64 are not
         copied. Text and categoricals become codes; dates and durations become microseconds.
     categorical_features : None, "from_dtype" or sequence of names, positions or booleans
@@ -173,6 +176,10 @@ def read_table(X: Any, *, categorical_features: Any = None) -> Table:
     >>> read_table([[3], [1], [3]], categorical_features=[0]).schema.columns[0].categories
     (3, 1)
     """
+    if isinstance(X, Dataset):
+        from arboretum.streamed_table import read_dataset
+
+        return read_dataset(X, categorical_features=categorical_features)
     if _is_sparse(X):
         _check_sparse(X)
         names = positional_names(X.shape[1])
@@ -183,7 +190,7 @@ def read_table(X: Any, *, categorical_features: Any = None) -> Table:
     names = found or positional_names(len(raw))
     mask = categorical_mask(categorical_features, names, named=found is not None)
     learned = [
-        learn_column(name, _read(column, name), flag) for name, column, flag in zip(names, raw, mask, strict=True)
+        learn_column(name, read_column(column, name), flag) for name, column, flag in zip(names, raw, mask, strict=True)
     ]
     schema = Schema(tuple(column for column, _ in learned), found is not None)
     return Table(schema, [values for _, values in learned])
@@ -223,6 +230,10 @@ def conform(
         if schema.watches_missing and _has_nan(X):
             schema.judge_missing(np.isnan(X).any(axis=0), missing)
         return Table(schema, list(X.T))
+    if isinstance(X, Dataset):
+        from arboretum.streamed_table import conform_dataset
+
+        return conform_dataset(X, schema, unknown=unknown, missing=missing, estimator_name=estimator_name)
     if _is_sparse(X):
         return _conform_sparse(X, schema, missing, estimator_name)
     found, raw = _open(X)
@@ -231,9 +242,9 @@ def conform(
     else:
         schema.check_width(len(raw), estimator_name)
     pairs = zip(schema.columns, raw, strict=True)
-    columns = [apply_column(column, _read(values, column.name), unknown) for column, values in pairs]
+    columns = [apply_column(column, read_column(values, column.name), unknown) for column, values in pairs]
     watched = zip(columns, schema.never_missing, strict=True)
-    schema.judge_missing(np.array([never and _has_missing(values) for values, never in watched]), missing)
+    schema.judge_missing(np.array([never and has_missing(values) for values, never in watched]), missing)
     if unknown == "missing":
         columns = [np.maximum(v, MISSING) if v.dtype == np.int32 else v for v in columns]
     return Table(schema, columns)
@@ -347,7 +358,8 @@ def _check_shape(shape: tuple[int, ...]) -> None:
 # ------------------------------------------------------------------------ reading: raw column -> Reading
 
 
-def _read(raw: Any, name: str) -> Reading:
+def read_column(raw: Any, name: str) -> Reading:
+    """Read an ndarray or a narwhals Series."""
     return _read_array(raw, name) if isinstance(raw, np.ndarray) else _read_series(raw, name)
 
 
@@ -538,7 +550,8 @@ def _mixed(name: str, values: Sequence[Any]) -> TypeError:
     )
 
 
-def _has_missing(values: Array) -> bool:
+def has_missing(values: Array) -> bool:
+    """Whether a column of a table has a missing value."""
     return bool((values == MISSING).any() if values.dtype == np.int32 else np.isnan(values).any())
 
 

@@ -25,7 +25,7 @@ from arboretum.estimators.validation import check_columns, choice, number, seed_
 from arboretum.forest import Forest
 from arboretum.growing import NO_LIMIT, SplitRules
 from arboretum.progress import ProgressBar
-from arboretum.schema import Schema
+from arboretum.schema import Schema, user_level
 from arboretum.table import Table, read_table
 
 Bagged = TypeVar("Bagged", bound="BaggedTrees")
@@ -193,7 +193,9 @@ class BaggedTrees(ForestModel):
                 training.projections,
             )
         if interrupted:
-            warnings.warn(f"fit was interrupted: the model keeps the {forest.n_trees} trees so far", stacklevel=4)
+            warnings.warn(
+                f"fit was interrupted: the model keeps the {forest.n_trees} trees so far", stacklevel=user_level()
+            )
         return forest if earlier is None else Forest.concat([earlier, forest])
 
     def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[GivenRows, Any]:
@@ -325,7 +327,7 @@ class BaggedTrees(ForestModel):
             warnings.warn(
                 f"{n} of {table.n_rows} rows are in the bag of every tree and have no out-of-bag prediction (NaN): "
                 f"raise n_estimators={self.n_estimators}",
-                stacklevel=5,
+                stacklevel=user_level(),
             )
         whole = np.full((training.n_given, means.shape[1]), np.nan)
         whole[training.rows] = means

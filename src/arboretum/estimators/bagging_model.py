@@ -50,7 +50,7 @@ from arboretum.estimators.threads import n_threads
 from arboretum.estimators.validation import choice, number, seed_of
 from arboretum.io import model_file
 from arboretum.progress import ProgressBar
-from arboretum.schema import Schema
+from arboretum.schema import Schema, user_level
 from arboretum.table import Table, conform
 
 Bagging = TypeVar("Bagging", bound="BaggingModel")
@@ -324,7 +324,7 @@ class BaggingModel(Explained, Estimator):
             warnings.warn(
                 f"{n} of {len(kept)} rows are in the bag of every member and have no out-of-bag prediction (NaN): "
                 f"raise n_estimators={self.n_estimators}",
-                stacklevel=4,
+                stacklevel=user_level(),
             )
         with np.errstate(invalid="ignore"):
             return np.asarray(sums / counts.reshape(-1, *[1] * (sums.ndim - 1)))

@@ -43,7 +43,7 @@ from arboretum.growing import ALL_OUTPUTS
 from arboretum.losses import Loss
 from arboretum.progress import ProgressBar
 from arboretum.queries import Queries
-from arboretum.schema import Schema
+from arboretum.schema import Schema, user_level
 from arboretum.table import Table, conform, read_table
 
 Boosted = TypeVar("Boosted", bound="BoostedTrees")
@@ -285,7 +285,7 @@ class BoostedTrees(BoostingParameters):
             forest = resumed.followed_by(forest, history, keeps_best=params.patience is not None)
         if history.stopped_by == "interrupt":
             rounds = forest.n_trees // trees_of_round(forest, params.trees_per_round)
-            warnings.warn(f"fit was interrupted: the model keeps the {rounds} rounds so far", stacklevel=4)
+            warnings.warn(f"fit was interrupted: the model keeps the {rounds} rounds so far", stacklevel=user_level())
         if earlier is not None:
             forest, history = Forest.concat([earlier, forest]), self.history_.followed_by(history, self.n_iter_)
         self._become(forest, history, run)

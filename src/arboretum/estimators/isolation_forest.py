@@ -19,7 +19,7 @@ from arboretum.estimators.threads import n_threads
 from arboretum.estimators.validation import check_columns, choice, number, seed_of, share
 from arboretum.forest import Forest
 from arboretum.inspection import path_contributions
-from arboretum.schema import Schema
+from arboretum.schema import Schema, user_level
 from arboretum.table import Table, read_table
 
 AUTO_SAMPLES = 256  # Liu, Ting & Zhou 2008, §5
@@ -185,7 +185,8 @@ class IsolationForest(OutlierDetector, ForestModel):
         wanted = int(self.max_samples)
         if wanted > n_rows:
             warnings.warn(
-                f"max_samples={wanted} is more than the {n_rows} rows: every tree draws {n_rows}", stacklevel=4
+                f"max_samples={wanted} is more than the {n_rows} rows: every tree draws {n_rows}",
+                stacklevel=user_level(),
             )
         return min(wanted, n_rows)
 

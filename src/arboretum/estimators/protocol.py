@@ -23,6 +23,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from arboretum.estimators.dataset_arguments import DATASET_METHODS, takes_dataset
+
 Self = TypeVar("Self", bound="Estimator")
 
 # Methods whose extra arguments (metadata) scikit-learn's meta-estimators can pass on.
@@ -54,7 +56,8 @@ def arguments(function: Callable[..., Any]) -> dict[str, Any]:
 def _metadata(cls: type[Estimator], method: str) -> list[str]:
     """Names of the arguments of a method other than X and y."""
     function = getattr(cls, method, None)
-    return [name for name in arguments(function) if name not in ("X", "y")] if inspect.isfunction(function) else []
+    ours = ("X", "y", "target")
+    return [name for name in arguments(function) if name not in ours] if inspect.isfunction(function) else []
 
 
 def _refuse_unknown(cls: type, names: Iterable[str], known: Collection[str], error: type[Exception]) -> None:
@@ -113,6 +116,9 @@ class Estimator:
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        for method in DATASET_METHODS:
+            if inspect.isfunction(vars(cls).get(method)):
+                setattr(cls, method, takes_dataset(vars(cls)[method]))
         for method in ROUTED_METHODS:
             setter = f"set_{method}_request"
             inherited = any(setter in vars(base) for base in cls.__mro__)

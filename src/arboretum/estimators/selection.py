@@ -10,11 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.dataset import Dataset
+
 Positions = NDArray[np.intp]
 
 
 def as_container(X: Any) -> Any:
-    """Return X if it is an array, a list, a data frame or sparse (in rows), else what NumPy makes of it."""
+    """Return X if it is an array, a list, a data frame or sparse (in rows), a Dataset in memory, else a NumPy array."""
+    if isinstance(X, Dataset):
+        return X.to_frame()
     if _is_sparse(X):
         return X.tocsr()
     if isinstance(X, np.ndarray | list | tuple) or _as_frame(X) is not None:
