@@ -385,7 +385,11 @@ def load(path: str | os.PathLike[str]) -> ForestModel:
     ...     arb.load(file).fingerprint() == model.fingerprint()
     True
     """
-    header, arrays = model_file.load(path)
+    return from_file(*model_file.load(path))
+
+
+def from_file(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> ForestModel:
+    """Make the model that the content of a file describes."""
     name = header.get("model")
     if not isinstance(name, str) or name not in MODELS:
         raise model_file.ModelFileError(f"the file holds a model of kind {name!r}, which this arboretum does not know")

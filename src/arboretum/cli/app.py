@@ -1,0 +1,22 @@
+"""The commands, in the order of a first day with them."""
+
+from __future__ import annotations
+
+import typer
+
+from arboretum.cli.compare import compare
+from arboretum.cli.failures import EXIT_CODES
+from arboretum.cli.train import train
+
+_EXIT = "; ".join(f"{code} {words.partition(':')[0]}" for code, words in EXIT_CODES.items())
+
+app = typer.Typer(
+    name="arboretum",
+    help="Tree ensembles from the shell: train, compare, predict, explain.",
+    epilog=f"Exit codes: {_EXIT}.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+for command in (train, compare):
+    app.command()(command)

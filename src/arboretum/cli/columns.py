@@ -1,0 +1,310 @@
+"""Columns of an Arrow table: what each is for (its role) and what it holds (its kind)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum.cli.failures import DataFailure, UsageFailure, nearest
+from arboretum.schema import listed
+
+KINDS = ("number", "category", "date", "bool", "ignore")
+FEW_ROWS = 50  # below which values that are all different mean nothing
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which column is what; a model file keeps them.
+
+    Examples
+    --------
+    >>> roles = Roles(target="price", ids=("row",), kinds={"zip": "category"})
+    >>> Roles.from_json(roles.to_json()) == roles
+    True
+    """
+
+    target: str | None = None
+    weight: str | None = None
+    group: str | None = None
+    time: str | None = None
+    event: str | None = None
+    treatment: str | None = None
+    ids: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    task: str | None = None
+
+    @property
+    def named(self) -> dict[str, str]:
+        """Columns that are no features, with what each is for."""
+        single = {
+            role: getattr(self, role) for role in ("target", "weight", "group", "time", "event", "treatment")
+        }
+        found = {column: role for role, column in single.items() if column is not None}
+        return found | dict.fromkeys(self.ids, "id") | dict.fromkeys(self.ignored, "ignored")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what JSON can hold."""
+        return {**asdict(self), "ids": list(self.ids), "ignored": list(self.ignored), "kinds": dict(self.kinds)}
+
+    @classmethod
+    def from_json(cls, stored: Any) -> Roles:
+        """Undo ``to_json``; fields of later releases are passed over."""
+        known = {name: stored[name] for name in cls.__dataclass_fields__ if name in stored}
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in known.items()})
+
+
+def parse_kinds(given: Iterable[str]) -> dict[str, str]:
+    """Read options of the form ``column=kind``.
+
+    Examples
+    --------
+    >>> parse_kinds(["zip=category"])
+    {'zip': 'category'}
+    """
+    kinds = {}
+    for item in given:
+        column, equals, kind = item.rpartition("=")
+        if not equals or kind not in KINDS:
+            raise UsageFailure(f"--kind {item}: write column=kind, where kind is one of {', '.join(KINDS)}")
+        kinds[column] = kind
+    return kinds
+
+
+def require(table: Any, names: Iterable[str], where: str) -> None:
+    """Refuse names that no column has."""
+    for name in names:
+        if name not in table.column_names:
+            raise DataFailure(f"{where} has no column {name!r}: {nearest(name, table.column_names)}")
+
+
+# ----------------------------------------------------------------------------------------------------- kinds
+
+
+def kind_of(kind: Any) -> str | None:
+    """Return what a column of an Arrow type holds; None if trees cannot split it."""
+    import pyarrow.types as types
+
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    tests: tuple[tuple[str, tuple[Callable[[Any], bool], ...]], ...] = (
+        ("bool", (types.is_boolean,)),
+        ("number", (types.is_integer, types.is_floating, types.is_decimal, types.is_duration, types.is_time)),
+        ("date", (types.is_date, types.is_timestamp)),
+        ("category", (types.is_string, types.is_large_string, types.is_string_view)),
+    )
+    return next((name for name, known in tests if any(test(kind) for test in known)), None)
+
+
+def as_kind(column: Any, kind: str, name: str) -> Any:
+    """Return an Arrow column as another kind, or as it is if it is of that kind.
+
+    Raises
+    ------
+    DataFailure
+        If a value cannot be read as that kind.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as compute
+
+    if pa.types.is_time(column.type):
+        column = compute.cast(compute.cast(column, pa.time64("us")), pa.int64())
+    if pa.types.is_decimal(column.type):
+        column = compute.cast(column, pa.float64())
+    found = kind_of(column.type)
+    if found == kind or {found, kind} == {"number", "bool"} or pa.types.is_null(column.type):
+        return column
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    wanted = {"number": pa.float64(), "category": pa.string(), "date": pa.timestamp("us"), "bool": pa.bool_()}[kind]
+    try:
+        return compute.cast(column, wanted)
+    except pa.ArrowException:
+        value = next(value for value in column.to_pylist() if value is not None and not _casts(value, wanted))
+        raise DataFailure(f"column {name!r} holds {value!r}, which is no {kind}: correct it, or use --kind") from None
+
+
+def _casts(value: Any, wanted: Any) -> bool:
+    import pyarrow as pa
+
+    try:
+        pa.array([value]).cast(wanted)
+    except pa.ArrowException:
+        return False
+    return True
+
+
+def kinds_of_model(model: Any) -> dict[str, str]:
+    """Return the kinds of the columns that a model was fitted on, as far as it tells."""
+    schema = getattr(model, "schema_", None)
+    if schema is None:
+        return dict.fromkeys(map(str, getattr(model, "feature_names_in_", ())), "")
+    kinds = {"number": "number", "duration": "number", "bool": "bool", "datetime": "date", "string": "category"}
+    return {column.name: kinds.get(column.source, "") for column in schema.columns}
+
+
+def select(table: Any, kinds: Mapping[str, str], where: str) -> Any:
+    """Return the named columns of an Arrow table or record batch, as their kinds; kind "" leaves a column as it is."""
+    import pyarrow as pa
+
+    require(table, kinds, where)
+    columns = {name: as_kind(table[name], kind, name) if kind else table[name] for name, kind in kinds.items()}
+    return pa.table(columns)
+
+
+# -------------------------------------------------------------------------------------------------- features
+
+
+@dataclass(frozen=True)
+class Features:
+    """Columns that a model may read, with their kinds, and what was said about others."""
+
+    kinds: dict[str, str]
+    remarks: list[str]
+
+    def summary(self) -> str:
+        """Count the kinds.
+
+        Examples
+        --------
+        >>> Features({"age": "number", "size": "number", "zip": "category"}, []).summary()
+        '3 columns: 2 numbers, 1 category'
+        """
+        plural = {"number": "numbers", "category": "categories", "date": "dates", "bool": "booleans"}
+        singular = {"bool": "boolean"}
+        found = list(self.kinds.values())
+        counts = {kind: found.count(kind) for kind in plural if kind in found}
+        words = [f"{n} {singular.get(kind, kind) if n == 1 else plural[kind]}" for kind, n in counts.items()]
+        return f"{len(found)} column{'s' if len(found) != 1 else ''}: {', '.join(words)}"
+
+
+def find_features(table: Any, roles: Roles) -> Features:
+    """Choose the columns to learn from: all without another role that hold something to learn."""
+    require(table, roles.kinds, "the data")
+    kinds: dict[str, str] = {}
+    remarks: list[str] = []
+    for name in table.column_names:
+        if name in roles.named:
+            continue
+        asked = roles.kinds.get(name)
+        kind = asked or kind_of(table[name].type)
+        reason = None if asked else _unfit(table[name], name, kind)
+        if reason:
+            remarks.append(f"column {name!r} is left out: {reason}")
+        elif kind != "ignore":
+            assert kind is not None
+            kinds[name] = kind
+    if not kinds:
+        raise DataFailure("no column is left to learn from: see what --ignore, --id and --kind leave out")
+    return Features(kinds, remarks)
+
+
+def _unfit(column: Any, name: str, kind: str | None) -> str | None:
+    """Return why a column would teach nothing, if so."""
+    if column.null_count == len(column):
+        return "it has no values"
+    if kind is None:
+        return f"trees cannot split values of type {column.type}; choose parts of it with --sql"
+    number_of_a_row = kind == "number" and _named_as_id(name) and str(column.type).startswith(("int", "uint"))
+    if len(column) >= FEW_ROWS and (kind == "category" or number_of_a_row) and not column.null_count:
+        import pyarrow.compute as compute
+
+        if compute.count_distinct(column).as_py() == len(column):
+            return f"its values are all different, as of an identifier (--kind {name}={kind} keeps it)"
+    return None
+
+
+def _named_as_id(name: str) -> bool:
+    words = name.lower().replace("-", "_").split("_")
+    return words[-1] in ("id", "index", "rownames", "key") or name.startswith("Unnamed") or name.endswith("Id")
+
+
+# -------------------------------------------------------------------------------------------------- examples
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Rows to learn from or to judge by: features, target and what else belongs to each row."""
+
+    X: Any  # an Arrow table
+    y: NDArray[Any] | None
+    weight: NDArray[np.float64] | None = None
+    group: NDArray[Any] | None = None
+    time: NDArray[Any] | None = None
+    event: NDArray[Any] | None = None
+    treatment: NDArray[Any] | None = None
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return int(self.X.num_rows)
+
+    def take(self, rows: NDArray[np.intp]) -> Examples:
+        """Return some of the rows."""
+        parts = ("y", "weight", "group", "time", "event", "treatment")
+        taken = {part: None if getattr(self, part) is None else getattr(self, part)[rows] for part in parts}
+        return replace(self, X=self.X.take(rows), **taken)
+
+    @property
+    def target(self) -> Any:
+        """The target as estimators take it: times and events together."""
+        if self.event is None or self.y is None:
+            return self.y
+        both = np.empty(len(self), dtype=[("event", np.bool_), ("time", np.float64)])
+        both["event"], both["time"] = self.event, self.y
+        return both
+
+    @property
+    def fit_arguments(self) -> dict[str, Any]:
+        """What ``fit`` takes besides X and y."""
+        given = {"sample_weight": self.weight, "group": self.group, "treatment": self.treatment}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+def examples(table: Any, roles: Roles, kinds: Mapping[str, str], where: str) -> tuple[Examples, list[str]]:
+    """Read features, target and the like from a table; rows without a target are left out, and that is said."""
+    require(table, [name for name in roles.named if name not in roles.ignored + roles.ids], where)
+    if not table.num_rows:
+        raise DataFailure(f"{where} has no rows: see whether the query or its filter is right")
+    remarks = []
+    if roles.target is not None and (absent := table[roles.target].null_count):
+        if absent == table.num_rows:
+            raise DataFailure(f"the target {roles.target!r} has no values in {where}")
+        remarks.append(f"{absent} of {table.num_rows} rows have no {roles.target!r} and are left out")
+        table = table.filter(table[roles.target].is_valid())
+    numbers = {
+        role: None if name is None else _numbers(table[name], name, role)
+        for role, name in (("weight", roles.weight), ("event", roles.event))
+    }
+    values = {
+        role: None if name is None else _values(table[name], name, role)
+        for role, name in (("group", roles.group), ("time", roles.time), ("treatment", roles.treatment))
+    }
+    y = None if roles.target is None else _values(table[roles.target], roles.target, "target")
+    return Examples(select(table, kinds, where), y, **numbers, **values), remarks
+
+
+def _values(column: Any, name: str, role: str) -> NDArray[Any]:
+    import pyarrow as pa
+
+    if column.null_count:
+        raise DataFailure(f"the {role} {name!r} has {column.null_count} missing values: leave those rows out by --sql")
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_decimal(column.type):
+        column = column.cast(pa.float64())
+    return np.asarray(column.to_numpy())
+
+
+def _numbers(column: Any, name: str, role: str) -> NDArray[np.float64]:
+    return _values(as_kind(column, "number", name), name, role).astype(np.float64)
+
+
+def distinct(values: NDArray[Any]) -> Sequence[Any]:
+    """Return the values that occur, sorted."""
+    return np.unique(values).tolist()  # type: ignore[no-any-return]
+
+

@@ -1,0 +1,108 @@
+"""``arboretum compare``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+from arboretum.cli import options
+from arboretum.cli.terminal import Terminal, session
+
+if TYPE_CHECKING:
+    from arboretum.cli.leaderboard import Line
+    from arboretum.cli.problem import Judging, Problem
+
+
+def compare(
+    data: options.Data = None,
+    target: options.Target = None,
+    task: options.Task = "auto",
+    methods: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option("--model", "-m", help="Only this method, or preset of boosted trees; repeatable."),
+    ] = None,
+    weight: options.Weight = None,
+    group: options.Group = None,
+    time: options.Time = None,
+    event: options.Event = None,
+    treatment: options.Treatment = None,
+    ids: options.Ids = None,
+    ignore: options.Ignore = None,
+    kind: options.Kinds = None,
+    cv: options.Folds = None,
+    holdout: options.Holdout = None,
+    time_limit: options.TimeLimit = None,
+    table: options.Table = None,
+    sql: options.Sql = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="File of the best model.")] = Path("model.arb"),
+    overwrite: options.Overwrite = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+    traceback: options.Traceback = False,
+) -> None:
+    """Compare every method that suits the task on the same folds, and write the best, fitted to all rows."""
+    with session(as_json=as_json, quiet=quiet, traceback=traceback) as terminal:
+        from arboretum.cli.failures import Failure
+        from arboretum.cli.files import check_output, save_model
+        from arboretum.cli.leaderboard import BASELINE, candidates, fit, leader_board
+
+        check_output(out, overwrite=overwrite)
+        roles = options.roles_of(target, weight, group, time, event, treatment, ids, ignore, kind)
+        problem = options.read_problem(terminal, data, table, sql, roles, task)
+        judging = options.read_judging(terminal, problem, None, cv, holdout, prefer_folds=True)
+        entries = candidates(problem.task, methods)
+        lines = leader_board(problem, judging, entries, time_limit=time_limit, tell=told(terminal))
+        show_board(terminal, problem, judging, lines)
+        best = next((line for line in lines if line.method != BASELINE and line.failure is None), None)
+        if best is None:
+            raise Failure("no method could be fitted: " + "; ".join(f"{line.method}: {line.failure}" for line in lines))
+        fitted = fit(entries[best.method](), problem.rows, progress=terminal.shows_progress)
+        replaces = out.exists()
+        save_model(fitted, out, problem.roles)
+        terminal.text(f"{'replaced' if replaces else 'wrote'} {out}: {best.method}, fitted to all {len(problem.rows)} rows")
+        terminal.result |= {"model": str(out), "best": best.method, "fingerprint": fitted.fingerprint()}
+
+
+def told(terminal: Terminal):  # type: ignore[no-untyped-def]
+    """Return what says how each method went, as soon as it is known."""
+
+    def tell(line: Line) -> None:
+        terminal.remark(f"{line.method}: {line.failure or f'{line.seconds:.1f} s'}")
+
+    return tell
+
+
+def show_board(terminal: Terminal, problem: Problem, judging: Judging, lines: list[Line]) -> None:
+    """Print the leader board."""
+    from arboretum.cli.scores import METRICS
+
+    names = [name for name in METRICS[problem.task] if any(name in line.mean for line in lines)]
+    header = ["", "method", *(names[:1]), "deviation", *names[1:], "seconds"]
+    body = [
+        [
+            place,
+            line.method,
+            *[line.mean.get(name) for name in names[:1]],
+            *[line.deviation.get(name) for name in names[:1]],
+            *[line.mean.get(name) for name in names[1:]],
+            line.seconds or None,
+        ]
+        for place, line in enumerate(lines, start=1)
+        if line.failure is None
+    ]
+    better = "higher" if METRICS[problem.task][names[0]] else "lower"
+    title = f"{problem.task} of {problem.roles.target!r}, judged by {judging.describe(problem)}; {names[0]}: {better} is better"
+    terminal.table(title, header, body)
+    for line in lines:
+        if line.failure is not None:
+            terminal.text(f"{line.method} was left out: {line.failure}")
+    terminal.result |= {
+        "task": problem.task,
+        "rows": len(problem.rows),
+        "columns": dict(problem.roles.kinds),
+        "judged_by": judging.describe(problem),
+        "leader_board": [line.to_json() for line in lines],
+        "remarks": problem.remarks,
+    }

@@ -1,0 +1,64 @@
+"""Failures that a person can act on, each with its exit code."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+EXIT_CODES = {
+    0: "done",
+    1: "the run failed: the model could not be fitted or asked",
+    2: "usage: an option is unknown, lacks a value or contradicts another",
+    3: "data: a file, table or column is absent, broken, empty or of the wrong type",
+    4: "model: the file is absent, damaged, or holds a model of another task",
+    5: "output: a file exists already or cannot be written",
+    130: "interrupted",
+}
+
+
+class Failure(Exception):
+    """The run failed; the message says what to do."""
+
+    exit_code = 1
+
+
+class UsageFailure(Failure):
+    """Options that cannot be followed."""
+
+    exit_code = 2
+
+
+class DataFailure(Failure):
+    """Data that cannot be read or used."""
+
+    exit_code = 3
+
+
+class ModelFailure(Failure):
+    """A model file that cannot be used."""
+
+    exit_code = 4
+
+
+class OutputFailure(Failure):
+    """A file that cannot be written."""
+
+    exit_code = 5
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return a hint at the nearest known name, or the first few of them.
+
+    Examples
+    --------
+    >>> nearest("pirce", ["price", "size"])
+    "did you mean 'price'?"
+    >>> nearest("x", ["price", "size"])
+    "there are 'price', 'size'"
+    """
+    from arboretum.schema import listed
+
+    names = list(known)
+    lower = {candidate.lower(): candidate for candidate in names}
+    near = difflib.get_close_matches(name.lower(), lower, n=1)
+    return f"did you mean {lower[near[0]]!r}?" if near else f"there are {listed(names, limit=10)}"

@@ -1,0 +1,140 @@
+"""Methods side by side on the same rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from arboretum.cli.columns import Examples
+from arboretum.cli.methods import make, methods
+from arboretum.cli.problem import Judging, Problem
+from arboretum.cli.scores import METRICS, baseline, judge, score
+
+PRESETS = ("lightgbm", "xgboost", "catboost", "gbm")
+BASELINE = "baseline"
+
+
+@dataclass(frozen=True)
+class Line:
+    """What became of a method: mean and deviation of each metric over the parts, seconds of all fits."""
+
+    method: str
+    mean: Mapping[str, float]
+    deviation: Mapping[str, float]
+    seconds: float
+    failure: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what JSON can hold."""
+        return {
+            "method": self.method,
+            "mean": dict(self.mean),
+            "deviation": dict(self.deviation),
+            "seconds": self.seconds,
+            "failure": self.failure,
+        }
+
+
+def fit(model: Any, rows: Examples, *, time_limit: float | None = None, progress: bool = False) -> Any:
+    """Fit a model to rows, within a time where the method knows one, with a progress bar where it has one."""
+    known = model.get_params(deep=False)
+    wanted = {"time_limit": time_limit, "verbose": int(progress)}
+    model.set_params(**{name: value for name, value in wanted.items() if name in known and value})
+    model.fit(rows.X, rows.target, **rows.fit_arguments)
+    return model.set_params(verbose=known["verbose"]) if "verbose" in known else model
+
+
+def measure(
+    method: str, make_model: Callable[[], Any], problem: Problem, judging: Judging, **fit_options: Any
+) -> tuple[Line, Any]:
+    """Fit and judge one method on every part; give back the last fitted model too."""
+    found: list[dict[str, float]] = []
+    seconds, model = 0.0, None
+    for learnt, judged in judging.parts(problem):
+        started = time.perf_counter()
+        model = fit(make_model(), learnt, **fit_options)
+        seconds += time.perf_counter() - started
+        found.append(judge(model, judged, problem.task))
+    return Line(method, *_summary(found), seconds), model
+
+
+def measure_baseline(problem: Problem, judging: Judging) -> Line:
+    """Judge the baseline on the same parts."""
+    found = [
+        score(baseline(learnt, judged, problem.task), judged, problem.task) for learnt, judged in judging.parts(problem)
+    ]
+    return Line(BASELINE, *_summary(found), 0.0)
+
+
+def _summary(found: list[dict[str, float]]) -> tuple[dict[str, float], dict[str, float]]:
+    names = [name for name in found[0] if all(name in scores for scores in found)]
+    values = {name: [scores[name] for scores in found] for name in names}
+    return {name: float(np.mean(values[name])) for name in names}, {name: float(np.std(values[name])) for name in names}
+
+
+def candidates(task: str, chosen: list[str] | None = None) -> dict[str, Callable[[], Any]]:
+    """Return what to compare: every method that suits the task, and boosting by the switches of its relatives.
+
+    Examples
+    --------
+    >>> list(candidates("survival"))
+    ['boosted', 'forest']
+    >>> list(candidates("regression", ["tree", "lightgbm"]))
+    ['tree', 'lightgbm']
+    """
+    names = chosen or [*methods(task), *(PRESETS if _has_presets(task) else ())]
+    return {name: _maker(name, task) for name in names}
+
+
+def _has_presets(task: str) -> bool:
+    return task in ("binary", "multiclass", "regression", "ranking")
+
+
+def _maker(name: str, task: str) -> Callable[[], Any]:
+    method, preset = ("boosted", name) if name in PRESETS else (name, None)
+    make(method, task, preset=preset)  # a wrong name fails before the first fit
+    return lambda: make(method, task, preset=preset)
+
+
+def leader_board(
+    problem: Problem,
+    judging: Judging,
+    entries: Mapping[str, Callable[[], Any]],
+    *,
+    time_limit: float | None = None,
+    tell: Callable[[Line], None] = lambda line: None,
+) -> list[Line]:
+    """Judge each method on the same parts, the best first; a method that fails or comes too late says so."""
+    started = time.perf_counter()
+    lines = []
+    for name, make_model in entries.items():
+        left = None if time_limit is None else time_limit - (time.perf_counter() - started)
+        if left is not None and left <= 0:
+            line = Line(name, {}, {}, 0.0, "no time was left")
+        else:
+            try:
+                n_parts = judging.n_folds or 1
+                line, _ = measure(name, make_model, problem, judging, time_limit=left and left / n_parts)
+            except (ValueError, TypeError) as error:
+                line = Line(name, {}, {}, 0.0, str(error).splitlines()[0])
+        tell(line)
+        lines.append(line)
+    return ranked([*lines, measure_baseline(problem, judging)], problem.task)
+
+
+def ranked(lines: list[Line], task: str) -> list[Line]:
+    """Sort by the first metric of the task; failures come last.
+
+    Examples
+    --------
+    >>> lines = [Line("a", {"rmse": 2.0}, {"rmse": 0.0}, 1.0), Line("b", {"rmse": 1.0}, {"rmse": 0.0}, 1.0)]
+    >>> [line.method for line in ranked(lines, "regression")]
+    ['b', 'a']
+    """
+    metric, higher = next(iter(METRICS[task].items()))
+    sign = -1 if higher else 1
+    return sorted(lines, key=lambda line: sign * line.mean[metric] if metric in line.mean else np.inf)

@@ -1,0 +1,101 @@
+"""Which estimators answer which task, by the names that a person types."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import Any
+
+from arboretum.cli.failures import UsageFailure, nearest
+
+# method:   of classes             of numbers              of other tasks
+CLASSES: dict[str, dict[str, str]] = {
+    "boosted": {
+        "class": "BoostedTreesClassifier",
+        "regression": "BoostedTreesRegressor",
+        "ranking": "BoostedTreesRanker",
+        "survival": "BoostedTreesSurvival",
+        "uplift": "UpliftBoostedTrees",
+    },
+    "forest": {
+        "class": "RandomForestClassifier",
+        "regression": "RandomForestRegressor",
+        "survival": "RandomSurvivalForest",
+        "uplift": "UpliftForest",
+    },
+    "extra": {"class": "ExtraTreesClassifier", "regression": "ExtraTreesRegressor"},
+    "adaboost": {"class": "AdaBoostClassifier", "regression": "AdaBoostRegressor"},
+    "additive": {"class": "AdditiveBoostingClassifier", "regression": "AdditiveBoostingRegressor"},
+    "bagging": {"class": "BaggingClassifier", "regression": "BaggingRegressor"},
+    "tree": {"class": "DecisionTreeClassifier", "regression": "DecisionTreeRegressor"},
+    "isolation": {"anomaly": "IsolationForest"},
+}
+
+
+def methods(task: str) -> list[str]:
+    """Return the methods that suit a task.
+
+    Examples
+    --------
+    >>> methods("survival")
+    ['boosted', 'forest']
+    """
+    return [name for name, classes in CLASSES.items() if _family(task) in classes]
+
+
+def _family(task: str) -> str:
+    return "class" if task in ("binary", "multiclass") else task
+
+
+def make(method: str, task: str, *, preset: str | None = None, settings: dict[str, Any] | None = None) -> Any:
+    """Make an estimator; "auto" is boosting where the task has it.
+
+    Examples
+    --------
+    >>> make("auto", "regression", settings={"n_estimators": 50})
+    BoostedTreesRegressor(n_estimators=50)
+    """
+    import arboretum
+
+    suitable = methods(task)
+    method = suitable[0] if method == "auto" else method
+    if method not in CLASSES:
+        raise UsageFailure(f"--model {method}: {nearest(method, CLASSES)}")
+    if method not in suitable:
+        raise UsageFailure(f"--model {method} cannot do {task}: {', '.join(suitable)} can")
+    cls = getattr(arboretum, CLASSES[method][_family(task)])
+    try:
+        if preset is None:
+            return cls(**settings or {})
+        if not hasattr(cls, "preset"):
+            raise UsageFailure(f"--preset belongs to boosted trees, not to --model {method}")
+        return cls.preset(preset, **settings or {})
+    except (TypeError, ValueError) as error:
+        raise UsageFailure(str(error)) from None
+
+
+def parse_settings(given: Iterable[str]) -> dict[str, Any]:
+    """Read options of the form ``name=value``; values are Python literals, or text.
+
+    Examples
+    --------
+    >>> parse_settings(["max_depth=3", "growth=level", "monotonic_cst={'size': 1}"])
+    {'max_depth': 3, 'growth': 'level', 'monotonic_cst': {'size': 1}}
+    """
+    settings = {}
+    for item in given:
+        name, equals, text = item.partition("=")
+        if not equals or not name.isidentifier():
+            raise UsageFailure(f"--set {item}: write name=value, as in --set max_depth=3")
+        settings[name] = _literal(text)
+    return settings
+
+
+def _literal(text: str) -> Any:
+    words = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    try:
+        return ast.literal_eval(text)
+    except (SyntaxError, ValueError):
+        return text

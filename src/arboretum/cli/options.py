@@ -1,0 +1,132 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+if TYPE_CHECKING:
+    from arboretum.cli.columns import Roles
+    from arboretum.cli.problem import Judging, Problem
+    from arboretum.cli.terminal import Terminal
+
+Data = Annotated[
+    Optional[str],  # noqa: UP045  # typer reads it on Python 3.10
+    typer.Argument(
+        metavar="DATA",
+        help="CSV, TSV, JSON lines, Parquet or Arrow; a glob or folder of them; a SQLite or DuckDB file (file.db::table).",
+    ),
+]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file that train or compare wrote.")]
+Table = Annotated[Optional[str], typer.Option("--table", help="Table of a data base file.")]  # noqa: UP045
+Sql = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--sql", help="Query whose rows to use; DATA is its table 'data'. It may read files by itself."),
+]
+Target = Annotated[Optional[str], typer.Option("--target", "-t", help="Column to predict.")]  # noqa: UP045
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output, nothing else.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No remarks and no progress, only the result.")]
+Traceback = Annotated[bool, typer.Option("--traceback", help="Show where an error came from.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
+Rows = Annotated[int, typer.Option("--rows", min=1, help="How many rows to show.")]
+METHODS_HELP = "auto, boosted, forest, extra, adaboost, additive, bagging, tree, isolation."
+Task = Annotated[
+    str,
+    typer.Option("--task", help="auto, binary, multiclass, regression, ranking, survival, uplift, anomaly."),
+]
+Weight = Annotated[Optional[str], typer.Option("--weight", metavar="COLUMN", help="Weights of rows.")]  # noqa: UP045
+Group = Annotated[Optional[str], typer.Option("--group", metavar="COLUMN", help="Queries, of ranking.")]  # noqa: UP045
+Time = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--time", metavar="COLUMN", help="Order in time: models are judged by later rows than they learn from."),
+]
+Event = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--event", metavar="COLUMN", help="Of survival: 1 if it happened at the time --target, 0 if not yet."),
+]
+Treatment = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--treatment", metavar="COLUMN", help="Of uplift: 0 or 'control', and the treatments."),
+]
+Ids = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option("--id", metavar="COLUMN", help="Column that names a row, not learnt from; repeatable."),
+]
+Ignore = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option("--ignore", metavar="COLUMN", help="Column to leave out; repeatable."),
+]
+Kinds = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option("--kind", metavar="COLUMN=KIND", help="number, category, date, bool or ignore; repeatable."),
+]
+Folds = Annotated[Optional[int], typer.Option("--cv", min=2, help="Judge by so many folds.")]  # noqa: UP045
+Holdout = Annotated[
+    Optional[float],  # noqa: UP045
+    typer.Option("--holdout", min=0.01, max=0.9, help="Judge by this share of the rows."),
+]
+TimeLimit = Annotated[
+    Optional[float],  # noqa: UP045
+    typer.Option("--time-limit", min=0.001, metavar="SECONDS", help="No new round, or method, begins after it."),
+]
+
+
+def roles_of(
+    target: str | None,
+    weight: str | None,
+    group: str | None,
+    time: str | None,
+    event: str | None,
+    treatment: str | None,
+    ids: list[str] | None,
+    ignore: list[str] | None,
+    kind: list[str] | None,
+) -> Roles:
+    """Gather what options say about columns."""
+    from arboretum.cli.columns import Roles, parse_kinds
+
+    return Roles(
+        target, weight, group, time, event, treatment, tuple(ids or ()), tuple(ignore or ()), parse_kinds(kind or [])
+    )
+
+
+def read_problem(
+    terminal: Terminal, data: str | None, table: str | None, sql: str | None, roles: Roles, task: str
+) -> Problem:
+    """Read the data, and say what was understood."""
+    from arboretum.cli.columns import require
+    from arboretum.cli.problem import understand
+    from arboretum.cli.sources import open_source, read_table
+
+    source = open_source(data, table=table, sql=sql)
+    rows = read_table(source)
+    require(rows, roles.named, source.name)
+    problem = understand(rows, roles, task, source.name)
+    for remark in problem.remarks:
+        terminal.remark(remark)
+    return problem
+
+
+def read_judging(
+    terminal: Terminal,
+    problem: Problem,
+    test: str | None,
+    n_folds: int | None,
+    share: float | None,
+    *,
+    prefer_folds: bool = False,
+) -> Judging:
+    """Read test rows, if there are some, and choose how to judge."""
+    from arboretum.cli.columns import examples
+    from arboretum.cli.problem import choose_judging
+    from arboretum.cli.sources import open_source, read_table
+
+    rows = None
+    if test is not None:
+        source = open_source(test)
+        rows, remarks = examples(read_table(source), problem.roles, problem.roles.kinds, source.name)
+        for remark in remarks:
+            terminal.remark(f"{source.name}: {remark}")
+    return choose_judging(problem, test=rows, n_folds=n_folds, share=share, prefer_folds=prefer_folds)

@@ -1,0 +1,81 @@
+"""What is asked of a model: a guess by the columns, with its reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum.cli.columns import Roles, distinct
+from arboretum.cli.failures import DataFailure, UsageFailure
+from arboretum.schema import listed
+
+TASKS = ("binary", "multiclass", "regression", "ranking", "survival", "uplift", "anomaly")
+FEW_VALUES = 10  # whole numbers up to so many distinct values are classes
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task and why it was taken for it."""
+
+    name: str
+    reason: str
+
+
+def guess_task(y: NDArray[Any] | None, roles: Roles) -> Task:
+    """Guess the task from the roles of columns and the values of the target.
+
+    Examples
+    --------
+    >>> guess_task(np.array(["yes", "no", "no"]), Roles(target="sold")).name
+    'binary'
+    >>> guess_task(np.array([1.5, 2.5, 3.5]), Roles(target="price"))
+    Task(name='regression', reason="'price' has numbers that are not whole")
+    """
+    for role, task in (("group", "ranking"), ("event", "survival"), ("treatment", "uplift")):
+        if getattr(roles, role) is not None:
+            return Task(task, f"there is a column of {role}s, {getattr(roles, role)!r}")
+    if y is None or roles.target is None:
+        return Task("anomaly", "no --target is given")
+    if y.dtype.kind == "M":
+        raise DataFailure(f"the target {roles.target!r} holds dates: predict a number, as the days until them, by --sql")
+    values, name = distinct(y), repr(roles.target)
+    if len(values) < 2:
+        raise DataFailure(f"the target {name} is {values[0]!r} in every row: there is nothing to learn")
+    if y.dtype.kind == "f" and (y != np.trunc(y)).any():
+        return Task("regression", f"{name} has numbers that are not whole")
+    if len(values) == 2:
+        return Task("binary", f"{name} has two values, {values[0]!r} and {values[1]!r}")
+    if y.dtype.kind in "iuf" and len(values) > FEW_VALUES:
+        return Task("regression", f"{name} has {len(values)} different numbers")
+    if y.dtype.kind not in "iuf" and len(values) > max(FEW_VALUES, len(y) // 2):
+        raise DataFailure(
+            f"the target {name} has {len(values)} different texts in {len(y)} rows, such as {listed(values, 3)}: it looks "
+            "like an identifier; choose another target"
+        )
+    return Task("multiclass", f"{name} has {len(values)} values, {listed(values, 4)}")
+
+
+def check_task(task: str, roles: Roles) -> None:
+    """Refuse a task that lacks a column."""
+    needed = {"ranking": ("group",), "survival": ("event",), "uplift": ("treatment",)}.get(task, ())
+    for role in () if task == "anomaly" else ("target", *needed):
+        if getattr(roles, role) is None:
+            raise UsageFailure(f"--task {task} needs --{role} COLUMN")
+
+
+def check_target(y: NDArray[Any] | None, task: str, roles: Roles) -> None:
+    """Refuse a target that the task cannot have."""
+    if y is None:
+        return
+    name = repr(roles.target)
+    if task in ("regression", "ranking", "survival") and y.dtype.kind not in "biuf":
+        value = next(iter(distinct(y)))
+        raise DataFailure(f"the target {name} holds {value!r}, which is no number: {task} needs numbers")
+    values = distinct(y)
+    if len(values) < 2 and task not in ("anomaly", "survival"):
+        raise DataFailure(f"the target {name} is {values[0]!r} in every row: there is nothing to learn")
+    if task == "binary" and len(values) != 2:
+        raise DataFailure(f"the target {name} has {len(values)} values, {listed(values, 5)}: --task binary needs two")

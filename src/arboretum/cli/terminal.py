@@ -1,0 +1,155 @@
+"""What a command says: results on standard output, remarks and progress on standard error, failures as exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+
+from arboretum.cli.failures import DataFailure, Failure, ModelFailure, OutputFailure
+
+Cell = str | float | int | None
+
+
+class Terminal:
+    """Where a command writes.
+
+    Parameters
+    ----------
+    as_json : bool
+        Standard output is one JSON object, and nothing else.
+    quiet : bool
+        No remarks, no progress.
+    """
+
+    def __init__(self, *, as_json: bool, quiet: bool) -> None:
+        self.as_json, self.quiet = as_json, quiet
+        self.result: dict[str, Any] = {}
+
+    @property
+    def shows_progress(self) -> bool:
+        """Whether a person looks on."""
+        return not (self.quiet or self.as_json) and sys.stderr.isatty()
+
+    def remark(self, text: str) -> None:
+        """Say something besides the result."""
+        if not (self.quiet or self.as_json):
+            print(text, file=sys.stderr)
+
+    def text(self, text: str) -> None:
+        """Print a part of the result."""
+        if not self.as_json:
+            print(text)
+
+    def table(self, title: str, header: Sequence[str], lines: Sequence[Sequence[Cell]]) -> None:
+        """Print a part of the result as a table: numbers to the right, four digits."""
+        if self.as_json:
+            return
+        cells = [[_shown(cell) for cell in line] for line in lines]
+        numeric = [all(not isinstance(line[j], str) for line in lines) for j in range(len(header))]
+        if sys.stdout.isatty():
+            self._rich_table(title, header, cells, numeric)
+            return
+        widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
+        print(title)
+        for line in [list(header), *cells]:
+            aligned = [
+                text.rjust(width) if right else text.ljust(width)
+                for text, width, right in zip(line, widths, numeric, strict=True)
+            ]
+            print("  ".join(aligned).rstrip())
+
+    def _rich_table(self, title: str, header: Sequence[str], cells: list[list[str]], numeric: list[bool]) -> None:
+        from rich import box
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD)
+        for name, right in zip(header, numeric, strict=True):
+            table.add_column(Text(name), justify="right" if right else "left")
+        for line in cells:
+            table.add_row(*map(Text, line))  # Text: a column named [red] is no markup
+        Console().print(table)
+
+    def finish(self) -> None:
+        """Print the JSON object and see that all of it is out."""
+        if self.as_json:
+            print(json.dumps(_plain(self.result), indent=2, allow_nan=False))
+        sys.stdout.flush()
+
+
+@contextmanager
+def session(*, as_json: bool, quiet: bool, traceback: bool) -> Iterator[Terminal]:
+    """Run the body of a command: its failures become a message and an exit code."""
+    terminal = Terminal(as_json=as_json, quiet=quiet)
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_: terminal.remark(f"note: {message}")
+            yield terminal
+        _finish(terminal)
+    except typer.Exit:
+        raise
+    except (Exception, KeyboardInterrupt) as error:
+        if traceback:
+            raise
+        code, message = _judge(error)
+        if as_json:
+            print(json.dumps({"error": message, "exit_code": code}, indent=2))
+        print(f"error: {message}", file=sys.stderr)
+        raise typer.Exit(code) from None
+
+
+def _finish(terminal: Terminal) -> None:
+    try:
+        terminal.finish()
+    except BrokenPipeError:  # the reader, as head, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains when it ends
+        raise OutputFailure(f"cannot write to standard output: {error.strerror}") from None
+
+
+def _judge(error: BaseException) -> tuple[int, str]:
+    """Return exit code and message of an error."""
+    from arboretum import ModelFileError
+
+    if isinstance(error, KeyboardInterrupt):
+        return 130, "interrupted; nothing was written"
+    if isinstance(error, Failure):
+        return error.exit_code, str(error)
+    if isinstance(error, ModelFileError):
+        return ModelFailure.exit_code, str(error)
+    if isinstance(error, MemoryError):
+        return Failure.exit_code, "out of memory: choose fewer rows or columns with --sql"
+    if isinstance(error, UnicodeDecodeError):
+        return DataFailure.exit_code, f"a file is not UTF-8 text: {error}"
+    hint = "" if isinstance(error, ValueError | TypeError) else f" ({type(error).__name__}; --traceback shows where)"
+    return Failure.exit_code, f"{error}{hint}"
+
+
+def _shown(cell: Cell) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, float):
+        return f"{cell:.4f}" if 1e-3 <= abs(cell) < 1e5 or cell == 0 else f"{cell:.4g}"
+    return str(cell)
+
+
+def _plain(value: Any) -> Any:
+    """Return what strict JSON can hold: NumPy's scalars as numbers, NaN and infinities as null."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, float):
+        return value if abs(value) < float("inf") else None
+    return value if value is None or isinstance(value, bool | int | str) else str(value)

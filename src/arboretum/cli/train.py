@@ -1,0 +1,123 @@
+"""``arboretum train``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Optional
+
+import typer
+
+from arboretum.cli import options
+from arboretum.cli.terminal import Terminal, session
+
+if TYPE_CHECKING:
+    from arboretum.cli.leaderboard import Line
+    from arboretum.cli.problem import Judging, Problem
+
+
+def train(
+    data: options.Data = None,
+    target: options.Target = None,
+    task: options.Task = "auto",
+    model: Annotated[str, typer.Option("--model", "-m", help=options.METHODS_HELP)] = "auto",
+    preset: Annotated[Optional[str], typer.Option("--preset", help="gbm, xgboost, lightgbm, catboost.")] = None,  # noqa: UP045
+    settings: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the estimator; repeatable."),
+    ] = None,
+    weight: options.Weight = None,
+    group: options.Group = None,
+    time: options.Time = None,
+    event: options.Event = None,
+    treatment: options.Treatment = None,
+    ids: options.Ids = None,
+    ignore: options.Ignore = None,
+    kind: options.Kinds = None,
+    test: Annotated[Optional[str], typer.Option("--test", metavar="DATA", help="Rows to judge by.")] = None,  # noqa: UP045
+    cv: options.Folds = None,
+    holdout: options.Holdout = None,
+    time_limit: options.TimeLimit = None,
+    table: options.Table = None,
+    sql: options.Sql = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Model file to write.")] = Path("model.arb"),
+    report: Annotated[Optional[Path], typer.Option("--report", help="HTML report to write.")] = None,  # noqa: UP045
+    overwrite: options.Overwrite = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+    traceback: options.Traceback = False,
+) -> None:
+    """Train a model, judge it by rows it has not seen, beside a baseline, and write it.
+
+    The task and the kinds of columns are guessed, and said. With --cv, or with few rows, folds judge and the model that
+    is written learns from all rows; otherwise the model that is judged is the one that is written.
+    """
+    with session(as_json=as_json, quiet=quiet, traceback=traceback) as terminal:
+        from arboretum.cli.files import check_output, save_model
+        from arboretum.cli.leaderboard import fit, measure, measure_baseline
+        from arboretum.cli.methods import make, parse_settings
+
+        check_output(out, overwrite=overwrite)
+        check_output(report, overwrite=overwrite)
+        roles = options.roles_of(target, weight, group, time, event, treatment, ids, ignore, kind)
+        problem = options.read_problem(terminal, data, table, sql, roles, task)
+        judging = options.read_judging(terminal, problem, test, cv, holdout)
+        chosen = parse_settings(settings or [])
+
+        def new_model() -> Any:
+            return make(model, problem.task, preset=preset, settings=chosen)
+
+        fit_options = {"time_limit": _limit(new_model(), time_limit), "progress": terminal.shows_progress}
+        line, fitted = measure(type(new_model()).__name__, new_model, problem, judging, **fit_options)
+        if judging.n_folds is not None:
+            fitted = fit(new_model(), problem.rows, **fit_options)
+        show_scores(terminal, problem, judging, line, measure_baseline(problem, judging))
+        replaces = out.exists()
+        save_model(fitted, out, problem.roles)
+        terminal.text(f"{'replaced' if replaces else 'wrote'} {out} ({out.stat().st_size / 1024:.0f} KB)")
+        terminal.result |= {"model": str(out), "fingerprint": fitted.fingerprint(), "class": type(fitted).__name__}
+        if report is not None:
+            from arboretum.cli.report import write_report
+
+            learnt, judged = list(judging.parts(problem))[-1]
+            write_report(terminal, fitted, judged, report, learnt=None if judging.n_folds else learnt)
+
+
+def _limit(model: Any, time_limit: float | None) -> float | None:
+    from arboretum.cli.failures import UsageFailure
+
+    if time_limit is not None and "time_limit" not in model.get_params(deep=False):
+        raise UsageFailure(f"--time-limit: {type(model).__name__} knows none; boosted trees do (--model boosted)")
+    return time_limit
+
+
+def show_scores(terminal: Terminal, problem: Problem, judging: Judging, line: Line, base: Line) -> None:
+    """Print the metrics of a model beside those of the baseline."""
+    from arboretum.cli.scores import METRICS
+
+    terminal.result |= {
+        "task": problem.task,
+        "rows": len(problem.rows),
+        "columns": dict(problem.roles.kinds),
+        "judged_by": judging.describe(problem),
+        "scores": dict(line.mean),
+        "deviations": dict(line.deviation),
+        "baseline": dict(base.mean),
+        "seconds": line.seconds,
+        "remarks": problem.remarks,
+    }
+    if not line.mean:
+        terminal.text("no target, so no scores")
+        return
+    several = judging.n_folds is not None
+    header = ["metric", line.method, *(["deviation"] if several else []), "baseline", "better is"]
+    lines = [
+        [name, line.mean[name], *([line.deviation[name]] if several else []), base.mean.get(name), _better(higher)]
+        for name, higher in METRICS[problem.task].items()
+        if name in line.mean
+    ]
+    title = f"{problem.task} of {problem.roles.target!r}, judged by {judging.describe(problem)}, {line.seconds:.1f} s"
+    terminal.table(title, header, lines)
+
+
+def _better(higher: bool) -> str:
+    return "higher" if higher else "lower"
