@@ -5,7 +5,13 @@ from __future__ import annotations
 import typer
 
 from arboretum.cli.compare import compare
+from arboretum.cli.convert import convert
+from arboretum.cli.evaluate import evaluate
+from arboretum.cli.explain import explain
 from arboretum.cli.failures import EXIT_CODES
+from arboretum.cli.predict import predict
+from arboretum.cli.report import report
+from arboretum.cli.show import show
 from arboretum.cli.train import train
 
 _EXIT = "; ".join(f"{code} {words.partition(':')[0]}" for code, words in EXIT_CODES.items())
@@ -18,5 +24,5 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (train, compare):
+for command in (train, compare, predict, evaluate, explain, report, show, convert):
     app.command()(command)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
 if TYPE_CHECKING:
-    from arboretum.cli.columns import Roles
+    from arboretum.cli.columns import Examples, Roles
     from arboretum.cli.problem import Judging, Problem
     from arboretum.cli.terminal import Terminal
 
@@ -130,3 +130,38 @@ def read_judging(
         for remark in remarks:
             terminal.remark(f"{source.name}: {remark}")
     return choose_judging(problem, test=rows, n_folds=n_folds, share=share, prefer_folds=prefer_folds)
+
+
+def read_for_model(
+    terminal: Terminal,
+    model: Path,
+    data: str | None,
+    table: str | None,
+    sql: str | None,
+    named: dict[str, str | None],
+    *,
+    needs_target: bool = True,
+) -> tuple[Any, str, Examples]:
+    """Read a model and rows for it: the model, its task, and rows with features of the kinds that it knows."""
+    from dataclasses import replace
+
+    from arboretum.cli.columns import examples, kinds_of_model
+    from arboretum.cli.failures import UsageFailure
+    from arboretum.cli.files import load_model, task_of
+    from arboretum.cli.sources import open_source, read_table
+    from arboretum.cli.tasks import check_model
+
+    fitted, roles = load_model(model)
+    roles = replace(roles, time=None, **{role: name for role, name in named.items() if name is not None})
+    task = task_of(fitted, roles)
+    if needs_target and roles.target is None:
+        raise UsageFailure(f"{model} does not tell its target: name it with --target COLUMN")
+    source = open_source(data, table=table, sql=sql)
+    found = read_table(source)
+    if not needs_target and roles.target not in found.column_names:
+        roles = replace(roles, target=None, weight=None, group=None, event=None, treatment=None)
+    rows, remarks = examples(found, roles, {**kinds_of_model(fitted), **roles.kinds}, source.name)
+    check_model(fitted, rows.y, task, roles)
+    for remark in remarks:
+        terminal.remark(remark)
+    return fitted, task, rows

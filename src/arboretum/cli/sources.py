@@ -264,3 +264,12 @@ def read_table(source: Source) -> Any:
             rows = cursor.fetchall()
             return pa.table({name: pa.array([row[j] for row in rows]) for j, name in enumerate(names)})
         return source.connection.sql(source.query).to_arrow_table()
+
+
+def batches(source: Source, rows: int) -> Any:
+    """Yield the rows as Arrow record batches."""
+    with reading(source.name):
+        if not hasattr(source.connection, "sql"):
+            yield from read_table(source).to_batches(rows)
+        else:
+            yield from source.connection.sql(source.query).to_arrow_reader(rows)

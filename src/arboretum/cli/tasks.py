@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.cli.columns import Roles, distinct
-from arboretum.cli.failures import DataFailure, UsageFailure
+from arboretum.cli.failures import DataFailure, ModelFailure, UsageFailure
 from arboretum.schema import listed
 
 TASKS = ("binary", "multiclass", "regression", "ranking", "survival", "uplift", "anomaly")
@@ -79,3 +79,20 @@ def check_target(y: NDArray[Any] | None, task: str, roles: Roles) -> None:
         raise DataFailure(f"the target {name} is {values[0]!r} in every row: there is nothing to learn")
     if task == "binary" and len(values) != 2:
         raise DataFailure(f"the target {name} has {len(values)} values, {listed(values, 5)}: --task binary needs two")
+
+
+def check_model(model: Any, y: NDArray[Any] | None, task: str, roles: Roles) -> None:
+    """Refuse rows whose target is not what the model predicts."""
+    if y is None:
+        return
+    name, words = repr(roles.target), f"the model predicts {task}"
+    if task in ("regression", "ranking", "survival") and y.dtype.kind not in "biuf":
+        raise ModelFailure(f"{words}, but the target {name} holds {distinct(y)[0]!r}: use a model of classes")
+    if task in ("binary", "multiclass"):
+        classes = np.asarray(model.classes_).tolist()
+        if not set(distinct(y)) & set(classes):
+            raise ModelFailure(
+                f"{words} of {listed(classes, 4)}, but the target {name} holds {listed(distinct(y), 4)}: use a model of "
+                "this target"
+            )
+    check_task(task, roles)

@@ -1,0 +1,108 @@
+"""``arboretum convert``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+
+from arboretum.cli import options
+from arboretum.cli.terminal import session
+
+FORMATS = {".arb": "arb", ".json": "json", ".txt": "text"}
+
+
+def convert(
+    model: options.Model,
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="File to write.")],
+    to: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--to", help="arb, mapped (arb with arrays that processes share), json or text; by its name."),
+    ] = None,
+    overwrite: options.Overwrite = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+    traceback: options.Traceback = False,
+) -> None:
+    """Convert a model file to JSON, which holds every number of it, or back; or write its trees as text."""
+    with session(as_json=as_json, quiet=quiet, traceback=traceback) as terminal:
+        from arboretum.cli.failures import UsageFailure
+        from arboretum.cli.files import check_output, written_whole
+
+        check_output(out, overwrite=overwrite)
+        wanted = to or FORMATS.get(out.suffix)
+        if wanted not in ("arb", "mapped", "json", "text"):
+            raise UsageFailure(f"cannot tell the format of {out}: give --to arb, mapped, json or text")
+        header, arrays = read_any(model)
+        replaces = out.exists()
+        with written_whole(out) as temporary:
+            write_as(wanted, header, arrays, temporary)
+        terminal.text(f"{'replaced' if replaces else 'wrote'} {out} ({out.stat().st_size / 1024:.0f} KB)")
+        terminal.result |= {"file": str(out), "format": wanted}
+
+
+def read_any(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Read a model file, or the JSON of one."""
+    from arboretum.cli.failures import ModelFailure
+    from arboretum.estimators.base import from_file
+    from arboretum.io import model_file
+
+    try:
+        with path.open("rb") as file:
+            is_json = file.read(1) == b"{"
+        header, arrays = from_json(path) if is_json else model_file.load(path)
+    except OSError as error:
+        raise ModelFailure(f"cannot read {path}: {error.strerror or error}") from None
+    from_file(header, arrays)  # refuses what is no model
+    return header, arrays
+
+
+def write_as(wanted: str, header: dict[str, Any], arrays: dict[str, Any], path: Path) -> None:
+    """Write the content of a model file in another form."""
+    from arboretum.io import model_file
+
+    if wanted in ("arb", "mapped"):
+        model_file.save(path, header, arrays, compact=wanted == "arb")
+    elif wanted == "json":
+        path.write_text(to_json(header, arrays), encoding="utf-8")
+    else:
+        path.write_text(to_text(header, arrays), encoding="utf-8")
+
+
+def to_json(header: dict[str, Any], arrays: dict[str, Any]) -> str:
+    """Return header and arrays as JSON; Python's writer keeps every float64 to the bit."""
+    stored = {
+        name: {"dtype": array.dtype.str, "shape": list(array.shape), "values": array.ravel().tolist()}
+        for name, array in arrays.items()
+    }
+    return json.dumps({"header": header, "arrays": stored})
+
+
+def from_json(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Undo ``to_json``, trusting nothing."""
+    import numpy as np
+
+    from arboretum.cli.failures import ModelFailure
+
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        arrays = {
+            name: np.array(entry["values"], dtype=np.dtype(entry["dtype"])).reshape(entry["shape"])
+            for name, entry in stored["arrays"].items()
+        }
+        return dict(stored["header"]), arrays
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+        raise ModelFailure(f"{path} is no model as 'arboretum convert' writes it: {error}") from None
+
+
+def to_text(header: dict[str, Any], arrays: dict[str, Any]) -> str:
+    """Return all trees as text."""
+    from arboretum.cli.show import tree_text
+    from arboretum.estimators.base import from_file
+
+    model = from_file(header, arrays)
+    first = tree_text(model, 0, None)  # a model without trees of its own fails here
+    rest = (tree_text(model, tree, None) for tree in range(1, len(model.forest_.tree_start) - 1))
+    return "\n".join(f"tree {number}\n{text}\n" for number, text in enumerate([first, *rest]))
