@@ -155,6 +155,20 @@ class SparseTable(Table):
         return self
 
 
+def dense(table: Table) -> Table:
+    """Return the table with all its columns dense.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_matrix
+    >>> dense(read_table(csr_matrix([[0.0, 3.0], [4.0, 0.0]]))).columns
+    [array([0., 4.]), array([3., 0.])]
+    """
+    if not isinstance(table, SparseTable):
+        return table
+    return Table(table.schema, [values for _, batch in table.column_batches() for values in batch])
+
+
 def read_table(X: Any, *, categorical_features: Any = None) -> Table:
     """Read the table a model is fitted on and learn its schema.
 

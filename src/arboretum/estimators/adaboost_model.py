@@ -328,12 +328,13 @@ class AdaBoostModel(ForestModel):
     @property
     def feature_importances_(self) -> FloatArray:
         """Gain of each feature, normalised a learner, a mean by the size of the learners' weights."""
+        from arboretum.explaining.structure import Uses, normalised
+
         if self._has_members:
             found = np.array([member.feature_importances_ for member in self._members])
         else:
-            found = _gains_of_trees(self._fitted(), self.schema_.n_features)
-        mean = (found * np.abs(self.estimator_weights_)[:, None]).sum(axis=0)
-        return np.asarray(mean / mean.sum() if mean.sum() > 0 else mean)
+            found = normalised(Uses.of(self).gains_by_tree(self.schema_.n_features))
+        return normalised((found * np.abs(self.estimator_weights_)[:, None]).sum(axis=0))
 
     # ---- files ---------------------------------------------------------------------------------------------------
 
@@ -498,13 +499,3 @@ def _with_missing(schema: Schema, data: BinnedData) -> Schema:
     missing = np.zeros(schema.n_features, dtype=bool)
     missing[list(data.bin_map.order)] = data.has_missing
     return schema.with_missing(missing.tolist())
-
-
-def _gains_of_trees(forest: Forest, n_features: int) -> FloatArray:
-    """Gain of each feature in each tree, normalised to sum 1, (trees, features)."""
-    node, column, share = forest.reads()
-    tree = np.repeat(np.arange(forest.n_trees), np.diff(forest.tree_start))[node]
-    gains = np.zeros((forest.n_trees, n_features))
-    np.add.at(gains, (tree, column), forest.gain[node] * share)
-    sums = gains.sum(axis=1, keepdims=True)
-    return np.asarray(np.divide(gains, sums, out=np.zeros_like(gains), where=sums > 0))

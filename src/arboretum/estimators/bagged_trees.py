@@ -373,14 +373,9 @@ class BaggedTrees(ForestModel):
     @property
     def feature_importances_(self) -> FloatArray:
         """Fall of impurity by each feature, a mean over the trees, normalised to sum 1 (Breiman et al. 1984)."""
-        forest = self._fitted()
-        node, column, share = forest.reads()
-        tree = np.repeat(np.arange(forest.n_trees), np.diff(forest.tree_start))[node]
-        falls = np.zeros((forest.n_trees, self.schema_.n_features))
-        np.add.at(falls, (tree, column), forest.gain[node] * share)
-        sums = falls.sum(axis=1, keepdims=True)
-        mean = np.divide(falls, sums, out=np.zeros_like(falls), where=sums > 0).mean(axis=0)
-        return np.asarray(mean / mean.sum() if mean.sum() > 0 else mean)
+        from arboretum.explaining.structure import Uses, normalised
+
+        return normalised(normalised(Uses.of(self).gains_by_tree(self.schema_.n_features)).mean(axis=0))
 
     # ---- files ---------------------------------------------------------------------------------------------------
 

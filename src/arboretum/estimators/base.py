@@ -78,6 +78,10 @@ class ForestModel(Explained, Estimator):
         """Whether the mean of probabilities or predictions is that of the mean raw prediction."""
         return False
 
+    def _gains(self) -> FloatArray:
+        """Gain of each node of the forest, 0 at leaves."""
+        return self._fitted().gain
+
     @property
     def _routing(self) -> str:
         """What the forest does with unknown categories; the table layer has refused them if they are an error."""

@@ -210,17 +210,6 @@ class DecisionTreeClassifier(SingleTreeModel, BaggedClassifier):
             raise TypeError(f"SHAP values need trees of two branches a node, not method={self.method!r}: use 'cart'")
         return super()._explained_trees()
 
-    @property
-    def feature_importances_(self) -> FloatArray:
-        """Fall of impurity by each feature, normalised to sum 1 (Breiman et al. 1984)."""
-        tree = self._multiway
-        if tree is None:
-            return super().feature_importances_
-        inner = tree.kind > 0
-        falls = tree.gain[inner] * tree.weight[inner]
-        sums = np.bincount(tree.feature[inner], weights=falls, minlength=self.schema_.n_features)
-        return np.asarray(sums / sums.sum() if sums.sum() > 0 else sums, np.float64)
-
     def get_depth(self) -> int:
         """Depth of the deepest leaf; 0 if the root is a leaf."""
         return super().get_depth() if self._multiway is None else self._multiway.depth

@@ -6,8 +6,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 if TYPE_CHECKING:
-    from arboretum.explaining import Dependence, Explanation
+    from arboretum.explaining import Dependence, Explanation, Importances
     from arboretum.forest import Forest
 
 
@@ -60,6 +63,19 @@ class Explained:
         return None
 
     # ---- importances and dependence -------------------------------------------------------------------------------
+
+    @property
+    def feature_importances_(self: Any) -> NDArray[np.float64]:
+        """Sum of the gains of each column's splits, normalised to sum 1."""
+        from arboretum.explaining.structure import Uses, normalised
+
+        return normalised(Uses.of(self).gains_by_tree(self.schema_.n_features).sum(axis=0))
+
+    def importances(self: Any, X: Any = None, y: Any = None, **options: Any) -> Importances:
+        """Tell which columns matter, by every measure there is: ``arboretum.explaining.importances``."""
+        from arboretum.explaining import importances
+
+        return importances(self, X, y, **options)
 
     def partial_dependence(self: Any, X: Any, features: Any, **options: Any) -> Dependence:
         """Mean prediction if all rows had the same value in a column: ``arboretum.explaining.partial_dependence``."""

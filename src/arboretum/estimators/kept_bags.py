@@ -17,7 +17,7 @@ from arboretum.estimators.out_of_bag import score_out_of_bag
 from arboretum.estimators.protocol import Classifier
 from arboretum.estimators.threads import n_threads
 from arboretum.estimators.validation import check_integer, choice
-from arboretum.table import Table
+from arboretum.table import Table, dense
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,36 +182,41 @@ class KeptBags(BaggedTrees):
         -------
         ndarray of float64, (n_columns,)
         """
+        from arboretum.explaining.permutation import by_bags, permutation_falls
+
         bags = self._bags("oob_permutation_importance")
         check_integer("n_repeats", n_repeats)
-        threads, table = n_threads(self.n_jobs), self._conform(X)
-        if table.n_rows != len(bags.leaves) or not np.array_equal(self._leaves_of(table, threads), bags.leaves):
+        threads, table = n_threads(self.n_jobs), dense(self._conform(X))
+        if not self._is_training_table(table, threads):
             raise ValueError("X is not the table that the forest was fitted on: out-of-bag rows are not known for it")
-        truth = targets.as_columns(y, table.n_rows)
+        known = np.flatnonzero(bags.out_of_bag.any(axis=1))
+        truth = targets.as_columns(y, table.n_rows)[known]
         truth = truth[:, 0] if truth.shape[1] == 1 else truth
+        weight = None if sample_weight is None else np.asarray(sample_weight)[known]
 
-        def score(leaves: NDArray[np.int32]) -> float:
-            prediction, proba, known = self._predictions_of_bags(leaves, bags.out_of_bag)
-            weight = None if sample_weight is None else np.asarray(sample_weight)[known]
-            some = None if proba is None else proba[known]
-            return score_out_of_bag(self, scoring, truth[known], prediction[known], some, weight)
+        def score(stand_in: Any) -> float:
+            prediction, proba = self._to_prediction(stand_in._mean(None))
+            return score_out_of_bag(self, scoring, truth, prediction, proba, weight)
 
-        before = score(bags.leaves)
-        falls = np.zeros((n_repeats, self.schema_.n_features))
-        for repeat in range(n_repeats):
-            for column in range(self.schema_.n_features):
-                order = np.random.default_rng([self._seed, repeat, column]).permutation(table.n_rows)
-                falls[repeat, column] = before - score(self._leaves_of(_shuffled(table, column, order), threads))
+        falls = permutation_falls(
+            by_bags(self, table.take(known), known, threads),
+            score,
+            [[column] for column in range(self.schema_.n_features)],
+            len(known),
+            n_repeats=n_repeats,
+            seed=self._seed,
+        )
         return np.asarray(falls.mean(axis=0))
 
-    def _predictions_of_bags(
-        self, leaves: NDArray[np.int32], out_of_bag: NDArray[np.bool_]
-    ) -> tuple[Any, Any, NDArray[np.bool_]]:
-        """Prediction and probabilities of each row by its out-of-bag trees, and which rows have any."""
+    def _is_training_table(self, table: Table, threads: int) -> bool:
+        bags = self.bags_
+        return table.n_rows == len(bags.leaves) and np.array_equal(self._leaves_of(table, threads), bags.leaves)
+
+    def _mean_of_bags(self, leaves: NDArray[np.int32], out_of_bag: NDArray[np.bool_]) -> FloatArray:
+        """Mean of the out-of-bag trees of each row, (rows, values of a leaf); each row has some."""
         forest = self._averaged
         values = np.where(out_of_bag[:, :, None], forest.value[forest.tree_start[:-1] + leaves], 0.0)
-        counts = out_of_bag.sum(axis=1)
-        return (*self._to_prediction(values.sum(axis=1) / np.maximum(counts, 1)[:, None]), counts > 0)
+        return np.asarray(values.sum(axis=1) / out_of_bag.sum(axis=1)[:, None])
 
     # ---- files ---------------------------------------------------------------------------------------------------
 
@@ -251,10 +256,3 @@ class KeptRegressionBags(KeptBags):
         return forest_quantiles(
             bags.leaves, bags.target[:, 0], self.apply(X), q, copies=bags.copies, threads=n_threads(self.n_jobs)
         )
-
-
-def _shuffled(table: Table, column: int, order: NDArray[np.intp]) -> Table:
-    """Exchange the values of one column between the rows."""
-    columns = [values for _, batch in table.column_batches() for values in batch]
-    columns[column] = columns[column][order]
-    return Table(table.schema, columns)

@@ -39,14 +39,19 @@ def check_rule(rule: Any) -> None:
     if not isinstance(rule, bool | str) and not callable(rule):
         raise ValueError(f"oob_score={rule!r}: use True, False, a scorer's name or a function of (y, prediction)")
     if isinstance(rule, str):
-        from sklearn.metrics import get_scorer, get_scorer_names
+        check_scorer("oob_score", rule)
 
-        try:
-            get_scorer(rule)
-        except (KeyError, ValueError):
-            near = difflib.get_close_matches(rule, get_scorer_names(), n=1)
-            hint = f": did you mean {near[0]!r}?" if near else ": use one of sklearn.metrics.get_scorer_names()"
-            raise ValueError(f"oob_score={rule!r} is no scorer{hint}") from None
+
+def check_scorer(parameter: str, name: str) -> None:
+    """Refuse a name that no scorer of scikit-learn has."""
+    from sklearn.metrics import get_scorer, get_scorer_names
+
+    try:
+        get_scorer(name)
+    except (KeyError, ValueError):
+        near = difflib.get_close_matches(name, get_scorer_names(), n=1)
+        hint = f": did you mean {near[0]!r}?" if near else ": use one of sklearn.metrics.get_scorer_names()"
+        raise ValueError(f"{parameter}={name!r} is no scorer{hint}") from None
 
 
 def score_out_of_bag(model: Any, rule: Any, y: Any, prediction: Any, proba: Any, weight: Any) -> float:

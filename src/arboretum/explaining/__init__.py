@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from arboretum.explaining.dependence import Dependence, ice, partial_dependence
 from arboretum.explaining.explanation import Explanation
+from arboretum.explaining.importances import Importances, importances
 from arboretum.explaining.influence import influence
 from arboretum.explaining.shap import shap_values
 
 __all__ = [
     "Dependence",
     "Explanation",
+    "Importances",
     "ice",
+    "importances",
     "influence",
     "partial_dependence",
     "shap_values",

@@ -62,6 +62,7 @@ class Question:
 
     @classmethod
     def read(cls, model: ForestModel, X: Any, features: Any, response: str, n_jobs: int | None) -> Question:
+        """Read the arguments that all kinds of dependence share."""
         parts = dense_parts(model, X)
         columns = read_features(features, model)
         threads = n_threads(model.n_jobs if n_jobs is None else n_jobs)
@@ -69,10 +70,12 @@ class Question:
 
     @property
     def names(self) -> list[str]:
+        """Names of the columns that are asked about."""
         return [self.model.schema_.names[column] for column in self.columns]
 
     @property
     def n_rows(self) -> int:
+        """Number of rows."""
         return sum(part.n_rows for part in self.parts)
 
     def values_of(self, column: int) -> NDArray[Any]:

@@ -90,7 +90,7 @@ def given_axis(column: ColumnSchema, given: Any, with_missing: bool) -> Axis:
         if unknown:
             raise ValueError(f"grid has {unknown[0]!r}, which is no category of column {column.name!r}")
         codes = [MISSING if _is_missing(item) else column.code[item] for item in items]
-        codes = codes + [MISSING] if with_missing and MISSING not in codes else codes
+        codes = [*codes, MISSING] if with_missing and MISSING not in codes else codes
         return _labelled(column, np.array(codes, dtype=np.int32))
     array = np.asarray(items)
     if column.source in _TIMES:

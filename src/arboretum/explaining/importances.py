@@ -1,0 +1,318 @@
+"""One table of all kinds of importance, and of columns that they disagree about."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum.estimators import targets
+from arboretum.estimators.base import ForestModel
+from arboretum.estimators.threads import n_threads
+from arboretum.estimators.validation import check_integer
+from arboretum.explaining.permutation import StandIns, by_bags, by_tables, by_trees, permutation_falls
+from arboretum.explaining.reading import draw_rows, read_groups, require_own_trees
+from arboretum.explaining.sage import sage_values
+from arboretum.explaining.structure import Uses
+from arboretum.table import Table, dense
+
+FloatArray = NDArray[np.float64]
+
+MAX_ROWS = 10_000
+SLIGHT = 0.01  # part of the largest permutation importance that is next to nothing
+SHOWN = 20  # lines of a printed table
+
+
+@dataclass(frozen=True, eq=False)
+class Importances:
+    """Importances of columns, or of groups of them, by kind.
+
+    Parameters
+    ----------
+    feature_names : list of str
+        Names of the columns or groups.
+    kinds : dict of str to float64 array
+        One number a column: "gain", "nodes", "rows", "root", "depth", "inverse_depth", and if rows are known
+        "permutation", "permutation_error", "shap", "sage".
+    suspects : list of (str, str)
+        Columns that the kinds disagree about, and why.
+    rows : {"given", "out of bag"} or None
+        Which rows were shuffled.
+    """
+
+    feature_names: list[str]
+    kinds: dict[str, FloatArray]
+    suspects: list[tuple[str, str]] = field(default_factory=list)
+    rows: str | None = None
+
+    @property
+    def order(self) -> NDArray[np.intp]:
+        """Columns from the most important on: by permutation if it is known, else by gain."""
+        return np.argsort(-self.kinds.get("permutation", self.kinds["gain"]), kind="stable")
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """Give the numbers of each column by kind: ``{name: {kind: number}}``."""
+        return {
+            name: {kind: float(values[place]) for kind, values in self.kinds.items()}
+            for place, name in enumerate(self.feature_names)
+        }
+
+    def _lines(self) -> list[list[str]]:
+        head = ["", *(kind.replace("_", " ") for kind in self.kinds)]
+        body = [
+            [self.feature_names[place], *(f"{values[place]:.4g}" for values in self.kinds.values())]
+            for place in self.order[:SHOWN].tolist()
+        ]
+        return [head, *body]
+
+    def _remarks(self) -> list[str]:
+        hidden = len(self.feature_names) - SHOWN
+        more = [f"… and {hidden} more: to_dict() has all"] if hidden > 0 else []
+        return more + [f"{name}: {reason}" for name, reason in self.suspects]
+
+    def __str__(self) -> str:
+        lines = self._lines()
+        widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+        rows = [
+            "  ".join(
+                [name.ljust(widths[0])] + [cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True)]
+            )
+            for name, *cells in lines
+        ]
+        return "\n".join([*(row.rstrip() for row in rows), *self._remarks()])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        head, *body = self._lines()
+        rows = ["<tr>" + "".join(f"<th>{html.escape(cell)}</th>" for cell in head) + "</tr>"]
+        for name, *cells in body:
+            numbers = "".join(f"<td>{cell}</td>" for cell in cells)
+            rows.append(f"<tr><th>{html.escape(name)}</th>{numbers}</tr>")
+        remarks = "".join(f"<p>{html.escape(remark)}</p>" for remark in self._remarks())
+        return f"<table>{''.join(rows)}</table>{remarks}"
+
+
+def importances(
+    model: ForestModel,
+    X: Any = None,
+    y: Any = None,
+    *,
+    scoring: Any = None,
+    n_repeats: int = 5,
+    groups: Any = None,
+    sage: bool = False,
+    max_rows: int | None = MAX_ROWS,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    **score_arguments: Any,
+) -> Importances:
+    """Tell which columns matter, by every measure there is.
+
+    ========================  =========================================================================================
+    gain                      sum of the gains of splits on the column
+    nodes, rows, root         nodes that read it, training rows that pass them, trees whose root it is
+    depth, inverse_depth      mean over trees of the least depth that reads it (the tree's own depth if none does), and
+                              1 / (1 + depth) (Ishwaran et al. 2010)
+    permutation               fall of the score when the column is shuffled, a mean over repeats, and its standard error
+    shap                      mean over rows of absolute SHAP values, summed over outputs
+    sage                      what the column takes off the loss (Covert et al. 2020)
+    ========================  =========================================================================================
+
+    Parameters
+    ----------
+    model : fitted model
+        Any of arboretum's models with trees.
+    X : array-like, sparse matrix or data frame, optional
+        Rows for permutation, SHAP and SAGE, best those that the model has not seen. A forest fitted with
+        ``keep_bags=True`` may be given its training rows: each tree is then asked about rows out of its bag.
+    y : array-like, optional
+        Their targets. Without, only the trees and SHAP are asked.
+    scoring : str, callable or None, default=None
+        The name of a scikit-learn scorer, a function of (model, X, y), or None for the score of the model itself.
+    n_repeats : int, default=5
+        Shuffles of each column.
+    groups : mapping of names to columns, or list of lists of columns, optional
+        Columns that are shuffled together and count as one, such as parts of a date.
+    sage : bool, default=False
+        Add SAGE values.
+    max_rows : int or None, default=10000
+        Most rows of X that are asked, drawn at random (whole queries of a ranker); None takes all.
+    random_state : int, default=0
+        Seed of all draws; the same for any number of threads.
+    n_jobs : int, optional
+        Threads; those of the model by default. They change nothing in the result.
+    **score_arguments
+        What else the score needs, one value a row: ``sample_weight``, ``group`` of a ranker, ``treatment`` of an
+        uplift model.
+
+    Returns
+    -------
+    Importances
+
+    References
+    ----------
+    Breiman, L. (2001). Random forests. Machine Learning 45.
+    Ishwaran, H., Kogalur, U., Gorodeski, E., Minn, A. and Lauer, M. (2010). High-dimensional variable selection for
+    survival data. JASA 105.
+    Covert, I., Lundberg, S. and Lee, S.-I. (2020). Understanding global feature contributions with additive importance
+    measures. NeurIPS.
+
+    Examples
+    --------
+    >>> import numpy as np, arboretum as arb
+    >>> X = np.random.default_rng(0).random((1000, 3))
+    >>> model = arb.BoostedTreesRegressor(n_estimators=50).fit(X, 3.0 * X[:, 0] + X[:, 1])
+    >>> found = model.importances(X, 3.0 * X[:, 0] + X[:, 1])
+    >>> [found.feature_names[place] for place in found.order]
+    ['x0', 'x1', 'x2']
+    """
+    require_own_trees(model)
+    check_integer("n_repeats", n_repeats)
+    if max_rows is not None:
+        check_integer("max_rows", max_rows)
+    names, members = read_groups(groups, model.schema_)
+    group_of = np.empty(model.schema_.n_features, np.intp)
+    for group, columns in enumerate(members):
+        group_of[columns] = group
+    kinds = Uses.of(model).kinds(group_of, len(names))
+    if X is None:
+        if y is not None or sage or score_arguments:
+            raise ValueError("importances by shuffling need rows: give X")
+        return Importances(names, kinds)
+    threads = n_threads(model.n_jobs if n_jobs is None else n_jobs)
+    rows = _Rows.read(model, X, y, score_arguments, max_rows, random_state, threads)
+    if y is not None:
+        falls = permutation_falls(
+            rows.stand_ins(model, threads),
+            _scorer(model, scoring, rows),
+            members,
+            rows.table.n_rows,
+            n_repeats=n_repeats,
+            seed=random_state,
+        )
+        kinds["permutation"] = falls.mean(axis=0)
+        spread = falls.std(axis=0, ddof=1) if n_repeats > 1 else np.full(len(names), np.nan)
+        kinds["permutation_error"] = spread / np.sqrt(n_repeats)
+    if _sums_trees(model):
+        kinds["shap"] = _mean_shap(model, rows.X, members)
+    if sage:
+        if y is None:
+            raise ValueError("sage=True needs the targets of the rows: give y")
+        kinds["sage"] = sage_values(model, rows.table, rows.y, members, seed=random_state)
+    return Importances(names, kinds, _suspects(names, kinds), None if y is None else rows.kind)
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Rows that are asked: as given, and as read."""
+
+    X: Any
+    y: Any
+    arguments: dict[str, Any]
+    table: Table
+    kind: str
+    places: NDArray[np.intp]
+
+    @classmethod
+    def read(
+        cls,
+        model: Any,
+        X: Any,
+        y: Any,
+        arguments: Mapping[str, Any],
+        max_rows: int | None,
+        seed: int,
+        threads: int,
+    ) -> _Rows:
+        from arboretum.estimators.selection import as_container, take_rows
+
+        whole = model._conform(X)
+        places, kind = np.arange(whole.n_rows), "given"
+        if hasattr(model, "bags_") and model._is_training_table(whole, threads):
+            kept = model.bags_.out_of_bag.any(axis=1)
+            places, kind = (np.flatnonzero(kept), "out of bag") if kept.any() else (places, kind)
+        if arguments.get("group") is not None:
+            places = places[_whole_queries(targets.to_numpy(arguments["group"], "group")[places], max_rows, seed)]
+        else:
+            places = places[draw_rows(len(places), max_rows, seed)]
+        container = as_container(X)
+        return cls(
+            take_rows(container, places),
+            None if y is None else take_rows(as_container(y), places),
+            {
+                name: None if given is None else take_rows(as_container(given), places)
+                for name, given in arguments.items()
+            },
+            dense(whole.take(places)),
+            kind,
+            places,
+        )
+
+    def stand_ins(self, model: Any, threads: int) -> StandIns:
+        if self.kind == "out of bag":
+            return by_bags(model, self.table, self.places, threads)
+        return by_trees(model, self.table, threads) if model._raw_tells else by_tables(model, self.table)
+
+
+def _whole_queries(query: NDArray[Any], most: int | None, seed: int) -> NDArray[np.intp]:
+    """Rows of queries drawn at random, at least one query, at most so many rows if it can be."""
+    _, number, sizes = np.unique(query, return_inverse=True, return_counts=True)
+    drawn = np.random.default_rng(seed).permutation(len(sizes))
+    fits = np.cumsum(sizes[drawn]) <= (len(query) if most is None else most)
+    return np.flatnonzero(np.isin(number, drawn[fits] if fits.any() else drawn[:1]))
+
+
+def _scorer(model: Any, scoring: Any, rows: _Rows) -> Callable[[Any], float]:
+    if scoring is None and not hasattr(model, "score"):
+        raise ValueError(f"{type(model).__name__} has no score of its own: give scoring=, or leave y out")
+    if scoring is None:
+        return lambda stand_in: float(stand_in.score(rows.X, rows.y, **rows.arguments))
+    if isinstance(scoring, str):
+        from sklearn.metrics import get_scorer
+
+        from arboretum.estimators.out_of_bag import check_scorer
+
+        check_scorer("scoring", scoring)
+        named = get_scorer(scoring)
+        return lambda stand_in: float(named(stand_in, rows.X, rows.y, **rows.arguments))
+    if not callable(scoring):
+        raise ValueError(f"scoring={scoring!r}: use a scorer's name, a function of (model, X, y), or None")
+    return lambda stand_in: float(scoring(stand_in, rows.X, rows.y, **rows.arguments))
+
+
+def _sums_trees(model: ForestModel) -> bool:
+    """Whether predictions are sums of trees, which SHAP values split."""
+    try:
+        model._explained_trees()
+    except TypeError:
+        return False
+    return True
+
+
+def _mean_shap(model: Any, X: Any, members: Sequence[Sequence[int]]) -> FloatArray:
+    values = model.explain(X).values
+    grouped = np.stack([values[:, columns].sum(axis=1) for columns in members], axis=1)
+    return np.asarray(np.abs(grouped).mean(axis=0).reshape(len(members), -1).sum(axis=1))
+
+
+def _suspects(names: Sequence[str], kinds: Mapping[str, FloatArray]) -> list[tuple[str, str]]:
+    """Columns with half their fair part of the nodes, or more, whose values may be exchanged at next to no loss."""
+    if "permutation" not in kinds:
+        return []
+    part = kinds["nodes"] / max(kinds["nodes"].sum(), 1.0)
+    error = np.nan_to_num(kinds["permutation_error"])
+    little = np.maximum(2 * error, SLIGHT * max(kinds["permutation"].max(), 0.0))
+    idle = (part >= 0.5 / len(names)) & (kinds["nodes"] > 0) & (kinds["permutation"] <= little)
+    return [
+        (
+            names[place],
+            f"{part[place]:.0%} of the nodes read it, but shuffling it costs next to nothing on these rows: "
+            "perhaps an identifier, which will not generalise",
+        )
+        for place in np.flatnonzero(idle).tolist()
+    ]

@@ -1,0 +1,139 @@
+"""How much a score falls when a column is shuffled (Breiman 2001; Fisher, Rudin & Dominici 2019).
+
+::
+
+    importance(column) = score(y, f(X)) − mean over shuffles of score(y, f(X with the column shuffled))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum.estimators.base import ForestModel
+from arboretum.explaining.reading import sources
+from arboretum.explaining.standing_in import summed_forest, with_raw, with_table
+from arboretum.explaining.structure import reads_with_slopes
+from arboretum.forest import Forest
+from arboretum.table import Table
+
+if TYPE_CHECKING:
+    from arboretum.estimators.kept_bags import KeptBags
+
+FloatArray = NDArray[np.float64]
+StandIns: TypeAlias = Callable[[Sequence[int], Iterable[NDArray[np.intp]]], Iterator[Any]]
+"""From columns and orders of rows to models whose predictions are those after each shuffle."""
+
+
+def permutation_falls(
+    stand_ins: StandIns,
+    score: Callable[[Any], float],
+    groups: Sequence[Sequence[int]],
+    n_rows: int,
+    *,
+    n_repeats: int,
+    seed: int,
+) -> FloatArray:
+    """Return the score less that after each shuffle of each group of columns, (repeats, groups).
+
+    Parameters
+    ----------
+    stand_ins : callable
+        Of ``by_trees``, ``by_tables`` or ``by_bags``.
+    score : callable
+        Scores a model that stands in for the fitted one, on rows that it knows.
+    groups : list of lists of int
+        Columns of the user that are shuffled together.
+    n_rows, n_repeats, seed : int
+        Rows; shuffles of each group; where they come from.
+    """
+    (as_it_is,) = stand_ins((), [np.arange(n_rows)])
+    before = score(as_it_is)
+    falls = np.zeros((n_repeats, len(groups)))
+    for group, columns in enumerate(groups):
+        orders = (np.random.default_rng([seed, repeat, group]).permutation(n_rows) for repeat in range(n_repeats))
+        falls[:, group] = [before - score(stand_in) for stand_in in stand_ins(columns, orders)]
+    return falls
+
+
+def shuffled(table: Table, columns: Sequence[int], order: NDArray[np.intp]) -> Table:
+    """Exchange the values of some columns between the rows, all in the same way."""
+    values = list(table.columns)
+    for column in columns:
+        values[column] = values[column][order]
+    return Table(table.schema, values)
+
+
+def by_tables(model: ForestModel, table: Table) -> StandIns:
+    """Ask for whole predictions after each shuffle: for models whose predictions are no sums of trees."""
+
+    def stand_ins(columns: Sequence[int], orders: Iterable[NDArray[np.intp]]) -> Iterator[Any]:
+        for order in orders:
+            yield with_table(model, shuffled(table, columns, order))
+
+    return stand_ins
+
+
+def by_trees(model: ForestModel, table: Table, threads: int) -> StandIns:
+    """Ask trees that read the shuffled columns; the sum of the others is found once for all shuffles."""
+    forest = summed_forest(model)
+
+    def stand_ins(columns: Sequence[int], orders: Iterable[NDArray[np.intp]]) -> Iterator[Any]:
+        asked = _reads(model, forest, columns)
+        others, again = _split(forest, asked)
+        rest = model._raw_of(others, table, threads)
+        for order in orders:
+            change = model._raw_of(again, shuffled(table, columns, order), threads) if asked.any() else 0.0
+            yield with_raw(model, rest + change)
+
+    return stand_ins
+
+
+def by_bags(model: KeptBags, table: Table, rows: NDArray[np.intp], threads: int) -> StandIns:
+    """Ask each tree about training rows that it never saw (Breiman 2001).
+
+    Parameters
+    ----------
+    model : KeptBags
+        A forest that has kept its bags.
+    table : Table
+        Some of the training rows.
+    rows : int array
+        Their positions; each has a tree that never saw it.
+    threads : int
+        Threads to use; they change nothing in the result.
+    """
+    out_of_bag = model.bags_.out_of_bag[rows]
+
+    def stand_ins(columns: Sequence[int], orders: Iterable[NDArray[np.intp]]) -> Iterator[Any]:
+        for order in orders:
+            leaves = model._leaves_of(shuffled(table, columns, order), threads)
+            yield with_raw(model, model._mean_of_bags(leaves, out_of_bag) * model._fitted().n_trees)
+
+    return stand_ins
+
+
+def _reads(model: ForestModel, forest: Forest, columns: Sequence[int]) -> NDArray[np.bool_]:
+    """Which trees read any of the user's columns."""
+    touched = [place for place, given in enumerate(sources(model)) if set(given) & set(columns)]
+    node, read, _ = reads_with_slopes(forest)
+    found = node[np.isin(read, touched)]
+    reads = np.zeros(forest.n_trees, dtype=bool)
+    reads[np.searchsorted(forest.tree_start, found, side="right") - 1] = True
+    return reads
+
+
+def _split(forest: Forest, asked: NDArray[np.bool_]) -> tuple[Forest, Forest]:
+    """Return the other trees with the base, and the trees that are asked again without."""
+    ends = np.append(np.flatnonzero(np.diff(asked)) + 1, len(asked))
+    parts = {False: [forest[:0]], True: [forest[:0]]}
+    first = 0
+    for last in ends.tolist():
+        parts[bool(asked[first:last].any())].append(forest[first:last])
+        first = last
+    others, again = (Forest.concat(parts[which]) for which in (False, True))
+    return others.trusted(), replace(again, base=np.zeros_like(forest.base)).trusted()

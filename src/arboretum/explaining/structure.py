@@ -1,0 +1,130 @@
+"""What the trees of a model say of its columns: gains, nodes, rows, depths.
+
+A use is a column that a node reads. The columns of an oblique condition share it equally, for its weights make them
+spread alike, and so do the columns of a statistic of combined categories. A slope of a linear leaf is a use too,
+without gain: it counts as a node at the depth of its leaf.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum.estimators.base import ForestModel
+from arboretum.explaining.reading import require_own_trees, sources
+from arboretum.forest import Forest
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Uses:
+    """Every use of a column by a node.
+
+    Parameters
+    ----------
+    tree, column, depth : int arrays (uses)
+        Where it is, and which column of the user it reads.
+    share, gain, rows : float64 arrays (uses)
+        Part of the node that the column has; gain and training rows of the node.
+    tree_depth : int array (trees)
+        Depth of the deepest leaf of each tree.
+    """
+
+    tree: NDArray[np.intp]
+    column: NDArray[np.intp]
+    depth: NDArray[Any]
+    share: FloatArray
+    gain: FloatArray
+    rows: FloatArray
+    tree_depth: NDArray[Any]
+
+    @classmethod
+    def of(cls, model: ForestModel) -> Uses:
+        """Collect the uses of a fitted model.
+
+        Examples
+        --------
+        >>> import arboretum as arb
+        >>> model = arb.DecisionTreeRegressor().fit([[0.0, 5.0], [1.0, 5.0], [2.0, 5.0]], [0.0, 0.0, 6.0])
+        >>> uses = Uses.of(model)
+        >>> uses.column, uses.depth, uses.rows
+        (array([0]), array([0], dtype=int32), array([3.]))
+        """
+        require_own_trees(model)
+        multiway = getattr(model, "_multiway", None)
+        if multiway is not None:
+            inner = np.flatnonzero(multiway.kind > 0)
+            return cls(
+                np.zeros(len(inner), np.intp),
+                multiway.feature[inner].astype(np.intp),
+                multiway.depths[inner],
+                np.ones(len(inner)),
+                multiway.gain[inner] * multiway.weight[inner],
+                multiway.weight[inner],
+                np.array([multiway.depth]),
+            )
+        forest = model._fitted()
+        node, read, share = reads_with_slopes(forest)
+        made_from = sources(model)
+        sizes = np.array([len(columns) for columns in made_from])[read]
+        use = np.repeat(np.arange(len(node)), sizes)
+        column = np.array([column for place in read.tolist() for column in made_from[place]], dtype=np.intp)
+        node, share = node[use], (share / sizes)[use]
+        tree = np.searchsorted(forest.tree_start, node, side="right") - 1
+        rows = forest.n_rows[node].astype(np.float64)
+        return cls(tree, column, forest.depths[node], share, model._gains()[node], rows, forest.tree_depths())
+
+    def gains_by_tree(self, n_columns: int) -> FloatArray:
+        """Gain of each column in each tree, (trees, columns)."""
+        gains = np.zeros((len(self.tree_depth), n_columns))
+        np.add.at(gains, (self.tree, self.column), self.gain * self.share)
+        return gains
+
+    def kinds(self, group_of: NDArray[np.intp], n_groups: int) -> dict[str, FloatArray]:
+        """Return the importances of groups of columns that trees alone can tell, by name.
+
+        Parameters
+        ----------
+        group_of : int array (columns)
+            Group of each column.
+        n_groups : int
+            Number of groups.
+        """
+        group = group_of[self.column]
+
+        def summed(values: Any) -> FloatArray:
+            return np.bincount(group, weights=self.share * values, minlength=n_groups).astype(np.float64)
+
+        n_trees = len(self.tree_depth)
+        least = np.repeat(self.tree_depth[:, None], n_groups, axis=1)  # of trees that never read it
+        np.minimum.at(least, (self.tree, group), self.depth)
+        depth = least.mean(axis=0) if n_trees else np.zeros(n_groups)
+        return {
+            "gain": summed(self.gain),
+            "nodes": summed(1.0),
+            "rows": summed(self.rows),
+            "root": summed(self.depth == 0),
+            "depth": depth,
+            "inverse_depth": 1.0 / (1.0 + depth),
+        }
+
+
+def normalised(gains: FloatArray) -> FloatArray:
+    """Return gains divided by their sum along the last axis; zeros where it is 0."""
+    sums = gains.sum(axis=-1, keepdims=True)
+    return np.asarray(np.divide(gains, sums, out=np.zeros_like(gains), where=sums > 0))
+
+
+def reads_with_slopes(forest: Forest) -> tuple[NDArray[np.int64], NDArray[np.int32], FloatArray]:
+    """Give (node, column, share) for every column that a condition or a slope reads."""
+    node, column, share = forest.reads()
+    leaves = np.repeat(np.arange(len(forest.slope_start) - 1 if forest.has_slopes else 0), np.diff(forest.slope_start))
+    return (
+        np.concatenate([node, leaves]),
+        np.concatenate([column, forest.slope_feature]),
+        np.concatenate([share, np.ones(len(leaves))]),
+    )
