@@ -89,6 +89,18 @@ class Explained:
 
         return ice(self, X, features, **options)
 
+    def accumulated_effects(self: Any, X: Any, features: Any, **options: Any) -> Dependence:
+        """Accumulate effects of small steps in a column: ``arboretum.explaining.accumulated_effects``."""
+        from arboretum.explaining import accumulated_effects
+
+        return accumulated_effects(self, X, features, **options)
+
+    def interaction_strength(self: Any, X: Any, features: Any = None, **options: Any) -> Dependence:
+        """Tell how strongly columns interact, by Friedman's H²: ``arboretum.explaining.interaction_strength``."""
+        from arboretum.explaining import interaction_strength
+
+        return interaction_strength(self, X, features, **options)
+
     # ---- influence of training rows ------------------------------------------------------------------------------
 
     def influence(

@@ -158,7 +158,7 @@ def partial_dependence(
 
     Examples
     --------
-    >>> import numpy as np, arboretum as arb
+    >>> import numpy as np, arboretum as arb, arboretum.explaining
     >>> X = np.random.default_rng(0).random((1000, 2))
     >>> model = arb.BoostedTreesRegressor(n_estimators=50).fit(X, 3.0 * (X[:, 0] > 0.5) + X[:, 1])
     >>> found = arb.explaining.partial_dependence(model, X, 0, grid=[0.2, 0.8])
@@ -211,7 +211,7 @@ def ice(
 
     Examples
     --------
-    >>> import numpy as np, arboretum as arb
+    >>> import numpy as np, arboretum as arb, arboretum.explaining
     >>> X = np.random.default_rng(0).random((1000, 2))
     >>> model = arb.BoostedTreesRegressor(n_estimators=50).fit(X, 3.0 * (X[:, 0] > 0.5) + X[:, 1])
     >>> found = arb.explaining.ice(model, X[:5], 0, grid=[0.2, 0.8])

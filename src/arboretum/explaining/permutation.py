@@ -83,11 +83,10 @@ def by_trees(model: ForestModel, table: Table, threads: int) -> StandIns:
     forest = summed_forest(model)
 
     def stand_ins(columns: Sequence[int], orders: Iterable[NDArray[np.intp]]) -> Iterator[Any]:
-        asked = _reads(model, forest, columns)
-        others, again = _split(forest, asked)
+        others, again = _split(forest, _reads(model, forest, columns))
         rest = model._raw_of(others, table, threads)
         for order in orders:
-            change = model._raw_of(again, shuffled(table, columns, order), threads) if asked.any() else 0.0
+            change = model._raw_of(again, shuffled(table, columns, order), threads) if again.n_trees else 0.0
             yield with_raw(model, rest + change)
 
     return stand_ins
@@ -128,12 +127,13 @@ def _reads(model: ForestModel, forest: Forest, columns: Sequence[int]) -> NDArra
 
 
 def _split(forest: Forest, asked: NDArray[np.bool_]) -> tuple[Forest, Forest]:
-    """Return the other trees with the base, and the trees that are asked again without."""
-    ends = np.append(np.flatnonzero(np.diff(asked)) + 1, len(asked))
-    parts = {False: [forest[:0]], True: [forest[:0]]}
-    first = 0
-    for last in ends.tolist():
-        parts[bool(asked[first:last].any())].append(forest[first:last])
-        first = last
+    """Return the trees that need not be asked again, and those that must be; the base is with the former."""
+    nothing = replace(forest[:0], base=np.zeros_like(forest.base)).trusted()
+    if asked.all() or not asked.any():  # keep the forest, which is compiled already
+        return (nothing, forest) if asked.any() else (forest, nothing)
+    parts: dict[bool, list[Forest]] = {False: [], True: []}
+    ends = np.append(np.flatnonzero(np.diff(asked)) + 1, len(asked)).tolist()
+    for first, last in zip([0, *ends], ends, strict=False):
+        parts[bool(asked[first])].append(forest[first:last])
     others, again = (Forest.concat(parts[which]) for which in (False, True))
-    return others.trusted(), replace(again, base=np.zeros_like(forest.base)).trusted()
+    return others.trusted(), replace(again, base=nothing.base).trusted()
