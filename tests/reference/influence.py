@@ -38,7 +38,7 @@ def refitted_changes(model: Any, X_new: Any, X: Any, y: np.ndarray) -> np.ndarra
 
 
 def retrained_changes(model: Any, X_new: Any, X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The same by fitting a new model to the other rows."""
+    """Fit a new model to the other rows, for each row in turn."""
     mean = 1 / model.forest_.n_trees if hasattr(model, "_averaged") else 1.0
     now, changes = model._raw(X_new), []
     for i in range(len(y)):

@@ -30,11 +30,11 @@ def forest_influence(
     """Return what gives the influence on some rows, and the numbers of rows, training rows and outputs told apart."""
     forest, threads = model._fitted(), n_threads(model.n_jobs)
     _refuse_what_is_no_mean(model)
-    given, facts = model._read_rows(X_train, y_train, sample_weight)
+    given, _ = model._read_rows(X_train, y_train, sample_weight)
     read = given.target
     target = _indicators(read.classes, read.n_classes) if read.numbers is None else read.numbers
     leaves = model._leaves_of(model._conform(X_train), threads)[given.numbers]
-    if target.shape[1] != forest.width or not model._has_facts(facts):
+    if target.shape[1] != forest.width:
         raise _other_rows()
     removal = _removal(forest, leaves, target, _copies(model, given, forest.n_trees, threads))
     new = model._conform(X)
