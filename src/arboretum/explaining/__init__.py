@@ -1,20 +1,24 @@
-"""Seeing inside: what columns matter, and how predictions depend on them."""
+"""Seeing inside: what columns matter, how predictions depend on them, and what would change a prediction."""
 
 from __future__ import annotations
 
 from arboretum.explaining.accumulated import accumulated_effects
+from arboretum.explaining.counterfactuals import Change, Counterfactual, counterfactual
 from arboretum.explaining.dependence import Dependence, ice, partial_dependence
 from arboretum.explaining.explanation import Explanation
 from arboretum.explaining.importances import Importances, importances
-from arboretum.explaining.influence import influence
 from arboretum.explaining.interaction import interaction_strength
+from arboretum.explaining.row_influence import influence
 from arboretum.explaining.shap import shap_values
 
 __all__ = [
+    "Change",
+    "Counterfactual",
     "Dependence",
     "Explanation",
     "Importances",
     "accumulated_effects",
+    "counterfactual",
     "ice",
     "importances",
     "influence",

@@ -83,7 +83,7 @@ def fitting_font(ax: Axes, n_lines: int) -> float:
     (9.0, True)
     """
     points = ax.get_window_extent().height / ax.figure.dpi * 72
-    return min(9.0, 0.8 * points / max(n_lines, 1))
+    return float(min(9.0, 0.8 * points / max(n_lines, 1)))
 
 
 def label_of(name: str | None, fact: str | None) -> str | None:

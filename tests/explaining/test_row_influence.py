@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 from tests.reference.influence import refitted_changes, retrained_changes
 
 import arboretum as arb
-from arboretum.explaining.influence import _largest
+from arboretum.explaining.row_influence import _largest
 
 RNG = np.random.default_rng(0)
 N = 72
