@@ -399,10 +399,10 @@ def test_text_writes_the_line():
     frame = pd.DataFrame({"size": x, "day": pd.to_datetime("2024-01-01") + pd.to_timedelta(x, unit="D")})
     options = {"n_estimators": 1, "learning_rate": 1.0, "max_leaf_nodes": 2, "l2": 0.0, "linear_l2": 0.0}
     model = model_for("squared_error", **options).fit(frame[["size"]], 1 - 3 * x)
-    lines = model.to_text(digits=3).splitlines()
+    lines = model.to_text(0, digits=3).splitlines()
     assert re.fullmatch(r"├── size <= 2 → 3\.01 − 3·\(size − 0\.997\)  \(200 rows\)", lines[1]), lines[1]
     assert re.fullmatch(r"└── size > 2 → -3\.01 − 3·\(size − 3\)  \(200 rows\)", lines[2]), lines[2]
-    below = model_for("squared_error", **options).fit(frame[["size"]] - 5, 1 - 3 * x).to_text(digits=3)
+    below = model_for("squared_error", **options).fit(frame[["size"]] - 5, 1 - 3 * x).to_text(0, digits=3)
     assert "·(size + 4" in below
-    dates = model_for("squared_error", **options).fit(frame[["day"]], 1 - 3 * x).to_text(digits=3)
+    dates = model_for("squared_error", **options).fit(frame[["day"]], 1 - 3 * x).to_text(0, digits=3)
     assert "·(day − 2024-01-0" in dates

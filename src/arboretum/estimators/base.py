@@ -159,19 +159,25 @@ class ForestModel(Explained, Estimator):
 
         return decision_path(self._fitted(), self.apply(X))
 
-    def to_text(self, tree: int = 0, *, max_depth: int | None = None, digits: int = 4) -> str:
-        """Write a tree as indented text.
+    def to_text(self, tree: int | None = None, *, max_depth: int | None = None, digits: int = 4) -> str:
+        """Write a tree as indented text, or what is known of the model and its first trees.
 
         Parameters
         ----------
-        tree : int
-            Its number.
+        tree : int, optional
+            Its number; without one, the facts of the model and its first two trees, four levels deep unless
+            ``max_depth`` says otherwise.
         max_depth : int, optional
             Deeper nodes are left out.
         digits : int
             Significant digits of values; conditions are always exact.
         """
         from arboretum.inspection import tree_to_text
+        from arboretum.inspection.description import model_to_text
+
+        if tree is None:
+            self._fitted()
+            return model_to_text(self, 2, max_depth=4 if max_depth is None else max_depth, digits=digits)
 
         return tree_to_text(
             self._fitted(), self._read_schema, tree, max_depth=max_depth, digits=digits, **self._value_meaning()
@@ -196,6 +202,15 @@ class ForestModel(Explained, Estimator):
         from arboretum.inspection import plot_tree
 
         return plot_tree(self._fitted(), self._read_schema, tree, ax=ax, max_depth=max_depth, **self._value_meaning())
+
+    def _repr_html_(self) -> str | None:
+        """Return what notebooks show: facts of a fitted model, scikit-learn's diagram of another."""
+        shown = super()._repr_html_()
+        if shown is None or not hasattr(self, "forest_"):
+            return shown
+        from arboretum.inspection.description import model_to_html
+
+        return model_to_html(self)
 
     def _value_meaning(self) -> dict[str, Any]:
         """Tell texts and drawings what the values of leaves are: classes, probabilities."""

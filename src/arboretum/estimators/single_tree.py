@@ -313,7 +313,7 @@ class SingleTreeModel(BaggedTrees):
         digits : int
             Significant digits of values; conditions are always exact.
         """
-        return super().to_text(max_depth=max_depth, digits=digits)
+        return super().to_text(0, max_depth=max_depth, digits=digits)
 
     def plot_tree(self, *, ax: Any = None, max_depth: int = 4) -> Any:  # type: ignore[override]
         """Draw the tree with Matplotlib.

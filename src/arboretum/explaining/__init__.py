@@ -1,4 +1,4 @@
-"""Seeing inside: what columns matter, how predictions depend on them, and what would change a prediction."""
+"""Seeing inside: what columns matter, how predictions depend on them and on training rows, what would change them."""
 
 from __future__ import annotations
 

@@ -26,6 +26,8 @@ from arboretum.inspection.style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from arboretum.explaining import Explanation
+
 ShapKind: TypeAlias = Literal["beeswarm", "waterfall", "bar"]
 
 _MOST_POINTS = 2000  # a feature
@@ -34,7 +36,7 @@ _DIGITS = 3
 
 
 def plot_shap(
-    explanation: Any,
+    explanation: Explanation,
     *,
     kind: ShapKind = "beeswarm",
     row: int = 0,
@@ -66,9 +68,8 @@ def plot_shap(
 
     Examples
     --------
-    >>> from types import SimpleNamespace
-    >>> one = SimpleNamespace(values=np.array([[0.5, -2.0]]), base_values=np.array([1.0]), data=np.array([[7.0, 1.0]]),
-    ...                       feature_names=["age", "fare"], output_names=None)
+    >>> from arboretum.explaining import Explanation
+    >>> one = Explanation(np.array([[0.5, -2.0]]), np.array([1.0]), np.array([[7.0, 1.0]]), ["age", "fare"])
     >>> ax = plot_shap(one, kind="waterfall")
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['fare = 1', 'age = 7']
@@ -108,7 +109,7 @@ def plot_shap(
     return ax
 
 
-def _of_output(explanation: Any, output: int | None) -> tuple[NDArray[np.float64], NDArray[np.float64], str]:
+def _of_output(explanation: Explanation, output: int | None) -> tuple[NDArray[np.float64], NDArray[np.float64], str]:
     """Values (rows, features), base values (rows) and a remark of the output that is drawn."""
     values, base = (np.asarray(part, dtype=np.float64) for part in (explanation.values, explanation.base_values))
     if values.ndim - base.ndim != 1:
@@ -149,7 +150,8 @@ def _colour_map() -> Any:
 def _ranks(column: NDArray[Any]) -> NDArray[np.float64] | None:
     """Place of each value among all, from 0 to 1, NaN where it is missing; None for categories."""
     try:
-        numbers = column.astype(np.float64)
+        dates = np.array([hasattr(value, "isoformat") for value in column])
+        numbers = (np.array(column.tolist(), "datetime64[us]") if dates.any() else column).astype(np.float64)
     except (TypeError, ValueError):
         return None
     known = np.sort(numbers[~np.isnan(numbers)])
@@ -192,7 +194,7 @@ def _swarm(ax: Axes, values: NDArray[np.float64], place: int, ranks: NDArray[np.
 
 
 def _waterfall(
-    ax: Axes | None, explanation: Any, values: NDArray[np.float64], base: float, row: int, top: int, label: str
+    ax: Axes | None, explanation: Explanation, values: NDArray[np.float64], base: float, row: int, top: int, label: str
 ) -> Axes:
     order = np.argsort(-np.abs(values), kind="stable")
     shown, rest = order[:top], order[top:]
@@ -242,6 +244,8 @@ def _value_text(value: Any) -> str:
     room = NAME_WIDTH - 1.1 - text_width(" = ")
     if value is None or (isinstance(value, float | np.floating) and np.isnan(value)):
         return "missing"
+    if hasattr(value, "isoformat"):
+        return elided(value.isoformat().removesuffix("T00:00:00"), room)
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
         return elided(str(value), room)
     return number_text(float(value), _DIGITS + 1)
