@@ -23,7 +23,8 @@ def gather(subject: Subject) -> dict[str, Any]:
     """Draw predictions over the columns that matter most: their mean, and those of single rows."""
     from arboretum.explaining import ice
 
-    order = ranking(subject.importances)[:MOST_COLUMNS]
+    used = np.asarray(subject.importances.kinds["nodes"])
+    order = [column for column in ranking(subject.importances) if used[column] > 0][:MOST_COLUMNS]
     rows = subject.sample.take(draw_rows(subject.sample, ROWS))
     found = []
     for column in order:

@@ -21,7 +21,8 @@ MEANING = {
     "inverse_depth": "how near to the root it is asked",
 }
 MOST_TRUSTED = ("permutation", "sage", "shap", "gain")
-APART = 0.25  # of all ranks: what counts as disagreement
+COMPARED = (*MOST_TRUSTED, "nodes")  # of which disagreement means something
+APART = 0.3  # of all ranks: what counts as disagreement
 NOTED_RANK = 10  # a column that no kind ranks so high is of no interest
 
 
@@ -35,7 +36,7 @@ def gather(subject: Subject) -> dict[str, Any]:
         "order": ranking(found),
         "kinds": [{"name": name, "about": MEANING[name], "values": values} for name, values in kinds.items()],
         "permutation_error": error,
-        "marks": disagreements(list(found.feature_names), kinds),
+        "marks": disagreements(list(found.feature_names), {name: kinds[name] for name in COMPARED if name in kinds}),
     }
 
 

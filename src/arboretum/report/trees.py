@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.forest import LEAF, Forest
-from arboretum.inspection.conditions import condition
+from arboretum.inspection.conditions import Condition, condition
 from arboretum.inspection.node_values import node_values, nodes_of
-from arboretum.inspection.quantities import category_text, threshold_text
+from arboretum.inspection.quantities import category_text, name_text, threshold_text
 from arboretum.report.subject import TEXT_DIGITS, Subject
 from arboretum.schema import Schema
 from arboretum.trees.multiway import MultiwayTree
 
 BUDGET = 600_000  # characters of all trees
+FIELDS = ("id", "parent", "edge", "subject", "test", "rows", "gain", "value", "hidden")  # of a node
 LARGEST = 400  # nodes of a tree; those that fewest rows reach are left out
 
 
@@ -29,7 +30,7 @@ def gather(subject: Subject) -> dict[str, Any]:
     forest, trees, size = subject.forest(), [], 0
     for tree in range(forest.n_trees):
         nodes = _nodes(subject.model, forest, tree)
-        size += sum(len(text) for key in ("question", "value") for text in nodes[key]) + 40 * len(nodes["parent"])
+        size += sum(len(text) for key in ("subject", "test", "value") for text in nodes[key]) + 40 * len(nodes["parent"])
         if trees and size > BUDGET:
             break
         trees.append(nodes)
@@ -49,7 +50,7 @@ def _nodes(model: Any, forest: Forest, tree: int) -> dict[str, Any]:
     values = node_values(forest, schema, tree, **_meaning(model))
     below = _descendants(left, right)
     kept = _largest(left, right, rows, LARGEST)
-    nodes: dict[str, Any] = {name: [] for name in ("id", "parent", "edge", "question", "rows", "gain", "value", "hidden")}
+    nodes: dict[str, Any] = {name: [] for name in FIELDS}
     place = {node: at for at, (node, _, _) in enumerate(kept)}
     for node, parent, edge in kept:
         is_leaf = forest.kind[span.start + node] == LEAF
@@ -58,12 +59,21 @@ def _nodes(model: Any, forest: Forest, tree: int) -> dict[str, Any]:
         nodes["id"].append(node)
         nodes["parent"].append(place.get(parent, -1))
         nodes["edge"].append(edge)
-        nodes["question"].append("" if ask is None else ask.pretty(schema, digits=TEXT_DIGITS, limit=4))
+        subject, test = ("", "") if ask is None else _question(ask, schema)
+        nodes["subject"].append(subject)
+        nodes["test"].append(test)
         nodes["rows"].append(rows[node])
         nodes["gain"].append(float(forest.gain[span.start + node]))
         nodes["value"].append(values.text(node, 4))
         nodes["hidden"].append(below[node] if is_cut else 0)
     return {"number": tree, "about": _about(values, forest, tree), "shade": _shades(values.values, nodes["id"]), **nodes}
+
+
+def _question(ask: Condition, schema: Schema) -> tuple[str, str]:
+    """Split a condition into the name of its column and what is asked of it; a sum of columns has no one name."""
+    text = ask.pretty(schema, digits=TEXT_DIGITS, limit=4)
+    name = name_text(schema.columns[ask.reads[0]].name)
+    return (name, text.removeprefix(name).strip()) if len(ask.reads) == 1 else ("", text)
 
 
 def _meaning(model: Any) -> dict[str, Any]:
@@ -116,9 +126,8 @@ def _multiway_nodes(tree: MultiwayTree, schema: Schema, classes: list[str]) -> d
         "id": kept,
         "parent": tree.parent[kept].tolist(),
         "edge": list(_branches(tree, schema, kept)),
-        "question": [
-            "" if tree.kind[k] == 0 else f"{schema.names[tree.feature[k]]}" + _threshold(tree, schema, k) for k in kept
-        ],
+        "subject": ["" if tree.kind[k] == 0 else name_text(schema.names[tree.feature[k]]) for k in kept],
+        "test": [_test(tree, schema, k) for k in kept],
         "rows": np.round(tree.counts[kept].sum(axis=1), 3).tolist(),
         "gain": tree.gain[kept].tolist(),
         "value": [", ".join(f"{classes[c]} {p:.3g}" for c, p in _shares(tree, k)) for k in kept],
@@ -128,11 +137,11 @@ def _multiway_nodes(tree: MultiwayTree, schema: Schema, classes: list[str]) -> d
     return {"number": 0, "about": "shares of classes", **nodes}
 
 
-def _threshold(tree: MultiwayTree, schema: Schema, node: int) -> str:
+def _test(tree: MultiwayTree, schema: Schema, node: int) -> str:
     if tree.kind[node] != 1:
-        return ""
+        return "" if tree.kind[node] == 0 else "is which category?"
     source = schema.columns[tree.feature[node]].source
-    return f" <= {threshold_text(float(tree.threshold[node]), source, TEXT_DIGITS)}"
+    return f"<= {threshold_text(float(tree.threshold[node]), source, TEXT_DIGITS)}"
 
 
 def _branches(tree: MultiwayTree, schema: Schema, kept: list[int]) -> Iterator[str]:

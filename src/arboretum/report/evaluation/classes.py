@@ -109,7 +109,6 @@ def _binary(test: Judged, train: Judged | None, names: list[str]) -> dict[str, A
     brier = float(np.average((positive - score) ** 2, weights=weight))
     metrics.append(metric("Brier score", brier, base * (1 - base), "mean squared error of probabilities", better="low"))
     charts.append(_calibration(positive, score, weight))
-    charts.append(_threshold(positive, score, weight, names))
     charts.append(
         histogram(
             "Scores by class",
@@ -118,6 +117,7 @@ def _binary(test: Judged, train: Judged | None, names: list[str]) -> dict[str, A
             weight={names[0]: weight[~positive], names[1]: weight[positive]},
         )
     )
+    charts.append(_threshold(positive, score, weight, names))
     return {"metrics": metrics, "charts": charts}
 
 

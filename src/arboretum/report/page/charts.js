@@ -25,7 +25,7 @@ function drawing(draw) {
 const redrawAll = () => redraws.forEach((_, element) => element.isConnected && redraw(element, true));
 
 function plot(options) {
-  return Plot.plot({ marginLeft: 52, marginBottom: 38, marginTop: 12, marginRight: 14, ...options, style: { ...STYLE, ...options.style } });
+  return Plot.plot({ marginLeft: 52, marginBottom: 38, marginTop: 26, marginRight: 14, ...options, style: { ...STYLE, ...options.style } });
 }
 
 function chart(title, note, legend, draw, isWide = false) {

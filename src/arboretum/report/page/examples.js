@@ -4,7 +4,7 @@ function examplesSection(facts, followInTree) {
   const detail = make("section", { class: "card detail", "aria-live": "polite" });
   const has = (key) => facts.rows.some((row) => row[key] !== null);
   const columns = [
-    { name: "row", value: (row) => row.row, cell: (row) => `${row.row}` },
+    { name: "row", value: (row) => row.row, cell: (row) => make("span", { class: "whole" }, `${row.row}`) },
     ...(has("actual") ? [{ name: "actual", value: (row) => row.actual, cell: (row) => clipped(row.actual) }] : []),
     { name: "predicted", value: (row) => row.told, cell: (row) => clipped(row.told) },
     ...(has("error") ? [{ name: "error", number: true, value: (row) => row.error }] : []),
@@ -22,13 +22,11 @@ function examplesSection(facts, followInTree) {
     sortBy: byError < 0 ? null : byError,
     rowAttributes: (row) => ({ tabindex: 0, click: (event) => choose(row, event.currentTarget), keydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); choose(row, event.currentTarget); } } }),
   });
-  const chips = ["all", ...facts.kinds].map((kind) => make("button", { type: "button", class: "chip", "aria-pressed": kind === "all", click: (event) => {
-    chips.forEach((chip) => chip.setAttribute("aria-pressed", chip === event.currentTarget));
+  const chips = ["all", ...facts.kinds].map((kind) => make("button", { type: "button", class: "chip", "aria-pressed": String(kind === "all"), click: (event) => {
+    chips.forEach((chip) => chip.setAttribute("aria-pressed", String(chip === event.currentTarget)));
     table.keep((row) => kind === "all" || row.kinds.includes(kind));
   } }, kind));
-  const first = table.body.querySelector("tr");
-  const row = facts.rows.find((candidate) => `${candidate.row}` === first.firstChild.textContent);
-  choose(row, first);
+  table.body.querySelector("tr").click();
   return [make("div", { class: "row controls" }, chips), make("div", { class: "examples" }, make("section", { class: "card long list" }, table.element), detail)];
 }
 
@@ -51,14 +49,14 @@ const reason = (part) => make("p", { class: "muted small", style: "margin-top: 1
 /** Bars that begin where the one above ended. */
 function waterfall(facts, row, fall, width) {
   let level = fall.base;
-  const steps = fall.columns.map((column, i) => ({ label: `${short(facts.names[column], 18)} = ${short(row.cells[column], 12)}`, full: `${facts.names[column]} = ${row.cells[column]}`, value: fall.values[i] }));
+  const steps = fall.columns.map((column, i) => ({ label: `${short(facts.names[column], 17)} = ${short(row.cells[column], 10)}`, full: `${facts.names[column]} = ${row.cells[column]}`, value: fall.values[i] }));
   if (fall.n_rest) steps.push({ label: `${fall.n_rest} others`, full: `${fall.n_rest} other columns`, value: fall.rest });
   const bars = steps.map((step, i) => { const from = level; level += step.value; return { ...step, i, from, to: level }; });
-  const room = Math.min(width * 0.42, 24 + 6.3 * d3.max(bars, (bar) => bar.label.length));
+  const room = Math.min(width * 0.55, 16 + 6.7 * d3.max(bars, (bar) => bar.label.length));
   const [low, high] = d3.extent([fall.base, ...bars.map((bar) => bar.to)]), pad = ((high - low) || 1) * 0.16;
   return plot({
-    width, height: 64 + 25 * bars.length, marginLeft: room, marginRight: 16, marginTop: 26, marginBottom: 34,
-    x: { domain: [low - pad, high + pad], ticks: 4, grid: true, label: `mean ${number(fall.base)} → this row ${number(level)}`, labelAnchor: "center", labelArrow: "none", tickFormat: axisNumber },
+    width, height: 44 + 25 * bars.length, marginLeft: room, marginRight: 16, marginTop: 6, marginBottom: 34,
+    x: { domain: [low - pad / 4, high + 2 * pad], ticks: 4, grid: true, label: `mean ${number(fall.base)} → this row ${number(level)}`, labelAnchor: "center", labelArrow: "none", tickFormat: axisNumber },
     y: { domain: d3.range(bars.length), tickFormat: (i) => bars[i].label, tickSize: 0, label: null },
     marks: [
       Plot.ruleX([fall.base], { stroke: "var(--base)", strokeDasharray: "4 3" }),
@@ -75,10 +73,10 @@ function neighbours(facts, at) {
   const rows = found.of[at].map(([place, pull]) => ({ row: found.rows[place], pull, actual: found.actual[place], cells: found.cells[place] }));
   const largest = d3.max(rows, (row) => Math.abs(row.pull)) || 1;
   const table = sortedTable([
-    { name: "training row", value: (row) => row.row, cell: (row) => `${row.row}` },
+    { name: "training row", value: (row) => row.row, cell: (row) => make("span", { class: "whole" }, `${row.row}`) },
     { name: "pull", number: true, value: (row) => row.pull, meter: (row) => Math.abs(row.pull) / largest, cell: (row) => number(row.pull) },
     { name: "actual", value: (row) => row.actual, cell: (row) => clipped(row.actual) },
-    ...facts.shown.slice(0, 3).map((column, i) => ({ name: short(facts.names[column], 14), title: facts.names[column], value: (row) => row.cells[i], cell: (row) => clipped(row.cells[i]) })),
+    ...facts.shown.slice(0, 2).map((column, i) => ({ name: short(facts.names[column], 14), title: facts.names[column], value: (row) => row.cells[i], cell: (row) => clipped(row.cells[i]) })),
   ], rows);
   return make("div", { style: "margin-top: 18px" }, make("h3", {}, "Training rows that matter most to it"), make("p", { class: "muted small" }, "positive: the row raises this prediction; negative: it lowers it"), table.element);
 }

@@ -59,7 +59,7 @@ addEventListener("afterprint", () => document.body.classList.remove("unfolded"))
 
 document.getElementById("title").textContent = report.title;
 document.getElementById("kind").textContent = `${about.model} · ${about.task}`;
-document.getElementById("footer").append(`Written by arboretum ${about.release}. Model `, make("span", { class: "mono" }, about.fingerprint), `. Permutations, SHAP values and dependence rest on ${plural(about.sampled_rows, "row")}.`);
+document.getElementById("footer").append(`Written by arboretum${about.release && ` ${about.release}`}. Model `, make("span", { class: "mono" }, about.fingerprint), `. Permutations, SHAP values and dependence rest on ${plural(about.sampled_rows, "row")}.`);
 
 const grave = sections.findings.findings.filter((finding) => finding.grade !== "note");
 const badge = grave.length ? make("span", { class: `badge ${grave[0].grade}`, "aria-label": plural(grave.length, "warning") }, String(grave.length)) : null;

@@ -75,7 +75,7 @@ function trainingSection(facts) {
     { name: "value", value: (p) => p.value, cell: (p) => code(p.value) },
     { name: "default", value: (p) => p.default, cell: (p) => code(p.default) },
     { name: "", value: (p) => Number(p.changed), cell: (p) => (p.changed ? make("span", { class: "tag" }, "changed") : "") },
-  ], [...changed, ...facts.parameters.filter((parameter) => !parameter.changed)]).element;
+  ], [...changed, ...facts.parameters.filter((parameter) => !parameter.changed)], { limit: Math.max(8, changed.length) }).element;
   const curve = typeof facts.curve === "string" ? card("Training curve", facts.curve) : curvesChart(facts.curve);
   const size = card("The ensemble", null, make("div", { style: "margin-top: 10px" }, factList(facts.facts.map(([name, value]) => [name, number(value)]))));
   return [make("div", { class: "grid" }, curve, size), make("section", { class: "card long" }, make("h3", {}, "Parameters"), table)];
@@ -118,7 +118,7 @@ function importancesSection(facts) {
   const largest = facts.kinds.map((kind) => d3.max(kind.values, Math.abs) || 1);
   const table = sortedTable([
     { name: "column", value: (row) => row.name, cell: (row) => make("span", {}, row.name, row.mark ? make("span", { class: "mark", title: row.mark, role: "img", "aria-label": `Disagreement: ${row.mark}` }, "⚠") : null) },
-    ...facts.kinds.map((kind, at) => ({ name: kind.name.replace("_", " "), title: kind.about, number: true, value: (row) => row.values[at], meter: (row) => row.values[at] / largest[at], cell: (row) => number(row.values[at]) + (kind.name === "permutation" && row.error ? ` ± ${number(row.error)}` : "") })),
+    ...facts.kinds.map((kind, at) => ({ name: kind.name.replace("_", " "), title: kind.about, number: true, value: (row) => row.values[at], meter: (row) => row.values[at] / largest[at], cell: (row) => number(row.values[at]) + (kind.name === "permutation" && row.error ? ` ± ${number(Number(row.error.toPrecision(2)))}` : "") })),
   ], rows, { limit: 30 });
   const search = make("input", { type: "search", placeholder: "Find a column", "aria-label": "Find a column", input: () => table.keep((row) => row.name.toLowerCase().includes(search.value.toLowerCase())) });
   const marks = Object.entries(facts.marks);
@@ -140,6 +140,7 @@ function importancePlot(facts, rows, largest, width) {
     fx: { domain: facts.kinds.map((kind) => kind.name.replace("_", " ")), label: null, padding: 0.12 }, x: { axis: null, domain: [Math.min(0, d3.min(bars, (d) => d.share)), 1] },
     y: { domain: d3.range(rows.length), tickFormat: label, label: null, tickSize: 0, padding: 0.25 },
     marks: [
+      Plot.axisFx({ anchor: "top", label: null, textAnchor: "start", frameAnchor: "top-left", fontWeight: 600, fill: "var(--muted)" }),
       Plot.barX(bars, { fx: "kind", x1: 0, x2: 1, y: "at", fill: "var(--raised)", rx: 2 }),
       Plot.barX(bars, { fx: "kind", x1: 0, x2: "share", y: "at", fill: (d) => PALETTE[d.k % PALETTE.length], rx: 2 }),
       Plot.tip(bars, Plot.pointer({ fx: "kind", x: (d) => Math.max(0, d.share), y: "at", title: (d) => `${d.name}\n${d.kind}: ${number(d.value)}` })),
@@ -156,7 +157,7 @@ function dependenceSection(facts) {
   const lines = facts.outputs.map((name, at) => ({ name, color: PALETTE[at % PALETTE.length] }));
   const charts = facts.columns.map((column) => dependenceChart(column, lines, domain));
   return [
-    make("div", { class: "row spread" }, make("p", { class: "lead" }, `Mean raw prediction of ${number(facts.rows)} rows if the column had each value in all of them${facts.outputs.length === 1 ? "; thin lines are single rows" : ""}. Bars below count rows: where there are few, the line is a guess.`), make("label", { class: "field controls" }, sameScale, "same vertical scale")),
+    make("div", { class: "row spread" }, make("p", { class: "lead" }, `Mean prediction of ${number(facts.rows)} rows if the column had each value in all of them${facts.outputs.length === 1 ? "; thin lines are single rows" : ""}. Bars below count rows: where there are few, the line is a guess.`), make("label", { class: "field controls" }, sameScale, "same vertical scale")),
     legendOf(lines),
     make("div", { class: "grid narrow" }, charts),
   ].filter(Boolean);

@@ -14,15 +14,17 @@ function make(tag, attributes = {}, ...children) {
 
 const ABSENT = "–";
 
-/** Write a number with four significant digits, whole numbers in full. */
+/** Write a number with four significant digits, whole numbers in full; anything else as it is. */
 function number(value) {
   if (value === null || value === undefined) return ABSENT;
-  if (typeof value !== "number") return String(value);
-  const size = Math.abs(value);
-  if (Number.isInteger(value) && size < 1e15) return value.toLocaleString("en-GB");
-  if (size >= 1e7 || size < 1e-4) return value.toExponential(2).replace("e+", "e");
-  if (size >= 1000) return value.toLocaleString("en-GB", { maximumFractionDigits: 1 });
-  return String(Number(value.toPrecision(4)));
+  return typeof value === "number" ? `${value < 0 ? "−" : ""}${magnitude(Math.abs(value))}` : String(value);
+}
+
+function magnitude(size) {
+  if (Number.isInteger(size) && size < 1e15) return size.toLocaleString("en-GB");
+  if (size >= 1e7 || size < 1e-4) return size.toExponential(2).replace("e+", "e").replace("-", "−");
+  if (size >= 1000) return size.toLocaleString("en-GB", { maximumFractionDigits: 1 });
+  return String(Number(size.toPrecision(4)));
 }
 
 const percent = (share) => (share === null ? ABSENT : `${number(Number((100 * share).toPrecision(3)))} %`);

@@ -1,18 +1,18 @@
 // The tree viewer: D3 lays a tree out and zooms; nodes are buttons that unfold what is below them.
 
-const NODE = { width: 186, height: 58, across: 204, down: 104 };
+const NODE = { width: 200, height: 64, across: 268, down: 78 }; // the tree grows from left to right
 const UNFOLDED_DEPTH = 3;
 
 function treesSection(facts, examples) {
   const viewer = treeViewer(facts, examples);
   const included = facts.trees.length < facts.n_trees ? `The first ${number(facts.trees.length)} of ${number(facts.n_trees)} trees are included, to keep the file small.` : `${plural(facts.n_trees, "tree")}.`;
-  const about = `${included} A row that answers a question with yes goes left. Drag to move, scroll to zoom, press a node to fold or unfold it.`;
+  const about = `${included} Rows that answer a question with yes go up, others down. Drag to move, scroll to zoom, press a node to fold or unfold it.`;
   return { content: [make("section", { class: "card" }, make("p", { class: "muted small" }, about), viewer.element)], follow: viewer.follow };
 }
 
 /** Nodes of a tree as a D3 hierarchy; columns of the facts become fields of each node. */
 function hierarchyOf(tree) {
-  const rows = tree.id.map((id, at) => ({ at, id, parent: tree.parent[at], edge: tree.edge[at], question: tree.question[at], rows: tree.rows[at], gain: tree.gain[at], value: tree.value[at], hidden: tree.hidden[at], shade: tree.shade[at] }));
+  const rows = tree.id.map((id, at) => ({ at, id, parent: tree.parent[at], edge: tree.edge[at], question: `${tree.subject[at]} ${tree.test[at]}`.trim(), subject: tree.subject[at], test: tree.test[at], rows: tree.rows[at], gain: tree.gain[at], value: tree.value[at], hidden: tree.hidden[at], shade: tree.shade[at] }));
   const root = d3.stratify().id((d) => d.at).parentId((d) => (d.parent < 0 ? null : d.parent))(rows);
   root.each((node) => { node.every = node.children; if (node.depth >= UNFOLDED_DEPTH) node.children = undefined; });
   return root;
@@ -31,10 +31,11 @@ function treeViewer(facts, examples) {
   const step = (by) => { const next = Number(choice.value) + by; if (next >= 0 && next < facts.trees.length) { choice.value = next; open(next); } };
   const example = make("select", { "aria-label": "Follow an example", change: () => { trace(); draw(); fit(); } }, make("option", { value: "" }, "no example"), paths ? examples.rows.map((row, at) => make("option", { value: at }, `row ${row.row}: ${short(row.told, 30)}`)) : []);
   const button = (text, label, act) => make("button", { type: "button", class: "quiet", "aria-label": label, click: act }, text);
-  frame.append(svg.node(), make("div", { class: "zoom" }, button("+", "Zoom in", () => svg.call(zoom.scaleBy, 1.4)), button("−", "Zoom out", () => svg.call(zoom.scaleBy, 1 / 1.4)), button("Fit", "Fit the tree into the frame", () => fit())));
+  frame.append(svg.node());
   const controls = make("div", { class: "row controls", style: "margin-top: 12px" }, button("‹", "Previous tree", () => step(-1)), choice, button("›", "Next tree", () => step(1)),
     paths ? make("label", { class: "field" }, "Follow", example) : null,
-    button("Unfold all", "Unfold all nodes", () => { root.each((node) => { node.children = node.every; }); unfold(root); draw(); fit(); }), button("Fold", "Fold deep nodes", () => { refold(); draw(); fit(); }));
+    button("Unfold all", "Unfold all nodes", () => { root.each((node) => { node.children = node.every; }); unfold(root); draw(); fit(); }), button("Fold", "Fold deep nodes", () => { refold(); draw(); fit(); }),
+    button("+", "Zoom in", () => svg.call(zoom.scaleBy, 1.4)), button("−", "Zoom out", () => svg.call(zoom.scaleBy, 1 / 1.4)), button("Fit", "Fit the tree into the frame", () => fit()));
 
   function unfold(node) { node.children = node.every; (node.every || []).forEach(unfold); }
   function refold() { (function visit(node) { node.children = node.depth >= UNFOLDED_DEPTH ? undefined : node.every; (node.every || []).forEach(visit); })(root); trace(); }
@@ -54,7 +55,7 @@ function treeViewer(facts, examples) {
   }
 
   function draw() {
-    d3.tree().nodeSize([NODE.across, NODE.down])(root);
+    d3.tree().nodeSize([NODE.down, NODE.across]).separation(() => 1)(root);
     const total = root.data.rows || 1;
     edges.selectAll("g").data(root.links(), (link) => link.target.data.at).join((enter) => {
       const group = enter.append("g");
@@ -63,22 +64,22 @@ function treeViewer(facts, examples) {
       return group;
     }).call((group) => {
       group.select("path").attr("class", (link) => (path.has(link.target.data.at) ? "edge path" : "edge")).attr("stroke-width", (link) => 1 + 7 * (link.target.data.rows / total))
-        .attr("d", d3.link(d3.curveBumpY).source((link) => [link.source.x, link.source.y + NODE.height]).target((link) => [link.target.x, link.target.y]));
-      group.select("text").attr("x", (link) => (link.source.x + 2 * link.target.x) / 3).attr("y", (link) => link.target.y - 14);
+        .attr("d", d3.link(d3.curveBumpX).source((link) => [link.source.y + NODE.width, link.source.x]).target((link) => [link.target.y, link.target.x]));
+      group.select("text").attr("x", (link) => link.target.y - 24).attr("y", (link) => link.target.x + 4);
     });
     nodes.selectAll("g.node").data(root.descendants(), (node) => node.data.at).join((enter) => {
       const group = enter.append("g").attr("tabindex", 0).attr("role", "button").on("click", (_, node) => toggle(node)).on("focus mouseenter", (_, node) => describe(node))
         .on("keydown", (event, node) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); toggle(node); } });
-      group.append("rect").attr("x", -NODE.width / 2).attr("width", NODE.width).attr("height", NODE.height).attr("rx", 8);
-      group.append("text").attr("text-anchor", "middle").attr("y", 22).text((node) => short(node.data.question || node.data.value, 27));
-      group.append("text").attr("class", "minor").attr("text-anchor", "middle").attr("y", 40).text((node) => (node.data.question ? `${number(node.data.rows)} rows · ${short(node.data.value, 14)}` : `${number(node.data.rows)} rows`));
-      group.append("text").attr("class", "more").attr("text-anchor", "middle").attr("y", NODE.height + 13);
+      group.append("rect").attr("y", -NODE.height / 2).attr("width", NODE.width).attr("height", NODE.height).attr("rx", 8);
+      const lines = ({ data }) => (data.question ? [data.subject, data.test, `${number(data.rows)} rows · ${data.value}`] : [data.value, "", `${number(data.rows)} rows`]);
+      ["name", "", "minor"].forEach((kind, line) => group.append("text").attr("class", kind).attr("x", 12).attr("y", -14 + 18 * line).text((node) => short(lines(node)[line], 28)));
+      group.append("text").attr("class", "more").attr("x", NODE.width + 8).attr("y", 4);
       return group;
     }).attr("class", (node) => `node ${node.data.question ? "inner" : "leaf"}${path.has(node.data.at) ? " path" : ""}`)
       .style("--tint", (node) => (node.data.shade < 0.5 ? "var(--model)" : "var(--second)")).style("--amount", (node) => `${Math.round(90 * Math.abs(node.data.shade - 0.5))}%`)
-      .attr("transform", (node) => `translate(${node.x},${node.y})`).attr("aria-expanded", (node) => (node.every ? String(Boolean(node.children)) : null))
+      .attr("transform", (node) => `translate(${node.y},${node.x})`).attr("aria-expanded", (node) => (node.every ? String(Boolean(node.children)) : null))
       .attr("aria-label", (node) => `${node.data.question ? `asks ${node.data.question}` : "leaf"}, ${number(node.data.rows)} rows, value ${node.data.value}`)
-      .call((group) => group.select(".more").text((node) => (node.every && !node.children ? `+ ${count(node)} below` : node.data.hidden ? `… ${node.data.hidden} not included` : "")));
+      .call((group) => group.select(".more").text((node) => (node.every && !node.children ? `+ ${count(node)}` : node.data.hidden ? `… ${node.data.hidden} left out` : "")));
   }
 
   const count = (node) => (node.every || []).reduce((sum, child) => sum + 1 + count(child), 0);
@@ -104,10 +105,9 @@ function treeViewer(facts, examples) {
   function fit() {
     const width = frame.clientWidth, height = frame.clientHeight;
     if (!width || !root) return;
-    const all = root.descendants(), [left, right] = d3.extent(all, (node) => node.x), bottom = d3.max(all, (node) => node.y) + NODE.height + 22;
-    const scale = Math.min(1.15, (width - 48) / (right - left + NODE.width), (height - 48) / bottom);
-    const top = Math.max(24, (height - bottom * scale) / 2);
-    svg.call(zoom.transform, d3.zoomIdentity.translate(width / 2 - (scale * (left + right)) / 2, top).scale(scale));
+    const all = root.descendants(), [top, bottom] = d3.extent(all, (node) => node.x), right = d3.max(all, (node) => node.y) + NODE.width + 60;
+    const scale = Math.min(1.15, (width - 40) / right, (height - 40) / (bottom - top + NODE.height));
+    svg.call(zoom.transform, d3.zoomIdentity.translate(Math.max(20, (width - scale * right) / 2), height / 2 - (scale * (top + bottom)) / 2).scale(scale));
   }
 
   new ResizeObserver(fit).observe(frame);
