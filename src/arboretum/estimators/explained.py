@@ -146,6 +146,7 @@ class Explained:
         X_train: Any = None,
         y_train: Any = None,
         sample_weight: Any = None,
+        sample_weight_train: Any = None,
         group: Any = None,
         treatment: Any = None,
         group_train: Any = None,
@@ -167,8 +168,8 @@ class Explained:
             Where to write; a file there is replaced.
         X_train, y_train : like X and y, optional
             The rows of ``fit``: they add drift, figures on training rows and influential training rows.
-        sample_weight : array-like, optional
-            Weight of each row of X in the evaluation.
+        sample_weight, sample_weight_train : array-like, optional
+            Weight of each row of X in the evaluation, and of each training row in ``fit``.
         group, group_train : array-like, optional
             Query of each row, for a ranker.
         treatment, treatment_train : array-like, optional
@@ -193,6 +194,7 @@ class Explained:
             X_train=X_train,
             y_train=y_train,
             sample_weight=sample_weight,
+            sample_weight_train=sample_weight_train,
             group=group,
             treatment=treatment,
             group_train=group_train,

@@ -58,7 +58,7 @@ def _numbers(column: ColumnSchema, values: NDArray[Any]) -> dict[str, Any]:
 
 
 def _histogram(known: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Counts between the 1st and the 99th percentile; what lies outside is counted at the ends."""
+    """Count between the 1st and the 99th percentile; what lies outside goes to the ends."""
     finite = known[np.isfinite(known)]
     low, high = np.quantile(finite, [0.01, 0.99]) if len(finite) else (0.0, 1.0)
     if not high > low:
@@ -103,7 +103,7 @@ def drift(train: Rows, test: Rows) -> list[dict[str, Any]]:
 
 
 def stability_index(before: NDArray[Any], after: NDArray[Any]) -> float:
-    """Population stability index of two histograms over the same bins.
+    """Return the population stability index of two histograms over the same bins.
 
     Examples
     --------

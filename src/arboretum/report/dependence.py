@@ -46,8 +46,9 @@ def _facts(column: ColumnSchema, answer: Any, values: Any) -> dict[str, Any]:
     else:
         at = _as_numbers(answer.grid[0])
         known = values[np.isfinite(values)]
-        counts, edges = np.histogram(known, RUG_BINS, (at.min(), at.max())) if at.min() < at.max() else ([], [])
-        facts |= {"grid": at, "rug": counts, "edges": edges, "source": column.source}
+        facts |= {"grid": at, "source": column.source}
+        if at.min() < at.max():
+            facts["rug"], facts["edges"] = np.histogram(known, RUG_BINS, (at.min(), at.max()))
     if answer.individual is not None and lines.shape[1] == 1:
         single = np.asarray(answer.individual, np.float64).reshape(-1, len(grid))
         facts["individual"] = single[np.linspace(0, len(single) - 1, min(LINES, len(single))).astype(np.intp)]

@@ -14,12 +14,12 @@ from arboretum.report.evaluation import classes as class_rows
 from arboretum.report.evaluation import numbers
 from arboretum.report.facts import LeftOut
 from arboretum.report.importance import ranking
-from arboretum.report.subject import FloatArray, Rows, Subject, ask, cell_texts
+from arboretum.report.subject import FloatArray, Rows, Subject, ask, cell_texts, class_lists, or_reason
 
 EACH = 15  # rows of every kind
 SHOWN_COLUMNS = 8  # of the table
 WATERFALL = 12  # columns; the others are one bar
-NEIGHBOURS = 5  # training rows on either side
+NEIGHBOURS = 8  # training rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +37,8 @@ class Ranked:
     output: NDArray[np.intp]
 
 
-def gather(subject: Subject, n_trees: int = 0) -> dict[str, Any]:
-    """Choose rows and explain each of them; ``n_trees`` are in the viewer, where paths can be followed."""
+def gather(subject: Subject, written: list[dict[str, Any]]) -> dict[str, Any]:
+    """Choose rows and explain each of them; ``written`` are the trees of the viewer, where they can be followed."""
     ranked = _rank(subject)
     drawn = np.random.default_rng(0).permutation(subject.test.n_rows)[:EACH]
     kinds = {**ranked.kinds, "random": drawn}
@@ -62,16 +62,13 @@ def gather(subject: Subject, n_trees: int = 0) -> dict[str, Any]:
             for at, row in enumerate(chosen.tolist())
         ],
     }
-    for name, part in (
-        ("waterfalls", lambda: _waterfalls(subject, rows, ranked.output[chosen])),
-        ("neighbours", lambda: _neighbours(subject, rows, shown)),
-        ("leaves", lambda: ask(lambda: trees.leaves(subject, rows.X, n_trees)) if n_trees else None),
-    ):
-        try:
-            facts[name] = part()
-        except LeftOut as reason:
-            facts[name] = {"left_out": str(reason)}
-    return facts
+    output = ranked.output[chosen]
+    return {
+        **facts,
+        "waterfalls": or_reason(lambda: _waterfalls(subject, rows, output)),
+        "neighbours": or_reason(lambda: _neighbours(subject, rows, output, shown)),
+        "leaves": trees.leaves(subject, rows.X, written) if written else None,
+    }
 
 
 def _shown_columns(subject: Subject) -> list[int]:
@@ -96,7 +93,7 @@ def _first(values: FloatArray) -> NDArray[np.intp]:
 
 def _classes(subject: Subject) -> Ranked:
     judged = class_rows.judge(subject.model, subject.test)[0]  # the first output stands for all
-    labels = [str(label) for label in class_rows.class_lists(subject.model)[0].tolist()]
+    labels = [str(label) for label in class_lists(subject.model)[0].tolist()]
     at, guess = np.arange(len(judged.code)), judged.proba.argmax(axis=1)
     sure = judged.proba[at, guess]
     own = judged.proba[at, judged.code]
@@ -189,34 +186,24 @@ def _waterfalls(subject: Subject, rows: Rows, output: NDArray[np.intp]) -> list[
     return falls
 
 
-def _neighbours(subject: Subject, rows: Rows, shown: list[int]) -> dict[str, Any]:
-    """Training rows that pull the prediction of each row most, up or down."""
+def _neighbours(subject: Subject, rows: Rows, output: NDArray[np.intp], shown: list[int]) -> dict[str, Any]:
+    """Training rows without which the raw prediction of each row would change most."""
     train, model = subject.train, subject.model
     if train is None:
         raise LeftOut("Give X_train and y_train to see the training rows that matter most to a prediction.")
     if not hasattr(model, "influence"):
         raise LeftOut(f"{type(model).__name__} cannot tell the influence of training rows.")
-    given = {"X_train": train.X, "y_train": train.target, "sample_weight": train.weight}
-    found = np.asarray(ask(lambda: model.influence(rows.X, **given)), np.float64)
-    most = [_extremes(row) for row in found]
-    used = np.unique(np.concatenate(most))
-    place = {int(row): at for at, row in enumerate(used)}
-    assert train.y is not None
+    given = {"X_train": train.X, "y_train": train.target, "sample_weight": train.weight, "top": NEIGHBOURS}
+    most, change = ask(lambda: model.influence(rows.X, **given))
+    if most.ndim == 3:  # several outputs: the one that the row's explanation speaks of
+        at = np.minimum(output, most.shape[2] - 1)[:, np.newaxis, np.newaxis]
+        most, change = (np.take_along_axis(part, at, axis=2)[:, :, 0] for part in (most, change))
+    used, place = np.unique(most, return_inverse=True)
     some = train.take(used)
-    known = _known(some, subject.task) or []
     return {
         "rows": used,
-        "actual": known,
+        "actual": _known(some, subject.task),
         "cells": cell_texts(some.table, shown),
-        "of": [
-            [[place[int(t)], row[t]] for t in chosen] for row, chosen in zip(found, most, strict=True)
-        ],
+        "places": place.reshape(most.shape),
+        "change": change,
     }
-
-
-def _extremes(influence: FloatArray) -> NDArray[np.intp]:
-    """Training rows of the largest and of the least influence, without those that have none."""
-    order = np.argsort(-influence, kind="stable")
-    ends = np.unique(np.concatenate([order[:NEIGHBOURS], order[-NEIGHBOURS:]]))
-    ends = ends[influence[ends] != 0]
-    return ends[np.argsort(-np.abs(influence[ends]), kind="stable")]

@@ -11,7 +11,7 @@ import numpy as np
 DIGITS = 6  # significant ones; no chart shows more
 
 
-class LeftOut(Exception):
+class LeftOut(Exception):  # noqa: N818  # no error: the rest of the report goes on
     """A section that this model or these rows cannot give; the message says why, and is shown."""
 
 
@@ -53,6 +53,6 @@ def to_json(facts: Any) -> str:
     '{"column":"\\u003c/script>"}'
     """
     text = json.dumps(rounded(facts), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    # U+2028 and lone surrogates are letters of names too; the first would end a line of a script, the second has no UTF-8.
+    # Names may hold U+2028, which would end a line of a script, and lone surrogates, which have no UTF-8.
     text = text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -139,7 +139,7 @@ def _of_drift(moved: list[dict[str, Any]], subject: Subject) -> Iterator[Finding
             yield Finding(
                 grade,
                 "drift",
-                f"{row['name']} is distributed otherwise than while training: stability index {row['psi']:.2f}{distance}.",
+                f"{row['name']} is distributed otherwise than in training: stability index {row['psi']:.2f}{distance}.",
                 "Ask why the rows differ; train on newer rows if they stay so.",
                 row["name"],
             )

@@ -45,7 +45,7 @@ def ranking(importances: Any) -> list[int]:
     name = next(name for name in MOST_TRUSTED if name in importances.kinds)
     values = np.nan_to_num(np.asarray(importances.kinds[name], np.float64), nan=-np.inf)
     spare = np.nan_to_num(np.asarray(importances.kinds.get("gain", values), np.float64), nan=-np.inf)
-    return np.lexsort((-spare, -values)).tolist()
+    return [int(column) for column in np.lexsort((-spare, -values))]
 
 
 def disagreements(names: list[str], kinds: dict[str, NDArray[np.float64]]) -> dict[str, str]:

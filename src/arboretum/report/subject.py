@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
@@ -22,6 +23,7 @@ Task: TypeAlias = Literal["binary", "multiclass", "regression", "ranking", "upli
 FloatArray: TypeAlias = NDArray[np.float64]
 
 TEXT_DIGITS = 6
+LEAST_PROBABILITY = 1e-15  # whose logarithm counts
 
 
 def task_of(model: Any) -> Task:
@@ -59,7 +61,7 @@ def class_lists(model: Any) -> list[NDArray[Any]]:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows with what is known of them; ``y`` is (rows, outputs), bounds of survival times, or None."""
+    """Rows with what is known of them; ``y`` is (rows, outputs) or None, of survival (rows, bounds of the time)."""
 
     X: Any
     table: Table
@@ -91,7 +93,9 @@ class Rows:
     @property
     def target(self) -> Any:
         """The target as ``fit`` and scorers take it."""
-        return self.y[:, 0] if self.y is not None and self.y.ndim == 2 and self.y.shape[1] == 1 else self.y
+        if self.y is None or self.y.shape[1] > 1:
+            return self.y
+        return self.y[:, 0]
 
 
 def read_rows(
@@ -128,7 +132,7 @@ def schema_of(model: Any) -> Schema:
 def table_of(model: Any, X: Any) -> Table:
     """Read rows as the model does; missing values that are new are a finding of the report, not a warning here."""
     schema = schema_of(model)
-    unknown = getattr(model, "unknown", "average")
+    unknown: Any = getattr(model, "unknown", "average")
     return conform(X, schema.with_missing([True] * schema.n_features), unknown=unknown)
 
 
@@ -165,9 +169,23 @@ class Subject:
         """Importances of all kinds that this model has, from the sample."""
         if not hasattr(self.model, "importances"):
             raise LeftOut(f"{type(self.model).__name__} has no trees of one table: it has no importances.")
-        scored = self.task in ("binary", "multiclass", "regression")
-        given = {"X": self.sample.X, "y": self.sample.target} if scored else {}
-        return ask(lambda: self.model.importances(**given))
+        rows = self.sample
+        if self.task == "anomaly":  # nothing to score by
+            return ask(lambda: self.model.importances(rows.X))
+        named = {"sample_weight": rows.weight, "group": rows.group, "treatment": rows.treatment}
+        known = {name: values for name, values in named.items() if values is not None}
+        scoring = negative_log_loss if isinstance(getattr(self.model, "classes_", None), np.ndarray) else None
+        target = rows.target
+        if self.task == "survival":
+            bounds = np.empty(rows.n_rows, [("lower", float), ("upper", float)])
+            bounds["lower"], bounds["upper"] = target.T
+            target = bounds
+        return ask(lambda: self.model.importances(rows.X, target, scoring=scoring, **known))
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees; those of ID3 and C4.5 stand alone."""
+        return 1 if hasattr(self.model, "tree_") else int(self.forest().n_trees)
 
     def forest(self) -> Any:
         """Return the trees, if the model is a forest of them."""
@@ -177,12 +195,28 @@ class Subject:
         return forest
 
 
-def ask(question: Any) -> Any:
+def negative_log_loss(model: Any, X: Any, y: NDArray[Any], sample_weight: Any = None) -> float:
+    """Score a classifier by its probabilities: accuracy is blind to most changes of them."""
+    proba = model.predict_proba(X)
+    code = targets.encode_classes(np.asarray(y), model.classes_, "y").astype(np.intp)
+    own = np.clip(proba[np.arange(len(code)), code], LEAST_PROBABILITY, 1)
+    return float(np.average(np.log(own), weights=sample_weight))
+
+
+def ask(question: Callable[[], Any]) -> Any:
     """Return the answer, or leave the section out for the reason that the model gives."""
     try:
         return question()
     except (NotImplementedError, TypeError, ValueError) as error:
         raise LeftOut(f"Not available for this model: {error}") from error
+
+
+def or_reason(part: Callable[[], Any]) -> Any:
+    """Return the facts of a part, or why there are none."""
+    try:
+        return part()
+    except LeftOut as reason:
+        return {"left_out": str(reason)}
 
 
 def draw_rows(rows: Rows, count: int, seed: int = 0) -> Positions:

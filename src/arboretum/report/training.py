@@ -11,7 +11,7 @@ import numpy as np
 from arboretum.estimators import targets
 from arboretum.estimators.protocol import arguments
 from arboretum.report.evaluation.charts import curves, series, thin
-from arboretum.report.subject import Rows, Subject, class_lists
+from arboretum.report.subject import LEAST_PROBABILITY, Rows, Subject, class_lists
 
 _TEXT = reprlib.Repr()
 _TEXT.maxstring = _TEXT.maxother = 200
@@ -96,7 +96,10 @@ def _staged(subject: Subject) -> tuple[str, list[dict[str, Any]]]:
     if subject.task not in ("binary", "multiclass", "regression"):
         return "", []
     name, lines = "", []
-    for words, rows, role in (("training rows", subject.train, "baseline"), ("rows of the report", subject.test, "model")):
+    for words, rows, role in (
+        ("training rows", subject.train, "baseline"),
+        ("rows of the report", subject.test, "model"),
+    ):
         if rows is not None:
             some = rows.take(thin(rows.n_rows, CURVE_ROWS, seed=0))
             name, losses = _staged_losses(subject, some)
@@ -118,6 +121,8 @@ def _staged_losses(subject: Subject, rows: Rows) -> tuple[str, list[float]]:
     if subject.task != "regression" and hasattr(model, "staged_predict_proba"):
         code = targets.encode_classes(y, class_lists(model)[0], "y").astype(np.intp)
         at = np.arange(len(code))
-        losses = [-np.log(np.clip(proba[at, code], 1e-15, 1)) for proba in model.staged_predict_proba(rows.X)]
+        losses = [
+            -np.log(np.clip(proba[at, code], LEAST_PROBABILITY, 1)) for proba in model.staged_predict_proba(rows.X)
+        ]
         return "log loss", [float(np.average(loss, weights=rows.weight)) for loss in losses]
     return "", []

@@ -27,20 +27,43 @@ def gather(subject: Subject) -> dict[str, Any]:
     if isinstance(multiway, MultiwayTree):
         names = [str(label) for label in subject.model.classes_.tolist()]
         return {"trees": [_multiway_nodes(multiway, subject.schema, names)], "n_trees": 1}
-    forest, trees, size = subject.forest(), [], 0
+    forest, size = subject.forest(), 0
+    trees: list[dict[str, Any]] = []
     for tree in range(forest.n_trees):
         nodes = _nodes(subject.model, forest, tree)
-        size += sum(len(text) for key in ("subject", "test", "value") for text in nodes[key]) + 40 * len(nodes["parent"])
+        size += sum(len(text) for key in ("subject", "test", "value") for text in nodes[key]) + 40 * len(
+            nodes["parent"]
+        )
         if trees and size > BUDGET:
             break
         trees.append(nodes)
     return {"trees": trees, "n_trees": forest.n_trees}
 
 
-def leaves(subject: Subject, X: Any, n_trees: int) -> NDArray[Any]:
-    """Leaf of each row in each tree that is written, as numbers of the nodes that are."""
-    found = np.asarray(subject.model.apply(X)).reshape(-1, 1 if n_trees == 1 else subject.forest().n_trees)
-    return found[:, :n_trees]
+def leaves(subject: Subject, X: Any, written: list[dict[str, Any]]) -> NDArray[np.int64]:
+    """Where each row ends in each tree that is written: its leaf, or the node above it where the tree is cut."""
+    found = np.asarray(subject.model.apply(X), np.int64).reshape(-1, subject.n_trees)[:, : len(written)]
+    for at, tree in enumerate(written):
+        kept = np.zeros(max(int(found[:, at].max(initial=0)), max(tree["id"])) + 1, bool)
+        kept[tree["id"]] = True
+        if not kept[found[:, at]].all():
+            parent = _parents(subject, at)
+            while not (ends := kept[found[:, at]]).all():
+                found[:, at] = np.where(ends, found[:, at], parent[found[:, at]])
+    return found
+
+
+def _parents(subject: Subject, tree: int) -> NDArray[np.int64]:
+    multiway = getattr(subject.model, "tree_", None)
+    if isinstance(multiway, MultiwayTree):
+        return multiway.parent.astype(np.int64)
+    forest = subject.forest()
+    span = nodes_of(forest, tree)
+    left, right = forest.left[span], forest.right[span]
+    inner = np.flatnonzero(left >= 0)
+    parent = np.full(len(left), -1, np.int64)
+    parent[left[inner]] = parent[right[inner]] = inner
+    return parent
 
 
 def _nodes(model: Any, forest: Forest, tree: int) -> dict[str, Any]:
@@ -66,7 +89,12 @@ def _nodes(model: Any, forest: Forest, tree: int) -> dict[str, Any]:
         nodes["gain"].append(float(forest.gain[span.start + node]))
         nodes["value"].append(values.text(node, 4))
         nodes["hidden"].append(below[node] if is_cut else 0)
-    return {"number": tree, "about": _about(values, forest, tree), "shade": _shades(values.values, nodes["id"]), **nodes}
+    return {
+        "number": tree,
+        "about": _about(values, forest, tree),
+        "shade": _shades(values.values, nodes["id"]),
+        **nodes,
+    }
 
 
 def _question(ask: Condition, schema: Schema) -> tuple[str, str]:
@@ -92,7 +120,8 @@ def _shades(values: NDArray[np.float64], kept: list[int]) -> list[float]:
     """Position of each node's value between the least (0) and the largest (1) of the tree; of vectors, the first."""
     first = values[kept, -1 if values.shape[1] == 2 else 0]
     low, high = float(first.min()), float(first.max())
-    return np.round((first - low) / (high - low) if high > low else np.full(len(first), 0.5), 3).tolist()
+    shade = (first - low) / (high - low) if high > low else np.full(len(first), 0.5)
+    return [round(value, 3) for value in shade.tolist()]
 
 
 def _descendants(left: list[int], right: list[int]) -> list[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
+from functools import partial
 from html import escape
 from importlib import resources
 from pathlib import Path
@@ -13,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from arboretum.report import columns, dependence, evaluation, examples, findings, importance, training, trees
-from arboretum.report.facts import LeftOut, to_json
-from arboretum.report.subject import Subject, read_rows, task_of
+from arboretum.report.facts import to_json
+from arboretum.report.subject import Subject, or_reason, read_rows, task_of
 
 MAX_ROWS = 2_000
 SCRIPTS = ("text.js", "charts.js", "sections.js", "trees.js", "examples.js", "page.js")
@@ -40,6 +41,7 @@ def write_report(
     X_train: Any = None,
     y_train: Any = None,
     sample_weight: Any = None,
+    sample_weight_train: Any = None,
     group: Any = None,
     treatment: Any = None,
     group_train: Any = None,
@@ -67,7 +69,8 @@ def write_report(
     test = read_rows(model, X, y, sample_weight=sample_weight, group=group, treatment=treatment)
     train = None
     if X_train is not None:
-        train = read_rows(model, X_train, y_train, group=group_train, treatment=treatment_train, of="_train")
+        known = {"sample_weight": sample_weight_train, "group": group_train, "treatment": treatment_train}
+        train = read_rows(model, X_train, y_train, of="_train", **known)
     subject = Subject(model, task_of(model), test, train, int(max_rows))
     name = type(model).__name__ if title is None else str(title)
     with warnings.catch_warnings():
@@ -80,11 +83,8 @@ def write_report(
 
 def gather(subject: Subject, title: str) -> dict[str, Any]:
     """Gather the facts of all sections; one that cannot be given says why."""
-    sections: dict[str, Any] = {}
-    for name, part in _SECTIONS.items():
-        sections[name] = _or_reason(part, subject)
-    n_trees = len(sections["trees"].get("trees", ()))
-    sections["examples"] = _or_reason(lambda subject: examples.gather(subject, n_trees), subject)
+    sections = {name: or_reason(partial(part, subject)) for name, part in _SECTIONS.items()}
+    sections["examples"] = or_reason(partial(examples.gather, subject, sections["trees"].get("trees", [])))
     return {"title": title, "about": _about(subject), "sections": sections}
 
 
@@ -97,13 +97,6 @@ _SECTIONS: dict[str, Callable[[Subject], dict[str, Any]]] = {
     "trees": trees.gather,
     "findings": findings.gather,
 }
-
-
-def _or_reason(part: Callable[[Subject], dict[str, Any]], subject: Subject) -> dict[str, Any]:
-    try:
-        return part(subject)
-    except LeftOut as reason:
-        return {"left_out": str(reason)}
 
 
 def _about(subject: Subject) -> dict[str, Any]:

@@ -48,6 +48,6 @@ def evaluate(subject: Subject) -> list[dict[str, Any]]:
         ]
         across, up, _ = roc_curve(is_anomaly, score, sample_weight=test.weight)
         lines = [series("model", across, up), series("chance", [0, 1], [0, 1], "baseline")]
-        unit = {"x_domain": [0, 1], "y_domain": [0, 1], "square": True}
+        unit: dict[str, Any] = {"x_domain": [0, 1], "y_domain": [0, 1], "square": True}
         charts.append(curves("ROC curve", "false positive rate", "true positive rate", lines, **unit))
     return [{"name": "", "metrics": metrics, "charts": charts}]

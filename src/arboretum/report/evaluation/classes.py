@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from arboretum.estimators import targets
 from arboretum.report.evaluation.charts import curves, histogram, metric, series
-from arboretum.report.subject import FloatArray, Rows, Subject, class_lists
+from arboretum.report.subject import LEAST_PROBABILITY, FloatArray, Rows, Subject, class_lists
 
 THRESHOLDS = np.linspace(0, 1, 201)
 CALIBRATION_BINS = 10
 MATRIX_CLASSES = 25  # more are told by the table alone
-LEAST_PROBABILITY = 1e-15
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +78,7 @@ def _common_metrics(test: Judged, train: Judged | None) -> list[dict[str, Any]]:
             test.log_loss(),
             test.log_loss(constant),
             "mean of −ln of the probability given to the true class",
-            train=train and train.log_loss(),
+            train=None if train is None else train.log_loss(),
             better="low",
         ),
         metric(
@@ -87,7 +86,7 @@ def _common_metrics(test: Judged, train: Judged | None) -> list[dict[str, Any]]:
             test.accuracy(),
             test.accuracy(int(shares.argmax())),
             "share of rows whose most probable class is right",
-            train=train and train.accuracy(),
+            train=None if train is None else train.accuracy(),
             better="high",
         ),
     ]
@@ -141,7 +140,7 @@ def _ranking_charts(positive: Any, score: FloatArray, weight: FloatArray, base: 
 
     false_rate, true_rate, _ = roc_curve(positive, score, sample_weight=weight)
     precision, recall, _ = precision_recall_curve(positive, score, sample_weight=weight)
-    unit = {"x_domain": [0, 1], "y_domain": [0, 1], "square": True}
+    unit: dict[str, Any] = {"x_domain": [0, 1], "y_domain": [0, 1], "square": True}
     roc = [series("model", false_rate, true_rate), series("chance", [0, 1], [0, 1], "baseline")]
     pair = [series("model", recall, precision, steps=True), series("chance", [0, 1], [base, base], "baseline")]
     return [

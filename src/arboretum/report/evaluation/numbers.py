@@ -81,7 +81,9 @@ def _one_output(truth: FloatArray, told: FloatArray, weight: FloatArray, train: 
     charts = [
         points("Predicted and actual", "actual", "predicted", truth, told, reference="diagonal"),
         points("Residuals", "predicted", "actual − predicted", told, error, reference="zero"),
-        histogram("Distribution of residuals", "actual − predicted", {"residuals": error}, weight={"residuals": weight}),
+        histogram(
+            "Distribution of residuals", "actual − predicted", {"residuals": error}, weight={"residuals": weight}
+        ),
         histogram("Distribution of values", "value", {"actual": truth, "predicted": told}),
     ]
     return {"metrics": metrics, "charts": charts}

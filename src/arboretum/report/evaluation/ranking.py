@@ -55,14 +55,16 @@ def _charts(test: Rows, scores: FloatArray, random: FloatArray) -> list[dict[str
     lines = [series("model", places, by_cut(scores)), series("random order", places, by_cut(random), "baseline")]
     worst = np.argsort(np.where(known, of_model, np.inf), kind="stable")[: min(WORST_QUERIES, int(known.sum()))]
     labels, sizes = test.group[order][queries.start[:-1]], np.diff(queries.start)  # type: ignore[index]
-    grade = f"{int(known.sum()):,} queries with a relevant row, of {len(known):,}"
+    note = f"{int(known.sum()):,} queries with a relevant row, of {len(known):,}"
     return [
         histogram(
             "NDCG of each query",
             f"NDCG@{PLACES}",
-            {"random order": of_chance[known], "model": of_model[known]},
+            {"model": of_model[known], "random order": of_chance[known]},
             bins=20,
-            note=grade,
+            note=note,
+            unit="queries",
+            baseline="random order",
         ),
         curves("NDCG by number of places", "places that count", "NDCG", lines, y_domain=[0, 1], dots=True),
         {

@@ -52,7 +52,7 @@ def _pairs(time: FloatArray, event: NDArray[np.bool_]) -> FloatArray:
 
 
 def _score_times(time: FloatArray, event: NDArray[np.bool_]) -> FloatArray:
-    """Times from the 5th to the 95th percentile of the events, below the last time of all."""
+    """Choose times from the 5th to the 95th percentile of the events, below the last time of all."""
     if not event.any():
         return np.empty(0)
     low, high = np.quantile(time[event], [0.05, 0.95])
@@ -69,7 +69,8 @@ def _over_time(
     of_model, of_all = brier_score(pairs, survival, at), brier_score(pairs, constant, at)
     width = at[-1] - at[0]
     means = [float(((part[1:] + part[:-1]) / 2 * np.diff(at)).sum() / width) for part in (of_model, of_all)]
-    brier = metric("integrated Brier score", *means, "mean over time of the Brier score", better="low")
+    about = "mean over time of the Brier score"
+    brier = metric("integrated Brier score", means[0], means[1], about, better="low")
     lines = [series("model", at, of_model), series("one curve for all rows", at, of_all, "baseline")]
     by_time = curves("Brier score over time", "time", "Brier score", lines, "corrected for censoring; lower is better")
     own_steps, own_level = kaplan_meier(time, event)

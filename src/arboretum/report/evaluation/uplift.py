@@ -37,7 +37,9 @@ def _one_arm(subject: Subject, arm: Any) -> dict[str, Any]:
     metrics = [
         three(qini_score, "Qini score", "area above a random order; 1 is the best order, 0 a random one", 0.0),
         three(auuc_score, "AUUC", "area under the uplift curve, by row", 0.0, normalise=False),
-        three(uplift_at_k, "uplift of the best 30 %", "effect among the rows of largest predicted uplift", effect, k=0.3),
+        three(
+            uplift_at_k, "uplift of the best 30 %", "effect among the rows of largest predicted uplift", effect, k=0.3
+        ),
     ]
     rows, gain = qini_curve(y, uplift, treated, sample_weight=weight)
     share = rows / rows[-1]

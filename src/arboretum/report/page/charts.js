@@ -72,16 +72,16 @@ function curvesChart(facts) {
 
 /** Counts over shared bins; several sets lie over each other. */
 function histogramChart(facts) {
-  const parts = facts.series.map((series, at) => ({ name: series.name, color: PALETTE[at], bins: series.counts.map((count, i) => ({ x1: facts.edges[i], x2: facts.edges[i + 1], count, name: series.name })) }));
+  const parts = facts.series.map((series, at) => ({ name: series.name, color: colourOf({ role: facts.baseline === series.name ? "baseline" : "model" }, at), bins: series.counts.map((count, i) => ({ x1: facts.edges[i], x2: facts.edges[i + 1], count, name: series.name })) }));
   const draw = (width) => plot({
     width, height: Math.min(300, Math.max(220, width * 0.45)),
     x: { label: facts.x, ticks: ticksFor(width), tickFormat: axisNumber, labelAnchor: "center", labelArrow: "none" },
-    y: { label: "rows", grid: true, nice: true, ticks: 5, tickFormat: axisNumber, labelArrow: "none" },
+    y: { label: facts.unit || "rows", grid: true, nice: true, ticks: 5, tickFormat: axisNumber, labelArrow: "none" },
     marks: [
       parts.map((part) => Plot.rectY(part.bins, { x1: "x1", x2: "x2", y2: "count", fill: part.color, fillOpacity: parts.length > 1 ? 0.55 : 0.85, inset: 0.5 })),
       Plot.ruleY([0], { stroke: "var(--base)" }),
       facts.rule === undefined ? null : Plot.ruleX([facts.rule], { stroke: "var(--ink)", strokeDasharray: "3 3" }),
-      Plot.tip(parts.flatMap((part) => part.bins.filter((bin) => bin.count)), Plot.pointerX({ x: (d) => (d.x1 + d.x2) / 2, y: "count", title: (d) => `${d.name}\n${number(d.x1)} to ${number(d.x2)}\n${number(d.count)} rows` })),
+      Plot.tip(parts.flatMap((part) => part.bins.filter((bin) => bin.count)), Plot.pointerX({ x: (d) => (d.x1 + d.x2) / 2, y: "count", title: (d) => `${d.name}\n${number(d.x1)} to ${number(d.x2)}\n${number(d.count)} ${facts.unit || "rows"}` })),
     ],
   });
   return chart(facts.title, facts.note, legendOf(parts), draw);

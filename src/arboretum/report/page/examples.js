@@ -70,7 +70,7 @@ function waterfall(facts, row, fall, width) {
 function neighbours(facts, at) {
   const found = facts.neighbours;
   if (found.left_out) return reason(found);
-  const rows = found.of[at].map(([place, pull]) => ({ row: found.rows[place], pull, actual: found.actual[place], cells: found.cells[place] }));
+  const rows = found.places[at].map((place, i) => ({ row: found.rows[place], pull: -found.change[at][i], actual: found.actual[place], cells: found.cells[place] })).filter((row) => row.pull);
   const largest = d3.max(rows, (row) => Math.abs(row.pull)) || 1;
   const table = sortedTable([
     { name: "training row", value: (row) => row.row, cell: (row) => make("span", { class: "whole" }, `${row.row}`) },
@@ -78,5 +78,5 @@ function neighbours(facts, at) {
     { name: "actual", value: (row) => row.actual, cell: (row) => clipped(row.actual) },
     ...facts.shown.slice(0, 2).map((column, i) => ({ name: short(facts.names[column], 14), title: facts.names[column], value: (row) => row.cells[i], cell: (row) => clipped(row.cells[i]) })),
   ], rows);
-  return make("div", { style: "margin-top: 18px" }, make("h3", {}, "Training rows that matter most to it"), make("p", { class: "muted small" }, "positive: the row raises this prediction; negative: it lowers it"), table.element);
+  return make("div", { style: "margin-top: 18px" }, make("h3", {}, "Training rows that matter most to it"), make("p", { class: "muted small" }, "pull: how far the prediction would move back without the row, on the raw scale"), table.element);
 }

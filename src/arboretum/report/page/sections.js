@@ -99,7 +99,7 @@ function outputEvaluation(output, hasTrain) {
     { name: "baseline", number: true, value: (m) => m.baseline },
   ];
   if (hasTrain) columns.push({ name: "on training rows", number: true, value: (m) => m.train });
-  columns.push({ name: "", value: (m) => verdict(m), cell: (m) => make("span", { class: "tag" }, verdict(m)) });
+  columns.push({ name: "", value: (m) => verdict(m), cell: (m) => (verdict(m) ? make("span", { class: "tag" }, verdict(m)) : "") });
   const metrics = make("section", { class: "card" }, make("h3", {}, "Figures"), sortedTable(columns, output.metrics).element);
   return [metrics, make("div", { class: "grid" }, output.charts.map(drawChart))];
 }

@@ -46,12 +46,9 @@ function treeViewer(facts, examples) {
   function trace() {
     path = new Set();
     if (example.value === "") return;
-    let place = paths[Number(example.value)][Number(choice.value)];
-    const byId = new Map();
+    const end = paths[Number(example.value)][Number(choice.value)], byId = new Map();
     (function visit(node) { byId.set(node.data.id, node); (node.every || []).forEach(visit); })(root);
-    const cut = facts.trees[Number(choice.value)].cut || {};
-    while (!byId.has(place) && place in cut) place = cut[place];
-    for (let node = byId.get(place); node; node = node.parent) { path.add(node.data.at); if (node.parent) node.parent.children = node.parent.every; }
+    for (let node = byId.get(end); node; node = node.parent) { path.add(node.data.at); if (node.parent) node.parent.children = node.parent.every; }
   }
 
   function draw() {
@@ -105,6 +102,7 @@ function treeViewer(facts, examples) {
   function fit() {
     const width = frame.clientWidth, height = frame.clientHeight;
     if (!width || !root) return;
+    svg.attr("viewBox", [0, 0, width, height]); // in print the frame is smaller
     const all = root.descendants(), [top, bottom] = d3.extent(all, (node) => node.x), right = d3.max(all, (node) => node.y) + NODE.width + 60;
     const scale = Math.min(1.15, (width - 40) / right, (height - 40) / (bottom - top + NODE.height));
     svg.call(zoom.transform, d3.zoomIdentity.translate(Math.max(20, (width - scale * right) / 2), height / 2 - (scale * (top + bottom)) / 2).scale(scale));
