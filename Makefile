@@ -19,8 +19,8 @@ SANITIZED := build/sanitize/package
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/installed-progress  ## install and run examples/demo.py
-	$(BIN)/python examples/demo.py
+demo: $(VENV)/installed-demo  ## install and run the demo: a year of flights, a leader board, a report
+	$(BIN)/arboretum demo
 
 test: $(VENV)/installed-test  ## all tests and doctests against the installed package
 	$(BIN)/python -m pytest -n 2
@@ -53,7 +53,7 @@ clean:  ## remove everything that make made
 $(VENV)/build-tools:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
-	$(BIN)/pip install --quiet "scikit-build-core>=0.10" "nanobind>=2.4" cmake ninja
+	$(BIN)/pip install --quiet "scikit-build-core>=0.10" "nanobind>=2.4" cmake ninja setuptools
 	touch $@
 
 # installed-test is the package with the extra "test" of pyproject.toml, and so on.

@@ -6,9 +6,10 @@ import typer
 
 from arboretum.cli.compare import compare
 from arboretum.cli.convert import convert
+from arboretum.cli.demo import demo
+from arboretum.cli.errors import EXIT_CODES
 from arboretum.cli.evaluate import evaluate
 from arboretum.cli.explain import explain
-from arboretum.cli.failures import EXIT_CODES
 from arboretum.cli.predict import predict
 from arboretum.cli.report import report
 from arboretum.cli.show import show
@@ -24,5 +25,5 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (train, compare, predict, evaluate, explain, report, show, convert):
+for command in (train, compare, predict, evaluate, explain, report, show, convert, demo):
     app.command()(command)

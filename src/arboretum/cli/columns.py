@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.cli.failures import DataFailure, UsageFailure, nearest
-from arboretum.schema import listed
+from arboretum.cli.errors import DataError, UsageError, nearest
 
 KINDS = ("number", "category", "date", "bool", "ignore")
 FEW_ROWS = 50  # below which values that are all different mean nothing
@@ -41,9 +40,7 @@ class Roles:
     @property
     def named(self) -> dict[str, str]:
         """Columns that are no features, with what each is for."""
-        single = {
-            role: getattr(self, role) for role in ("target", "weight", "group", "time", "event", "treatment")
-        }
+        single = {role: getattr(self, role) for role in ("target", "weight", "group", "time", "event", "treatment")}
         found = {column: role for role, column in single.items() if column is not None}
         return found | dict.fromkeys(self.ids, "id") | dict.fromkeys(self.ignored, "ignored")
 
@@ -54,8 +51,9 @@ class Roles:
     @classmethod
     def from_json(cls, stored: Any) -> Roles:
         """Undo ``to_json``; fields of later releases are passed over."""
-        known = {name: stored[name] for name in cls.__dataclass_fields__ if name in stored}
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in known.items()})
+        known: dict[str, Any] = {name: stored[name] for name in cls.__dataclass_fields__ if name in stored}
+        lists = {name: tuple(value) for name, value in known.items() if isinstance(value, list)}
+        return cls(**{**known, **lists})
 
 
 def parse_kinds(given: Iterable[str]) -> dict[str, str]:
@@ -70,7 +68,7 @@ def parse_kinds(given: Iterable[str]) -> dict[str, str]:
     for item in given:
         column, equals, kind = item.rpartition("=")
         if not equals or kind not in KINDS:
-            raise UsageFailure(f"--kind {item}: write column=kind, where kind is one of {', '.join(KINDS)}")
+            raise UsageError(f"--kind {item}: write column=kind, where kind is one of {', '.join(KINDS)}")
         kinds[column] = kind
     return kinds
 
@@ -79,7 +77,7 @@ def require(table: Any, names: Iterable[str], where: str) -> None:
     """Refuse names that no column has."""
     for name in names:
         if name not in table.column_names:
-            raise DataFailure(f"{where} has no column {name!r}: {nearest(name, table.column_names)}")
+            raise DataError(f"{where} has no column {name!r}: {nearest(name, table.column_names)}")
 
 
 # ----------------------------------------------------------------------------------------------------- kinds
@@ -105,7 +103,7 @@ def as_kind(column: Any, kind: str, name: str) -> Any:
 
     Raises
     ------
-    DataFailure
+    DataError
         If a value cannot be read as that kind.
     """
     import pyarrow as pa
@@ -125,7 +123,7 @@ def as_kind(column: Any, kind: str, name: str) -> Any:
         return compute.cast(column, wanted)
     except pa.ArrowException:
         value = next(value for value in column.to_pylist() if value is not None and not _casts(value, wanted))
-        raise DataFailure(f"column {name!r} holds {value!r}, which is no {kind}: correct it, or use --kind") from None
+        raise DataError(f"column {name!r} holds {value!r}, which is no {kind}: correct it, or use --kind") from None
 
 
 def _casts(value: Any, wanted: Any) -> bool:
@@ -199,7 +197,7 @@ def find_features(table: Any, roles: Roles) -> Features:
             assert kind is not None
             kinds[name] = kind
     if not kinds:
-        raise DataFailure("no column is left to learn from: see what --ignore, --id and --kind leave out")
+        raise DataError("no column is left to learn from: see what --ignore, --id and --kind leave out")
     return Features(kinds, remarks)
 
 
@@ -268,11 +266,11 @@ def examples(table: Any, roles: Roles, kinds: Mapping[str, str], where: str) -> 
     """Read features, target and the like from a table; rows without a target are left out, and that is said."""
     require(table, [name for name in roles.named if name not in roles.ignored + roles.ids], where)
     if not table.num_rows:
-        raise DataFailure(f"{where} has no rows: see whether the query or its filter is right")
+        raise DataError(f"{where} has no rows: see whether the query or its filter is right")
     remarks = []
     if roles.target is not None and (absent := table[roles.target].null_count):
         if absent == table.num_rows:
-            raise DataFailure(f"the target {roles.target!r} has no values in {where}")
+            raise DataError(f"the target {roles.target!r} has no values in {where}")
         remarks.append(f"{absent} of {table.num_rows} rows have no {roles.target!r} and are left out")
         table = table.filter(table[roles.target].is_valid())
     numbers = {
@@ -291,7 +289,7 @@ def _values(column: Any, name: str, role: str) -> NDArray[Any]:
     import pyarrow as pa
 
     if column.null_count:
-        raise DataFailure(f"the {role} {name!r} has {column.null_count} missing values: leave those rows out by --sql")
+        raise DataError(f"the {role} {name!r} has {column.null_count} missing values: leave those rows out by --sql")
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if pa.types.is_decimal(column.type):
@@ -306,5 +304,3 @@ def _numbers(column: Any, name: str, role: str) -> NDArray[np.float64]:
 def distinct(values: NDArray[Any]) -> Sequence[Any]:
     """Return the values that occur, sorted."""
     return np.unique(values).tolist()  # type: ignore[no-any-return]
-
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
@@ -44,7 +45,7 @@ def compare(
 ) -> None:
     """Compare every method that suits the task on the same folds, and write the best, fitted to all rows."""
     with session(as_json=as_json, quiet=quiet, traceback=traceback) as terminal:
-        from arboretum.cli.failures import Failure
+        from arboretum.cli.errors import CommandError
         from arboretum.cli.files import check_output, save_model
         from arboretum.cli.leaderboard import BASELINE, candidates, fit, leader_board
 
@@ -57,15 +58,19 @@ def compare(
         show_board(terminal, problem, judging, lines)
         best = next((line for line in lines if line.method != BASELINE and line.failure is None), None)
         if best is None:
-            raise Failure("no method could be fitted: " + "; ".join(f"{line.method}: {line.failure}" for line in lines))
+            raise CommandError(
+                "no method could be fitted: " + "; ".join(f"{line.method}: {line.failure}" for line in lines)
+            )
         fitted = fit(entries[best.method](), problem.rows, progress=terminal.shows_progress)
         replaces = out.exists()
         save_model(fitted, out, problem.roles)
-        terminal.text(f"{'replaced' if replaces else 'wrote'} {out}: {best.method}, fitted to all {len(problem.rows)} rows")
+        terminal.text(
+            f"{'replaced' if replaces else 'wrote'} {out}: {best.method}, fitted to all {len(problem.rows)} rows"
+        )
         terminal.result |= {"model": str(out), "best": best.method, "fingerprint": fitted.fingerprint()}
 
 
-def told(terminal: Terminal):  # type: ignore[no-untyped-def]
+def told(terminal: Terminal) -> Callable[[Line], None]:
     """Return what says how each method went, as soon as it is known."""
 
     def tell(line: Line) -> None:
@@ -93,8 +98,8 @@ def show_board(terminal: Terminal, problem: Problem, judging: Judging, lines: li
         if line.failure is None
     ]
     better = "higher" if METRICS[problem.task][names[0]] else "lower"
-    title = f"{problem.task} of {problem.roles.target!r}, judged by {judging.describe(problem)}; {names[0]}: {better} is better"
-    terminal.table(title, header, body)
+    asked = f"{problem.task} of {problem.roles.target!r}, judged by {judging.describe(problem)}"
+    terminal.table(f"{asked}; {names[0]}: {better} is better", header, body)
     for line in lines:
         if line.failure is not None:
             terminal.text(f"{line.method} was left out: {line.failure}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
@@ -28,13 +27,13 @@ def convert(
 ) -> None:
     """Convert a model file to JSON, which holds every number of it, or back; or write its trees as text."""
     with session(as_json=as_json, quiet=quiet, traceback=traceback) as terminal:
-        from arboretum.cli.failures import UsageFailure
+        from arboretum.cli.errors import UsageError
         from arboretum.cli.files import check_output, written_whole
 
         check_output(out, overwrite=overwrite)
         wanted = to or FORMATS.get(out.suffix)
         if wanted not in ("arb", "mapped", "json", "text"):
-            raise UsageFailure(f"cannot tell the format of {out}: give --to arb, mapped, json or text")
+            raise UsageError(f"cannot tell the format of {out}: give --to arb, mapped, json or text")
         header, arrays = read_any(model)
         replaces = out.exists()
         with written_whole(out) as temporary:
@@ -45,7 +44,7 @@ def convert(
 
 def read_any(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Read a model file, or the JSON of one."""
-    from arboretum.cli.failures import ModelFailure
+    from arboretum.cli.errors import ModelError
     from arboretum.estimators.base import from_file
     from arboretum.io import model_file
 
@@ -54,7 +53,7 @@ def read_any(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
             is_json = file.read(1) == b"{"
         header, arrays = from_json(path) if is_json else model_file.load(path)
     except OSError as error:
-        raise ModelFailure(f"cannot read {path}: {error.strerror or error}") from None
+        raise ModelError(f"cannot read {path}: {error.strerror or error}") from None
     from_file(header, arrays)  # refuses what is no model
     return header, arrays
 
@@ -66,35 +65,38 @@ def write_as(wanted: str, header: dict[str, Any], arrays: dict[str, Any], path: 
     if wanted in ("arb", "mapped"):
         model_file.save(path, header, arrays, compact=wanted == "arb")
     elif wanted == "json":
-        path.write_text(to_json(header, arrays), encoding="utf-8")
+        path.write_bytes(to_json(header, arrays))
     else:
         path.write_text(to_text(header, arrays), encoding="utf-8")
 
 
-def to_json(header: dict[str, Any], arrays: dict[str, Any]) -> str:
-    """Return header and arrays as JSON; Python's writer keeps every float64 to the bit."""
+def to_json(header: dict[str, Any], arrays: dict[str, Any]) -> bytes:
+    """Return header and arrays as strict JSON that keeps every number to the bit."""
+    from arboretum.io import exact_json
+
     stored = {
         name: {"dtype": array.dtype.str, "shape": list(array.shape), "values": array.ravel().tolist()}
         for name, array in arrays.items()
     }
-    return json.dumps({"header": header, "arrays": stored})
+    return exact_json.dumps({"header": header, "arrays": stored})
 
 
 def from_json(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Undo ``to_json``, trusting nothing."""
     import numpy as np
 
-    from arboretum.cli.failures import ModelFailure
+    from arboretum.cli.errors import ModelError
+    from arboretum.io import exact_json
 
     try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
+        stored = exact_json.loads(path.read_bytes())
         arrays = {
             name: np.array(entry["values"], dtype=np.dtype(entry["dtype"])).reshape(entry["shape"])
             for name, entry in stored["arrays"].items()
         }
         return dict(stored["header"]), arrays
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
-        raise ModelFailure(f"{path} is no model as 'arboretum convert' writes it: {error}") from None
+        raise ModelError(f"{path} is no model as 'arboretum convert' writes it: {error}") from None
 
 
 def to_text(header: dict[str, Any], arrays: dict[str, Any]) -> str:

@@ -29,12 +29,12 @@ def explain(
 ) -> None:
     """Say which columns matter to a model, and what each adds to the predictions of the first rows of DATA (SHAP)."""
     with session(as_json=as_json, quiet=quiet, traceback=traceback) as terminal:
-        from arboretum.cli.failures import ModelFailure
+        from arboretum.cli.errors import ModelError
 
         named = {"target": target}
         fitted, _, read = options.read_for_model(terminal, model, data, table, sql, named, needs_target=False)
         if not hasattr(fitted, "importances"):
-            raise ModelFailure(f"{type(fitted).__name__} has no trees of its own to explain: train another --model")
+            raise ModelError(f"{type(fitted).__name__} has no trees of its own to explain: train another --model")
         show_importances(terminal, fitted, read, features)
         show_rows(terminal, fitted, read, rows, features)
 

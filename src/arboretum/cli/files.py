@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from arboretum.cli.columns import Roles
-from arboretum.cli.failures import ModelFailure, OutputFailure
+from arboretum.cli.errors import ModelError, OutputError
 
 HEADER = "command"  # the field of a model file's header that holds the roles of columns
 
@@ -21,15 +21,15 @@ def check_output(path: Path | None, *, overwrite: bool) -> None:
     if path is None:
         return
     if path.is_dir():
-        raise OutputFailure(f"cannot write {path}: it is a folder; add a file name")
+        raise OutputError(f"cannot write {path}: it is a folder; add a file name")
     if path.exists() and not path.is_file():
-        raise OutputFailure(f"cannot write {path}: it is not a regular file")
+        raise OutputError(f"cannot write {path}: it is not a regular file")
     if path.exists() and not overwrite:
-        raise OutputFailure(f"{path} exists already: choose another name, or replace it with --overwrite")
+        raise OutputError(f"{path} exists already: choose another name, or replace it with --overwrite")
     if not path.resolve().parent.is_dir():
-        raise OutputFailure(f"cannot write {path}: there is no folder {path.parent}; create it first")
+        raise OutputError(f"cannot write {path}: there is no folder {path.parent}; create it first")
     if not os.access(path.resolve().parent, os.W_OK):
-        raise OutputFailure(f"cannot write {path}: no permission to write in {path.parent}")
+        raise OutputError(f"cannot write {path}: no permission to write in {path.parent}")
 
 
 @contextmanager
@@ -41,7 +41,7 @@ def written_whole(path: Path) -> Iterator[Path]:
         yield temporary
         temporary.replace(target)
     except OSError as error:
-        raise OutputFailure(f"cannot write {path}: {error.strerror or error}") from None
+        raise OutputError(f"cannot write {path}: {error.strerror or error}") from None
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -58,7 +58,7 @@ def save_model(model: Any, path: Path, roles: Roles) -> None:
             model_file.save(path, {**header, HEADER: roles.to_json()}, arrays)
             del arrays  # they may lie in the file that is removed now
     except OSError as error:
-        raise OutputFailure(str(error.strerror or error)) from None
+        raise OutputError(str(error.strerror or error)) from None
 
 
 def load_model(path: Path) -> tuple[Any, Roles]:
@@ -69,12 +69,12 @@ def load_model(path: Path) -> tuple[Any, Roles]:
     try:
         header, arrays = model_file.load(path)
     except OSError as error:
-        raise ModelFailure(str(error)) from None
+        raise ModelError(str(error)) from None
     model, stored = from_file(header, arrays), header.get(HEADER, {})
     try:
         roles = Roles.from_json(stored)
     except (AttributeError, TypeError) as error:
-        raise ModelFailure(f"{path} is damaged: {error}") from None
+        raise ModelError(f"{path} is damaged: {error}") from None
     return model, roles
 
 

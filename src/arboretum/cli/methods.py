@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 from typing import Any
 
-from arboretum.cli.failures import UsageFailure, nearest
+from arboretum.cli.errors import UsageError, nearest
 
 # method:   of classes             of numbers              of other tasks
 CLASSES: dict[str, dict[str, str]] = {
@@ -60,18 +60,18 @@ def make(method: str, task: str, *, preset: str | None = None, settings: dict[st
     suitable = methods(task)
     method = suitable[0] if method == "auto" else method
     if method not in CLASSES:
-        raise UsageFailure(f"--model {method}: {nearest(method, CLASSES)}")
+        raise UsageError(f"--model {method}: {nearest(method, CLASSES)}")
     if method not in suitable:
-        raise UsageFailure(f"--model {method} cannot do {task}: {', '.join(suitable)} can")
+        raise UsageError(f"--model {method} cannot do {task}: {', '.join(suitable)} can")
     cls = getattr(arboretum, CLASSES[method][_family(task)])
     try:
         if preset is None:
             return cls(**settings or {})
         if not hasattr(cls, "preset"):
-            raise UsageFailure(f"--preset belongs to boosted trees, not to --model {method}")
+            raise UsageError(f"--preset belongs to boosted trees, not to --model {method}")
         return cls.preset(preset, **settings or {})
     except (TypeError, ValueError) as error:
-        raise UsageFailure(str(error)) from None
+        raise UsageError(str(error)) from None
 
 
 def parse_settings(given: Iterable[str]) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def parse_settings(given: Iterable[str]) -> dict[str, Any]:
     for item in given:
         name, equals, text = item.partition("=")
         if not equals or not name.isidentifier():
-            raise UsageFailure(f"--set {item}: write name=value, as in --set max_depth=3")
+            raise UsageError(f"--set {item}: write name=value, as in --set max_depth=3")
         settings[name] = _literal(text)
     return settings
 

@@ -16,7 +16,7 @@ Data = Annotated[
     Optional[str],  # noqa: UP045  # typer reads it on Python 3.10
     typer.Argument(
         metavar="DATA",
-        help="CSV, TSV, JSON lines, Parquet or Arrow; a glob or folder of them; a SQLite or DuckDB file (file.db::table).",
+        help="CSV, TSV, JSON lines, Parquet or Arrow; a pattern or folder of them; SQLite or DuckDB (file.db::table).",
     ),
 ]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file that train or compare wrote.")]
@@ -40,7 +40,7 @@ Weight = Annotated[Optional[str], typer.Option("--weight", metavar="COLUMN", hel
 Group = Annotated[Optional[str], typer.Option("--group", metavar="COLUMN", help="Queries, of ranking.")]  # noqa: UP045
 Time = Annotated[
     Optional[str],  # noqa: UP045
-    typer.Option("--time", metavar="COLUMN", help="Order in time: models are judged by later rows than they learn from."),
+    typer.Option("--time", metavar="COLUMN", help="Order in time: later rows judge."),
 ]
 Event = Annotated[
     Optional[str],  # noqa: UP045
@@ -98,10 +98,10 @@ def read_problem(
     """Read the data, and say what was understood."""
     from arboretum.cli.columns import require
     from arboretum.cli.problem import understand
-    from arboretum.cli.sources import open_source, read_table
+    from arboretum.cli.sources import open_rows
 
-    source = open_source(data, table=table, sql=sql)
-    rows = read_table(source)
+    source = open_rows(data, table=table, sql=sql)
+    rows = source.table()
     require(rows, roles.named, source.name)
     problem = understand(rows, roles, task, source.name)
     for remark in problem.remarks:
@@ -121,12 +121,12 @@ def read_judging(
     """Read test rows, if there are some, and choose how to judge."""
     from arboretum.cli.columns import examples
     from arboretum.cli.problem import choose_judging
-    from arboretum.cli.sources import open_source, read_table
+    from arboretum.cli.sources import open_rows
 
     rows = None
     if test is not None:
-        source = open_source(test)
-        rows, remarks = examples(read_table(source), problem.roles, problem.roles.kinds, source.name)
+        source = open_rows(test)
+        rows, remarks = examples(source.table(), problem.roles, problem.roles.kinds, source.name)
         for remark in remarks:
             terminal.remark(f"{source.name}: {remark}")
     return choose_judging(problem, test=rows, n_folds=n_folds, share=share, prefer_folds=prefer_folds)
@@ -146,18 +146,19 @@ def read_for_model(
     from dataclasses import replace
 
     from arboretum.cli.columns import examples, kinds_of_model
-    from arboretum.cli.failures import UsageFailure
+    from arboretum.cli.errors import UsageError
     from arboretum.cli.files import load_model, task_of
-    from arboretum.cli.sources import open_source, read_table
+    from arboretum.cli.sources import open_rows
     from arboretum.cli.tasks import check_model
 
     fitted, roles = load_model(model)
-    roles = replace(roles, time=None, **{role: name for role, name in named.items() if name is not None})
+    given: dict[str, Any] = {role: name for role, name in named.items() if name is not None}
+    roles = replace(roles, time=None, **given)
     task = task_of(fitted, roles)
     if needs_target and roles.target is None:
-        raise UsageFailure(f"{model} does not tell its target: name it with --target COLUMN")
-    source = open_source(data, table=table, sql=sql)
-    found = read_table(source)
+        raise UsageError(f"{model} does not tell its target: name it with --target COLUMN")
+    source = open_rows(data, table=table, sql=sql)
+    found = source.table()
     if not needs_target and roles.target not in found.column_names:
         roles = replace(roles, target=None, weight=None, group=None, event=None, treatment=None)
     rows, remarks = examples(found, roles, {**kinds_of_model(fitted), **roles.kinds}, source.name)

@@ -13,8 +13,8 @@ from arboretum.cli.terminal import session
 
 def predict(
     model: options.Model,
+    out: Annotated[Path, typer.Option("--out", "-o", help="File to write: .parquet, .csv or .arrow.")],
     data: options.Data = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="File to write: .parquet, .csv or .arrow.")] = ...,  # type: ignore[assignment]
     keep: Annotated[
         Optional[list[str]],  # noqa: UP045
         typer.Option("--keep", metavar="COLUMN", help="Column of DATA to write beside predictions; repeatable."),
@@ -36,12 +36,12 @@ def predict(
         from arboretum.cli.columns import kinds_of_model
         from arboretum.cli.files import check_output, load_model, task_of
         from arboretum.cli.predictions import check_format, write_predictions
-        from arboretum.cli.sources import open_source
+        from arboretum.cli.sources import open_rows
 
         check_output(out, overwrite=overwrite)
         check_format(out)
         fitted, roles = load_model(model)
-        source = open_source(data, table=table, sql=sql)
+        source = open_rows(data, table=table, sql=sql)
         kept = list(dict.fromkeys([*roles.ids, *(keep or [])]))
         kinds = {**kinds_of_model(fitted), **roles.kinds}
         replaces = out.exists()

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from arboretum.cli.columns import require, select
-from arboretum.cli.failures import DataFailure, UsageFailure
+from arboretum.cli.errors import DataError, UsageError
 from arboretum.cli.files import written_whole
-from arboretum.cli.sources import Source, batches
+from arboretum.cli.sources import Rows
 
 FORMATS = (".parquet", ".csv", ".arrow")
 
@@ -19,7 +19,7 @@ FORMATS = (".parquet", ".csv", ".arrow")
 def check_format(path: Path) -> None:
     """Refuse a file whose format cannot be written."""
     if path.suffix not in FORMATS:
-        raise UsageFailure(f"--out {path}: predictions are written as {', '.join(FORMATS)}")
+        raise UsageError(f"--out {path}: predictions are written as {', '.join(FORMATS)}")
 
 
 def predictions(model: Any, X: Any, task: str) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def predictions(model: Any, X: Any, task: str) -> dict[str, Any]:
 
 
 def write_predictions(
-    model: Any, task: str, source: Source, kinds: Mapping[str, str], kept: Sequence[str], path: Path, batch_rows: int
+    model: Any, task: str, source: Rows, kinds: Mapping[str, str], kept: Sequence[str], path: Path, batch_rows: int
 ) -> int:
     """Predict and write batch by batch; return the number of rows."""
     import pyarrow as pa
@@ -55,11 +55,11 @@ def write_predictions(
     n_rows, writer = 0, None
     with written_whole(path) as temporary:
         try:
-            for batch in batches(source, batch_rows):
+            for batch in source.batches(batch_rows):
                 require(batch, kept, source.name)
                 found = predictions(model, select(batch, kinds, source.name), task)
                 if clash := [name for name in kept if name in found]:
-                    raise UsageFailure(f"--keep {clash[0]}: predictions have a column of that name; rename it by --sql")
+                    raise UsageError(f"--keep {clash[0]}: predictions have a column of that name; rename it by --sql")
                 columns = {**{name: batch[name] for name in kept}, **{name: pa.array(v) for name, v in found.items()}}
                 table = pa.table(columns)
                 if writer is None:
@@ -70,7 +70,7 @@ def write_predictions(
             if writer is not None:
                 writer.close()
         if writer is None:
-            raise DataFailure(f"{source.name} has no rows: see whether the query or its filter is right")
+            raise DataError(f"{source.name} has no rows: see whether the query or its filter is right")
     return n_rows
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from arboretum.cli.columns import Examples, Roles, examples, find_features
-from arboretum.cli.failures import DataFailure, UsageFailure
+from arboretum.cli.errors import DataError, UsageError
 from arboretum.cli.splits import Positions, folds, holdout
 from arboretum.cli.tasks import TASKS, check_target, check_task, guess_task
 
@@ -40,11 +40,11 @@ def understand(table: Any, roles: Roles, task: str, where: str) -> Problem:
         What messages call the table.
     """
     if task not in ("auto", *TASKS):
-        raise UsageFailure(f"--task {task}: choose auto, {', '.join(TASKS)}")
+        raise UsageError(f"--task {task}: choose auto, {', '.join(TASKS)}")
     if task != "auto":
         check_task(task, roles)
     if not table.num_rows:
-        raise DataFailure(f"{where} has no rows: see whether the query or its filter is right")
+        raise DataError(f"{where} has no rows: see whether the query or its filter is right")
     features = find_features(table, roles)
     rows, dropped = examples(table, roles, features.kinds, where)
     remarks = [f"{where}: {len(rows)} rows, {features.summary()}", *features.remarks, *dropped]
@@ -92,16 +92,14 @@ def choose_judging(
     problem: Problem, *, test: Examples | None, n_folds: int | None, share: float | None, prefer_folds: bool = False
 ) -> Judging:
     """Choose how to judge: as told, else by folds if rows are few, else by a held-out share."""
-    given = [
-        name for name, value in (("--test", test), ("--cv", n_folds), ("--holdout", share)) if value is not None
-    ]
+    given = [name for name, value in (("--test", test), ("--cv", n_folds), ("--holdout", share)) if value is not None]
     if len(given) > 1:
-        raise UsageFailure(f"{' and '.join(given)} contradict each other: give one of them")
+        raise UsageError(f"{' and '.join(given)} contradict each other: give one of them")
     if not given:
         if prefer_folds or len(problem.rows) < FEW_ROWS:
             n_folds = min(DEFAULT_FOLDS, len(problem.rows))
         else:
             share = DEFAULT_SHARE
     if n_folds is not None and n_folds > len(problem.rows):
-        raise UsageFailure(f"--cv {n_folds}: there are {len(problem.rows)} rows only")
+        raise UsageError(f"--cv {n_folds}: there are {len(problem.rows)} rows only")
     return Judging(n_folds, share, test)

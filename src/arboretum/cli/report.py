@@ -46,11 +46,11 @@ def report(
 
 def write_report(terminal: Terminal, model: Any, rows: Examples, path: Path, *, learnt: Examples | None) -> None:
     """Write the report and say how to open it."""
-    from arboretum.cli.failures import ModelFailure
+    from arboretum.cli.errors import ModelError
     from arboretum.cli.files import written_whole
 
     if not hasattr(model, "report"):
-        raise ModelFailure(f"{type(model).__name__} has no report: train another --model")
+        raise ModelError(f"{type(model).__name__} has no report: train another --model")
     replaces, given = path.exists(), dict(rows.fit_arguments)
     if learnt is not None:
         given |= {"X_train": learnt.X, "y_train": learnt.target}

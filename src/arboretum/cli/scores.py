@@ -46,7 +46,7 @@ def baseline(learnt: Examples, judged: Examples, task: str) -> Answers:
     """Answer every row alike: the share of each class, the mean, or nothing at all."""
     weight = learnt.weight
     if task in ("binary", "multiclass"):
-        classes, codes = np.unique(learnt.y, return_inverse=True)  # type: ignore[arg-type]
+        classes, codes = np.unique(_known(learnt.y), return_inverse=True)
         share = np.bincount(codes, weight, len(classes))
         return Answers(np.tile(share / share.sum(), (len(judged), 1)), classes)
     constant = np.average(learnt.y, weights=weight) if task == "regression" and learnt.y is not None else 0.0
@@ -75,7 +75,7 @@ def score(answers: Answers, judged: Examples, task: str) -> dict[str, float]:
 def _of_classes(answers: Answers, judged: Examples, task: str) -> dict[str, float]:
     assert answers.classes is not None
     weight, classes, y = judged.weight, answers.classes, judged.y
-    known = np.isin(y, classes)  # a class that only judged rows have was never thought possible
+    known = np.isin(_known(y), classes)  # a class that only judged rows have was never thought possible
     place = np.searchsorted(classes, np.where(known, y, classes[0]))
     chance = np.where(known, answers.values[np.arange(len(place)), place], 0.0)
     right = classes[answers.values.argmax(axis=1)] == y
@@ -86,9 +86,14 @@ def _of_classes(answers: Answers, judged: Examples, task: str) -> dict[str, floa
     if task == "binary":
         found |= _of_separation(answers.values[:, 1], y == classes[1], weight)
     else:
-        of_each = [np.average(right[y == label], weights=_of(weight, y == label)) for label in np.unique(y)]  # type: ignore[arg-type]
+        of_each = [np.average(right[y == label], weights=_of(weight, y == label)) for label in np.unique(_known(y))]
         found["balanced accuracy"] = float(np.mean(of_each))
     return {name: found[name] for name in METRICS[task] if name in found}
+
+
+def _known(y: NDArray[Any] | None) -> NDArray[Any]:
+    assert y is not None
+    return y
 
 
 def _of(weight: FloatArray | None, rows: Any) -> FloatArray | None:
@@ -127,7 +132,7 @@ def _of_orders(values: FloatArray, judged: Examples, task: str) -> dict[str, flo
     if task == "survival":
         return {"concordance": metrics.concordance_index(judged.target, values, sample_weight=weight)}
     if task == "anomaly":
-        labels, counts = np.unique(y, return_counts=True)  # type: ignore[arg-type]
+        labels, counts = np.unique(_known(y), return_counts=True)
         return _of_separation(values, y == labels[counts.argmin()], weight)
     return {"qini": 0.0}  # of an uplift that is the same for all rows
 

@@ -57,11 +57,11 @@ def facts(model: Any, roles: Roles) -> dict[str, Any]:
 
 def tree_text(model: Any, tree: int, depth: int | None) -> str:
     """Return a tree as text, or a failure if there is none of that number."""
-    from arboretum.cli.failures import ModelFailure, UsageFailure
+    from arboretum.cli.errors import ModelError, UsageError
 
     if not hasattr(model, "to_text") or not hasattr(model, "forest_"):
-        raise ModelFailure(f"{type(model).__name__} is made of several models: its trees cannot be shown one by one")
+        raise ModelError(f"{type(model).__name__} is made of several models: its trees cannot be shown one by one")
     n_trees = len(model.forest_.tree_start) - 1
     if tree >= n_trees:
-        raise UsageFailure(f"--tree {tree}: the model has trees 0 to {n_trees - 1}")
+        raise UsageError(f"--tree {tree}: the model has trees 0 to {n_trees - 1}")
     return str(model.to_text(tree, max_depth=depth))

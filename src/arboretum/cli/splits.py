@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.cli.columns import Examples
-from arboretum.cli.failures import DataFailure
+from arboretum.cli.errors import DataError
 
 Positions = NDArray[np.intp]
 SEED = 0
@@ -38,7 +38,7 @@ def folds(rows: Examples, task: str, n: int) -> Iterator[tuple[Positions, Positi
             judged = (rows.time >= start) & (True if end is None else rows.time < end)
             learnt = np.flatnonzero(rows.time < start)
             if not len(learnt) or not judged.any():
-                raise DataFailure(f"the time column has too few different values for {n} folds: use fewer with --cv")
+                raise DataError(f"the time column has too few different values for {n} folds: use fewer with --cv")
             yield learnt, np.flatnonzero(judged)
         return
     fold = _folds(rows, task, n=n)
@@ -49,7 +49,7 @@ def folds(rows: Examples, task: str, n: int) -> Iterator[tuple[Positions, Positi
 def _parts(judged: NDArray[np.bool_]) -> tuple[Positions, Positions]:
     learnt, held = np.flatnonzero(~judged), np.flatnonzero(judged)
     if not len(learnt) or not len(held):
-        raise DataFailure(f"{len(judged)} rows are too few to hold some out: give others with --test")
+        raise DataError(f"{len(judged)} rows are too few to hold some out: give others with --test")
     return learnt, held
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.cli.columns import Roles, distinct
-from arboretum.cli.failures import DataFailure, ModelFailure, UsageFailure
+from arboretum.cli.errors import DataError, ModelError, UsageError
 from arboretum.schema import listed
 
 TASKS = ("binary", "multiclass", "regression", "ranking", "survival", "uplift", "anomaly")
@@ -40,10 +40,10 @@ def guess_task(y: NDArray[Any] | None, roles: Roles) -> Task:
     if y is None or roles.target is None:
         return Task("anomaly", "no --target is given")
     if y.dtype.kind == "M":
-        raise DataFailure(f"the target {roles.target!r} holds dates: predict a number, as the days until them, by --sql")
+        raise DataError(f"the target {roles.target!r} holds dates: predict a number, as the days until them, by --sql")
     values, name = distinct(y), repr(roles.target)
     if len(values) < 2:
-        raise DataFailure(f"the target {name} is {values[0]!r} in every row: there is nothing to learn")
+        raise DataError(f"the target {name} is {values[0]!r} in every row: there is nothing to learn")
     if y.dtype.kind == "f" and (y != np.trunc(y)).any():
         return Task("regression", f"{name} has numbers that are not whole")
     if len(values) == 2:
@@ -51,9 +51,9 @@ def guess_task(y: NDArray[Any] | None, roles: Roles) -> Task:
     if y.dtype.kind in "iuf" and len(values) > FEW_VALUES:
         return Task("regression", f"{name} has {len(values)} different numbers")
     if y.dtype.kind not in "iuf" and len(values) > max(FEW_VALUES, len(y) // 2):
-        raise DataFailure(
-            f"the target {name} has {len(values)} different texts in {len(y)} rows, such as {listed(values, 3)}: it looks "
-            "like an identifier; choose another target"
+        raise DataError(
+            f"the target {name} has {len(values)} different texts in {len(y)} rows, such as {listed(values, 3)}: it "
+            "looks like an identifier; choose another target"
         )
     return Task("multiclass", f"{name} has {len(values)} values, {listed(values, 4)}")
 
@@ -63,7 +63,7 @@ def check_task(task: str, roles: Roles) -> None:
     needed = {"ranking": ("group",), "survival": ("event",), "uplift": ("treatment",)}.get(task, ())
     for role in () if task == "anomaly" else ("target", *needed):
         if getattr(roles, role) is None:
-            raise UsageFailure(f"--task {task} needs --{role} COLUMN")
+            raise UsageError(f"--task {task} needs --{role} COLUMN")
 
 
 def check_target(y: NDArray[Any] | None, task: str, roles: Roles) -> None:
@@ -73,12 +73,12 @@ def check_target(y: NDArray[Any] | None, task: str, roles: Roles) -> None:
     name = repr(roles.target)
     if task in ("regression", "ranking", "survival") and y.dtype.kind not in "biuf":
         value = next(iter(distinct(y)))
-        raise DataFailure(f"the target {name} holds {value!r}, which is no number: {task} needs numbers")
+        raise DataError(f"the target {name} holds {value!r}, which is no number: {task} needs numbers")
     values = distinct(y)
     if len(values) < 2 and task not in ("anomaly", "survival"):
-        raise DataFailure(f"the target {name} is {values[0]!r} in every row: there is nothing to learn")
+        raise DataError(f"the target {name} is {values[0]!r} in every row: there is nothing to learn")
     if task == "binary" and len(values) != 2:
-        raise DataFailure(f"the target {name} has {len(values)} values, {listed(values, 5)}: --task binary needs two")
+        raise DataError(f"the target {name} has {len(values)} values, {listed(values, 5)}: --task binary needs two")
 
 
 def check_model(model: Any, y: NDArray[Any] | None, task: str, roles: Roles) -> None:
@@ -87,12 +87,12 @@ def check_model(model: Any, y: NDArray[Any] | None, task: str, roles: Roles) -> 
         return
     name, words = repr(roles.target), f"the model predicts {task}"
     if task in ("regression", "ranking", "survival") and y.dtype.kind not in "biuf":
-        raise ModelFailure(f"{words}, but the target {name} holds {distinct(y)[0]!r}: use a model of classes")
+        raise ModelError(f"{words}, but the target {name} holds {distinct(y)[0]!r}: use a model of classes")
     if task in ("binary", "multiclass"):
         classes = np.asarray(model.classes_).tolist()
         if not set(distinct(y)) & set(classes):
-            raise ModelFailure(
-                f"{words} of {listed(classes, 4)}, but the target {name} holds {listed(distinct(y), 4)}: use a model of "
-                "this target"
+            raise ModelError(
+                f"{words} of {listed(classes, 4)}, but the target {name} holds {listed(distinct(y), 4)}: use a "
+                "model of this target"
             )
     check_task(task, roles)

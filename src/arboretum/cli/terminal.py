@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from arboretum.cli.failures import DataFailure, Failure, ModelFailure, OutputFailure
+from arboretum.cli.errors import CommandError, DataError, ModelError, OutputError
 
 Cell = str | float | int | None
 
@@ -113,7 +113,7 @@ def _finish(terminal: Terminal) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains when it ends
-        raise OutputFailure(f"cannot write to standard output: {error.strerror}") from None
+        raise OutputError(f"cannot write to standard output: {error.strerror}") from None
 
 
 def _judge(error: BaseException) -> tuple[int, str]:
@@ -122,16 +122,16 @@ def _judge(error: BaseException) -> tuple[int, str]:
 
     if isinstance(error, KeyboardInterrupt):
         return 130, "interrupted; nothing was written"
-    if isinstance(error, Failure):
+    if isinstance(error, CommandError):
         return error.exit_code, str(error)
     if isinstance(error, ModelFileError):
-        return ModelFailure.exit_code, str(error)
+        return ModelError.exit_code, str(error)
     if isinstance(error, MemoryError):
-        return Failure.exit_code, "out of memory: choose fewer rows or columns with --sql"
+        return CommandError.exit_code, "out of memory: choose fewer rows or columns with --sql"
     if isinstance(error, UnicodeDecodeError):
-        return DataFailure.exit_code, f"a file is not UTF-8 text: {error}"
+        return DataError.exit_code, f"a file is not UTF-8 text: {error}"
     hint = "" if isinstance(error, ValueError | TypeError) else f" ({type(error).__name__}; --traceback shows where)"
-    return Failure.exit_code, f"{error}{hint}"
+    return CommandError.exit_code, f"{error}{hint}"
 
 
 def _shown(cell: Cell) -> str:

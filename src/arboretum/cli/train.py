@@ -66,7 +66,10 @@ def train(
         def new_model() -> Any:
             return make(model, problem.task, preset=preset, settings=chosen)
 
-        fit_options = {"time_limit": _limit(new_model(), time_limit), "progress": terminal.shows_progress}
+        fit_options: dict[str, Any] = {
+            "time_limit": _limit(new_model(), time_limit),
+            "progress": terminal.shows_progress,
+        }
         line, fitted = measure(type(new_model()).__name__, new_model, problem, judging, **fit_options)
         if judging.n_folds is not None:
             fitted = fit(new_model(), problem.rows, **fit_options)
@@ -83,10 +86,10 @@ def train(
 
 
 def _limit(model: Any, time_limit: float | None) -> float | None:
-    from arboretum.cli.failures import UsageFailure
+    from arboretum.cli.errors import UsageError
 
     if time_limit is not None and "time_limit" not in model.get_params(deep=False):
-        raise UsageFailure(f"--time-limit: {type(model).__name__} knows none; boosted trees do (--model boosted)")
+        raise UsageError(f"--time-limit: {type(model).__name__} knows none; boosted trees do (--model boosted)")
     return time_limit
 
 

@@ -1,4 +1,4 @@
-"""Failures that a person can act on, each with its exit code."""
+"""Errors that a person can act on, each with its exit code."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ EXIT_CODES = {
 }
 
 
-class Failure(Exception):
+class CommandError(Exception):
     """The run failed; the message says what to do."""
 
     exit_code = 1
 
 
-class UsageFailure(Failure):
+class UsageError(CommandError):
     """Options that cannot be followed."""
 
     exit_code = 2
 
 
-class DataFailure(Failure):
+class DataError(CommandError):
     """Data that cannot be read or used."""
 
     exit_code = 3
 
 
-class ModelFailure(Failure):
+class ModelError(CommandError):
     """A model file that cannot be used."""
 
     exit_code = 4
 
 
-class OutputFailure(Failure):
+class OutputError(CommandError):
     """A file that cannot be written."""
 
     exit_code = 5
