@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import csv
 import glob
+import io
 import json
 import os
 import re
@@ -67,7 +68,9 @@ def connect(memory: str) -> Any:
         "preserve_insertion_order": True,
         "autoinstall_known_extensions": False,
     }
-    return import_engine().connect(":memory:", config=settings)
+    connection = import_engine().connect(":memory:", config=settings)
+    connection.execute("SET enable_progress_bar = false")  # it would write into the output of the program
+    return connection
 
 
 def quoted(text: str) -> str:
@@ -233,14 +236,28 @@ def csv_files(
     return Snapshot(write)
 
 
+def csv_names(file: str, delimiter: str | None = None) -> list[str]:
+    """Return the names that the first line of a CSV file gives to its columns."""
+    return _first_record(file, delimiter or _delimiter_of(file))
+
+
+def _opened(file: str, errors: str = "strict") -> io.TextIOWrapper:
+    """Open a text file that the end of its name may say to be compressed."""
+    import pyarrow
+
+    return io.TextIOWrapper(
+        pyarrow.input_stream(file, compression="detect"), encoding="utf-8-sig", errors=errors, newline=""
+    )
+
+
 def _first_record(file: str, delimiter: str) -> list[str]:
-    with Path(file).open(encoding="utf-8-sig", newline="") as lines:
+    with _opened(file) as lines:
         return next(csv.reader(lines, delimiter=delimiter), [])
 
 
 def _delimiter_of(file: str) -> str:
     """Return the mark that the line of names has most of."""
-    with Path(file).open(encoding="utf-8-sig", newline="") as lines:
+    with _opened(file) as lines:
         names = lines.readline()
     return max(DELIMITERS, key=names.count)
 
@@ -272,7 +289,7 @@ def _csv_error(files: Sequence[str], delimiter: str, error: Exception) -> ValueE
 
 
 def _uneven_line(file: str, delimiter: str) -> ValueError | None:
-    with Path(file).open(encoding="utf-8-sig", errors="replace", newline="") as lines:
+    with _opened(file, errors="replace") as lines:
         reader = csv.reader(lines, delimiter=delimiter)
         width = len(next(reader, []))
         before = reader.line_num
@@ -306,7 +323,7 @@ def json_files(files: Sequence[str]) -> Snapshot:
 
 def _json_error(files: Sequence[str], error: Exception) -> ValueError:
     for file in files:
-        with Path(file).open(encoding="utf-8", errors="replace") as lines:
+        with _opened(file, errors="replace") as lines:
             for number, line in enumerate(lines, 1):
                 try:
                     is_object = not line.strip() or isinstance(json.loads(line), dict)

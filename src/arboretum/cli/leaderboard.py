@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,13 +20,14 @@ BASELINE = "baseline"
 
 @dataclass(frozen=True)
 class Line:
-    """What became of a method: mean and deviation of each metric over the parts, seconds of all fits."""
+    """What became of a method: mean and deviation of metrics over the parts, seconds of all fits, the last model."""
 
     method: str
     mean: Mapping[str, float]
     deviation: Mapping[str, float]
     seconds: float
     failure: str | None = None
+    model: Any = field(default=None, repr=False, compare=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return what JSON can hold."""
@@ -48,10 +49,8 @@ def fit(model: Any, rows: Examples, *, time_limit: float | None = None, progress
     return model.set_params(verbose=known["verbose"]) if "verbose" in known else model
 
 
-def measure(
-    method: str, make_model: Callable[[], Any], problem: Problem, judging: Judging, **fit_options: Any
-) -> tuple[Line, Any]:
-    """Fit and judge one method on every part; give back the last fitted model too."""
+def measure(method: str, make_model: Callable[[], Any], problem: Problem, judging: Judging, **fit_options: Any) -> Line:
+    """Fit and judge one method on every part."""
     found: list[dict[str, float]] = []
     seconds, model = 0.0, None
     for learnt, judged in judging.parts(problem):
@@ -59,7 +58,7 @@ def measure(
         model = fit(make_model(), learnt, **fit_options)
         seconds += time.perf_counter() - started
         found.append(judge(model, judged, problem.task))
-    return Line(method, *_summary(found), seconds), model
+    return Line(method, *_summary(found), seconds, model=model)
 
 
 def measure_baseline(problem: Problem, judging: Judging) -> Line:
@@ -118,7 +117,7 @@ def leader_board(
         else:
             try:
                 n_parts = judging.n_folds or 1
-                line, _ = measure(name, make_model, problem, judging, time_limit=left and left / n_parts)
+                line = measure(name, make_model, problem, judging, time_limit=left and left / n_parts)
             except (ValueError, TypeError) as error:
                 line = Line(name, {}, {}, 0.0, str(error).splitlines()[0])
         tell(line)

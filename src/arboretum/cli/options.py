@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
@@ -92,6 +93,11 @@ def roles_of(
     )
 
 
+def texts(kinds: Mapping[str, str]) -> list[str]:
+    """Return the columns to read as text."""
+    return [name for name, kind in kinds.items() if kind == "category"]
+
+
 def read_problem(
     terminal: Terminal, data: str | None, table: str | None, sql: str | None, roles: Roles, task: str
 ) -> Problem:
@@ -100,7 +106,7 @@ def read_problem(
     from arboretum.cli.problem import understand
     from arboretum.cli.sources import open_rows
 
-    source = open_rows(data, table=table, sql=sql)
+    source = open_rows(data, table=table, sql=sql, texts=texts(roles.kinds))
     rows = source.table()
     require(rows, roles.named, source.name)
     problem = understand(rows, roles, task, source.name)
@@ -125,7 +131,7 @@ def read_judging(
 
     rows = None
     if test is not None:
-        source = open_rows(test)
+        source = open_rows(test, texts=texts(problem.roles.kinds))
         rows, remarks = examples(source.table(), problem.roles, problem.roles.kinds, source.name)
         for remark in remarks:
             terminal.remark(f"{source.name}: {remark}")
@@ -157,11 +163,12 @@ def read_for_model(
     task = task_of(fitted, roles)
     if needs_target and roles.target is None:
         raise UsageError(f"{model} does not tell its target: name it with --target COLUMN")
-    source = open_rows(data, table=table, sql=sql)
+    kinds = {**kinds_of_model(fitted), **roles.kinds}
+    source = open_rows(data, table=table, sql=sql, texts=texts(kinds))
     found = source.table()
     if not needs_target and roles.target not in found.column_names:
         roles = replace(roles, target=None, weight=None, group=None, event=None, treatment=None)
-    rows, remarks = examples(found, roles, {**kinds_of_model(fitted), **roles.kinds}, source.name)
+    rows, remarks = examples(found, roles, kinds, source.name)
     check_model(fitted, rows.y, task, roles)
     for remark in remarks:
         terminal.remark(remark)

@@ -41,9 +41,9 @@ def predict(
         check_output(out, overwrite=overwrite)
         check_format(out)
         fitted, roles = load_model(model)
-        source = open_rows(data, table=table, sql=sql)
-        kept = list(dict.fromkeys([*roles.ids, *(keep or [])]))
         kinds = {**kinds_of_model(fitted), **roles.kinds}
+        source = open_rows(data, table=table, sql=sql, texts=options.texts(kinds))
+        kept = list(dict.fromkeys([*roles.ids, *(keep or [])]))
         replaces = out.exists()
         n_rows = write_predictions(fitted, task_of(fitted, roles), source, kinds, kept, out, batch)
         terminal.text(f"{'replaced' if replaces else 'wrote'} {out}: {n_rows} rows")

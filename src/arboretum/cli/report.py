@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
@@ -54,8 +53,8 @@ def write_report(terminal: Terminal, model: Any, rows: Examples, path: Path, *, 
     replaces, given = path.exists(), dict(rows.fit_arguments)
     if learnt is not None:
         given |= {"X_train": learnt.X, "y_train": learnt.target}
-    known = inspect.signature(model.report).parameters
+        given |= {f"{name}_train": learnt.fit_arguments[name] for name in ("group", "treatment") if name in given}
     with written_whole(path) as temporary:
-        model.report(rows.X, rows.target, temporary, **{name: value for name, value in given.items() if name in known})
+        model.report(rows.X, rows.target, temporary, **given)
     terminal.text(f"{'replaced' if replaces else 'wrote'} {path}; open it in a browser: {path.resolve().as_uri()}")
     terminal.result |= {"report": str(path)}

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,8 +58,15 @@ class Rows:
             return self.dataset.to_frame()
 
 
-def open_rows(data: str | None, *, table: str | None = None, sql: str | None = None) -> Rows:
+def open_rows(data: str | None, *, table: str | None = None, sql: str | None = None, texts: Iterable[str] = ()) -> Rows:
     """Find what a person means by DATA, --table and --sql.
+
+    Parameters
+    ----------
+    data, table, sql : str, optional
+        What is typed.
+    texts : iterable of str
+        Columns of CSV files to read as text, so that 01234 stays what it is.
 
     Examples
     --------
@@ -81,18 +89,22 @@ def open_rows(data: str | None, *, table: str | None = None, sql: str | None = N
     if inner or table:
         raise UsageError(f"{path} is a {formats[0]} file and has no tables: leave out the name of the table")
     with reading(data):
-        dataset = of_files(files, formats[0])
+        dataset = of_files(files, formats[0], texts)
         return Rows(data, dataset if sql is None else asked(sql, data=dataset))
 
 
-def of_files(files: list[Path], kind: str) -> Dataset:
+def of_files(files: list[Path], kind: str, texts: Iterable[str] = ()) -> Dataset:
     """Return the dataset of files of one format."""
     from arboretum.dataset import Dataset
+    from arboretum.dataset_sources import csv_names
 
     if kind == "arrow":
         return Dataset.from_batches(lambda: _arrow_batches(files))
-    make = {"csv": Dataset.from_csv, "json": Dataset.from_json, "parquet": Dataset.from_parquet}[kind]
-    return make([str(file) for file in files])
+    names = [str(file) for file in files]
+    if kind == "csv":
+        found = set(csv_names(names[0])) & set(texts)
+        return Dataset.from_csv(names, types=dict.fromkeys(sorted(found), "VARCHAR"))
+    return Dataset.from_json(names) if kind == "json" else Dataset.from_parquet(names)
 
 
 def _arrow_batches(files: list[Path]) -> Iterator[Any]:
@@ -103,11 +115,10 @@ def _arrow_batches(files: list[Path]) -> Iterator[Any]:
 
 def asked(sql: str, **tables: Dataset) -> Dataset:
     """Return the answer of a query to datasets, each a table of its name."""
-    import duckdb
-
     from arboretum.dataset import Dataset
+    from arboretum.dataset_sources import QUERY_MEMORY, connect
 
-    connection = duckdb.connect()
+    connection = connect(QUERY_MEMORY)
     for name, dataset in tables.items():
         connection.register(name, dataset.to_frame())
     return Dataset.from_sql(sql, connection)
@@ -125,7 +136,19 @@ def reading(name: str) -> Iterator[None]:
     except UnicodeDecodeError as error:
         raise DataError(f"{name} is not UTF-8 text: {error.reason} at byte {error.start}; convert it first") from None
     except (ValueError, TypeError, ImportError) as error:
-        raise DataError(str(error)) from None
+        raise DataError(_as_options(str(error))) from None
+
+
+def _as_options(message: str) -> str:
+    """Name options of the command where a message names arguments of Dataset.
+
+    Examples
+    --------
+    >>> _as_options("line 3: no BIGINT; correct it, add it to missing=, or read it as text: types={'x': 'VARCHAR'}")
+    'line 3: no BIGINT; correct it, or read it as text: --kind x=category'
+    """
+    message = re.sub(r"types=\{['\"](.*)['\"]: 'VARCHAR'\}", r"--kind \1=category", message)
+    return message.replace("correct it, add it to missing=, or", "correct it, or").replace(", or give delimiter=", "")
 
 
 # ---------------------------------------------------------------------------------------------------- files

@@ -70,7 +70,8 @@ def train(
             "time_limit": _limit(new_model(), time_limit),
             "progress": terminal.shows_progress,
         }
-        line, fitted = measure(type(new_model()).__name__, new_model, problem, judging, **fit_options)
+        line = measure(type(new_model()).__name__, new_model, problem, judging, **fit_options)
+        fitted = line.model
         if judging.n_folds is not None:
             fitted = fit(new_model(), problem.rows, **fit_options)
         show_scores(terminal, problem, judging, line, measure_baseline(problem, judging))

@@ -1,0 +1,81 @@
+"""The reference of the command, written by the program itself: ``python -m arboretum.cli.reference > docs/command.md``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+HEAD = """# The command
+
+`pip install 'arboretum[cli]'` brings the command `arboretum`. This page is written by the program:
+`python -m arboretum.cli.reference > docs/command.md`. [tutorial.md](tutorial.md) follows one table from CSV to report.
+
+Results go to standard output, remarks and progress to standard error; progress shows only where a person looks on. With
+`--json` standard output is one JSON object, of an error too. Files appear whole or not at all, and replace others only
+with `--overwrite`. `arboretum --install-completion` teaches your shell the names of commands and options.
+
+## Data
+| written as | read as |
+|---|---|
+| `sales.csv`, `.tsv`, `.jsonl`, `.parquet`, `.arrow`, `.feather` | a file; text also compressed, `.gz` or `.zst` |
+| `'part-*.csv'`, `folder` | all files that match, all files in it: of one format, one below the other |
+| `shop.db::orders`, or `shop.db --table orders` | a table of a SQLite or DuckDB file |
+| `--sql "SELECT … FROM data WHERE …"` | the rows of a query; `data` is the table of the files before it |
+
+## Exit codes
+| code | meaning |
+|---|---|
+"""
+
+
+def reference() -> str:
+    """Return the page."""
+    from typer.main import get_command
+
+    from arboretum.cli.app import app
+    from arboretum.cli.errors import EXIT_CODES
+
+    codes = "".join(f"| {code} | {words} |\n" for code, words in EXIT_CODES.items())
+    group: Any = get_command(app)
+    return HEAD + codes + "".join(_section(name, command) for name, command in group.commands.items())
+
+
+def _section(name: str, command: Any) -> str:
+    arguments = [parameter for parameter in command.params if parameter.param_type_name == "argument"]
+    options = [parameter for parameter in command.params if parameter.param_type_name == "option"]
+    usage = " ".join(["arboretum", name, *(_placed(argument) for argument in arguments), "[OPTIONS]"])
+    lines = [f"\n## {name}\n", f"`{usage}`\n", f"{_unfolded(command.help)}\n", "| option | meaning |", "|---|---|"]
+    lines += [f"| `{argument.metavar}` | {_cell(argument.help)} |" for argument in arguments]
+    lines += [f"| {_spelt(option)} | {_cell(option.help)}{_default(option)} |" for option in options]
+    return "\n".join(lines) + "\n"
+
+
+def _placed(argument: Any) -> str:
+    return str(argument.metavar) if argument.required else f"[{argument.metavar}]"
+
+
+def _spelt(option: Any) -> str:
+    names = ", ".join(f"`{name}`" for name in sorted(option.opts, key=len, reverse=True))
+    return names if option.is_flag else f"{names} `{option.metavar or _kind(option)}`"
+
+
+def _kind(option: Any) -> str:
+    words = {"int": "NUMBER", "float": "NUMBER", "path": "FILE"}
+    return next((word for start, word in words.items() if option.type.name.startswith(start)), "TEXT")
+
+
+def _default(option: Any) -> str:
+    shown = not option.is_flag and not option.required and option.default not in (None, [], ())
+    return f" Default: `{option.default}`." if shown else ""
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _unfolded(text: str) -> str:
+    paragraphs = text.strip().split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
+if __name__ == "__main__":
+    print(reference(), end="")
