@@ -23,7 +23,8 @@
 //
 // so that a tree costs a row O(edges · ⌈d / 2⌉), and each pair of columns on a path likewise.
 //
-// Linear leaves: an unknown column is worth what it is at the centre of the leaf, or in the row of the background.
+// Trees with oblique conditions: shap_oblique.hpp. Linear leaves: an unknown column is worth what it is at the centre
+// of the leaf, or in the row of the background.
 #pragma once
 
 #include <algorithm>
@@ -151,14 +152,14 @@ struct ShapRows {
     ShapLane* out;           // feature (× feature) × outputs
 };
 
+struct ShapShape {
+    int64_t n_features, n_outputs;
+    bool interactions;
+};
+
 class ShapWalk {
   public:
-    struct Shape {
-        int64_t n_features, n_outputs;
-        bool interactions;
-    };
-
-    ShapWalk(const ForestView& forest, const std::vector<int32_t>& place_of, Shape shape, Unknown unknown)
+    ShapWalk(const ForestView& forest, const std::vector<int32_t>& place_of, ShapShape shape, Unknown unknown)
         : forest_(forest), place_of_(place_of), shape_(shape), unknown_(unknown) {
         all_.fill_with(1.0);
     }
@@ -364,7 +365,7 @@ class ShapWalk {
 
     const ForestView& forest_;
     const std::vector<int32_t>& place_of_;
-    const Shape shape_;
+    const ShapShape shape_;
     const Unknown unknown_;
     const ShapTree* tree_ = nullptr;
     const Quadrature* points_ = nullptr;

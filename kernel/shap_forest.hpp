@@ -2,7 +2,11 @@
 // chunk. What a row gets does not depend on chunks: rows side by side never touch each other.
 #pragma once
 
+#include <stdexcept>
+#include <string>
+
 #include "shap.hpp"
+#include "shap_oblique.hpp"
 
 namespace arboretum {
 
@@ -46,7 +50,8 @@ class ShapForest {
     void explain(const ShapTable& table, const ShapTable& background, Unknown unknown, bool interactions, int threads,
                  double* out) const {
         const Chunks chunks = cut(table.n_rows, interactions, threads);
-        const std::vector<double> backgrounds = read_background(background);
+        if (has_oblique()) check_oblique(background.n_rows > 0);
+        const Backgrounds backgrounds{read_background(background), background.n_rows};
         parallel_blocks(table.n_rows, chunks.rows, threads, [&](int64_t begin, int64_t end, int) {
             const int64_t n_blocks = (end - begin + shap_rows - 1) / shap_rows;
             std::vector<ShapLane> values(n_blocks * features_.size()), cells(n_blocks * chunks.cells);
@@ -56,7 +61,10 @@ class ShapForest {
                 read_rows(table, begin + b * shap_rows, end, x);
                 blocks.push_back({x, unknown == Unknown::average && takes_shares(x), cells.data() + b * chunks.cells});
             }
-            add_trees(blocks, backgrounds, background.n_rows, unknown, interactions);
+            if (features_.size() <= FewColumns().size())
+                add_trees<FewColumns>(blocks, backgrounds, unknown, interactions);
+            else
+                add_trees<ManyColumns>(blocks, backgrounds, unknown, interactions);
             const double scale = 1 / static_cast<double>(std::max<int64_t>(background.n_rows, 1));
             for (int64_t row = begin; row < end; ++row) {
                 const ShapRows& block = blocks[(row - begin) / shap_rows];
@@ -86,6 +94,8 @@ class ShapForest {
             double& known = known_codes_[place_of_[forest_.feature[node]]];
             known = std::min(known, 32.0 * static_cast<double>(forest_.condition(node).set_words));
         }
+        if (forest_.projection_start != nullptr)
+            for (int64_t i = 0; i < forest_.projection_start[forest_.n_nodes]; ++i) use(forest_.projection_feature[i]);
         if (forest_.slope_start != nullptr)
             for (int64_t i = 0; i < forest_.slope_start[forest_.n_nodes]; ++i) use(forest_.slope_feature[i]);
     }
@@ -139,33 +149,70 @@ class ShapForest {
 
     // --------------------------------------------------------------------------------------------------------- trees
 
-    void add_trees(const std::vector<ShapRows>& blocks, const std::vector<double>& backgrounds, int64_t n_background,
-                   Unknown unknown, bool interactions) const {
-        ShapWalk walk(forest_, place_of_, {static_cast<int64_t>(features_.size()), forest_.n_outputs, interactions},
-                      unknown);
+    using FewColumns = std::bitset<64>;
+    using ManyColumns = std::bitset<1024>;
+
+    bool has_oblique() const {
+        return std::any_of(trees_.begin(), trees_.end(), [](const ShapTree& tree) { return tree.is_oblique; });
+    }
+
+    void check_oblique(bool has_background) const {
+        constexpr size_t most = 4096;
+        if (features_.size() > ManyColumns().size())
+            throw std::length_error("oblique trees that read " + std::to_string(features_.size()) +
+                                    " columns: SHAP values take up to 1024");
+        for (const ShapTree& tree : trees_)
+            if (!has_background && tree.is_oblique && n_unions(tree, most) > most)
+                throw std::length_error(
+                    "oblique conditions make more than 4096 sets of columns on a path of a tree: give background=, a "
+                    "hundred rows, or fit trees of a smaller max_depth");
+    }
+
+    size_t n_unions(const ShapTree& tree, size_t limit) const {
+        return features_.size() <= FewColumns().size()
+                   ? ObliqueShap<FewColumns>::most_unions(forest_, place_of_, tree, limit)
+                   : ObliqueShap<ManyColumns>::most_unions(forest_, place_of_, tree, limit);
+    }
+
+    struct Backgrounds {
+        std::vector<double> values;  // row × feature
+        int64_t n_rows;              // 0: training rows
+    };
+
+    template <class Columns>
+    void add_trees(const std::vector<ShapRows>& blocks, const Backgrounds& backgrounds, Unknown unknown,
+                   bool interactions) const {
+        const ShapShape shape{static_cast<int64_t>(features_.size()), forest_.n_outputs, interactions};
+        ShapWalk walk(forest_, place_of_, shape, unknown);
+        ObliqueShap<Columns> oblique(forest_, place_of_, shape, unknown);
         ShapTables tables;
         for (int64_t t = 0; t < forest_.n_trees; ++t) {
             const ShapTree& tree = trees_[t];
             const Quadrature& points = points_[n_points(tree) - 1];
-            for (int64_t b = 0; b < std::max<int64_t>(n_background, 1); ++b) {
-                const double* background = n_background > 0 ? backgrounds.data() + b * features_.size() : nullptr;
-                fill_shares(tree, background, unknown, tables);
-                tables.fill(tree, points);
-                for (const ShapRows& block : blocks) walk.add(t, tree, points, tables, background, block);
+            for (int64_t b = 0; b < std::max<int64_t>(backgrounds.n_rows, 1); ++b) {
+                const double* background =
+                    backgrounds.n_rows > 0 ? backgrounds.values.data() + b * features_.size() : nullptr;
+                fill_shares(tree, background, unknown, tables.share);
+                if (!tree.is_oblique) tables.fill(tree, points);
+                for (const ShapRows& block : blocks)
+                    if (tree.is_oblique)
+                        oblique.add(t, tree, tables.share, background, block);
+                    else
+                        walk.add(t, tree, points, tables, background, block);
             }
         }
     }
 
-    void fill_shares(const ShapTree& tree, const double* background, Unknown unknown, ShapTables& tables) const {
-        tables.share.resize(tree.edges.size());
+    void fill_shares(const ShapTree& tree, const double* background, Unknown unknown,
+                     std::vector<double>& share) const {
+        share.resize(tree.edges.size());
+        auto value_of = [&](int32_t place) { return background[place]; };
         for (size_t e = 0; e < tree.edges.size(); ++e) {
             const ShapEdge& edge = tree.edges[e];
-            double left = left_share(forest_, edge.parent, tree.start);
-            if (background != nullptr) {
-                const Side side = goes(forest_.condition(edge.parent), background[edge.feature], unknown);
-                if (side != Side::both) left = side == Side::left ? 1.0 : 0.0;
-            }
-            tables.share[e] = edge.left ? left : 1 - left;
+            const double left = background == nullptr
+                                    ? left_share(forest_, edge.parent, tree.start)
+                                    : goes_left(forest_, place_of_, edge.parent, tree.start, unknown, value_of);
+            share[e] = edge.left ? left : 1 - left;
         }
     }
 

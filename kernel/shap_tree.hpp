@@ -27,7 +27,8 @@ struct ShapTree {
     std::vector<ShapEdge> edges;
     int64_t start = 0;  // first node
     int depth = 0;
-    int most_features = 0;  // on a path
+    int most_features = 0;    // on a path
+    bool is_oblique = false;  // somewhere: then features of edges are not all that conditions read
 
     ShapTree() = default;
     ShapTree(const ForestView& forest, int64_t tree, const std::vector<int32_t>& place_of)
@@ -36,6 +37,7 @@ struct ShapTree {
         std::vector<ShapEdge> open;
         auto push_children = [&](int64_t node, int32_t at) {
             if (forest.kind[node] == static_cast<uint8_t>(ConditionKind::leaf)) return;
+            is_oblique |= forest.kind[node] == static_cast<uint8_t>(ConditionKind::oblique);
             const int32_t feature = place_of[forest.feature[node]];
             open.push_back({node, start + forest.right[node], feature, at + 1, -1, 0, false, false});
             open.push_back({node, start + forest.left[node], feature, at + 1, -1, 0, true, false});

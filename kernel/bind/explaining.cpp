@@ -8,7 +8,9 @@ namespace {
 
 using Column = nb::ndarray<nb::ro, nb::ndim<1>, nb::device::cpu>;
 
-RawColumn raw_column(const Column& array) {
+RawColumn raw_column(const Column& array, int64_t n_rows) {
+    if (static_cast<int64_t>(array.shape(0)) != n_rows)
+        throw nb::value_error(("every column must have " + std::to_string(n_rows) + " values").c_str());
     const ValueType type = array.dtype() == nb::dtype<float>()    ? ValueType::float32
                            : array.dtype() == nb::dtype<double>() ? ValueType::float64
                                                                   : ValueType::category;
@@ -17,9 +19,9 @@ RawColumn raw_column(const Column& array) {
     return {static_cast<const char*>(array.data()), array.stride(0) * static_cast<int64_t>(array.itemsize()), type};
 }
 
-std::vector<RawColumn> raw_columns(const std::vector<Column>& arrays) {
+std::vector<RawColumn> raw_columns(const std::vector<Column>& arrays, int64_t n_rows) {
     std::vector<RawColumn> columns;
-    for (const Column& array : arrays) columns.push_back(raw_column(array));
+    for (const Column& array : arrays) columns.push_back(raw_column(array, n_rows));
     return columns;
 }
 
@@ -27,7 +29,7 @@ void explain(const nb::dict& arrays, const std::vector<Column>& columns, int64_t
              const std::vector<Column>& background, int64_t n_background, Vector<double> out, bool interactions,
              bool average, int threads) {
     const ForestView forest = forest_view(arrays);
-    const std::vector<RawColumn> rows = raw_columns(columns), others = raw_columns(background);
+    const std::vector<RawColumn> rows = raw_columns(columns, n_rows), others = raw_columns(background, n_background);
     nb::gil_scoped_release release;
     const ShapForest shap(forest, static_cast<int64_t>(rows.size()), threads);
     shap.explain({rows.data(), n_rows}, {others.data(), n_background}, average ? Unknown::average : Unknown::missing,

@@ -12,6 +12,31 @@ from arboretum.forest import CATEGORY, LEAF, LISTED, NUMERIC, OBLIQUE, Forest
 NUMBERS = [-math.inf, -1e300, -3e38, -1.0, -0.0, 0.0, 1e-45, 0.1, 0.5, 1.0, 1 + 2**-30, 3e38, 1e300, math.inf]
 
 
+def left_share(forest, start, i):
+    """Give the share of the training rows at a node that went left."""
+    n_left = float(forest.n_rows[start + forest.left[i]])
+    n_right = float(forest.n_rows[start + forest.right[i]])
+    return n_left / (n_left + n_right) if n_left + n_right > 0 else 0.5
+
+
+def goes_left(forest, i, row, unknown):
+    """Tell whether the row goes left at a node; None if it takes both children."""
+    value = row[forest.feature[i]]
+    missing_left = bool(forest.missing_left[i])
+    if forest.kind[i] == NUMERIC:
+        return missing_left if math.isnan(value) else float(value) <= forest.threshold[i]
+    if forest.kind[i] == OBLIQUE:
+        return projected(forest, i, row) <= forest.threshold[i]
+    words = forest.set_words[forest.set_start[i] : forest.set_start[i + 1]]
+    listed = forest.kind[i] == LISTED
+    is_known = 0 <= value < (math.inf if listed else 32 * len(words))
+    if value == -1 or (not is_known and unknown == "missing"):
+        return missing_left
+    if not is_known:
+        return None
+    return value in words.tolist() if listed else bool(int(words[value // 32]) >> int(value % 32) & 1)
+
+
 def leaves(forest, tree, row, unknown):
     """Give (node of the tree, share) for every leaf the row reaches, from left to right."""
 
@@ -19,25 +44,10 @@ def leaves(forest, tree, row, unknown):
         i = start + node
         if forest.kind[i] == LEAF:
             return [(node, share)]
-        value = row[forest.feature[i]]
-        missing_left = bool(forest.missing_left[i])
-        if forest.kind[i] == NUMERIC:
-            left = missing_left if math.isnan(value) else float(value) <= forest.threshold[i]
-        elif forest.kind[i] == OBLIQUE:
-            left = projected(forest, i, row) <= forest.threshold[i]
-        else:
-            words = forest.set_words[forest.set_start[i] : forest.set_start[i + 1]]
-            listed = forest.kind[i] == LISTED
-            is_known = 0 <= value < (math.inf if listed else 32 * len(words))
-            if value == -1 or (not is_known and unknown == "missing"):
-                left = missing_left
-            elif is_known:
-                left = value in words.tolist() if listed else bool(int(words[value // 32]) >> int(value % 32) & 1)
-            else:
-                n_left = float(forest.n_rows[start + forest.left[i]])
-                n_right = float(forest.n_rows[start + forest.right[i]])
-                to_left = n_left / (n_left + n_right) if n_left + n_right > 0 else 0.5
-                return descend(forest.left[i], share * to_left) + descend(forest.right[i], share * (1.0 - to_left))
+        left = goes_left(forest, i, row, unknown)
+        if left is None:
+            to_left = left_share(forest, start, i)
+            return descend(forest.left[i], share * to_left) + descend(forest.right[i], share * (1.0 - to_left))
         return descend(forest.left[i] if left else forest.right[i], share)
 
     start = int(forest.tree_start[tree])
