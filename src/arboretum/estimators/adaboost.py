@@ -145,8 +145,9 @@ class AdaBoostClassifier(Classifier, AdaBoostModel):  # noqa: D101
         return 2 * decision[:, 0] if len(self.classes_) == 2 else decision
 
     def _explained_trees(self) -> tuple[Forest, float]:
+        forest = self._fitted()
         total = float(np.abs(self.estimator_weights_).sum()) or 1.0
-        return self._fitted(), total / 2 if len(self.classes_) == 2 else total
+        return forest, total / 2 if len(self.classes_) == 2 else total
 
     def _output_names(self) -> list[str] | None:
         return [str(label) for label in self.classes_.tolist()] if len(self.classes_) > 2 else None
