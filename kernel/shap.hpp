@@ -41,7 +41,7 @@
 
 namespace arboretum {
 
-constexpr int shap_rows = 16;  // side by side
+constexpr int shap_rows = 32;  // side by side
 
 struct alignas(64) ShapLane {
     double at[shap_rows];
@@ -113,6 +113,11 @@ ARBORETUM_CLONES inline void credit_rows(int n, const ShapLane* weight, const Sh
         }
     }
     out = total;
+}
+
+ARBORETUM_CLONES inline void set_scaled(int n, double scale, const ShapLane* lanes, ShapLane* out) {
+    for (int k = 0; k < n; ++k)
+        for (int r = 0; r < shap_rows; ++r) out[k].at[r] = scale * lanes[k].at[r];
 }
 
 ARBORETUM_CLONES inline void add_scaled(int n, double scale, const ShapLane* lanes, ShapLane* out) {
@@ -191,6 +196,7 @@ class ShapWalk {
     // What is known of the open edge of each depth.
     struct Level {
         int32_t edge = -1, place = -1;  // place: in active_
+        bool is_fresh = true;           // no child has closed yet
         Lanes goes_left, taken;
         std::vector<ShapLane> products, weight, sums;  // sums: width × points
     };
@@ -232,7 +238,7 @@ class ShapWalk {
         level.edge = e;
         activate(level, previous, edge.depth);
         depth_ = edge.depth;
-        if (!edge.is_leaf) std::fill_n(level.sums.data(), n_ * forest_.width, ShapLane{});
+        level.is_fresh = true;
         return true;
     }
 
@@ -259,19 +265,24 @@ class ShapWalk {
         const ShapLane* sums = is_constant ? level.products.data() : level.sums.data();
         if (is_constant) {
             credit(edge.feature, level, above, sums, value, forest_.width);
-            if (edge.depth > 1)
-                for (int64_t j = 0; j < forest_.width; ++j) add_scaled(n_, value[j], sums, &parent.sums[j * n_]);
+            for (int64_t j = 0; j < forest_.width; ++j) pass_up(value[j], sums, parent, j);
         } else {
             constexpr double one = 1;
             for (int64_t j = 0; j < forest_.width; ++j, sums += n_) {
                 credit(edge.feature, level, above, sums, &one, 1, j);
-                if (edge.depth > 1) add_scaled(n_, 1.0, sums, &parent.sums[j * n_]);
+                pass_up(one, sums, parent, j);
             }
         }
+        parent.is_fresh = false;
         if (previous != nullptr)
             active_[level.place] = edges_depth(edge.previous);
         else
             active_.pop_back();
+    }
+
+    // The first child to close finds what an earlier subtree left behind.
+    void pass_up(double scale, const ShapLane* sums, Level& parent, int64_t j) const {
+        (parent.is_fresh ? set_scaled : add_scaled)(n_, scale, sums, &parent.sums[j * n_]);
     }
 
     int32_t edges_depth(int32_t e) const { return tree_->edges[e].depth; }
@@ -316,8 +327,7 @@ class ShapWalk {
     }
 
     void fill_linear(Level& level, int64_t leaf) {
-        std::fill_n(level.sums.data(), n_, ShapLane{});
-        add_scaled(n_, forest_.value[leaf], level.products.data(), level.sums.data());
+        set_scaled(n_, forest_.value[leaf], level.products.data(), level.sums.data());
         for (int64_t i = forest_.slope_start[leaf]; i < forest_.slope_start[leaf + 1]; ++i) {
             const SlopeTerm term{forest_.slope_feature[i], forest_.slope_weight[i], forest_.slope_centre[i],
                                  forest_.slope_low[i], forest_.slope_high[i]};
