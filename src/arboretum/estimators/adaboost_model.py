@@ -25,7 +25,7 @@ from arboretum.binning import BinnedData, assign_bins, learn_bins
 from arboretum.ensembles.adaboost import ImpurityTrees, Votes, starting_weights
 from arboretum.ensembles.bagging import SingleTree
 from arboretum.ensembles.resampling import Bag, Positions
-from arboretum.estimators import selection, targets
+from arboretum.estimators import targets
 from arboretum.estimators.bagged_trees import GivenRows
 from arboretum.estimators.bagging_members import GivenTable, OneClass, in_fit_order, is_classifier, seeded, unfitted
 from arboretum.estimators.bagging_model import MEMBER_PURPOSE, base_from_json, base_to_json, read_member
@@ -292,7 +292,7 @@ class AdaBoostModel(ForestModel):
     def _one_by_one(self, X: Any) -> Iterator[FloatArray]:
         """Yield what each learner adds to the whole: for trees their raw predictions, (rows, values of a leaf)."""
         if self._has_members:
-            rows = in_fit_order(selection.as_container(X), self._member_schema, type(self).__name__)
+            rows = in_fit_order(X, self._member_schema, type(self).__name__)
             for member in self._members:
                 yield self._outcome(np.asarray(member.predict(rows)))
             return

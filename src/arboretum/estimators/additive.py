@@ -284,7 +284,7 @@ class AdditiveModel(Explained, Estimator):
         """Yield the raw predictions of the constant alone, then after each stage."""
         if not hasattr(self, "estimators_"):
             raise self._not_fitted()
-        rows = in_fit_order(selection.as_container(X), self._schema, type(self).__name__)
+        rows = in_fit_order(X, self._schema, type(self).__name__)
         raw = losses.base.constant_raw(self.init_, selection.n_rows_of(rows))
         yield raw
         for stage, (models, coefficient) in enumerate(zip(self.estimators_, self.coefficients_, strict=True)):

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
+from arboretum.dataset import Dataset
 from arboretum.ensembles.resampling import Bag, Keys, Positions, columns_of_table, content_keys
 from arboretum.estimators import selection
 from arboretum.estimators.protocol import Classifier, Estimator
@@ -170,7 +171,13 @@ def some_columns(table: Table, columns: Positions | None) -> Table:
 
 
 def in_fit_order(X: Any, schema: Schema | None, estimator_name: str) -> Any:
-    """Return the user's table with its columns in the order of the fit; as it is if they were not known."""
+    """Return the user's table with its columns in the order of the fit; as it is if they were not known.
+
+    Of a Dataset, columns that the fit did not have are left out: the target may be among them.
+    """
+    if isinstance(X, Dataset) and schema is not None and schema.named:
+        X = X.select([name for name in X.names if name in set(schema.names)])
+    X = selection.as_container(X)
     if schema is None:
         return X
     found, n_columns = selection.names_of(X), selection.n_columns_of(X)

@@ -274,7 +274,7 @@ class BaggingModel(Explained, Estimator):
             assert self._schema is not None
             rows: Any = conform(X, self._schema, **policy, estimator_name=type(self).__name__)
         else:
-            rows = in_fit_order(selection.as_container(X), self._schema, type(self).__name__)
+            rows = in_fit_order(X, self._schema, type(self).__name__)
 
         take: Any = some_columns if isinstance(rows, Table) else selection.take_columns
 
