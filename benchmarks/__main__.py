@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import boosting_defaults, forest_defaults
+from benchmarks import boosting_defaults, data, forest_defaults
 from benchmarks.family import Family
 from benchmarks.goals import Verdict, judge
 from benchmarks.measuring import Bench
@@ -42,6 +42,9 @@ def parser() -> argparse.ArgumentParser:
     study = commands.add_parser("boosting-defaults", help="libraries as they come, or settings, over real data sets")
     add_study(study, boosting_defaults.run, folds=5)
     add_contenders(study)
+    files = commands.add_parser("data", help="from a file to a model, in little memory")
+    data.add_options(files, positive)
+    add_output(files)
     return root
 
 

@@ -55,6 +55,13 @@ def memory(rival: Rival | None, kind: Kind, settings: dict[str, Any], folder: st
     return {"memory_mb": (peak.bytes - before) / MEGABYTE}
 
 
+def data(rival: Rival | None, library: str, path: str, settings: dict[str, Any]) -> dict[str, float]:
+    """Train from a file; see benchmarks/data.py."""
+    from benchmarks.data import from_file
+
+    return from_file(library, path, settings)
+
+
 def resident(field: str) -> int:
     """Return a memory field of this process in bytes."""
     if not STATUS.exists():
@@ -94,7 +101,7 @@ class Peak:
             self.bytes = resident("VmHWM")
 
 
-MEASUREMENTS: dict[str, Callable[..., dict[str, float]]] = {"fresh": fresh, "memory": memory}
+MEASUREMENTS: dict[str, Callable[..., dict[str, float]]] = {"data": data, "fresh": fresh, "memory": memory}
 
 if __name__ == "__main__":
     measurement, place, options = sys.argv[1:]

@@ -211,6 +211,9 @@ GOALS: tuple[Goal, ...] = (
         )
         for name in ("heavy-tail", "heavy-weight")
     ),
+    Goal("data", "peak of the process ≤ 700 MB", own("peak_mb"), 700.0, at_least=False),
+    Goal("data", "no slower than LightGBM (×)", times_slower("fit_s", ["lightgbm"]), 1.0),
+    Goal("data", "≥ 2 × XGBoost in external memory", times_slower("fit_s", ["xgboost"]), 2.0),
     Goal("contention", "at most 2 × the undisturbed time", own("slowdown"), 2.0, at_least=False),
     Goal("custom-loss", "at most 1.5 × the time of the built-in loss", own("cost"), 1.5, at_least=False),
     Goal("custom-loss", "the trees of the built-in loss to the bit (1 = yes)", own("same"), 1.0),

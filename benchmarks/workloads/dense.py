@@ -18,12 +18,12 @@ SETTINGS = Settings()
 
 
 @cache
-def generate(rows: int, steepness: float = 1.2) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+def generate(rows: int, steepness: float = 1.2, seed: int = 28) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """Draw normal, skewed, angular and counted columns; log-odds of products, steps, waves and noise.
 
     The steeper, the nearer are the classes to a function of the columns.
     """
-    rng = np.random.default_rng(28)
+    rng = np.random.default_rng(seed)
     X = rng.standard_normal((rows, 28), dtype=np.float32)
     X[:, 10:16] = np.exp(0.6 * X[:, 10:16])
     X[:, 16:20] = rng.uniform(-np.pi, np.pi, (rows, 4))
