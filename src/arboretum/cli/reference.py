@@ -1,4 +1,4 @@
-"""The reference of the command, written by the program itself: ``python -m arboretum.cli.reference > docs/command.md``."""
+"""The reference of the command, written by itself: ``python -m arboretum.cli.reference > docs/command.md``."""
 
 from __future__ import annotations
 

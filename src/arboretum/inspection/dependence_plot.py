@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -176,11 +177,10 @@ def _heat_map(ax: Axes, dependence: Dependence, values: FloatArray, output: str 
 
 
 def _write_dates(ax: Axes) -> None:
-    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-
-    locator = AutoDateLocator(maxticks=7)
+    dates: Any = import_module("matplotlib.dates")
+    locator = dates.AutoDateLocator(maxticks=7)
     ax.xaxis.set_major_locator(locator)
-    ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+    ax.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
 
 
 def _mark_deciles(ax: Axes, data: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ def gather(subject: Subject) -> dict[str, Any]:
     rows = subject.sample.take(draw_rows(subject.sample, ROWS))
     found = []
     for column in order:
-        answer = ask(lambda column=column: ice(subject.model, rows.X, column, grid_resolution=POINTS))
+        answer = ask(partial(ice, subject.model, rows.X, column, grid_resolution=POINTS))
         found.append(_facts(subject.schema.columns[column], answer, rows.table.columns[column]))
     return {"columns": found, "rows": rows.n_rows, "outputs": _output_names(subject, found)}
 
