@@ -12,6 +12,7 @@
 // classes make the gradient of each: J = diag(p) − p pᵀ.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "parallel.hpp"
@@ -59,15 +60,21 @@ inline void add_influence(const InfluenceRound& round, const std::vector<double>
     }
 }
 
+// The rule of most models, one tree a round, in one pass.
+inline void walk_single_tree(const InfluenceRound& round, const std::vector<double>& felt, double* adjoint,
+                             double* influence) {
+    std::vector<double> passed(round.n_nodes);
+    for (int64_t node = 0; node < round.n_nodes; ++node) passed[node] = felt[node] * round.step[node];
+    for (int64_t k = 0; k < round.n_rows; ++k) {
+        const int32_t leaf = round.leaf[k];
+        influence[k] += felt[leaf] * round.removal[k];
+        adjoint[k] -= round.hessian[k] * passed[leaf];
+    }
+}
+
 // `felt` is spent: it becomes what each leaf passes on.
 inline void pass_on(const InfluenceRound& round, std::vector<double>& felt, double* adjoint) {
     for (int64_t i = 0; i < round.n_trees * round.n_nodes; ++i) felt[i] *= round.step[i];
-    if (round.n_trees == 1 && round.probability == nullptr) {
-        double* own = adjoint + round.output[0] * round.n_rows;
-        const double* hessian = round.hessian + round.output[0] * round.n_rows;
-        for (int64_t k = 0; k < round.n_rows; ++k) own[k] -= hessian[k] * felt[round.leaf[k]];
-        return;
-    }
     std::vector<double> passed(round.n_outputs);
     for (int64_t k = 0; k < round.n_rows; ++k) {
         std::fill(passed.begin(), passed.end(), 0.0);
@@ -88,8 +95,13 @@ inline void influence_of_round(const InfluenceRound& round, const InfluenceState
         for (int64_t j = begin; j < end; ++j) {
             double* adjoint = state.adjoint + j * round.n_outputs * round.n_rows;
             feel_leaves(round, state.seed + j * round.n_outputs, state.leaf + j * round.n_trees, adjoint, felt);
-            add_influence(round, felt, state.influence + j * round.n_rows);
-            pass_on(round, felt, adjoint);
+            double* influence = state.influence + j * round.n_rows;
+            if (round.n_trees == 1 && round.n_outputs == 1) {
+                walk_single_tree(round, felt, adjoint, influence);
+            } else {
+                add_influence(round, felt, influence);
+                pass_on(round, felt, adjoint);
+            }
         }
     });
 }
