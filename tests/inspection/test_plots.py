@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from itertools import pairwise
-from types import SimpleNamespace
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -16,7 +15,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 import arboretum as arb
-from arboretum.explaining import Dependence, Explanation
+from arboretum.explaining import Dependence, Explanation, Importances
 from arboretum.inspection import (
     CalibrationDisplay,
     ConfusionDisplay,
@@ -44,7 +43,7 @@ def close_figures():
 
 def importances(n, **kinds):
     names = [LONG if i % 5 == 0 else f"x{i}" for i in range(n)]
-    return SimpleNamespace(feature_names=names, kinds={"gain": np.arange(n, dtype=float), **kinds}, suspects=[])
+    return Importances(names, {"gain": np.arange(n, dtype=float), **kinds})
 
 
 def tick_texts(ax, axis="y"):
@@ -77,8 +76,8 @@ def test_importances_are_bars_in_order(n):
 
 def test_kinds_of_importances_and_suspects():
     table = importances(4, permutation=np.array([3.0, 1.0, 2.0, -1.0]), permutation_error=np.full(4, 0.1))
-    table.kinds["depth"] = np.array([0.5, 3.0, 2.0, 1.0])
-    table.suspects = [("x1", "looks like an identifier")]
+    table.kinds["depth"] = np.array([0.5, np.nan, np.inf, 1.0])  # of columns that no tree reads
+    table.suspects.append(("x1", "looks like an identifier"))
     ax = plot_importances(table)
     assert ax.get_xlabel() == "permutation"
     assert tick_texts(ax)[1:] == ["x2", "x1", "x3"]
@@ -129,6 +128,9 @@ def test_dependence_on_categories_is_bars_and_on_two_features_a_map():
     two = plot_dependence(dependence([np.array([1.0, 2.0, np.nan]), with_missing], n_outputs=3))
     np.testing.assert_array_equal(two.collections[0].get_array(), [[2, 8], [5, 11]])
     assert tick_texts(two) == ["a", "missing"]
+    names = np.array([LONG], object)
+    strength = plot_dependence(Dependence([LONG], [names, names], np.ones((1, 1, 1)), None, "interaction_strength"))
+    assert strength.get_xlabel() == ""
 
 
 def test_dependence_of_many_outputs():

@@ -49,7 +49,7 @@ def plot_dependence(
     Parameters
     ----------
     dependence : Dependence
-        What ``partial_dependence``, ``ice`` or ``accumulated_effects`` returns.
+        What ``partial_dependence``, ``ice``, ``accumulated_effects`` or ``interaction_strength`` returns.
     outputs : list of int, optional
         Which outputs (classes) to draw; by default all up to eight, of a heat map the last.
     centred : bool, default=False
@@ -168,8 +168,9 @@ def _heat_map(ax: Axes, dependence: Dependence, values: FloatArray, output: str 
     if not _is_numeric(second):
         names = [elided(_label(value), 1.2) for value in second.tolist()]
         ax.set_yticks(rows, names, parse_math=False, fontsize=min(SMALL_FONT, fitting_font(ax, len(names))))
-    ax.set_xlabel(elided(str(dependence.features[0]), 4.0), parse_math=False)
-    ax.set_ylabel(elided(str(dependence.features[1]), 3.5), parse_math=False)
+    if dependence.kind != "interaction_strength":  # whose axes name all features
+        ax.set_xlabel(elided(str(dependence.features[0]), 4.0), parse_math=False)
+        ax.set_ylabel(elided(str(dependence.features[1]), 3.5), parse_math=False)
     ax.spines[:].set_visible(False)
     bar = ax.figure.colorbar(mesh, ax=ax)
     bar.set_label(_kind_text(dependence.kind) + (f" of {elided(str(output), 1.5)}" if output else ""))

@@ -23,13 +23,15 @@ from arboretum.inspection.style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from arboretum.explaining import Importances
+
 _BY_TRUST = ("permutation", "sage", "shap", "gain")  # what to draw if nothing is asked for
 _ERRORS = {"permutation": "permutation_error"}
 _SMALL_IS_IMPORTANT = "depth"
 
 
 def plot_importances(
-    importances: Any, *, kinds: str | Sequence[str] | None = None, top: int = 20, ax: Axes | None = None
+    importances: Importances, *, kinds: str | Sequence[str] | None = None, top: int = 20, ax: Axes | None = None
 ) -> Axes:
     """Draw importances of features as bars, the most important on top.
 
@@ -52,17 +54,16 @@ def plot_importances(
 
     Examples
     --------
-    >>> from types import SimpleNamespace
-    >>> table = SimpleNamespace(feature_names=["age", "id"], kinds={"gain": np.array([1.0, 3.0])}, suspects=[])
-    >>> ax = plot_importances(table)
+    >>> from arboretum.explaining import Importances
+    >>> ax = plot_importances(Importances(["age", "id"], {"gain": np.array([1.0, 3.0])}))
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['id', 'age']
     """
     chosen = _chosen(importances, kinds)
     if top < 1:
         raise ValueError(f"top={top!r}: draw at least one feature")
-    lead = np.nan_to_num(np.asarray(importances.kinds[chosen[0]], dtype=np.float64))
-    order = np.argsort(lead if chosen[0] == _SMALL_IS_IMPORTANT else -lead, kind="stable")[:top]
+    lead = importances.kinds[chosen[0]]
+    order = np.argsort(lead if chosen[0] == _SMALL_IS_IMPORTANT else -lead, kind="stable")[:top]  # NaN comes last
     names = [str(importances.feature_names[i]) for i in order]
     n_rows = len(order) * (1 + 0.35 * (len(chosen) - 1))
     ax = open_axes(ax, "plot_importances", height=rows_height(int(n_rows)) + 0.16 * len(chosen))
@@ -77,7 +78,7 @@ def plot_importances(
     return ax
 
 
-def _chosen(importances: Any, kinds: str | Sequence[str] | None) -> list[str]:
+def _chosen(importances: Importances, kinds: str | Sequence[str] | None) -> list[str]:
     known = list(importances.kinds)
     if kinds is None:
         return [next((kind for kind in _BY_TRUST if kind in known), known[0])]
@@ -92,11 +93,11 @@ def _chosen(importances: Any, kinds: str | Sequence[str] | None) -> list[str]:
     return chosen
 
 
-def _draw_bars(ax: Axes, importances: Any, chosen: list[str], order: NDArray[np.intp]) -> None:
+def _draw_bars(ax: Axes, importances: Importances, chosen: list[str], order: NDArray[np.intp]) -> None:
     width = 0.75 / len(chosen)
     for place, (kind, colour) in enumerate(zip(chosen, class_colours(len(chosen)), strict=True)):
-        values = np.asarray(importances.kinds[kind], dtype=np.float64)
-        error = importances.kinds.get(_ERRORS.get(kind))
+        values = np.where(np.isfinite(importances.kinds[kind]), importances.kinds[kind], np.nan)
+        error = importances.kinds.get(_ERRORS[kind]) if kind in _ERRORS else None
         if len(chosen) > 1:
             largest = np.nanmax(np.abs(values)) or 1.0
             values, error = values / largest, None if error is None else error / largest
@@ -105,7 +106,7 @@ def _draw_bars(ax: Axes, importances: Any, chosen: list[str], order: NDArray[np.
             values[order],
             width,
             color=colour,
-            xerr=None if error is None else np.asarray(error)[order],
+            xerr=None if error is None else error[order],
             error_kw={"ecolor": INK, "elinewidth": 0.8, "capsize": 1.5},
             label=kind.replace("_", " ") if len(chosen) > 1 else None,
         )
