@@ -169,6 +169,8 @@ def test_input_that_makes_no_sense_is_refused():
         counterfactual(model, X[:2], X, target=1)
     with pytest.raises(TypeError, match="not known for IsolationForest: use a classifier or regressor"):
         counterfactual(arb.IsolationForest(n_estimators=2).fit(X), row, X, target=1)
+    with pytest.raises(ValueError, match="many branches a node are not known: use method='cart'"):
+        counterfactual(arb.DecisionTreeClassifier(method="c45").fit(X, Y), row, X, target=1)
     numbers = arb.DecisionTreeRegressor().fit(X, X[:, 0])
     for target in (3, (2, 1)):
         with pytest.raises(ValueError, match=r"target="):

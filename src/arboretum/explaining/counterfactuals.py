@@ -145,6 +145,8 @@ def _fitted(model: Any) -> ForestModel:
             f"counterfactuals are not known for {type(model).__name__}: use a classifier or regressor of boosted "
             "trees, a random forest or a decision tree"
         )
+    if getattr(model, "_multiway", None) is not None:
+        raise ValueError("counterfactuals of trees with many branches a node are not known: use method='cart'")
     model._fitted()
     return model
 

@@ -28,8 +28,8 @@ def forest_influence(
     model: BaggedRegressor | BaggedClassifier, X: Any, y: Any, X_train: Any, y_train: Any, sample_weight: Any
 ) -> tuple[Callable[[slice, int], FloatArray], int, int, int]:
     """Return what gives the influence on some rows, and the numbers of rows, training rows and outputs told apart."""
-    forest, threads = model._fitted(), n_threads(model.n_jobs)
     _refuse_what_is_no_mean(model)
+    forest, threads = model._fitted(), n_threads(model.n_jobs)
     given, _ = model._read_rows(X_train, y_train, sample_weight)
     read = given.target
     target = _indicators(read.classes, read.n_classes) if read.numbers is None else read.numbers
@@ -64,7 +64,9 @@ def forest_influence(
 
 def _refuse_what_is_no_mean(model: BaggedRegressor | BaggedClassifier) -> None:
     reason = None
-    if model.criterion == "absolute_error":
+    if getattr(model, "_multiway", None) is not None:
+        reason = "its tree has many branches a node: use method='cart'"
+    elif model.criterion == "absolute_error":
         reason = "criterion='absolute_error' has medians in its leaves: use 'squared_error'"
     elif getattr(model, "voting", "soft") == "hard":
         reason = "voting='hard' counts votes, which change by leaps: use voting='soft'"
