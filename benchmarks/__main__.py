@@ -1,4 +1,4 @@
-"""``python -m benchmarks boosting``, ``forests``, ``family`` and ``tasks``: compare arboretum with its rivals."""
+"""``python -m benchmarks boosting``, ``forests``, ``family``, ``tasks``, ``explaining``: compare with the rivals."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import boosting_defaults, data, forest_defaults
+from benchmarks.explaining import EXPLAINING
 from benchmarks.family import Family
 from benchmarks.goals import Verdict, judge
 from benchmarks.measuring import Bench
@@ -34,7 +35,7 @@ def parser() -> argparse.ArgumentParser:
     """Describe the command line."""
     root = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = root.add_subparsers(required=True)
-    for name, family in {**FAMILIES, "tasks": TASKS}.items():
+    for name, family in {**FAMILIES, "tasks": TASKS, "explaining": EXPLAINING}.items():
         add_family(commands.add_parser(name, help=family.title), family)
     study = commands.add_parser("forest-defaults", help="settings of a random forest over real data sets")
     add_study(study, forest_defaults.run, folds=3)

@@ -167,6 +167,8 @@ MEMBER_GOALS = (
             Goal(f"presets-{system}", "fit faster on each set (least ×)", over_rows("speed", min), 1.0),
         )
     ),
+    Goal("partial-dependence", "≥ 5 × scikit-learn's brute force (least ×)", over_rows("ratio", min), 5.0),
+    Goal("permutation", "faster than scikit-learn (least ×)", over_rows("ratio", min), 1.0),
     Goal("cardinality", "loss ≤ 1.005 × its (largest)", over_rows("loss_ratio", max), 1.005, at_least=False),
     Goal("cardinality", "fit ≥ 3 × CatBoost on each set (least ×)", over_rows("speed", min), 3.0),
     Goal("monotone", "no step in a forbidden direction", over_rows("violations", sum), 0.0, at_least=False),

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from tests.reference.dependence import accumulated, h_squared
 
 import arboretum as arb
@@ -27,7 +28,7 @@ Y = X[:, 0] * X[:, 1] + X[:, 2]
     ],
 )
 def test_accumulated_effects_are_those_of_single_steps(model: Any, y: Any) -> None:
-    model.fit(X, y)
+    model = clone(model).fit(X, y)
     found = accumulated_effects(model, X, 0, grid_resolution=7)
     assert_allclose(found.values, accumulated(model, X, 0, found.grid[0]), rtol=1e-10, atol=1e-12)
     assert found.grid[0][0] == X[:, 0].min()
@@ -76,7 +77,7 @@ def test_a_constant_column_has_no_effect() -> None:
     ],
 )
 def test_h_is_that_of_all_pairs_of_rows(model: Any) -> None:
-    model.fit(X, Y)
+    model = clone(model).fit(X, Y)
     few = X[:25]
     found = interaction_strength(model, few, ["x0", 1, 2])
     for j, k in ((0, 1), (0, 2), (1, 2)):

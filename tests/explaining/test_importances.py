@@ -171,6 +171,16 @@ def test_groups_are_shuffled_together_and_counted_as_one() -> None:
     assert model.importances(groups=[[1, 2]]).feature_names[1] == "b + c"
 
 
+def test_shap_is_the_mean_size_of_values_summed_over_groups_first() -> None:
+    model, *_ = fitted("classes")
+    found = model.importances(X, groups={"bc": ["b", "c"]})
+    values = model.explain(X).values
+    assert_allclose(found.kinds["shap"][0], np.abs(values[:, 0]).mean(axis=0).sum(), rtol=1e-12)
+    assert_allclose(found.kinds["shap"][1], np.abs(values[:, 1] + values[:, 2]).mean(axis=0).sum(), rtol=1e-12)
+    multiway, labels, _ = fitted("multiway")
+    assert "shap" not in multiway.importances(X, labels, n_repeats=1).kinds
+
+
 @pytest.mark.parametrize("scoring", ["neg_log_loss", lambda model, X, y: get_scorer("roc_auc_ovr")(model, X, y)])
 def test_any_scorer(scoring: Any) -> None:
     model, y, _ = fitted("classes")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from arboretum.estimators import targets
 from arboretum.estimators.base import ForestModel
+from arboretum.estimators.selection import as_container, take_rows
 from arboretum.estimators.threads import n_threads
 from arboretum.estimators.validation import check_integer
 from arboretum.explaining.permutation import StandIns, by_bags, by_tables, by_trees, permutation_falls
@@ -22,7 +23,7 @@ from arboretum.table import Table, dense
 
 FloatArray = NDArray[np.float64]
 
-MAX_ROWS = 10_000
+MAX_ROWS, SHAP_ROWS = 10_000, 1_000
 SLIGHT = 0.01  # part of the largest permutation importance that is next to nothing
 SHOWN = 20  # lines of a printed table
 
@@ -105,6 +106,7 @@ def importances(
     scoring: Any = None,
     n_repeats: int = 5,
     groups: Any = None,
+    shap: bool = True,
     sage: bool = False,
     max_rows: int | None = MAX_ROWS,
     random_state: int = 0,
@@ -138,6 +140,8 @@ def importances(
         Shuffles of each column.
     groups : mapping of names to columns, or list of lists of columns, optional
         Columns that are shuffled together and count as one, such as parts of a date.
+    shap : bool, default=True
+        Add mean absolute SHAP values, of at most 1,000 of the rows, if the model is a sum of trees.
     sage : bool, default=False
         Add SAGE values.
     max_rows : int or None, default=10000
@@ -198,8 +202,8 @@ def importances(
         kinds["permutation"] = falls.mean(axis=0)
         spread = falls.std(axis=0, ddof=1) if n_repeats > 1 else np.full(len(names), np.nan)
         kinds["permutation_error"] = spread / np.sqrt(n_repeats)
-    if _sums_trees(model):
-        kinds["shap"] = _mean_shap(model, rows.X, members)
+    if shap and _sums_trees(model):
+        kinds["shap"] = _mean_shap(model, rows.X, rows.table.n_rows, members, random_state)
     if sage:
         if y is None:
             raise ValueError("sage=True needs the targets of the rows: give y")
@@ -229,8 +233,6 @@ class _Rows:
         seed: int,
         threads: int,
     ) -> _Rows:
-        from arboretum.estimators.selection import as_container, take_rows
-
         whole = model._conform(X)
         places, kind = np.arange(whole.n_rows), "given"
         if hasattr(model, "bags_") and model._is_training_table(whole, threads):
@@ -294,8 +296,8 @@ def _sums_trees(model: ForestModel) -> bool:
     return True
 
 
-def _mean_shap(model: Any, X: Any, members: Sequence[Sequence[int]]) -> FloatArray:
-    values = model.explain(X).values
+def _mean_shap(model: Any, X: Any, n_rows: int, members: Sequence[Sequence[int]], seed: int) -> FloatArray:
+    values = model.explain(take_rows(X, draw_rows(n_rows, SHAP_ROWS, seed))).values
     grouped = np.stack([values[:, columns].sum(axis=1) for columns in members], axis=1)
     return np.asarray(np.abs(grouped).mean(axis=0).reshape(len(members), -1).sum(axis=1))
 
