@@ -115,17 +115,18 @@ class Dependence {
             for (int64_t i = 0; i < size; ++i) out[i] += sum[i];
     }
 
-    // out (rows × outputs × points) += trees, in their order.
+    // out (rows × outputs × points) += trees.
     void each(int threads, double* out) const {
         parallel_blocks(n_rows_, each_block, threads, [&](int64_t begin, int64_t end, int) {
             PairLists lists(may_take_both_);
-            const EachSink sink{*this, lists, out};
+            EachSink sink{*this, lists, out, begin, std::vector<double>((end - begin) * forest_.n_outputs)};
             for (int64_t tree = 0; tree < forest_.n_trees; ++tree) walk(tree, begin, end, nullptr, lists, sink);
+            sink.finish();
         });
     }
 
   private:
-    static constexpr int64_t most_groups = 64, mean_block = 512, each_block = 128;
+    static constexpr int64_t most_groups = 64, mean_block = 512, each_block = 256;
 
     struct Frame {
         int64_t node;
@@ -201,34 +202,45 @@ class Dependence {
     struct EachSink {
         const Dependence& of;
         PairLists& lists;
-        double* out;  // rows × outputs × points
+        double* out;                     // rows × outputs × points
+        int64_t begin;                   // first row
+        std::vector<double> everywhere;  // rows from there × outputs: what all points get alike
 
-        void take(int64_t node, int64_t output, const Members& rows, const Members& points) const {
+        void take(int64_t node, int64_t output, const Members& rows, const Members& points) {
             const ForestView& forest = of.forest_;
             const uint32_t *row = lists.index(rows.begin), *point = lists.index(points.begin);
             const bool linear =
                 forest.slope_start != nullptr && forest.slope_start[node] < forest.slope_start[node + 1];
+            const bool plain = !lists.shared() && !linear;
             // Lists keep the order of their members, so that the points of a numeric condition follow each other.
-            const bool in_a_row = !lists.shared() && point[points.n - 1] - point[0] + 1 == points.n;
+            const bool in_a_row = plain && point[points.n - 1] - point[0] + 1 == points.n;
             const int64_t stride = forest.n_outputs * of.n_points_;
             for (int64_t j = 0; j < forest.width; ++j) {
                 double* curves = out + (output + j) * of.n_points_;
                 const double value = forest.value[node * forest.width + j];
-                if (in_a_row && !linear) {
+                if (plain && points.n == of.n_points_)
+                    for (int64_t i = 0; i < rows.n; ++i)
+                        everywhere[(row[i] - begin) * forest.n_outputs + output + j] += value;
+                else if (in_a_row)
                     add_to_rows(curves + point[0], stride, row, rows.n, points.n, value);
-                    continue;
-                }
-                for (int64_t i = 0; i < rows.n; ++i)
-                    for (int64_t k = 0; k < points.n; ++k)
-                        curves[row[i] * stride + point[k]] +=
-                            share(rows, i) * share(points, k) *
-                            (linear ? of.linear_leaf(node, value, row[i], point[k]) : value);
+                else
+                    for (int64_t i = 0; i < rows.n; ++i)
+                        for (int64_t k = 0; k < points.n; ++k)
+                            curves[row[i] * stride + point[k]] +=
+                                share(rows, i) * share(points, k) *
+                                (linear ? of.linear_leaf(node, value, row[i], point[k]) : value);
             }
         }
 
-        double share(const Members& members, int64_t i) const {
-            return lists.shared() ? lists.share(members.begin)[i] : 1.0;
+        void finish() {
+            for (size_t i = 0; i < everywhere.size(); ++i) {
+                double* curve = out + (begin * of.forest_.n_outputs + static_cast<int64_t>(i)) * of.n_points_;
+                for (int64_t point = 0; point < of.n_points_; ++point) curve[point] += everywhere[i];
+            }
         }
+
+      private:
+        double share(const Members& members, int64_t i) { return lists.shared() ? lists.share(members.begin)[i] : 1.0; }
     };
 
     double linear_leaf(int64_t node, double value, uint32_t row, uint32_t point) const {

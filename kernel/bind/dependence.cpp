@@ -121,7 +121,7 @@ void bind_dependence(nb::module_& m) {
         .def("mean", &mean, nb::arg("weight").none(), nb::arg("out").noconvert(), nb::arg("threads"),
              "Add to out (outputs × points) the sum over rows, by weight, of the trees.")
         .def("each", &each, nb::arg("out").noconvert(), nb::arg("threads"),
-             "Add to out (rows × outputs × points) the trees, in their order.");
+             "Add to out (rows × outputs × points) the trees.");
 }
 
 }  // namespace arboretum

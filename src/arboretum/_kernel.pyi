@@ -314,7 +314,7 @@ class Dependence:
         out: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order="C", device="cpu")],
         threads: int,
     ) -> None:
-        """Add to out (rows × outputs × points) the trees, in their order."""
+        """Add to out (rows × outputs × points) the trees."""
 
 def draw_orders(
     keys: Sequence[int],

@@ -215,7 +215,7 @@ def ice(
     >>> X = np.random.default_rng(0).random((1000, 2))
     >>> model = arb.BoostedTreesRegressor(n_estimators=50).fit(X, 3.0 * (X[:, 0] > 0.5) + X[:, 1])
     >>> found = arb.explaining.ice(model, X[:5], 0, grid=[0.2, 0.8])
-    >>> np.array_equal(found.individual[:, 1, 0], model.predict(np.column_stack([np.full(5, 0.8), X[:5, 1]])))
+    >>> np.allclose(found.individual[:, 1, 0], model.predict(np.column_stack([np.full(5, 0.8), X[:5, 1]])))
     True
     """
     question = Question.read(model, X, features, response, n_jobs)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from arboretum.estimators.kept_bags import KeptBags
 
 FloatArray = NDArray[np.float64]
+MANY = 0.5  # share of the trees from which on it costs less to ask all of them again
 StandIns: TypeAlias = Callable[[Sequence[int], Iterable[NDArray[np.intp]]], Iterator[Any]]
 """From columns and orders of rows to models whose predictions are those after each shuffle."""
 
@@ -129,7 +130,7 @@ def _reads(model: ForestModel, forest: Forest, columns: Sequence[int]) -> NDArra
 def _split(forest: Forest, asked: NDArray[np.bool_]) -> tuple[Forest, Forest]:
     """Return the trees that need not be asked again, and those that must be; the base is with the former."""
     nothing = replace(forest[:0], base=np.zeros_like(forest.base)).trusted()
-    if asked.all() or not asked.any():  # keep the forest, which is compiled already
+    if asked.mean() > MANY or not asked.any():  # the forest is compiled already
         return (nothing, forest) if asked.any() else (forest, nothing)
     parts: dict[bool, list[Forest]] = {False: [], True: []}
     ends = np.append(np.flatnonzero(np.diff(asked)) + 1, len(asked)).tolist()

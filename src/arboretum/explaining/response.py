@@ -77,8 +77,13 @@ def response_of(model: ForestModel, response: str) -> Response:
 
 def _probabilities(model: Any, X: Any) -> FloatArray:
     proba = model.predict_proba(X)
-    parts = proba if isinstance(proba, list) else [proba]
-    return np.concatenate([part[:, 1:] if part.shape[1] == 2 else part for part in parts], axis=1)
+    if isinstance(proba, list):
+        return np.concatenate([_without_first_of_two(part) for part in proba], axis=1)
+    return _without_first_of_two(proba)
+
+
+def _without_first_of_two(proba: FloatArray) -> FloatArray:
+    return proba[:, 1:] if proba.shape[1] == 2 else proba
 
 
 def _class_names(model: Any) -> list[str] | None:

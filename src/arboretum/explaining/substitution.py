@@ -28,7 +28,7 @@ from arboretum.table import Table
 
 FloatArray = NDArray[np.float64]
 
-MOST_VALUES = 1 << 21  # rows × points × outputs that are held at once
+MOST_VALUES = 1 << 18  # rows × points × outputs that are held at once, and stay in the caches
 
 
 @dataclass(frozen=True, eq=False)
