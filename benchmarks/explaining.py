@@ -1,15 +1,16 @@
-"""Looking inside fitted models: what ``python -m benchmarks explaining`` compares."""
+"""Looking inside models: what ``python -m benchmarks explaining`` compares."""
 
 from __future__ import annotations
 
 from benchmarks import rivals
 from benchmarks.family import Family, Workload
-from benchmarks.workloads import dense, dependence
+from benchmarks.rivals.shap import Shap
+from benchmarks.workloads import dense, dependence, shap
 
-WORKLOADS: dict[str, Workload] = {**dependence.WORKLOADS}
+WORKLOADS: dict[str, Workload] = {**shap.WORKLOADS, **dependence.WORKLOADS}
 EXPLAINING = Family(
-    "looking inside fitted models",
-    {"arboretum": rivals.BOOSTING["arboretum"]},
+    "looking inside models",
+    {**rivals.BOOSTING, Shap.name: Shap()},
     WORKLOADS,
     rows=dependence.ROWS,
     count="rounds",

@@ -180,10 +180,17 @@ TASK_GOALS = (
     Goal("many-outputs-apart", "fit faster than ten models of LightGBM (×)", times_slower("fit_s", ["lightgbm"]), 1.0),
     Goal("many-outputs-apart", "R² ≥ theirs − 0.005 (behind by)", behind_best("r2", EVERY), 0.005, at_least=False),
 )
+EXPLAINING_GOALS = (
+    Goal("shap", "≥ 5 × LightGBM", times_slower("explain_s", ["lightgbm"]), 5.0),
+    Goal("shap", "≥ 5 × shap", times_slower("explain_s", ["shap"]), 5.0),
+    Goal("shap-forest", "≥ 5 × shap", times_slower("explain_s", ["shap"]), 5.0),
+    Goal("shap-interactions", "≥ 5 × XGBoost", times_slower("explain_s", ["xgboost"]), 5.0),
+)
 GOALS: tuple[Goal, ...] = (
     *FOREST_GOALS,
     *MEMBER_GOALS,
     *TASK_GOALS,
+    *EXPLAINING_GOALS,
     Goal("dense-leaves31", "fit ≥ 2.5 × LightGBM", times_slower("fit_s", ["lightgbm"]), 2.5),
     Goal("dense-leaves31", "fit ≥ 3 × XGBoost", times_slower("fit_s", ["xgboost"]), 3.0),
     Goal("dense-leaves31", "fit ≥ 3 × HistGradientBoosting", times_slower("fit_s", ["sklearn"]), 3.0),

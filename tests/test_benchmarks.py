@@ -19,6 +19,7 @@ sys.path.insert(0, str(ROOT))
 from benchmarks import forest_defaults, goals, real_sets  # noqa: E402
 from benchmarks.__main__ import main  # noqa: E402
 from benchmarks.categories import CategoryCodes, MissingAsText, OrdinalCodes  # noqa: E402
+from benchmarks.explaining import EXPLAINING  # noqa: E402
 from benchmarks.measuring import better, file_mb, score  # noqa: E402
 from benchmarks.rivals import BOOSTING, FORESTS, Rival  # noqa: E402
 from benchmarks.table import Column, Table  # noqa: E402
@@ -202,7 +203,7 @@ def test_goals_are_judged_by_the_numbers(seconds: float, auc: float, expected: b
 
 def test_every_goal_belongs_to_a_workload() -> None:
     assert {goal.table for goal in goals.GOALS} <= {
-        name for family in (*FAMILIES.values(), TASKS) for name in family.workloads
+        name for family in (*FAMILIES.values(), TASKS, EXPLAINING) for name in family.workloads
     }
 
 

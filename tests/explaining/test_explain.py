@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import arboretum as arb
 
@@ -47,11 +48,15 @@ CASES = {
 }
 
 
+def fitted(name):
+    model, targets, method = CASES[name]
+    return clone(model).fit(X, *targets), method
+
+
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("by_background", [False, True])
 def test_values_sum_to_the_prediction(name, by_background):
-    model, targets, method = CASES[name]
-    model.fit(X, *targets)
+    model, method = fitted(name)
     rows = X[:20]
     explanation = model.explain(rows, background=X[50:60] if by_background else None)
     predicted = getattr(model, method)(rows) if method else model._raw(rows)[:, 0]
@@ -69,8 +74,7 @@ def test_values_sum_to_the_prediction(name, by_background):
 @pytest.mark.parametrize("name", ["boosted regressor", "linear leaves", "forest of classes", "oblique forest"])
 @pytest.mark.parametrize("by_background", [False, True])
 def test_interactions_sum_to_the_values(name, by_background):
-    model, targets, _ = CASES[name]
-    model.fit(X, *targets)
+    model, _ = fitted(name)
     background = X[50:55] if by_background else None
     alone = model.explain(X[:9], background=background)
     pairs = model.explain(X[:9], background=background, interactions=True)
@@ -88,8 +92,7 @@ def test_outputs_have_the_names_of_classes_and_arms():
         "boosted classifier": None,
         "several numbers": None,
     }.items():
-        model, targets, _ = CASES[name]
-        assert model.fit(X, *targets).explain(X[:2]).output_names == names
+        assert fitted(name)[0].explain(X[:2]).output_names == names
     both = np.column_stack([LABELS, SIGNAL > 0])
     forest = arb.RandomForestClassifier(**SMALL).fit(X, both)
     assert forest.explain(X[:2]).output_names[0] == "output 0: high"
@@ -166,7 +169,7 @@ def test_sparse_rows_and_threads_change_nothing():
     ],
 )
 def test_models_that_are_no_sum_of_trees_say_so(model, message):
-    model.fit(np.nan_to_num(X), SIGNAL)
+    model = clone(model).fit(np.nan_to_num(X), SIGNAL)
     with pytest.raises(TypeError, match=message):
         model.explain(X[:2])
 

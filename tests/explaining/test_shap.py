@@ -53,7 +53,7 @@ def random_forest(rng, kinds, form, oblique):
     return with_slopes(rng, forest, kinds) if forest.width == 1 and rng.integers(2) else forest
 
 
-@settings(max_examples=60)
+@settings(max_examples=50)
 @given(SEEDS, st.sampled_from(["any", "symmetric"]), st.booleans(), st.booleans(), st.booleans())
 def test_values_are_those_of_enumeration(seed, form, oblique, by_background, interactions):
     rng = np.random.default_rng(seed)

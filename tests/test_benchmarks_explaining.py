@@ -1,0 +1,19 @@
+"""The benchmark of looking inside models: small runs of each workload."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from benchmarks.__main__ import main
+
+
+def test_shap_values_are_compared(tmp_path, capsys):
+    pytest.importorskip("lightgbm")
+    file = tmp_path / "numbers.json"
+    small = ["--rows", "400", "--rounds", "3", "--repeat", "1", "--libraries", "arboretum,lightgbm"]
+    assert main(["explaining", "--workloads", "shap,shap-forest,shap-interactions", *small, "--json", str(file)]) == 0
+    tables = {table["name"]: table["rows"] for table in json.loads(file.read_text())["tables"]}
+    timed = tables["shap"]
+    assert timed["lightgbm"]["ratio"] == timed["lightgbm"]["explain_s"] / timed["arboretum"]["explain_s"]
+    assert set(tables["shap-forest"]) == set(tables["shap-interactions"]) == {"arboretum"}
