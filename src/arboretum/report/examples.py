@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.estimators import targets
+from arboretum.estimators.selection import take_rows
 from arboretum.report import trees
 from arboretum.report.evaluation import classes as class_rows
 from arboretum.report.evaluation import numbers
@@ -20,6 +22,7 @@ EACH = 15  # rows of every kind
 SHOWN_COLUMNS = 8  # of the table
 WATERFALL = 12  # columns; the others are one bar
 NEIGHBOURS = 8  # training rows
+INFLUENCE_BUDGET = 500_000_000  # examples × training rows × leaf values × outputs: a few seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +69,7 @@ def gather(subject: Subject, written: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         **facts,
         "waterfalls": or_reason(lambda: _waterfalls(subject, rows, output)),
-        "neighbours": or_reason(lambda: _neighbours(subject, rows, output, shown)),
+        "neighbours": or_reason(lambda: _neighbours(subject, rows, output, _turns(kinds, chosen), shown)),
         "leaves": trees.leaves(subject, rows.X, written) if written else None,
     }
 
@@ -156,6 +159,13 @@ def _misplaced(grades: FloatArray, scores: FloatArray, group: NDArray[Any]) -> F
     return np.asarray(np.abs(places[0] - places[1]) / np.bincount(query)[query])
 
 
+def _turns(kinds: dict[str, NDArray[np.intp]], chosen: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Places among the chosen rows, the most telling of every kind first."""
+    columns = [list(rows[:EACH]) for rows in kinds.values()]
+    mixed = [int(row) for rank in zip_longest(*columns) for row in rank if row is not None]
+    return np.searchsorted(chosen, np.array(list(dict.fromkeys(mixed)), np.intp))
+
+
 # ---- why -------------------------------------------------------------------------------------------------------------
 
 
@@ -186,24 +196,41 @@ def _waterfalls(subject: Subject, rows: Rows, output: NDArray[np.intp]) -> list[
     return falls
 
 
-def _neighbours(subject: Subject, rows: Rows, output: NDArray[np.intp], shown: list[int]) -> dict[str, Any]:
-    """Training rows without which the raw prediction of each row would change most."""
+def _neighbours(
+    subject: Subject, rows: Rows, output: NDArray[np.intp], order: NDArray[np.intp], shown: list[int]
+) -> dict[str, Any]:
+    """Training rows without which raw predictions would change most, of the first rows in order while time allows."""
     train, model = subject.train, subject.model
     if train is None:
         raise LeftOut("Give X_train and y_train to see the training rows that matter most to a prediction.")
     if not hasattr(model, "influence"):
         raise LeftOut(f"{type(model).__name__} cannot tell the influence of training rows.")
+    some = _worth_it(order, train.n_rows * _values_asked(subject))
     given = {"X_train": train.X, "y_train": train.target, "sample_weight": train.weight, "top": NEIGHBOURS}
-    most, change = ask(lambda: model.influence(rows.X, **given))
+    most, change = ask(lambda: model.influence(take_rows(rows.X, some), **given))
     if most.ndim == 3:  # several outputs: the one that the row's explanation speaks of
-        at = np.minimum(output, most.shape[2] - 1)[:, np.newaxis, np.newaxis]
+        at = np.minimum(output[some], most.shape[2] - 1)[:, np.newaxis, np.newaxis]
         most, change = (np.take_along_axis(part, at, axis=2)[:, :, 0] for part in (most, change))
     used, place = np.unique(most, return_inverse=True)
-    some = train.take(used)
+    named = train.take(used)
     return {
+        "of": some,
         "rows": used,
-        "actual": _known(some, subject.task),
-        "cells": cell_texts(some.table, shown),
+        "actual": _known(named, subject.task),
+        "cells": cell_texts(named.table, shown),
         "places": place.reshape(most.shape),
         "change": change,
     }
+
+
+def _values_asked(subject: Subject) -> int:
+    """Leaf values of a training row in all trees, once for each output."""
+    if hasattr(subject.model, "tree_"):
+        return 1
+    forest = subject.forest()
+    return int(forest.n_trees * forest.width * forest.n_outputs)
+
+
+def _worth_it(order: NDArray[np.intp], cost: int) -> NDArray[np.intp]:
+    """Keep as many examples as the budget allows, at least one, in the order of rows."""
+    return np.sort(order[: max(1, INFLUENCE_BUDGET // max(cost, 1))])

@@ -70,7 +70,9 @@ function waterfall(facts, row, fall, width) {
 function neighbours(facts, at) {
   const found = facts.neighbours;
   if (found.left_out) return reason(found);
-  const rows = found.places[at].map((place, i) => ({ row: found.rows[place], pull: -found.change[at][i], actual: found.actual[place], cells: found.cells[place] })).filter((row) => row.pull);
+  const place = found.of.indexOf(at);
+  if (place < 0) return reason({ left_out: `Influential training rows were sought for ${plural(found.of.length, "example")} alone, to save time: rows ${found.of.slice(0, 12).map((other) => facts.rows[other].row).join(", ")}${found.of.length > 12 ? ", …" : ""}.` });
+  const rows = found.places[place].map((row, i) => ({ row: found.rows[row], pull: -found.change[place][i], actual: found.actual[row], cells: found.cells[row] })).filter((row) => row.pull);
   const largest = d3.max(rows, (row) => Math.abs(row.pull)) || 1;
   const table = sortedTable([
     { name: "training row", value: (row) => row.row, cell: (row) => make("span", { class: "whole" }, `${row.row}`) },
