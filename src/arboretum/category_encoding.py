@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from arboretum.category_combinations import best_combinations
 from arboretum.schema import MISSING, UNKNOWN, ColumnSchema, Schema
-from arboretum.table import SparseTable, Table
+from arboretum.table import Table
 from arboretum.target_statistics import TargetStatistics, draw_orders, learn_statistics
 
 __all__ = ["CategoryEncoding", "learn_encoding"]
@@ -201,8 +201,9 @@ def learn_encoding(
     threads : int
         Threads to use; they change nothing in the result.
     """
-    if isinstance(table, SparseTable):
-        return None
+    columns = table.schema.columns
+    if not any(len(columns[j].categories) + 1 > category_levels for j in table.schema.categorical):
+        return None  # told by the schema: no column need be read
     by_name = Table(_sorted_schema(table.schema), [table.columns[j] for j in table.schema.by_name])
     many = [j for j in by_name.schema.categorical if _has_more_levels(by_name.columns[j], category_levels)]
     if not many:

@@ -219,7 +219,8 @@ def csv_files(
             _check_header(file, mark)
         options = [
             f"[{', '.join(map(quoted, files))}]",
-            f"delim={quoted(mark)}, header=true, quote='\"', escape='\"', strict_mode=true",
+            # All that DuckDB would guess otherwise: it skips lines of names that are shorter than the rows.
+            f"delim={quoted(mark)}, header=true, quote='\"', escape='\"', comment='', skip=0, strict_mode=true",
             f"nullstr=[{', '.join(map(quoted, missing))}]",
         ]
         if types:

@@ -151,6 +151,7 @@ def _readings(dataset: Dataset, rows: Positions | None, size: int) -> Iterator[l
             if len(wanted) < batch.num_rows:
                 frame = frame.take(pyarrow.array(wanted - begin))
         yield _read_columns(frame)
+    pyarrow.default_memory_pool().release_unused()  # what a pass took is not needed by the training after it
     if seen != dataset.n_rows:
         raise ValueError(
             f"the dataset had {dataset.n_rows} rows and now has {seen}: it changed while it was read; read it again"
