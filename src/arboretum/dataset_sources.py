@@ -26,7 +26,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 BATCH_ROWS = 65_536
-READING_MEMORY = "128MB"  # of DuckDB while it reads; what it sorts or joins for a query may take more
+READING_MEMORY = 128_000_000  # bytes of DuckDB while it reads; what it sorts or joins for a query may take more
+COLUMN_MEMORY = 64_000  # bytes of buffers that it needs for each column of Parquet files
 QUERY_MEMORY = "512MB"
 DELIMITERS = ",;\t|"
 SQLITE_MAGIC = b"SQLite format 3\0"
@@ -116,9 +117,9 @@ class ParquetFiles:
         self._schema: Any = None
         self._n_rows: int | None = None
 
-    def _read(self, query: str, size: int) -> Iterator[Any]:
+    def _read(self, query: str, size: int, n_columns: int = 1) -> Iterator[Any]:
         engine = import_engine()
-        connection = connect(READING_MEMORY)
+        connection = connect(f"{max(READING_MEMORY, n_columns * COLUMN_MEMORY)}B")
         try:
             relation = connection.sql(query)
             to_reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
@@ -137,7 +138,7 @@ class ParquetFiles:
             import pyarrow
 
             engine = import_engine()
-            connection = connect(READING_MEMORY)
+            connection = connect(f"{READING_MEMORY}B")
             try:
                 relation = connection.sql(f"SELECT * FROM {self.relation} LIMIT 0")
                 table = (getattr(relation, "to_arrow_table", None) or relation.fetch_arrow_table)()
@@ -158,7 +159,7 @@ class ParquetFiles:
 
     def batches(self, names: Sequence[str], size: int) -> Iterator[Any]:
         """Stream the files in their order."""
-        yield from self._read(f"SELECT {', '.join(map(identifier, names))} FROM {self.relation}", size)
+        yield from self._read(f"SELECT {', '.join(map(identifier, names))} FROM {self.relation}", size, len(names))
 
 
 class Snapshot:

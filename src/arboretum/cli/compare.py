@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,8 +21,10 @@ def compare(
     target: options.Target = None,
     task: options.Task = "auto",
     methods: Annotated[
-        Optional[list[str]],  # noqa: UP045
-        typer.Option("--model", "-m", help="Only this method, or preset of boosted trees; repeatable."),
+        list[str] | None,
+        typer.Option(
+            "--model", "-m", metavar="METHOD", help="Only this method, or preset of boosted trees; repeatable."
+        ),
     ] = None,
     weight: options.Weight = None,
     group: options.Group = None,
@@ -37,7 +39,9 @@ def compare(
     time_limit: options.TimeLimit = None,
     table: options.Table = None,
     sql: options.Sql = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="File of the best model.")] = Path("model.arb"),
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="File of the best model.")] = Path(
+        "model.arb"
+    ),
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,

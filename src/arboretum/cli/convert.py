@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any
 
 import typer
 
@@ -17,8 +17,12 @@ def convert(
     model: options.Model,
     out: Annotated[Path, typer.Argument(metavar="OUT", help="File to write.")],
     to: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option("--to", help="arb, mapped (arb with arrays that processes share), json or text; by its name."),
+        str | None,
+        typer.Option(
+            "--to",
+            metavar="FORMAT",
+            help="arb, mapped (arb with arrays that processes share), json or text; by its name.",
+        ),
     ] = None,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,

@@ -40,8 +40,12 @@ ORDER BY f.time_hour, f.carrier, f.flight, f.origin
 
 
 def demo(
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the model and the report.")] = Path("demo"),
-    rows: Annotated[int, typer.Option("--rows", min=1000, help="Use so many flights, evenly over the year.")] = 336_776,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FOLDER", help="Folder for the model and the report.")
+    ] = Path("demo"),
+    rows: Annotated[
+        int, typer.Option("--rows", metavar="NUMBER", min=1000, help="Use so many flights, evenly over the year.")
+    ] = 336_776,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
     traceback: options.Traceback = False,

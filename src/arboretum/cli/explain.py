@@ -19,7 +19,9 @@ def explain(
     model: options.Model,
     data: options.Data = None,
     rows: options.Rows = 3,
-    features: Annotated[int, typer.Option("--features", min=1, help="How many columns to show.")] = 15,
+    features: Annotated[
+        int, typer.Option("--features", metavar="NUMBER", min=1, help="How many columns to show.")
+    ] = 15,
     target: options.Target = None,
     table: options.Table = None,
     sql: options.Sql = None,

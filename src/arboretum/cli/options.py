@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,62 +14,66 @@ if TYPE_CHECKING:
     from arboretum.cli.terminal import Terminal
 
 Data = Annotated[
-    Optional[str],  # noqa: UP045  # typer reads it on Python 3.10
+    str | None,
     typer.Argument(
         metavar="DATA",
         help="CSV, TSV, JSON lines, Parquet or Arrow; a pattern or folder of them; SQLite or DuckDB (file.db::table).",
     ),
 ]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file that train or compare wrote.")]
-Table = Annotated[Optional[str], typer.Option("--table", help="Table of a data base file.")]  # noqa: UP045
+Table = Annotated[str | None, typer.Option("--table", metavar="NAME", help="Table of a data base file.")]
 Sql = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option("--sql", help="Query whose rows to use; DATA is its table 'data'. It may read files by itself."),
+    str | None,
+    typer.Option(
+        "--sql", metavar="QUERY", help="Query whose rows to use; DATA is its table 'data'. It may read files by itself."
+    ),
 ]
-Target = Annotated[Optional[str], typer.Option("--target", "-t", help="Column to predict.")]  # noqa: UP045
+Target = Annotated[str | None, typer.Option("--target", "-t", metavar="COLUMN", help="Column to predict.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output, nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No remarks and no progress, only the result.")]
 Traceback = Annotated[bool, typer.Option("--traceback", help="Show where an error came from.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
-Rows = Annotated[int, typer.Option("--rows", min=1, help="How many rows to show.")]
+Rows = Annotated[int, typer.Option("--rows", metavar="NUMBER", min=1, help="How many rows to show.")]
 METHODS_HELP = "auto, boosted, forest, extra, adaboost, additive, bagging, tree, isolation."
 Task = Annotated[
     str,
-    typer.Option("--task", help="auto, binary, multiclass, regression, ranking, survival, uplift, anomaly."),
+    typer.Option(
+        "--task", metavar="TASK", help="auto, binary, multiclass, regression, ranking, survival, uplift, anomaly."
+    ),
 ]
-Weight = Annotated[Optional[str], typer.Option("--weight", metavar="COLUMN", help="Weights of rows.")]  # noqa: UP045
-Group = Annotated[Optional[str], typer.Option("--group", metavar="COLUMN", help="Queries, of ranking.")]  # noqa: UP045
+Weight = Annotated[str | None, typer.Option("--weight", metavar="COLUMN", help="Weights of rows.")]
+Group = Annotated[str | None, typer.Option("--group", metavar="COLUMN", help="Queries, of ranking.")]
 Time = Annotated[
-    Optional[str],  # noqa: UP045
+    str | None,
     typer.Option("--time", metavar="COLUMN", help="Order in time: later rows judge."),
 ]
 Event = Annotated[
-    Optional[str],  # noqa: UP045
+    str | None,
     typer.Option("--event", metavar="COLUMN", help="Of survival: 1 if it happened at the time --target, 0 if not yet."),
 ]
 Treatment = Annotated[
-    Optional[str],  # noqa: UP045
+    str | None,
     typer.Option("--treatment", metavar="COLUMN", help="Of uplift: 0 or 'control', and the treatments."),
 ]
 Ids = Annotated[
-    Optional[list[str]],  # noqa: UP045
+    list[str] | None,
     typer.Option("--id", metavar="COLUMN", help="Column that names a row, not learnt from; repeatable."),
 ]
 Ignore = Annotated[
-    Optional[list[str]],  # noqa: UP045
+    list[str] | None,
     typer.Option("--ignore", metavar="COLUMN", help="Column to leave out; repeatable."),
 ]
 Kinds = Annotated[
-    Optional[list[str]],  # noqa: UP045
+    list[str] | None,
     typer.Option("--kind", metavar="COLUMN=KIND", help="number, category, date, bool or ignore; repeatable."),
 ]
-Folds = Annotated[Optional[int], typer.Option("--cv", min=2, help="Judge by so many folds.")]  # noqa: UP045
+Folds = Annotated[int | None, typer.Option("--cv", metavar="NUMBER", min=2, help="Judge by so many folds.")]
 Holdout = Annotated[
-    Optional[float],  # noqa: UP045
-    typer.Option("--holdout", min=0.01, max=0.9, help="Judge by this share of the rows."),
+    float | None,
+    typer.Option("--holdout", metavar="SHARE", min=0.01, max=0.9, help="Judge by this share of the rows."),
 ]
 TimeLimit = Annotated[
-    Optional[float],  # noqa: UP045
+    float | None,
     typer.Option("--time-limit", min=0.001, metavar="SECONDS", help="No new round, or method, begins after it."),
 ]
 

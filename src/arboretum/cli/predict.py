@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -13,13 +13,13 @@ from arboretum.cli.terminal import session
 
 def predict(
     model: options.Model,
-    out: Annotated[Path, typer.Option("--out", "-o", help="File to write: .parquet, .csv or .arrow.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="File to write: .parquet, .csv or .arrow.")],
     data: options.Data = None,
     keep: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        list[str] | None,
         typer.Option("--keep", metavar="COLUMN", help="Column of DATA to write beside predictions; repeatable."),
     ] = None,
-    batch: Annotated[int, typer.Option("--batch", min=1, help="Rows to read at a time.")] = 100_000,
+    batch: Annotated[int, typer.Option("--batch", metavar="NUMBER", min=1, help="Rows to read at a time.")] = 100_000,
     table: options.Table = None,
     sql: options.Sql = None,
     overwrite: options.Overwrite = False,

@@ -55,12 +55,7 @@ def _placed(argument: Any) -> str:
 
 def _spelt(option: Any) -> str:
     names = ", ".join(f"`{name}`" for name in sorted(option.opts, key=len, reverse=True))
-    return names if option.is_flag else f"{names} `{option.metavar or _kind(option)}`"
-
-
-def _kind(option: Any) -> str:
-    words = {"int": "NUMBER", "float": "NUMBER", "path": "FILE"}
-    return next((word for start, word in words.items() if option.type.name.startswith(start)), "TEXT")
+    return names if option.is_flag else f"{names} `{option.metavar}`"
 
 
 def _default(option: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 def report(
     model: options.Model,
     data: options.Data = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="HTML file to write.")] = Path("report.html"),
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="HTML file to write.")] = Path("report.html"),
     train: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option("--train", metavar="DATA", help="Rows that the model learnt from, to compare with."),
     ] = None,
     target: options.Target = None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
 def show(
     model: options.Model,
-    tree: Annotated[Optional[int], typer.Option("--tree", min=0, help="Show this tree as text.")] = None,  # noqa: UP045
-    depth: Annotated[int, typer.Option("--depth", min=0, help="Leave deeper nodes of the tree out.")] = 4,
+    tree: Annotated[int | None, typer.Option("--tree", metavar="NUMBER", min=0, help="Show this tree as text.")] = None,
+    depth: Annotated[
+        int, typer.Option("--depth", metavar="NUMBER", min=0, help="Leave deeper nodes of the tree out.")
+    ] = 4,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
     traceback: options.Traceback = False,
@@ -58,10 +60,12 @@ def facts(model: Any, roles: Roles) -> dict[str, Any]:
 def tree_text(model: Any, tree: int, depth: int | None) -> str:
     """Return a tree as text, or a failure if there is none of that number."""
     from arboretum.cli.errors import ModelError, UsageError
+    from arboretum.estimators.single_tree import SingleTreeModel
 
     if not hasattr(model, "to_text") or not hasattr(model, "forest_"):
         raise ModelError(f"{type(model).__name__} is made of several models: its trees cannot be shown one by one")
     n_trees = len(model.forest_.tree_start) - 1
     if tree >= n_trees:
         raise UsageError(f"--tree {tree}: the model has trees 0 to {n_trees - 1}")
-    return str(model.to_text(tree, max_depth=depth))
+    which = () if isinstance(model, SingleTreeModel) else (tree,)
+    return str(model.to_text(*which, max_depth=depth))

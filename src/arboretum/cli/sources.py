@@ -102,9 +102,24 @@ def of_files(files: list[Path], kind: str, texts: Iterable[str] = ()) -> Dataset
         return Dataset.from_batches(lambda: _arrow_batches(files))
     names = [str(file) for file in files]
     if kind == "csv":
-        found = set(csv_names(names[0])) & set(texts)
-        return Dataset.from_csv(names, types=dict.fromkeys(sorted(found), "VARCHAR"))
+        return _of_csv(names, sorted(set(csv_names(names[0])) & set(texts)))
     return Dataset.from_json(names) if kind == "json" else Dataset.from_parquet(names)
+
+
+def _of_csv(names: list[str], texts: list[str]) -> Dataset:
+    """Read CSV files; words such as yes and no stay labels, for DuckDB takes them for true and false."""
+    import pyarrow as pa
+
+    from arboretum.dataset import Dataset
+
+    dataset = Dataset.from_csv(names, types=dict.fromkeys(texts, "VARCHAR"))
+    booleans = [column.name for column in dataset.schema if pa.types.is_boolean(column.type)]
+    if not booleans:
+        return dataset
+    spelt = Dataset.from_csv(names, types=dict.fromkeys(booleans, "VARCHAR")).select(booleans).to_frame()
+    found = {name: {str(word).lower() for word in spelt[name].unique().drop_null().to_pylist()} for name in booleans}
+    words = [name for name, spellings in found.items() if not spellings <= {"true", "false"}]
+    return Dataset.from_csv(names, types=dict.fromkeys([*texts, *words], "VARCHAR")) if words else dataset
 
 
 def _arrow_batches(files: list[Path]) -> Iterator[Any]:
@@ -167,7 +182,8 @@ def _files(path: str) -> list[Path]:
     elif found.exists():
         files = [found]
     else:
-        files = [Path(name) for name in sorted(glob.glob(path, recursive=True))]  # noqa: PTH207  # absolute patterns too
+        matches = glob.glob(path, recursive=True)  # noqa: PTH207  # Path.glob takes no absolute patterns
+        files = [Path(name) for name in sorted(matches)]
         if not files:
             raise DataError(f"there is no file {path}{_neighbour(found)}")
     for file in files:

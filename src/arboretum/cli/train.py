@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,10 +19,12 @@ def train(
     data: options.Data = None,
     target: options.Target = None,
     task: options.Task = "auto",
-    model: Annotated[str, typer.Option("--model", "-m", help=options.METHODS_HELP)] = "auto",
-    preset: Annotated[Optional[str], typer.Option("--preset", help="gbm, xgboost, lightgbm, catboost.")] = None,  # noqa: UP045
+    model: Annotated[str, typer.Option("--model", "-m", metavar="METHOD", help=options.METHODS_HELP)] = "auto",
+    preset: Annotated[
+        str | None, typer.Option("--preset", metavar="NAME", help="gbm, xgboost, lightgbm, catboost.")
+    ] = None,
     settings: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the estimator; repeatable."),
     ] = None,
     weight: options.Weight = None,
@@ -33,14 +35,14 @@ def train(
     ids: options.Ids = None,
     ignore: options.Ignore = None,
     kind: options.Kinds = None,
-    test: Annotated[Optional[str], typer.Option("--test", metavar="DATA", help="Rows to judge by.")] = None,  # noqa: UP045
+    test: Annotated[str | None, typer.Option("--test", metavar="DATA", help="Rows to judge by.")] = None,
     cv: options.Folds = None,
     holdout: options.Holdout = None,
     time_limit: options.TimeLimit = None,
     table: options.Table = None,
     sql: options.Sql = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Model file to write.")] = Path("model.arb"),
-    report: Annotated[Optional[Path], typer.Option("--report", help="HTML report to write.")] = None,  # noqa: UP045
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Model file to write.")] = Path("model.arb"),
+    report: Annotated[Path | None, typer.Option("--report", metavar="FILE", help="HTML report to write.")] = None,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,

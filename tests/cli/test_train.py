@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+from tests.cli.shop import Run, shop_table
+
+import arboretum as arb
+
+QUICK = ("--set", "n_estimators=5", "--holdout", 0.3)
+
+
+def test_guesses_are_said_and_scores_stand_beside_a_baseline(run: Run, shop: Path) -> None:
+    ran = run("train", shop, "--target", "sold", "--set", "n_estimators=20", "--cv", 3)
+    assert ran.code == 0, ran.err
+    assert "task: binary, because 'sold' has two values, 'no' and 'yes'" in ran.err
+    assert "column 'order_id' is left out: its values are all different" in ran.err
+    assert "judged by 3 folds" in ran.out
+    assert "wrote model.arb" in ran.out
+    assert arb.load("model.arb").feature_names_in_.tolist() == ["size", "zip", "day", "price"]
+
+
+def test_json_is_all_of_standard_output(run: Run, shop: Path) -> None:
+    ran = run("train", shop, "-t", "sold", *QUICK, "--json")
+    assert ran.err == ""
+    assert ran.json["task"] == "binary"
+    assert ran.json["scores"]["roc auc"] > 0.7 > ran.json["baseline"]["roc auc"] == 0.5
+    assert ran.json["fingerprint"] == arb.load("model.arb").fingerprint()
+
+
+def test_the_model_is_that_of_the_library_on_the_rows_before_the_held_out_part(run: Run, shop: Path) -> None:
+    ran = run("train", shop, "-t", "price", "--time", "day", "--ignore", "sold", "--id", "order_id", *QUICK, "--json")
+    table = shop_table()
+    day = table["day"].to_numpy()
+    learnt = np.flatnonzero(day < np.sort(day)[round(len(day) * 0.7)])
+    frame = table.select(["size", "zip"]).take(learnt)
+    own = arb.BoostedTreesRegressor(n_estimators=5).fit(frame, table["price"].to_numpy()[learnt])
+    assert ran.json["fingerprint"] == own.fingerprint()
+    assert ran.json["judged_by"] == "the last 30% of the rows"
+
+
+def test_kinds_overrule(run: Run, shop: Path) -> None:
+    ran = run("train", shop, "-t", "sold", *QUICK, "--kind", "zip=category", "--kind", "price=ignore", "--json")
+    assert ran.json["columns"] == {"size": "number", "zip": "category", "day": "date"}
+    schema = arb.load("model.arb").schema_
+    assert set(schema.columns[schema.names.index("zip")].categories) == {"01234", "04321", "09876"}
+
+
+@pytest.mark.parametrize(
+    ("options", "task", "metric", "kind"),
+    [
+        (["-t", "price"], "regression", "rmse", "BoostedTreesRegressor"),
+        (["-t", "grade", "--group", "zip"], "ranking", "ndcg@10", "BoostedTreesRanker"),
+        (["-t", "days", "--event", "died"], "survival", "concordance", "BoostedTreesSurvival"),
+        (["-t", "sold", "--treatment", "mailed", "-m", "forest"], "uplift", "qini", "UpliftForest"),
+        (["-t", "grade"], "multiclass", "log loss", "BoostedTreesClassifier"),
+        (["--task", "anomaly", "-t", "died"], "anomaly", "roc auc", "IsolationForest"),
+    ],
+)
+def test_every_task(run: Run, tmp_path: Path, options: list[str], task: str, metric: str, kind: str) -> None:
+    random = np.random.default_rng(1)
+    table = shop_table().drop_columns(["order_id", "day"])
+    size = table["size"].to_numpy()
+    table = table.append_column("grade", pa.array(np.digitize(np.nan_to_num(size), [-0.5, 0.5])))
+    table = table.append_column("days", pa.array(np.round(np.exp(np.nan_to_num(size)), 2)))
+    table = table.append_column("died", pa.array(random.random(len(size)) < 0.7))
+    table = table.append_column("mailed", pa.array(random.integers(0, 2, len(size))))
+    path = tmp_path / "rows.parquet"
+    pa.parquet.write_table(table, path)
+    ran = run("train", path, *options, "--set", "n_estimators=10", "--holdout", 0.4, "--json")
+    assert ran.code == 0, ran.err
+    assert (ran.json["task"], ran.json["class"]) == (task, kind)
+    assert metric in ran.json["scores"]
+    again = run("evaluate", "model.arb", path, "--json")
+    assert again.code == 0, again.err
+    assert again.json["task"] == task
+    assert run("predict", "model.arb", path, "-o", "p.csv").code == 0
+
+
+def test_every_way_to_give_rows_gives_one_model(run: Run, shop: Path, tmp_path: Path) -> None:
+    import sqlite3
+
+    import duckdb
+
+    table = shop_table().drop_columns(["day", "zip"])
+    (tmp_path / "folder").mkdir()
+    pa.csv.write_csv(table.slice(0, 100), tmp_path / "folder" / "1.csv")
+    pa.csv.write_csv(table.slice(100), tmp_path / "folder" / "2.csv")
+    pa.csv.write_csv(table, "plain.tsv", pa.csv.WriteOptions(delimiter="\t"))
+    with pa.CompressedOutputStream("small.csv.gz", "gzip") as file:
+        pa.csv.write_csv(table, file)
+    pa.parquet.write_table(table, "rows.parquet")
+    pa.feather.write_feather(table, "rows.feather")
+    frame = table.to_pandas()
+    frame.to_json("rows.jsonl", orient="records", lines=True)
+    with sqlite3.connect("shop.db") as connection:
+        frame.to_sql("orders", connection, index=False)
+        connection.execute("CREATE TABLE other (a)")
+    connection.close()
+    with duckdb.connect("shop.duckdb") as stored:
+        stored.register("frame", table)
+        stored.execute("CREATE TABLE orders AS SELECT * FROM frame")
+    ways = [
+        ["folder"],
+        ["folder/*.csv"],
+        ["plain.tsv"],
+        ["small.csv.gz"],
+        ["rows.parquet"],
+        ["rows.feather"],
+        ["rows.jsonl"],
+        ["shop.db::orders"],
+        ["shop.db", "--table", "orders"],
+        ["shop.duckdb"],
+        ["rows.parquet", "--sql", "SELECT * FROM data"],
+        ["--sql", "SELECT * FROM 'rows.parquet'"],
+    ]
+    prints = {
+        " ".join(way): run("train", *way, "-t", "sold", "-m", "tree", *QUICK[2:], "--overwrite", "--json").json.get(
+            "fingerprint"
+        )
+        for way in ways
+    }
+    assert len(set(prints.values())) == 1, prints
+    assert None not in prints.values()
+
+
+def test_compare_ranks_methods_and_writes_the_best(run: Run, shop: Path) -> None:
+    ran = run("compare", shop, "-t", "sold", "-m", "tree", "-m", "forest", "-m", "adaboost", "--cv", 3, "--json")
+    assert ran.code == 0, ran.err
+    board = ran.json["leader_board"]
+    assert [line["mean"]["roc auc"] for line in board] == sorted(
+        (line["mean"]["roc auc"] for line in board), reverse=True
+    )
+    assert {line["method"] for line in board} == {"tree", "forest", "adaboost", "baseline"}
+    assert board[0]["method"] == ran.json["best"] != "baseline"
+    assert arb.load("model.arb").fingerprint() == ran.json["fingerprint"]
+
+
+def test_a_wide_table_works(run: Run, tmp_path: Path) -> None:
+    values = np.random.default_rng(0).normal(size=(60, 5000)).round(2)
+    names = [f"x{j}" for j in range(5000)]
+    lines = [",".join([*names, "y"]), *(",".join(map(str, [*row, row[7] > 0])) for row in values)]
+    (tmp_path / "wide.csv").write_text("\n".join(lines))
+    ran = run("train", "wide.csv", "-t", "y", "-m", "tree", "--holdout", 0.3, "--json")
+    assert ran.code == 0, ran.err
+    assert len(ran.json["columns"]) == 5000
