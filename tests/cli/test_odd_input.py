@@ -1,0 +1,181 @@
+"""What a person can do wrong: each is told in words, with its exit code, and nothing is overwritten."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.shop import Run, files, is_root
+
+import arboretum as arb
+
+QUICK = ("-m", "tree", "--holdout", "0.3")
+LINES = ["a,b,y", *(f"{i},{i % 7},{'no' if i % 3 else 'yes'}" for i in range(60))]
+
+# content of data.csv, words after "train data.csv", exit code, message
+TABLES: dict[str, tuple[list[str], list[str], int, str]] = {
+    "broken line": (
+        [*LINES[:5], "1,2", *LINES[5:]],
+        ["-t", "y"],
+        3,
+        "data.csv, line 6: 2 fields, but the line of names",
+    ),
+    "empty file": ([], ["-t", "y"], 3, "data.csv is empty"),
+    "names only": (LINES[:1], ["-t", "y"], 3, "data.csv has no rows"),
+    "no row is left": (
+        LINES,
+        ["-t", "y", "--sql", "SELECT * FROM data WHERE a < 0"],
+        3,
+        "has no rows: see whether the query",
+    ),
+    "wrong query": (LINES, ["-t", "y", "--sql", "SELECT nothing FROM data"], 3, "the query failed"),
+    "target missing": (LINES, ["-t", "Y"], 3, "has no column 'Y': did you mean 'y'?"),
+    "target constant": (["a,y", *["1,5"] * 9], ["-t", "y"], 3, "the target 'y' is 5 in every row"),
+    "target empty": (["a,y", *["1,"] * 9], ["-t", "y"], 3, "the target 'y' has no values"),
+    "target is an id": (["a,y", *(f"1,n{i}" for i in range(99))], ["-t", "y"], 3, "looks like an identifier"),
+    "target is text": (LINES, ["-t", "y", "--task", "regression"], 3, "the target 'y' holds 'no', which is no number"),
+    "twice one name": (["a,b,a", "1,2,3"], ["-t", "b"], 3, "the column name 'a' stands there twice"),
+    "wrong kind": (
+        ["a,y", *["x1,2", "x2,3"] * 9],
+        ["-t", "y", "--kind", "a=number"],
+        3,
+        "column 'a' holds 'x1', which is no",
+    ),
+    "unknown kind": (LINES, ["-t", "y", "--kind", "a=colour"], 2, "where kind is one of number, category"),
+    "kind of no column": (LINES, ["-t", "y", "--kind", "aa=number"], 3, "has no column 'aa': did you mean 'a'?"),
+    "unknown setting": (LINES, ["-t", "y", "--set", "max_dept=3"], 2, "did you mean 'max_depth'?"),
+    "setting without value": (LINES, ["-t", "y", "--set", "max_depth"], 2, "write name=value"),
+    "unknown method": (LINES, ["-t", "y", "-m", "forrest"], 2, "did you mean 'forest'?"),
+    "method of another task": (LINES, ["-t", "a", "-m", "isolation"], 2, "--model isolation cannot do regression"),
+    "unknown preset": (LINES, ["-t", "y", "-m", "boosted", "--preset", "xgbost"], 2, "did you mean 'xgboost'?"),
+    "ranking without queries": (LINES, ["-t", "a", "--task", "ranking"], 2, "--task ranking needs --group COLUMN"),
+    "two ways to judge": (LINES, ["-t", "y", "--cv", "3"], 2, "--cv and --holdout contradict each other"),
+    "no time limit": (LINES, ["-t", "y", "--time-limit", "5"], 2, "DecisionTreeClassifier knows none"),
+    "nothing to learn from": (
+        LINES,
+        ["-t", "y", "--ignore", "a", "--ignore", "b"],
+        3,
+        "no column is left to learn from",
+    ),
+    "folder to write is absent": (LINES, ["-t", "y", "-o", "no/m.arb"], 5, "there is no folder no"),
+    "output exists": (LINES, ["-t", "y", "-o", "kept.arb"], 5, "kept.arb exists already"),
+    "output is a folder": (LINES, ["-t", "y", "-o", "."], 5, "it is a folder"),
+    "output is a device": (LINES, ["-t", "y", "-o", "/dev/full", "--overwrite"], 5, "it is not a regular file"),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables(run: Run, tmp_path: Path, name: str) -> None:
+    lines, words, code, message = TABLES[name]
+    (tmp_path / "data.csv").write_text("\n".join(lines), encoding="utf-8")
+    (tmp_path / "kept.arb").write_text("mine")
+    before = files(tmp_path)
+    ran = run("train", "data.csv", *QUICK, *words)
+    assert message in ran.err
+    assert (ran.code, ran.out) == (code, "")
+    assert files(tmp_path) == before
+
+
+def test_places_that_hold_no_table(run: Run, shop: Path, tmp_path: Path) -> None:
+    (tmp_path / "wrong.parquet").write_text("no Parquet")
+    (tmp_path / "wrong.db").write_text("no data base" * 500)
+    (tmp_path / "latin.csv").write_bytes("a,y\n1,Zürich\n".encode("latin-1"))
+    (tmp_path / "sheet.xlsx").write_text("cells")
+    (tmp_path / "void").mkdir()
+    cases = {
+        "shopp.csv": "there is no file shopp.csv: did you mean 'shop.csv'?",
+        "no/shop.csv": "there is no folder no",
+        "wrong.parquet": "is it a Parquet file",
+        "wrong.db": "neither a DuckDB nor an SQLite database",
+        "latin.csv": "latin.csv is not UTF-8 text",
+        "sheet.xlsx": "has no known format: csv",
+        "void": "the folder void has no file of a known format",
+    }
+    for place, message in cases.items():
+        ran = run("train", place, "-t", "sold")
+        assert message in ran.err
+        assert ran.code == 3, place
+    ran = run("train", "-t", "sold")
+    assert (ran.code, "give DATA" in ran.err) == (2, True)
+
+
+@pytest.mark.skipif(is_root() or os.name != "posix", reason="root may read everything")
+def test_a_file_without_permission(run: Run, shop: Path) -> None:
+    shop.chmod(0)
+    ran = run("train", shop, "-t", "sold")
+    assert (ran.code, "no permission to read" in ran.err) == (3, True)
+
+
+def test_a_full_disk_leaves_what_was_there(
+    run: Run, shop: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "p.csv").write_text("mine")
+    before = files(tmp_path)
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)  # the last step before a new model takes its name
+        ran = run("train", shop, "-t", "sold", *QUICK, "-o", model, "--overwrite")
+    assert (ran.code, "No space left on device" in ran.err) == (5, True)
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", full)
+        ran = run("predict", model, shop, "-o", "p.csv", "--overwrite")
+    assert (ran.code, "cannot write p.csv: No space left on device" in ran.err) == (5, True)
+    assert files(tmp_path) == before
+
+
+def test_models_that_do_not_fit(run: Run, shop: Path, model: Path, tmp_path: Path) -> None:
+    (tmp_path / "wrong.arb").write_text("a,b\n1,2\n")
+    (tmp_path / "cut.arb").write_bytes(model.read_bytes()[:-10])
+    (tmp_path / "other.csv").write_text("size,zip,y\n1,2,3\n")
+    before = files(tmp_path)
+    cases: list[tuple[list[Any], int, str]] = [
+        (["predict", "absent.arb", shop, "-o", "p.csv"], 4, "there is no such file"),
+        (["predict", "wrong.arb", shop, "-o", "p.csv"], 4, "wrong.arb"),
+        (["predict", "cut.arb", shop, "-o", "p.csv"], 4, "cut.arb"),
+        (["show", shop], 4, "shop.csv"),
+        (
+            ["evaluate", model, shop, "-t", "price"],
+            4,
+            "the model predicts binary of 'no', 'yes', but the target 'price'",
+        ),
+        (["evaluate", model, shop, "-t", "prise"], 3, "has no column 'prise': did you mean 'price'?"),
+        (["evaluate", model, "other.csv"], 3, "has no column"),
+        (["predict", model, "other.csv", "-o", "p.csv"], 3, "other.csv has no column 'day'"),
+        (["predict", model, shop, "-o", "p.xlsx"], 2, "predictions are written as .parquet, .csv, .arrow"),
+        (["predict", model, shop, "-o", "p.csv", "--keep", "prediction"], 3, "has no column 'prediction'"),
+        (["predict", model, shop, "-o", shop], 5, "shop.csv exists already"),
+        (["predict", model, shop, "--sql", "SELECT * FROM data WHERE size > 99", "-o", "p.csv"], 3, "has no rows"),
+        (["show", model, "--tree", 7], 2, "the model has trees 0 to 0"),
+        (["convert", model, "m.onnx"], 2, "give --to arb, mapped, json or text"),
+        (["convert", "other.csv", "m.arb"], 4, "other.csv"),
+        (["evaluate", model], 2, "give DATA"),
+    ]
+    for words, code, message in cases:
+        ran = run(*words)
+        assert message in ran.err, words
+        assert ran.code == code, (words, ran.err)
+    assert files(tmp_path) == before
+
+
+def test_an_error_is_json_too(run: Run, shop: Path) -> None:
+    ran = run("train", shop, "-t", "prise", "--json")
+    assert ran.json == {"error": f"{shop} has no column 'prise': did you mean 'price'?", "exit_code": 3}
+
+
+def test_a_traceback_shows_on_demand_only(run: Run, shop: Path) -> None:
+    assert "Traceback" not in run("train", shop, "-t", "prise").err
+    with pytest.raises(Exception, match="has no column 'prise'"):
+        run("train", shop, "-t", "prise", "--traceback")
+
+
+def test_a_replaced_file_is_said_to_be(run: Run, shop: Path, model: Path) -> None:
+    before = arb.load(model).fingerprint()
+    ran = run("train", shop, "-t", "price", *QUICK, "-o", model, "--overwrite")
+    assert f"replaced {model}" in ran.out
+    assert arb.load(model).fingerprint() != before
