@@ -215,7 +215,7 @@ def csv_files(
 
     def write(folder: Path) -> None:
         engine = import_engine()
-        mark = delimiter or _delimiter_of(files[0])
+        mark = delimiter or delimiter_of(files[0])
         for file in files:
             _check_header(file, mark)
         options = [
@@ -240,7 +240,7 @@ def csv_files(
 
 def csv_names(file: str, delimiter: str | None = None) -> list[str]:
     """Return the names that the first line of a CSV file gives to its columns."""
-    return _first_record(file, delimiter or _delimiter_of(file))
+    return _first_record(file, delimiter or delimiter_of(file))
 
 
 def _opened(file: str, errors: str = "strict") -> io.TextIOWrapper:
@@ -257,7 +257,7 @@ def _first_record(file: str, delimiter: str) -> list[str]:
         return next(csv.reader(lines, delimiter=delimiter), [])
 
 
-def _delimiter_of(file: str) -> str:
+def delimiter_of(file: str) -> str:
     """Return the mark that the line of names has most of."""
     with _opened(file) as lines:
         names = lines.readline()

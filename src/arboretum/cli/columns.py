@@ -75,9 +75,15 @@ def parse_kinds(given: Iterable[str]) -> dict[str, str]:
 
 def require(table: Any, names: Iterable[str], where: str) -> None:
     """Refuse names that no column has."""
+    known = dict.fromkeys(table.schema.names)
     for name in names:
-        if name not in table.column_names:
-            raise DataError(f"{where} has no column {name!r}: {nearest(name, table.column_names)}")
+        if name not in known:
+            raise DataError(f"{where} has no column {name!r}: {nearest(name, known)}")
+
+
+def by_name(table: Any) -> dict[str, Any]:
+    """Return the columns by name; a table itself looks through all names for each."""
+    return dict(zip(table.schema.names, table.columns, strict=True))
 
 
 # ----------------------------------------------------------------------------------------------------- kinds
@@ -150,8 +156,8 @@ def select(table: Any, kinds: Mapping[str, str], where: str) -> Any:
     import pyarrow as pa
 
     require(table, kinds, where)
-    columns = {name: as_kind(table[name], kind, name) if kind else table[name] for name, kind in kinds.items()}
-    return pa.table(columns)
+    found = by_name(table)
+    return pa.table({name: as_kind(found[name], kind, name) if kind else found[name] for name, kind in kinds.items()})
 
 
 # -------------------------------------------------------------------------------------------------- features
@@ -185,12 +191,13 @@ def find_features(table: Any, roles: Roles) -> Features:
     require(table, roles.kinds, "the data")
     kinds: dict[str, str] = {}
     remarks: list[str] = []
-    for name in table.column_names:
-        if name in roles.named:
+    named = roles.named
+    for name, column in by_name(table).items():
+        if name in named:
             continue
         asked = roles.kinds.get(name)
-        kind = asked or kind_of(table[name].type)
-        reason = None if asked else _unfit(table[name], name, kind)
+        kind = asked or kind_of(column.type)
+        reason = None if asked else _unfit(column, name, kind)
         if reason:
             remarks.append(f"column {name!r} is left out: {reason}")
         elif kind != "ignore":

@@ -116,10 +116,26 @@ def _of_csv(names: list[str], texts: list[str]) -> Dataset:
     booleans = [column.name for column in dataset.schema if pa.types.is_boolean(column.type)]
     if not booleans:
         return dataset
-    spelt = Dataset.from_csv(names, types=dict.fromkeys(booleans, "VARCHAR")).select(booleans).to_frame()
-    found = {name: {str(word).lower() for word in spelt[name].unique().drop_null().to_pylist()} for name in booleans}
-    words = [name for name, spellings in found.items() if not spellings <= {"true", "false"}]
+    found = [_spellings(file, booleans) for file in names]
+    words = [name for name in booleans if not set().union(*(one[name] for one in found)) <= {"true", "false", ""}]
     return Dataset.from_csv(names, types=dict.fromkeys([*texts, *words], "VARCHAR")) if words else dataset
+
+
+def _spellings(file: str, columns: list[str]) -> dict[str, set[str]]:
+    """Return how a CSV file writes the values of some columns, in small letters."""
+    import pyarrow as pa
+    import pyarrow.csv
+
+    from arboretum.dataset_sources import delimiter_of
+
+    table = pa.csv.read_csv(
+        file,
+        parse_options=pa.csv.ParseOptions(delimiter=delimiter_of(file), newlines_in_values=True),
+        convert_options=pa.csv.ConvertOptions(
+            include_columns=columns, column_types=dict.fromkeys(columns, pa.string()), strings_can_be_null=True
+        ),
+    )
+    return {name: {word.lower() for word in table[name].unique().drop_null().to_pylist()} for name in columns}
 
 
 def _arrow_batches(files: list[Path]) -> Iterator[Any]:
