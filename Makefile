@@ -47,7 +47,7 @@ bench: $(VENV)/installed-benchmark  ## speed and accuracy against the other libr
 	$(BIN)/python -m benchmarks $(BENCH)
 
 clean:  ## remove everything that make made
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/build-tools:

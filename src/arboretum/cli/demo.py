@@ -72,8 +72,9 @@ def demo(
         learnt, judged = next(judging.parts(problem))
         out.mkdir(exist_ok=True)
         model, page = out / "flights.arb", out / "report.html"
+        replaces = model.exists()
         save_model(best.model, model, problem.roles)
-        terminal.text(f"wrote {model}: {best.method}")
+        terminal.text(f"{'replaced' if replaces else 'wrote'} {model}: {best.method}")
         write_report(terminal, best.model, judged, page, learnt=learnt)
         terminal.result |= {"model": str(model), "best": best.method}
 
