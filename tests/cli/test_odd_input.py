@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +163,14 @@ def test_models_that_do_not_fit(run: Run, shop: Path, model: Path, tmp_path: Pat
         assert message in ran.err, words
         assert ran.code == code, (words, ran.err)
     assert files(tmp_path) == before
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_output_that_goes_nowhere(model: Path) -> None:
+    words = [sys.executable, "-c", "from arboretum.cli import main; main()", "show", str(model)]
+    with Path("/dev/full").open("w") as full:
+        ran = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (5, "error: cannot write to standard output: No space left on device\n")
 
 
 def test_an_error_is_json_too(run: Run, shop: Path) -> None:

@@ -88,13 +88,14 @@ def show_board(terminal: Terminal, problem: Problem, judging: Judging, lines: li
     from arboretum.cli.scores import METRICS
 
     names = [name for name in METRICS[problem.task] if any(name in line.mean for line in lines)]
-    header = ["", "method", *(names[:1]), "deviation", *names[1:], "seconds"]
+    spread = names[:1] if judging.n_folds is not None else []  # one part has no deviation
+    header = ["", "method", names[0], *["deviation" for _ in spread], *names[1:], "seconds"]
     body = [
         [
             place,
             line.method,
-            *[line.mean.get(name) for name in names[:1]],
-            *[line.deviation.get(name) for name in names[:1]],
+            line.mean.get(names[0]),
+            *[line.deviation.get(name) for name in spread],
             *[line.mean.get(name) for name in names[1:]],
             line.seconds or None,
         ]

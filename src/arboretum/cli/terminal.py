@@ -45,7 +45,8 @@ class Terminal:
     def text(self, text: str) -> None:
         """Print a part of the result."""
         if not self.as_json:
-            print(text)
+            with standard_output():
+                print(text)
 
     def table(self, title: str, header: Sequence[str], lines: Sequence[Sequence[Cell]]) -> None:
         """Print a part of the result as a table: numbers to the right, four digits."""
@@ -53,9 +54,13 @@ class Terminal:
             return
         cells = [[_shown(cell) for cell in line] for line in lines]
         numeric = [all(not isinstance(line[j], str) for line in lines) for j in range(len(header))]
-        if sys.stdout.isatty():
-            self._rich_table(title, header, cells, numeric)
-            return
+        with standard_output():
+            if sys.stdout.isatty():
+                self._rich_table(title, header, cells, numeric)
+            else:
+                self._plain_table(title, header, cells, numeric)
+
+    def _plain_table(self, title: str, header: Sequence[str], cells: list[list[str]], numeric: list[bool]) -> None:
         widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
         print(title)
         for line in [list(header), *cells]:
@@ -73,16 +78,34 @@ class Terminal:
 
         table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD)
         for name, right in zip(header, numeric, strict=True):
-            table.add_column(Text(name), justify="right" if right else "left")
+            table.add_column(Text(name), justify="right" if right else "left", overflow="fold")
         for line in cells:
             table.add_row(*map(Text, line))  # Text: a column named [red] is no markup
         Console().print(table)
 
     def finish(self) -> None:
         """Print the JSON object and see that all of it is out."""
-        if self.as_json:
-            print(json.dumps(_plain(self.result), indent=2, allow_nan=False))
-        sys.stdout.flush()
+        with standard_output():
+            if self.as_json:
+                print(json.dumps(_plain(self.result), indent=2, allow_nan=False))
+            sys.stdout.flush()
+
+
+@contextmanager
+def standard_output() -> Iterator[None]:
+    """Go on in silence where the reader, as head, has seen enough; say so where output cannot be written."""
+    try:
+        yield
+    except BrokenPipeError:
+        _mute()
+    except OSError as error:
+        _mute()
+        raise OutputError(f"cannot write to standard output: {error.strerror}") from None
+
+
+def _mute() -> None:
+    """Send the rest to nowhere, or the interpreter complains about it when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager
@@ -93,7 +116,7 @@ def session(*, as_json: bool, quiet: bool, traceback: bool) -> Iterator[Terminal
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *_: terminal.remark(f"note: {message}")
             yield terminal
-        _finish(terminal)
+        terminal.finish()
     except typer.Exit:
         raise
     except (Exception, KeyboardInterrupt) as error:
@@ -104,16 +127,6 @@ def session(*, as_json: bool, quiet: bool, traceback: bool) -> Iterator[Terminal
             print(json.dumps({"error": message, "exit_code": code}, indent=2))
         print(f"error: {message}", file=sys.stderr)
         raise typer.Exit(code) from None
-
-
-def _finish(terminal: Terminal) -> None:
-    try:
-        terminal.finish()
-    except BrokenPipeError:  # the reader, as head, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains when it ends
-        raise OutputError(f"cannot write to standard output: {error.strerror}") from None
 
 
 def _judge(error: BaseException) -> tuple[int, str]:
