@@ -157,6 +157,7 @@ def test_models_that_do_not_fit(run: Run, shop: Path, model: Path, tmp_path: Pat
         (["convert", model, "m.onnx"], 2, "give --to arb, mapped, json or text"),
         (["convert", "other.csv", "m.arb"], 4, "other.csv"),
         (["evaluate", model], 2, "give DATA"),
+        (["compare", shop], 2, "compare judges by a target"),
     ]
     for words, code, message in cases:
         ran = run(*words)

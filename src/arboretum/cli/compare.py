@@ -49,13 +49,15 @@ def compare(
 ) -> None:
     """Compare every method that suits the task on the same folds, and write the best, fitted to all rows."""
     with session(as_json=as_json, quiet=quiet, traceback=traceback) as terminal:
-        from arboretum.cli.errors import CommandError
+        from arboretum.cli.errors import CommandError, UsageError
         from arboretum.cli.files import check_output, save_model
         from arboretum.cli.leaderboard import BASELINE, candidates, fit, leader_board
 
         check_output(out, overwrite=overwrite)
         roles = options.roles_of(target, weight, group, time, event, treatment, ids, ignore, kind)
         problem = options.read_problem(terminal, data, table, sql, roles, task)
+        if problem.rows.y is None:
+            raise UsageError("compare judges by a target: give --target COLUMN, of anomalies too")
         judging = options.read_judging(terminal, problem, None, cv, holdout, prefer_folds=True)
         entries = candidates(problem.task, methods)
         lines = leader_board(problem, judging, entries, time_limit=time_limit, tell=told(terminal))

@@ -18,7 +18,7 @@ QUESTION = "will this flight arrive 15 minutes late? Asked before it departs, ju
 METHODS: dict[str, dict[str, Any]] = {  # sizes that end within a minute on two cores
     "boosted": {"method": "boosted", "settings": {"n_estimators": 300}},
     "lightgbm": {"method": "boosted", "preset": "lightgbm"},
-    "extra": {"method": "extra", "settings": {"n_estimators": 50, "min_samples_leaf": 5}},
+    "extra": {"method": "extra", "settings": {"n_estimators": 30, "min_samples_leaf": 5}},
     "tree": {"method": "tree", "settings": {"max_depth": 8}},
 }
 
