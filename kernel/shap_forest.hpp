@@ -6,6 +6,7 @@
 #include <string>
 
 #include "shap.hpp"
+#include "shap_background.hpp"
 #include "shap_oblique.hpp"
 
 namespace arboretum {
@@ -51,7 +52,7 @@ class ShapForest {
                  double* out) const {
         const Chunks chunks = cut(table.n_rows, interactions, threads);
         if (has_oblique()) check_oblique(background.n_rows > 0);
-        const Backgrounds backgrounds{read_background(background), background.n_rows};
+        const Backgrounds backgrounds = read_background(background, unknown);
         parallel_blocks(table.n_rows, chunks.rows, threads, [&](int64_t begin, int64_t end, int) {
             const int64_t n_blocks = (end - begin + shap_rows - 1) / shap_rows;
             std::vector<ShapLane> values(n_blocks * features_.size()), cells(n_blocks * chunks.cells);
@@ -74,6 +75,12 @@ class ShapForest {
     }
 
   private:
+    struct Backgrounds {
+        std::vector<double> values;  // row × feature
+        int64_t n_rows;              // 0: training rows
+        bool takes_sides;            // one of each condition
+    };
+
     bool is_leaf(int64_t node) const { return forest_.kind[node] == static_cast<uint8_t>(ConditionKind::leaf); }
 
     void find_features() {
@@ -132,19 +139,24 @@ class ShapForest {
     }
 
     bool takes_shares(const ShapLane* values) const {
-        for (size_t i = 0; i < features_.size(); ++i) {
-            if (!on_categories_[i]) continue;
-            for (double code : values[i].at)
-                if (code < missing_category || code >= known_codes_[i]) return true;
-        }
+        for (size_t i = 0; i < features_.size(); ++i)
+            for (double value : values[i].at)
+                if (is_unknown(i, value)) return true;
         return false;
     }
 
-    std::vector<double> read_background(const ShapTable& table) const {
-        std::vector<double> values;
+    bool is_unknown(size_t i, double value) const {
+        return on_categories_[i] && (value < missing_category || value >= known_codes_[i]);
+    }
+
+    Backgrounds read_background(const ShapTable& table, Unknown unknown) const {
+        Backgrounds found{{}, table.n_rows, table.n_rows > 0};
         for (int64_t row = 0; row < table.n_rows; ++row)
-            for (int32_t feature : features_) values.push_back(value(table.columns[feature], row));
-        return values;
+            for (size_t i = 0; i < features_.size(); ++i) {
+                found.values.push_back(value(table.columns[features_[i]], row));
+                found.takes_sides &= unknown == Unknown::missing || !is_unknown(i, found.values.back());
+            }
+        return found;
     }
 
     // --------------------------------------------------------------------------------------------------------- trees
@@ -174,33 +186,39 @@ class ShapForest {
                    : ObliqueShap<ManyColumns>::most_unions(forest_, place_of_, tree, limit);
     }
 
-    struct Backgrounds {
-        std::vector<double> values;  // row × feature
-        int64_t n_rows;              // 0: training rows
-    };
-
     template <class Columns>
     void add_trees(const std::vector<ShapRows>& blocks, const Backgrounds& backgrounds, Unknown unknown,
                    bool interactions) const {
         const ShapShape shape{static_cast<int64_t>(features_.size()), forest_.n_outputs, interactions};
         ShapWalk walk(forest_, place_of_, shape, unknown);
         ObliqueShap<Columns> oblique(forest_, place_of_, shape, unknown);
+        BackgroundShap by_bits(forest_, shape, unknown);
         ShapTables tables;
+        std::vector<ShapRows> sided, others;  // blocks whose rows take one side of each condition
+        for (const ShapRows& block : blocks)
+            (backgrounds.takes_sides && !block.takes_shares ? sided : others).push_back(block);
         for (int64_t t = 0; t < forest_.n_trees; ++t) {
             const ShapTree& tree = trees_[t];
             const Quadrature& points = points_[n_points(tree) - 1];
-            for (int64_t b = 0; b < std::max<int64_t>(backgrounds.n_rows, 1); ++b) {
+            const bool has_bits = !interactions && goes_by_bits(tree) && !sided.empty();
+            if (has_bits) by_bits.add(t, tree, backgrounds.values.data(), backgrounds.n_rows, sided);
+            const std::vector<ShapRows>& rest = has_bits ? others : blocks;
+            for (int64_t b = 0; !rest.empty() && b < std::max<int64_t>(backgrounds.n_rows, 1); ++b) {
                 const double* background =
                     backgrounds.n_rows > 0 ? backgrounds.values.data() + b * features_.size() : nullptr;
                 fill_shares(tree, background, unknown, tables.share);
                 if (!tree.is_oblique) tables.fill(tree, points);
-                for (const ShapRows& block : blocks)
+                for (const ShapRows& block : rest)
                     if (tree.is_oblique)
                         oblique.add(t, tree, tables.share, background, block);
                     else
                         walk.add(t, tree, points, tables, background, block);
             }
         }
+    }
+
+    bool goes_by_bits(const ShapTree& tree) const {
+        return !tree.is_oblique && forest_.slope_start == nullptr && tree.most_features <= CoalitionWeights::most;
     }
 
     void fill_shares(const ShapTree& tree, const double* background, Unknown unknown,

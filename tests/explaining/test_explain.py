@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -196,6 +199,15 @@ def test_the_explanation_says_what_it_holds():
     model = arb.BoostedTreesClassifier(**BOOSTED).fit(X, LABELS)
     assert repr(model.explain(X[:3])) == "Explanation(3 rows, 4 columns, 3 outputs)"
     assert repr(model.explain(X[:3], interactions=True)) == "Explanation(3 rows, 4 columns, 3 outputs, interactions)"
+
+
+def test_plots_of_shap_get_what_they_want(monkeypatch):
+    stand_in = SimpleNamespace(Explanation=lambda *arrays, **names: (arrays, names))
+    monkeypatch.setitem(sys.modules, "shap", stand_in)
+    explanation = fitted("boosted classes")[0].explain(X[:3])
+    arrays, names = explanation.to_shap()
+    assert arrays == (explanation.values, explanation.base_values, explanation.data)
+    assert names == {"feature_names": ["x0", "x1", "x2", "x3"], "output_names": ["high", "low", "mid"]}
 
 
 def test_values_are_those_of_lightgbm():

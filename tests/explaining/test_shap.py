@@ -97,6 +97,21 @@ def test_deep_trees_lose_nothing(n_features, n_nodes):
     assert np.isfinite(values).all()
 
 
+@pytest.mark.parametrize("n_features", [9, 14, 70])
+def test_bits_and_products_agree_on_a_background(n_features):
+    """Values by a background are counted by bits, up to 64 columns a path; interactions are sums of products."""
+    rng = np.random.default_rng(n_features)
+    kinds = ["numeric"] * n_features
+    shapes = [chain(n_features, 2 * n_features)]
+    shapes += [prediction.random_tree(rng, 60, lambda: prediction.random_condition(rng, kinds)) for _ in range(3)]
+    forest = prediction.to_forest(rng, shapes, 3, vector_leaves=n_features == 9)
+    columns, background = (prediction.random_columns(rng, kinds, n) for n in (40, 7))
+    values, base = shap_values(forest, columns, 40, background=background, threads=2)
+    pairs, _ = shap_values(forest, columns, 40, background=background, interactions=True)
+    np.testing.assert_allclose(values, pairs.sum(axis=2), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(base + values.sum(axis=1), forest.raw(columns, 40), rtol=1e-10, atol=1e-12)
+
+
 def test_threads_and_batches_change_no_bit():
     rng = np.random.default_rng(0)
     kinds = ["numeric"] * 6
