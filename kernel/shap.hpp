@@ -1,4 +1,5 @@
-// Shapley values of the columns of a row (Lundberg et al. 2020), by quadrature (after Yu et al. 2022, Linear TreeShap).
+// Shapley values of the columns of a row (Lundberg et al. 2020), by quadrature (Wettenstein, Mitchell and Yu 2026; the
+// walk is that of Yu et al. 2022, Linear TreeShap).
 //
 // Columns are the players; a coalition S of known columns is worth
 //
