@@ -158,7 +158,8 @@ class ObliqueShap {
         members_.clear();
         for (int64_t i = 0; i < used; ++i)
             if (columns[i]) members_.push_back(i);
-        const double each = worth / static_cast<double>(n), of_pair = 0.5 * worth / static_cast<double>(n - 1);
+        const double each = worth / static_cast<double>(n);
+        const double of_pair = n > 1 ? 0.5 * worth / static_cast<double>(n - 1) : 0.0;
         for (size_t a = 0; a < members_.size(); ++a) {
             const int64_t i = members_[a];
             at(shape_.interactions ? i * used + i : i, output) += each;
