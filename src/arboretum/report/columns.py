@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from arboretum.table import Table
 BINS = 20
 SHOWN_CATEGORIES = 8
 PSI_BINS = 10
+ONE_IN_A_THOUSAND = 3.09  # quantile of the normal distribution
 LEAST_SHARE = 1e-4  # of a bin, so that the logarithm of the index stays finite
 
 
@@ -41,29 +42,36 @@ def describe(column: ColumnSchema, values: NDArray[Any]) -> dict[str, Any]:
     --------
     >>> facts = describe(ColumnSchema("age", "numeric", "number"), np.array([1.0, 2.0, np.nan]))
     >>> facts["missing"], facts["distinct"], facts["summary"]
-    (1, 2, [['least', '1'], ['median', '1.5'], ['largest', '2']])
+    (1, 2, [['least', '1'], ['median', '1'], ['largest', '2']])
     """
     facts = _categories(column, values) if column.kind == "categorical" else _numbers(column, values)
     return {"name": column.name, "kind": column.kind, "source": column.source, **facts}
 
 
 def _numbers(column: ColumnSchema, values: NDArray[Any]) -> dict[str, Any]:
-    known = values[~np.isnan(values)].astype(np.float64)
+    known = np.sort(values[~np.isnan(values)].astype(np.float64))
     facts: dict[str, Any] = {"missing": len(values) - len(known), "distinct": len(np.unique(known)), "unseen": 0}
     if not len(known):
         return {**facts, "summary": [], "bars": []}
-    marks = zip(("least", "median", "largest"), np.quantile(known, [0, 0.5, 1], method="linear"), strict=True)
-    summary = [[name, value_text(column, value)] for name, value in marks]
+    marks = {"least": 0.0, "median": 0.5, "largest": 1.0}
+    summary = [[name, value_text(column, quantile(known, share))] for name, share in marks.items()]
     return {**facts, "summary": summary, "bars": _histogram(known).tolist()}
+
+
+def quantile(rising: NDArray[np.float64], share: float) -> float:
+    """Return the value below which a share of sorted values lies: one of them, so that infinities cannot mix."""
+    return float(rising[int(share * (len(rising) - 1))])
 
 
 def _histogram(known: NDArray[np.float64]) -> NDArray[np.int64]:
     """Count between the 1st and the 99th percentile; what lies outside goes to the ends."""
     finite = known[np.isfinite(known)]
-    low, high = np.quantile(finite, [0.01, 0.99]) if len(finite) else (0.0, 1.0)
+    if not len(finite):
+        return np.array([len(known)])
+    low, high = quantile(finite, 0.01), quantile(finite, 0.99)
     if not high > low:
-        low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
-    if not (high > low and np.isfinite(high - low)):
+        low, high = quantile(finite, 0.0), quantile(finite, 1.0)
+    if not 0 < high - low < np.inf:
         return np.array([len(known)])
     place = ((np.clip(known, low, high) - low) / (high - low) * BINS).astype(np.intp)
     return np.bincount(np.minimum(place, BINS - 1), minlength=BINS)
@@ -95,10 +103,11 @@ def drift(train: Rows, test: Rows) -> list[dict[str, Any]]:
     pairs = zip(each_column(train.table), each_column(test.table), strict=True)
     for (column, before), (_, after) in pairs:
         if column.kind == "categorical":
-            stability, distance = _category_index(len(column.categories), before, after), None
+            counts, distance = _category_counts(len(column.categories), before, after), None
         else:
-            stability, distance = _number_index(before, after), kolmogorov_smirnov(before, after)
-        found.append({"name": column.name, "psi": stability, "ks": distance})
+            counts, distance = _number_counts(before, after), kolmogorov_smirnov(before, after)
+        index, chance = stability_index(*counts), index_by_chance(*counts)
+        found.append({"name": column.name, "psi": index, "chance": chance, "ks": distance})
     return found
 
 
@@ -116,22 +125,38 @@ def stability_index(before: NDArray[Any], after: NDArray[Any]) -> float:
     return float(((p - q) * np.log(p / q)).sum())
 
 
-def _category_index(n_categories: int, before: NDArray[Any], after: NDArray[Any]) -> float:
+def index_by_chance(before: NDArray[Any], after: NDArray[Any]) -> float:
+    """Return the index that rows of one distribution exceed once in a thousand times.
+
+    The index is then distributed as (1/n + 1/m) χ² with a degree of freedom less than bins (Yurdakul 2018, Statistical
+    properties of population stability index); its quantile is that of Wilson and Hilferty (1931).
+    """
+    freedom = max(int(((before + after) > 0).sum()) - 1, 1)
+    spread = 2 / (9 * freedom)
+    chi_square = freedom * (1 - spread + ONE_IN_A_THOUSAND * spread**0.5) ** 3
+    return float((1 / max(before.sum(), 1) + 1 / max(after.sum(), 1)) * chi_square)
+
+
+Counts: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.int64]]"
+
+
+def _category_counts(n_categories: int, before: NDArray[Any], after: NDArray[Any]) -> Counts:
     size = n_categories - UNKNOWN  # missing and unknown come first
-    return stability_index(*(np.bincount(codes - UNKNOWN, minlength=size) for codes in (before, after)))
+    first, second = (np.bincount(codes - UNKNOWN, minlength=size) for codes in (before, after))
+    return first, second
 
 
-def _number_index(before: NDArray[Any], after: NDArray[Any]) -> float:
-    known = before[~np.isnan(before)]
-    steps = np.arange(1, PSI_BINS) / PSI_BINS
-    edges = np.unique(np.quantile(known, steps, method="lower")) if len(known) else np.empty(0)
+def _number_counts(before: NDArray[Any], after: NDArray[Any]) -> Counts:
+    known = np.sort(before[~np.isnan(before)])
+    shares = np.arange(1, PSI_BINS) / PSI_BINS
+    edges = np.unique([quantile(known, share) for share in shares]) if len(known) else np.empty(0)
 
     def counts(values: NDArray[Any]) -> NDArray[np.int64]:
         missing = np.isnan(values)
         inside = np.bincount(np.searchsorted(edges, values[~missing], side="left"), minlength=len(edges) + 1)
         return np.append(inside, missing.sum())
 
-    return stability_index(counts(before), counts(after))
+    return counts(before), counts(after)
 
 
 def kolmogorov_smirnov(before: NDArray[Any], after: NDArray[Any]) -> float | None:

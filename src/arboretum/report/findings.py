@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -21,6 +21,8 @@ PSI_CAUTION, PSI_SERIOUS = 0.1, 0.25  # usual limits of the population stability
 LEAKING_SHARE = 0.8  # of all importance by one of several columns
 NEAR_UNIQUE = 0.5  # categories by row
 RARE_CLASS = 0.05
+MOST_ALIKE = 4  # findings of one kind that stand by themselves
+FAIR_SHARES = 2  # times its part of the nodes, from which an idle column is more than noise
 LEAST_ROWS = 100  # below it, shares say little
 
 
@@ -45,9 +47,25 @@ def gather(subject: Subject) -> dict[str, Any]:
         *_of_classes(subject),
         *_of_size(subject),
     ]
-    found.sort(key=lambda finding: GRADES.index(finding.grade))
+    found = merged(found)
     moved.sort(key=lambda row: -row["psi"])
     return {"findings": [asdict(finding) for finding in found], "drift": moved}
+
+
+def merged(found: list[Finding]) -> list[Finding]:
+    """Sort by grade, and let one finding speak for many columns of the same kind."""
+    alike: dict[str, list[Finding]] = {}
+    for finding in found:
+        alike.setdefault(finding.kind, []).append(finding)
+    kept = []
+    for group in alike.values():
+        group.sort(key=lambda finding: GRADES.index(finding.grade))
+        names = [finding.column for finding in group if finding.column is not None]
+        if len(names) > MOST_ALIKE:
+            text = f"{len(names)} columns: {listed(names)}. {group[0].text}"
+            group = [replace(group[0], text=text, column=None)]
+        kept += group
+    return sorted(kept, key=lambda finding: GRADES.index(finding.grade))
 
 
 def _suspects(subject: Subject) -> Iterator[Finding]:
@@ -56,10 +74,12 @@ def _suspects(subject: Subject) -> Iterator[Finding]:
         found = subject.importances
     except LeftOut:
         return
-    named = set()
+    named, nodes = set(), dict(zip(found.feature_names, np.asarray(found.kinds["nodes"]), strict=True))
     for column, reason in found.suspects:
         named.add(column)
-        yield Finding("caution", "suspect column", f"{column}: {reason}", "Check where the column comes from.", column)
+        is_busy = nodes[column] * len(nodes) > FAIR_SHARES * sum(nodes.values())
+        text, cure = f"{column}: {reason}.", "Find out what it is; if it only tells rows apart, remove it."
+        yield Finding("caution" if is_busy else "note", "often asked, of no effect", text, cure, column)
     for kind in ("shap", "gain"):
         values = found.kinds.get(kind)
         if values is None or len(values) < 3 or not np.nansum(values) > 0:
@@ -133,7 +153,7 @@ def _of_drift(moved: list[dict[str, Any]], subject: Subject) -> Iterator[Finding
     if subject.train is None or min(subject.train.n_rows, subject.test.n_rows) < LEAST_ROWS:
         return
     for row in moved:
-        if row["psi"] > PSI_CAUTION:
+        if row["psi"] > max(PSI_CAUTION, row["chance"]):
             grade: Grade = "serious" if row["psi"] > PSI_SERIOUS else "caution"
             distance = "" if row["ks"] is None else f", Kolmogorov–Smirnov distance {row['ks']:.2f}"
             yield Finding(

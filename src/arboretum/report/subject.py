@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.estimators import targets
+from arboretum.estimators.explained import Explained
 from arboretum.estimators.protocol import Classifier, OutlierDetector, Regressor
 from arboretum.estimators.selection import Positions, as_container, n_rows_of, take_rows
 from arboretum.estimators.survival_targets import survival_bounds
@@ -51,7 +52,7 @@ def task_of(model: Any) -> Task:
             return task
     if isinstance(model, Classifier):
         return "binary" if max(len(classes) for classes in class_lists(model)) == 2 else "multiclass"
-    raise TypeError(f"a report needs a fitted model of arboretum, not {type(model).__name__}")
+    raise TypeError(f"{type(model).__name__} is a model of no known task: a report cannot judge it")
 
 
 def class_lists(model: Any) -> list[NDArray[Any]]:
@@ -122,10 +123,12 @@ def read_rows(
 
 
 def schema_of(model: Any) -> Schema:
-    """Columns of a fitted model of any kind."""
+    """Columns of a fitted model of any kind; one that corrects another reads its columns."""
     for name in ("schema_", "_schema"):
         if isinstance(schema := getattr(model, name, None), Schema):
             return schema
+    if isinstance(inner := getattr(model, "estimator_", None), Explained):
+        return schema_of(inner)
     raise model._not_fitted()
 
 

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from arboretum.estimators.explained import Explained
 from arboretum.report import columns, dependence, evaluation, examples, findings, importance, training, trees
 from arboretum.report.facts import to_json
-from arboretum.report.subject import Subject, or_reason, read_rows, task_of
+from arboretum.report.subject import Subject, or_reason, read_rows, schema_of, task_of
 
 MAX_ROWS = 2_000
 SCRIPTS = ("text.js", "charts.js", "sections.js", "trees.js", "examples.js", "page.js")
@@ -62,6 +63,9 @@ def write_report(
     >>> "<title>BoostedTreesClassifier</title>" in page
     True
     """
+    if not isinstance(model, Explained):
+        raise TypeError(f"a report needs a fitted model of arboretum, not {type(model).__name__}")
+    schema_of(model)  # refuses a model that is not fitted
     if isinstance(max_rows, bool) or not isinstance(max_rows, int | np.integer) or max_rows < 1:
         raise ValueError(f"max_rows={max_rows!r}: give a number of rows of at least 1")
     if (X_train is None) != (y_train is None) and task_of(model) != "anomaly":

@@ -208,6 +208,12 @@ function findingEntry(finding) {
     make("div", {}, make("p", {}, make("strong", {}, `${finding.kind[0].toUpperCase()}${finding.kind.slice(1)}. `), finding.text), make("p", { class: "muted" }, finding.cure)));
 }
 
+/** The usual limits of the index, unless so few rows reach them by chance. */
+function drifted(row) {
+  if (row.psi <= 0.1) return "stable";
+  return row.psi <= row.chance ? "may be chance" : row.psi > 0.25 ? "moved" : "moved a little";
+}
+
 function findingsSection(facts) {
   const list = facts.findings.length ? facts.findings.map(findingEntry) : [make("p", { class: "empty" }, "No leakage, identifiers, drift, constant columns, new missing values or rare classes were found.")];
   const parts = [make("section", { class: "card long" }, list)];
@@ -216,7 +222,7 @@ function findingsSection(facts) {
       { name: "column", value: (row) => row.name, cell: (row) => row.name },
       { name: "stability index", number: true, value: (row) => row.psi, meter: (row) => row.psi / 0.5 },
       { name: "Kolmogorov–Smirnov", number: true, value: (row) => row.ks, meter: (row) => row.ks },
-      { name: "", value: (row) => row.psi, cell: (row) => make("span", { class: "tag" }, row.psi > 0.25 ? "moved" : row.psi > 0.1 ? "moved a little" : "stable") },
+      { name: "", value: (row) => row.psi, cell: (row) => make("span", { class: "tag" }, drifted(row)) },
     ], facts.drift, { limit: 30 });
     parts.push(make("section", { class: "card long" }, make("h3", {}, "Drift between training rows and these"), make("p", { class: "muted small" }, "Stability index above 0.1: moved a little; above 0.25: moved."), table.element));
   } else parts.push(card("Drift", "Give X_train and y_train to compare the rows of this report with the training rows."));

@@ -14,7 +14,10 @@ function treesSection(facts, examples) {
 function hierarchyOf(tree) {
   const rows = tree.id.map((id, at) => ({ at, id, parent: tree.parent[at], edge: tree.edge[at], question: `${tree.subject[at]} ${tree.test[at]}`.trim(), subject: tree.subject[at], test: tree.test[at], rows: tree.rows[at], gain: tree.gain[at], value: tree.value[at], hidden: tree.hidden[at], shade: tree.shade[at] }));
   const root = d3.stratify().id((d) => d.at).parentId((d) => (d.parent < 0 ? null : d.parent))(rows);
-  root.each((node) => { node.every = node.children; if (node.depth >= UNFOLDED_DEPTH) node.children = undefined; });
+  for (const node of root.descendants()) { // all of them are listed before any is folded
+    node.every = node.children;
+    if (node.depth >= UNFOLDED_DEPTH) node.children = undefined;
+  }
   return root;
 }
 
@@ -34,7 +37,7 @@ function treeViewer(facts, examples) {
   frame.append(svg.node());
   const controls = make("div", { class: "row controls", style: "margin-top: 12px" }, button("‹", "Previous tree", () => step(-1)), choice, button("›", "Next tree", () => step(1)),
     paths ? make("label", { class: "field" }, "Follow", example) : null,
-    button("Unfold all", "Unfold all nodes", () => { root.each((node) => { node.children = node.every; }); unfold(root); draw(); fit(); }), button("Fold", "Fold deep nodes", () => { refold(); draw(); fit(); }),
+    button("Unfold all", "Unfold all nodes", () => { unfold(root); draw(); fit(); }), button("Fold", "Fold deep nodes", () => { refold(); draw(); fit(); }),
     button("+", "Zoom in", () => svg.call(zoom.scaleBy, 1.4)), button("−", "Zoom out", () => svg.call(zoom.scaleBy, 1 / 1.4)), button("Fit", "Fit the tree into the frame", () => fit()));
 
   function unfold(node) { node.children = node.every; (node.every || []).forEach(unfold); }

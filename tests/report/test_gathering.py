@@ -1,0 +1,243 @@
+"""Facts of the report: figures by their definitions, trees as the model holds them, planted defects found."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from sklearn import metrics
+
+import arboretum as arb
+from arboretum.inspection.conditions import condition
+from arboretum.report import columns, evaluation, findings, trees
+from arboretum.report.evaluation.survival import kaplan_meier
+from arboretum.report.facts import rounded, to_json
+from arboretum.report.subject import Subject, draw_rows, read_rows, task_of
+
+DRAW = np.random.default_rng(7)
+ROWS = DRAW.normal(size=(400, 3))
+LABELS = ROWS[:, 0] + DRAW.logistic(size=400) > 0.5
+NUMBERS = st.lists(
+    st.one_of(st.floats(allow_nan=False, width=32), st.sampled_from([0.0, 1.0])), min_size=1, max_size=40
+)
+
+
+def subject(model, X, y, X_train=None, y_train=None, **extra):
+    train = None if X_train is None else read_rows(model, X_train, y_train, of="_train")
+    return Subject(model, task_of(model), read_rows(model, X, y, **extra), train, 500)
+
+
+@pytest.fixture(scope="module")
+def classifier():
+    return arb.BoostedTreesClassifier(n_estimators=20).fit(ROWS, LABELS)
+
+
+def figures(facts):
+    return {metric["name"]: metric["model"] for metric in facts["outputs"][0]["metrics"]}
+
+
+def charts(facts):
+    return {chart["title"]: chart for chart in facts["outputs"][0]["charts"]}
+
+
+def test_figures_of_two_classes_are_those_of_scikit_learn(classifier):
+    found = figures(evaluation.gather(subject(classifier, ROWS, LABELS)))
+    told = classifier.predict_proba(ROWS)[:, 1]
+    assert found["ROC AUC"] == pytest.approx(metrics.roc_auc_score(LABELS, told))
+    assert found["average precision"] == pytest.approx(metrics.average_precision_score(LABELS, told))
+    assert found["log loss"] == pytest.approx(metrics.log_loss(LABELS, told))
+    assert found["accuracy"] == pytest.approx(metrics.accuracy_score(LABELS, told > 0.5))
+    assert found["Brier score"] == pytest.approx(metrics.brier_score_loss(LABELS, told))
+
+
+def test_weights_equal_repetitions(classifier):
+    weight = DRAW.integers(0, 3, 400)
+    kept = np.repeat(np.arange(400), weight)
+    weighted = evaluation.gather(subject(classifier, ROWS, LABELS, sample_weight=weight))
+    repeated = evaluation.gather(subject(classifier, ROWS[kept], LABELS[kept]))
+    assert figures(weighted) == pytest.approx(figures(repeated))
+    mean = (
+        np.asarray(charts(facts)["Confusion matrix by threshold"]["true_positives"]) for facts in (weighted, repeated)
+    )
+    np.testing.assert_allclose(*mean)
+
+
+def test_a_threshold_counts_rows_at_or_above_it(classifier):
+    chart = charts(evaluation.gather(subject(classifier, ROWS, LABELS)))["Confusion matrix by threshold"]
+    told = classifier.predict_proba(ROWS)[:, 1]
+    for at, threshold in enumerate(chart["thresholds"]):
+        assert chart["true_positives"][at] == ((told >= threshold) & LABELS).sum()
+        assert chart["false_positives"][at] == ((told >= threshold) & ~LABELS).sum()
+
+
+def test_figures_of_numbers_and_several_classes():
+    y = ROWS[:, 0] + 0.1 * DRAW.normal(size=400)
+    model = arb.BoostedTreesRegressor(n_estimators=20).fit(ROWS, y)
+    found, told = figures(evaluation.gather(subject(model, ROWS, y))), model.predict(ROWS)
+    assert found["R²"] == pytest.approx(metrics.r2_score(y, told))
+    assert found["RMSE"] == pytest.approx(np.sqrt(metrics.mean_squared_error(y, told)))
+    classes = np.digitize(y, [-1, 0, 1])
+    model = arb.RandomForestClassifier(n_estimators=5, max_depth=2).fit(ROWS, classes)
+    facts = evaluation.gather(subject(model, ROWS, classes))
+    assert figures(facts)["balanced accuracy"] == pytest.approx(
+        metrics.balanced_accuracy_score(classes, model.predict(ROWS))
+    )
+    np.testing.assert_array_equal(
+        charts(facts)["Confusion matrix"]["counts"], metrics.confusion_matrix(classes, model.predict(ROWS))
+    )
+
+
+def test_one_class_alone_has_no_curves(classifier):
+    facts = evaluation.gather(subject(classifier, ROWS[:5], np.zeros(5, bool)))
+    assert "ROC AUC" not in figures(facts)
+    assert "ROC curve" not in charts(facts)
+
+
+@given(NUMBERS, NUMBERS)
+def test_drift_of_numbers(before, after):
+    first, second = np.array(before), np.array(after)
+    gaps = [abs((first <= value).mean() - (second <= value).mean()) for value in [*before, *after]]
+    assert columns.kolmogorov_smirnov(first, second) == pytest.approx(max(gaps))
+    column = columns.ColumnSchema("x", "numeric", "number")
+    same = columns.drift(*(read(column, first) for _ in range(2)))[0]
+    moved = columns.drift(read(column, first), read(column, second))[0]
+    assert same["psi"] == 0
+    assert moved["psi"] >= 0
+
+
+def test_rows_of_one_distribution_rarely_drift_by_chance():
+    column = columns.ColumnSchema("x", "numeric", "number")
+    draw = np.random.default_rng(11)
+    rows = [columns.drift(*(read(column, draw.normal(size=n)) for n in (200, 150)))[0] for _ in range(300)]
+    assert sum(row["psi"] > row["chance"] for row in rows) <= 3
+    moved = columns.drift(read(column, draw.normal(size=200)), read(column, draw.normal(2, 1, size=150)))[0]
+    assert moved["psi"] > moved["chance"]
+
+
+def read(column, values):
+    from arboretum.report.subject import Rows
+    from arboretum.schema import Schema
+    from arboretum.table import Table
+
+    return Rows(None, Table(Schema((column,), True), [values]), None)
+
+
+@given(st.lists(st.one_of(st.floats(), st.sampled_from([0.0, np.inf, 1e308, -1e308])), min_size=1, max_size=60))
+def test_columns_of_any_numbers_are_described(values):
+    facts = columns.describe(columns.ColumnSchema("x", "numeric", "number"), np.array(values))
+    known = [value for value in values if not np.isnan(value)]
+    assert facts["missing"] == len(values) - len(known)
+    assert facts["distinct"] == len(set(known))
+    assert sum(facts["bars"]) == len(known)
+    to_json(facts)
+
+
+def test_survival_without_censoring_is_the_share_of_rows_left():
+    time = DRAW.integers(1, 9, 50).astype(float)
+    steps, level = kaplan_meier(time, np.ones(50, bool))
+    np.testing.assert_allclose(level, [(time > step).mean() for step in steps])
+
+
+@settings(max_examples=50)
+@example(["</script>", "\u2028", float("nan")])
+@given(st.lists(st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text()), max_size=5))
+def test_facts_are_strict_json_that_cannot_end_a_script(facts):
+    text = to_json(facts)
+    assert "<" not in text
+    assert "\u2028" not in text
+    assert json.loads(text, parse_constant=pytest.fail) == rounded(facts)
+
+
+def test_trees_are_written_as_the_forest_holds_them(classifier):
+    written = trees.gather(subject(classifier, ROWS, LABELS))
+    assert written["n_trees"] == len(written["trees"]) == classifier.forest_.n_trees
+    forest = classifier.forest_
+    for tree in written["trees"]:
+        start = forest.tree_start[tree["number"]]
+        for at, node in enumerate(tree["id"]):
+            assert tree["parent"][at] < at
+            assert tree["rows"][at] == forest.n_rows[start + node]
+            if tree["test"][at]:
+                text = condition(forest, start + node).pretty(classifier.schema_, digits=6)
+                assert f"{tree['subject'][at]} {tree['test'][at]}" == text
+            children = [i for i, parent in enumerate(tree["parent"]) if parent == at]
+            assert len(children) == (2 if tree["test"][at] else 0)
+            assert not children or sum(tree["rows"][i] for i in children) == tree["rows"][at]
+
+
+def test_examples_end_where_a_cut_tree_ends(monkeypatch):
+    monkeypatch.setattr(trees, "LARGEST", 7)
+    model = arb.DecisionTreeRegressor().fit(ROWS, ROWS[:, 0])
+    about = subject(model, ROWS, ROWS[:, 0])
+    tree = trees.gather(about)["trees"][0]
+    assert len(tree["id"]) == 7
+    ends = trees.leaves(about, ROWS, [tree])[:, 0]
+    reached = {node: int((ends == node).sum()) for node in tree["id"]}
+    assert sum(reached.values()) == len(ROWS)
+    passed = dict(zip(tree["id"], np.asarray(model.decision_path(ROWS).sum(axis=0)).ravel()[tree["id"]], strict=True))
+    is_end = [node for at, node in enumerate(tree["id"]) if at not in tree["parent"]]
+    assert {node: reached[node] for node in is_end} == {node: passed[node] for node in is_end}
+
+
+def planted(n_rows=300, seed=0):
+    draw = np.random.default_rng(seed)
+    y = draw.random(n_rows) < 0.02
+    table = pd.DataFrame(
+        {
+            "leak": y + 0.01 * draw.normal(size=n_rows),
+            "id": [f"{seed}-{row}" for row in range(n_rows)],
+            "constant": 1.0,
+            "moved": draw.normal(seed, 1, n_rows),
+            "holes": np.where((draw.random(n_rows) < 0.1) & (seed > 0), np.nan, draw.normal(size=n_rows)),
+            "plain": draw.normal(size=n_rows),
+        }
+    )
+    y[:5] = True
+    table.loc[:4, "leak"] = 1.0
+    return table, y
+
+
+@pytest.mark.filterwarnings("ignore:missing values in columns that had none at fit")
+def test_planted_defects_are_found():
+    (X_train, y_train), (X, y) = planted(), planted(seed=1)
+    model = arb.BoostedTreesClassifier(n_estimators=20, min_samples_leaf=2).fit(X_train, y_train)
+    facts = findings.gather(subject(model, X, y, X_train, y_train))
+    found = {(finding["kind"], finding["column"]) for finding in facts["findings"]}
+    assert {
+        ("possible leakage", "leak"),
+        ("identifier", "id"),
+        ("constant column", "constant"),
+        ("drift", "moved"),
+        ("missing values that are new", "holes"),
+        ("categories that are new", "id"),
+        ("rare classes", None),
+    } <= found
+    assert {kind for kind, column in found if column == "plain"} <= {"often asked, of no effect"}
+    grades = [findings.GRADES.index(finding["grade"]) for finding in facts["findings"]]
+    assert grades == sorted(grades)
+
+
+def test_sound_rows_have_no_findings():
+    X = np.random.default_rng(3).normal(size=(2000, 3))
+    y = X.sum(axis=1)
+    model = arb.BoostedTreesRegressor(n_estimators=20).fit(X[:1000], y[:1000])
+    assert findings.gather(subject(model, X[1000:], y[1000:], X[:1000], y[:1000]))["findings"] == []
+
+
+def test_many_findings_of_a_kind_are_one():
+    many = [findings.Finding("note", "drift", f"x{j}.", "cure", f"x{j}") for j in range(9)]
+    (one,) = findings.merged([*many, findings.Finding("serious", "drift", "y.", "cure", "y")])
+    assert one.grade == "serious"
+    assert one.text.startswith("10 columns: 'y', 'x0'")
+
+
+def test_queries_are_drawn_whole():
+    model = arb.BoostedTreesRanker(n_estimators=1).fit(ROWS, LABELS.astype(int), np.arange(400) // 10)
+    rows = read_rows(model, ROWS, LABELS.astype(int), group=np.arange(400) % 40)
+    drawn = draw_rows(rows, 55)
+    assert len(drawn) == 50
+    assert set(np.bincount(drawn % 40)) == {0, 10}
