@@ -5,9 +5,9 @@ from __future__ import annotations
 from benchmarks import rivals
 from benchmarks.family import Family, Workload
 from benchmarks.rivals.shap import Shap
-from benchmarks.workloads import dense, dependence, shap
+from benchmarks.workloads import dense, dependence, report, shap
 
-WORKLOADS: dict[str, Workload] = {**shap.WORKLOADS, **dependence.WORKLOADS}
+WORKLOADS: dict[str, Workload] = {**shap.WORKLOADS, **dependence.WORKLOADS, "report": report.run}
 EXPLAINING = Family(
     "looking inside models",
     {**rivals.BOOSTING, Shap.name: Shap()},

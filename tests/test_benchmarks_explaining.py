@@ -17,3 +17,12 @@ def test_shap_values_are_compared(tmp_path, capsys):
     timed = tables["shap"]
     assert timed["lightgbm"]["ratio"] == timed["lightgbm"]["explain_s"] / timed["arboretum"]["explain_s"]
     assert set(tables["shap-forest"]) == set(tables["shap-interactions"]) == {"arboretum"}
+
+
+def test_reports_are_timed_and_weighed(tmp_path, capsys):
+    file = tmp_path / "numbers.json"
+    small = ["--rows", "2000", "--rounds", "3", "--repeat", "1", "--libraries", "arboretum"]
+    assert main(["explaining", "--workloads", "report", *small, "--json", str(file)]) == 0
+    (table,) = json.loads(file.read_text())["tables"]
+    assert set(table["rows"]) == {"binary", "multiclass", "regression", "ranking", "uplift"}
+    assert all(0.5 < row["megabytes"] < 3 and row["seconds"] > 0 for row in table["rows"].values())

@@ -13,7 +13,7 @@ from sklearn import metrics
 
 import arboretum as arb
 from arboretum.inspection.conditions import condition
-from arboretum.report import columns, evaluation, findings, trees
+from arboretum.report import columns, evaluation, examples, findings, trees
 from arboretum.report.evaluation.survival import kaplan_meier
 from arboretum.report.facts import rounded, to_json
 from arboretum.report.subject import Subject, draw_rows, read_rows, task_of
@@ -241,3 +241,26 @@ def test_queries_are_drawn_whole():
     drawn = draw_rows(rows, 55)
     assert len(drawn) == 50
     assert set(np.bincount(drawn % 40)) == {0, 10}
+
+
+def test_influence_is_sought_while_time_allows(classifier, monkeypatch):
+    about = subject(classifier, ROWS, LABELS, ROWS, LABELS)
+    everything = examples.gather(about, [])
+    assert len(everything["neighbours"]["of"]) == len(everything["rows"])
+    cost = 400 * classifier.forest_.n_trees
+    monkeypatch.setattr(examples, "INFLUENCE_BUDGET", cost * (examples.INFLUENCE_START + 3))
+    some = examples.gather(about, [])["neighbours"]
+    assert len(some["of"]) == 3
+    worst = max(everything["rows"], key=lambda row: row["error"])
+    assert everything["rows"].index(worst) in some["of"]
+    for at, place in enumerate(some["of"]):
+        assert some["change"][at].tolist() == everything["neighbours"]["change"][place].tolist()
+    monkeypatch.setattr(examples, "INFLUENCE_BUDGET", cost)
+    assert "would take long to find" in examples.gather(about, [])["neighbours"]["left_out"]
+
+
+def test_waterfalls_add_up_to_the_raw_prediction(classifier):
+    found = examples.gather(subject(classifier, ROWS, LABELS), [])
+    raw = classifier.decision_function(ROWS)
+    for row, fall in zip(found["rows"], found["waterfalls"], strict=True):
+        assert fall["base"] + fall["values"].sum() + fall["rest"] == pytest.approx(raw[row["row"]])

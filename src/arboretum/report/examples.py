@@ -22,7 +22,8 @@ EACH = 15  # rows of every kind
 SHOWN_COLUMNS = 8  # of the table
 WATERFALL = 12  # columns; the others are one bar
 NEIGHBOURS = 8  # training rows
-INFLUENCE_BUDGET = 500_000_000  # examples × training rows × leaf values × outputs: a few seconds
+# Influence takes 4 ns for an example, a training row, a leaf value and an output, and as long as 30 examples to begin.
+INFLUENCE_BUDGET, INFLUENCE_START = 800_000_000, 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,5 +233,11 @@ def _values_asked(subject: Subject) -> int:
 
 
 def _worth_it(order: NDArray[np.intp], cost: int) -> NDArray[np.intp]:
-    """Keep as many examples as the budget allows, at least one, in the order of rows."""
-    return np.sort(order[: max(1, INFLUENCE_BUDGET // max(cost, 1))])
+    """Keep as many examples as a few seconds allow, in the order of rows."""
+    room = INFLUENCE_BUDGET // max(cost, 1) - INFLUENCE_START
+    if room < 1:
+        raise LeftOut(
+            "Influential training rows would take long to find in a model and training rows of this size: "
+            "model.influence(X, X_train=..., y_train=..., top=8) finds them for single rows."
+        )
+    return np.sort(order[:room])
