@@ -89,17 +89,23 @@ class Grower {
         TreeBuilder<Layout> builder(data_, scale, params, seed, threads_, space_);
         GrownTree tree = builder.grow(n_rows, total);
         RowRouter router(tree.nodes, data_);
-        leaves_are_small_ = rows != nullptr && router.small();
-        if (leaves_are_small_) {  // sooner done for all rows than for those outside the sample
-            auto* leaves = small_leaves_.get<uint8_t>(data_.n_rows());
+        leaves_are_small_ = router.small();
+        if (leaves_are_small_)
+            small_leaves_.get<uint8_t>(data_.n_rows());
+        else
+            space_.leaf_of_row.template get<uint32_t>(data_.n_rows());
+        if (leaves_are_small_ && rows != nullptr) {  // sooner done for all rows than for those outside the sample
+            auto* leaves = small_leaves_.get<uint8_t>();
             parallel_blocks(data_.n_rows(), RowRouter::block, threads_,
                             [&](int64_t begin, int64_t end, int) { router.route_small(begin, end, leaves + begin); });
             return tree;
         }
-        uint32_t* leaf_of_row = space_.leaf_of_row.template get<uint32_t>(data_.n_rows());
-        builder.for_each_leaf(tree, [&](uint32_t leaf, const Entry<Layout>* entries, int64_t n) {
-            parallel_blocks(n, 16384, threads_, [&](int64_t begin, int64_t end, int) {
-                for (int64_t i = begin; i < end; ++i) leaf_of_row[entries[i].row] = leaf;
+        with_leaves([&](auto* leaves) {
+            using Leaf = std::remove_pointer_t<decltype(leaves)>;
+            builder.for_each_leaf(tree, [&](uint32_t leaf, const Entry<Layout>* entries, int64_t n) {
+                parallel_blocks(n, 16384, threads_, [&](int64_t begin, int64_t end, int) {
+                    for (int64_t i = begin; i < end; ++i) leaves[entries[i].row] = static_cast<Leaf>(leaf);
+                });
             });
         });
         if (rows != nullptr) walk_others(tree, rows, n_rows);
@@ -209,7 +215,7 @@ class Grower {
     int threads_;
     mutable Workspace space_;        // leaf_of_row is filled when it is asked for
     std::array<Buffer, 2> sampled_;  // gradients and hessians of a sample
-    Buffer small_leaves_;            // leaf_of_row in bytes: after a sample, for a tree of up to 256 nodes
+    Buffer small_leaves_;            // leaf_of_row in bytes, for a tree of up to 256 nodes
     mutable bool leaves_are_small_ = false;
 };
 

@@ -224,8 +224,8 @@ class Dataset:
         Parameters
         ----------
         memory_limit : int or str, optional
-            Bytes, or text such as ``"500MB"``. Codes of the rows (about two bytes a cell) that would take more than a
-            quarter of it are kept in a temporary file, and read from there.
+            Bytes, or text such as ``"500MB"``. If training would take more, with about two bytes a cell and 48 a row,
+            the codes of the cells are kept in a temporary file and read from there.
 
         Examples
         --------
