@@ -69,6 +69,94 @@ class PairLists {
     std::vector<double> share_;
 };
 
+inline SlopeTerm slope_term(const ForestView& forest, int64_t term) {
+    return {forest.slope_feature[term], forest.slope_weight[term], forest.slope_centre[term], forest.slope_low[term],
+            forest.slope_high[term]};
+}
+
+inline bool is_oblique(const ForestView& forest, int64_t node) {
+    return forest.kind[node] == static_cast<uint8_t>(ConditionKind::oblique);
+}
+
+// Whether an unknown category can take both children somewhere.
+inline bool may_take_both(const ForestView& forest, Unknown unknown) {
+    return unknown == Unknown::average && std::any_of(forest.kind, forest.kind + forest.n_nodes, [](uint8_t kind) {
+               return kind == static_cast<uint8_t>(ConditionKind::category) ||
+                      kind == static_cast<uint8_t>(ConditionKind::listed);
+           });
+}
+
+// Share of a node's rows that went left, for those that take both children.
+inline double share_of_left(const ForestView& forest, int64_t node, int64_t start) {
+    const double left = static_cast<double>(forest.n_rows[start + forest.left[node]]);
+    const double right = static_cast<double>(forest.n_rows[start + forest.right[node]]);
+    return left + right > 0 ? left / (left + right) : 0.5;
+}
+
+// All of [begin, end), with their weights if lists keep shares.
+inline Members whole(PairLists& lists, int64_t begin, int64_t end, const double* weight) {
+    const Members members = lists.reserve(end - begin);
+    std::iota(lists.index(members.begin), lists.index(members.begin) + members.n, static_cast<uint32_t>(begin));
+    if (!lists.shared()) return members;
+    if (weight != nullptr)
+        std::copy(weight + begin, weight + end, lists.share(members.begin));
+    else
+        std::fill_n(lists.share(members.begin), members.n, 1.0);
+    return members;
+}
+
+// Writes every member to both sides and moves on where it belongs: no branch to guess.
+template <class SideOf>
+inline void split(PairLists& lists, const Members& members, Members& left, Members& right, double left_share,
+                  SideOf&& side_of) {
+    const uint32_t* index = lists.index(members.begin);
+    uint32_t *to_left = lists.index(left.begin), *to_right = lists.index(right.begin);
+    left.n = right.n = 0;
+    if (!lists.shared()) {
+        for (int64_t i = 0; i < members.n; ++i) {
+            const bool goes_left = side_of(index[i]) == Side::left;
+            to_left[left.n] = to_right[right.n] = index[i];
+            left.n += goes_left;
+            right.n += !goes_left;
+        }
+        return;
+    }
+    const double* share = lists.share(members.begin);
+    double *left_shares = lists.share(left.begin), *right_shares = lists.share(right.begin);
+    for (int64_t i = 0; i < members.n; ++i) {
+        const Side side = side_of(index[i]);
+        to_left[left.n] = to_right[right.n] = index[i];
+        left_shares[left.n] = side == Side::both ? share[i] * left_share : share[i];
+        right_shares[right.n] = side == Side::both ? share[i] * (1 - left_share) : share[i];
+        left.n += side != Side::right;
+        right.n += side != Side::left;
+    }
+}
+
+// Members that go left and right at a node, by the values of its column or by projections.
+template <class Projected>
+std::pair<Members, Members> divide(PairLists& lists, const ForestView& forest, int64_t node, int64_t start,
+                                   const Members& members, const RawColumn& column, Unknown unknown,
+                                   Projected&& projected) {
+    Members left = lists.reserve(members.n), right = lists.reserve(members.n);
+    const double threshold = forest.threshold[node];
+    const bool missing_left = forest.missing_left[node] != 0;
+    if (is_oblique(forest, node))
+        split(lists, members, left, right, 0.0, [&](uint32_t at) { return side(projected(at) <= threshold); });
+    else if (column.type == ValueType::float32)
+        split(lists, members, left, right, 0.0,
+              [&](uint32_t at) { return goes_numeric(column.at<float>(at), threshold, missing_left); });
+    else if (column.type == ValueType::float64)
+        split(lists, members, left, right, 0.0,
+              [&](uint32_t at) { return goes_numeric(column.at<double>(at), threshold, missing_left); });
+    else
+        split(lists, members, left, right, share_of_left(forest, node, start),
+              [&, condition = forest.condition(node)](uint32_t at) {
+                  return goes(condition, column.at<int32_t>(at), unknown);
+              });
+    return {left, right};
+}
+
 // Adds a value to columns [0, width) of some rows of a matrix.
 ARBORETUM_CLONES inline void add_to_rows(double* out, int64_t stride, const uint32_t* row, int64_t n_rows,
                                          int64_t width, double value) {
@@ -88,14 +176,8 @@ class Dependence {
           points_(point_columns),
           n_rows_(n_rows),
           n_points_(n_points),
-          unknown_(unknown) {
-        const auto is_category = [](uint8_t kind) {
-            return kind == static_cast<uint8_t>(ConditionKind::category) ||
-                   kind == static_cast<uint8_t>(ConditionKind::listed);
-        };
-        may_take_both_ =
-            unknown == Unknown::average && std::any_of(forest.kind, forest.kind + forest.n_nodes, is_category);
-    }
+          unknown_(unknown),
+          may_take_both_(may_take_both(forest, unknown)) {}
 
     // out (outputs × points) += Σ_rows weight · trees. Trees are summed in fixed groups, rows in fixed blocks.
     void mean(const double* weight, int threads, double* out) const {
@@ -136,11 +218,6 @@ class Dependence {
 
     bool is_replaced(int32_t feature) const { return points_[feature].data != nullptr; }
 
-    SlopeTerm slope(int64_t term) const {
-        return {forest_.slope_feature[term], forest_.slope_weight[term], forest_.slope_centre[term],
-                forest_.slope_low[term], forest_.slope_high[term]};
-    }
-
     // ------------------------------------------------------------------------------------------------ what leaves add
 
     struct MeanSink {
@@ -156,7 +233,7 @@ class Dependence {
                 add(output + j, points, total * forest.value[node * forest.width + j]);
             if (forest.slope_start == nullptr) return;
             for (int64_t term = forest.slope_start[node]; term < forest.slope_start[node + 1]; ++term)
-                add_slope(of.slope(term), output, rows, points, total);
+                add_slope(slope_term(forest, term), output, rows, points, total);
         }
 
         void finish() {
@@ -245,7 +322,7 @@ class Dependence {
 
     double linear_leaf(int64_t node, double value, uint32_t row, uint32_t point) const {
         for (int64_t i = forest_.slope_start[node]; i < forest_.slope_start[node + 1]; ++i) {
-            const SlopeTerm term = slope(i);
+            const SlopeTerm term = slope_term(forest_, i);
             value += term.at(is_replaced(term.feature) ? points_[term.feature].number(point)
                                                        : rows_[term.feature].number(row));
         }
@@ -269,9 +346,11 @@ class Dependence {
                 continue;
             }
             lists.cut(frame.top);
-            const bool on_points = is_replaced(forest_.feature[frame.node]) && !is_oblique(frame.node);
+            const bool on_points = is_replaced(forest_.feature[frame.node]) && !is_oblique(forest_, frame.node);
+            const RawColumn& column = (on_points ? points_ : rows_)[forest_.feature[frame.node]];
             const auto [left, right] =
-                divide(lists, frame.node, start, on_points ? frame.points : frame.rows, on_points ? points_ : rows_);
+                divide(lists, forest_, frame.node, start, on_points ? frame.points : frame.rows, column, unknown_,
+                       [&](uint32_t row) { return projected(frame.node, row); });
             const int64_t left_node = start + forest_.left[frame.node], right_node = start + forest_.right[frame.node];
             if (on_points) {
                 open.push_back({right_node, frame.rows, right, lists.top()});
@@ -281,76 +360,6 @@ class Dependence {
                 open.push_back({left_node, left, frame.points, lists.top()});
             }
         }
-    }
-
-    static Members whole(PairLists& lists, int64_t begin, int64_t end, const double* weight) {
-        const Members members = lists.reserve(end - begin);
-        std::iota(lists.index(members.begin), lists.index(members.begin) + members.n, static_cast<uint32_t>(begin));
-        if (!lists.shared()) return members;
-        if (weight != nullptr)
-            std::copy(weight + begin, weight + end, lists.share(members.begin));
-        else
-            std::fill_n(lists.share(members.begin), members.n, 1.0);
-        return members;
-    }
-
-    bool is_oblique(int64_t node) const { return forest_.kind[node] == static_cast<uint8_t>(ConditionKind::oblique); }
-
-    std::pair<Members, Members> divide(PairLists& lists, int64_t node, int64_t start, const Members& members,
-                                       const RawColumn* columns) const {
-        Members left = lists.reserve(members.n), right = lists.reserve(members.n);
-        const RawColumn& column = columns[forest_.feature[node]];
-        const double threshold = forest_.threshold[node];
-        const bool missing_left = forest_.missing_left[node] != 0;
-        if (is_oblique(node))
-            split(lists, members, left, right, 0.0,
-                  [&](uint32_t at) { return side(projected(node, at) <= threshold); });
-        else if (column.type == ValueType::float32)
-            split(lists, members, left, right, 0.0,
-                  [&](uint32_t at) { return goes_numeric(column.at<float>(at), threshold, missing_left); });
-        else if (column.type == ValueType::float64)
-            split(lists, members, left, right, 0.0,
-                  [&](uint32_t at) { return goes_numeric(column.at<double>(at), threshold, missing_left); });
-        else
-            split(lists, members, left, right, left_share(node, start),
-                  [&, condition = forest_.condition(node)](uint32_t at) {
-                      return goes(condition, column.at<int32_t>(at), unknown_);
-                  });
-        return {left, right};
-    }
-
-    // Writes every member to both sides and moves on where it belongs: no branch to guess.
-    template <class SideOf>
-    static void split(PairLists& lists, const Members& members, Members& left, Members& right, double left_share,
-                      SideOf&& side_of) {
-        const uint32_t* index = lists.index(members.begin);
-        uint32_t *to_left = lists.index(left.begin), *to_right = lists.index(right.begin);
-        left.n = right.n = 0;
-        if (!lists.shared()) {
-            for (int64_t i = 0; i < members.n; ++i) {
-                const bool goes_left = side_of(index[i]) == Side::left;
-                to_left[left.n] = to_right[right.n] = index[i];
-                left.n += goes_left;
-                right.n += !goes_left;
-            }
-            return;
-        }
-        const double* share = lists.share(members.begin);
-        double *left_shares = lists.share(left.begin), *right_shares = lists.share(right.begin);
-        for (int64_t i = 0; i < members.n; ++i) {
-            const Side side = side_of(index[i]);
-            to_left[left.n] = to_right[right.n] = index[i];
-            left_shares[left.n] = side == Side::both ? share[i] * left_share : share[i];
-            right_shares[right.n] = side == Side::both ? share[i] * (1 - left_share) : share[i];
-            left.n += side != Side::right;
-            right.n += side != Side::left;
-        }
-    }
-
-    double left_share(int64_t node, int64_t start) const {
-        const double left = static_cast<double>(forest_.n_rows[start + forest_.left[node]]);
-        const double right = static_cast<double>(forest_.n_rows[start + forest_.right[node]]);
-        return left + right > 0 ? left / (left + right) : 0.5;
     }
 
     double projected(int64_t node, uint32_t row) const {

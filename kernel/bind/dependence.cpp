@@ -1,15 +1,17 @@
-// kernel/dependence.hpp
+// kernel/dependence.hpp, kernel/shuffling.hpp
 #include "dependence.hpp"
 
 #include <string>
 
 #include "arrays.hpp"
+#include "shuffling.hpp"
 
 namespace arboretum {
 
 namespace {
 
 using Column = nb::ndarray<nb::ro, nb::ndim<1>, nb::device::cpu>;
+using Cube = nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
 RawColumn raw_column(const Column& array, int64_t n_rows) {
     const ValueType type = array.dtype() == nb::dtype<float>()    ? ValueType::float32
@@ -22,31 +24,12 @@ RawColumn raw_column(const Column& array, int64_t n_rows) {
     return {static_cast<const char*>(array.data()), array.stride(0) * static_cast<int64_t>(array.itemsize()), type};
 }
 
-// A forest and the two tables that it is asked about; the arrays stay alive as long as this.
-struct OwnedPairs {
+// The arrays of a forest, which stay alive as long as this.
+struct OwnedForest {
     nb::dict arrays;
-    std::vector<Column> row_arrays;
-    std::vector<std::optional<Column>> point_arrays;
-    std::vector<RawColumn> rows, points;
     ForestView forest{};
-    int64_t n_rows, n_points;
-    Unknown unknown;
 
-    OwnedPairs(nb::dict given, std::vector<Column> row_columns, std::vector<std::optional<Column>> point_columns,
-               int64_t n_rows, int64_t n_points, bool average)
-        : arrays(std::move(given)),
-          row_arrays(std::move(row_columns)),
-          point_arrays(std::move(point_columns)),
-          n_rows(n_rows),
-          n_points(n_points),
-          unknown(average ? Unknown::average : Unknown::missing) {
-        if (row_arrays.size() != point_arrays.size())
-            throw nb::value_error("give as many columns of points as of rows, None for those of the rows");
-        for (const Column& column : row_arrays) rows.push_back(raw_column(column, n_rows));
-        for (const std::optional<Column>& column : point_arrays)
-            points.push_back(column ? raw_column(*column, n_points) : RawColumn{nullptr, 0, ValueType::float64});
-        read_forest();
-    }
+    explicit OwnedForest(nb::dict given) : arrays(std::move(given)) { read_forest(); }
 
     template <class T>
     const T* data(const char* name) const {
@@ -88,6 +71,30 @@ struct OwnedPairs {
         forest.slope_low = data<double>("slope_low");
         forest.slope_high = data<double>("slope_high");
     }
+};
+
+// A forest and the two tables that it is asked about.
+struct OwnedPairs : OwnedForest {
+    std::vector<Column> row_arrays;
+    std::vector<std::optional<Column>> point_arrays;
+    std::vector<RawColumn> rows, points;
+    int64_t n_rows, n_points;
+    Unknown unknown;
+
+    OwnedPairs(nb::dict given, std::vector<Column> row_columns, std::vector<std::optional<Column>> point_columns,
+               int64_t n_rows, int64_t n_points, bool average)
+        : OwnedForest(std::move(given)),
+          row_arrays(std::move(row_columns)),
+          point_arrays(std::move(point_columns)),
+          n_rows(n_rows),
+          n_points(n_points),
+          unknown(average ? Unknown::average : Unknown::missing) {
+        if (row_arrays.size() != point_arrays.size())
+            throw nb::value_error("give as many columns of points as of rows, None for those of the rows");
+        for (const Column& column : row_arrays) rows.push_back(raw_column(column, n_rows));
+        for (const std::optional<Column>& column : point_arrays)
+            points.push_back(column ? raw_column(*column, n_points) : RawColumn{nullptr, 0, ValueType::float64});
+    }
 
     Dependence dependence() const { return {forest, rows.data(), points.data(), n_rows, n_points, unknown}; }
 };
@@ -101,13 +108,35 @@ void mean(const OwnedPairs& self, std::optional<Vector<const double>> weight, Ma
     self.dependence().mean(weight ? weight->data() : nullptr, threads, out.data());
 }
 
-void each(const OwnedPairs& self, nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu> out, int threads) {
+void each(const OwnedPairs& self, Cube out, int threads) {
     if (static_cast<int64_t>(out.shape(0)) != self.n_rows ||
         static_cast<int64_t>(out.shape(1)) != self.forest.n_outputs ||
         static_cast<int64_t>(out.shape(2)) != self.n_points)
         throw nb::value_error("out must be rows × outputs × points");
     nb::gil_scoped_release release;
     self.dependence().each(threads, out.data());
+}
+
+void add_shuffled(const nb::dict& arrays, const std::vector<Column>& columns,
+                  const std::vector<std::vector<Column>>& shuffled, bool average, Cube out, int threads) {
+    const OwnedForest owned(arrays);
+    const int64_t n_repeats = static_cast<int64_t>(out.shape(0)), n_rows = static_cast<int64_t>(out.shape(1));
+    if (static_cast<int64_t>(out.shape(2)) != owned.forest.n_outputs || shuffled.size() != columns.size())
+        throw nb::value_error(
+            "out must be repeats × rows × outputs, and there must be shuffles of each column or none");
+    std::vector<RawColumn> rows, repeats;
+    for (const Column& column : columns) rows.push_back(raw_column(column, n_rows));
+    for (const std::vector<Column>& one : shuffled) {
+        if (!one.empty() && static_cast<int64_t>(one.size()) != n_repeats)
+            throw nb::value_error("give one shuffled column a repeat");
+        for (int64_t repeat = 0; repeat < n_repeats; ++repeat)
+            repeats.push_back(one.empty() ? RawColumn{nullptr, 0, ValueType::float64}
+                                          : raw_column(one[repeat], n_rows));
+    }
+    nb::gil_scoped_release release;
+    Shuffles(owned.forest, rows.data(), repeats.data(), n_rows, n_repeats,
+             average ? Unknown::average : Unknown::missing)
+        .add(threads, out.data());
 }
 
 }  // namespace
@@ -122,6 +151,10 @@ void bind_dependence(nb::module_& m) {
              "Add to out (outputs × points) the sum over rows, by weight, of the trees.")
         .def("each", &each, nb::arg("out").noconvert(), nb::arg("threads"),
              "Add to out (rows × outputs × points) the trees.");
+    m.def("add_shuffled", &add_shuffled, nb::arg("forest"), nb::arg("columns"), nb::arg("shuffled"), nb::arg("average"),
+          nb::arg("out").noconvert(), nb::arg("threads"),
+          "Add to out (repeats × rows × outputs) the trees, asked about the columns of each repeat where there are "
+          "some.");
 }
 
 }  // namespace arboretum

@@ -316,6 +316,18 @@ class Dependence:
     ) -> None:
         """Add to out (rows × outputs × points) the trees."""
 
+def add_shuffled(
+    forest: dict,
+    columns: Sequence[Annotated[NDArray, dict(shape=(None,), device="cpu", writable=False)]],
+    shuffled: Sequence[Sequence[Annotated[NDArray, dict(shape=(None,), device="cpu", writable=False)]]],
+    average: bool,
+    out: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order="C", device="cpu")],
+    threads: int,
+) -> None:
+    """
+    Add to out (repeats × rows × outputs) the trees, asked about the columns of each repeat where there are some.
+    """
+
 def draw_orders(
     keys: Sequence[int],
     threads: int,

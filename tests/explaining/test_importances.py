@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.metrics import get_scorer
 
 import arboretum as arb
+from arboretum.explaining import permutation
 from arboretum.explaining.sage import sage_values
 from arboretum.explaining.structure import Uses
 from arboretum.table import read_table
@@ -74,6 +75,22 @@ def test_permutation_is_the_fall_of_the_score_of_shuffled_tables(case: str) -> N
     assert found.rows == "given"
     alone = model.importances(X, y, n_repeats=2, random_state=5, n_jobs=1, **arguments)
     assert all(np.array_equal(alone.kinds[kind], values) for kind, values in found.kinds.items())
+
+
+@pytest.mark.parametrize(
+    "case", ["boosted", "statistics", "linear leaves", "classes", "votes", "oblique", "uplift forest"]
+)
+def test_all_shuffles_at_once_are_each_in_turn(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, y, arguments = fitted(case)
+    asked = X.assign(colour=X["colour"].where(X["a"] > -1.0, "never seen"))
+    found = []
+    for most in (0, 10**9):
+        monkeypatch.setattr(permutation, "MOST_COMPILED_NODES", most)
+        found.append(model.importances(asked, y, shap=False, **arguments).kinds["permutation"])
+    assert_allclose(found[0], found[1], rtol=1e-9, atol=1e-12)
+    monkeypatch.setattr(permutation, "MOST_COMPILED_NODES", 0)
+    alone = model.importances(asked, y, shap=False, n_jobs=1, **arguments).kinds["permutation"]
+    assert_array_equal(found[0], alone)
 
 
 @ALL

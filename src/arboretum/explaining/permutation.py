@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum import _kernel
 from arboretum.estimators.base import ForestModel
 from arboretum.explaining.reading import sources
 from arboretum.explaining.standing_in import summed_forest, with_raw, with_table
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from arboretum.estimators.kept_bags import KeptBags
 
 FloatArray = NDArray[np.float64]
+MOST_COMPILED_NODES = 511  # 256 leaves (kernel/compile.hpp)
 MANY = 0.5  # share of the trees from which on it costs less to ask all of them again
 StandIns: TypeAlias = Callable[[Sequence[int], Iterable[NDArray[np.intp]]], Iterator[Any]]
 """From columns and orders of rows to models whose predictions are those after each shuffle."""
@@ -80,17 +82,43 @@ def by_tables(model: ForestModel, table: Table) -> StandIns:
 
 
 def by_trees(model: ForestModel, table: Table, threads: int) -> StandIns:
-    """Ask trees that read the shuffled columns; the sum of the others is found once for all shuffles."""
+    """Ask trees that read the shuffled columns; the sum of the others is found once for all shuffles.
+
+    Large trees are walked by all shuffles at once (kernel/shuffling.hpp), small ones by each in turn: they are compiled
+    to programs of which a walk takes several times as long.
+    """
     forest = summed_forest(model)
+    ask = _at_once if np.diff(forest.tree_start).max(initial=0) > MOST_COMPILED_NODES else _in_turn
 
     def stand_ins(columns: Sequence[int], orders: Iterable[NDArray[np.intp]]) -> Iterator[Any]:
-        others, again = _split(forest, _reads(model, forest, columns))
+        touched = [place for place, given in enumerate(sources(model)) if set(given) & set(columns)]
+        others, again = _split(forest, _reads(forest, touched))
         rest = model._raw_of(others, table, threads)
-        for order in orders:
-            change = model._raw_of(again, shuffled(table, columns, order), threads) if again.n_trees else 0.0
-            yield with_raw(model, rest + change)
+        if not again.n_trees:
+            return (with_raw(model, rest) for _ in orders)
+        tables = (shuffled(table, columns, order) for order in orders)
+        return (with_raw(model, rest + change) for change in ask(model, again, table, tables, touched, threads))
 
     return stand_ins
+
+
+def _in_turn(
+    model: ForestModel, forest: Forest, table: Table, tables: Iterable[Table], touched: Sequence[int], threads: int
+) -> Iterator[FloatArray]:
+    for one in tables:
+        yield model._raw_of(forest, one, threads)
+
+
+def _at_once(
+    model: ForestModel, forest: Forest, table: Table, tables: Iterable[Table], touched: Sequence[int], threads: int
+) -> Iterator[FloatArray]:
+    read = model._as_read(table, threads)
+    again = [model._as_read(one, threads).columns for one in tables]
+    columns = [[one[place] for one in again] if place in touched else [] for place in range(len(read.columns))]
+    raw = np.empty((len(again), table.n_rows, forest.n_outputs))
+    raw[:] = forest.base
+    _kernel.add_shuffled(forest.to_arrays(), read.columns, columns, model._routing == "average", raw, threads)
+    return iter(raw)
 
 
 def by_bags(model: KeptBags, table: Table, rows: NDArray[np.intp], threads: int) -> StandIns:
@@ -117,9 +145,8 @@ def by_bags(model: KeptBags, table: Table, rows: NDArray[np.intp], threads: int)
     return stand_ins
 
 
-def _reads(model: ForestModel, forest: Forest, columns: Sequence[int]) -> NDArray[np.bool_]:
-    """Which trees read any of the user's columns."""
-    touched = [place for place, given in enumerate(sources(model)) if set(given) & set(columns)]
+def _reads(forest: Forest, touched: Sequence[int]) -> NDArray[np.bool_]:
+    """Which trees read any of these columns."""
     node, read, _ = reads_with_slopes(forest)
     found = node[np.isin(read, touched)]
     reads = np.zeros(forest.n_trees, dtype=bool)
