@@ -34,7 +34,7 @@ class Shuffles {
     }
 
   private:
-    static constexpr int64_t block = 512, together = -1;
+    static constexpr int64_t block = 4096, together = -1;
 
     struct Frame {
         int64_t node;
