@@ -26,3 +26,12 @@ def test_reports_are_timed_and_weighed(tmp_path, capsys):
     (table,) = json.loads(file.read_text())["tables"]
     assert set(table["rows"]) == {"binary", "multiclass", "regression", "ranking", "uplift"}
     assert all(0.5 < row["megabytes"] < 3 and row["seconds"] > 0 for row in table["rows"].values())
+
+
+def test_dependence_and_permutation_are_compared_on_one_model(tmp_path, capsys):
+    file = tmp_path / "numbers.json"
+    small = ["--rows", "2000", "--rounds", "5", "--repeat", "1", "--libraries", "arboretum"]
+    assert main(["explaining", "--workloads", "partial-dependence,permutation", *small, "--json", str(file)]) == 0
+    curves, falls = json.loads(file.read_text())["tables"]
+    assert all(row["difference"] < 1e-12 and row["ratio"] > 0 for row in curves["rows"].values())
+    assert all(row["difference"] < 0.1 for row in falls["rows"].values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,11 @@ def models(bench: Bench) -> Iterator[tuple[str, Any]]:
     yield "forest of depth 10", forest.fit(X[:20_000], y[:20_000])
 
 
+def skipped(name: str) -> Table | None:
+    """Return a table that says so if there is nothing to compare with."""
+    return None if find_spec("sklearn") else Table(name, "skipped: needs sklearn", ())
+
+
 def duel(bench: Bench, ours: Ask, theirs: Ask) -> Row:
     """Let both take turns; the best turn of each counts."""
     row: Row = {"ours_s": np.inf, "theirs_s": np.inf}
@@ -55,6 +61,9 @@ def duel(bench: Bench, ours: Ask, theirs: Ask) -> Row:
 
 def partial_dependence(bench: Bench) -> Iterator[Table]:
     """Compare curves of 100 points over all rows, of the same values."""
+    if table := skipped("partial-dependence"):
+        yield table
+        return
     from sklearn import inspection
 
     X, _ = dense.generate(bench.scaled(ROWS))
@@ -75,6 +84,9 @@ def partial_dependence(bench: Bench) -> Iterator[Table]:
 
 def permutation(bench: Bench) -> Iterator[Table]:
     """Compare importances of all columns; shuffles are drawn differently, so that the numbers differ a little."""
+    if table := skipped("permutation"):
+        yield table
+        return
     from sklearn import inspection
 
     X, y = dense.generate(bench.scaled(PERMUTED_ROWS))
