@@ -43,6 +43,15 @@ class Importances:
         Columns that the kinds disagree about, and why.
     rows : {"given", "out of bag"} or None
         Which rows were shuffled.
+
+    Examples
+    --------
+    >>> import arboretum as arb
+    >>> model = arb.DecisionTreeRegressor().fit([[0.0, 5.0], [1.0, 5.0], [2.0, 5.0]], [0.0, 0.0, 6.0])
+    >>> print(model.importances())
+        gain  nodes  rows  root  depth  inverse depth
+    x0    24      1     3     1      0              1
+    x1     0      0     0     0      1            0.5
     """
 
     feature_names: list[str]

@@ -53,6 +53,19 @@ def permutation_falls(
         Columns of the user that are shuffled together.
     n_rows, n_repeats, seed : int
         Rows; shuffles of each group; where they come from.
+
+    Examples
+    --------
+    >>> import arboretum as arb
+    >>> from arboretum.table import read_table
+    >>> X = np.random.default_rng(0).random((200, 2))
+    >>> model = arb.DecisionTreeRegressor().fit(X, X[:, 0] > 0.5)
+    >>> stand_ins = by_trees(model, read_table(X), threads=1)
+    >>> falls = permutation_falls(
+    ...     stand_ins, lambda one: one.score(X, X[:, 0] > 0.5), [[0], [1]], 200, n_repeats=2, seed=0
+    ... )
+    >>> falls.shape, falls[:, 1]
+    ((2, 2), array([0., 0.]))
     """
     (as_it_is,) = stand_ins((), [np.arange(n_rows)])
     before = score(as_it_is)

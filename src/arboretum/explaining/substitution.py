@@ -47,6 +47,18 @@ class Substitution:
         Their values, one array a column, as a Table holds them.
     threads : int
         Threads to use; they change nothing in the result.
+
+    Examples
+    --------
+    >>> import arboretum as arb
+    >>> from arboretum.explaining.response import response_of
+    >>> from arboretum.table import read_table
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    >>> model = arb.DecisionTreeRegressor().fit(X, X[:, 0] + 2 * X[:, 1])
+    >>> asked = Substitution(model, response_of(model, "auto"), [0], [np.array([0.0, 1.0])])
+    >>> asked.mean([read_table(X)])
+    array([[1.],
+           [2.]])
     """
 
     model: ForestModel
