@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from arboretum.criteria import entropy, gain_ratio, gini, information_gain, variance_reduction
-from arboretum.dataset import Dataset
-from arboretum.ensembles.boosting import History, RoundReport
-from arboretum.estimators.adaboost import AdaBoostClassifier, AdaBoostRegressor
-from arboretum.estimators.additive import AdditiveBoostingClassifier, AdditiveBoostingRegressor
-from arboretum.estimators.bagging import BaggingClassifier, BaggingRegressor
-from arboretum.estimators.base import load
-from arboretum.estimators.boosted_classifier import BoostedTreesClassifier
-from arboretum.estimators.boosted_ranker import BoostedTreesRanker
-from arboretum.estimators.boosted_regressor import BoostedTreesRegressor
-from arboretum.estimators.boosted_survival import BoostedTreesSurvival
-from arboretum.estimators.calibrated import CalibratedClassifier
-from arboretum.estimators.checkpoints import Checkpoint
-from arboretum.estimators.conformal import ConformalRegressor
-from arboretum.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
-from arboretum.estimators.extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
-from arboretum.estimators.isolation_forest import IsolationForest
-from arboretum.estimators.random_forest import RandomForestClassifier, RandomForestRegressor
-from arboretum.estimators.random_survival_forest import RandomSurvivalForest
-from arboretum.estimators.uplift_boosting import UpliftBoostedTrees
-from arboretum.estimators.uplift_forest import UpliftForest
-from arboretum.forest import Forest
-from arboretum.io.model_file import ModelFileError
-from arboretum.losses import Loss
-from arboretum.presets import presets
+if TYPE_CHECKING:
+    from arboretum.criteria import entropy, gain_ratio, gini, information_gain, variance_reduction
+    from arboretum.dataset import Dataset
+    from arboretum.ensembles.boosting import History, RoundReport
+    from arboretum.estimators.adaboost import AdaBoostClassifier, AdaBoostRegressor
+    from arboretum.estimators.additive import AdditiveBoostingClassifier, AdditiveBoostingRegressor
+    from arboretum.estimators.bagging import BaggingClassifier, BaggingRegressor
+    from arboretum.estimators.base import load
+    from arboretum.estimators.boosted_classifier import BoostedTreesClassifier
+    from arboretum.estimators.boosted_ranker import BoostedTreesRanker
+    from arboretum.estimators.boosted_regressor import BoostedTreesRegressor
+    from arboretum.estimators.boosted_survival import BoostedTreesSurvival
+    from arboretum.estimators.calibrated import CalibratedClassifier
+    from arboretum.estimators.checkpoints import Checkpoint
+    from arboretum.estimators.conformal import ConformalRegressor
+    from arboretum.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
+    from arboretum.estimators.extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
+    from arboretum.estimators.isolation_forest import IsolationForest
+    from arboretum.estimators.random_forest import RandomForestClassifier, RandomForestRegressor
+    from arboretum.estimators.random_survival_forest import RandomSurvivalForest
+    from arboretum.estimators.uplift_boosting import UpliftBoostedTrees
+    from arboretum.estimators.uplift_forest import UpliftForest
+    from arboretum.forest import Forest
+    from arboretum.io.model_file import ModelFileError
+    from arboretum.losses import Loss
+    from arboretum.preset_table import presets
 
 __version__: str
 
@@ -71,13 +73,60 @@ __all__ = [
     "variance_reduction",
 ]
 
+# Where each of these names lives; it is imported when it is asked for, so that a process waits only for what it uses.
+_PLACES = {
+    "criteria": ("entropy", "gain_ratio", "gini", "information_gain", "variance_reduction"),
+    "dataset": ("Dataset",),
+    "ensembles.boosting": ("History", "RoundReport"),
+    "estimators.adaboost": ("AdaBoostClassifier", "AdaBoostRegressor"),
+    "estimators.additive": ("AdditiveBoostingClassifier", "AdditiveBoostingRegressor"),
+    "estimators.bagging": ("BaggingClassifier", "BaggingRegressor"),
+    "estimators.base": ("load",),
+    "estimators.boosted_classifier": ("BoostedTreesClassifier",),
+    "estimators.boosted_ranker": ("BoostedTreesRanker",),
+    "estimators.boosted_regressor": ("BoostedTreesRegressor",),
+    "estimators.boosted_survival": ("BoostedTreesSurvival",),
+    "estimators.calibrated": ("CalibratedClassifier",),
+    "estimators.checkpoints": ("Checkpoint",),
+    "estimators.conformal": ("ConformalRegressor",),
+    "estimators.decision_tree": ("DecisionTreeClassifier", "DecisionTreeRegressor"),
+    "estimators.extra_trees": ("ExtraTreesClassifier", "ExtraTreesRegressor"),
+    "estimators.isolation_forest": ("IsolationForest",),
+    "estimators.random_forest": ("RandomForestClassifier", "RandomForestRegressor"),
+    "estimators.random_survival_forest": ("RandomSurvivalForest",),
+    "estimators.uplift_boosting": ("UpliftBoostedTrees",),
+    "estimators.uplift_forest": ("UpliftForest",),
+    "forest": ("Forest",),
+    "io.model_file": ("ModelFileError",),
+    "losses": ("Loss",),
+    "preset_table": ("presets",),
+}
+_PLACE = {name: place for place, names in _PLACES.items() for name in names}
+
 
 if not TYPE_CHECKING:  # a type checker would take any name for known
 
-    def __getattr__(name: str) -> str:
-        """Look the version up when it is asked for: importlib.metadata costs as much as half of NumPy."""
-        if name != "__version__":
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from importlib.metadata import version
+    def __getattr__(name: str) -> Any:
+        """Import a public name, or a module of the package, when it is first asked for."""
+        if name == "__version__":
+            from importlib.metadata import version  # costs as much as half of NumPy
 
-        return version(__name__)
+            return version(__name__)
+        if name in _PLACE:
+            value = getattr(import_module(f"{__name__}.{_PLACE[name]}"), name)
+        elif name.startswith("_") or not _is_module(name):
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        else:
+            value = import_module(f"{__name__}.{name}")
+        globals()[name] = value
+        return value
+
+    def __dir__() -> list[str]:
+        """Return the public names, those not yet imported too."""
+        return sorted({*globals(), *__all__})
+
+
+def _is_module(name: str) -> bool:
+    from importlib.util import find_spec
+
+    return find_spec(f"{__name__}.{name}") is not None

@@ -42,7 +42,7 @@ from arboretum.estimators.bagging_members import (
     some_columns,
     unfitted,
 )
-from arboretum.estimators.base import MODELS, ForestModel, from_plain, plain
+from arboretum.estimators.base import MODELS, ForestModel, from_plain, model_class, plain
 from arboretum.estimators.explained import Explained
 from arboretum.estimators.out_of_bag import check_rule, score_out_of_bag
 from arboretum.estimators.protocol import Estimator
@@ -435,7 +435,7 @@ def base_to_json(base: ForestModel) -> dict[str, Any]:
 
 def base_from_json(entry: dict[str, Any]) -> ForestModel:
     """Undo ``base_to_json``."""
-    cls = MODELS[entry["model"]]
+    cls = model_class(entry["model"])
     if not issubclass(cls, ForestModel):
         raise ValueError(f"members of class {cls.__name__}")
     model: ForestModel = cls(**{name: from_plain(value) for name, value in entry["params"].items()})

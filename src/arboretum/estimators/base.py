@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+import arboretum
 from arboretum import losses
 from arboretum.category_encoding import CategoryEncoding
 from arboretum.estimators.explained import Explained
@@ -23,6 +24,13 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 # Class name in a model file → class. Filled as classes are defined; nothing else can be loaded.
 MODELS: dict[str, type[Any]] = {}
+
+
+def model_class(name: Any) -> type[Any]:
+    """Return the class that a file names; those of the package are defined when they are first asked for."""
+    if name in arboretum.__all__:
+        getattr(arboretum, str(name))
+    return MODELS[name]
 
 
 # Rows that are predicted sooner than it takes to ask how many threads there may be.
@@ -410,9 +418,12 @@ def load(path: str | os.PathLike[str]) -> ForestModel:
 def from_file(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> ForestModel:
     """Make the model that the content of a file describes."""
     name = header.get("model")
-    if not isinstance(name, str) or name not in MODELS:
-        raise model_file.ModelFileError(f"the file holds a model of kind {name!r}, which this arboretum does not know")
-    cls, params = MODELS[name], header.get("params")
+    try:
+        cls = model_class(name)
+    except (KeyError, TypeError):
+        message = f"the file holds a model of kind {name!r}, which this arboretum does not know"
+        raise model_file.ModelFileError(message) from None
+    params = header.get("params")
     if not isinstance(params, dict) or not set(params) <= set(cls._get_param_names()):
         raise model_file.ModelFileError(f"damaged model file: parameters of {name} are not as expected")
     try:

@@ -17,7 +17,7 @@ from arboretum.estimators.row_sampling import check_sampling, sampler_of
 from arboretum.estimators.validation import callables, choice, number, share
 from arboretum.growing import NO_LIMIT, Growth, TreeParams
 from arboretum.losses import EachOutput, Loss
-from arboretum.presets import presets
+from arboretum.preset_table import presets
 from arboretum.schema import Schema
 
 Preset = TypeVar("Preset", bound="BoostingParameters")
