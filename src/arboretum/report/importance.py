@@ -23,7 +23,7 @@ MEANING = {
 MOST_TRUSTED = ("permutation", "sage", "shap", "gain")
 COMPARED = (*MOST_TRUSTED, "nodes")  # of which disagreement means something
 APART = 0.3  # of all ranks: what counts as disagreement
-NOTED_RANK = 10  # a column that no kind ranks so high is of no interest
+NOTED_RANK, NOTED_PART = 10, 0.05  # a column that no kind ranks so high, with such a part of the largest, is noise
 
 
 def gather(subject: Subject) -> dict[str, Any]:
@@ -62,8 +62,9 @@ def disagreements(names: list[str], kinds: dict[str, NDArray[np.float64]]) -> di
     ranks = {name: np.argsort(np.argsort(-values, kind="stable"), kind="stable") for name, values in kinds.items()}
     table = np.array(list(ranks.values()))
     labels, marks = list(ranks), {}
-    far = np.flatnonzero((np.ptp(table, axis=0) >= max(3, APART * len(names))) & (table.min(axis=0) < NOTED_RANK))
-    for column in far.tolist():
+    parts = np.array([values / max(np.nanmax(values), 1e-300) for values in kinds.values()])
+    matters = (table.min(axis=0) < NOTED_RANK) & (np.nanmax(parts, axis=0) > NOTED_PART)
+    for column in np.flatnonzero(matters & (np.ptp(table, axis=0) >= max(3, APART * len(names)))).tolist():
         best, worst = int(table[:, column].argmin()), int(table[:, column].argmax())
         high, low = ordinal(int(table[best, column]) + 1), ordinal(int(table[worst, column]) + 1)
         marks[names[column]] = f"{high} by {labels[best]}, but {low} of {len(names)} by {labels[worst]}"

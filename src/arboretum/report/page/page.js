@@ -4,11 +4,29 @@ const report = JSON.parse(document.getElementById("facts").textContent);
 const { about, sections } = report;
 
 const tabs = new Map(); // name → {tab, panel}
-const list = document.getElementById("tabs"), main = document.getElementById("panels");
+const list = document.getElementById("tabs"),
+  main = document.getElementById("panels");
 
 function addTab(name, title, badge = null) {
-  const tab = make("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": `panel-${name}`, "aria-selected": "false", tabindex: -1, click: () => openTab(name) }, title, badge);
-  const panel = make("div", { role: "tabpanel", id: `panel-${name}`, "aria-labelledby": `tab-${name}`, tabindex: 0, hidden: true }, make("h2", {}, title));
+  const tab = make(
+    "button",
+    {
+      type: "button",
+      role: "tab",
+      id: `tab-${name}`,
+      "aria-controls": `panel-${name}`,
+      "aria-selected": "false",
+      tabindex: -1,
+      click: () => openTab(name),
+    },
+    title,
+    badge,
+  );
+  const panel = make(
+    "div",
+    { role: "tabpanel", id: `panel-${name}`, "aria-labelledby": `tab-${name}`, tabindex: 0, hidden: true },
+    make("h2", {}, title),
+  );
   list.append(tab);
   main.append(panel);
   tabs.set(name, { tab, panel });
@@ -29,7 +47,8 @@ function openTab(name, focus = false) {
 }
 
 list.addEventListener("keydown", (event) => {
-  const names = [...tabs.keys()], at = names.findIndex((name) => tabs.get(name).tab === document.activeElement);
+  const names = [...tabs.keys()],
+    at = names.findIndex((name) => tabs.get(name).tab === document.activeElement);
   const next = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: names.length - 1 }[event.key];
   if (next === undefined || at < 0) return;
   event.preventDefault();
@@ -50,19 +69,37 @@ function setTheme(isDark, isChosen) {
   theme.setAttribute("aria-label", isDark ? "Use light colours" : "Use dark colours");
 }
 theme.addEventListener("click", () => setTheme(theme.getAttribute("aria-pressed") !== "true", true));
-prefersDark.addEventListener("change", (event) => document.documentElement.dataset.theme || setTheme(event.matches, false));
+prefersDark.addEventListener(
+  "change",
+  (event) => document.documentElement.dataset.theme || setTheme(event.matches, false),
+);
 setTheme(prefersDark.matches, false);
 
 // Hidden sections have no width to draw at: unfold them all first, then draw.
-addEventListener("beforeprint", () => { document.body.classList.add("unfolded"); redrawAll(); });
+addEventListener("beforeprint", () => {
+  document.body.classList.add("unfolded");
+  redrawAll();
+});
 addEventListener("afterprint", () => document.body.classList.remove("unfolded"));
 
 document.getElementById("title").textContent = report.title;
 document.getElementById("kind").textContent = `${about.model} · ${about.task}`;
-document.getElementById("footer").append(`Written by arboretum${about.release && ` ${about.release}`}. Model `, make("span", { class: "mono" }, about.fingerprint), `. Permutations, SHAP values and dependence rest on ${plural(about.sampled_rows, "row")}.`);
+document
+  .getElementById("footer")
+  .append(
+    `Written by arboretum${about.release && ` ${about.release}`}. Model `,
+    make("span", { class: "mono" }, about.fingerprint),
+    `. Permutations, SHAP values and dependence rest on ${plural(about.sampled_rows, "row")}.`,
+  );
 
 const grave = sections.findings.findings.filter((finding) => finding.grade !== "note");
-const badge = grave.length ? make("span", { class: `badge ${grave[0].grade}`, "aria-label": plural(grave.length, "warning") }, String(grave.length)) : null;
+const badge = grave.length
+  ? make(
+      "span",
+      { class: `badge ${grave[0].grade}`, "aria-label": plural(grave.length, "warning") },
+      String(grave.length),
+    )
+  : null;
 
 addTab("overview", "Overview").append(...overview(report, (name) => openTab(name, true)));
 fill(addTab("training", "Training"), sections.training, trainingSection);
@@ -73,7 +110,10 @@ const treePanel = addTab("trees", "Trees");
 let followInTree = null;
 fill(treePanel, sections.trees, (facts) => {
   const viewer = treesSection(facts, sections.examples);
-  followInTree = (at) => { openTab("trees", true); viewer.follow(at); };
+  followInTree = (at) => {
+    openTab("trees", true);
+    viewer.follow(at);
+  };
   return viewer.content;
 });
 fill(addTab("examples", "Examples"), sections.examples, (facts) => examplesSection(facts, followInTree));

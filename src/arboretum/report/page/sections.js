@@ -14,11 +14,30 @@ function headline(about, sections) {
   const first = sections.evaluation.outputs && sections.evaluation.outputs[0];
   if (first) {
     for (const metric of first.metrics.slice(0, 2)) {
-      tiles.push(tile(metric.name, number(metric.model), metric.baseline === null ? "" : `baseline ${number(metric.baseline)}`, true));
+      tiles.push(
+        tile(
+          metric.name,
+          number(metric.model),
+          metric.baseline === null ? "" : `baseline ${number(metric.baseline)}`,
+          true,
+        ),
+      );
     }
   }
-  tiles.push(tile("rows of this report", number(about.rows), about.train_rows === null ? "" : `${number(about.train_rows)} training rows`));
-  tiles.push(tile("columns", number(about.columns), about.categorical ? `${number(about.categorical)} of categories` : "all numbers"));
+  tiles.push(
+    tile(
+      "rows of this report",
+      number(about.rows),
+      about.train_rows === null ? "" : `${number(about.train_rows)} training rows`,
+    ),
+  );
+  tiles.push(
+    tile(
+      "columns",
+      number(about.columns),
+      about.categorical ? `${number(about.categorical)} of categories` : "all numbers",
+    ),
+  );
   const trees = sections.training.facts.find(([name]) => name === "trees");
   if (trees) tiles.push(tile("trees", number(trees[1]), "", false));
   return make("dl", { class: "tiles" }, tiles);
@@ -28,30 +47,84 @@ function digest(findings, open) {
   const list = findings.findings;
   const grave = list.filter((finding) => finding.grade !== "note");
   const shown = grave.slice(0, 3);
-  const more = make("button", { type: "button", class: "link controls", click: () => open("findings") }, list.length > shown.length ? `All ${plural(list.length, "warning")}` : "Details");
-  if (!grave.length) return card("Nothing alarming was found", list.length ? `${plural(list.length, "remark")} under Warnings.` : "No leakage, identifiers, drift, new missing values or rare classes.");
-  return make("section", { class: "card" }, make("div", { class: "row spread" }, make("h3", {}, "Look at this first"), more), shown.map(findingEntry));
+  const more = make(
+    "button",
+    { type: "button", class: "link controls", click: () => open("findings") },
+    list.length > shown.length ? `All ${plural(list.length, "warning")}` : "Details",
+  );
+  if (!grave.length)
+    return card(
+      "Nothing alarming was found",
+      list.length
+        ? `${plural(list.length, "remark")} under Warnings.`
+        : "No leakage, identifiers, drift, new missing values or rare classes.",
+    );
+  return make(
+    "section",
+    { class: "card" },
+    make("div", { class: "row spread" }, make("h3", {}, "Look at this first"), more),
+    shown.map(findingEntry),
+  );
 }
 
 function columnTable(columns, rows) {
   const missingShare = (column) => column.missing / rows;
-  const table = sortedTable([
-    { name: "column", value: (c) => c.name, cell: (c) => c.name },
-    { name: "kind", value: (c) => c.source, cell: (c) => make("span", { class: "tag" }, c.kind === "categorical" ? "categories" : c.source === "number" ? "numbers" : c.source) },
-    { name: "missing", number: true, value: (c) => c.missing, meter: missingShare, cell: (c) => (c.missing ? `${number(c.missing)} (${percent(missingShare(c))})` : "none") },
-    { name: "distinct", number: true, value: (c) => c.distinct },
-    { name: "distribution", value: (c) => c.bars.length, cell: sparkline },
-    { name: "values", value: (c) => (c.summary[0] || [""])[0], cell: (c) => make("span", { class: "muted small" }, summaryText(c)) },
-  ], columns, { limit: 25 });
-  const search = make("input", { type: "search", placeholder: "Find a column", "aria-label": "Find a column", input: () => table.keep((c) => c.name.toLowerCase().includes(search.value.toLowerCase())) });
-  const head = make("div", { class: "row spread" }, make("h3", {}, "Columns"), columns.length > 10 ? make("div", { class: "controls" }, search) : null);
+  const table = sortedTable(
+    [
+      { name: "column", value: (c) => c.name, cell: (c) => c.name },
+      {
+        name: "kind",
+        value: (c) => c.source,
+        cell: (c) =>
+          make(
+            "span",
+            { class: "tag" },
+            c.kind === "categorical" ? "categories" : c.source === "number" ? "numbers" : c.source,
+          ),
+      },
+      {
+        name: "missing",
+        number: true,
+        value: (c) => c.missing,
+        meter: missingShare,
+        cell: (c) => (c.missing ? `${number(c.missing)} (${percent(missingShare(c))})` : "none"),
+      },
+      { name: "distinct", number: true, value: (c) => c.distinct },
+      { name: "distribution", value: (c) => c.bars.length, cell: sparkline },
+      {
+        name: "values",
+        value: (c) => (c.summary[0] || [""])[0],
+        cell: (c) => make("span", { class: "muted small" }, summaryText(c)),
+      },
+    ],
+    columns,
+    { limit: 25 },
+  );
+  const search = make("input", {
+    type: "search",
+    placeholder: "Find a column",
+    "aria-label": "Find a column",
+    input: () => table.keep((c) => c.name.toLowerCase().includes(search.value.toLowerCase())),
+  });
+  const head = make(
+    "div",
+    { class: "row spread" },
+    make("h3", {}, "Columns"),
+    columns.length > 10 ? make("div", { class: "controls" }, search) : null,
+  );
   return make("section", { class: "card long" }, head, table.element);
 }
 
 function summaryText(column) {
-  const parts = column.summary.slice(0, 3).map(([name, value]) => `${short(name, 20)}${column.kind === "categorical" ? " × " : " "}${value}`);
+  const parts = column.summary
+    .slice(0, 3)
+    .map(([name, value]) => `${short(name, 20)}${column.kind === "categorical" ? " × " : " "}${value}`);
   const others = column.kind === "categorical" ? column.distinct - 3 : 0;
-  return parts.join(", ") + (others > 0 ? `, … ${number(others)} more` : "") + (column.unseen ? `; ${number(column.unseen)} unseen` : "");
+  return (
+    parts.join(", ") +
+    (others > 0 ? `, … ${number(others)} more` : "") +
+    (column.unseen ? `; ${number(column.unseen)} unseen` : "")
+  );
 }
 
 /** A histogram of a column, as small as a word. */
@@ -59,8 +132,19 @@ function sparkline(column) {
   if (column.bars.length < 2) return make("span", { class: "muted small" }, column.bars.length ? "one value" : ABSENT);
   const bars = column.bars.map((count, at) => ({ at, count }));
   const fill = column.kind === "categorical" ? "var(--third)" : "var(--model)";
-  const title = column.kind === "categorical" ? "rows by category, the most frequent first" : "rows from the least to the largest value";
-  const svg = Plot.plot({ width: 132, height: 28, margin: 0, axis: null, style: STYLE, ariaLabel: title, marks: [Plot.rectY(bars, { x1: "at", x2: (d) => d.at + 1, y: "count", fill, fillOpacity: 0.8, insetRight: 1 })] });
+  const title =
+    column.kind === "categorical"
+      ? "rows by category, the most frequent first"
+      : "rows from the least to the largest value";
+  const svg = Plot.plot({
+    width: 132,
+    height: 28,
+    margin: 0,
+    axis: null,
+    style: STYLE,
+    ariaLabel: title,
+    marks: [Plot.rectY(bars, { x1: "at", x2: (d) => d.at + 1, y: "count", fill, fillOpacity: 0.8, insetRight: 1 })],
+  });
   svg.setAttribute("role", "img");
   return svg;
 }
@@ -70,15 +154,30 @@ function sparkline(column) {
 function trainingSection(facts) {
   const changed = facts.parameters.filter((parameter) => parameter.changed);
   const code = (text) => make("span", { class: "mono" }, text);
-  const table = sortedTable([
-    { name: "parameter", value: (p) => p.name, cell: (p) => p.name },
-    { name: "value", value: (p) => p.value, cell: (p) => code(p.value) },
-    { name: "default", value: (p) => p.default, cell: (p) => code(p.default) },
-    { name: "", value: (p) => Number(p.changed), cell: (p) => (p.changed ? make("span", { class: "tag" }, "changed") : "") },
-  ], [...changed, ...facts.parameters.filter((parameter) => !parameter.changed)], { limit: Math.max(8, changed.length) }).element;
+  const table = sortedTable(
+    [
+      { name: "parameter", value: (p) => p.name, cell: (p) => p.name },
+      { name: "value", value: (p) => p.value, cell: (p) => code(p.value) },
+      { name: "default", value: (p) => p.default, cell: (p) => code(p.default) },
+      {
+        name: "",
+        value: (p) => Number(p.changed),
+        cell: (p) => (p.changed ? make("span", { class: "tag" }, "changed") : ""),
+      },
+    ],
+    [...changed, ...facts.parameters.filter((parameter) => !parameter.changed)],
+    { limit: Math.max(8, changed.length) },
+  ).element;
   const curve = typeof facts.curve === "string" ? card("Training curve", facts.curve) : curvesChart(facts.curve);
-  const size = card("The ensemble", null, make("div", { style: "margin-top: 10px" }, factList(facts.facts.map(([name, value]) => [name, number(value)]))));
-  return [make("div", { class: "grid" }, curve, size), make("section", { class: "card long" }, make("h3", {}, "Parameters"), table)];
+  const size = card(
+    "The ensemble",
+    null,
+    make("div", { style: "margin-top: 10px" }, factList(facts.facts.map(([name, value]) => [name, number(value)]))),
+  );
+  return [
+    make("div", { class: "grid" }, curve, size),
+    make("section", { class: "card long" }, make("h3", {}, "Parameters"), table),
+  ];
 }
 
 // ---- evaluation ----
@@ -87,20 +186,37 @@ function evaluationSection(facts) {
   if (facts.outputs.length === 1) return outputEvaluation(facts.outputs[0], facts.has_train);
   const place = make("div", { style: "display: grid; gap: 20px" });
   const show = () => place.replaceChildren(...outputEvaluation(facts.outputs[choice.value], facts.has_train));
-  const choice = make("select", { change: show }, facts.outputs.map((output, at) => make("option", { value: at }, output.name)));
+  const choice = make(
+    "select",
+    { change: show },
+    facts.outputs.map((output, at) => make("option", { value: at }, output.name)),
+  );
   show();
   return [make("label", { class: "field controls" }, "Output", choice), place];
 }
 
 function outputEvaluation(output, hasTrain) {
   const columns = [
-    { name: "figure", value: (m) => m.name, cell: (m) => make("div", {}, m.name, make("div", { class: "muted small", style: "font-weight: 400" }, m.about)) },
+    {
+      name: "figure",
+      value: (m) => m.name,
+      cell: (m) => make("div", {}, m.name, make("div", { class: "muted small", style: "font-weight: 400" }, m.about)),
+    },
     { name: "model", number: true, value: (m) => m.model, cell: (m) => make("strong", {}, number(m.model)) },
     { name: "baseline", number: true, value: (m) => m.baseline },
   ];
   if (hasTrain) columns.push({ name: "on training rows", number: true, value: (m) => m.train });
-  columns.push({ name: "", value: (m) => verdict(m), cell: (m) => (verdict(m) ? make("span", { class: "tag" }, verdict(m)) : "") });
-  const metrics = make("section", { class: "card" }, make("h3", {}, "Figures"), sortedTable(columns, output.metrics).element);
+  columns.push({
+    name: "",
+    value: (m) => verdict(m),
+    cell: (m) => (verdict(m) ? make("span", { class: "tag" }, verdict(m)) : ""),
+  });
+  const metrics = make(
+    "section",
+    { class: "card" },
+    make("h3", {}, "Figures"),
+    sortedTable(columns, output.metrics).element,
+  );
   return [metrics, make("div", { class: "grid" }, output.charts.map(drawChart))];
 }
 
@@ -114,36 +230,138 @@ function verdict(metric) {
 
 function importancesSection(facts) {
   const names = facts.order.map((column) => facts.names[column]);
-  const rows = facts.order.map((column) => ({ name: facts.names[column], mark: facts.marks[facts.names[column]], values: facts.kinds.map((kind) => kind.values[column]), error: facts.permutation_error && facts.permutation_error[column] }));
+  const rows = facts.order.map((column) => ({
+    name: facts.names[column],
+    mark: facts.marks[facts.names[column]],
+    values: facts.kinds.map((kind) => kind.values[column]),
+    error: facts.permutation_error && facts.permutation_error[column],
+  }));
   const largest = facts.kinds.map((kind) => d3.max(kind.values, Math.abs) || 1);
-  const table = sortedTable([
-    { name: "column", value: (row) => row.name, cell: (row) => make("span", {}, row.name, row.mark ? make("span", { class: "mark", title: row.mark, role: "img", "aria-label": `Disagreement: ${row.mark}` }, "⚠") : null) },
-    ...facts.kinds.map((kind, at) => ({ name: kind.name.replace("_", " "), title: kind.about, number: true, value: (row) => row.values[at], meter: (row) => row.values[at] / largest[at], cell: (row) => number(row.values[at]) + (kind.name === "permutation" && row.error ? ` ± ${number(Number(row.error.toPrecision(2)))}` : "") })),
-  ], rows, { limit: 30 });
-  const search = make("input", { type: "search", placeholder: "Find a column", "aria-label": "Find a column", input: () => table.keep((row) => row.name.toLowerCase().includes(search.value.toLowerCase())) });
+  const table = sortedTable(
+    [
+      {
+        name: "column",
+        value: (row) => row.name,
+        cell: (row) =>
+          make(
+            "span",
+            {},
+            row.name,
+            row.mark
+              ? make(
+                  "span",
+                  { class: "mark", title: row.mark, role: "img", "aria-label": `Disagreement: ${row.mark}` },
+                  "⚠",
+                )
+              : null,
+          ),
+      },
+      ...facts.kinds.map((kind, at) => ({
+        name: kind.name.replace("_", " "),
+        title: kind.about,
+        number: true,
+        value: (row) => row.values[at],
+        meter: (row) => row.values[at] / largest[at],
+        cell: (row) =>
+          number(row.values[at]) +
+          (kind.name === "permutation" && row.error ? ` ± ${number(Number(row.error.toPrecision(2)))}` : ""),
+      })),
+    ],
+    rows,
+    { limit: 30 },
+  );
+  const search = make("input", {
+    type: "search",
+    placeholder: "Find a column",
+    "aria-label": "Find a column",
+    input: () => table.keep((row) => row.name.toLowerCase().includes(search.value.toLowerCase())),
+  });
   const marks = Object.entries(facts.marks);
   return [
-    chart(`The ${Math.min(names.length, 20)} most important columns`, "each kind in parts of its largest; ⚠ marks columns on which kinds disagree", null, (width) => importancePlot(facts, rows.slice(0, 20), largest, width), true),
-    marks.length ? card("Where kinds of importance disagree", "Splits count what a column did while training; permutation and SHAP count what it does to predictions. A column that is asked often but changes little may be noise with many values; the reverse may be one strong rule.",
-      make("div", { style: "margin-top: 10px" }, factList(marks.slice(0, 12).map(([name, text]) => [name, text])))) : null,
-    make("section", { class: "card long" }, make("div", { class: "row spread" }, make("h3", {}, "All columns"), rows.length > 10 ? make("div", { class: "controls" }, search) : null), table.element,
-      make("div", { style: "margin-top: 16px" }, factList(facts.kinds.map((kind) => [kind.name.replace("_", " "), kind.about])))),
+    chart(
+      `The ${Math.min(names.length, 20)} most important columns`,
+      "each kind in parts of its largest; ⚠ marks columns on which kinds disagree",
+      null,
+      (width) => importancePlot(facts, rows.slice(0, 20), largest, width),
+      true,
+    ),
+    marks.length
+      ? card(
+          "Where kinds of importance disagree",
+          "Splits count what a column did while training; permutation and SHAP count what it does to predictions. A column that is asked often but changes little may be noise with many values; the reverse may be one strong rule.",
+          make("div", { style: "margin-top: 10px" }, factList(marks.slice(0, 12).map(([name, text]) => [name, text]))),
+        )
+      : null,
+    make(
+      "section",
+      { class: "card long" },
+      make(
+        "div",
+        { class: "row spread" },
+        make("h3", {}, "All columns"),
+        rows.length > 10 ? make("div", { class: "controls" }, search) : null,
+      ),
+      table.element,
+      make(
+        "div",
+        { style: "margin-top: 16px" },
+        factList(facts.kinds.map((kind) => [kind.name.replace("_", " "), kind.about])),
+      ),
+    ),
   ].filter(Boolean);
 }
 
 function importancePlot(facts, rows, largest, width) {
   const wide = Math.max(width, 90 * facts.kinds.length + 160);
   const label = (at) => short(rows[at].name, 26) + (rows[at].mark ? " ⚠" : "");
-  const bars = rows.flatMap((row, at) => facts.kinds.map((kind, k) => ({ at, kind: kind.name.replace("_", " "), k, value: row.values[k], share: (row.values[k] || 0) / largest[k], name: row.name })));
+  const bars = rows.flatMap((row, at) =>
+    facts.kinds.map((kind, k) => ({
+      at,
+      kind: kind.name.replace("_", " "),
+      k,
+      value: row.values[k],
+      share: (row.values[k] || 0) / largest[k],
+      name: row.name,
+    })),
+  );
   return plot({
-    width: wide, height: 60 + 22 * rows.length, marginTop: 34, marginBottom: 6, marginLeft: Math.min(210, 30 + 6.6 * d3.max(rows, (_, at) => label(at).length)),
-    fx: { domain: facts.kinds.map((kind) => kind.name.replace("_", " ")), label: null, padding: 0.12 }, x: { axis: null, domain: [Math.min(0, d3.min(bars, (d) => d.share)), 1] },
+    width: wide,
+    height: 60 + 22 * rows.length,
+    marginTop: 34,
+    marginBottom: 6,
+    marginLeft: Math.min(210, 30 + 6.6 * d3.max(rows, (_, at) => label(at).length)),
+    fx: { domain: facts.kinds.map((kind) => kind.name.replace("_", " ")), label: null, padding: 0.12 },
+    x: {
+      axis: null,
+      domain: [
+        Math.min(
+          0,
+          d3.min(bars, (d) => d.share),
+        ),
+        1,
+      ],
+    },
     y: { domain: d3.range(rows.length), tickFormat: label, label: null, tickSize: 0, padding: 0.25 },
     marks: [
-      Plot.axisFx({ anchor: "top", label: null, textAnchor: "start", frameAnchor: "top-left", fontWeight: 600, fill: "var(--muted)" }),
+      Plot.axisFx({
+        anchor: "top",
+        label: null,
+        textAnchor: "start",
+        frameAnchor: "top-left",
+        fontWeight: 600,
+        fill: "var(--muted)",
+      }),
       Plot.barX(bars, { fx: "kind", x1: 0, x2: 1, y: "at", fill: "var(--raised)", rx: 2 }),
       Plot.barX(bars, { fx: "kind", x1: 0, x2: "share", y: "at", fill: (d) => PALETTE[d.k % PALETTE.length], rx: 2 }),
-      Plot.tip(bars, Plot.pointer({ fx: "kind", x: (d) => Math.max(0, d.share), y: "at", title: (d) => `${d.name}\n${d.kind}: ${number(d.value)}` })),
+      Plot.tip(
+        bars,
+        Plot.pointer({
+          fx: "kind",
+          x: (d) => Math.max(0, d.share),
+          y: "at",
+          title: (d) => `${d.name}\n${d.kind}: ${number(d.value)}`,
+        }),
+      ),
     ],
   });
 }
@@ -151,52 +369,131 @@ function importancePlot(facts, rows, largest, width) {
 // ---- dependence ----
 
 function dependenceSection(facts) {
-  const sameScale = make("input", { type: "checkbox", checked: true, change: () => charts.forEach((element) => element.querySelectorAll(".plot").forEach((part) => redraw(part, true))) });
+  const sameScale = make("input", {
+    type: "checkbox",
+    checked: true,
+    change: () => charts.forEach((element) => element.querySelectorAll(".plot").forEach((part) => redraw(part, true))),
+  });
   const all = extent(facts.columns.flatMap((column) => [...column.lines.flat(), ...(column.individual || []).flat()]));
-  const domain = (column) => (sameScale.checked ? all : extent([...column.lines.flat(), ...(column.individual || []).flat()]));
+  const domain = (column) =>
+    sameScale.checked ? all : extent([...column.lines.flat(), ...(column.individual || []).flat()]);
   const lines = facts.outputs.map((name, at) => ({ name, color: PALETTE[at % PALETTE.length] }));
   const charts = facts.columns.map((column) => dependenceChart(column, lines, domain));
   return [
-    make("div", { class: "row spread" }, make("p", { class: "lead" }, `Mean prediction of ${number(facts.rows)} rows if the column had each value in all of them${facts.outputs.length === 1 ? "; thin lines are single rows" : ""}. Bars below count rows: where there are few, the line is a guess.`), make("label", { class: "field controls" }, sameScale, "same vertical scale")),
+    make(
+      "div",
+      { class: "row spread" },
+      make(
+        "p",
+        { class: "lead" },
+        `Mean prediction of ${number(facts.rows)} rows if the column had each value in all of them${facts.outputs.length === 1 ? "; thin lines are single rows" : ""}. Bars below count rows: where there are few, the line is a guess.`,
+      ),
+      make("label", { class: "field controls" }, sameScale, "same vertical scale"),
+    ),
     legendOf(lines),
     make("div", { class: "grid narrow" }, charts),
   ].filter(Boolean);
 }
 
 function dependenceChart(column, lines, domain) {
-  const draw = column.kind === "categorical" ? (width) => categoryDependence(column, lines, domain(column), width) : (width) => numberDependence(column, lines, domain(column), width);
+  const draw =
+    column.kind === "categorical"
+      ? (width) => categoryDependence(column, lines, domain(column), width)
+      : (width) => numberDependence(column, lines, domain(column), width);
   return chart(column.name, null, null, draw);
 }
 
 function numberDependence(column, lines, domain, width) {
   const place = (value) => (column.source === "datetime" ? new Date(value / 1000) : value);
-  const at = column.grid.map(place), x = { domain: [at[0], at[at.length - 1]], ticks: ticksFor(width), tickFormat: column.source === "datetime" ? undefined : axisNumber, label: null };
+  const at = column.grid.map(place),
+    x = {
+      domain: [at[0], at[at.length - 1]],
+      ticks: ticksFor(width),
+      tickFormat: column.source === "datetime" ? undefined : axisNumber,
+      label: null,
+    };
   const means = column.lines.flatMap((line, k) => line.map((y, i) => ({ x: at[i], y, k })));
   const singles = (column.individual || []).flatMap((line, row) => line.map((y, i) => ({ x: at[i], y, row })));
   const main = plot({
-    width, height: 210, marginBottom: 26, x, y: { domain, nice: true, grid: true, ticks: 5, label: null, tickFormat: axisNumber },
+    width,
+    height: 210,
+    marginBottom: 26,
+    x,
+    y: { domain, nice: true, grid: true, ticks: 5, label: null, tickFormat: axisNumber },
     marks: [
       Plot.line(singles, { x: "x", y: "y", z: "row", stroke: "var(--base)", strokeOpacity: 0.28, strokeWidth: 1 }),
       Plot.line(means, { x: "x", y: "y", z: "k", stroke: (d) => lines[d.k].color, strokeWidth: 2.6 }),
-      Plot.tip(means, Plot.pointer({ x: "x", y: "y", title: (d) => `${lines[d.k].name ? `${lines[d.k].name}\n` : ""}${column.name}: ${d.x instanceof Date ? d.x.toISOString().slice(0, 10) : number(d.x)}\nprediction: ${number(d.y)}` })),
+      Plot.tip(
+        means,
+        Plot.pointer({
+          x: "x",
+          y: "y",
+          title: (d) =>
+            `${lines[d.k].name ? `${lines[d.k].name}\n` : ""}${column.name}: ${d.x instanceof Date ? d.x.toISOString().slice(0, 10) : number(d.x)}\nprediction: ${number(d.y)}`,
+        }),
+      ),
     ],
   });
-  const bins = (column.rug || []).map((count, i) => ({ x1: place(column.edges[i]), x2: place(column.edges[i + 1]), count }));
-  const rug = plot({ width, height: 34, marginTop: 2, marginBottom: 2, x: { ...x, axis: null }, y: { axis: null }, marks: [Plot.rectY(bins, { x1: "x1", x2: "x2", y2: "count", fill: "var(--base)", fillOpacity: 0.6, insetRight: 1 })] });
+  const bins = (column.rug || []).map((count, i) => ({
+    x1: place(column.edges[i]),
+    x2: place(column.edges[i + 1]),
+    count,
+  }));
+  const rug = plot({
+    width,
+    height: 34,
+    marginTop: 2,
+    marginBottom: 2,
+    x: { ...x, axis: null },
+    y: { axis: null },
+    marks: [
+      Plot.rectY(bins, { x1: "x1", x2: "x2", y2: "count", fill: "var(--base)", fillOpacity: 0.6, insetRight: 1 }),
+    ],
+  });
   return make("div", {}, main, rug);
 }
 
 function categoryDependence(column, lines, domain, width) {
   const kept = d3.sort(d3.range(column.grid.length), (i) => -column.rug[i]).slice(0, 15);
-  const dots = kept.flatMap((i, at) => column.lines.map((line, k) => ({ at, y: line[i], k, label: column.grid[i], rows: column.rug[i] })));
+  const dots = kept.flatMap((i, at) =>
+    column.lines.map((line, k) => ({ at, y: line[i], k, label: column.grid[i], rows: column.rug[i] })),
+  );
   const most = d3.max(column.rug) || 1;
   return plot({
-    width, height: Math.max(120, 56 + 22 * kept.length), marginLeft: Math.min(150, 20 + 6.6 * d3.max(kept, (i) => Math.min(20, column.grid[i].length))), marginRight: 44,
-    x: { domain, nice: true, grid: true, ticks: 4, label: null, tickFormat: axisNumber }, y: { domain: d3.range(kept.length), tickFormat: (at) => short(column.grid[kept[at]], 20), label: null, tickSize: 0 },
+    width,
+    height: Math.max(120, 56 + 22 * kept.length),
+    marginLeft: Math.min(150, 20 + 6.6 * d3.max(kept, (i) => Math.min(20, column.grid[i].length))),
+    marginRight: 44,
+    x: { domain, nice: true, grid: true, ticks: 4, label: null, tickFormat: axisNumber },
+    y: {
+      domain: d3.range(kept.length),
+      tickFormat: (at) => short(column.grid[kept[at]], 20),
+      label: null,
+      tickSize: 0,
+    },
     marks: [
       Plot.dot(dots, { x: "y", y: "at", fill: (d) => lines[d.k].color, r: 5 }),
-      Plot.text(kept.map((i, at) => ({ at, rows: column.rug[i] })), { frameAnchor: "right", y: "at", dx: 42, textAnchor: "end", text: (d) => number(d.rows), fill: "var(--muted)", fillOpacity: (d) => 0.55 + 0.45 * (d.rows / most) }),
-      Plot.tip(dots, Plot.pointer({ x: "y", y: "at", title: (d) => `${d.label}\n${lines[d.k].name ? `${lines[d.k].name}: ` : ""}${number(d.y)}\n${number(d.rows)} rows` })),
+      Plot.text(
+        kept.map((i, at) => ({ at, rows: column.rug[i] })),
+        {
+          frameAnchor: "right",
+          y: "at",
+          dx: 42,
+          textAnchor: "end",
+          text: (d) => number(d.rows),
+          fill: "var(--muted)",
+          fillOpacity: (d) => 0.55 + 0.45 * (d.rows / most),
+        },
+      ),
+      Plot.tip(
+        dots,
+        Plot.pointer({
+          x: "y",
+          y: "at",
+          title: (d) =>
+            `${d.label}\n${lines[d.k].name ? `${lines[d.k].name}: ` : ""}${number(d.y)}\n${number(d.rows)} rows`,
+        }),
+      ),
     ],
   });
 }
@@ -204,8 +501,17 @@ function categoryDependence(column, lines, domain, width) {
 // ---- warnings ----
 
 function findingEntry(finding) {
-  return make("div", { class: "finding" }, make("span", { class: `grade ${finding.grade}` }, finding.grade),
-    make("div", {}, make("p", {}, make("strong", {}, `${finding.kind[0].toUpperCase()}${finding.kind.slice(1)}. `), finding.text), make("p", { class: "muted" }, finding.cure)));
+  return make(
+    "div",
+    { class: "finding" },
+    make("span", { class: `grade ${finding.grade}` }, finding.grade),
+    make(
+      "div",
+      {},
+      make("p", {}, make("strong", {}, `${finding.kind[0].toUpperCase()}${finding.kind.slice(1)}. `), finding.text),
+      make("p", { class: "muted" }, finding.cure),
+    ),
+  );
 }
 
 /** The usual limits of the index, unless so few rows reach them by chance. */
@@ -215,16 +521,37 @@ function drifted(row) {
 }
 
 function findingsSection(facts) {
-  const list = facts.findings.length ? facts.findings.map(findingEntry) : [make("p", { class: "empty" }, "No leakage, identifiers, drift, constant columns, new missing values or rare classes were found.")];
+  const list = facts.findings.length
+    ? facts.findings.map(findingEntry)
+    : [
+        make(
+          "p",
+          { class: "empty" },
+          "No leakage, identifiers, drift, constant columns, new missing values or rare classes were found.",
+        ),
+      ];
   const parts = [make("section", { class: "card long" }, list)];
   if (facts.drift.length) {
-    const table = sortedTable([
-      { name: "column", value: (row) => row.name, cell: (row) => row.name },
-      { name: "stability index", number: true, value: (row) => row.psi, meter: (row) => row.psi / 0.5 },
-      { name: "Kolmogorov–Smirnov", number: true, value: (row) => row.ks, meter: (row) => row.ks },
-      { name: "", value: (row) => row.psi, cell: (row) => make("span", { class: "tag" }, drifted(row)) },
-    ], facts.drift, { limit: 30 });
-    parts.push(make("section", { class: "card long" }, make("h3", {}, "Drift between training rows and these"), make("p", { class: "muted small" }, "Stability index above 0.1: moved a little; above 0.25: moved."), table.element));
-  } else parts.push(card("Drift", "Give X_train and y_train to compare the rows of this report with the training rows."));
+    const table = sortedTable(
+      [
+        { name: "column", value: (row) => row.name, cell: (row) => row.name },
+        { name: "stability index", number: true, value: (row) => row.psi, meter: (row) => row.psi / 0.5 },
+        { name: "Kolmogorov–Smirnov", number: true, value: (row) => row.ks, meter: (row) => row.ks },
+        { name: "", value: (row) => row.psi, cell: (row) => make("span", { class: "tag" }, drifted(row)) },
+      ],
+      facts.drift,
+      { limit: 30 },
+    );
+    parts.push(
+      make(
+        "section",
+        { class: "card long" },
+        make("h3", {}, "Drift between training rows and these"),
+        make("p", { class: "muted small" }, "Stability index above 0.1: moved a little; above 0.25: moved."),
+        table.element,
+      ),
+    );
+  } else
+    parts.push(card("Drift", "Give X_train and y_train to compare the rows of this report with the training rows."));
   return parts;
 }

@@ -42,16 +42,32 @@ const extent = (values) => d3.extent(values.filter((value) => value !== null));
 
 /** A card with a heading, a line below it and a body. */
 function card(title, about, ...body) {
-  return make("section", { class: "card" }, title && make("h3", {}, title), about && make("p", { class: "muted small" }, about), ...body);
+  return make(
+    "section",
+    { class: "card" },
+    title && make("h3", {}, title),
+    about && make("p", { class: "muted small" }, about),
+    ...body,
+  );
 }
 
 function tile(name, value, below, isLead = false) {
-  return make("div", { class: isLead ? "tile lead-tile" : "tile" }, make("dt", {}, name), make("dd", {}, value), make("dd", {}, below || ""));
+  return make(
+    "div",
+    { class: isLead ? "tile lead-tile" : "tile" },
+    make("dt", {}, name),
+    make("dd", {}, value),
+    make("dd", {}, below || ""),
+  );
 }
 
 /** A definition list of pairs. */
 function factList(pairs) {
-  return make("dl", { class: "facts" }, pairs.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
+  return make(
+    "dl",
+    { class: "facts" },
+    pairs.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]),
+  );
 }
 
 /**
@@ -59,31 +75,94 @@ function factList(pairs) {
  * title}; the first one heads its row.
  */
 function sortedTable(columns, rows, { sortBy = null, limit = Infinity, rowAttributes = () => ({}) } = {}) {
-  let order = sortBy, rising = false, shown = limit;
+  let order = sortBy,
+    rising = false,
+    shown = limit;
   const body = make("tbody");
   const heads = columns.map((column, at) =>
-    make("th", { scope: "col", class: column.number ? "number" : null, title: column.title },
-      make("button", { type: "button", click: () => { rising = order === at ? !rising : !column.number; order = at; fill(); } }, column.name)));
-  const more = make("button", { type: "button", class: "quiet controls", click: () => { shown = Infinity; fill(); } });
+    make(
+      "th",
+      { scope: "col", class: column.number ? "number" : null, title: column.title },
+      make(
+        "button",
+        {
+          type: "button",
+          click: () => {
+            rising = order === at ? !rising : !column.number;
+            order = at;
+            fill();
+          },
+        },
+        column.name,
+      ),
+    ),
+  );
+  const more = make("button", {
+    type: "button",
+    class: "quiet controls",
+    click: () => {
+      shown = Infinity;
+      fill();
+    },
+  });
   let kept = rows;
 
   function fill() {
-    heads.forEach((head, at) => at === order ? head.setAttribute("aria-sort", rising ? "ascending" : "descending") : head.removeAttribute("aria-sort"));
-    const sorted = order === null ? kept : d3.sort(kept, (a, b) => {
-      const sign = rising ? 1 : -1, [first, second] = [a, b].map(columns[order].value);
-      return (first === null) - (second === null) || sign * (typeof first === "string" ? first.localeCompare(second) : d3.ascending(first, second));
-    });
-    body.replaceChildren(...sorted.slice(0, shown).map((row) => make("tr", rowAttributes(row), columns.map((column, at) => {
-      const cell = column.cell ? column.cell(row) : number(column.value(row));
-      const attributes = { class: [column.number && "number", column.meter && "meter"].filter(Boolean).join(" ") || null };
-      if (column.meter) attributes.style = `--share: ${Math.max(0, Math.min(1, column.meter(row) || 0))}`;
-      return at === 0 && column.heads !== false ? make("th", { scope: "row", ...attributes }, cell) : make("td", attributes, cell);
-    }))));
+    heads.forEach((head, at) =>
+      at === order
+        ? head.setAttribute("aria-sort", rising ? "ascending" : "descending")
+        : head.removeAttribute("aria-sort"),
+    );
+    const sorted =
+      order === null
+        ? kept
+        : d3.sort(kept, (a, b) => {
+            const sign = rising ? 1 : -1,
+              [first, second] = [a, b].map(columns[order].value);
+            return (
+              (first === null) - (second === null) ||
+              sign * (typeof first === "string" ? first.localeCompare(second) : d3.ascending(first, second))
+            );
+          });
+    body.replaceChildren(
+      ...sorted.slice(0, shown).map((row) =>
+        make(
+          "tr",
+          rowAttributes(row),
+          columns.map((column, at) => {
+            const cell = column.cell ? column.cell(row) : number(column.value(row));
+            const attributes = {
+              class: [column.number && "number", column.meter && "meter"].filter(Boolean).join(" ") || null,
+            };
+            if (column.meter) attributes.style = `--share: ${Math.max(0, Math.min(1, column.meter(row) || 0))}`;
+            return at === 0 && column.heads !== false
+              ? make("th", { scope: "row", ...attributes }, cell)
+              : make("td", attributes, cell);
+          }),
+        ),
+      ),
+    );
     more.hidden = sorted.length <= shown;
     more.textContent = `Show all ${number(sorted.length)}`;
   }
 
   fill();
-  const element = make("div", {}, make("div", { class: "scroll" }, make("table", {}, make("thead", {}, make("tr", {}, heads)), body)), more);
-  return { element, keep: (test) => { kept = rows.filter(test); fill(); }, all: () => { shown = Infinity; fill(); }, body };
+  const element = make(
+    "div",
+    {},
+    make("div", { class: "scroll" }, make("table", {}, make("thead", {}, make("tr", {}, heads)), body)),
+    more,
+  );
+  return {
+    element,
+    keep: (test) => {
+      kept = rows.filter(test);
+      fill();
+    },
+    all: () => {
+      shown = Infinity;
+      fill();
+    },
+    body,
+  };
 }
