@@ -35,5 +35,3 @@ def test_dependence_and_permutation_are_compared_on_one_model(tmp_path, capsys):
     curves, falls = json.loads(file.read_text())["tables"]
     assert all(row["difference"] < 1e-12 and row["ratio"] > 0 for row in curves["rows"].values())
     assert all(row["difference"] < 0.1 for row in falls["rows"].values())
-
-
