@@ -32,7 +32,7 @@ MEMORY_LIMIT = "400MB"
 COLUMNS = (FIT, RATIO, Column("cpu_s", "CPU s"), Column("peak_mb", "peak MB"), *SCORES["binary"])
 NAMES = [f"x{j}" for j in range(FEATURES)]
 NOTES = (
-    f"arboretum: Dataset.from_parquet, memory_limit={MEMORY_LIMIT!r}, codes in a mapped file",
+    f"arboretum: Dataset.from_parquet, memory_limit={MEMORY_LIMIT!r}, beyond which codes lie in a mapped file",
     "lightgbm: lightgbm.Sequence over the row groups of the file, the last one kept for single rows",
     "xgboost: ExtMemQuantileDMatrix of a DataIter over the row groups of the file, its cache on disk",
 )
