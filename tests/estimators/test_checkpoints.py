@@ -131,6 +131,17 @@ def test_a_finished_fit_is_read_and_not_repeated(tmp_path):
     assert np.array_equal(again.predict_proba(FRAME), first.predict_proba(FRAME))
 
 
+def test_rows_of_a_dataset_have_checkpoints_too(tmp_path):
+    rows = arb.Dataset.from_frame({"a": X[:, 0], "b": X[:, 1], "y": SCORE})
+    model = arb.BoostedTreesRegressor(**QUICK)
+    whole = model.fit(rows, target="y").fingerprint()
+    with pytest.raises(DiedError):
+        arb.BoostedTreesRegressor(**QUICK, callbacks=[dying(5)]).fit(
+            rows, target="y", checkpoint=arb.Checkpoint(tmp_path / "run.arb", rounds=2)
+        )
+    assert model.fit(rows, target="y", checkpoint=str(tmp_path / "run.arb")).fingerprint() == whole
+
+
 def test_seconds_decide_too(tmp_path):
     always, rarely = tmp_path / "always.arb", tmp_path / "rarely.arb"
     for checkpoint in (arb.Checkpoint(always, seconds=0), rarely):

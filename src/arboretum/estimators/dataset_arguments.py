@@ -24,6 +24,7 @@ from arboretum.schema import listed
 
 DATASET_METHODS = ("fit", "fit_more", "score")
 VALIDATION = "_val"
+NO_COLUMNS = ("checkpoint",)  # texts that are no names
 
 
 def takes_dataset(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -56,7 +57,7 @@ def _with_target(signature: inspect.Signature) -> inspect.Signature:
 def _filled(given: dict[str, Any], target: Any, signature: inspect.Signature) -> dict[str, Any]:
     """Return the arguments of the method itself: columns in the place of their names."""
     dataset, held, known = given["X"], given.get("X_val"), signature.parameters
-    columns = {name: value for name, value in given.items() if isinstance(value, str)}
+    columns = {name: value for name, value in given.items() if isinstance(value, str) and name not in NO_COLUMNS}
     if target is not None:
         if given.get("y") is not None:
             raise TypeError("both y and target are given: give the name of the target, or its values")
