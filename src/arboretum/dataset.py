@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from arboretum import dataset_sources as sources
 from arboretum.dataset_sources import BATCH_ROWS, Source
 from arboretum.schema import listed
@@ -207,6 +210,27 @@ class Dataset:
         """Return the dataset without these columns."""
         self.require(names)
         return replace(self, columns=tuple(name for name in self.names if name not in set(names)))
+
+    def filter(self, chosen: NDArray[np.bool_]) -> Dataset:
+        """Return the dataset of some of the rows.
+
+        Parameters
+        ----------
+        chosen : ndarray of bool
+            One for each row.
+
+        Examples
+        --------
+        >>> Dataset.from_frame({"i": range(3)}).filter(np.array([True, False, True])).to_frame().to_pydict()
+        {'i': [0, 2]}
+        """
+        chosen = np.asarray(chosen)
+        if chosen.dtype != np.bool_ or chosen.shape != (self.n_rows,):
+            raise ValueError(
+                f"rows are chosen by an array of {self.n_rows} booleans, one for each, not by one of type "
+                f"{chosen.dtype} and shape {chosen.shape}"
+            )
+        return replace(self, source=sources.ChosenRows(self.source, chosen))
 
     def require(self, names: Sequence[str]) -> None:
         """Refuse a name that is no column, with the nearest that is one."""

@@ -25,6 +25,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 BATCH_ROWS = 65_536
 READING_MEMORY = 128_000_000  # bytes of DuckDB while it reads; what it sorts or joins for a query may take more
 COLUMN_MEMORY = 64_000  # bytes of buffers that it needs for each column of Parquet files
@@ -202,6 +205,42 @@ def copy_out(connection: Any, query: str, folder: Path) -> None:
     """Write the rows of a query as one Parquet file. LZ4 costs less than the bytes that it saves."""
     target = quoted(str(folder / "rows.parquet"))
     connection.execute(f"COPY ({query}) TO {target} (FORMAT parquet, COMPRESSION lz4_raw, ROW_GROUP_SIZE 122880)")
+
+
+class ChosenRows:
+    """Some rows of another source.
+
+    Parameters
+    ----------
+    source : Source
+        All rows.
+    chosen : ndarray of bool
+        Which of them.
+    """
+
+    def __init__(self, source: Source, chosen: NDArray[np.bool_]) -> None:
+        self.source, self.chosen = source, chosen
+        self._n_rows = int(chosen.sum())
+
+    def schema(self) -> Any:
+        """Return names and types."""
+        return self.source.schema()
+
+    def n_rows(self) -> int:
+        """Count the chosen rows."""
+        return self._n_rows
+
+    def batches(self, names: Sequence[str], size: int) -> Iterator[Any]:
+        """Stream the source and pass over what is not chosen."""
+        seen = 0
+        for batch in self.source.batches(names, size):
+            chosen = self.chosen[seen : seen + batch.num_rows]
+            seen += batch.num_rows
+            if seen > len(self.chosen):
+                break
+            yield batch if chosen.all() else batch.filter(chosen)
+        if seen != len(self.chosen):
+            raise ValueError(f"{len(self.chosen)} rows were chosen from, but there are others now: read them again")
 
 
 # ---------------------------------------------------------------------------------------------------------- text files

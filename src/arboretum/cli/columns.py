@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.cli.errors import DataError, UsageError, nearest
+from arboretum.dataset import Dataset
+from arboretum.dataset_sources import Source
 
 KINDS = ("number", "category", "date", "bool", "ignore")
 FEW_ROWS = 50  # below which values that are all different mean nothing
@@ -71,6 +73,11 @@ def parse_kinds(given: Iterable[str]) -> dict[str, str]:
             raise UsageError(f"--kind {item}: write column=kind, where kind is one of {', '.join(KINDS)}")
         kinds[column] = kind
     return kinds
+
+
+def count_rows(table: Any) -> int:
+    """Return the number of rows of an Arrow table or a Dataset."""
+    return int(table.n_rows if isinstance(table, Dataset) else table.num_rows)
 
 
 def require(table: Any, names: Iterable[str], where: str) -> None:
@@ -152,12 +159,37 @@ def kinds_of_model(model: Any) -> dict[str, str]:
 
 
 def select(table: Any, kinds: Mapping[str, str], where: str) -> Any:
-    """Return the named columns of an Arrow table or record batch, as their kinds; kind "" leaves a column as it is."""
+    """Return the named columns of a table, record batch or Dataset, as their kinds; kind "" leaves one as it is."""
     import pyarrow as pa
 
     require(table, kinds, where)
+    if isinstance(table, Dataset):
+        return Dataset(Converted(table.source, kinds, where), tuple(kinds), table.memory_limit)
     found = by_name(table)
     return pa.table({name: as_kind(found[name], kind, name) if kind else found[name] for name, kind in kinds.items()})
+
+
+@dataclass(frozen=True)
+class Converted:
+    """A source whose columns are of other kinds."""
+
+    source: Source
+    kinds: Mapping[str, str]
+    where: str
+
+    def schema(self) -> Any:
+        """Return names and types."""
+        return select(self.source.schema().empty_table(), self.kinds, self.where).schema
+
+    def n_rows(self) -> int:
+        """Count the rows."""
+        return self.source.n_rows()
+
+    def batches(self, names: Sequence[str], size: int) -> Iterator[Any]:
+        """Convert batch by batch."""
+        wanted = {name: self.kinds[name] for name in names}
+        for batch in self.source.batches(names, size):
+            yield from select(batch, wanted, self.where).to_batches()
 
 
 # -------------------------------------------------------------------------------------------------- features
@@ -235,7 +267,7 @@ def _named_as_id(name: str) -> bool:
 class Examples:
     """Rows to learn from or to judge by: features, target and what else belongs to each row."""
 
-    X: Any  # an Arrow table
+    X: Any  # an Arrow table, or a Dataset
     y: NDArray[Any] | None
     weight: NDArray[np.float64] | None = None
     group: NDArray[Any] | None = None
@@ -245,13 +277,21 @@ class Examples:
 
     def __len__(self) -> int:
         """Return the number of rows."""
-        return int(self.X.num_rows)
+        return count_rows(self.X)
 
-    def take(self, rows: NDArray[np.intp]) -> Examples:
+    def filter(self, chosen: NDArray[np.bool_]) -> Examples:
         """Return some of the rows."""
         parts = ("y", "weight", "group", "time", "event", "treatment")
-        taken = {part: None if getattr(self, part) is None else getattr(self, part)[rows] for part in parts}
-        return replace(self, X=self.X.take(rows), **taken)
+        taken = {part: None if getattr(self, part) is None else getattr(self, part)[chosen] for part in parts}
+        return replace(self, X=self.X.filter(chosen), **taken)
+
+    def in_memory(self, most: int) -> Examples:
+        """Return rows of a Dataset as a table, at most so many, from all parts of it alike."""
+        if not isinstance(self.X, Dataset):
+            return self
+        place = np.arange(len(self)) * min(most, len(self))
+        rows = self.filter(place % len(self) < min(most, len(self)))
+        return replace(rows, X=rows.X.to_frame())
 
     @property
     def target(self) -> Any:
@@ -270,25 +310,31 @@ class Examples:
 
 
 def examples(table: Any, roles: Roles, kinds: Mapping[str, str], where: str) -> tuple[Examples, list[str]]:
-    """Read features, target and the like from a table; rows without a target are left out, and that is said."""
-    require(table, [name for name in roles.named if name not in roles.ignored + roles.ids], where)
-    if not table.num_rows:
+    """Read features, target and the like from a table; rows without a target are left out, and that is said.
+
+    Features of a Dataset stay where they are; the other columns are read.
+    """
+    needed = [name for name in roles.named if name not in roles.ignored + roles.ids]
+    require(table, needed, where)
+    if not count_rows(table):
         raise DataError(f"{where} has no rows: see whether the query or its filter is right")
+    beside = table.select(needed).to_frame() if isinstance(table, Dataset) and needed else table
     remarks = []
-    if roles.target is not None and (absent := table[roles.target].null_count):
-        if absent == table.num_rows:
+    if roles.target is not None and (absent := beside[roles.target].null_count):
+        if absent == beside.num_rows:
             raise DataError(f"the target {roles.target!r} has no values in {where}")
-        remarks.append(f"{absent} of {table.num_rows} rows have no {roles.target!r} and are left out")
-        table = table.filter(table[roles.target].is_valid())
+        remarks.append(f"{absent} of {beside.num_rows} rows have no {roles.target!r} and are left out")
+        chosen = beside[roles.target].is_valid().to_numpy()
+        beside, table = beside.filter(chosen), table.filter(chosen)
     numbers = {
-        role: None if name is None else _numbers(table[name], name, role)
+        role: None if name is None else _numbers(beside[name], name, role)
         for role, name in (("weight", roles.weight), ("event", roles.event))
     }
     values = {
-        role: None if name is None else _values(table[name], name, role)
+        role: None if name is None else _values(beside[name], name, role)
         for role, name in (("group", roles.group), ("time", roles.time), ("treatment", roles.treatment))
     }
-    y = None if roles.target is None else _values(table[roles.target], roles.target, "target")
+    y = None if roles.target is None else _values(beside[roles.target], roles.target, "target")
     return Examples(select(table, kinds, where), y, **numbers, **values), remarks
 
 
@@ -308,6 +354,27 @@ def _numbers(column: Any, name: str, role: str) -> NDArray[np.float64]:
     return _values(as_kind(column, "number", name), name, role).astype(np.float64)
 
 
-def distinct(values: NDArray[Any]) -> Sequence[Any]:
-    """Return the values that occur, sorted."""
-    return np.unique(values).tolist()  # type: ignore[no-any-return]
+class Distinct(Sequence[Any]):
+    """The values that occur, sorted; as Python's own when they are looked at, for there may be millions.
+
+    Examples
+    --------
+    >>> found = Distinct(np.array([2, 1, 2]))
+    >>> len(found), found[0], found[:2]
+    (2, 1, [1, 2])
+    """
+
+    def __init__(self, values: NDArray[Any]) -> None:
+        self.found = np.unique(values)
+
+    def __len__(self) -> int:
+        """Count them."""
+        return len(self.found)
+
+    @overload
+    def __getitem__(self, place: int) -> Any: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Any]: ...
+    def __getitem__(self, place: int | slice) -> Any:
+        """Return one, or some of them."""
+        return self.found[place].tolist() if isinstance(place, slice) else self.found[[place]].tolist()[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from arboretum.cli.columns import Examples
 from arboretum.cli.methods import make, methods
 from arboretum.cli.problem import Judging, Problem
 from arboretum.cli.scores import METRICS, baseline, judge, score
+
+if TYPE_CHECKING:
+    from arboretum import Checkpoint
 
 PRESETS = ("lightgbm", "xgboost", "catboost", "gbm")
 BASELINE = "baseline"
@@ -40,12 +43,20 @@ class Line:
         }
 
 
-def fit(model: Any, rows: Examples, *, time_limit: float | None = None, progress: bool = False) -> Any:
+def fit(
+    model: Any,
+    rows: Examples,
+    *,
+    time_limit: float | None = None,
+    progress: bool = False,
+    checkpoint: Checkpoint | None = None,
+) -> Any:
     """Fit a model to rows, within a time where the method knows one, with a progress bar where it has one."""
     known = model.get_params(deep=False)
     wanted = {"time_limit": time_limit, "verbose": int(progress)}
     model.set_params(**{name: value for name, value in wanted.items() if name in known and value})
-    model.fit(rows.X, rows.target, **rows.fit_arguments)
+    given = rows.fit_arguments if checkpoint is None else {**rows.fit_arguments, "checkpoint": checkpoint}
+    model.fit(rows.X, rows.target, **given)
     return model.set_params(verbose=known["verbose"]) if "verbose" in known else model
 
 

@@ -31,6 +31,13 @@ CLASSES: dict[str, dict[str, str]] = {
     "isolation": {"anomaly": "IsolationForest"},
 }
 
+# Fits that read codes of values, never all values at once, so that rows may stay in their files.
+STREAMED = {
+    "boosted": ("class", "regression"),
+    "forest": ("class", "regression", "uplift"),
+    "extra": ("class", "regression"),
+}
+
 
 def methods(task: str) -> list[str]:
     """Return the methods that suit a task.
@@ -57,12 +64,7 @@ def make(method: str, task: str, *, preset: str | None = None, settings: dict[st
     """
     import arboretum
 
-    suitable = methods(task)
-    method = suitable[0] if method == "auto" else method
-    if method not in CLASSES:
-        raise UsageError(f"--model {method}: {nearest(method, CLASSES)}")
-    if method not in suitable:
-        raise UsageError(f"--model {method} cannot do {task}: {', '.join(suitable)} can")
+    method = _suitable(method, task)
     cls = getattr(arboretum, CLASSES[method][_family(task)])
     try:
         if preset is None:
@@ -72,6 +74,31 @@ def make(method: str, task: str, *, preset: str | None = None, settings: dict[st
         return cls.preset(preset, **settings or {})
     except (TypeError, ValueError) as error:
         raise UsageError(str(error)) from None
+
+
+def _suitable(method: str, task: str) -> str:
+    suitable = methods(task)
+    method = suitable[0] if method == "auto" else method
+    if method not in CLASSES:
+        raise UsageError(f"--model {method}: {nearest(method, CLASSES)}")
+    if method not in suitable:
+        raise UsageError(f"--model {method} cannot do {task}: {', '.join(suitable)} can")
+    return method
+
+
+def check_streams(method: str, task: str) -> None:
+    """Refuse a method that would read all rows into memory.
+
+    Examples
+    --------
+    >>> check_streams("auto", "regression")
+    """
+    method = _suitable(method, task)
+    if _family(task) in STREAMED.get(method, ()):
+        return
+    others = [name for name, families in STREAMED.items() if _family(task) in families]
+    cure = f"choose {', '.join(others)}, or leave the option out" if others else "leave the option out"
+    raise UsageError(f"--memory-limit: --model {method} of {task} needs all rows in memory; {cure}")
 
 
 def parse_settings(given: Iterable[str]) -> dict[str, Any]:

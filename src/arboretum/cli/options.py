@@ -11,6 +11,7 @@ import typer
 if TYPE_CHECKING:
     from arboretum.cli.columns import Examples, Roles
     from arboretum.cli.problem import Judging, Problem
+    from arboretum.cli.sources import Rows as Source
     from arboretum.cli.terminal import Terminal
 
 Data = Annotated[
@@ -72,6 +73,14 @@ Holdout = Annotated[
     float | None,
     typer.Option("--holdout", metavar="SHARE", min=0.01, max=0.9, help="Judge by this share of the rows."),
 ]
+MemoryLimit = Annotated[
+    str | None,
+    typer.Option(
+        "--memory-limit",
+        metavar="SIZE",
+        help="Leave rows in their files and keep about so much, as 500MB, in memory while training.",
+    ),
+]
 TimeLimit = Annotated[
     float | None,
     typer.Option("--time-limit", min=0.001, metavar="SECONDS", help="No new round, or method, begins after it."),
@@ -103,20 +112,59 @@ def texts(kinds: Mapping[str, str]) -> list[str]:
 
 
 def read_problem(
-    terminal: Terminal, data: str | None, table: str | None, sql: str | None, roles: Roles, task: str
+    terminal: Terminal,
+    data: str | None,
+    table: str | None,
+    sql: str | None,
+    roles: Roles,
+    task: str,
+    *,
+    memory_limit: int | None = None,
 ) -> Problem:
-    """Read the data, and say what was understood."""
+    """Read the data, or only look into them if there is a limit to memory, and say what was understood."""
     from arboretum.cli.columns import require
     from arboretum.cli.problem import understand
-    from arboretum.cli.sources import open_rows
+    from arboretum.cli.sources import open_rows, reading
 
     source = open_rows(data, table=table, sql=sql, texts=texts(roles.kinds))
-    rows = source.table()
-    require(rows, roles.named, source.name)
-    problem = understand(rows, roles, task, source.name)
+    if memory_limit is None:
+        _remark_size(terminal, source)
+    rows = source.table() if memory_limit is None else source.dataset.with_memory_limit(memory_limit)
+    with reading(source.name):
+        require(rows, roles.named, source.name)
+        problem = understand(rows, roles, task, source.name)
     for remark in problem.remarks:
         terminal.remark(remark)
     return problem
+
+
+def _remark_size(terminal: Terminal, source: Source) -> None:
+    from arboretum.ensembles.proximity import available_bytes
+
+    needed, free = source.nbytes(), available_bytes()
+    if needed > free / 2:
+        terminal.remark(
+            f"{source.name} takes about {needed / 1e9:.1f} GB in memory, of which {free / 1e9:.1f} GB are free: "
+            f"arboretum train --memory-limit {max(free / 4e6, 1):.0f}MB leaves rows in their files"
+        )
+
+
+def parse_memory_limit(limit: str | None, *, data: str | None, sql: str | None) -> int | None:
+    """Read a size in bytes, and refuse what would hold all rows nevertheless."""
+    from arboretum.cli.errors import UsageError
+    from arboretum.dataset import as_bytes
+
+    if limit is None:
+        return None
+    if data is not None and sql is not None:
+        raise UsageError(
+            "--memory-limit: --sql holds all of DATA in memory; leave DATA out and let the query read the file, as in "
+            f"--sql \"SELECT … FROM '{data}'\""
+        )
+    try:
+        return as_bytes(limit)
+    except ValueError:
+        raise UsageError(f"--memory-limit {limit}: use a number of bytes, or a size such as 500MB or 2GB") from None
 
 
 def read_judging(
@@ -127,16 +175,19 @@ def read_judging(
     share: float | None,
     *,
     prefer_folds: bool = False,
+    memory_limit: int | None = None,
 ) -> Judging:
     """Read test rows, if there are some, and choose how to judge."""
     from arboretum.cli.columns import examples
     from arboretum.cli.problem import choose_judging
-    from arboretum.cli.sources import open_rows
+    from arboretum.cli.sources import open_rows, reading
 
     rows = None
     if test is not None:
         source = open_rows(test, texts=texts(problem.roles.kinds))
-        rows, remarks = examples(source.table(), problem.roles, problem.roles.kinds, source.name)
+        with reading(source.name):
+            found = source.table() if memory_limit is None else source.dataset
+            rows, remarks = examples(found, problem.roles, problem.roles.kinds, source.name)
         for remark in remarks:
             terminal.remark(f"{source.name}: {remark}")
     return choose_judging(problem, test=rows, n_folds=n_folds, share=share, prefer_folds=prefer_folds)

@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from arboretum.cli.columns import Examples, Roles, examples, find_features
+from arboretum.cli.columns import Examples, Roles, count_rows, examples, find_features
 from arboretum.cli.errors import DataError, UsageError
-from arboretum.cli.splits import Positions, folds, holdout
+from arboretum.cli.splits import Chosen, folds, holdout
 from arboretum.cli.tasks import TASKS, check_target, check_task, guess_task
+from arboretum.dataset import Dataset
 
 FEW_ROWS = 2_000  # below which five folds judge rather than one held-out share
 DEFAULT_FOLDS, DEFAULT_SHARE = 5, 0.2
+ROWS_SEEN, LEAST_ROWS_SEEN, CELLS_SEEN = 100_000, 1_000, 5_000_000  # of rows that stay in their files
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,8 @@ def understand(table: Any, roles: Roles, task: str, where: str) -> Problem:
 
     Parameters
     ----------
-    table : pyarrow.Table
-        All columns.
+    table : pyarrow.Table or Dataset
+        All columns. Those of a Dataset are known by their types and its first rows.
     roles : Roles
         What the options say about columns.
     task : str
@@ -43,17 +45,34 @@ def understand(table: Any, roles: Roles, task: str, where: str) -> Problem:
         raise UsageError(f"--task {task}: choose auto, {', '.join(TASKS)}")
     if task != "auto":
         check_task(task, roles)
-    if not table.num_rows:
+    if not count_rows(table):
         raise DataError(f"{where} has no rows: see whether the query or its filter is right")
-    features = find_features(table, roles)
+    seen = _first_rows(table) if isinstance(table, Dataset) else table
+    features = find_features(seen, roles)
     rows, dropped = examples(table, roles, features.kinds, where)
     remarks = [f"{where}: {len(rows)} rows, {features.summary()}", *features.remarks, *dropped]
+    if isinstance(table, Dataset):
+        remarks.insert(1, f"rows stay in {where}; columns are known by their types and the first {seen.num_rows} rows")
     if task == "auto":
         guess = guess_task(rows.y, roles)
         task = guess.name
         remarks.append(f"task: {task}, because {guess.reason} (--task overrules)")
     check_target(rows.y, task, roles)
     return Problem(rows, replace(roles, kinds=features.kinds, task=task), task, remarks)
+
+
+def _first_rows(dataset: Dataset) -> Any:
+    """Return enough rows to know the columns by, as an Arrow table."""
+    import pyarrow as pa
+
+    most = max(LEAST_ROWS_SEEN, min(ROWS_SEEN, CELLS_SEEN // len(dataset.names)))
+    found, n_rows = [], 0
+    for batch in dataset.batches(most):
+        found.append(batch)
+        n_rows += batch.num_rows
+        if n_rows >= most:
+            break
+    return pa.Table.from_batches(found).slice(0, most)
 
 
 @dataclass(frozen=True)
@@ -69,14 +88,14 @@ class Judging:
         if self.test is not None:
             yield problem.rows, self.test
             return
-        found: Iterator[tuple[Positions, Positions]] | list[tuple[Positions, Positions]]
+        found: Iterator[tuple[Chosen, Chosen]] | list[tuple[Chosen, Chosen]]
         if self.n_folds is not None:
             found = folds(problem.rows, problem.task, self.n_folds)
         else:
             assert self.share is not None
             found = [holdout(problem.rows, problem.task, self.share)]
         for learnt, judged in found:
-            yield problem.rows.take(learnt), problem.rows.take(judged)
+            yield problem.rows.filter(learnt), problem.rows.filter(judged)
 
     def describe(self, problem: Problem) -> str:
         """Say which rows judge."""

@@ -52,10 +52,24 @@ class Rows:
         with reading(self.name):
             yield from self.dataset.batches(size)
 
+    def nbytes(self) -> int:
+        """Return about how many bytes all rows take in memory."""
+        with reading(self.name):
+            widths = [_width(column.type) for column in self.dataset.schema]
+            return sum(widths) * self.dataset.n_rows
+
     def table(self) -> Any:
         """Return all rows as an Arrow table."""
         with reading(self.name):
             return self.dataset.to_frame()
+
+
+def _width(kind: Any) -> int:
+    """Return the bytes of a value; a text of some twenty letters, with its end, stands for all that have no width."""
+    try:
+        return max(int(kind.bit_width) // 8, 1)
+    except ValueError:
+        return 24
 
 
 def open_rows(data: str | None, *, table: str | None = None, sql: str | None = None, texts: Iterable[str] = ()) -> Rows:

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from arboretum.cli.columns import Examples
 from arboretum.cli.errors import DataError
 
-Positions = NDArray[np.intp]
+Chosen = NDArray[np.bool_]
 SEED = 0
 
 
-def holdout(rows: Examples, task: str, share: float) -> tuple[Positions, Positions]:
+def holdout(rows: Examples, task: str, share: float) -> tuple[Chosen, Chosen]:
     """Return rows to learn from and rows to judge by.
 
     Of a time column the last share is held out, rows of equal time together; of groups, whole groups.
@@ -29,28 +29,27 @@ def holdout(rows: Examples, task: str, share: float) -> tuple[Positions, Positio
     return _parts(judged)
 
 
-def folds(rows: Examples, task: str, n: int) -> Iterator[tuple[Positions, Positions]]:
+def folds(rows: Examples, task: str, n: int) -> Iterator[tuple[Chosen, Chosen]]:
     """Yield rows to learn from and rows to judge by; of a time column, each part is judged by what came before it."""
     if rows.time is not None:
         order = np.argsort(rows.time, kind="stable")
         cuts = rows.time[order[np.linspace(0, len(rows), n + 2)[1:-1].astype(np.intp)]]
         for start, end in zip(cuts, [*cuts[1:], None], strict=True):
             judged = (rows.time >= start) & (True if end is None else rows.time < end)
-            learnt = np.flatnonzero(rows.time < start)
-            if not len(learnt) or not judged.any():
+            learnt = rows.time < start
+            if not learnt.any() or not judged.any():
                 raise DataError(f"the time column has too few different values for {n} folds: use fewer with --cv")
-            yield learnt, np.flatnonzero(judged)
+            yield learnt, judged
         return
     fold = _folds(rows, task, n=n)
     for number in range(n):
         yield _parts(fold == number)
 
 
-def _parts(judged: NDArray[np.bool_]) -> tuple[Positions, Positions]:
-    learnt, held = np.flatnonzero(~judged), np.flatnonzero(judged)
-    if not len(learnt) or not len(held):
+def _parts(judged: Chosen) -> tuple[Chosen, Chosen]:
+    if judged.all() or not judged.any():
         raise DataError(f"{len(judged)} rows are too few to hold some out: give others with --test")
-    return learnt, held
+    return ~judged, judged
 
 
 def _folds(rows: Examples, task: str, *, n: int | None = None, share: float = 0.0) -> NDArray[np.intp]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.cli.columns import Roles, distinct
+from arboretum.cli.columns import Distinct, Roles
 from arboretum.cli.errors import DataError, ModelError, UsageError
 from arboretum.schema import listed
 
@@ -41,7 +41,7 @@ def guess_task(y: NDArray[Any] | None, roles: Roles) -> Task:
         return Task("anomaly", "no --target is given")
     if y.dtype.kind == "M":
         raise DataError(f"the target {roles.target!r} holds dates: predict a number, as the days until them, by --sql")
-    values, name = distinct(y), repr(roles.target)
+    values, name = Distinct(y), repr(roles.target)
     if len(values) < 2:
         raise DataError(f"the target {name} is {values[0]!r} in every row: there is nothing to learn")
     if y.dtype.kind == "f" and (y != np.trunc(y)).any():
@@ -72,9 +72,9 @@ def check_target(y: NDArray[Any] | None, task: str, roles: Roles) -> None:
         return
     name = repr(roles.target)
     if task in ("regression", "ranking", "survival") and y.dtype.kind not in "biuf":
-        value = next(iter(distinct(y)))
+        value = next(iter(Distinct(y)))
         raise DataError(f"the target {name} holds {value!r}, which is no number: {task} needs numbers")
-    values = distinct(y)
+    values = Distinct(y)
     if len(values) < 2 and task not in ("anomaly", "survival"):
         raise DataError(f"the target {name} is {values[0]!r} in every row: there is nothing to learn")
     if task == "binary" and len(values) != 2:
@@ -87,12 +87,12 @@ def check_model(model: Any, y: NDArray[Any] | None, task: str, roles: Roles) -> 
         return
     name, words = repr(roles.target), f"the model predicts {task}"
     if task in ("regression", "ranking", "survival") and y.dtype.kind not in "biuf":
-        raise ModelError(f"{words}, but the target {name} holds {distinct(y)[0]!r}: use a model of classes")
+        raise ModelError(f"{words}, but the target {name} holds {Distinct(y)[0]!r}: use a model of classes")
     if task in ("binary", "multiclass"):
         classes = np.asarray(model.classes_).tolist()
-        if not set(distinct(y)) & set(classes):
+        if not set(Distinct(y)) & set(classes):
             raise ModelError(
-                f"{words} of {listed(classes, 4)}, but the target {name} holds {listed(distinct(y), 4)}: use a "
+                f"{words} of {listed(classes, 4)}, but the target {name} holds {listed(Distinct(y), 4)}: use a "
                 "model of this target"
             )
     check_task(task, roles)
