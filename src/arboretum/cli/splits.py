@@ -13,6 +13,7 @@ from arboretum.cli.errors import DataError
 
 Chosen = NDArray[np.bool_]
 SEED = 0
+DEALT_ROWS = 100_000  # at a time
 
 
 def holdout(rows: Examples, task: str, share: float) -> tuple[Chosen, Chosen]:
@@ -52,25 +53,31 @@ def _parts(judged: Chosen) -> tuple[Chosen, Chosen]:
     return ~judged, judged
 
 
-def _folds(rows: Examples, task: str, *, n: int | None = None, share: float = 0.0) -> NDArray[np.intp]:
+def _folds(rows: Examples, task: str, *, n: int | None = None, share: float = 0.0) -> NDArray[Any]:
     """Deal rows, or groups, into folds: n of equal size, or fold 0 of a share."""
     if rows.group is not None:
         _, unit = np.unique(rows.group, return_inverse=True)
-        return _dealt(np.zeros(unit.max() + 1, dtype=np.intp), n, share)[unit]
+        return _dealt(np.zeros(unit.max() + 1, dtype=np.uint8), n, share)[unit]
     return _dealt(_strata(rows, task), n, share)
 
 
-def _strata(rows: Examples, task: str) -> Any:
+def _strata(rows: Examples, task: str) -> NDArray[Any]:
     parts = {"binary": [rows.y], "multiclass": [rows.y], "survival": [rows.event], "anomaly": [rows.y]}
     labels = [values for values in parts.get(task, [rows.treatment]) if values is not None]
-    return np.unique(labels[0], return_inverse=True)[1] if labels else np.zeros(len(rows), dtype=np.intp)
+    if not labels:
+        return np.zeros(len(rows), dtype=np.uint8)
+    known, stratum = np.unique(labels[0], return_inverse=True)
+    return stratum.astype(np.min_scalar_type(len(known)))
 
 
-def _dealt(stratum: NDArray[np.intp], n: int | None, share: float) -> NDArray[np.intp]:
-    shuffled = np.random.default_rng(SEED).permutation(len(stratum))
+def _dealt(stratum: NDArray[Any], n: int | None, share: float) -> NDArray[Any]:
+    """Deal in turn through all strata, so that each fold has its share of each; small types, for rows may be many."""
+    rows = np.arange(len(stratum), dtype=np.min_scalar_type(len(stratum)))
+    shuffled = np.random.default_rng(SEED).permutation(rows)
     by_stratum = shuffled[np.argsort(stratum[shuffled], kind="stable")]
-    place = np.arange(len(stratum))
-    fold = np.empty(len(stratum), dtype=np.intp)
-    # Dealt in turn through all strata, so that each fold has its share of each.
-    fold[by_stratum] = place % n if n else np.where(np.floor((place + 1) * share) > np.floor(place * share), 0, 1)
+    fold = np.empty(len(stratum), dtype=np.min_scalar_type(n or 1))
+    for first in range(0, len(stratum), DEALT_ROWS):
+        place = np.arange(first, min(first + DEALT_ROWS, len(stratum)))
+        dealt = place % n if n else np.floor((place + 1) * share) == np.floor(place * share)
+        fold[by_stratum[first : first + DEALT_ROWS]] = dealt
     return fold
