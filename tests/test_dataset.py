@@ -9,6 +9,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyarrow import parquet
 
 import arboretum as arb
@@ -244,6 +246,7 @@ def file(frame, tmp_path_factory):
     return path
 
 
+@pytest.mark.filterwarnings("ignore:.* are read into memory")
 @pytest.mark.parametrize(("model", "target", "weight"), MODELS, ids=lambda value: type(value).__name__)
 def test_the_model_is_that_of_the_rows_in_memory(frame, file, model, target, weight):
     named = {} if weight is None else {"sample_weight": weight}
@@ -262,6 +265,46 @@ def test_the_model_is_that_of_the_rows_in_memory(frame, file, model, target, wei
         model.set_params(n_jobs=jobs).fit(dataset.select(columns), **({"target": target} if target else {}), **named)
         assert fingerprint is None or model.fingerprint() == fingerprint, name
         np.testing.assert_array_equal(model.predict(dataset), predicted, err_msg=name)
+
+
+def test_rows_in_memory_beyond_the_limit_are_said(frame):
+    dataset = Dataset.from_frame(frame[["number", "y"]], memory_limit="5KB")
+    arb.RandomForestRegressor(n_estimators=2).fit(dataset, target="y")
+    exact = arb.RandomForestRegressor(n_estimators=2, max_bins=None)
+    with pytest.warns(
+        UserWarning, match="1500 rows of 1 columns are read into memory, at least 6000 bytes, more than m"
+    ):
+        exact.fit(dataset, target="y")
+    exact.fit(dataset.with_memory_limit("6KB"), target="y")
+
+
+@pytest.mark.parametrize("size", [1, 7, 100])
+@given(chosen=st.lists(st.booleans(), min_size=1, max_size=40))
+def test_chosen_rows_are_those_of_the_frame(size, chosen):
+    rows = pa.table({"i": range(len(chosen)), "t": [str(i) for i in range(len(chosen))]})
+    dataset = Dataset.from_frame(rows).filter(np.array(chosen))
+    expected = rows.filter(pa.array(chosen))
+    assert dataset.n_rows == expected.num_rows
+    batches = list(dataset.select(["t", "i"]).batches(size))
+    assert pa.Table.from_batches(batches, pa.schema([rows.schema.field(name) for name in "ti"])) == expected.select(
+        ["t", "i"]
+    )
+
+
+def test_rows_are_chosen_by_a_boolean_each():
+    dataset = Dataset.from_frame({"i": [1, 2, 3]})
+    for wrong in (np.array([0, 2]), np.array([True, False])):
+        with pytest.raises(ValueError, match="rows are chosen by an array of 3 booleans, one for each, not by"):
+            dataset.filter(wrong)
+
+
+@pytest.mark.parametrize("later", [2, 4])
+def test_chosen_rows_of_a_source_that_changed(later):
+    rows = [{"i": [1, 2, 3]}]
+    dataset = Dataset.from_batches(lambda: iter(rows)).filter(np.array([True, False, True]))
+    rows[0] = {"i": list(range(later))}
+    with pytest.raises(ValueError, match="3 rows were chosen from, but there are others now: read them again"):
+        dataset.to_frame()
 
 
 def test_the_sample_of_rows_for_cuts_is_the_same(monkeypatch, frame, file):

@@ -13,6 +13,7 @@ for ``columns`` gets all rows in memory: estimators that need raw values work as
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -35,6 +36,7 @@ from arboretum.schema import (
     as_categories,
     categorical_mask,
     rank_counts,
+    user_level,
 )
 from arboretum.table import Table, has_missing, read_column
 
@@ -86,7 +88,22 @@ class StreamedTable(Table):
 
     @cached_property
     def columns(self) -> list[Array]:  # type: ignore[override]
-        """All rows in memory."""
+        """All rows in memory, with a warning if that is more than the limit of the dataset."""
+        limit, needed = self.dataset.memory_limit, 4 * self.n_rows * self.schema.n_features
+        if limit is not None and needed > limit:
+            warnings.warn(
+                f"{self.n_rows} rows of {self.schema.n_features} columns are read into memory, at least {needed} "
+                f"bytes, more than memory_limit={limit}: what is fitted needs raw values of all rows",
+                UserWarning,
+                stacklevel=user_level(),
+            )
+        return self._read()
+
+    def sample(self, rows: Positions) -> list[Array]:
+        """Return the columns of rising rows, which are few enough to be held."""
+        return self._at(rows)._read()
+
+    def _read(self) -> list[Array]:
         parts = [part.columns for _, part in self.row_batches()]
         empty = [
             np.zeros(0, np.int32 if column.kind == "categorical" else np.float64) for column in self.schema.columns
@@ -116,6 +133,9 @@ class StreamedTable(Table):
         rows = np.asarray(rows)
         if len(rows) and (rows[0] < 0 or (np.diff(rows) <= 0).any()):
             return super().take(rows)
+        return self._at(rows)
+
+    def _at(self, rows: Positions) -> StreamedTable:
         chosen = rows if self.rows is None else self.rows[rows]
         return StreamedTable(self.schema, self.dataset, chosen, unknown=self.unknown, missing=self.missing)
 

@@ -91,9 +91,10 @@ def train(
         }
         kept = _checkpoint(new_model(), checkpoint, every, out)
         in_folds = judging.n_folds is not None
+        fitted = fit(new_model(), problem.rows, **fit_options, checkpoint=kept) if in_folds else None
         name = type(new_model()).__name__
         line = measure(name, new_model, problem, judging, **fit_options, checkpoint=None if in_folds else kept)
-        fitted = fit(new_model(), problem.rows, **fit_options, checkpoint=kept) if in_folds else line.model
+        fitted = line.model if fitted is None else fitted
         show_scores(terminal, problem, judging, line, measure_baseline(problem, judging))
         replaces = out.exists()
         save_model(fitted, out, problem.roles)
