@@ -112,7 +112,7 @@ def learn_bins(
     elif isinstance(table, StreamedTable):
         of_sample = None if weight is None else weight[rows]
         places = np.arange(len(rows), dtype=np.uint32)
-        sample = table.columns if max_bins is None else table.sample(rows)
+        sample = table.columns if max_bins is None else table.sample(rows.astype(np.intp))
         cuts = _kernel.find_cuts(sample, places, of_sample, max_bins or 0, threads)
     else:
         cuts = _kernel.find_cuts(table.columns, rows, weight, max_bins or 0, threads)
