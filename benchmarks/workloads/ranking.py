@@ -67,6 +67,27 @@ class Arboretum(Ranker):
         return Model(model.fit(task.X, task.y, group=queries_of(task)), task)
 
 
+class Symmetric(Arboretum):
+    """BoostedTreesRanker by the switches of CatBoost: trees, L2 and noise of its kind."""
+
+    growths = frozenset({"symmetric"})
+
+    def settings(self, task: Task) -> dict[str, Any]:
+        from arboretum import BoostedTreesRanker
+
+        wanted = task.settings
+        model = BoostedTreesRanker.preset(
+            "catboost",
+            loss=self.loss,
+            n_estimators=wanted.rounds,
+            learning_rate=wanted.learning_rate,
+            max_depth=wanted.depth,
+            n_jobs=wanted.threads,
+            random_state=wanted.seed,
+        )
+        return dict(model.get_params())
+
+
 class LightGBM(Ranker):
     """LGBMRanker, told the sizes of queries."""
 
@@ -141,6 +162,7 @@ RANKERS: tuple[Ranker, ...] = (
     Arboretum("lambdamart", HOME),
     Arboretum("pairwise", f"{HOME} pairwise"),
     Arboretum("listwise", f"{HOME} listwise"),
+    *(Symmetric(loss, f"{HOME} {loss}, symmetric") for loss in ("lambdamart", "pairwise", "listwise")),
     LightGBM("lambdarank", "lightgbm lambdarank"),
     LightGBM("rank_xendcg", "lightgbm xendcg"),
     XGBoost("rank:ndcg", "xgboost ndcg"),
