@@ -1,14 +1,20 @@
-"""``python -m benchmarks data``: from a Parquet file larger than the memory that training may take, to a model.
+"""``python -m benchmarks data``: much data and long runs.
 
-Every library reads the same file in a process of its own, by the best way to train without holding all values that its
-documentation names, with the common settings of ``dense-leaves31``. Memory is the peak of the whole process, imports
-included; time is that from the file to the model, and CPU time, of all threads, tells the same on a busy machine.
+``file``: from a Parquet file larger than the memory that training may take, to a model. Every library reads the same
+file in a process of its own, by the best way to train without holding all values that its documentation names, with the
+common settings of ``dense-leaves31``. Memory is the peak of the whole process, imports included; time is that from the
+file to the model, and CPU time, of all threads, tells the same on a busy machine. "arboretum train" is the command,
+with its start and its judging.
+
+``killed``: a run with a checkpoint that is killed again and again (workloads/killed.py).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import resource
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -25,9 +31,11 @@ from benchmarks.measuring import FIT, MEGABYTE, RATIO, SCORES, Row, better, brie
 from benchmarks.rivals import BOOSTING
 from benchmarks.table import Column, Table
 from benchmarks.task import Settings, Task
-from benchmarks.workloads import dense
+from benchmarks.workloads import dense, killed
 
 ROWS, TEST_ROWS, GROUP_ROWS, FEATURES = 10_000_000, 200_000, 100_000, 28
+JUDGING_ROWS = 1_000  # of the command, which always judges its model
+WORKLOADS = ("file", "killed")
 MEMORY_LIMIT = "400MB"
 COLUMNS = (FIT, RATIO, Column("cpu_s", "CPU s"), Column("peak_mb", "peak MB"), *SCORES["binary"])
 NAMES = [f"x{j}" for j in range(FEATURES)]
@@ -82,6 +90,20 @@ def arboretum_model(path: Path, task: Task, folder: Path) -> Callable[[Any], Any
 
     model = arb.BoostedTreesClassifier(**BOOSTING["arboretum"].settings(task))
     model.fit(arb.Dataset.from_parquet(path, memory_limit=MEMORY_LIMIT), target="y")
+    return lambda X: model.predict_proba(dict_frame(X))[:, 1]
+
+
+def arboretum_command(path: Path, task: Task, folder: Path) -> Callable[[Any], Any]:
+    import arboretum as arb
+
+    write(folder / "judging.parquet", JUDGING_ROWS)
+    settings = [
+        word for item in BOOSTING["arboretum"].settings(task).items() for word in ("--set", "{}={}".format(*item))
+    ]
+    words = [str(path), "--target", "y", "--memory-limit", MEMORY_LIMIT, "--test", str(folder / "judging.parquet")]
+    program = [sys.executable, "-c", "from arboretum.cli import main; main()", "train", *words, *settings]
+    subprocess.run([*program, "--out", str(folder / "model.arb")], check=True, capture_output=True)
+    model = arb.load(folder / "model.arb")
     return lambda X: model.predict_proba(dict_frame(X))[:, 1]
 
 
@@ -146,6 +168,7 @@ def xgboost_model(path: Path, task: Task, folder: Path) -> Callable[[Any], Any]:
 
 LIBRARIES: dict[str, Callable[[Path, Task, Path], Callable[[Any], Any]]] = {
     "arboretum": arboretum_model,
+    "arboretum train": arboretum_command,
     "lightgbm": lightgbm_model,
     "xgboost": xgboost_model,
 }
@@ -158,12 +181,23 @@ def from_file(library: str, path: str, settings: dict[str, Any]) -> Row:
     empty = np.zeros((0, FEATURES), np.float32)
     task = Task("binary", empty, empty[:, 0], empty, empty[:, 0], Settings(**settings))
     with TemporaryDirectory(dir=Path(path).parent) as folder:
-        start, worked = perf_counter(), process_time()
+        start, worked = perf_counter(), _cpu_seconds()
         predict = LIBRARIES[library](Path(path), task, Path(folder))
-        seconds, worked, peak = perf_counter() - start, process_time() - worked, resident("VmHWM")
+        seconds, worked = perf_counter() - start, _cpu_seconds() - worked
+        peak = max(resident("VmHWM"), _peak_of_children())
         X_test, y_test = rows_of(1_000_000, TEST_ROWS)
         test = Task("binary", X_test, y_test, X_test, y_test, task.settings)
         return {"fit_s": seconds, "cpu_s": worked, "peak_mb": peak / MEGABYTE, **score(test, predict(X_test))}
+
+
+def _cpu_seconds() -> float:
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return process_time() + children.ru_utime + children.ru_stime
+
+
+def _peak_of_children() -> int:
+    unit = 1 if sys.platform == "darwin" else 1024
+    return unit * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
 
 
 # --------------------------------------------------------------------------------------------------------- the command
@@ -173,21 +207,42 @@ def add_options(command: argparse.ArgumentParser, positive: Callable[[str], int]
     """Describe the options."""
     command.set_defaults(run=run)
     add = command.add_argument
-    add("--folder", type=Path, required=True, help="where the file is written (about 1.1 GB), and found the next time")
+    add("--workloads", default=",".join(WORKLOADS), help="comma-separated; default: %(default)s")
+    add("--folder", type=Path, help="where the file is written (about 1.1 GB), and found the next time")
     add("--libraries", default=",".join(LIBRARIES), help="comma-separated; default: %(default)s")
-    add("--rows", type=positive, default=ROWS)
+    add("--rows", type=positive, default=ROWS, help="of the file; a run that is killed has a fiftieth")
     add("--rounds", type=positive, default=100)
     add("--repeat", type=positive, default=1, help="turns of each library; the best one counts")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compare the libraries; the exit code is 1 if one failed."""
+    """Run the chosen workloads; the exit code is 1 if a library failed."""
+    chosen = options.workloads.split(",")
+    for kind, names, known in (("workload", chosen, WORKLOADS), ("library", options.libraries.split(","), LIBRARIES)):
+        if unknown := [name for name in names if name not in known]:
+            print(f"no {kind} is called {unknown[0]!r}; there are: {', '.join(known)}", file=sys.stderr)
+            return 2
+    if "file" in chosen and options.folder is None:
+        print("--workloads file: say where the file is written, with --folder FOLDER", file=sys.stderr)
+        return 2
+    tables = []
+    if "file" in chosen:
+        tables.append(compare(options))
+    if "killed" in chosen:
+        rows = max(400, round(killed.ROWS * options.rows / ROWS))
+        tables.append(killed.run(rows, options.rounds, options.threads))
+    for table in tables:
+        print(table.markdown() if options.markdown else table.text(), *(v.text() for v in judge(table)), sep="\n")
+    if options.json:
+        content = {"tables": [table.as_json() for table in tables]}
+        options.json.write_text(json.dumps(content, indent=1, ensure_ascii=False))
+    return int(any(str(row).startswith("failed") for table in tables for row in table.rows.values()))
+
+
+def compare(options: argparse.Namespace) -> Table:
+    """Train every library from one file."""
     from benchmarks.child import run_child
 
-    unknown = [name for name in options.libraries.split(",") if name not in LIBRARIES]
-    if unknown:
-        print(f"no library is called {unknown[0]!r}; there are: {', '.join(LIBRARIES)}", file=sys.stderr)
-        return 2
     path = options.folder / f"dense-{options.rows}.parquet"
     if not path.exists():
         options.folder.mkdir(parents=True, exist_ok=True)
@@ -198,7 +253,7 @@ def run(options: argparse.Namespace) -> int:
     title = f"{options.rows:,} × {FEATURES} float32 from Parquet; {settings.size}"
     table = Table("data", title, COLUMNS, notes=list(NOTES))
     for library in options.repeat * options.libraries.split(","):
-        if not BOOSTING[library].available():
+        if not BOOSTING[library.partition(" ")[0]].available():
             table.rows[library] = "not installed"
             continue
         old = table.rows.get(library, {})
@@ -209,8 +264,4 @@ def run(options: argparse.Namespace) -> int:
             table.rows[library] = f"failed: {error}"
         print(f"  data {library} {brief(table.rows[library])}", file=sys.stderr, flush=True)
     table.add_ratio("fit_s")
-    verdicts = judge(table)
-    print("\n".join([table.markdown() if options.markdown else table.text(), *(v.text() for v in verdicts)]))
-    if options.json:
-        options.json.write_text(json.dumps({"tables": [table.as_json()]}, indent=1, ensure_ascii=False))
-    return int(any(str(row).startswith("failed") for row in table.rows.values()))
+    return table

@@ -6,22 +6,42 @@ import json
 
 import pytest
 from benchmarks.__main__ import main
+from benchmarks.workloads import killed
 
 pytest.importorskip("duckdb")
 
 
 def test_a_file_is_written_once_and_trained_from(tmp_path, capsys):
-    arguments = ["data", "--folder", str(tmp_path), "--rows", "3000", "--rounds", "2", "--libraries", "arboretum"]
+    arguments = ["data", "--workloads", "file", "--folder", str(tmp_path), "--rows", "3000", "--rounds", "2"]
+    arguments += ["--libraries", "arboretum,arboretum train"]
+    assert main([*arguments, "--json", str(tmp_path / "numbers.json")]) == 0
+    (table,) = json.loads((tmp_path / "numbers.json").read_text())["tables"]
+    library, command = table["rows"]["arboretum"], table["rows"]["arboretum train"]
+    assert library["auc"] == command["auc"] > 0.6
+    assert library["ratio"] == 1
+    assert 10 < min(library["peak_mb"], command["peak_mb"]) < 2_000
+    assert [path.name for path in tmp_path.glob("*.parquet")] == ["dense-3000.parquet"]
+    out = capsys.readouterr().out
+    assert "peak of the process" in out
+    assert "peak of the command" in out
+
+
+def test_a_killed_run_becomes_the_same_model(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(killed, "KILLS", 1)
+    arguments = ["data", "--workloads", "killed", "--rows", "100000", "--rounds", "20"]
     assert main([*arguments, "--json", str(tmp_path / "numbers.json")]) == 0
     (table,) = json.loads((tmp_path / "numbers.json").read_text())["tables"]
     row = table["rows"]["arboretum"]
-    assert row["auc"] > 0.6
-    assert row["ratio"] == 1
-    assert 10 < row["peak_mb"] < 2_000
-    assert [path.name for path in tmp_path.glob("*.parquet")] == ["dense-3000.parquet"]
-    assert "peak of the process" in capsys.readouterr().out
+    assert (row["kills"], row["same"], row["unreadable"]) == (1, 1, 0)
+    assert capsys.readouterr().out.count("reached") == 2
 
 
-def test_an_unknown_library_is_named(tmp_path, capsys):
-    assert main(["data", "--folder", str(tmp_path), "--libraries", "nobody"]) == 2
-    assert "no library is called 'nobody'; there are: arboretum, lightgbm, xgboost" in capsys.readouterr().err
+def test_what_cannot_be_run_is_named(tmp_path, capsys):
+    cases = {
+        ("--folder", str(tmp_path), "--libraries", "nobody"): "no library is called 'nobody'; there are: arboretum, a",
+        ("--workloads", "sleep"): "no workload is called 'sleep'; there are: file, killed",
+        (): "--workloads file: say where the file is written, with --folder FOLDER",
+    }
+    for words, message in cases.items():
+        assert main(["data", *words]) == 2
+        assert message in capsys.readouterr().err

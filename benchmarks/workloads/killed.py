@@ -5,14 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from benchmarks.measuring import Bench
 from benchmarks.table import HOME, Column, Table
 
 ROWS = 200_000
@@ -30,10 +28,9 @@ print(model.fit(X, y, checkpoint=arb.Checkpoint(path, seconds=0.2)).fingerprint(
 """
 
 
-def run(bench: Bench) -> Iterator[Table]:
+def run(rows: int, rounds: int, threads: int) -> Table:
     """Kill a run ten times at most; moments are drawn over the time that an undisturbed run takes."""
-    rows = bench.scaled(ROWS)
-    title = f"{rows:,} × 20, {bench.rounds} rounds, checkpoint every 0.2 s, SIGKILL at random moments until it is done"
+    title = f"{rows:,} × 20, {rounds} rounds, checkpoint every 0.2 s, SIGKILL at random moments until it is done"
     columns = (
         Column("kills", "killed"),
         Column("unreadable", "unreadable files", 1),
@@ -43,13 +40,12 @@ def run(bench: Bench) -> Iterator[Table]:
     )
     table = Table("killed", title, columns)
     with TemporaryDirectory() as folder:
-        table.rows[HOME] = _kill(bench, Path(folder), rows)
-    yield table
+        table.rows[HOME] = _kill(Path(folder), [str(rows), str(rounds), str(threads)])
+    return table
 
 
-def _kill(bench: Bench, folder: Path, rows: int) -> dict[str, float]:
+def _kill(folder: Path, options: list[str]) -> dict[str, float]:
     path, rng = folder / "run.arb", np.random.default_rng(1)
-    options = [str(rows), str(bench.rounds), str(bench.threads)]
     started = time.perf_counter()
     whole = _finish([str(folder / "whole.arb"), *options])
     whole_s = time.perf_counter() - started

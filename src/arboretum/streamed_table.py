@@ -99,7 +99,7 @@ class StreamedTable(Table):
             )
         return self._read()
 
-    def sample(self, rows: Positions) -> list[Array]:
+    def sample(self, rows: Array) -> list[Array]:
         """Return the columns of rising rows, which are few enough to be held."""
         return self._at(rows)._read()
 
@@ -135,7 +135,7 @@ class StreamedTable(Table):
             return super().take(rows)
         return self._at(rows)
 
-    def _at(self, rows: Positions) -> StreamedTable:
+    def _at(self, rows: Array) -> StreamedTable:
         chosen = rows if self.rows is None else self.rows[rows]
         return StreamedTable(self.schema, self.dataset, chosen, unknown=self.unknown, missing=self.missing)
 
