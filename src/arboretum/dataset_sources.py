@@ -117,8 +117,7 @@ class ParquetFiles:
         self.files = list(files)
         # Chunks of one result may differ in type; files of the user must not.
         self.relation = f"read_parquet([{', '.join(map(quoted, self.files))}], union_by_name={same_names})"
-        self._schema: Any = None
-        self._n_rows: int | None = None
+        self._surveyed: tuple[Any, int] | None = None
 
     def _read(self, query: str, size: int, n_columns: int = 1) -> Iterator[Any]:
         engine = import_engine()
@@ -135,30 +134,29 @@ class ParquetFiles:
     def _shown(self) -> str:
         return self.files[0] + (f" and {len(self.files) - 1} more" if len(self.files) > 1 else "")
 
-    def schema(self) -> Any:
-        """Return names and types of the first file; others must agree."""
-        if self._schema is None:
-            import pyarrow
-
+    def _survey(self) -> tuple[Any, int]:
+        """Names and types, and the number of rows, by one connection: to open one takes longer than to ask."""
+        if self._surveyed is None:
             engine = import_engine()
             connection = connect(f"{READING_MEMORY}B")
             try:
                 relation = connection.sql(f"SELECT * FROM {self.relation} LIMIT 0")
                 table = (getattr(relation, "to_arrow_table", None) or relation.fetch_arrow_table)()
+                ((n_rows,),) = connection.sql(f"SELECT count(*) FROM {self.relation}").fetchall()
             except engine.Error as error:
                 raise ValueError(f"{self._shown()}: {first_line(error)}; is it a Parquet file, and whole?") from error
             finally:
                 connection.close()
-            assert isinstance(table, pyarrow.Table)
-            self._schema = table.schema
-        return self._schema
+            self._surveyed = table.schema, n_rows
+        return self._surveyed
+
+    def schema(self) -> Any:
+        """Return names and types of the first file; others must agree."""
+        return self._survey()[0]
 
     def n_rows(self) -> int:
         """Sum what the files say of themselves."""
-        if self._n_rows is None:
-            (batch,) = self._read(f"SELECT count(*) AS n FROM {self.relation}", BATCH_ROWS)
-            self._n_rows = int(batch.column(0)[0].as_py())
-        return self._n_rows
+        return self._survey()[1]
 
     def batches(self, names: Sequence[str], size: int) -> Iterator[Any]:
         """Stream the files in their order."""

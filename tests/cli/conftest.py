@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -9,22 +11,29 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 from tests.cli.shop import Ran, Run, shop_table
-from typer.testing import CliRunner
+from typer.main import get_command
 
 from arboretum.cli.app import app
+
+COMMAND = get_command(app)
+
+
+def run_command(*words: Any) -> Ran:
+    """Run the command; anything but an exit code is a failure of the test."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            COMMAND([str(word) for word in words], prog_name="arboretum")
+        except SystemExit as end:
+            code = end.code
+    assert isinstance(code, int)
+    return Ran(code, out.getvalue(), err.getvalue())
 
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run the command in an empty folder; anything but an exit code is a failure of the test."""
+    """Run the command in an empty folder."""
     monkeypatch.chdir(tmp_path)
-
-    def run_command(*words: Any) -> Ran:
-        result = CliRunner().invoke(app, [str(word) for word in words])
-        if result.exception is not None and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        return Ran(result.exit_code, result.stdout, result.stderr)
-
     return run_command
 
 
@@ -35,10 +44,20 @@ def shop(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def model(run: Run, shop: Path) -> Path:
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """Train a small model of the shop."""
-    path = shop.with_name("kept.arb")
-    ran = run("train", shop, "-t", "sold", "-m", "tree", "--ignore", "price", "--holdout", 0.3, "-o", path)
+    folder = tmp_path_factory.mktemp("trained")
+    pa.csv.write_csv(shop_table(), folder / "shop.csv")
+    words = ["-t", "sold", "-m", "tree", "--ignore", "price", "--holdout", 0.3, "-o", folder / "kept.arb"]
+    ran = run_command("train", folder / "shop.csv", *words)
     assert ran.code == 0, ran.err
+    return (folder / "kept.arb").read_bytes()
+
+
+@pytest.fixture
+def model(tmp_path: Path, trained: bytes) -> Path:
+    """Return the file of the model."""
+    path = tmp_path / "kept.arb"
+    path.write_bytes(trained)
     return path
