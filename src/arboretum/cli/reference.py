@@ -21,14 +21,16 @@ with `--overwrite`. `arboretum --install-completion` teaches your shell the name
 | `shop.db::orders`, or `shop.db --table orders` | a table of a SQLite or DuckDB file |
 | `--sql "SELECT … FROM data WHERE …"` | the rows of a query; `data` is the table of the files before it |
 
-All rows are read into memory, except by `predict`, and by `train --memory-limit 500MB`. There rows stay in their files, and
-are read in passes as [datasets.md](datasets.md) says; text and answers of queries are kept in a temporary file. Rows are
-held out, judged and scored alike, so that model and scores are those of the same command without the limit, as long as the
-first 100,000 rows tell what each column holds. The target, weights and predictions of judged rows are in memory. Boosted
-trees and forests can do so, of classes and of numbers; `--report` reads a sample of the rows.
+All rows are read into memory, except by `predict`, and by `train --memory-limit 500MB`. There rows stay in their
+files, and are read in passes as [datasets.md](datasets.md) says; text and answers of queries are kept in a temporary
+file. Rows are held out, judged and scored alike, so that model and scores are those of the same command without the
+limit, as long as the first 100,000 rows tell what each column holds. The target, weights and predictions of judged
+rows are in memory. Boosted trees and forests can do so, of classes and of numbers; `--report` reads a sample of the
+rows.
 
-`train --checkpoint FILE` writes down how far it is ([checkpoints.md](checkpoints.md)). After a crash the same command goes
-on, to the same model, and removes the file. Of folds, only the model that is written has one: it is fitted first.
+`train --checkpoint FILE` writes down how far it is ([checkpoints.md](checkpoints.md)). After a crash the same command
+goes on, to the same model, and removes the file. Of folds, only the model that is written has one: it is fitted
+first.
 
 ## Exit codes
 | code | meaning |

@@ -108,14 +108,24 @@ def _of(weight: FloatArray | None, rows: Any) -> FloatArray | None:
 
 
 def _of_separation(values: FloatArray, positive: Any, weight: FloatArray | None) -> dict[str, float]:
-    """Return how well values separate two classes; nothing if there is one only."""
-    if positive.all() or not positive.any():
-        return {}
-    from sklearn.metrics import average_precision_score, roc_auc_score
+    """Return how well values separate two classes; nothing if there is one only.
 
+    Rows of equal value are one step of both curves. scikit-learn has the same numbers, but takes two seconds to import.
+    """
+    order = np.argsort(-values, kind="stable")
+    mass = np.ones(len(values)) if weight is None else weight[order]
+    falling = values[order]
+    last = np.append(falling[1:] != falling[:-1], True)
+    true = np.cumsum(np.where(positive[order], mass, 0.0))[last]
+    false = np.cumsum(np.where(positive[order], 0.0, mass))[last]
+    if not true[-1] or not false[-1]:
+        return {}
+    found = np.diff(true, prepend=0.0)
+    below = true - found / 2  # middle of each step of the curve of true against false
+    share = np.divide(true, true + false, out=np.zeros_like(true), where=true + false > 0)
     return {
-        "roc auc": float(roc_auc_score(positive, values, sample_weight=weight)),
-        "average precision": float(average_precision_score(positive, values, sample_weight=weight)),
+        "roc auc": float(below @ np.diff(false, prepend=0.0) / (true[-1] * false[-1])),
+        "average precision": float(found @ share / true[-1]),
     }
 
 
