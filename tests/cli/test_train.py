@@ -60,6 +60,7 @@ def test_kinds_overrule(run: Run, shop: Path) -> None:
         (["-t", "days", "--event", "died"], "survival", "concordance", "BoostedTreesSurvival"),
         (["-t", "sold", "--treatment", "mailed", "-m", "forest"], "uplift", "qini", "UpliftForest"),
         (["-t", "grade"], "multiclass", "log loss", "BoostedTreesClassifier"),
+        (["-t", "sold", "--task", "binary", "--group", "zip"], "binary", "roc auc", "BoostedTreesClassifier"),
         (["--task", "anomaly", "-t", "died"], "anomaly", "roc auc", "IsolationForest"),
     ],
 )

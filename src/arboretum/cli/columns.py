@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from arboretum.cli.errors import DataError, UsageError, nearest
 from arboretum.dataset import Dataset
 from arboretum.dataset_sources import Source
+from arboretum.estimators.protocol import arguments
 
 KINDS = ("number", "category", "date", "bool", "ignore")
 FEW_ROWS = 50  # below which values that are all different mean nothing
@@ -302,10 +303,11 @@ class Examples:
         both["event"], both["time"] = self.event, self.y
         return both
 
-    @property
-    def fit_arguments(self) -> dict[str, Any]:
-        """What ``fit`` takes besides X and y."""
-        given = {"sample_weight": self.weight, "group": self.group, "treatment": self.treatment}
+    def fit_arguments(self, model: Any) -> dict[str, Any]:
+        """Return what ``fit`` takes besides X and y; groups of all but rankers only stay together in splits."""
+        given = {"sample_weight": self.weight, "treatment": self.treatment}
+        if "group" in arguments(type(model).fit):
+            given["group"] = self.group
         return {name: value for name, value in given.items() if value is not None}
 
 

@@ -55,8 +55,8 @@ def fit(
     known = model.get_params(deep=False)
     wanted = {"time_limit": time_limit, "verbose": int(progress)}
     model.set_params(**{name: value for name, value in wanted.items() if name in known and value})
-    given = rows.fit_arguments if checkpoint is None else {**rows.fit_arguments, "checkpoint": checkpoint}
-    model.fit(rows.X, rows.target, **given)
+    given = {} if checkpoint is None else {"checkpoint": checkpoint}
+    model.fit(rows.X, rows.target, **rows.fit_arguments(model), **given)
     return model.set_params(verbose=known["verbose"]) if "verbose" in known else model
 
 

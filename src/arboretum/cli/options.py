@@ -43,7 +43,9 @@ Task = Annotated[
     ),
 ]
 Weight = Annotated[str | None, typer.Option("--weight", metavar="COLUMN", help="Weights of rows.")]
-Group = Annotated[str | None, typer.Option("--group", metavar="COLUMN", help="Queries, of ranking.")]
+Group = Annotated[
+    str | None, typer.Option("--group", metavar="COLUMN", help="Queries of ranking; else rows that stay together.")
+]
 Time = Annotated[
     str | None,
     typer.Option("--time", metavar="COLUMN", help="Order in time: later rows judge."),

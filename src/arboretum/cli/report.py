@@ -50,10 +50,11 @@ def write_report(terminal: Terminal, model: Any, rows: Examples, path: Path, *, 
 
     if not hasattr(model, "report"):
         raise ModelError(f"{type(model).__name__} has no report: train another --model")
-    replaces, given = path.exists(), dict(rows.fit_arguments)
+    replaces, given = path.exists(), rows.fit_arguments(model)
     if learnt is not None:
         given |= {"X_train": learnt.X, "y_train": learnt.target}
-        given |= {f"{name}_train": learnt.fit_arguments[name] for name in ("group", "treatment") if name in given}
+        of_learnt = learnt.fit_arguments(model)
+        given |= {f"{name}_train": of_learnt[name] for name in ("group", "treatment") if name in given}
     with written_whole(path) as temporary:
         model.report(rows.X, rows.target, temporary, **given)
     terminal.text(f"{'replaced' if replaces else 'wrote'} {path}; open it in a browser: {path.resolve().as_uri()}")
