@@ -119,7 +119,7 @@ def lightgbm_model(path: Path, task: Task, folder: Path) -> Callable[[Any], Any]
 
     file = parquet.ParquetFile(path)
 
-    class Groups(lgb.Sequence):  # type: ignore[misc]
+    class Groups(lgb.Sequence):
         batch_size = GROUP_ROWS
         kept = (-1, np.zeros((0, FEATURES), np.float32))
 
@@ -140,13 +140,13 @@ def lightgbm_model(path: Path, task: Task, folder: Path) -> Callable[[Any], Any]
     settings = BOOSTING["lightgbm"].settings(task)
     data = lgb.Dataset(Groups(), y, params=settings)
     booster = lgb.train(settings, data, num_boost_round=task.settings.rounds)
-    return booster.predict  # type: ignore[no-any-return]
+    return booster.predict
 
 
 def xgboost_model(path: Path, task: Task, folder: Path) -> Callable[[Any], Any]:
     import xgboost as xgb
 
-    class Groups(xgb.DataIter):  # type: ignore[misc]
+    class Groups(xgb.DataIter):
         def __init__(self) -> None:
             self.parts = groups(path)
             super().__init__(cache_prefix=str(folder / "cache"))
@@ -163,7 +163,7 @@ def xgboost_model(path: Path, task: Task, folder: Path) -> Callable[[Any], Any]:
     wanted = task.settings
     data = xgb.ExtMemQuantileDMatrix(Groups(), max_bin=wanted.bins, nthread=wanted.threads)
     booster = xgb.train(BOOSTING["xgboost"].settings(task), data, num_boost_round=wanted.rounds)
-    return booster.inplace_predict  # type: ignore[no-any-return]
+    return booster.inplace_predict
 
 
 LIBRARIES: dict[str, Callable[[Path, Task, Path], Callable[[Any], Any]]] = {
