@@ -590,3 +590,10 @@ def test_dense_batches_are_the_table():
     assert type(taken) is Table
     assert taken.schema is table.schema
     same(taken.columns, [np.array([3.0, 1.0]), np.array([0, 0], dtype=np.int32)])
+
+
+def test_any_table_can_be_made_dense():
+    sparse = read_table(sp.csr_matrix([[0.0, 3.0], [4.0, 0.0]]))
+    assert [column.tolist() for column in sparse.dense().columns] == [[0.0, 4.0], [3.0, 0.0]]
+    table = read_table([[1.0], [2.0]])
+    assert table.dense() is table

@@ -85,6 +85,10 @@ class Table:
         """Return the table of the rows at these positions."""
         return Table(self.schema, [column[rows] for column in self.columns])
 
+    def dense(self) -> Table:
+        """Return the table with all its columns dense."""
+        return self
+
     def relearn(self) -> Table:
         """Return this table under the schema its own rows would have given: for a table made by ``take``."""
         pairs = [
@@ -150,23 +154,13 @@ class SparseTable(Table):
         """Return the sparse table of the rows at these positions."""
         return SparseTable(self.schema, self.matrix.tocsr()[rows])
 
+    def dense(self) -> Table:
+        """Return the table with all its columns dense."""
+        return Table(self.schema, [values for _, batch in self.column_batches() for values in batch])
+
     def relearn(self) -> Table:
         """Return itself: a sparse table has no categories."""
         return self
-
-
-def dense(table: Table) -> Table:
-    """Return the table with all its columns dense.
-
-    Examples
-    --------
-    >>> from scipy.sparse import csr_matrix
-    >>> dense(read_table(csr_matrix([[0.0, 3.0], [4.0, 0.0]]))).columns
-    [array([0., 4.]), array([3., 0.])]
-    """
-    if not isinstance(table, SparseTable):
-        return table
-    return Table(table.schema, [values for _, batch in table.column_batches() for values in batch])
 
 
 def read_table(X: Any, *, categorical_features: Any = None) -> Table:

@@ -17,7 +17,7 @@ from arboretum.estimators.out_of_bag import score_out_of_bag
 from arboretum.estimators.protocol import Classifier
 from arboretum.estimators.threads import n_threads
 from arboretum.estimators.validation import check_integer, choice
-from arboretum.table import Table, dense
+from arboretum.table import Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +186,7 @@ class KeptBags(BaggedTrees):
 
         bags = self._bags("oob_permutation_importance")
         check_integer("n_repeats", n_repeats)
-        threads, table = n_threads(self.n_jobs), dense(self._conform(X))
+        threads, table = n_threads(self.n_jobs), self._conform(X).dense()
         if not self._is_training_table(table, threads):
             raise ValueError("X is not the table that the forest was fitted on: out-of-bag rows are not known for it")
         known = np.flatnonzero(bags.out_of_bag.any(axis=1))

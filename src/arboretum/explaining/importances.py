@@ -19,7 +19,7 @@ from arboretum.explaining.permutation import StandIns, by_bags, by_tables, by_tr
 from arboretum.explaining.reading import draw_rows, read_groups, require_own_trees
 from arboretum.explaining.sage import sage_values
 from arboretum.explaining.structure import Uses
-from arboretum.table import Table, dense
+from arboretum.table import Table
 
 FloatArray = NDArray[np.float64]
 
@@ -259,7 +259,7 @@ class _Rows:
                 name: None if given is None else take_rows(as_container(given), places)
                 for name, given in arguments.items()
             },
-            dense(whole.take(places)),
+            whole.take(places).dense(),
             kind,
             places,
         )

@@ -16,7 +16,7 @@ from arboretum.explaining.reading import column_position, draw_rows, require_own
 from arboretum.explaining.response import Response, response_of
 from arboretum.explaining.standing_in import with_table
 from arboretum.explaining.substitution import Substitution
-from arboretum.table import Table, dense
+from arboretum.table import Table
 
 FloatArray = NDArray[np.float64]
 
@@ -87,7 +87,7 @@ def interaction_strength(
         check_integer("max_rows", max_rows, low=2)
     asked = response_of(model, response)
     whole = model._conform(X)
-    table = dense(whole.take(draw_rows(whole.n_rows, max_rows, random_state)))
+    table = whole.take(draw_rows(whole.n_rows, max_rows, random_state)).dense()
     effects = _Effects(model, asked, table, n_threads(model.n_jobs if n_jobs is None else n_jobs))
     prediction = _centred(asked.ask(with_table(model, table), None))
     alone = {column: effects.of([column]) for column in columns}

@@ -11,7 +11,6 @@ from arboretum.report.facts import LeftOut
 from arboretum.report.importance import ranking
 from arboretum.report.subject import Subject, ask, draw_rows
 from arboretum.schema import ColumnSchema
-from arboretum.table import dense
 
 MOST_COLUMNS = 12
 MOST_OUTPUTS = 8
@@ -28,7 +27,7 @@ def gather(subject: Subject) -> dict[str, Any]:
     used = np.asarray(subject.importances.kinds["nodes"])
     order = [column for column in ranking(subject.importances) if used[column] > 0][:MOST_COLUMNS]
     rows = subject.sample.take(draw_rows(subject.sample, ROWS))
-    table, found = dense(rows.table), []
+    table, found = rows.table.dense(), []
     for column in order:
         answer = ask(partial(ice, subject.model, rows.X, column, grid_resolution=POINTS))
         found.append(_facts(subject.schema.columns[column], answer, table.columns[column]))

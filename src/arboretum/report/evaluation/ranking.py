@@ -54,7 +54,8 @@ def _charts(test: Rows, scores: FloatArray, random: FloatArray) -> list[dict[str
 
     lines = [series("model", places, by_cut(scores)), series("random order", places, by_cut(random), "baseline")]
     worst = np.argsort(np.where(known, of_model, np.inf), kind="stable")[: min(WORST_QUERIES, int(known.sum()))]
-    labels, sizes = test.group[order][queries.start[:-1]], np.diff(queries.start)  # type: ignore[index]
+    assert test.group is not None
+    labels, sizes = test.group[order][queries.start[:-1]], np.diff(queries.start)
     note = f"{int(known.sum()):,} queries with a relevant row, of {len(known):,}"
     return [
         histogram(
