@@ -2,6 +2,6 @@
 
 namespace arboretum {
 
-GrownForest grow_lanes(const ForestInputs& inputs, const TreeRange& range) { return grow_as<Lanes>(inputs, range); }
+template GrownForest grow_with<Lanes>(const ForestInputs&, const TreeRange&);
 
 }  // namespace arboretum

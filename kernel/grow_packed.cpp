@@ -2,9 +2,6 @@
 
 namespace arboretum {
 
-GrownForest grow_packed(const ForestInputs& inputs, const TreeRange& range) {
-    return inputs.target.criterion == Criterion::entropy ? grow_as<PackedBinary<Criterion::entropy>>(inputs, range)
-                                                         : grow_as<PackedBinary<Criterion::gini>>(inputs, range);
-}
+template GrownForest grow_with<PackedBinary>(const ForestInputs&, const TreeRange&);
 
 }  // namespace arboretum

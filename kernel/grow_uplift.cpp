@@ -3,8 +3,7 @@
 
 namespace arboretum {
 
-GrownForest grow_uplift(const ForestInputs& inputs, const TreeRange& range) {
-    return inputs.target.treatment.n_arms == 2 ? grow_as<Arms<2>>(inputs, range) : grow_as<Arms<0>>(inputs, range);
-}
+template GrownForest grow_with<Arms<2>>(const ForestInputs&, const TreeRange&);
+template GrownForest grow_with<Arms<0>>(const ForestInputs&, const TreeRange&);
 
 }  // namespace arboretum

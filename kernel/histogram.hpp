@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "binned_data.hpp"
+#include "feature_selection.hpp"
 #include "lanes.hpp"
 #include "parallel.hpp"
 
@@ -134,29 +135,6 @@ void expand_bundle(const BinnedData& data, int32_t bundle, T* bins) {
         own[info.default_code] = rest;
     }
 }
-
-// The features that a tree looks at, block by block: positions[b] is empty when all of block b are wanted.
-struct FeatureSelection {
-    std::vector<uint8_t> wanted;                  // per feature
-    std::vector<std::vector<int32_t>> positions;  // per block
-    std::vector<int32_t> blocks;                  // blocks with a wanted feature
-
-    FeatureSelection() = default;
-    FeatureSelection(const BinnedData& data, std::vector<uint8_t> mask) : wanted(std::move(mask)) {
-        std::vector<uint8_t> stored(data.n_features() + data.n_bundles(), 0);
-        for (int32_t f = 0; f < data.n_features(); ++f)
-            if (wanted[f]) stored[data.stored_in(f)] = 1;
-        for (size_t b = 0; b < data.blocks().size(); ++b) {
-            const Block& block = data.blocks()[b];
-            std::vector<int32_t> in_block;
-            for (size_t p = 0; p < block.features.size(); ++p)
-                if (stored[block.features[p]]) in_block.push_back(static_cast<int32_t>(p));
-            if (!in_block.empty()) blocks.push_back(static_cast<int32_t>(b));
-            if (in_block.size() == block.features.size()) in_block.clear();
-            positions.push_back(std::move(in_block));
-        }
-    }
-};
 
 template <class Layout>
 class HistogramBuilder {

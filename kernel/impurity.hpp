@@ -16,15 +16,15 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <memory>
-#include <stdexcept>
+#include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "medians.hpp"
-#include "types.hpp"
+#include "row_numbers.hpp"
+#include "target.hpp"
 
 namespace arboretum {
-
-enum class Criterion : int { gini, entropy, squared_error, poisson, absolute_error, log_rank, kl, euclidean, chi2 };
 
 // x·ln x, from a table for small whole numbers: a cut costs six of them. Trap: the difference of two rounded sums may
 // lie below 0, and be whole.
@@ -32,20 +32,19 @@ class EntropyTerm {
   public:
     double operator()(double x) const {
         if (x <= 0) return 0;
-        if (x < size && x == std::floor(x)) return table()[static_cast<size_t>(x)];
+        if (x < size && x == std::floor(x)) return table_[static_cast<size_t>(x)];
         return x * std::log(x);
     }
 
   private:
     static constexpr int size = 4096;
-    static const double* table() {
-        static const std::unique_ptr<const double[]> terms = [] {
-            auto made = std::make_unique<double[]>(size);
-            for (int i = 1; i < size; ++i) made[i] = i * std::log(static_cast<double>(i));
-            return made;
-        }();
-        return terms.get();
-    }
+
+    // Made while the library is loaded: see pool_ in parallel.cpp.
+    static inline const std::array<double, size> table_ = [] {
+        std::array<double, size> terms{};
+        for (int i = 1; i < size; ++i) terms[i] = i * std::log(static_cast<double>(i));
+        return terms;
+    }();
 };
 
 // Gains where a side is told by its weight and the sum of a number (of 0s and 1s: the weight of class 1).
@@ -53,131 +52,43 @@ class EntropyTerm {
 //   variance (squared_error; gini is twice it):  W (s − l·S/W)² / (l·r)
 //   entropy:  Σ over sides of  −s ln(s/l) − (l−s) ln((l−s)/l)
 //   poisson:  s ln(s/l) + (S−s) ln((S−s)/r) − S ln(S/W), sides with s = 0 excluded
-template <Criterion criterion>
-struct PairGain {
-    double weight, sum;
-    double parent = 0;
-
-    PairGain(double weight, double sum) : weight(weight), sum(sum) {
-        if constexpr (criterion == Criterion::entropy) parent = disorder(weight, sum);
-        if constexpr (criterion == Criterion::poisson) parent = poisson(weight, sum);
+class PairGain {
+  public:
+    PairGain(Criterion criterion, double weight, double sum)
+        : criterion_(criterion),
+          needs_logarithms_(criterion == Criterion::entropy || criterion == Criterion::poisson),
+          factor_(criterion == Criterion::gini ? 2 : 1),
+          weight_(weight),
+          sum_(sum) {
+        if (criterion == Criterion::entropy) parent_ = disorder(weight, sum);
+        if (criterion == Criterion::poisson) parent_ = poisson(weight, sum);
     }
 
     double operator()(double w, double s) const {
-        if constexpr (criterion == Criterion::entropy)
-            return parent - disorder(w, s) - disorder(weight - w, sum - s);
-        else if constexpr (criterion == Criterion::poisson)
-            return s > 0 && sum - s > 0 ? poisson(w, s) + poisson(weight - w, sum - s) - parent : -infinity;
-        else {
-            double apart = s * weight - w * sum;
-            return apart * apart / (w * (weight - w) * weight) * (criterion == Criterion::gini ? 2 : 1);
-        }
+        if (needs_logarithms_) return logarithmic(w, s);
+        const double apart = s * weight_ - w * sum_;
+        return apart * apart / (w * (weight_ - w) * weight_) * factor_;
     }
 
   private:
+    // A call costs nothing beside the logarithms, and keeps the loops over cuts short.
+    [[gnu::noinline]] double logarithmic(double w, double s) const {
+        if (criterion_ == Criterion::entropy) return parent_ - disorder(w, s) - disorder(weight_ - w, sum_ - s);
+        return s > 0 && sum_ - s > 0 ? poisson(w, s) + poisson(weight_ - w, sum_ - s) - parent_ : -infinity;
+    }
     static double disorder(double w, double s) {
         EntropyTerm term;
         return term(w) - term(s) - term(w - s);
     }
     static double poisson(double w, double s) { return s > 0 ? s * std::log(s / w) : 0; }
-};
 
-// Uplift (uplift.hpp): numbers are outcomes of rows that were treated, or not, in several ways.
-struct Treatment {
-    const int32_t* arms = nullptr;  // per row, 0 is the control
-    int n_arms = 0;                 // 0: no uplift
-    int64_t min_rows_arm = 1;       // of each arm in a leaf
-    double parent_weight = 0;       // rows that a parent's outcome counts for
-    bool balanced_gain = false;
-};
-
-// What the rows of a forest are: targets and weights of one fit, shared by all its trees. Weights are whole numbers of
-// 1/weight_scale; numbers are kept as weight·(y − center)·sum_scale.
-struct Target {
-    int64_t n_rows = 0;
-    int n_outputs = 1;
-    std::vector<int32_t> n_classes;    // of each output; empty: numbers
-    const int32_t* classes = nullptr;  // rows × outputs
-    const double* numbers = nullptr;   // rows × outputs
-    const double* weight = nullptr;    // per row; null: 1
-    Criterion criterion = Criterion::gini;
-    double weight_scale = 1, sum_scale = 1;
-    std::vector<double> center;  // of each output
-    Treatment treatment;
-
-    bool is_classes() const { return !n_classes.empty(); }
-    bool is_binary() const { return n_classes.size() == 1 && n_classes[0] == 2; }
-    double weight_of(Row row) const { return weight != nullptr ? weight[row] : 1.0; }
-    int64_t fixed_weight(Row row) const { return std::llrint(weight_of(row) * weight_scale); }
-    int64_t fixed_sum(Row row, int output) const {
-        double y = numbers[static_cast<int64_t>(row) * n_outputs + output] - center[output];
-        return std::llrint(weight_of(row) * y * sum_scale);
-    }
-    // Values of a leaf: the share of the second class, of all classes of all outputs, a number an output, or an arm.
-    int width() const {
-        if (treatment.n_arms > 0) return treatment.n_arms;
-        if (!is_classes()) return n_outputs;
-        if (is_binary()) return 1;
-        int n = 0;
-        for (int32_t k : n_classes) n += k;
-        return n;
-    }
-
-    // Whether gains are sums of floats, which depend on the order of the rows in the last digits.
-    bool has_rounded_gains() const {
-        return criterion == Criterion::absolute_error || criterion == Criterion::log_rank;
-    }
-
-    // Powers of two that leave room for the largest sum in 62 bits; whole weights are kept as they are.
-    // n_draws: rows of a tree with replacement, 0 if every row counts once.
-    void choose_scales(int64_t n_draws) {
-        double total = 0, heaviest = 0, largest = 0;
-        bool whole = true;
-        for (int64_t row = 0; row < n_rows; ++row) {
-            const double w = weight_of(static_cast<Row>(row));
-            total += w;
-            heaviest = std::max(heaviest, w);
-            whole &= w == std::floor(w);
-        }
-        center.assign(n_outputs, 0.0);
-        if (!is_classes() && criterion != Criterion::poisson && !(treatment.n_arms > 0 && has_shares()))
-            set_centers(total);
-        for (int64_t row = 0; row < n_rows && !is_classes(); ++row)
-            for (int o = 0; o < n_outputs; ++o)
-                largest = std::max(
-                    largest, std::abs(numbers[row * n_outputs + o] - center[o]) * weight_of(static_cast<Row>(row)));
-        if (n_draws > 0) total = heaviest * static_cast<double>(n_draws);
-        weight_scale = whole && total < 0x1p61 ? 1 : room_for(total);
-        sum_scale = room_for(largest * static_cast<double>(std::max(n_rows, n_draws)));
-        is_packable = is_binary() && whole && total <= packed_most && static_cast<double>(n_rows) <= packed_most;
-    }
-
-    static constexpr int packed_field = 21;
-    static constexpr double packed_most = (1 << packed_field) - 1;
-    bool is_packable = false;
-
-  private:
-    bool has_shares() const {
-        return std::all_of(numbers, numbers + n_rows * n_outputs, [](double y) { return y == 0 || y == 1; });
-    }
-    void set_centers(double total) {
-        for (int64_t row = 0; row < n_rows; ++row)
-            for (int o = 0; o < n_outputs; ++o)
-                center[o] += numbers[row * n_outputs + o] * (weight_of(static_cast<Row>(row)) / total);
-        // Rounded, so that the order in which rows are added does not matter.
-        for (double& c : center)
-            c = std::isfinite(c) && c != 0
-                    ? std::ldexp(std::rint(std::ldexp(c, 12 - std::ilogb(c))), std::ilogb(c) - 12)
-                    : 0.0;
-    }
-    static double room_for(double total) {
-        return total > 0 ? std::ldexp(1.0, std::min(60 - std::ilogb(total), 1000)) : 1.0;
-    }
+    Criterion criterion_;
+    bool needs_logarithms_;
+    double factor_, weight_, sum_, parent_ = 0;
 };
 
 // ---- statistics --------------------------------------------------------------------------------------------------
 
-template <Criterion criterion>
 class PackedBinary {
   public:
     static constexpr int field = Target::packed_field;
@@ -207,13 +118,13 @@ class PackedBinary {
     static double weight(const Word* sum) { return static_cast<double>(*sum & most); }
     static double ones(const Word* sum) { return static_cast<double>(*sum >> field & most); }
 
-    bool is_pure(const Word* total, const auto*, int64_t) const {
+    bool is_pure(const Word* total, const RowNumbers&) const {
         return ones(total) == 0 || ones(total) == weight(total);
     }
 
     struct Gain {
-        PairGain<criterion> pair;
-        Gain(const PackedBinary&, const Word* total) : pair(weight(total), ones(total)) {}
+        PairGain pair;
+        Gain(const PackedBinary& of, const Word* total) : pair(of.target_.criterion, weight(total), ones(total)) {}
         double operator()(const Word* left) const { return pair(weight(left), ones(left)); }
     };
 
@@ -228,7 +139,6 @@ class PackedBinary {
     const Target& target_;
 };
 
-template <Criterion criterion>
 class Moments {
   public:
     struct Stat {
@@ -262,17 +172,17 @@ class Moments {
     static double weight(const Word* sum) { return static_cast<double>(sum[1]); }
     static double total(const Word* sum) { return static_cast<double>(sum[2]); }
 
-    bool is_pure(const Word* total, const auto* entries, int64_t n) const {
+    bool is_pure(const Word* total, const RowNumbers& rows) const {
         if (target_.is_classes()) return total[2] == 0 || total[2] == total[1];
-        double first = target_.numbers[entries[0].row];
-        for (int64_t i = 1; i < n; ++i)
-            if (target_.numbers[entries[i].row] != first) return false;
+        double first = target_.numbers[rows[0]];
+        for (int64_t i = 1; i < rows.size(); ++i)
+            if (target_.numbers[rows[i]] != first) return false;
         return true;
     }
 
     struct Gain {
-        PairGain<criterion> pair;
-        Gain(const Moments&, const Word* sum) : pair(weight(sum), total(sum)) {}
+        PairGain pair;
+        Gain(const Moments& of, const Word* sum) : pair(of.target_.criterion, weight(sum), total(sum)) {}
         double operator()(const Word* left) const { return pair(weight(left), total(left)); }
     };
 
@@ -290,14 +200,14 @@ class Moments {
 };
 
 // Absolute error: sums do not tell it, the rows of a side must be ranked (medians.hpp).
-class Medians : public Moments<Criterion::squared_error> {
+class Medians : public Moments {
   public:
     using Ranking = MedianGains;
 
     explicit Medians(const Target& target) : Moments(target), target_(target) {}
 
-    double number(Row row) const { return target_.numbers[row]; }
-    double weight_of(const Stat& stat) const { return static_cast<double>(stat.weight) / target_.weight_scale; }
+    int64_t fixed_number(Row row) const { return target_.fixed_number(row); }
+    std::pair<double, double> scales() const { return {target_.weight_scale, target_.number_scale}; }
 
   private:
     const Target& target_;
@@ -343,7 +253,7 @@ class Lanes {
     static int64_t rows(const Word* sum) { return sum[0]; }
     static double weight(const Word* sum) { return static_cast<double>(sum[1]); }
 
-    bool is_pure(const Word* total, const auto* entries, int64_t n) const {
+    bool is_pure(const Word* total, const RowNumbers& rows) const {
         if (target_.is_classes()) {
             int classes = 0;
             for (int lane = 2; lane < words(); ++lane) classes += total[lane] != 0;
@@ -351,10 +261,9 @@ class Lanes {
         }
         const double* y = target_.numbers;
         const int q = target_.n_outputs;
-        for (int64_t i = 1; i < n; ++i)
+        for (int64_t i = 1; i < rows.size(); ++i)
             for (int o = 0; o < q; ++o)
-                if (y[static_cast<int64_t>(entries[i].row) * q + o] != y[static_cast<int64_t>(entries[0].row) * q + o])
-                    return false;
+                if (y[static_cast<int64_t>(rows[i]) * q + o] != y[static_cast<int64_t>(rows[0]) * q + o]) return false;
         return true;
     }
 
@@ -404,6 +313,34 @@ class Lanes {
 
     const Target& target_;
     std::vector<int> first_;
+};
+
+// ---- kinds of statistics -----------------------------------------------------------------------------------------
+
+// Whether nodes take something from their parent, besides rows (uplift.hpp).
+template <class Statistics>
+concept Inheriting = requires { typename Statistics::Inherited; };
+
+template <class Statistics>
+struct InheritedBy {
+    struct type {};
+};
+template <Inheriting Statistics>
+struct InheritedBy<Statistics> {
+    using type = typename Statistics::Inherited;
+};
+
+// Whether gains come from the rows of the sides, not from their sums.
+template <class Statistics>
+concept RanksRows = requires { typename Statistics::Ranking; };
+
+template <class Statistics>
+struct RankingOf {
+    struct type {};
+};
+template <RanksRows Statistics>
+struct RankingOf<Statistics> {
+    using type = typename Statistics::Ranking;
 };
 
 }  // namespace arboretum

@@ -1,12 +1,14 @@
 // Nodes of a tree of impurity, and what its leaves keep of their rows.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
+#include <cstdint>
+#include <span>
 #include <vector>
 
-#include "impurity.hpp"
+#include "cuts.hpp"
 #include "route.hpp"
+#include "row_numbers.hpp"
+#include "target.hpp"
 
 namespace arboretum {
 
@@ -15,10 +17,10 @@ struct ImpurityNode {
     double weight = 0;       // Σ weight of its rows, copies counted
     double gain = 0;         // fall of weight · impurity
     double risk = 0;         // weight · impurity
+    int64_t n_rows = 0;      // rows; if weights are whole, as often as they were drawn or weigh
     int64_t first_item = 0;  // words of a category condition, or terms of an oblique one, in the branch's pool
     int32_t left = -1, right = -1;
     int32_t feature = -1;
-    Row n_rows = 0;
     ConditionKind kind = ConditionKind::leaf;
     bool missing_left = false;
     int32_t n_items = 0;  // words of a category condition, terms of an oblique one
@@ -26,26 +28,27 @@ struct ImpurityNode {
     bool is_leaf() const { return kind == ConditionKind::leaf; }
 };
 
-// Nodes in preorder: a left child follows its parent.
+// A tree, or a branch of one; children come after their parent.
 struct ImpurityTree {
     std::vector<ImpurityNode> nodes;
     std::vector<double> values;  // nodes × width
     std::vector<uint32_t> set_words;
     std::vector<ProjectionTerm> terms;  // of oblique conditions, in the order of the nodes
+
+    // terms: of an oblique condition.
+    void put_cut(const Cut& cut, std::span<const ProjectionTerm> terms, ImpurityNode& node);
+
+  private:
+    void put_set(const std::vector<uint32_t>& set, ImpurityNode& node);
 };
 
-// Whether nodes take something from their parent, besides rows (uplift.hpp).
-template <class Statistics>
-concept Inheriting = requires { typename Statistics::Inherited; };
+// The tree of a top and the branches that grow from some of its leaves: nodes in preorder, a left child follows its
+// parent. stumps[i]: where branch i grows.
+ImpurityTree join_branches(const ImpurityTree& top, std::span<const int32_t> stumps,
+                           std::span<const ImpurityTree> branches, int width);
 
-template <class Statistics>
-struct InheritedBy {
-    struct type {};
-};
-template <Inheriting Statistics>
-struct InheritedBy<Statistics> {
-    using type = typename Statistics::Inherited;
-};
+// Inner nodes from their children; values keep to the order that monotone features ask for.
+void finish_tree(ImpurityTree& tree, const Target& target, const SplitRules& rules);
 
 // Values and risk of leaves, in real units; inner nodes are the sums of their children.
 class LeafSummary {
@@ -54,84 +57,18 @@ class LeafSummary {
 
     int width() const { return width_; }
 
-    // values: share of each class, or a number an output, from exact sums, so that the order of the rows does not
-    // matter; a leaf of equal numbers has that number.
-    template <class Statistics, class Entry, class CopiesOf>
-    void summarise(const Statistics& statistics, const typename Statistics::Word* total, const Entry* entries,
-                   int64_t n, CopiesOf&& copies_of, ImpurityNode& node, double* values) const {
-        node.weight = statistics.weight(total) / target_.weight_scale;
-        if (target_.is_classes()) {
-            statistics.class_sums(total, values);
-            node.risk = class_risk(values, node.weight);
-            for (int k = 0; k < width_; ++k) values[k] /= node.weight;
-            return;
-        }
-        node.risk = 0;
-        if (target_.criterion == Criterion::log_rank) {
-            values[0] = statistics.mean(total, 0);
-            return;
-        }
-        auto weight_of = [&](Row row) { return static_cast<double>(copies_of(row)) * target_.weight_of(row); };
-        for (int o = 0; o < target_.n_outputs; ++o) {
-            auto number = [&](int64_t i) {
-                return target_.numbers[static_cast<int64_t>(entries[i].row) * target_.n_outputs + o];
-            };
-            bool equal = true;
-            for (int64_t i = 1; i < n && equal; ++i) equal = number(i) == number(0);
-            if (equal)
-                values[o] = number(0);
-            else if (target_.criterion == Criterion::absolute_error)
-                values[o] = weighted_median(entries, n, number, weight_of);
-            else
-                values[o] = statistics.mean(total, o);
-            for (int64_t i = 0; i < n && !equal; ++i)
-                node.risk += weight_of(entries[i].row) * number_risk(number(i), values[o]);
-        }
-    }
+    // values: weight of each class on entry, its share on return.
+    void finish_classes(ImpurityNode& node, double* values) const;
+
+    // values: means of the outputs on entry, from exact sums, so that the order of the rows does not matter; on return
+    // a number per output. A leaf of equal numbers has that number. copies: of all rows of the table, null for once
+    // each.
+    void finish_numbers(const RowNumbers& rows, const uint32_t* copies, ImpurityNode& node, double* values) const;
 
   private:
-    // The smallest number with half of the weight at or below it; between two of equal halves, their middle.
-    template <class Entry, class Number, class WeightOf>
-    static double weighted_median(const Entry* entries, int64_t n, Number&& number, WeightOf&& weight_of) {
-        std::vector<std::pair<double, double>> pairs(n);
-        double total = 0, running = 0;
-        for (int64_t i = 0; i < n; ++i) {
-            pairs[i] = {number(i), weight_of(entries[i].row)};
-            total += pairs[i].second;
-        }
-        std::sort(pairs.begin(), pairs.end());
-        for (int64_t i = 0; i < n; ++i) {
-            running += pairs[i].second;
-            if (running > total / 2) return pairs[i].first;
-            if (running == total / 2 && i + 1 < n) return pairs[i].first / 2 + pairs[i + 1].first / 2;
-        }
-        return pairs.back().first;
-    }
-
-    double class_risk(const double* sums, double weight) const {
-        if (target_.is_binary()) {
-            const double both[2] = {weight - sums[0], sums[0]};
-            return output_risk(both, 2, weight);
-        }
-        double risk = 0;
-        for (int o = 0; o < target_.n_outputs; sums += target_.n_classes[o], ++o)
-            risk += output_risk(sums, target_.n_classes[o], weight);
-        return risk;
-    }
-
-    double output_risk(const double* counts, int n, double weight) const {
-        EntropyTerm term;
-        double risk = target_.criterion == Criterion::entropy ? term(weight) : weight;
-        for (int k = 0; k < n; ++k)
-            risk -= target_.criterion == Criterion::entropy ? term(counts[k]) : counts[k] * counts[k] / weight;
-        return std::max(risk, 0.0);
-    }
-
-    double number_risk(double y, double mean) const {
-        if (target_.criterion == Criterion::absolute_error) return std::abs(y - mean);
-        if (target_.criterion == Criterion::poisson) return y > 0 ? y * std::log(y / mean) - y + mean : mean;
-        return (y - mean) * (y - mean);
-    }
+    double class_risk(const double* sums, double weight) const;
+    double output_risk(const double* counts, int n, double weight) const;
+    double number_risk(double y, double mean) const;
 
     const Target& target_;
     int width_;

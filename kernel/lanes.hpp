@@ -11,6 +11,7 @@
 // `wide` is used. The choice depends on the data alone.
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <stdexcept>
@@ -75,6 +76,7 @@ struct LaneFacts {
     double positive = 0, negative = 0;  // Σ of positive gradients and of −negative ones
     double max_gradient = 0;
     double hessian = 0, max_hessian = 0, min_hessian = infinity;
+    double hessian_fraction = 0;  // largest distance of a hessian from a whole number
     int64_t n_rows = 0;
     double median_gradient = 0, median_hessian = 0;  // of values that are not 0, in a sample
 
@@ -85,6 +87,7 @@ struct LaneFacts {
         max_gradient = std::max(max_gradient, o.max_gradient);
         max_hessian = std::max(max_hessian, o.max_hessian);
         min_hessian = std::min(min_hessian, o.min_hessian);
+        hessian_fraction = std::max(hessian_fraction, o.hessian_fraction);
         n_rows += o.n_rows;
     }
 };
@@ -92,9 +95,18 @@ struct LaneFacts {
 constexpr int64_t fact_block = 16384;
 constexpr int fact_lanes = 16;  // independent partial sums: the loop vectorises and its order is fixed
 
+// Distance from the nearest whole number; too large where values have no room for fractions, of which none are asked.
+template <class Real>
+[[gnu::always_inline]] inline Real fraction_of(Real x) {
+    constexpr Real shift = sizeof(Real) == 8 ? Real(6755399441055744.0) : Real(12582912.0);  // 1.5 · 2^52, 1.5 · 2^23
+    const Real whole = (x + shift) - shift;
+    return x > whole ? x - whole : whole - x;
+}
+
 template <class Real>
 struct FactLanes {
     Real max_gradient[fact_lanes] = {}, max_hessian[fact_lanes] = {}, min_hessian[fact_lanes];
+    Real hessian_fraction[fact_lanes] = {};
     double positive[fact_lanes] = {}, negative[fact_lanes] = {}, hessian[fact_lanes] = {};
 
     FactLanes() { std::fill_n(min_hessian, fact_lanes, std::numeric_limits<Real>::infinity()); }
@@ -110,6 +122,8 @@ struct FactLanes {
                 max_gradient[k] = size > max_gradient[k] ? size : max_gradient[k];
                 max_hessian[k] = h > max_hessian[k] ? h : max_hessian[k];
                 min_hessian[k] = h < min_hessian[k] ? h : min_hessian[k];
+                const Real fraction = fraction_of(h);
+                hessian_fraction[k] = fraction > hessian_fraction[k] ? fraction : hessian_fraction[k];
             }
     }
 };
@@ -165,10 +179,10 @@ LaneFacts block_facts(const Real* gradients, const Real* hessians, int64_t n) {
     LaneFacts facts;
     for (int k = 0; k < fact_lanes; ++k)
         facts.add({lanes.positive[k], lanes.negative[k], lanes.max_gradient[k], lanes.hessian[k], lanes.max_hessian[k],
-                   lanes.min_hessian[k], 0, 0, 0});
+                   lanes.min_hessian[k], lanes.hessian_fraction[k], 0, 0, 0});
     for (int64_t i = n / fact_lanes * fact_lanes; i < n; ++i) {
         double g = gradients[i], h = hessians[i];
-        facts.add({std::max(g, 0.0), std::max(-g, 0.0), std::abs(g), h, h, h, 0, 0, 0});
+        facts.add({std::max(g, 0.0), std::max(-g, 0.0), std::abs(g), h, h, h, fraction_of(h), 0, 0, 0});
     }
     facts.n_rows = n;
     return facts;
@@ -223,6 +237,12 @@ inline void require_finite(const LaneFacts& facts) {
     if (!(total * total * std::max(facts.hessian, 1.0) < 1e300)) throw std::overflow_error("gradients are not finite");
 }
 
+// Whether every row has the same hessian, so that their sum, in units of it, counts rows. A subnormal hessian has no
+// finite reciprocal.
+inline bool hessians_count_rows(const LaneFacts& facts) {
+    return facts.min_hessian == facts.max_hessian && facts.max_hessian > 0 && std::isfinite(1 / facts.max_hessian);
+}
+
 // Exact powers of two that leave room for n rows of the largest value in 62 bits.
 inline LaneScale wide_scale(const LaneFacts& facts) {
     auto power = [&](double largest) {
@@ -235,7 +255,7 @@ inline LaneScale wide_scale(const LaneFacts& facts) {
     scale.gradient = power(facts.max_gradient);
     scale.hessian = power(facts.max_hessian);
     scale.hessian_step = std::max<int64_t>(1, std::llrint(facts.max_hessian * scale.hessian));
-    if (facts.min_hessian == facts.max_hessian && facts.max_hessian > 0) {
+    if (hessians_count_rows(facts)) {
         scale.hessian_counts_rows = true;
         scale.hessian = 1 / facts.max_hessian;
         scale.hessian_step = 1;
@@ -253,7 +273,7 @@ inline LaneScale choose_scale(const LaneFacts& facts, double largest_gradient, d
     double mean_gradient = (facts.positive + facts.negative) / n, mean_hessian = facts.hessian / n;
     bool constant = facts.min_hessian == facts.max_hessian;
     LaneScale scale;
-    scale.hessian_counts_rows = constant && facts.max_hessian > 0;
+    scale.hessian_counts_rows = hessians_count_rows(facts);
     if (facts.max_gradient > 0)
         scale.gradient = std::min((2147483647.0 - n) / std::max(facts.positive, facts.negative),
                                   largest_gradient / facts.max_gradient);
@@ -261,14 +281,18 @@ inline LaneScale choose_scale(const LaneFacts& facts, double largest_gradient, d
         scale.hessian = 1 / facts.max_hessian;
     else if (facts.max_hessian > 0)
         scale.hessian = std::min((4294967295.0 - n) / facts.hessian, largest_hessian / facts.max_hessian);
-    scale.hessian_step = std::max<int64_t>(1, std::llrint(facts.max_hessian * scale.hessian));
+    // Whole weights stay exact: a sum that is exactly min_child_weight must not fall below it.
+    if (!constant && facts.hessian_fraction == 0 && std::isnormal(scale.hessian))
+        scale.hessian = std::ldexp(1.0, std::ilogb(scale.hessian));
     auto fine = [](double mean, double median, double steps) {
         return mean * steps >= least_mean_steps && (median == 0 || median * steps >= least_median_steps);
     };
     bool fine_gradient = facts.max_gradient == 0 || fine(mean_gradient, facts.median_gradient, scale.gradient);
     bool fine_hessian = constant || fine(mean_hessian, facts.median_hessian, scale.hessian);
     bool fits = n < 1e9 && std::isfinite(scale.gradient) && std::isfinite(scale.hessian);
-    return fine_gradient && fine_hessian && fits ? scale : wide_scale(facts);
+    if (!(fine_gradient && fine_hessian && fits)) return wide_scale(facts);
+    scale.hessian_step = std::max<int64_t>(1, std::llrint(facts.max_hessian * scale.hessian));
+    return scale;
 }
 
 inline LaneScale choose_scale(const LaneFacts& facts, float) { return choose_scale(facts, 32767, 65535); }

@@ -116,7 +116,7 @@ class LogRankGains {
 };
 
 // The number of a row is the rank of its time, from 1 on; that of a row without event, less 0.
-class LogRank : public Moments<Criterion::squared_error> {
+class LogRank : public Moments {
   public:
     using Ranking = LogRankGains;
 
@@ -130,8 +130,8 @@ class LogRank : public Moments<Criterion::squared_error> {
     double real(int64_t fixed) const { return static_cast<double>(fixed) / target_.weight_scale; }
 
     // No event, or all events at one time.
-    bool is_pure(const Word* total, const auto* entries, int64_t n) const {
-        return total[2] == 0 || (total[2] == total[1] && time(entries[0].row) == time(entries[n - 1].row));
+    bool is_pure(const Word* total, const RowNumbers& rows) const {
+        return total[2] == 0 || (total[2] == total[1] && time(rows[0]) == time(rows[rows.size() - 1]));
     }
     // Share of events.
     double mean(const Word* sum, int) const { return total(sum) / weight(sum); }

@@ -3,18 +3,26 @@
 //   Columns      a row is its statistic and number; codes are looked up in the column-major copy      large nodes
 //   Travelling   a row carries its codes, they move with it when nodes are partitioned:               nodes in the
 //                  │ statistic, row │ f0 f1 … f27 · · · · │ next row …                                cache
-//                so that deep trees read memory in sequence. Tables of up to 64 features of one byte.
-//   Ranked       the same for codes of more bytes, in nodes of up to 255 rows: a row carries the places of its codes
-//                among those of the node, which one byte holds
+//                so that deep trees read memory in sequence. Tables of up to 64 features.
+//
+// A code that travels takes one byte. Codes of more bytes travel as ranks, in nodes of up to 255 rows: the places of
+// codes among those of the node.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
 #include "binned_data.hpp"
+#include "row_numbers.hpp"
 
 namespace arboretum {
 
 template <class Stat>
-struct Columns {
+class Columns {
+  public:
     using Entry = Stat;
+    static constexpr bool travels = false;
 
     explicit Columns(const BinnedData& data) : data_(data) {}
 
@@ -37,52 +45,61 @@ struct Columns {
     const BinnedData& data_;
 };
 
+// Which byte of a row holds the code of a feature, and what it says.
+class TravellingCodes {
+  public:
+    static constexpr int most_bytes = 64;
+
+    explicit TravellingCodes(const BinnedData& data);
+
+    // Bytes of a row: as many as its codes take if each takes one, else one per feature.
+    static int64_t bytes(const BinnedData& data);
+    static bool need_ranks(const BinnedData& data) { return own_bytes(data) > most_bytes; }
+
+    // Rows of the largest node whose codes can travel: what fits the cache, or what a byte can number.
+    int64_t most_rows() const { return is_ranked_ ? 255 : 8192; }
+
+    Code n_codes(int32_t feature) const {
+        return is_ranked_ ? static_cast<Code>(ranked_[feature].size()) : data_.feature(feature).n_bins + 1;
+    }
+    Code table_code(int32_t feature, Code code) const { return is_ranked_ ? ranked_[feature][code] : code; }
+    int place(int32_t feature) const { return places_[feature]; }
+
+  protected:
+    // Writes the codes of each row, of the first to `codes`, of the next `stride` bytes on.
+    void load(const RowNumbers& rows, uint8_t* codes, int64_t stride);
+
+  private:
+    static int64_t own_bytes(const BinnedData& data);
+    void rank(int32_t feature, const RowNumbers& rows, uint8_t* codes, int64_t stride);
+
+    const BinnedData& data_;
+    bool is_ranked_;
+    std::vector<int> starts_, places_;
+    std::vector<std::vector<Code>> ranked_;  // of each feature: codes that occur, rising, then the missing code
+};
+
 template <class Stat, int stride>
-struct Travelling {
+class Travelling : public TravellingCodes {
+  public:
+    static constexpr bool travels = true;
     static constexpr int n_places = stride;
 
     struct Entry : Stat {
         uint8_t codes[stride];
     };
 
-    explicit Travelling(const BinnedData& data) : data_(data) {
-        int start = 0;
-        for (const Block& block : data.blocks()) {
-            starts_.push_back(start);
-            start += static_cast<int>(block.stride);
-        }
-        for (int32_t f = 0; f < data.n_features(); ++f)
-            places_.push_back(starts_[data.feature(f).block] + data.feature(f).position);
-    }
+    using TravellingCodes::TravellingCodes;
 
-    // Bytes a row of this table needs; more than 64 if it cannot travel.
-    static int bytes(const BinnedData& data) {
-        int64_t bytes = 0;
-        for (const Block& block : data.blocks()) bytes += block.width == 1 ? block.stride : 1000;
-        return static_cast<int>(std::min<int64_t>(bytes, 1000));
-    }
-
-    static constexpr int64_t most_rows = 8192;  // what fits the cache
-
-    Code n_codes(int32_t feature) const { return data_.feature(feature).n_bins + 1; }
-    static Code table_code(int32_t, Code code) { return code; }
-
-    void load(const Stat* stats, int64_t n, std::vector<Entry>& entries) const {
-        entries.clear();
-        for (int64_t i = 0; i < n; ++i) {
-            Entry entry{stats[i], {}};
-            for (size_t b = 0; b < starts_.size(); ++b) {
-                const Block& block = data_.blocks()[b];
-                std::copy_n(data_.row_codes(block, stats[i].row), block.stride, entry.codes + starts_[b]);
-            }
-            entries.push_back(entry);
-        }
+    void load(const Stat* stats, int64_t n, std::vector<Entry>& entries) {
+        if (static_cast<int64_t>(entries.size()) < n) entries.resize(n);
+        for (int64_t i = 0; i < n; ++i) static_cast<Stat&>(entries[i]) = stats[i];
+        TravellingCodes::load({entries.data(), n}, entries[0].codes, sizeof(Entry));
     }
 
     template <class Use>
     auto with_codes(int32_t feature, Use&& use) const {
-        const int place = places_[feature];
-        return use([place](const Entry& e) -> Code { return e.codes[place]; });
+        return use([place = place(feature)](const Entry& e) -> Code { return e.codes[place]; });
     }
 
     // Least and largest code of each feature over some rows, by place: all features at once, a vector a row.
@@ -99,61 +116,6 @@ struct Travelling {
         std::copy_n(low, stride, least);
         std::copy_n(high, stride, most);
     }
-
-    int place(int32_t feature) const { return places_[feature]; }
-
-  private:
-    const BinnedData& data_;
-    std::vector<int> starts_, places_;
-};
-
-template <class Stat>
-struct Ranked {
-    static constexpr int n_places = 64;
-    static constexpr int64_t most_rows = 255;
-
-    using Entry = typename Travelling<Stat, n_places>::Entry;
-
-    explicit Ranked(const BinnedData& data) : data_(data), codes_(data.n_features()) {}
-
-    Code n_codes(int32_t feature) const { return static_cast<Code>(codes_[feature].size()); }
-    Code table_code(int32_t feature, Code code) const { return codes_[feature][code]; }
-
-    void load(const Stat* stats, int64_t n, std::vector<Entry>& entries) {
-        entries.resize(n);
-        for (int64_t i = 0; i < n; ++i) static_cast<Stat&>(entries[i]) = stats[i];
-        for (int32_t f = 0; f < data_.n_features(); ++f) rank(f, entries);
-    }
-
-    template <class Use>
-    auto with_codes(int32_t feature, Use&& use) const {
-        return use([feature](const Entry& e) -> Code { return e.codes[feature]; });
-    }
-    static void ranges(const Entry* entries, int64_t n, uint8_t* least, uint8_t* most) {
-        Travelling<Stat, n_places>::ranges(entries, n, least, most);
-    }
-    static int place(int32_t feature) { return feature; }
-
-  private:
-    void rank(int32_t feature, std::vector<Entry>& entries) {
-        const int64_t n = static_cast<int64_t>(entries.size());
-        uint64_t keys[most_rows];
-        for (int64_t i = 0; i < n; ++i)
-            keys[i] = static_cast<uint64_t>(data_.code(feature, entries[i].row)) << 8 | static_cast<uint64_t>(i);
-        std::sort(keys, keys + n);
-        std::vector<Code>& codes = codes_[feature];
-        codes.clear();
-        for (int64_t i = 0; i < n; ++i) {
-            const Code code = static_cast<Code>(keys[i] >> 8);
-            if (codes.empty() || codes.back() != code) codes.push_back(code);
-            entries[keys[i] & 255].codes[feature] = static_cast<uint8_t>(codes.size() - 1);
-        }
-        const Code missing = data_.feature(feature).n_bins;
-        if (codes.back() != missing) codes.push_back(missing);
-    }
-
-    const BinnedData& data_;
-    std::vector<std::vector<Code>> codes_;  // of each feature: codes that occur, rising, then the missing code
 };
 
 }  // namespace arboretum

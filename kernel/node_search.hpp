@@ -18,24 +18,10 @@
 #include "cuts.hpp"
 #include "impurity.hpp"
 #include "node_rows.hpp"
-#include "parallel.hpp"
 #include "rng.hpp"
 #include "row_groups.hpp"
 
 namespace arboretum {
-
-// Statistics whose gains come from the rows of the sides, not from their sums, have a Ranking.
-template <class Statistics>
-struct RankingOf {
-    static constexpr bool exists = false;
-    struct type {};
-};
-template <class Statistics>
-    requires requires { typename Statistics::Ranking; }
-struct RankingOf<Statistics> {
-    static constexpr bool exists = true;
-    using type = typename Statistics::Ranking;
-};
 
 template <class Statistics, class Rows>
 class NodeSearch {
@@ -65,7 +51,7 @@ class NodeSearch {
 
     // The best cut of some features, if it beats `best`.
     void offer_features(const int32_t* features, int n, const Node& node, const Gain& gain, Cut& best) {
-        if constexpr (ranks_rows) ranking_.rank(statistics_, node.entries, node.n_rows);
+        if constexpr (RanksRows<Statistics>) ranking_.rank(statistics_, node.entries, node.n_rows);
         if (rules_.random_thresholds) return offer_random_features(features, n, node, gain, best);
         for (int i = 0; i < n; ++i) offer_feature(features[i], node, gain, best);
     }
@@ -108,8 +94,9 @@ class NodeSearch {
         fill(feature, node);
         const int64_t n_sides = n_ + (has_missing_ ? 1 : 0);
         if (n_sides < 2) return;
-        if constexpr (ranks_rows) return offer_ranked(offer);
-        if (info.categorical)
+        if constexpr (RanksRows<Statistics>)
+            offer_ranked(offer);
+        else if (info.categorical)
             offer_categories(offer);
         else if (rules_.random_thresholds)
             offer_random(offer);
@@ -125,7 +112,7 @@ class NodeSearch {
         const int64_t n_codes = rows_.n_codes(feature);
         n_ = 0;
         rows_.with_codes(feature, [&](auto code_of) {
-            if (ranks_rows)
+            if constexpr (RanksRows<Statistics>)
                 fill_sorted(code_of, node);
             else if (node.n_rows >= n_codes)
                 fill_whole(code_of, n_codes, node);
@@ -194,52 +181,21 @@ class NodeSearch {
         keys_.resize(n);
         reserve(n);
         for (int64_t i = 0; i < n; ++i) keys_[i] = static_cast<uint64_t>(code_of(node.entries[i])) << 32 | i;
-        sort_keys();
-        if constexpr (ranks_rows) groups_.start.clear();
+        sort_keys(keys_, other_keys_);  // pairs of one code in any order: their sum is the same
+        if constexpr (RanksRows<Statistics>) groups_.start.clear();
         for (int64_t i = 0; i < n; ++i) {
             const Code code = static_cast<Code>(keys_[i] >> 32);
             if (n_ == 0 || codes_[n_ - 1] != code) {
-                if constexpr (ranks_rows) groups_.start.push_back(i);
+                if constexpr (RanksRows<Statistics>) groups_.start.push_back(i);
                 codes_[n_] = code;
                 std::fill_n(&sums_[n_ * words()], words(), Word{0});
                 ++n_;
             }
             statistics_.add(node.entries[keys_[i] & 0xffffffffu], &sums_[(n_ - 1) * words()]);
         }
-        if constexpr (ranks_rows) {
+        if constexpr (RanksRows<Statistics>) {
             groups_.start.push_back(n);
             groups_.members.assign(keys_.begin(), keys_.end());  // the lower halves
-        }
-    }
-
-    // Pairs of one code may come in any order: their sum is the same.
-    void sort_keys() {
-        const int64_t n = static_cast<int64_t>(keys_.size());
-        if (n > radix_rows) return radix_sort_keys();
-        if (n > insertion_rows) return std::sort(keys_.begin(), keys_.end());
-        for (int64_t i = 1; i < n; ++i) {
-            const uint64_t key = keys_[i];
-            int64_t j = i;
-            for (; j > 0 && keys_[j - 1] > key; --j) keys_[j] = keys_[j - 1];
-            keys_[j] = key;
-        }
-    }
-
-    void radix_sort_keys() {
-        uint64_t any = 0, all = ~uint64_t{0};
-        for (uint64_t key : keys_) any |= key, all &= key;
-        const int bits = std::bit_width((any ^ all) >> 32), passes = (bits + most_digit - 1) / most_digit;
-        const int digit = passes > 0 ? (bits + passes - 1) / passes : 0;
-        const uint64_t mask = (uint64_t{1} << digit) - 1;
-        other_keys_.resize(keys_.size());
-        for (int pass = 0; pass < passes; ++pass) {
-            const int shift = 32 + pass * digit;
-            uint32_t count[1 << most_digit] = {};
-            for (uint64_t key : keys_) ++count[key >> shift & mask];
-            uint32_t start = 0;
-            for (uint64_t d = 0; d <= mask; ++d) start += std::exchange(count[d], start);
-            for (uint64_t key : keys_) other_keys_[count[key >> shift & mask]++] = key;
-            keys_.swap(other_keys_);
         }
     }
 
@@ -330,10 +286,10 @@ class NodeSearch {
     void offer_random_features(const int32_t* features, int n, const Node& node, const Gain& gain, Cut& best) {
         auto is_plain = [&](int32_t feature) {
             const FeatureCodes& info = data_.feature(feature);
-            return !(info.categorical || info.has_missing || ranks_rows);
+            return !(info.categorical || info.has_missing || RanksRows<Statistics>);
         };
         random_.clear();
-        if constexpr (requires { Rows::n_places; }) Rows::ranges(node.entries, node.n_rows, least_, most_);
+        if constexpr (Rows::travels) Rows::ranges(node.entries, node.n_rows, least_, most_);
         for (int i = 0; i < n; ++i)
             if (is_plain(features[i])) draw_cut(features[i], node);
         sum_random(node);
@@ -356,7 +312,7 @@ class NodeSearch {
 
     void draw_cut(int32_t feature, const Node& node) {
         Code least, most;
-        if constexpr (requires { Rows::n_places; }) {
+        if constexpr (Rows::travels) {
             least = least_[rows_.place(feature)];
             most = most_[rows_.place(feature)];
         } else {
@@ -378,7 +334,7 @@ class NodeSearch {
     void sum_random(const Node& node) {
         const int n = static_cast<int>(random_.size());
         reserve(n);
-        if constexpr (requires { Rows::n_places; } && is_small) {
+        if constexpr (Rows::travels && is_small) {
             int k = 0;
             for (; k + 5 <= n; k += 5) sum_cuts<5>(node, k);
             for (; k + 2 <= n; k += 2) sum_cuts<2>(node, k);
@@ -446,12 +402,12 @@ class NodeSearch {
     // Equal means in the order of the categories' values: codes depend on the rows.
     void order_by_mean(const Offer& offer, int k) {
         order_.resize(n_groups());
-        for (int64_t i = 0; i < n_groups(); ++i) order_[i] = {order_key(i, k), i};
-        std::sort(order_.begin(), order_.end(), [&](const auto& a, const auto& b) {
-            if (a.first != b.first) return a.first < b.first;
-            return edges_.key(offer.feature, table_code(offer, a.second)) <
-                   edges_.key(offer.feature, table_code(offer, b.second));
-        });
+        ties_.resize(n_groups());
+        for (int64_t i = 0; i < n_groups(); ++i) {
+            order_[i] = {order_key(i, k), i};
+            ties_[i] = edges_.key(offer.feature, table_code(offer, i));
+        }
+        sort_groups(order_, ties_);
     }
 
     double order_key(int64_t group, int k) const {
@@ -466,7 +422,7 @@ class NodeSearch {
         for (int64_t i = 0; i < n_groups(); ++i)
             order_[i] = {unit(draw(offer.node.path, offer.feature, edges_.key(offer.feature, table_code(offer, i)))),
                          i};
-        std::sort(order_.begin(), order_.end());
+        sort_groups(order_, {});
     }
 
     int64_t random_prefix(const Offer& offer) const {
@@ -567,9 +523,6 @@ class NodeSearch {
     const CodeEdges& edges_;
     double weight_scale_;
 
-    static constexpr bool ranks_rows = RankingOf<Statistics>::exists;
-    static constexpr int64_t insertion_rows = 24, radix_rows = 512;
-    static constexpr int most_digit = 9;
     static constexpr bool is_small = std::is_trivially_copyable_v<typename Statistics::Sum>;
 
     int64_t n_ = 0;  // codes that occur, missing not counted
@@ -577,7 +530,7 @@ class NodeSearch {
     std::vector<Code> codes_;
     std::vector<Word> sums_, histogram_;
     typename Statistics::Sum left_, right_;
-    std::vector<uint64_t> used_, keys_, other_keys_;
+    std::vector<uint64_t> used_, keys_, other_keys_, ties_;
     GroupOrder order_;
     std::vector<RandomCut> random_;
     std::vector<Word> random_sums_;

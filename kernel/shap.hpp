@@ -33,8 +33,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "binning.hpp"
-#include "parallel.hpp"
 #include "route.hpp"
 #include "shap_tree.hpp"
 #include "simd.hpp"

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "compile.hpp"
+#include "forest.hpp"
 #include "quadrature.hpp"
 
 namespace arboretum {

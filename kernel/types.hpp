@@ -40,6 +40,14 @@ struct TreeParams {
     double category_l2 = 10.0;
     std::vector<int8_t> monotone;                        // per feature; empty: none
     std::vector<std::vector<int32_t>> interaction_sets;  // features that may meet on a path; empty: all
+    std::vector<std::vector<Code>> category_ranks;       // per feature and code; empty: codes
+
+    // What breaks ties between categories: by their values, since codes depend on how often they occur. Missing is
+    // last.
+    Code category_rank(int32_t feature, Code code) const {
+        if (category_ranks.empty() || code >= category_ranks[feature].size()) return code;
+        return category_ranks[feature][code];
+    }
 };
 
 // A condition in code space. numeric: code <= threshold goes left; category: a set bit goes left.

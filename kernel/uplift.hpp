@@ -119,7 +119,7 @@ class Arms {
     double weight(const Word* sum) const { return static_cast<double>(total(sum, 1)); }
 
     // Or without enough rows of an arm for both sides of a cut.
-    bool is_pure(const Word* sum, const auto*, int64_t) const {
+    bool is_pure(const Word* sum, const RowNumbers&) const {
         for (int arm = 0; arm < n_arms(); ++arm)
             if (sum[3 * arm] < 2 * target_.treatment.min_rows_arm) return true;
         return false;

@@ -2,6 +2,7 @@
 #include "bagging.hpp"
 
 #include "arrays.hpp"
+#include "parallel.hpp"
 
 namespace arboretum {
 
@@ -12,11 +13,10 @@ template <class T, class Count, class Put>
 auto collect(const GrownForest& forest, Count&& count, Put&& put) {
     std::vector<size_t> start{0};
     for (const ImpurityTree& tree : forest.trees) start.push_back(start.back() + count(tree));
-    T* data = new T[start.back()];
+    std::unique_ptr<T[]> data(new T[start.back()]);
     parallel_for(static_cast<int64_t>(forest.trees.size()), 2,
-                 [&](int64_t i, int) { put(forest.trees[i], data + start[i]); });
-    nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
-    return nb::ndarray<nb::numpy, T, nb::ndim<1>>(data, {start.back()}, owner);
+                 [&](int64_t i, int) { put(forest.trees[i], data.get() + start[i]); });
+    return own_numpy(std::move(data), start.back());
 }
 
 // A property that is one number of every node of all trees.
@@ -142,7 +142,7 @@ void bind_rules(nb::module_& m) {
             [](const Bootstrap& self, uint64_t seed, int64_t tree, int64_t n_rows) {
                 std::vector<uint32_t> copies;
                 {
-                    nb::gil_scoped_release release;
+                    GilReleased released;
                     self.draw_copies(bootstrap_key(seed, tree), n_rows, copies);
                 }
                 return to_numpy<uint32_t>(copies);

@@ -69,10 +69,9 @@ void bind_sparse(nb::module_& m) {
                 std::iota(order.begin(), order.end(), 0);
                 std::vector<std::vector<double>> cuts;
                 {
-                    nb::gil_scoped_release release;
-                    cuts = SparseCuts(self.n_rows, {rows.data(), rows.data() + rows.size()},
-                                      weights ? weights->data() : nullptr)
-                               .find(self.columns(order), max_bins, threads);
+                    GilReleased released;
+                    cuts = find_sparse_cuts(self.columns(order), self.n_rows, {rows.data(), rows.data() + rows.size()},
+                                            weights ? weights->data() : nullptr, max_bins, threads);
                 }
                 nb::list result;
                 for (const std::vector<double>& c : cuts) result.append(to_numpy<double>(c));
@@ -82,10 +81,8 @@ void bind_sparse(nb::module_& m) {
         .def(
             "assign",
             [](const SparseMatrix& self, BinnedData& data, const std::vector<int64_t>& order,
-               const std::vector<std::vector<double>>& cuts, int threads) {
-                const std::vector<SparseColumn> columns = self.columns(order);
-                return SparseAssigner(data, columns, cuts).run(threads);
-            },
+               const std::vector<std::vector<double>>& cuts,
+               int threads) { return assign_sparse(data, self.columns(order), cuts, threads); },
             nb::arg("data"), nb::arg("order"), nb::arg("cuts"), nb::arg("threads"), Released());
 }
 
@@ -100,17 +97,16 @@ void bind_bundles(nb::module_& m) {
         [](const std::vector<Column>& columns, const std::vector<std::vector<double>>& cuts,
            const std::vector<Code>& n_bins, int threads) {
             std::vector<RawColumn> raw = raw_columns(columns);
-            nb::gil_scoped_release release;
+            GilReleased released;
             const int64_t n_rows = columns.empty() ? 0 : static_cast<int64_t>(columns[0].shape(0));
-            return Bundles{DenseBundler(raw, n_rows, cuts, n_bins, {}, threads).run()};
+            return Bundles{bundle_dense(raw, n_rows, cuts, n_bins, threads)};
         },
         nb::arg("columns"), nb::arg("cuts"), nb::arg("n_bins"), nb::arg("threads"));
     m.def(
         "find_bundles",
         [](const SparseMatrix& matrix, const std::vector<int64_t>& order, const std::vector<std::vector<double>>& cuts,
-           const std::vector<Code>& n_bins, int threads) {
-            return Bundles{bundle_sparse(matrix.columns(order), matrix.n_rows, cuts, n_bins, {}, threads)};
-        },
+           const std::vector<Code>& n_bins,
+           int threads) { return Bundles{bundle_sparse(matrix.columns(order), matrix.n_rows, cuts, n_bins, threads)}; },
         nb::arg("matrix"), nb::arg("order"), nb::arg("cuts"), nb::arg("n_bins"), nb::arg("threads"), Released());
 }
 
@@ -155,8 +151,8 @@ void bind_binning(nb::module_& m) {
                 const int64_t n_rows = columns.empty() ? 0 : static_cast<int64_t>(columns[0].shape(0));
                 if (first_row < 0 || first_row + n_rows > self.n_rows())
                     throw nb::value_error("the rows do not fit into the table");
-                nb::gil_scoped_release release;
-                return CodeAssigner(self, first, raw, cuts, first_row, n_rows).run(threads);
+                GilReleased released;
+                return assign_codes(self, first, raw, cuts, first_row, n_rows, threads);
             },
             nb::arg("first"), nb::arg("columns"), nb::arg("cuts"), nb::arg("threads"), nb::arg("first_row") = 0);
     m.def("sample_rows", [](int64_t n_rows, int64_t size) { return to_numpy<Row>(sample_rows(n_rows, size)); });
@@ -166,7 +162,7 @@ void bind_binning(nb::module_& m) {
             std::vector<RawColumn> raw = raw_columns(columns);
             std::vector<RankedColumn> ranked;
             {
-                nb::gil_scoped_release release;
+                GilReleased released;
                 ranked = rank_columns(raw, columns.empty() ? 0 : columns[0].shape(0), threads);
             }
             nb::list result;
@@ -183,7 +179,7 @@ void bind_binning(nb::module_& m) {
             std::vector<Row> sample(rows.data(), rows.data() + rows.size());
             std::vector<std::vector<double>> cuts;
             {
-                nb::gil_scoped_release release;
+                GilReleased released;
                 cuts = find_cuts(raw, sample, weights ? weights->data() : nullptr, max_bins, threads);
             }
             nb::list result;

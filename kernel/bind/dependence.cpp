@@ -96,7 +96,7 @@ struct OwnedPairs : OwnedForest {
             points.push_back(column ? raw_column(*column, n_points) : RawColumn{nullptr, 0, ValueType::float64});
     }
 
-    Dependence dependence() const { return {forest, rows.data(), points.data(), n_rows, n_points, unknown}; }
+    PairTables tables() const { return {forest, rows.data(), points.data(), n_rows, n_points, unknown}; }
 };
 
 void mean(const OwnedPairs& self, std::optional<Vector<const double>> weight, Matrix<double> out, int threads) {
@@ -104,8 +104,8 @@ void mean(const OwnedPairs& self, std::optional<Vector<const double>> weight, Ma
     if (static_cast<int64_t>(out.shape(0)) != self.forest.n_outputs ||
         static_cast<int64_t>(out.shape(1)) != self.n_points)
         throw nb::value_error("out must be outputs × points");
-    nb::gil_scoped_release release;
-    self.dependence().mean(weight ? weight->data() : nullptr, threads, out.data());
+    GilReleased released;
+    add_mean_dependence(self.tables(), weight ? weight->data() : nullptr, threads, out.data());
 }
 
 void each(const OwnedPairs& self, Cube out, int threads) {
@@ -113,12 +113,12 @@ void each(const OwnedPairs& self, Cube out, int threads) {
         static_cast<int64_t>(out.shape(1)) != self.forest.n_outputs ||
         static_cast<int64_t>(out.shape(2)) != self.n_points)
         throw nb::value_error("out must be rows × outputs × points");
-    nb::gil_scoped_release release;
-    self.dependence().each(threads, out.data());
+    GilReleased released;
+    add_each_dependence(self.tables(), threads, out.data());
 }
 
-void add_shuffled(const nb::dict& arrays, const std::vector<Column>& columns,
-                  const std::vector<std::vector<Column>>& shuffled, bool average, Cube out, int threads) {
+void shuffle(const nb::dict& arrays, const std::vector<Column>& columns,
+             const std::vector<std::vector<Column>>& shuffled, bool average, Cube out, int threads) {
     const OwnedForest owned(arrays);
     const int64_t n_repeats = static_cast<int64_t>(out.shape(0)), n_rows = static_cast<int64_t>(out.shape(1));
     if (static_cast<int64_t>(out.shape(2)) != owned.forest.n_outputs || shuffled.size() != columns.size())
@@ -133,10 +133,10 @@ void add_shuffled(const nb::dict& arrays, const std::vector<Column>& columns,
             repeats.push_back(one.empty() ? RawColumn{nullptr, 0, ValueType::float64}
                                           : raw_column(one[repeat], n_rows));
     }
-    nb::gil_scoped_release release;
-    Shuffles(owned.forest, rows.data(), repeats.data(), n_rows, n_repeats,
-             average ? Unknown::average : Unknown::missing)
-        .add(threads, out.data());
+    GilReleased released;
+    add_shuffled(
+        {owned.forest, rows.data(), repeats.data(), n_rows, n_repeats, average ? Unknown::average : Unknown::missing},
+        threads, out.data());
 }
 
 }  // namespace
@@ -151,7 +151,7 @@ void bind_dependence(nb::module_& m) {
              "Add to out (outputs × points) the sum over rows, by weight, of the trees.")
         .def("each", &each, nb::arg("out").noconvert(), nb::arg("threads"),
              "Add to out (rows × outputs × points) the trees.");
-    m.def("add_shuffled", &add_shuffled, nb::arg("forest"), nb::arg("columns"), nb::arg("shuffled"), nb::arg("average"),
+    m.def("add_shuffled", &shuffle, nb::arg("forest"), nb::arg("columns"), nb::arg("shuffled"), nb::arg("average"),
           nb::arg("out").noconvert(), nb::arg("threads"),
           "Add to out (repeats × rows × outputs) the trees, asked about the columns of each repeat where there are "
           "some.");

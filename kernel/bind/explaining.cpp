@@ -30,15 +30,14 @@ void explain(const nb::dict& arrays, const std::vector<Column>& columns, int64_t
              bool average, int threads) {
     const ForestView forest = forest_view(arrays);
     const std::vector<RawColumn> rows = raw_columns(columns, n_rows), others = raw_columns(background, n_background);
-    nb::gil_scoped_release release;
-    const ShapForest shap(forest, static_cast<int64_t>(rows.size()), threads);
-    shap.explain({rows.data(), n_rows}, {others.data(), n_background}, average ? Unknown::average : Unknown::missing,
-                 interactions, threads, out.data());
+    GilReleased released;
+    explain_forest(forest, static_cast<int64_t>(rows.size()), {rows.data(), n_rows}, {others.data(), n_background},
+                   average ? Unknown::average : Unknown::missing, interactions, threads, out.data());
 }
 
 void expected_values(const nb::dict& arrays, Vector<double> out) {
     const ForestView forest = forest_view(arrays);
-    nb::gil_scoped_release release;
+    GilReleased released;
     add_expected(forest, out.data());
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "arrays.hpp"
-#include "compile.hpp"
+#include "forest.hpp"
 
 namespace arboretum {
 

@@ -2,6 +2,8 @@
 #include "arrays.hpp"
 #include "grower.hpp"
 #include "leaves.hpp"
+#include "rng.hpp"
+#include "route_rows.hpp"
 #include "steps.hpp"
 
 namespace arboretum {
@@ -84,7 +86,8 @@ void bind_params(nb::module_& m) {
         .def_rw("category_smoothing", &TreeParams::category_smoothing)
         .def_rw("category_l2", &TreeParams::category_l2)
         .def_rw("monotone", &TreeParams::monotone)
-        .def_rw("interaction_sets", &TreeParams::interaction_sets);
+        .def_rw("interaction_sets", &TreeParams::interaction_sets)
+        .def_rw("category_ranks", &TreeParams::category_ranks);
 }
 
 void bind_tree(nb::module_& m) {
@@ -139,10 +142,10 @@ void bind_growing(nb::module_& m) {
     m.def("join_trees", &join_trees, nb::arg("trees"));
     m.def(
         "weighted_values",
-        [](Vector<const double> values, double weight, double limit) {
-            return to_numpy<double>(weighted_values({values.data(), values.size()}, weight, limit));
+        [](Vector<const double> values, double weight, double limit, double growth) {
+            return to_numpy<double>(weighted_values({values.data(), values.size()}, weight, limit, growth));
         },
-        nb::arg("values").noconvert(), nb::arg("weight"), nb::arg("limit") = infinity);
+        nb::arg("values").noconvert(), nb::arg("weight"), nb::arg("limit") = infinity, nb::arg("growth") = 1.0);
     m.def(
         "group_by_leaf",
         [](Vector<const uint32_t> leaf_of_row, std::optional<Vector<const Row>> members, int64_t n_nodes) {

@@ -113,11 +113,10 @@ double path_contributions(Vector<const int64_t> tree_start, Vector<const uint8_t
     forest.projection_weight = projection_weight.data();
     forest.projection_fill = projection_fill.data();
     const std::vector<RawColumn> raw = raw_columns(columns);
-    nb::gil_scoped_release release;
-    const PathContributions contributions(forest);
-    contributions.add(raw.data(), static_cast<int64_t>(out.shape(0)), static_cast<int64_t>(out.shape(1)),
-                      average ? Unknown::average : Unknown::missing, threads, out.data());
-    return contributions.expected();
+    GilReleased released;
+    return add_path_contributions(forest, raw.data(), static_cast<int64_t>(out.shape(0)),
+                                  static_cast<int64_t>(out.shape(1)), average ? Unknown::average : Unknown::missing,
+                                  threads, out.data());
 }
 
 }  // namespace

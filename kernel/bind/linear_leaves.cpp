@@ -30,11 +30,10 @@ LeafSlopes fit(const GrownTree& tree, const NumberColumns& numbers, Vector<const
                std::optional<Vector<const Row>> members, Vector<const Real> gradients, Vector<const Real> hessians,
                std::optional<Vector<const double>> factor, Vector<const double> values, const LinearRules& rules,
                int threads) {
-    const LeafFit<Real> leaf_fit(numbers.columns.data(), gradients.data(), hessians.data(),
-                                 factor ? factor->data() : nullptr, rules);
+    const TableGradients<Real> of{gradients.data(), hessians.data(), factor ? factor->data() : nullptr};
     const int64_t n = static_cast<int64_t>(members ? members->size() : leaf_of_row.size());
-    return fit_slopes(tree.nodes, leaf_of_row.data(), members ? members->data() : nullptr, n, leaf_fit, values.data(),
-                      rules, threads);
+    return fit_slopes(tree.nodes, leaf_of_row.data(), members ? members->data() : nullptr, n, numbers.columns.data(),
+                      of, values.data(), rules, threads);
 }
 
 template <class Real>

@@ -113,7 +113,7 @@ void make(Predictor* self, Vector<const int64_t> tree_start, Vector<const int32_
                       .slope_centre = pointer(slope_centre),
                       .slope_low = pointer(slope_low),
                       .slope_high = pointer(slope_high)};
-    nb::gil_scoped_release release;
+    GilReleased released;
     new (self) Predictor(forest);
 }
 
@@ -122,7 +122,7 @@ void add(const Predictor& self, const std::vector<AnyArray>& columns, Matrix<dou
     check_request(self, first, last, out.shape(1), self.forest().n_outputs);
     int64_t n_rows = static_cast<int64_t>(out.shape(0));
     std::vector<RawColumn> raw = raw_columns(self, columns, n_rows);
-    nb::gil_scoped_release release;
+    GilReleased released;
     self.add(raw.data(), n_rows, first, last, policy(average), threads, out.data());
 }
 
@@ -131,7 +131,7 @@ void raw_matrix(const Predictor& self, const AnyArray& matrix, Matrix<double> ou
     check_request(self, 0, n_trees, out.shape(1), self.forest().n_outputs);
     int64_t n_rows = static_cast<int64_t>(out.shape(0));
     std::vector<RawColumn> raw = matrix_columns(self, matrix, n_rows);
-    nb::gil_scoped_release release;
+    GilReleased released;
     self.fill_base(n_rows, out.data());
     self.add(raw.data(), n_rows, 0, n_trees, Unknown::missing, threads, out.data());
 }
@@ -141,7 +141,7 @@ void apply(const Predictor& self, const std::vector<AnyArray>& columns, Matrix<i
     check_request(self, first, last, out.shape(1), last - first);
     int64_t n_rows = static_cast<int64_t>(out.shape(0));
     std::vector<RawColumn> raw = raw_columns(self, columns, n_rows);
-    nb::gil_scoped_release release;
+    GilReleased released;
     self.apply(raw.data(), n_rows, first, last, policy(average), threads, out.data());
 }
 

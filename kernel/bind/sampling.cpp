@@ -7,13 +7,9 @@ namespace arboretum {
 
 namespace {
 
-// A NumPy array that owns the items.
 template <class T>
 nb::ndarray<nb::numpy, T, nb::ndim<1>> own_numpy(Items<T> items) {
-    const auto size = static_cast<size_t>(items.size);
-    T* data = items.data.release();
-    nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
-    return {data, {size}, owner};
+    return arboretum::own_numpy(std::move(items.data), static_cast<size_t>(items.size));
 }
 
 nb::tuple to_tuple(RowSample sample) {
@@ -22,7 +18,7 @@ nb::tuple to_tuple(RowSample sample) {
 
 template <class Work>
 auto released(Work&& work) {
-    nb::gil_scoped_release release;
+    GilReleased released;
     return work();
 }
 

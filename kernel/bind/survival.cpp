@@ -8,24 +8,25 @@ namespace arboretum {
 
 namespace {
 
-CoxLoss cox(const Matrix<const double>& y, const Vector<const double>& raw,
-            const std::optional<Vector<const double>>& weight, const Vector<const int64_t>& order) {
-    return CoxLoss(
-        {y.data(), raw.data(), weight ? weight->data() : nullptr, order.data(), static_cast<int64_t>(raw.size())});
+CoxRows cox_rows(const Matrix<const double>& y, const Vector<const double>& raw,
+                 const std::optional<Vector<const double>>& weight, const Vector<const int64_t>& order) {
+    return {y.data(), raw.data(), weight ? weight->data() : nullptr, order.data(), static_cast<int64_t>(raw.size())};
 }
 
 void bind_cox(nb::module_& m) {
     m.def(
         "cox_gradients",
         [](Matrix<const double> y, Vector<const double> raw, std::optional<Vector<const double>> weight,
-           Vector<const int64_t> order, Vector<double> gradients,
-           Vector<double> hessians) { cox(y, raw, weight, order).gradients(gradients.data(), hessians.data()); },
+           Vector<const int64_t> order, Vector<double> gradients, Vector<double> hessians) {
+            cox_gradients(cox_rows(y, raw, weight, order), gradients.data(), hessians.data());
+        },
         nb::arg("y").noconvert(), nb::arg("raw").noconvert(), nb::arg("weight").noconvert().none(),
         nb::arg("order").noconvert(), nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(), Released());
     m.def(
         "cox_values",
         [](Matrix<const double> y, Vector<const double> raw, std::optional<Vector<const double>> weight,
-           Vector<const int64_t> order, Vector<double> out) { cox(y, raw, weight, order).values(out.data()); },
+           Vector<const int64_t> order,
+           Vector<double> out) { cox_values(cox_rows(y, raw, weight, order), out.data()); },
         nb::arg("y").noconvert(), nb::arg("raw").noconvert(), nb::arg("weight").noconvert().none(),
         nb::arg("order").noconvert(), nb::arg("out").noconvert(), Released());
     m.def(
@@ -34,8 +35,8 @@ void bind_cox(nb::module_& m) {
            Vector<const int64_t> order) {
             std::vector<double> time, log_hazard;
             {
-                nb::gil_scoped_release release;
-                cox(y, raw, weight, order).baseline(time, log_hazard);
+                GilReleased released;
+                cox_baseline(cox_rows(y, raw, weight, order), time, log_hazard);
             }
             return nb::make_tuple(to_numpy<double>(time), to_numpy<double>(log_hazard));
         },
@@ -77,7 +78,7 @@ void bind_survival(nb::module_& m) {
            int64_t n_nodes) {
             LeafHazards found;
             {
-                nb::gil_scoped_release release;
+                GilReleased released;
                 found = leaf_hazards({leaf.data(), copies ? copies->data() : nullptr, weight ? weight->data() : nullptr,
                                       rank.data(), time.data(), static_cast<int64_t>(leaf.size())},
                                      n_nodes);
@@ -93,7 +94,7 @@ void bind_survival(nb::module_& m) {
            std::optional<Vector<const double>> weight, double tolerance) {
             Concordance found;
             {
-                nb::gil_scoped_release release;
+                GilReleased released;
                 found = concordance({time.data(), event.data(), risk.data(), weight ? weight->data() : nullptr,
                                      static_cast<int64_t>(time.size())},
                                     tolerance);

@@ -1,5 +1,5 @@
 import enum
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, overload
 
 import numpy
@@ -328,6 +328,18 @@ def add_shuffled(
     Add to out (repeats × rows × outputs) the trees, asked about the columns of each repeat where there are some.
     """
 
+def exponentials(
+    x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+) -> None: ...
+def logarithms(
+    x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+) -> None: ...
+def error_complements(
+    x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+) -> None: ...
 def draw_orders(
     keys: Sequence[int],
     threads: int,
@@ -488,6 +500,10 @@ class TreeParams:
     def interaction_sets(self) -> list[list[int]]: ...
     @interaction_sets.setter
     def interaction_sets(self, arg: Sequence[Sequence[int]], /) -> None: ...
+    @property
+    def category_ranks(self) -> list[list[int]]: ...
+    @category_ranks.setter
+    def category_ranks(self, arg: Sequence[Sequence[int]], /) -> None: ...
 
 class GrownTree:
     @property
@@ -543,6 +559,7 @@ def weighted_values(
     values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     weight: float,
     limit: float = float("inf"),
+    growth: float = 1.0,
 ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
 def group_by_leaf(
     leaf_of_row: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
@@ -1016,6 +1033,7 @@ def concordance(
     weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
     tolerance: float,
 ) -> tuple: ...
+def for_each_chunk(n_chunks: int, threads: int, run: Callable) -> None: ...
 @overload
 def output_gradients(
     kind: LossKind,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -143,3 +144,137 @@ def test_many_short_jobs():
         g[:] = np.nan
         _kernel.gradients(_kernel.LossKind.squared_error, 0.0, y, raw, None, g, h, threads)
         np.testing.assert_array_equal(g, raw - y)
+
+
+# ---- chunks that throw ---------------------------------------------------------------------------------------------
+
+
+class Stop(Exception):  # noqa: N818
+    """What a chunk throws."""
+
+
+def run_chunks(n_chunks, threads, thrower=None):
+    """Which chunks began; ``thrower(chunk, worker)`` says which throw."""
+    begun = []
+
+    def run(chunk, worker):
+        begun.append(chunk)
+        time.sleep(0)  # lets another thread in
+        if thrower is not None and thrower(chunk, worker):
+            raise Stop(chunk)
+
+    _kernel.for_each_chunk(n_chunks, threads, run)
+    return begun
+
+
+def assert_pool_works():
+    assert sorted(run_chunks(40, 4)) == list(range(40))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4, 64])
+@pytest.mark.parametrize("bad", [range(200), [0], [199], range(3, 200, 7)], ids=["all", "first", "last", "some"])
+def test_a_chunk_that_throws_ends_the_job_and_nothing_else(bad, threads):
+    for _ in range(20):
+        with pytest.raises(Stop) as caught:
+            run_chunks(200, threads, lambda chunk, worker: chunk in bad)
+        assert caught.value.args[0] in bad
+        assert_pool_works()
+
+
+@pytest.mark.parametrize("in_caller", [True, False])
+def test_a_thread_that_throws_ends_the_job_and_nothing_else(in_caller):
+    ends = []
+    for _ in range(40):
+        try:
+            run_chunks(200, 4, lambda chunk, worker: (worker == 0) is in_caller)
+            ends.append("done")  # the other threads were quicker
+        except Stop:
+            ends.append("thrown")
+        assert_pool_works()
+    assert "thrown" in ends
+
+
+def test_no_chunk_begins_after_one_has_thrown():
+    for _ in range(20):
+        begun = []
+
+        def run(chunk, worker, begun=begun):
+            begun.append(chunk)
+            raise Stop
+
+        with pytest.raises(Stop):
+            _kernel.for_each_chunk(100_000, 4, run)
+        assert len(begun) <= 4
+
+
+def test_jobs_inside_a_job_throw_to_its_chunk():
+    caught = []
+
+    def outer(chunk, worker):
+        with pytest.raises(Stop):
+            run_chunks(50, 4, lambda inner, worker: inner == 25)
+        caught.append(chunk)
+        if chunk == 30:
+            raise Stop("outer")
+
+    with pytest.raises(Stop, match="outer"):
+        _kernel.for_each_chunk(31, 1, outer)
+    assert caught == list(range(31))
+    for _ in range(20):
+        with pytest.raises(Stop):
+            _kernel.for_each_chunk(31, 4, outer)
+        assert_pool_works()
+
+
+def test_callers_whose_chunks_throw_at_once():
+    def call(seed):
+        if seed % 2:
+            with pytest.raises(Stop):
+                run_chunks(100, 3, lambda chunk, worker: chunk == seed)
+            return True
+        return sorted(run_chunks(100, 3)) == list(range(100))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(call, range(64)))
+    assert_pool_works()
+
+
+# AddressSanitizer reserves terabytes of addresses and ends the process where operator new would throw.
+real_allocator = pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="needs the real allocator")
+
+
+@real_allocator
+def test_a_thread_that_cannot_be_started_is_done_without():
+    code = """
+import resource, sys
+import numpy as np
+import arboretum as arb
+from arboretum import _kernel
+
+X = np.random.default_rng(0).normal(size=(20_000, 20))
+expected = arb.BoostedTreesRegressor(n_estimators=3, n_jobs=1).fit(X, X[:, 0]).fingerprint()
+pages = int(open("/proc/self/statm").read().split()[0])
+soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 24 * 2**20, hard))  # 64 threads need 512 MB
+workers = set()
+for _ in range(50):
+    _kernel.for_each_chunk(100, 64, lambda chunk, worker: workers.add(worker))
+assert len(workers) < 8, workers
+assert arb.BoostedTreesRegressor(n_estimators=3, n_jobs=64).fit(X, X[:, 0]).fingerprint() == expected
+"""
+    done = subprocess.run([sys.executable, "-c", code], timeout=60, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@real_allocator
+def test_memory_that_cannot_be_had_is_a_memory_error():
+    """In a process of its own: libraries that are loaded beside may translate the exception before us."""
+    program = """
+from arboretum import _kernel
+try:
+    _kernel.subsample_rows(2**59, 1.0, 0, 2)
+except MemoryError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("not enough memory: use fewer rows")
