@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arboretum.ensembles.additive import LARGEST_MOVE, AdditiveParams, Part, add_stages, line_search
+from arboretum.ensembles.history import Patience
 from arboretum.losses import LOSSES, AbsoluteError, Logistic, Loss, Multinomial, Poisson, Quantile, SquaredError
 
 RNG = np.random.default_rng(0)
@@ -227,7 +228,7 @@ def test_early_stopping_counts_stages_that_improve_by_the_tolerance(tolerance, k
         Given(np.ones(2)),
         rows,
         SquaredError(),
-        params(learning_rate=0.5, patience=1, tolerance=tolerance),
+        params(learning_rate=0.5, patience=Patience(1, tolerance)),
         start=np.zeros(1),
         validation=held,
     )
@@ -243,7 +244,7 @@ def test_the_best_stage_is_the_last_that_is_kept():
         Given(np.ones(2)),
         rows,
         SquaredError(),
-        params(learning_rate=0.3, patience=2),
+        params(learning_rate=0.3, patience=Patience(2)),
         start=np.zeros(1),
         validation=held,
     )

@@ -11,12 +11,13 @@ from time import sleep
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import forest_defaults, goals, real_sets  # noqa: E402
+from benchmarks import findings, forest_defaults, goals, real_sets  # noqa: E402
 from benchmarks.__main__ import main  # noqa: E402
 from benchmarks.categories import CategoryCodes, MissingAsText, OrdinalCodes  # noqa: E402
 from benchmarks.explaining import EXPLAINING  # noqa: E402
@@ -203,7 +204,7 @@ def test_goals_are_judged_by_the_numbers(seconds: float, auc: float, expected: b
 
 def test_every_goal_belongs_to_a_workload() -> None:
     families = (*FAMILIES.values(), TASKS, EXPLAINING)
-    tables = {"data", "killed", *(name for family in families for name in family.workloads)}
+    tables = {"data", "limits", "killed", *(name for family in families for name in family.workloads)}
     assert {goal.table for goal in goals.GOALS} <= tables
 
 
@@ -366,6 +367,27 @@ def test_the_study_of_defaults_prints_ranks(tmp_path: Path, capsys: pytest.Captu
     assert "no set is called 'germany'; there are: adult, " in capsys.readouterr().err
 
 
+def test_the_study_of_survival_forests_compares_what_they_average(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(0)
+    age, group = rng.normal(60, 10, 80), rng.choice(["a", "b"], 80)
+    time, status = rng.exponential(np.exp(-(age - 60) / 10)).round(3) + 0.01, rng.integers(0, 2, 80)
+    columns = {"rownames": range(80), "time": time, "status": status, "age": age, "celltype": group}
+    (tmp_path / "survival").mkdir()
+    pd.DataFrame(columns).to_csv(tmp_path / "survival" / "R_veteran.csv", index=False)
+    file = tmp_path / "study.json"
+    options = ["--trees", "3", "--folds", "2", "--splits", "1", "--threads", "1", "--json", str(file), "--markdown"]
+    assert main(["survival-averaging", "--data", str(tmp_path), "--sets", "veteran,pbc", *options]) == 0
+    printed = capsys.readouterr().out
+    assert "pbc skipped" in printed
+    assert "integrated Brier score" in printed
+    scores = json.loads(file.read_text())["veteran"]
+    assert all(0 < row["brier"] < 0.5 < row["concordance"] for row in scores.values())
+    assert main(["survival-averaging", "--data", str(tmp_path), "--sets", "veterans"]) == 2
+    assert "no set is called 'veterans'; there are: actg175, " in capsys.readouterr().err
+
+
 def test_ranks_share_ties_and_know_what_is_better() -> None:
     settings = list(forest_defaults.GRID)
     accuracy = {name: {"accuracy": 0.9 if name == settings[0] else 0.8} for name in settings}
@@ -384,3 +406,23 @@ def test_real_columns_are_text_or_numbers(tmp_path: Path) -> None:
     assert X["purpose"].isna().any()
     assert X["months"].dtype == np.float32
     assert set(y) == {0, 1}
+
+
+def test_alarms_are_confirmed_by_rows_that_nobody_saw(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_german(tmp_path)
+    command = ["findings", "--data", str(tmp_path), "--threads", "1", "--seeds", "1", "--rows", "200"]
+    assert main([*command, "--studies", "nothing"]) == 2
+    assert main([*command, "--studies", "chosen", "--json", str(tmp_path / "found.json")]) == 0
+    shown = capsys.readouterr().out
+    assert "adult skipped" in shown
+    assert "2 reports" in shown
+    found = json.loads((tmp_path / "found.json").read_text())["chosen"]["reports"]
+    assert list(found) == ["german, boosted, seed 0", "german, forest, seed 0"]
+
+    counts = findings.Counts()
+    counts.add([findings.Alarm("serious", "overfitted", None, confirmed=True)])
+    counts.add([findings.Alarm("serious", "overfitted", None), findings.Alarm("note", "few rows", None)])
+    table = findings.clean_table("chosen", "alarms", counts)
+    assert table.value("overfitted", "serious") == 2
+    assert table.value("any", "false serious") == 1
+    assert table.value("any", "note") == 1

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 import arboretum as arb
 from arboretum.binning import assign_bins, learn_bins
-from arboretum.ensembles.boosting import BoostingParams, History, boost
+from arboretum.ensembles.boosting import BoostingParams, boost
+from arboretum.ensembles.history import History
 from arboretum.ensembles.rows import Rows, filled_raw, start_raw
 from arboretum.growing import TreeParams
 from arboretum.losses import LOSSES, Logistic, Loss, Multinomial, SquaredError

@@ -12,9 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
+from sklearn.base import clone
 
 import arboretum as arb
 from arboretum import Dataset
+from arboretum.memory_budget import MemoryBudget
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -100,10 +102,6 @@ def test_csv_knows_missing_values_and_delimiters(tmp_path):
         ("a,b\n1,2\n3,4,5\n", r"bad\.csv, line 3: 3 fields, but the line of names has 2; quote fields that hold ','"),
         ("a,b\n1,2\n\n3\n", r"bad\.csv, line 4: 1 fields, but the line of names has 2"),
         ("a,b,a\n1,2,3\n", r"bad\.csv, line 1: the column name 'a' stands there twice"),
-        (
-            "a,b\n" + "1,2\n" * 30_000 + "x,4\n",
-            r"bad\.csv, line 30002, column 'a': 'x' is no BIGINT, as the lines before it; correct it, add it to",
-        ),
     ],
 )
 def test_a_broken_csv_line_is_named(tmp_path, content, message):
@@ -114,13 +112,16 @@ def test_a_broken_csv_line_is_named(tmp_path, content, message):
 
 def test_other_sources_name_what_is_wrong(tmp_path):
     (tmp_path / "bad.jsonl").write_text('{"a": 1}\n{"a": 2\n')
-    with pytest.raises(ValueError, match=r"bad\.jsonl, line 2: '\{\"a\": 2' is no JSON object"):
+    with pytest.raises(ValueError, match=r"bad\.jsonl, line 2: '\{\"a\": 2' is not a JSON object"):
         Dataset.from_json(tmp_path / "bad.jsonl").to_frame()
     (tmp_path / "bad.parquet").write_text("no Parquet")
-    with pytest.raises(ValueError, match=r"bad\.parquet: .*is it a Parquet file, and whole\?"):
+    with pytest.raises(ValueError, match=r"bad\.parquet is not a Parquet file, or its end is missing: write"):
         Dataset.from_parquet(tmp_path / "bad.parquet").to_frame()
     with pytest.raises(FileNotFoundError, match=r"no file is named '.*none\*'; the working folder is"):
         Dataset.from_parquet(tmp_path / "none*")
+    for read in (Dataset.from_parquet, Dataset.from_csv, Dataset.from_json):
+        with pytest.raises(ValueError, match="the list of files is empty: give at least one"):
+            read([])
     with pytest.raises(ValueError, match=r"is a folder: name its files, as '.*\*\.parquet'"):
         Dataset.from_parquet(tmp_path)
     with pytest.raises(ValueError, match=r"the query failed: .*nowhere does not exist(.|\n)*SELECT \* FROM nowhere"):
@@ -138,11 +139,9 @@ def test_other_sources_name_what_is_wrong(tmp_path):
 def test_batches_that_do_not_agree_are_named():
     with pytest.raises(TypeError, match="can be read only once, but are needed several times: give the function"):
         Dataset.from_batches(iter([{"i": [1]}]))
-    with pytest.raises(
-        ValueError, match=r"batch 1 has other columns than the first: missing \['i'\], unexpected \['j'\]"
-    ):
+    with pytest.raises(ValueError, match="batch 1 has other columns than the first part: missing 'i'; unexpected 'j'"):
         Dataset.from_batches([{"i": [1]}, {"j": [1]}]).to_frame()
-    with pytest.raises(TypeError, match="column 'i' is int64 at first, but string in batch 1: convert it to one type"):
+    with pytest.raises(TypeError, match="column 'i' is int64 in the first part, but string in batch 1: convert it"):
         Dataset.from_batches([{"i": [1]}, {"i": ["a"]}]).to_frame()
     with pytest.raises(TypeError, match="a batch is a int: give an Arrow record batch"):
         Dataset.from_batches([1]).to_frame()
@@ -234,6 +233,13 @@ MODELS = [
 ]
 
 
+@pytest.fixture
+def tight(monkeypatch):
+    """Leave next to no memory to datasets with a limit: columns are read one by one, and codes lie in a file."""
+    monkeypatch.setattr(MemoryBudget, "free", lambda budget: 100_000)
+    monkeypatch.setattr(MemoryBudget, "require", lambda budget, more, what: None)
+
+
 @pytest.fixture(scope="module")
 def frame():
     return mixed_frame(1_500)
@@ -246,12 +252,13 @@ def file(frame, tmp_path_factory):
     return path
 
 
-@pytest.mark.filterwarnings("ignore:.* are read into memory")
+@pytest.mark.usefixtures("tight")
 @pytest.mark.parametrize(("model", "target", "weight"), MODELS, ids=lambda value: type(value).__name__)
 def test_the_model_is_that_of_the_rows_in_memory(frame, file, model, target, weight):
     named = {} if weight is None else {"sample_weight": weight}
     X = frame[FEATURES]
     values = {} if weight is None else {"sample_weight": frame[weight]}
+    model = clone(model)
     expected = model.fit(X, None if target is None else frame[target], **values)
     fingerprint, predicted = expected.fingerprint() if hasattr(model, "fingerprint") else None, expected.predict(X)
     columns = [*FEATURES, *(name for name in (target, weight) if name)]
@@ -259,7 +266,7 @@ def test_the_model_is_that_of_the_rows_in_memory(frame, file, model, target, wei
         "parquet": Dataset.from_parquet(file),
         "query": Dataset.from_sql(f"SELECT * FROM '{file}'"),
         "batches": Dataset.from_batches(lambda: (frame[n : n + 400] for n in range(0, len(frame), 400))),
-        "in a mapped file": Dataset.from_frame(frame, memory_limit="1KB"),
+        "in little memory": Dataset.from_parquet(file, memory_limit="1GB"),
     }
     for jobs, (name, dataset) in zip((1, 2, 1, 2), sources.items(), strict=True):
         model.set_params(n_jobs=jobs).fit(dataset.select(columns), **({"target": target} if target else {}), **named)
@@ -267,15 +274,12 @@ def test_the_model_is_that_of_the_rows_in_memory(frame, file, model, target, wei
         np.testing.assert_array_equal(model.predict(dataset), predicted, err_msg=name)
 
 
-def test_rows_in_memory_beyond_the_limit_are_said(frame):
-    dataset = Dataset.from_frame(frame[["number", "y"]], memory_limit="5KB")
-    arb.RandomForestRegressor(n_estimators=2).fit(dataset, target="y")
-    exact = arb.RandomForestRegressor(n_estimators=2, max_bins=None)
-    with pytest.warns(
-        UserWarning, match="1500 rows of 1 columns are read into memory, at least 6000 bytes, more than m"
-    ):
-        exact.fit(dataset, target="y")
-    exact.fit(dataset.with_memory_limit("6KB"), target="y")
+def test_a_limit_that_does_not_hold_all_rows_is_rejected_where_they_are_needed():
+    part = {"a": np.arange(100_000.0)}
+    many = Dataset.from_batches(lambda: (part for _ in range(100)), memory_limit="60MB")
+    message = "memory_limit=60MB is too small: a fit that needs all 10000000 rows of 1 columns in memory needs at least"
+    with pytest.raises(ValueError, match=message):
+        arb.IsolationForest(n_estimators=2).fit(many)
 
 
 @pytest.mark.parametrize("size", [1, 7, 100])
@@ -325,6 +329,7 @@ def test_sizes_of_batches_say_nothing(monkeypatch, frame, size):
     assert model.fit(dataset.select([*FEATURES, "y"]), target="y").fingerprint() == expected
 
 
+@pytest.mark.usefixtures("tight")
 def test_codes_in_a_mapped_file_grow_the_same_trees():
     """Many rows: windows of the file are let go of while others are read."""
     rng = np.random.default_rng(0)
@@ -418,3 +423,10 @@ def test_missing_values_that_are_new_are_warned_of_once(frame):
     model.set_params(missing="error")
     with pytest.raises(ValueError, match="missing values in columns that had none at fit"):
         model.predict(batches)
+
+
+@pytest.mark.parametrize("params", [{"max_bins": "many"}, {"max_depth": "deep"}, {"subsample": None}])
+def test_parameters_are_checked_before_memory_is_planned(params):
+    rows = Dataset.from_frame({"a": [1.0, 2.0, 3.0], "y": [1.0, 2.0, 3.0]}).with_memory_limit("1GB")
+    with pytest.raises(ValueError, match=f"{next(iter(params))}="):
+        arb.BoostedTreesRegressor(**params).fit(rows, target="y")

@@ -44,6 +44,7 @@ def test_every_parameter_reaches_the_kernel():
         score_noise=7.5,
         monotone=(1, 0, -1),
         interaction_sets=((0, 1), (2,)),
+        category_ranks=((), (1, 0, 2), ()),
     )
     packed = given.to_kernel()
     assert packed.growth == _kernel.Growth.symmetric

@@ -88,12 +88,11 @@ def counted(loss, rows, leaf, n_nodes, most_steps, rule=FREE):
 
 
 @settings(max_examples=50)
-@given(SEEDS, st.sampled_from([1, 30, 500]), st.sampled_from([1, 5, 60]), st.sampled_from([0.0, 3.0]))
-def test_squared_error_needs_one_extra_pass(seed, n_rows, n_nodes, l2):
+@given(SEEDS, st.sampled_from([1, 30, 500]), st.sampled_from([1, 5, 60]))
+def test_squared_error_needs_one_extra_pass(seed, n_rows, n_nodes):
     rows, leaf, _ = problem(SquaredError(), n_rows, n_nodes, seed, True)
-    rule = LeafRule(l2=l2)
-    once, _ = counted(SquaredError(), rows, leaf, n_nodes, 1, rule)
-    values, passes = counted(SquaredError(), rows, leaf, n_nodes, 1000, rule)
+    once, _ = counted(SquaredError(), rows, leaf, n_nodes, 1)
+    values, passes = counted(SquaredError(), rows, leaf, n_nodes, 1000)
     assert passes <= 2
     np.testing.assert_allclose(values, once, rtol=1e-9, atol=1e-9 * np.abs(once).max())
 
@@ -105,13 +104,35 @@ def test_where_steps_end_more_would_give_the_same(loss, seed, n_nodes):
     rng = np.random.default_rng(seed)
     rows, leaf, _ = problem(loss, 400, n_nodes, seed, True)
     rows = Rows(None, rows.y, rows.weight, rng.normal(size=(1, 400)))
-    rule = LeafRule(l2=0.5)
-    values, passes = counted(loss, rows, leaf, n_nodes, 1000, rule)
+    values, passes = counted(loss, rows, leaf, n_nodes, 1000)
     assert passes < 20
     patient = np.zeros(n_nodes)
     for _ in range(60):
-        patient = rule.step(patient, *leaf_gradients(loss, rows, leaf, patient, 0, 1).T)
+        patient = FREE.step(patient, *leaf_gradients(loss, rows, leaf, patient, 0, 1).T)
     np.testing.assert_allclose(values, patient, rtol=1e-8, atol=1e-8 * np.abs(patient).max())
+
+
+@settings(max_examples=50)
+@given(SEEDS, st.sampled_from([1, 2, 5]), st.sampled_from([0.5, 3.0, 100.0]))
+def test_a_penalty_holds_back_each_step_of_catboost(seed, n_steps, l2):
+    """Step: v ← v + Σ(y − p) / (Σ p(1 − p) + l2), as CatBoost's leaf_estimation_iterations do it."""
+    rng = np.random.default_rng(seed)
+    y, value = rng.integers(0, 2, 300).astype(float), 0.0
+    for _ in range(n_steps):
+        p = 1 / (1 + np.exp(-value))
+        value += (y.sum() - 300 * p) / (300 * p * (1 - p) + l2)
+    rows = Rows(None, y, None, np.zeros((1, 300)))
+    values, _ = counted(Logistic(), rows, np.zeros(300, np.uint32), 1, n_steps, LeafRule(l2=l2))
+    np.testing.assert_allclose(values, [value], rtol=1e-9)
+
+
+@pytest.mark.parametrize(("classes", "steps"), [(2, 10), (3, 1)])
+def test_automatic_steps_are_ten_for_two_classes(classes, steps):
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    y = np.digitize(X[:, 0] + X[:, 1], [0.0, 1.0][: classes - 1])
+    options = {"n_estimators": 5, "learning_rate": 0.3}
+    models = [arb.BoostedTreesClassifier(**options, leaf_steps=given).fit(X, y) for given in ("auto", steps)]
+    assert len({model.fingerprint() for model in models}) == 1
 
 
 def test_a_leaf_of_one_class_takes_every_step():
@@ -134,7 +155,8 @@ def test_ten_steps_of_squared_error_are_two(growth):
     X = rng.normal(size=(500, 4))
     y = X[:, 0] + rng.normal(size=500)
     two, ten = (
-        arb.BoostedTreesRegressor(n_estimators=5, growth=growth, leaf_steps=steps).fit(X, y) for steps in (2, 10)
+        arb.BoostedTreesRegressor(n_estimators=5, growth=growth, l2=0.0, leaf_steps=steps).fit(X, y)
+        for steps in (2, 10)
     )
     assert two.fingerprint() == ten.fingerprint()
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn._loss import loss as sklearn_losses
 
+from arboretum.elementary import EXP_LIMIT, bounded_exp
 from arboretum.losses import (
     LOSSES,
     AbsoluteError,
@@ -27,7 +28,7 @@ from arboretum.losses import (
     resolve,
 )
 from arboretum.losses.base import LARGEST_TARGET, constant_raw, weighted_mean, weighted_quantile
-from arboretum.losses.links import EXP_LIMIT, bounded_exp, sigmoid, softmax
+from arboretum.losses.links import sigmoid, softmax
 from arboretum.testing import check_loss
 
 REGISTERED = [build() for build in LOSSES.values() if build().row_wise]
@@ -482,8 +483,8 @@ def test_resolve():
             "did you mean 'squared_error'[?] Known: squared_error, absolute_",
         ),
         ({"loss": "zzz"}, ValueError, "unknown loss 'zzz': Known: squared_error"),
-        ({"loss": SquaredError}, TypeError, r"must be a name or a Loss object; write SquaredError\(\)"),
-        ({"loss": None}, TypeError, "loss=None must be a name or a Loss object$"),
+        ({"loss": SquaredError}, TypeError, r"a Loss object or a function of \(y, raw\); write SquaredError\(\)"),
+        ({"loss": None}, TypeError, r"loss=None must be a name, a Loss object or a function of \(y, raw\)$"),
         (
             {"loss": "log_loss"},
             ValueError,

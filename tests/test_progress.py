@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import builtins
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -115,15 +117,50 @@ def test_silent_by_default(capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_progress_survives_a_stderr_that_is_closed():
-    """Services and notebooks may run without one."""
-    code = """
-import sys
-sys.modules["rich"] = None
+# ---- streams that cannot be written: services, notebooks and pipes have such ----------------------------------------
+
+SILENCED = """
+import os, sys
+if sys.argv[1] == "no rich":
+    sys.modules["rich"] = None
 import arboretum as arb
-sys.stderr.close()
-sys.stderr = None
-assert arb.BoostedTreesRegressor(n_estimators=3, verbose=1).fit([[0.0], [1.0]], [0.0, 1.0]).n_iter_ == 3
+
+X, y = [[0.0, i % 3] for i in range(30)], [float(i % 7) for i in range(30)]
+models = [
+    arb.BoostedTreesRegressor(n_estimators=3, verbose=1, callbacks=[lambda report: None]),
+    arb.RandomForestRegressor(n_estimators=3, verbose=1),
+    arb.BaggingRegressor(n_estimators=3, verbose=1),
+    arb.AdditiveBoostingRegressor(n_estimators=3, verbose=1),
+    arb.IsolationForest(n_estimators=3, max_samples=10**6),  # which warns
+]
+for silence in sys.argv[2:]:
+    child = os.fork()
+    if child == 0:
+        exec(silence)
+        for model in models:
+            model.fit(X, y)
+        os._exit(7)
+    if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 7:
+        sys.exit(silence)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0
+SILENCES = [
+    "sys.stdout.close(); sys.stderr.close()",
+    "sys.stdout = sys.stderr = None",
+    "os.close(1); os.close(2)",
+    "reading, writing = os.pipe(); os.close(reading); os.dup2(writing, 1); os.dup2(writing, 2)",
+    "full = os.open('/dev/full', os.O_WRONLY); os.dup2(full, 1); os.dup2(full, 2)",
+]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs fork and /dev/full")
+@pytest.mark.parametrize("library", ["rich", "no rich", "rich on a terminal"])
+def test_a_stream_that_cannot_be_written_does_not_end_the_fit(library):
+    terminal = {"FORCE_COLOR": "1", "TTY_COMPATIBLE": "1"} if library == "rich on a terminal" else {}
+    done = subprocess.run(
+        [sys.executable, "-c", SILENCED, library, *SILENCES],
+        env=os.environ | terminal,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from fractions import Fraction
 
@@ -14,7 +13,6 @@ from sklearn.ensemble import RandomForestClassifier
 
 from arboretum.ensembles import proximity, shared_leaves
 from arboretum.ensembles.proximity import (
-    available_bytes,
     check_fits_in_memory,
     dense_proximity,
     outlier_scores,
@@ -226,34 +224,6 @@ def test_free_memory_is_asked_for(monkeypatch):
     check_fits_in_memory(100, 1250)
     with pytest.raises(MemoryError, match="top_k="):
         check_fits_in_memory(100, 1251)
-
-
-@pytest.mark.parametrize(
-    ("files", "expected"),
-    [
-        ({}, 8_192_000),
-        ({"memory.max": "max\n"}, 8_192_000),
-        ({"memory.max": "5000000\n", "memory.stat": "anon 2000000\nfile 7\n"}, 3_000_000),
-        ({"memory.max": "5000000\n"}, 5_000_000),
-        ({"memory.max": "50", "memory.stat": "anon 60\n"}, 0),
-        ({"memory/memory.limit_in_bytes": "9223372036854771712\n"}, 8_192_000),
-        ({"memory/memory.limit_in_bytes": "6000000", "memory/memory.stat": "rss 1\ntotal_rss 1000000\n"}, 5_000_000),
-    ],
-)
-def test_free_memory_of_machine_and_container(tmp_path, monkeypatch, files, expected):
-    (tmp_path / "memory").mkdir()
-    (tmp_path / "meminfo").write_text("MemTotal:  9000 kB\nMemAvailable:    8000 kB\n")
-    for name, text in files.items():
-        (tmp_path / name).write_text(text)
-    monkeypatch.setattr(proximity, "MEMINFO", tmp_path / "meminfo")
-    monkeypatch.setattr(proximity, "CGROUP", tmp_path)
-    assert available_bytes() == expected
-
-
-def test_unknown_memory_is_no_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr(proximity, "MEMINFO", tmp_path / "none")
-    monkeypatch.setattr(proximity, "CGROUP", tmp_path)
-    assert available_bytes() == math.inf
 
 
 # ---- bad input -----------------------------------------------------------------------------------------------------

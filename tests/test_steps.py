@@ -13,26 +13,26 @@ from arboretum.binning import assign_bins, learn_bins
 from arboretum.ensembles.boosting import BoostingParams, boost
 from arboretum.ensembles.rows import Rows, filled_raw, start_raw
 from arboretum.growing import TreeParams
-from arboretum.losses import Gamma, Logistic, Poisson, Tweedie
+from arboretum.losses import Cox, Gamma, Logistic, Poisson, Tweedie
 from arboretum.sampling import Subsample
 from arboretum.table import read_table
 
 values = st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=20).map(np.array)
 
 
-def longest(newton):
-    return np.maximum(2.0, np.log1p(np.abs(newton)))
+def longest(newton, growth):
+    return np.maximum(2.0, np.log1p(growth * np.abs(newton))) / growth
 
 
-@given(values, st.floats(0.0, 1.0), st.sampled_from([1.0, 0.25, np.inf]))
-@example(np.array([0.0, -0.0, 2.0, -7.0, 1e300, 5e-324]), 1.0, 1.0)
-def test_values_are_weighted_up_to_the_longest_step(newton, weight, limit):
-    found = _kernel.weighted_values(newton, weight, limit)
+@given(values, st.floats(0.0, 1.0), st.sampled_from([1.0, 0.25, np.inf]), st.sampled_from([1.0, 10.0, 0.5]))
+@example(np.array([0.0, -0.0, 2.0, -7.0, 1e300, 5e-324]), 1.0, 1.0, 1.0)
+def test_values_are_weighted_up_to_the_longest_step(newton, weight, limit, growth):
+    found = _kernel.weighted_values(newton, weight, limit, growth)
     expected = newton * weight
     with np.errstate(invalid="ignore"):
-        cut = np.abs(expected) > limit * longest(newton)
+        cut = np.abs(expected) > limit * longest(newton, growth)
     np.testing.assert_array_equal(found[~cut], expected[~cut])
-    np.testing.assert_allclose(found[cut], np.sign(newton[cut]) * limit * longest(newton[cut]), rtol=1e-14)
+    np.testing.assert_allclose(found[cut], np.sign(newton[cut]) * limit * longest(newton[cut], growth), rtol=1e-14)
 
 
 @given(values, st.floats(0.01, 1.0))
@@ -80,6 +80,44 @@ def test_rare_classes_without_penalty_do_not_diverge(rate, leaf_steps):
     ).fit(X, y)
     probability = model.predict_proba(X_test)[np.arange(3000), y_test]
     assert -np.log(probability).mean() < 1.5
+
+
+SURVIVAL = [
+    {"loss": "cox"},
+    *(
+        {"loss": "aft", "aft_distribution": distribution, "aft_scale": scale}
+        for distribution in ("normal", "logistic", "extreme")
+        for scale in (1.0, 0.1)
+    ),
+]
+
+
+@pytest.mark.parametrize("params", SURVIVAL, ids=lambda params: "-".join(map(str, params.values())))
+@pytest.mark.parametrize("options", [{"learning_rate": 1.0}, {"leaf_steps": 10}, {"trees_per_round": 3}], ids=str)
+def test_survival_without_penalty_does_not_diverge(params, options):
+    """Risks of 1e5 came of Cox's loss, 1e16 of others, at concordances of guesses."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 5))
+    died, left = rng.exponential(np.exp(-X[:, 0])), rng.exponential(2, 100)
+    y = np.column_stack([np.minimum(died, left), died <= left])
+    model = arb.BoostedTreesSurvival(n_estimators=60, l2=0.0, min_samples_leaf=1, **params, **options).fit(X, y)
+    assert np.abs(model.predict(X)).max() < 100
+    assert model.score(X, y) > 0.9
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10**6), st.floats(0.01, 0.3), st.sampled_from([0.0, 1.0]))
+def test_no_round_of_cox_raises_the_training_loss(seed, rate, l2):
+    rng = np.random.default_rng(seed)
+    table = read_table(np.round(rng.normal(size=(60, 2)), 1))
+    time = np.round(rng.exponential(size=60), 1) + 0.1
+    y = np.column_stack([time, np.where(rng.random(60) < 0.7, time, np.inf)])
+    loss, data = Cox(), assign_bins(table, learn_bins(table))
+    tree = TreeParams(min_samples_leaf=1, min_child_weight=0.0, max_leaf_nodes=8, l2=l2)
+    params = BoostingParams(30, rate, tree, Subsample(), seed=0, threads=1, track_training=True)
+    _, history = boost(Rows(data, y, None, filled_raw(np.zeros(1), 60)), loss, params, base=np.zeros(1))
+    losses = np.array([loss.value(y, np.zeros(60)), *history.training_loss])
+    assert (np.diff(losses) <= 1e-9 * (1 + np.abs(losses[:-1]))).all()
 
 
 def test_trees_of_a_round_share_the_longest_step():

@@ -28,6 +28,8 @@ from tests.reference.tables import (
     same,
 )
 
+from arboretum import Dataset
+from arboretum.schema import TextColumnWarning
 from arboretum.table import SparseTable, Table, conform, read_table
 
 UTC = dt.timezone.utc
@@ -285,7 +287,7 @@ def test_text_is_encoded_as_the_twin_does_in_every_format(values):
     frames_ = {
         "object": np.array([*values, None], dtype=object)[:-1, None],
         "pandas object": pd.DataFrame({"x0": pd.Series(values, dtype=object)}),
-        "pandas": pd.DataFrame({"x0": pd.Series(values, dtype="str")}),
+        "pandas": pd.DataFrame({"x0": pd.Series(values, dtype="string")}),
         "pandas category": pd.DataFrame({"x0": pd.Categorical(values)}),
         "polars": pl.DataFrame({"x0": pl.Series(values, dtype=pl.String)}),
         "polars category": pl.DataFrame({"x0": pl.Series(values, dtype=pl.Categorical)}),
@@ -345,7 +347,7 @@ def test_empty_string_is_a_category():
     assert read_table([[""], ["a"], [""]]).schema.columns[0].categories == ("", "a")
 
 
-@pytest.mark.parametrize("dtype", ["U2", "O", "T"])
+@pytest.mark.parametrize("dtype", ["U2", "O", *(["T"] if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else [])])
 def test_text_arrays(dtype):
     X = np.array([["b", "1"], ["a", "2"], ["b", "1"]], dtype="U2").astype("O" if dtype == "O" else dtype)
     table = read_table(X)
@@ -597,3 +599,41 @@ def test_any_table_can_be_made_dense():
     assert [column.tolist() for column in sparse.dense().columns] == [[0.0, 4.0], [3.0, 0.0]]
     table = read_table([[1.0], [2.0]])
     assert table.dense() is table
+
+
+def test_arrow_dictionaries_with_unsigned_indices_and_holes():
+    indices = pa.array([1, None, 0, 1], pa.uint32())
+    table = read_table(pa.table({"a": pa.DictionaryArray.from_arrays(indices, pa.array(["x", "y"]))}))
+    assert table.schema.columns[0].categories == ("y", "x")
+    np.testing.assert_array_equal(table.columns[0], [0, -1, 1, 0])
+
+
+# ------------------------------------------------------------------------------------------- text that is more
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (
+            ["29.85", "?", "108.15"],
+            "column 'a' is text and becomes 3 categories, but it holds numbers, such as '108",
+        ),
+        (
+            ["2024-01-31", None, "2024-02-01"],
+            "2 categories, but it holds dates, such as '2024-01-31': convert it",
+        ),
+    ],
+)
+def test_text_that_holds_numbers_or_dates_is_told(values, message):
+    frames = [pd.DataFrame({"a": values}), pl.DataFrame({"a": values}), Dataset.from_frame({"a": values})]
+    for frame in frames:
+        with pytest.warns(TextColumnWarning, match=message):
+            table = read_table(frame)
+        assert table.schema.columns[0].kind == "categorical"
+        assert read_table(frame, categorical_features=["a"]).schema == table.schema  # they are meant, then
+    assert read_table(frames[0].astype("category")).schema.columns[0].categories == table.schema.columns[0].categories
+
+
+@pytest.mark.parametrize("values", [["94110", "10001"], ["01.5", "007"], ["a", "1.5"], ["?", "-"], ["true", "false"]])
+def test_labels_are_left_alone(values):
+    assert read_table(pd.DataFrame({"a": values})).schema.columns[0].source == "string"

@@ -28,6 +28,7 @@ from arboretum.losses import (
     SquaredError,
     from_json,
 )
+from arboretum.losses.base import constant_raw
 from arboretum.losses.each_output import newton_units
 from arboretum.sampling import Bayesian, Subsample, sample_key
 from arboretum.table import read_table
@@ -105,7 +106,9 @@ def test_an_output_without_known_rows_is_left_out_of_the_score():
 def test_units_of_a_constant_output_are_one():
     y = np.array([[1.0, 5.0], [3.0, 5.0]])
     assert EachOutput.of(SquaredError(), 2).in_units_of(y, None).units == (1.0, 1.0)
-    assert newton_units(EachOutput.of(SquaredError(), 2), y, np.array([2.0, 5.0]), None)[0].tolist() == [1.0, 0.0]
+    assert newton_units(EachOutput.of(SquaredError(), 2), y, constant_raw(np.array([2.0, 5.0]), 2), None)[
+        0
+    ].tolist() == [1.0, 0.0]
 
 
 @pytest.mark.parametrize(
@@ -186,7 +189,7 @@ def test_the_unit_of_an_output_changes_nothing(seed, scales):
     for factor in (np.ones(k), np.array(scales)):
         loss = EachOutput.of(SquaredError(), k)
         start = loss.start(y * factor, None)
-        sketch = OutputSketch(loss, y * factor, start, None, seed=7)
+        sketch = OutputSketch(loss, y * factor, constant_raw(start, 40), None, seed=7)
         g, h = loss.gradients(y * factor, np.tile(start, (40, 1)))
         gradients = np.ascontiguousarray(g.T), np.ascontiguousarray(h.T)
         mixtures.append(sketch.of(gradients, 3, 1))
@@ -200,7 +203,7 @@ def test_the_mean_score_of_mixtures_is_that_of_all_outputs():
     y = rng.normal(size=(50, 4)) * [1.0, 10.0, 0.1, 5.0]
     loss = EachOutput.of(SquaredError(), 4)
     base = loss.start(y, None)
-    sketch, side = OutputSketch(loss, y, base, None, seed=0), rng.random(50) < 0.4
+    sketch, side = OutputSketch(loss, y, constant_raw(base, 50), None, seed=0), rng.random(50) < 0.4
     g = np.ascontiguousarray((base - y).T)
     scores = [sketch.of((g, np.ones_like(g)), number, 1)[0][side].sum() ** 2 for number in range(4000)]
     expected = np.mean((g[:, side].sum(axis=1) / y.std(axis=0)) ** 2)
@@ -210,10 +213,10 @@ def test_the_mean_score_of_mixtures_is_that_of_all_outputs():
 def test_a_constant_output_shapes_no_tree():
     y = np.column_stack([np.arange(10.0), np.full(10, 3.0)])
     loss = EachOutput.of(SquaredError(), 2)
-    mix, share = OutputSketch(loss, y, loss.start(y, None), None, seed=0).mixture(0)
+    mix, share = OutputSketch(loss, y, constant_raw(loss.start(y, None), 10), None, seed=0).mixture(0)
     assert mix[0] != 0 == mix[1]
     assert share[0] > 0 == share[1]
-    constant = OutputSketch(loss, np.ones((10, 2)), np.ones(2), None, seed=0).mixture(0)
+    constant = OutputSketch(loss, np.ones((10, 2)), np.ones((10, 2)), None, seed=0).mixture(0)
     assert not np.any(constant)
 
 

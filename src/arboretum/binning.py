@@ -9,20 +9,22 @@ from __future__ import annotations
 import hashlib
 import mmap
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
-from arboretum.streamed_table import StreamedTable
+from arboretum.cached import cached_property
+from arboretum.memory_budget import grouped
+from arboretum.row_stream import RowStream
 from arboretum.table import SparseTable, Table
 
 # Cuts are quantiles of about this many rows; more would not move them visibly.
 SAMPLE_ROWS = 200_000
-# What boosting keeps of a row besides its codes: target, raw prediction, gradient, hessian, its places in leaf order.
-TRAINING_ROW_BYTES = 48
+# Bytes of a sampled value, and of one while the kernel sorts its column, with its weight.
+SAMPLED_VALUE_BYTES, SORTED_VALUE_BYTES = 8, 48
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,11 +111,8 @@ def learn_bins(
     rows = _kernel.sample_rows(table.n_rows, sample_size)
     if isinstance(table, SparseTable):
         cuts = table.by_column.find_cuts(rows, weight, max_bins or 0, threads)
-    elif isinstance(table, StreamedTable):
-        of_sample = None if weight is None else weight[rows]
-        places = np.arange(len(rows), dtype=np.uint32)
-        sample = table.columns if max_bins is None else table.sample(rows.astype(np.intp))
-        cuts = _kernel.find_cuts(sample, places, of_sample, max_bins or 0, threads)
+    elif isinstance(table, RowStream):
+        cuts = _find_streamed_cuts(table, rows, weight, max_bins, threads)
     else:
         cuts = _kernel.find_cuts(table.columns, rows, weight, max_bins or 0, threads)
     return BinMap(
@@ -122,6 +121,22 @@ def learn_bins(
         n_bins=tuple(_n_bins(len(columns[j].categories), cuts[j], columns[j].kind) for j in order),
         categorical=tuple(columns[j].kind == "categorical" for j in order),
     )
+
+
+def _find_streamed_cuts(
+    table: RowStream, rows: NDArray[np.uint32], weight: NDArray[np.float64] | None, max_bins: int | None, threads: int
+) -> list[NDArray[np.float64]]:
+    """Find the cuts of a sample, of as many columns at a time as memory holds."""
+    places = np.arange(len(rows), dtype=np.uint32)
+    of_sample = None if weight is None else weight[rows]
+    if max_bins is None:
+        return _kernel.find_cuts(table.columns, places, of_sample, 0, threads)
+    cuts: dict[int, NDArray[np.float64]] = {}
+    for group, sample in table.samples(rows, SAMPLED_VALUE_BYTES):
+        for few in grouped([SORTED_VALUE_BYTES * len(rows)] * len(sample), table.free_memory()):
+            found = _kernel.find_cuts([sample[j] for j in few], places, of_sample, max_bins, threads)
+            cuts |= {group[j]: one for j, one in zip(few, found, strict=True)}
+    return [cuts[j] for j in range(len(cuts))]
 
 
 def bin_values(table: Table, *, threads: int = 1) -> BinnedData:
@@ -201,7 +216,7 @@ def _extremes(table: Table) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Least and largest value of each column, missing ones left out."""
     least = np.full(table.schema.n_features, np.inf)
     most = -least
-    streamed = isinstance(table, StreamedTable)
+    streamed = isinstance(table, RowStream)
     batches = ((0, part.columns) for _, part in table.row_batches()) if streamed else table.column_batches()
     for first, batch in batches:
         for j, column in enumerate(batch, first):
@@ -215,7 +230,9 @@ def _n_bins(n_categories: int, cuts: NDArray[np.float64], kind: str) -> int:
     return max(n_categories, 1) if kind == "categorical" else len(cuts) + 1
 
 
-def assign_bins(table: Table, bin_map: BinMap, *, bundle: bool = False, threads: int = 1) -> BinnedData:
+def assign_bins(
+    table: Table, bin_map: BinMap, *, bundle: bool = False, reserve: int = 0, threads: int = 1
+) -> BinnedData:
     """Turn a table into codes. Unknown categories are coded as missing.
 
     Parameters
@@ -227,6 +244,9 @@ def assign_bins(table: Table, bin_map: BinMap, *, bundle: bool = False, threads:
     bundle : bool
         Whether columns that never leave their most frequent code in the same row may share a stored column. Growers
         of gradients read such data; those of impurity do not.
+    reserve : int
+        Bytes that training will need besides the codes: where the memory limit of a dataset does not hold both, the
+        codes lie in a temporary file that is mapped to memory.
     threads : int
         Threads to use; the result does not depend on it.
 
@@ -239,8 +259,8 @@ def assign_bins(table: Table, bin_map: BinMap, *, bundle: bool = False, threads:
     (1, [0, 0, 1, 0, 0, 0, 0, 0, 0, 0])
     """
     order, cuts, n_bins = list(bin_map.order), [cuts.tolist() for cuts in bin_map.cuts], list(bin_map.n_bins)
-    if isinstance(table, StreamedTable):
-        return _assign_streamed(table, bin_map, cuts, threads)
+    if isinstance(table, RowStream):
+        return _assign_streamed(table, bin_map, cuts, reserve, threads)
     columns = [] if isinstance(table, SparseTable) else [table.columns[j] for j in order]
     bundles = None
     if bundle and isinstance(table, SparseTable):
@@ -256,16 +276,38 @@ def assign_bins(table: Table, bin_map: BinMap, *, bundle: bool = False, threads:
     return BinnedData(bin_map, codes, tuple(has_missing))
 
 
-def _assign_streamed(table: StreamedTable, bin_map: BinMap, cuts: list[list[float]], threads: int) -> BinnedData:
-    """Turn a dataset into codes batch by batch. Nothing is bundled: that would take all rows to find out."""
+def _assign_streamed(
+    table: RowStream, bin_map: BinMap, cuts: list[list[float]], reserve: int, threads: int
+) -> BinnedData:
+    """Turn rows into codes batch by batch. Nothing is bundled: that would take all rows to find out."""
     codes = _kernel.BinnedData(table.n_rows, list(bin_map.n_bins), list(bin_map.categorical))
-    limit = table.dataset.memory_limit
-    mapped = limit is not None and codes.size_bytes + TRAINING_ROW_BYTES * table.n_rows > limit
+    mapped = codes.size_bytes + reserve > table.free_memory()
     codes.attach(mapped_bytes(codes.size_bytes) if mapped else np.zeros(codes.size_bytes, dtype=np.uint8), mapped)
     has_missing = np.zeros(len(bin_map.order), dtype=bool)
-    for first, part in table.row_batches():
-        has_missing |= codes.assign(0, [part.columns[j] for j in bin_map.order], cuts, threads, first)
+    feature_of = {column: feature for feature, column in enumerate(bin_map.order)}
+    for columns, batches in table.passes(bin_map.order, beside=0 if mapped else codes.size_bytes):
+        runs = list(_runs([feature_of[column] for column in columns]))
+        for first, values in batches:
+            for begin, run in runs:
+                features = slice(run[0], run[0] + len(run))
+                part = values[begin : begin + len(run)]
+                has_missing[features] |= codes.assign(run[0], part, cuts[features], threads, first)
     return BinnedData(bin_map, codes, tuple(has_missing.tolist()))
+
+
+def _runs(features: list[int]) -> Iterator[tuple[int, list[int]]]:
+    """Yield (place of the first, features) for runs of features that follow each other.
+
+    Examples
+    --------
+    >>> list(_runs([3, 4, 7, 5]))
+    [(0, [3, 4]), (2, [7]), (3, [5])]
+    """
+    begin = 0
+    for end in range(1, len(features) + 1):
+        if end == len(features) or features[end] != features[end - 1] + 1:
+            yield begin, features[begin:end]
+            begin = end
 
 
 def mapped_bytes(size: int) -> NDArray[np.uint8]:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
+from arboretum.elementary import log, softplus
 from arboretum.losses.links import sigmoid
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -117,7 +118,7 @@ class Platt:
         others = float(weight.sum()) - members
         target = np.where(is_class > 0, (members + 1) / (members + 2), 1 / (others + 2))
         base = float((weight * target).sum() / weight.sum())
-        start = np.array([0.0, np.log(base / (1 - base))])
+        start = np.array([0.0, float(log(base / (1 - base)))])
         slope, intercept = _newton(log_odds(p), target, weight, start)
         return cls(slope, intercept) if slope > 0 else cls(0.0, float(start[1]))
 
@@ -146,7 +147,7 @@ def log_odds(p: FloatArray) -> FloatArray:
     array([  0.   , -13.816,  13.816])
     """
     p = np.clip(p, NEARLY_0, 1 - NEARLY_0)
-    return np.asarray(np.log(p) - np.log1p(-p))
+    return log(p / (1 - p))
 
 
 def _newton(x: FloatArray, target: FloatArray, weight: FloatArray, at: FloatArray) -> tuple[float, float]:
@@ -154,15 +155,17 @@ def _newton(x: FloatArray, target: FloatArray, weight: FloatArray, at: FloatArra
 
     def loss(at: FloatArray) -> float:
         raw = at[0] * x + at[1]
-        return float((weight * (np.logaddexp(0.0, raw) - target * raw)).sum())
+        return float((weight * (softplus(raw) - target * raw)).sum())
 
     here = loss(at)
     for _ in range(NEWTON_STEPS):
         q = sigmoid(at[0] * x + at[1])
         slack, curve = weight * (q - target), weight * q * (1 - q)
         gradient = np.array([(slack * x).sum(), slack.sum()])
-        hessian = np.array([[(curve * x * x).sum(), (curve * x).sum()], [(curve * x).sum(), curve.sum()]])
-        step = np.linalg.solve(hessian + 1e-9 * np.eye(2) * (1 + np.trace(hessian)), gradient)
+        a, b, c = (curve * x * x).sum(), (curve * x).sum(), curve.sum()
+        ridge = 1e-9 * (1 + a + c)
+        a, c = a + ridge, c + ridge
+        step = np.array([c * gradient[0] - b * gradient[1], a * gradient[1] - b * gradient[0]]) / (a * c - b * b)
         while (there := loss(at - step)) > here and np.abs(step).max() > NEWTON_TOLERANCE:
             step = step / 2
         if there >= here:

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from arboretum import _kernel
 from arboretum.category_levels import Columns
+from arboretum.elementary import log
 from arboretum.table import Table
 from arboretum.target_statistics import (
     FloatArray,
@@ -141,7 +142,7 @@ class _OrderedLosses:
         else:
             shares = np.bincount(y.astype(np.intp), weight, max(n_classes, 2)) / weight.sum()  # one prior is a number
             self.target, self.priors, self.unit = y, shares.tolist(), 1.0
-            of_prior = -float(weight @ np.log(shares[y.astype(np.intp)]))
+            of_prior = -float(weight @ log(shares[y.astype(np.intp)]))
         self.threads = threads
         self.loss: dict[Columns, float] = {(): of_prior}
 

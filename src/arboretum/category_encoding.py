@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.cached import cached_property
 from arboretum.category_combinations import best_combinations
 from arboretum.schema import MISSING, UNKNOWN, ColumnSchema, Schema
 from arboretum.table import Table
@@ -112,9 +112,27 @@ class CategoryEncoding:
     ) -> Table:
         """Encode training rows: a statistic of a row is that of the rows before it in random order ``number``."""
         sorted_table = self._sorted(table)
+        ((_, values),) = self.ordered_parts(table, y, weight, number, seed=seed, threads=threads)
+        return self._joined(sorted_table, values)
+
+    def ordered_parts(
+        self,
+        table: Table,
+        y: NDArray[np.float64],
+        weight: NDArray[np.float64] | None,
+        number: int,
+        *,
+        seed: int,
+        memory: float = math.inf,
+        threads: int = 1,
+    ) -> Iterator[tuple[list[int], list[NDArray[np.float64]]]]:
+        """Yield (columns that trees read, their values) for the statistics that ``ordered`` makes, some at a time."""
         order = draw_orders(table.n_rows, 1, seed=seed, first=number, threads=threads)
-        (values,) = self.statistics.ordered(sorted_table, y, order, weight=weight, threads=threads)
-        return self._joined(sorted_table, list(values))
+        parts = self.statistics.ordered_in_parts(
+            self._sorted(table), y, order, weight=weight, memory=memory, threads=threads
+        )
+        for places, (values,) in parts:
+            yield [len(self.kept) + place for place in places], list(values)
 
     def _sorted(self, table: Table) -> Table:
         return Table(self.statistics.schema, [table.columns[j] for j in self.source.by_name])
@@ -146,8 +164,9 @@ class CategoryEncoding:
         flags = [False] * self.source.n_features
         for k, j in enumerate(self.kept):
             flags[self.source.by_name[j]] = of_read[k]
+        categories = table.categories()
         for j in self.replaced:
-            flags[self.source.by_name[j]] = bool((table.columns[self.source.by_name[j]] == MISSING).any())
+            flags[self.source.by_name[j]] = bool((categories.columns[self.source.by_name[j]] == MISSING).any())
         return flags
 
     # --------------------------------------------------------------------------------------------------- files
@@ -204,6 +223,7 @@ def learn_encoding(
     columns = table.schema.columns
     if not any(len(columns[j].categories) + 1 > category_levels for j in table.schema.categorical):
         return None  # told by the schema: no column need be read
+    table = table.categories()
     by_name = Table(_sorted_schema(table.schema), [table.columns[j] for j in table.schema.by_name])
     many = [j for j in by_name.schema.categorical if _has_more_levels(by_name.columns[j], category_levels)]
     if not many:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+import numbers
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
+from arboretum.arguments import holds_others, shown
 from arboretum.schema import Schema
 
 
@@ -33,16 +35,19 @@ def monotone_directions(spec: Any, schema: Schema) -> tuple[int, ...]:
         directions = [0] * n
         for name, direction in spec.items():
             directions[_column(name, schema, "monotonic_cst")] = direction
-    elif isinstance(spec, str) or not isinstance(spec, Iterable):
-        raise ValueError(f"monotonic_cst={spec!r}: use a mapping of names or a list of 1, -1 and 0, one a column")
+    elif not holds_others(spec):
+        raise ValueError(
+            f"monotonic_cst={shown(spec)}: use a mapping of names or a list of 1, -1 and 0, one per column"
+        )
     else:
         directions = list(spec)
         if len(directions) != n:
             raise ValueError(f"monotonic_cst has {len(directions)} entries, but X has {n} columns: give one each")
     for column, direction in zip(schema.columns, directions, strict=True):
-        if direction not in (-1, 0, 1):
+        if not isinstance(direction, numbers.Real) or direction not in (-1, 0, 1):
             raise ValueError(
-                f"monotonic_cst of column {column.name!r} is {direction!r}: use 1 (rising), -1 (falling) or 0 (free)"
+                f"monotonic_cst of column {column.name!r} is {shown(direction)}: "
+                "use 1 (rising), -1 (falling) or 0 (free)"
             )
         if direction != 0 and column.kind == "categorical":
             raise ValueError(
@@ -71,12 +76,14 @@ def interaction_sets(spec: Any, schema: Schema) -> tuple[tuple[int, ...], ...]:
     if spec is None:
         return ()
     n = schema.n_features
-    if spec == "no_interactions":
+    if isinstance(spec, str) and spec == "no_interactions":
         return tuple((column,) for column in range(n))
-    if spec == "pairwise":
+    if isinstance(spec, str) and spec == "pairwise":
         return tuple(combinations(range(n), 2)) if n > 1 else ((0,),)
-    if isinstance(spec, str) or not isinstance(spec, Iterable):
-        raise ValueError(f"interaction_cst={spec!r}: use 'pairwise', 'no_interactions' or a list of sets of columns")
+    if not holds_others(spec):
+        raise ValueError(
+            f"interaction_cst={shown(spec)}: use 'pairwise', 'no_interactions' or a list of sets of columns"
+        )
     sets = [_column_set(item, schema) for item in spec]
     rest = tuple(sorted(set(range(n)).difference(*sets)))
     return (*sets, rest) if rest else tuple(sets)
@@ -88,8 +95,8 @@ def in_binned_order(per_column: Sequence[Any], order: Sequence[int]) -> tuple[An
 
 
 def _column_set(item: Any, schema: Schema) -> tuple[int, ...]:
-    if isinstance(item, str) or not isinstance(item, Iterable):
-        raise ValueError(f"interaction_cst holds {item!r}: each entry must be a set of columns")
+    if not holds_others(item):
+        raise ValueError(f"interaction_cst holds {shown(item)}: each entry must be a set of columns")
     return tuple(sorted({_column(name, schema, "interaction_cst") for name in item}))
 
 
@@ -101,9 +108,9 @@ def _column(name: Any, schema: Schema, parameter: str) -> int:
         near = difflib.get_close_matches(name, names, n=1)
         hint = f": did you mean {near[0]!r}?" if near else f"; columns are {names[:10]}"
         raise ValueError(f"{parameter} names column {name!r}, which X does not have{hint}")
-    if isinstance(name, bool) or not hasattr(name, "__index__"):
-        raise ValueError(f"{parameter} names column {name!r}: use a name or a position")
+    if isinstance(name, bool) or not isinstance(name, numbers.Integral):
+        raise ValueError(f"{parameter} names column {shown(name)}: use a name or a position")
     position = int(name)
     if not 0 <= position < len(names):
-        raise ValueError(f"{parameter} names column {position}, but X has {len(names)} columns")
+        raise ValueError(f"{parameter} names column {shown(position)}, but X has {len(names)} columns")
     return position

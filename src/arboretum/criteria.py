@@ -17,6 +17,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from arboretum.elementary import log2
+
 __all__ = ["entropy", "gain_ratio", "gini", "information_gain", "misclassification", "variance_reduction"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -168,8 +170,7 @@ def variance_reduction(parent_values: ArrayLike, children_values: Sequence[Array
 
 def xlog2x(x: NDArray[Any]) -> FloatArray:
     """Give x log₂ x, elementwise, with 0 at 0."""
-    logarithm: FloatArray = np.log2(np.where(x > 0, x, 1.0))
-    return x * logarithm
+    return np.asarray(x * log2(np.where(x > 0, x, 1.0)))
 
 
 def total_entropy(counts: NDArray[Any]) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import numbers
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,12 +12,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import dataset_sources as sources
+from arboretum.arrow_types import width_of
+from arboretum.csv_files import CsvFiles, warn
 from arboretum.dataset_sources import BATCH_ROWS, Source
+from arboretum.json_files import json_files
+from arboretum.memory_budget import (
+    BATCH_SHARE,
+    MOST_READING,
+    PAGES_SHARE,
+    READING_SHARE,
+    MemoryBudget,
+    ReaderMemoryError,
+    as_bytes,
+    grouped,
+)
+from arboretum.parquet_files import ParquetFiles
 from arboretum.schema import listed
+from arboretum.text_columns import Arguments, Kind, TextRules
+from arboretum.text_values import MISSING
 
 __all__ = ["Dataset"]
 
-UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+UNLIMITED = 4_000_000_000  # bytes that passes are planned for where there is no limit
+LEAST_BATCH_ROWS, TEXT_BYTES = 8_192, 24  # rows that make a batch worth its while, and a guess at the bytes of a text
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +51,8 @@ class Dataset:
         Where the rows come from.
     columns : tuple of str, optional
         The columns to read; all by default.
-    memory_limit : int, optional
-        Bytes that training may keep in memory; see ``with_memory_limit``.
+    budget : MemoryBudget, optional
+        What is left of its memory limit; see ``with_memory_limit``.
 
     Examples
     --------
@@ -51,7 +67,7 @@ class Dataset:
 
     source: Source
     columns: tuple[str, ...] | None = None
-    memory_limit: int | None = None
+    budget: MemoryBudget | None = None
 
     # ---- where rows come from ----------------------------------------------------------------------------------------
 
@@ -68,7 +84,7 @@ class Dataset:
         """
         files = sources.found_files(path)
         sources.refuse_empty(files)
-        return cls(sources.ParquetFiles(files)).with_memory_limit(memory_limit)
+        return cls(ParquetFiles(files)).with_memory_limit(memory_limit)
 
     @classmethod
     def from_csv(
@@ -76,42 +92,68 @@ class Dataset:
         path: Any,
         *,
         delimiter: str | None = None,
-        missing: Sequence[str] = ("", "NA", "N/A", "NaN", "nan", "null", "NULL"),
+        encoding: str | None = None,
+        decimal: str = ".",
+        missing: Sequence[str] = MISSING,
         types: Mapping[str, str] | None = None,
+        date_formats: Mapping[str, str] | None = None,
         memory_limit: int | str | None = None,
     ) -> Dataset:
-        """Read CSV files whose first line names the columns.
+        r"""Read CSV files whose first line names the columns.
 
-        Types are found from the first lines; a later value that does not fit is an error that names its line.
+        All rows decide what a column holds: numbers, booleans, dates or times, if all its values are, save for marks of
+        missing values such as ``?``; otherwise text. Warnings tell which marks were taken, and what else was guessed;
+        docs/odd-input.md states the rule. A model that predicts reads the columns as it knows them.
 
         Parameters
         ----------
         path : path, pattern or list of them
-            The files.
+            The files, in any of the compressions gzip, bzip2 and Zstandard; columns are matched by name.
         delimiter : str, optional
             What stands between fields; by default comma, semicolon, tab or bar, whichever the first line has most of.
+        encoding : str, optional
+            A codec of Python, as ``"latin-1"``; by default UTF-8, or what the first bytes of the file mark.
+        decimal : {".", ","}
+            What stands before the fraction of a number.
         missing : sequence of str
-            What stands for a missing value.
+            What stands for a missing value in any column; blanks around it do not count.
         types : dict, optional
-            SQL types of columns, as ``{"postcode": "VARCHAR"}``.
+            SQL types of columns, as ``{"postcode": "VARCHAR"}``; a value that does not fit is an error that names it.
+        date_formats : dict, optional
+            Formats of columns of dates, as ``{"day": "%d/%m/%Y"}``.
         memory_limit : int or str, optional
             As for ``with_memory_limit``.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = Path(folder, "rooms.csv")
+        ...     _ = file.write_text("size;price\n12,5;100\n;80\n")
+        ...     Dataset.from_csv(file, decimal=",").to_frame().to_pydict()
+        {'size': [12.5, None], 'price': [100, 80]}
         """
-        files = sources.found_files(path)
-        return cls(sources.csv_files(files, delimiter, missing, types)).with_memory_limit(memory_limit)
+        rules = TextRules(
+            missing=tuple(missing), decimal=decimal, types=dict(types or {}), date_formats=dict(date_formats or {})
+        )
+        files = CsvFiles(sources.found_files(path), delimiter, encoding, rules, warn)
+        return cls(files).with_memory_limit(memory_limit)
 
     @classmethod
-    def from_json(cls, path: Any, *, memory_limit: int | str | None = None) -> Dataset:
-        """Read JSON files of one object a line.
+    def from_json(cls, path: Any, *, encoding: str | None = None, memory_limit: int | str | None = None) -> Dataset:
+        """Read JSON files: an array of objects, or one object per line.
 
         Parameters
         ----------
         path : path, pattern or list of them
-            The files.
+            The files, in any of the compressions gzip, bzip2 and Zstandard.
+        encoding : str, optional
+            A codec of Python, as ``"latin-1"``; by default UTF-8, or what the first bytes of the file mark.
         memory_limit : int or str, optional
             As for ``with_memory_limit``.
         """
-        return cls(sources.json_files(sources.found_files(path))).with_memory_limit(memory_limit)
+        return cls(json_files(sources.found_files(path), encoding, Arguments())).with_memory_limit(memory_limit)
 
     @classmethod
     def from_sql(cls, query: str, connection: Any = None, *, memory_limit: int | str | None = None) -> Dataset:
@@ -179,22 +221,32 @@ class Dataset:
     # ---- what it is --------------------------------------------------------------------------------------------------
 
     @property
+    def _prepared(self) -> Source:
+        self.source.prepare(self.budget)
+        return self.source
+
+    @property
     def schema(self) -> Any:
         """Names and types, a pyarrow.Schema."""
         import pyarrow
 
-        schema = self.source.schema()
+        schema = self._prepared.schema()
         return schema if self.columns is None else pyarrow.schema([schema.field(name) for name in self.columns])
 
     @property
     def names(self) -> list[str]:
         """Names of the columns."""
-        return list(self.source.schema().names) if self.columns is None else list(self.columns)
+        return sources.names_of(self.source, self.budget) if self.columns is None else list(self.columns)
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return self.source.n_rows()
+        return self._prepared.n_rows()
+
+    @property
+    def memory_limit(self) -> int | None:
+        """Bytes of memory that reading and training may take; see ``with_memory_limit``."""
+        return None if self.budget is None else self.budget.limit
 
     def __repr__(self) -> str:
         return f"Dataset({', '.join(map(repr, self.names))})"
@@ -232,6 +284,16 @@ class Dataset:
             )
         return replace(self, source=sources.ChosenRows(self.source, chosen))
 
+    def read_as(self, kinds: Mapping[str, Kind]) -> Dataset:
+        """Return the dataset with columns of CSV files read as these kinds, which other sources have by themselves.
+
+        Parameters
+        ----------
+        kinds : dict
+            Of columns: "number", "category", "date" or "bool". A value that does not fit is an error that names it.
+        """
+        return replace(self, source=sources.read_as(self.source, kinds))
+
     def require(self, names: Sequence[str]) -> None:
         """Refuse a name that is no column, with the nearest that is one."""
         known = self.names
@@ -243,20 +305,25 @@ class Dataset:
                 raise ValueError(f"the dataset has no column {name!r}: {hint}")
 
     def with_memory_limit(self, memory_limit: int | str | None) -> Dataset:
-        """Return the dataset with a limit to what training keeps in memory.
+        """Return the dataset with a limit to the memory that reading it and training from it may take.
 
         Parameters
         ----------
         memory_limit : int or str, optional
-            Bytes, or text such as ``"500MB"``. If training would take more, with about two bytes a cell and 48 a row,
-            the codes of the cells are kept in a temporary file and read from there.
+            Bytes, or text such as ``"500MB"``: what the process may hold above what it held when a method that reads
+            the dataset (``fit``, ``predict``, ``batches``) was called. A limit that cannot be kept is rejected with
+            the least one that can.
 
         Examples
         --------
         >>> Dataset.from_frame({"i": [1]}).with_memory_limit("1.5GB").memory_limit
         1500000000
         """
-        return replace(self, memory_limit=None if memory_limit is None else as_bytes(memory_limit))
+        return replace(self, budget=None if memory_limit is None else MemoryBudget(as_bytes(memory_limit)))
+
+    def begun(self) -> Dataset:
+        """Return the dataset with its memory limit counting from now on, if it does not count already."""
+        return self if self.budget is None else replace(self, budget=self.budget.begun())
 
     # ---- rows --------------------------------------------------------------------------------------------------------
 
@@ -270,7 +337,42 @@ class Dataset:
         """
         if isinstance(size, bool) or not isinstance(size, numbers.Integral) or size < 1:
             raise ValueError(f"size={size!r}: use a number of rows of at least 1")
-        return (batch for batch in self.source.batches(self.names, int(size)) if batch.num_rows)
+        return self.batches_beside(0, int(size))
+
+    def batches_beside(self, beside: int, size: int = BATCH_ROWS) -> Iterator[Any]:
+        """Yield the rows, where so many bytes more will be held while they are read."""
+        budget = None if self.budget is None else self.budget.begun()
+        memory = None if budget is None else budget.reading(beside=beside)
+        try:
+            for batch in self._prepared.batches(self.names, size, memory):
+                if batch.num_rows:
+                    yield batch
+                del batch
+                if budget is not None:
+                    budget.keep()
+        except ReaderMemoryError as error:
+            assert budget is not None
+            raise budget.too_small(budget.least_for(error.needed, beside=beside), error.what) from None
+
+    def column_groups(self, held: int = 0, *, beside: int = 0) -> list[range]:
+        """Divide the columns into groups, by their places, each of which a pass can read within the memory limit.
+
+        Parameters
+        ----------
+        held : int
+            Bytes that the caller keeps of every column of a group.
+        beside : int
+            Bytes more that will be held during all passes.
+        """
+        memory = UNLIMITED if self.budget is None else max(1, self.budget.begun().free() - beside)
+        reading = min(READING_SHARE * (memory / 2 if held else memory), MOST_READING)
+        of_batch = [int(LEAST_BATCH_ROWS * (width_of(field.type) or TEXT_BYTES)) for field in self.schema]
+        # A column takes its share of each of these: what the caller keeps, pages, and a batch.
+        shares = [
+            max(2 * held / memory, pages / (PAGES_SHARE * reading), batch / (BATCH_SHARE * reading))
+            for pages, batch in zip(self._prepared.buffers(self.names), of_batch, strict=True)
+        ]
+        return grouped(shares, 1.0)
 
     def to_frame(self) -> Any:
         """Read all rows into memory: a pyarrow.Table, which has ``to_pandas``."""
@@ -280,20 +382,3 @@ class Dataset:
         if not batches:
             return self.schema.empty_table()
         return pyarrow.concat_tables(batches, promote_options="permissive")
-
-
-def as_bytes(limit: int | str) -> int:
-    """Read a size in bytes.
-
-    Examples
-    --------
-    >>> as_bytes("500MB"), as_bytes("1 GiB"), as_bytes(4096)
-    (500000000, 1073741824, 4096)
-    """
-    if isinstance(limit, str):
-        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", limit)
-        if found and found[2].upper() in UNITS:
-            return int(float(found[1]) * UNITS[found[2].upper()])
-    elif isinstance(limit, numbers.Integral) and not isinstance(limit, bool) and limit > 0:
-        return int(limit)
-    raise ValueError(f"memory_limit={limit!r}: use a number of bytes, or text such as '500MB' or '2GB'")

@@ -2,42 +2,46 @@
 
 ::
 
-    Parquet ───────────────────────────────────────────────► DuckDB ──► record batches, in the order of the rows
-    CSV, JSON, SQL ──(read once, whole or not at all)──► temporary Parquet ──┘
-    batches of the user ──────────────────────────────────────────────► record batches
+    Parquet ────────────────────────────────────────────► parquet_files.py ──► record batches, in the order of the rows
+    CSV, JSON, SQL ──(DuckDB, once)──► temporary Parquet ──┘
+    batches of the user ─────────────────────────────────────────────────────► record batches
 
 What is slow to read (text), or need not say the same twice (a query), is kept as Parquet in a temporary folder, which
-goes when the source does. duckdb and pyarrow are imported when the first row is wanted.
+goes when the source does (csv_files.py, json_files.py). duckdb and pyarrow are imported when the first row is wanted.
 """
 
 from __future__ import annotations
 
-import csv
 import glob
-import io
-import json
+import itertools
 import os
-import re
 import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.arrow_types import joined
+from arboretum.memory_budget import MemoryBudget, ReaderMemoryError, as_text, available_bytes
+from arboretum.parquet_files import ParquetFiles
+
 BATCH_ROWS = 65_536
-READING_MEMORY = 128_000_000  # bytes of DuckDB while it reads; what it sorts or joins for a query may take more
-COLUMN_MEMORY = 64_000  # bytes of buffers that it needs for each column of Parquet files
-QUERY_MEMORY = "512MB"
-DELIMITERS = ",;\t|"
+# Bytes of DuckDB; COLUMN_MEMORY is what it needs for a column that one thread reads and writes.
+LEAST_QUERY_MEMORY, QUERY_MEMORY, MOST_QUERY_MEMORY, COLUMN_MEMORY = 32_000_000, 512_000_000, 16_000_000_000, 250_000
+ROW_GROUP, LEAST_ROW_GROUP = 122_880, 2_048  # rows; DuckDB works with 2,048 at a time
+CELL_MEMORY = 200  # bytes of a value as a Python object, in lists and in Arrow
 SQLITE_MAGIC = b"SQLite format 3\0"
 
 
 class Source(Protocol):
     """Rows that can be read several times, the same ones in the same order."""
+
+    def prepare(self, budget: MemoryBudget | None) -> None:
+        """Do what must be done once before rows can be read."""
 
     def schema(self) -> Any:
         """Return names and types, a pyarrow.Schema."""
@@ -45,8 +49,43 @@ class Source(Protocol):
     def n_rows(self) -> int:
         """Count the rows."""
 
-    def batches(self, names: Sequence[str], size: int) -> Iterator[Any]:
-        """Yield pyarrow.RecordBatch of these columns, of at most ``size`` rows."""
+    def batches(self, names: Sequence[str], size: int, memory: int | None = None) -> Iterator[Any]:
+        """Yield pyarrow.RecordBatch of these columns, of at most ``size`` rows.
+
+        ``memory`` is about how many bytes the reader may hold; copies that are made of a batch count as its own.
+        """
+
+    def buffers(self, names: Sequence[str]) -> list[int]:
+        """Return the bytes that a reader holds of each of these columns, besides batches."""
+
+
+@runtime_checkable
+class TypelessSource(Source, Protocol):
+    """Rows of a file without types, whose columns can be read in several ways."""
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns, which are known before the rows are read."""
+
+    def read_as(self, kinds: Mapping[str, Any]) -> Source:
+        """Return the same rows with columns read as these kinds."""
+
+
+def read_as(source: Source, kinds: Mapping[str, Any]) -> Source:
+    """Return a source with columns read as these kinds, if they have no types of their own."""
+    if isinstance(source, ChosenRows):
+        return ChosenRows(read_as(source.source, kinds), source.chosen)
+    return source.read_as(kinds) if isinstance(source, TypelessSource) else source
+
+
+def names_of(source: Source, budget: MemoryBudget | None) -> list[str]:
+    """Return the names of the columns, without reading rows if that can be."""
+    if isinstance(source, ChosenRows):
+        return names_of(source.source, budget)
+    if isinstance(source, TypelessSource):
+        return list(source.names)
+    source.prepare(budget)
+    return list(source.schema().names)
 
 
 def import_engine() -> Any:
@@ -62,19 +101,48 @@ def import_engine() -> Any:
     return duckdb
 
 
-def connect(memory: str) -> Any:
-    """Open a DuckDB database of its own: no extensions from the network, rows in their order."""
+def connect(memory: int | None, database: str = ":memory:") -> Any:
+    """Open DuckDB, with a database of its own or that of a file: no extensions from the network, rows in their order.
+
+    ``memory`` is what it may hold; with little of it, it works alone, as each thread has buffers of its own.
+    """
     from arboretum.estimators.threads import available_cores
 
+    memory = query_memory(memory)
     settings = {
-        "memory_limit": memory,
-        "threads": available_cores(),
+        "memory_limit": f"{memory}B",
+        "threads": available_cores() if memory >= QUERY_MEMORY else 1,
+        "temp_directory": tempfile.gettempdir(),
         "preserve_insertion_order": True,
         "autoinstall_known_extensions": False,
     }
-    connection = import_engine().connect(":memory:", config=settings)
+    connection = import_engine().connect(database, read_only=database != ":memory:", config=settings)
     connection.execute("SET enable_progress_bar = false")  # it would write into the output of the program
     return connection
+
+
+def connect_wide(n_columns: int, memory: int | None) -> Any:
+    """Open a DuckDB database for a table of so many columns, each of which has its buffers, and an expression."""
+    needed = n_columns * COLUMN_MEMORY
+    if memory is None:
+        memory = max(query_memory(None), needed)
+    connection = connect(memory)
+    connection.execute("SET disabled_optimizers = 'common_subexpressions'")  # quadratic in the number of columns
+    if needed > memory / 2:
+        connection.execute("SET threads = 1")
+    return connection
+
+
+def query_memory(memory: int | None) -> int:
+    """Return what DuckDB may hold: as told, or a quarter of what is free."""
+    if memory is None:
+        return max(QUERY_MEMORY, int(min(available_bytes() / 4, MOST_QUERY_MEMORY)))
+    return max(memory, LEAST_QUERY_MEMORY)
+
+
+def lacking_memory(memory: int | None, what: str) -> ReaderMemoryError:
+    """Return the error of a DuckDB that lacks memory: its own advice is for those who hold the connection."""
+    return ReaderMemoryError(2 * query_memory(memory), what)
 
 
 def quoted(text: str) -> str:
@@ -90,6 +158,8 @@ def identifier(name: str) -> str:
 def found_files(path: Any) -> list[str]:
     """Return the files of a path, a pattern or a list of them; those of a pattern come in the order of their names."""
     if isinstance(path, list | tuple):
+        if not path:
+            raise ValueError("the list of files is empty: give at least one")
         return [file for one in path for file in found_files(one)]
     text = os.fspath(path)
     if Path(text).is_file():
@@ -110,80 +180,49 @@ def refuse_empty(files: Iterable[str]) -> None:
             raise ValueError(f"{file} is empty: a table needs a line of names and rows below it")
 
 
-class ParquetFiles:
-    """Parquet files, one below the other."""
-
-    def __init__(self, files: Sequence[str], same_names: bool = False) -> None:
-        self.files = list(files)
-        # Chunks of one result may differ in type; files of the user must not.
-        self.relation = f"read_parquet([{', '.join(map(quoted, self.files))}], union_by_name={same_names})"
-        self._surveyed: tuple[Any, int] | None = None
-
-    def _read(self, query: str, size: int, n_columns: int = 1) -> Iterator[Any]:
-        engine = import_engine()
-        connection = connect(f"{max(READING_MEMORY, n_columns * COLUMN_MEMORY)}B")
-        try:
-            relation = connection.sql(query)
-            to_reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
-            yield from to_reader(size)
-        except engine.Error as error:
-            raise ValueError(f"{self._shown()}: {first_line(error)}; is it a Parquet file, and whole?") from error
-        finally:
-            connection.close()
-
-    def _shown(self) -> str:
-        return self.files[0] + (f" and {len(self.files) - 1} more" if len(self.files) > 1 else "")
-
-    def _survey(self) -> tuple[Any, int]:
-        """Names and types, and the number of rows, by one connection: to open one takes longer than to ask."""
-        if self._surveyed is None:
-            engine = import_engine()
-            connection = connect(f"{READING_MEMORY}B")
-            try:
-                relation = connection.sql(f"SELECT * FROM {self.relation} LIMIT 0")
-                table = (getattr(relation, "to_arrow_table", None) or relation.fetch_arrow_table)()
-                ((n_rows,),) = connection.sql(f"SELECT count(*) FROM {self.relation}").fetchall()
-            except engine.Error as error:
-                raise ValueError(f"{self._shown()}: {first_line(error)}; is it a Parquet file, and whole?") from error
-            finally:
-                connection.close()
-            self._surveyed = table.schema, n_rows
-        return self._surveyed
-
-    def schema(self) -> Any:
-        """Return names and types of the first file; others must agree."""
-        return self._survey()[0]
-
-    def n_rows(self) -> int:
-        """Sum what the files say of themselves."""
-        return self._survey()[1]
-
-    def batches(self, names: Sequence[str], size: int) -> Iterator[Any]:
-        """Stream the files in their order."""
-        yield from self._read(f"SELECT {', '.join(map(identifier, names))} FROM {self.relation}", size, len(names))
-
-
 class Snapshot:
     """Rows that are written to a temporary Parquet folder when they are first wanted.
 
     Parameters
     ----------
     write : callable
-        Writes all rows as Parquet files into the folder that it is given.
+        Writes all rows as Parquet files into the folder that it is given, within so many bytes of memory.
+    what : str
+        What is done, in an error: "the query", "reading sales.csv".
     """
 
-    def __init__(self, write: Callable[[Path], None]) -> None:
-        self.write = write
+    def __init__(self, write: Callable[[Path, int | None], None], what: str) -> None:
+        self.write, self.what = write, what
         self._kept: ParquetFiles | None = None
+
+    def prepare(self, budget: MemoryBudget | None) -> None:
+        """Write the files."""
+        if self._kept is None:
+            folder = Path(tempfile.mkdtemp(prefix="arboretum-"))
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            self._write(folder, budget)
+            self._kept = ParquetFiles(sorted(str(file) for file in folder.glob("*.parquet")))
+
+    def _write(self, folder: Path, budget: MemoryBudget | None) -> None:
+        memory = None
+        try:
+            if budget is not None:
+                budget = budget.begun()
+                connect(LEAST_QUERY_MEMORY).close()  # loads DuckDB, which counts as well
+                memory = budget.working()
+                if memory < LEAST_QUERY_MEMORY:
+                    raise ReaderMemoryError(LEAST_QUERY_MEMORY, self.what)
+            self.write(folder, memory)
+        except ReaderMemoryError as error:
+            if budget is None:
+                raise MemoryError(f"{error.what} needs more memory than there is: {as_text(error.needed)}") from None
+            raise budget.too_small(budget.least_for(error.needed), error.what) from None
 
     @property
     def kept(self) -> ParquetFiles:
         """The files."""
-        if self._kept is None:
-            folder = Path(tempfile.mkdtemp(prefix="arboretum-"))
-            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-            self.write(folder)
-            self._kept = ParquetFiles(sorted(str(file) for file in folder.glob("*.parquet")), same_names=True)
+        self.prepare(None)
+        assert self._kept is not None
         return self._kept
 
     def schema(self) -> Any:
@@ -194,15 +233,26 @@ class Snapshot:
         """Count the rows."""
         return self.kept.n_rows()
 
-    def batches(self, names: Sequence[str], size: int) -> Iterator[Any]:
+    def batches(self, names: Sequence[str], size: int, memory: int | None = None) -> Iterator[Any]:
         """Stream the files."""
-        return self.kept.batches(names, size)
+        return self.kept.batches(names, size, memory)
+
+    def buffers(self, names: Sequence[str]) -> list[int]:
+        """Return the bytes that a reader holds of each column."""
+        return self.kept.buffers(names)
 
 
-def copy_out(connection: Any, query: str, folder: Path) -> None:
-    """Write the rows of a query as one Parquet file. LZ4 costs less than the bytes that it saves."""
-    target = quoted(str(folder / "rows.parquet"))
-    connection.execute(f"COPY ({query}) TO {target} (FORMAT parquet, COMPRESSION lz4_raw, ROW_GROUP_SIZE 122880)")
+def copy_out(connection: Any, query: str, folder: Path, memory: int | None, name: str = "rows") -> None:
+    """Write the rows of a query as one Parquet file, with row groups that a sixteenth of the memory holds.
+
+    LZ4 costs less than the bytes that it saves.
+    """
+    rows = ROW_GROUP
+    if memory is not None:
+        n_columns = len(connection.execute(f"DESCRIBE {query}").fetchall())
+        rows = max(LEAST_ROW_GROUP, min(rows, query_memory(memory) // (16 * 8 * n_columns)))
+    target = quoted(str(folder / f"{name}.parquet"))
+    connection.execute(f"COPY ({query}) TO {target} (FORMAT parquet, COMPRESSION lz4_raw, ROW_GROUP_SIZE {rows})")
 
 
 class ChosenRows:
@@ -220,6 +270,10 @@ class ChosenRows:
         self.source, self.chosen = source, chosen
         self._n_rows = int(chosen.sum())
 
+    def prepare(self, budget: MemoryBudget | None) -> None:
+        """Prepare the source."""
+        self.source.prepare(budget)
+
     def schema(self) -> Any:
         """Return names and types."""
         return self.source.schema()
@@ -228,10 +282,10 @@ class ChosenRows:
         """Count the chosen rows."""
         return self._n_rows
 
-    def batches(self, names: Sequence[str], size: int) -> Iterator[Any]:
+    def batches(self, names: Sequence[str], size: int, memory: int | None = None) -> Iterator[Any]:
         """Stream the source and pass over what is not chosen."""
         seen = 0
-        for batch in self.source.batches(names, size):
+        for batch in self.source.batches(names, size, memory):
             chosen = self.chosen[seen : seen + batch.num_rows]
             seen += batch.num_rows
             if seen > len(self.chosen):
@@ -240,139 +294,9 @@ class ChosenRows:
         if seen != len(self.chosen):
             raise ValueError(f"{len(self.chosen)} rows were chosen from, but there are others now: read them again")
 
-
-# ---------------------------------------------------------------------------------------------------------- text files
-
-
-def csv_files(
-    files: Sequence[str], delimiter: str | None, missing: Sequence[str], types: Mapping[str, str] | None
-) -> Snapshot:
-    """Read CSV files with a line of names."""
-    refuse_empty(files)
-
-    def write(folder: Path) -> None:
-        engine = import_engine()
-        mark = delimiter or delimiter_of(files[0])
-        for file in files:
-            _check_header(file, mark)
-        options = [
-            f"[{', '.join(map(quoted, files))}]",
-            # All that DuckDB would guess otherwise: it skips lines of names that are shorter than the rows.
-            f"delim={quoted(mark)}, header=true, quote='\"', escape='\"', comment='', skip=0, strict_mode=true",
-            f"nullstr=[{', '.join(map(quoted, missing))}]",
-        ]
-        if types:
-            pairs = ", ".join(f"{quoted(name)}: {quoted(kind)}" for name, kind in types.items())
-            options.append(f"types={{{pairs}}}")
-        connection = connect(QUERY_MEMORY)
-        try:
-            copy_out(connection, f"SELECT * FROM read_csv({', '.join(options)})", folder)
-        except engine.Error as error:
-            raise _csv_error(files, mark, error) from error
-        finally:
-            connection.close()
-
-    return Snapshot(write)
-
-
-def csv_names(file: str, delimiter: str | None = None) -> list[str]:
-    """Return the names that the first line of a CSV file gives to its columns."""
-    return _first_record(file, delimiter or delimiter_of(file))
-
-
-def _opened(file: str, errors: str = "strict") -> io.TextIOWrapper:
-    """Open a text file that the end of its name may say to be compressed."""
-    import pyarrow
-
-    return io.TextIOWrapper(
-        pyarrow.input_stream(file, compression="detect"), encoding="utf-8-sig", errors=errors, newline=""
-    )
-
-
-def _first_record(file: str, delimiter: str) -> list[str]:
-    with _opened(file) as lines:
-        return next(csv.reader(lines, delimiter=delimiter), [])
-
-
-def delimiter_of(file: str) -> str:
-    """Return the mark that the line of names has most of."""
-    with _opened(file) as lines:
-        names = lines.readline()
-    return max(DELIMITERS, key=names.count)
-
-
-def _check_header(file: str, delimiter: str) -> None:
-    names = _first_record(file, delimiter)
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise ValueError(f"{file}, line 1: the column name {repeated[0]!r} stands there twice; rename one of them")
-
-
-def _csv_error(files: Sequence[str], delimiter: str, error: Exception) -> ValueError:
-    """Say in which line and column a CSV file cannot be read, and what to do."""
-    said = str(error)
-    line = re.search(r"CSV Error on Line: (\d+)", said)
-    column = re.search(r'converting column "(.+?)"\. Could not convert string "(.*?)" to \'?(\w+)', said)
-    file = re.search(r"^\s*file ?= ?(.+?)\s*$", said, re.MULTILINE)
-    name = file[1] if file else files[0]
-    if line and column:
-        return ValueError(
-            f"{name}, line {line[1]}, column {column[1]!r}: {column[2]!r} is no {column[3]}, as the lines before it; "
-            f"correct it, add it to missing=, or read the column as text: types={{{column[1]!r}: 'VARCHAR'}}"
-        )
-    for one in files:
-        if uneven := _uneven_line(one, delimiter):
-            return uneven
-    where = f", line {line[1]}" if line else ""
-    return ValueError(f"{name}{where}: {first_line(error)}; is its delimiter {delimiter!r}?")
-
-
-def _uneven_line(file: str, delimiter: str) -> ValueError | None:
-    with _opened(file, errors="replace") as lines:
-        reader = csv.reader(lines, delimiter=delimiter)
-        width = len(next(reader, []))
-        before = reader.line_num
-        for record in reader:
-            if record and len(record) != width:
-                return ValueError(
-                    f"{file}, line {before + 1}: {len(record)} fields, but the line of names has {width}; quote fields "
-                    f"that hold {delimiter!r}, or give delimiter="
-                )
-            before = reader.line_num
-    return None
-
-
-def json_files(files: Sequence[str]) -> Snapshot:
-    """Read JSON files of one object a line."""
-    refuse_empty(files)
-
-    def write(folder: Path) -> None:
-        engine = import_engine()
-        names = ", ".join(map(quoted, files))
-        connection = connect(QUERY_MEMORY)
-        try:
-            copy_out(connection, f"SELECT * FROM read_json([{names}], format='newline_delimited')", folder)
-        except engine.Error as error:
-            raise _json_error(files, error) from error
-        finally:
-            connection.close()
-
-    return Snapshot(write)
-
-
-def _json_error(files: Sequence[str], error: Exception) -> ValueError:
-    for file in files:
-        with _opened(file, errors="replace") as lines:
-            for number, line in enumerate(lines, 1):
-                try:
-                    is_object = not line.strip() or isinstance(json.loads(line), dict)
-                except ValueError:
-                    is_object = False
-                if not is_object:
-                    return ValueError(
-                        f"{file}, line {number}: {line.strip()!r:.60} is no JSON object; each line must be one"
-                    )
-    return ValueError(f"{files[0]}: {first_line(error)}")
+    def buffers(self, names: Sequence[str]) -> list[int]:
+        """Return the bytes that a reader holds of each column."""
+        return self.source.buffers(names)
 
 
 # ------------------------------------------------------------------------------------------------------------- queries
@@ -386,20 +310,22 @@ def query_rows(query: str, connection: Any) -> Snapshot:
     """
     query = query.strip().rstrip(";")
 
-    def write(folder: Path) -> None:
-        if connection is None:
-            own = connect(QUERY_MEMORY)
-            _answer(own, query, folder, close=True)
-        elif isinstance(connection, str | os.PathLike):
-            opened = _open_database(Path(connection))
-            _answer(opened, query, folder, close=True)
-        else:
-            _answer(connection, query, folder, close=False)
+    def write(folder: Path, memory: int | None) -> None:
+        if connection is not None and not isinstance(connection, str | os.PathLike):
+            _answer(connection, query, folder, memory)
+            return
+        own = connect(memory) if connection is None else _open_database(Path(connection), memory)
+        try:
+            _answer(own, query, folder, memory)
+        except MemoryError:
+            raise lacking_memory(memory, "the query") from None
+        finally:
+            own.close()
 
-    return Snapshot(write)
+    return Snapshot(write, "the query")
 
 
-def _open_database(path: Path) -> Any:
+def _open_database(path: Path, memory: int | None) -> Any:
     if not path.is_file():
         raise FileNotFoundError(f"there is no database {str(path)!r}; the working folder is {str(Path.cwd())!r}")
     with path.open("rb") as file:
@@ -410,45 +336,45 @@ def _open_database(path: Path) -> Any:
         return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
     engine = import_engine()
     try:
-        return engine.connect(str(path), read_only=True)
+        return connect(memory, str(path))
     except engine.Error as error:
         raise ValueError(f"{path} is neither a DuckDB nor an SQLite database: {first_line(error)}") from error
 
 
-def _answer(connection: Any, query: str, folder: Path, *, close: bool) -> None:
+def _answer(connection: Any, query: str, folder: Path, memory: int | None) -> None:
     engine = import_engine()
     import sqlite3
 
     try:
         if isinstance(connection, sqlite3.Connection):
-            _copy_cursor(connection.execute(query), folder)
+            _copy_cursor(connection.execute(query), folder, memory)
         elif isinstance(connection, engine.DuckDBPyConnection):
-            copy_out(connection, query, folder)
+            copy_out(connection, query, folder, memory)
         else:
             raise TypeError(
                 f"connection={connection!r}: give None, the path of a DuckDB or SQLite file, or a connection of duckdb "
                 "or sqlite3; of another database, read frames and use Dataset.from_batches"
             )
+    except engine.OutOfMemoryException as error:
+        raise MemoryError(f"the query needs more memory than its connection may take\n{query}") from error
     except (engine.Error, sqlite3.Error) as error:
         raise ValueError(f"the query failed: {first_line(error)}\n{query}") from error
-    finally:
-        if close:
-            connection.close()
 
 
-def _copy_cursor(cursor: Any, folder: Path) -> None:
+def _copy_cursor(cursor: Any, folder: Path, memory: int | None) -> None:
     """Write chunks of rows as files of their own: SQLite has no types of columns, and DuckDB finds the common one."""
     import pyarrow
     from pyarrow import parquet
 
     names = [column[0] for column in cursor.description]
-    for number in range(1_000_000):
-        rows = cursor.fetchmany(BATCH_ROWS)
+    most = BATCH_ROWS if memory is None else max(1, min(BATCH_ROWS, memory // (CELL_MEMORY * len(names))))
+    for number in itertools.count():
+        rows = cursor.fetchmany(most)
         if not rows and number:
             return
         columns = [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in names]
         table = pyarrow.table([_arrow_column(c, n) for c, n in zip(columns, names, strict=True)], names=names)
-        parquet.write_table(table, folder / f"rows-{number:06d}.parquet")
+        parquet.write_table(table, folder / f"rows-{number:09d}.parquet")
 
 
 def _arrow_column(values: list[Any], name: str) -> Any:
@@ -479,13 +405,20 @@ class Batches:
         self.make = make
         self._surveyed: tuple[Any, int] | None = None
 
+    def prepare(self, budget: MemoryBudget | None) -> None:
+        """Do nothing: there is no work to be done once."""
+
     def _survey(self) -> tuple[Any, int]:
         """Types that hold the values of all batches, and the number of rows: one pass."""
         if self._surveyed is None:
             schema, n_rows = None, 0
             for number, batch in enumerate(self.make()):
                 table = as_arrow(batch)
-                schema = table.schema.remove_metadata() if schema is None else _joined(schema, table.schema, number)
+                schema = (
+                    table.schema.remove_metadata()
+                    if schema is None
+                    else joined(schema, table.schema, f"batch {number}")
+                )
                 n_rows += table.num_rows
             if schema is None:
                 raise ValueError("there is no batch: give at least one, with its columns")
@@ -500,8 +433,8 @@ class Batches:
         """Count the rows."""
         return self._survey()[1]
 
-    def batches(self, names: Sequence[str], size: int) -> Iterator[Any]:
-        """Cut what the user gives to size, in the types of all batches."""
+    def batches(self, names: Sequence[str], size: int, memory: int | None = None) -> Iterator[Any]:
+        """Cut what the user gives to size, in the types of all batches; its memory is the user's."""
         import pyarrow
 
         types = pyarrow.schema([self.schema().field(name) for name in names])
@@ -509,26 +442,9 @@ class Batches:
             table = as_arrow(batch).select(list(names))
             yield from table.cast(types).to_batches(max_chunksize=size)
 
-
-def _joined(schema: Any, other: Any, number: int) -> Any:
-    """Return types that hold the values of two batches, such as numbers and nothing but holes."""
-    import pyarrow
-
-    missing = [name for name in schema.names if name not in other.names]
-    extra = [name for name in other.names if name not in schema.names]
-    if missing or extra:
-        raise ValueError(f"batch {number} has other columns than the first: missing {missing}, unexpected {extra}")
-    fields = []
-    for mine in schema:
-        pair = [pyarrow.schema([mine]), pyarrow.schema([other.field(mine.name)])]
-        try:
-            fields += pyarrow.unify_schemas(pair, promote_options="permissive")
-        except (pyarrow.ArrowTypeError, pyarrow.ArrowInvalid):
-            raise TypeError(
-                f"column {mine.name!r} is {mine.type} at first, but {other.field(mine.name).type} in batch {number}: "
-                "convert it to one type"
-            ) from None
-    return pyarrow.schema(fields)
+    def buffers(self, names: Sequence[str]) -> list[int]:
+        """Return the bytes that a reader holds of each column: none."""
+        return [0] * len(names)
 
 
 def as_arrow(batch: Any) -> Any:

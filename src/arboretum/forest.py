@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
+from arboretum.cached import cached_property
 from arboretum.forest_pools import POOLS, PROJECTIONS, SLOPES, join_starts, pool_names
 
 __all__ = ["Forest"]
@@ -71,7 +71,8 @@ class Forest:
     gain : float64 array (nodes)
         Gain of the split; 0 at a leaf.
     n_rows : int64 array (nodes)
-        Training rows that reached the node.
+        Training rows that reached the node; of averaging forests, as often as a tree drew them or as their whole
+        weights say.
     base : float64 array (outputs)
         Constant added to every raw prediction.
     projection_start : int64 array (nodes + 1), optional

@@ -13,6 +13,7 @@ from arboretum import _kernel
 from arboretum.binning import BinMap, BinnedData
 from arboretum.forest import OBLIQUE, Forest
 from arboretum.forest_pools import join_starts
+from arboretum.schema import Schema
 
 Growth: TypeAlias = Literal["leaf", "level", "symmetric"]
 NO_LIMIT = 0
@@ -23,9 +24,10 @@ ALL_OUTPUTS = -1  # the output of a tree with vector leaves
 class TreeParams:
     """What a tree may look like; the same fields as the kernel's struct.
 
-    ``monotone`` and ``interaction_sets`` are per binned feature (see BinMap.order). ``max_features`` and the column
-    samples are shares. ``cosine`` is the score of symmetric trees, others go by gain. ``score_noise`` is a standard
-    deviation in units of the score, for one tree (see ensembles/score_noise.py).
+    ``monotone``, ``interaction_sets`` and ``category_ranks`` are per binned feature (see BinMap.order).
+    ``max_features`` and the column samples are shares. ``cosine`` is the score of symmetric trees, others go by gain.
+    ``score_noise`` is a standard deviation in units of the score, for one tree (see ensembles/score_noise.py).
+    ``category_ranks`` breaks ties between categories, which without it go by code (ColumnSchema.ranks).
     """
 
     growth: Growth = "leaf"
@@ -48,6 +50,7 @@ class TreeParams:
     category_l2: float = 10.0
     monotone: tuple[int, ...] = ()
     interaction_sets: tuple[tuple[int, ...], ...] = ()
+    category_ranks: tuple[tuple[int, ...], ...] = ()
 
     def to_kernel(self) -> _kernel.TreeParams:
         """Pack into the kernel's struct."""
@@ -60,6 +63,11 @@ class TreeParams:
                 value = [list(item) if isinstance(item, tuple) else item for item in value]
             setattr(packed, field.name, value)
         return packed
+
+
+def category_ranks(schema: Schema, order: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+    """Return the ranks of the categories of each binned feature, for ``TreeParams``; ``order`` is BinMap's."""
+    return tuple(schema.columns[column].ranks for column in order)
 
 
 @dataclass(frozen=True)
@@ -88,6 +96,34 @@ class SplitRules:
         return packed
 
 
+@dataclass(frozen=True)
+class StepBound:
+    """How far leaf values may move raw predictions (kernel/steps.hpp).
+
+    Parameters
+    ----------
+    growth : float
+        A step v multiplies hessians by no more than e^(growth · |v|); 0 if that is not known, then steps have no bound.
+    share : float
+        Part of the longest step to trust that a value may be.
+
+    Examples
+    --------
+    >>> StepBound(growth=1.0).moved(np.array([0.5, 1000.0]), weight=1.0).round(1)
+    array([0.5, 6.9])
+    >>> StepBound().moved(np.array([0.5, 1000.0]), weight=0.1)
+    array([5.e-02, 1.e+02])
+    """
+
+    growth: float = 0.0
+    share: float = 1.0
+
+    def moved(self, values: NDArray[np.float64], weight: float) -> NDArray[np.float64]:
+        """Return values times a weight, none beyond the bound; OverflowError if one is not finite."""
+        flat, share = values.ravel(), self.share if self.growth else np.inf
+        return _kernel.weighted_values(flat, weight, share, self.growth or 1.0).reshape(values.shape)
+
+
 @dataclass(frozen=True, eq=False)
 class WeightedTree:
     """A grown tree, the values of its nodes and the slopes of its leaves (learning rate included), and its output.
@@ -100,13 +136,10 @@ class WeightedTree:
     output: int
     slopes: _kernel.LeafSlopes | None = None  # None: constant leaves
 
-    def scaled(self, weight: float, limit: float = np.inf) -> WeightedTree:
-        """Multiply what the tree says; OverflowError if it is no longer finite.
-
-        ``limit`` is the share of the longest step (kernel/steps.hpp) that a value may be.
-        """
+    def scaled(self, weight: float, bound: StepBound | None = None) -> WeightedTree:
+        """Multiply what the tree says; OverflowError if it is no longer finite."""
         slopes = None if self.slopes is None else self.slopes.scaled(weight)
-        values = _kernel.weighted_values(self.values.ravel(), weight, limit).reshape(self.values.shape)
+        values = (bound or StepBound()).moved(self.values, weight)
         return WeightedTree(self.tree, values, self.output, slopes)
 
     @property

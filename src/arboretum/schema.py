@@ -17,11 +17,14 @@ import sys
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
+
+from arboretum.arguments import holds_others, shown
+from arboretum.cached import cached_property
+from arboretum.text_values import hidden_values
 
 Kind: TypeAlias = Literal["numeric", "categorical"]
 Source: TypeAlias = Literal["number", "bool", "datetime", "duration", "string", "category"]
@@ -30,6 +33,8 @@ Array: TypeAlias = npt.NDArray[Any]
 
 MISSING = -1
 UNKNOWN = -2
+
+NEWLY_MISSING = "missing values in columns that had none at fit"  # begins the warning, to filter it by
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,24 @@ class ColumnSchema:
     def holds_numbers(self) -> bool:
         """Whether it holds numbers or booleans to be split by thresholds."""
         return self.kind == "numeric" and _family(self) == "number"
+
+    @property
+    def read_as(self) -> Literal["number", "category", "date", "bool"] | None:
+        """The kind that text must be read as to be such a column; None if text says nothing of the kind."""
+        if self.source == "category":
+            is_text = any(isinstance(category, str) for category in self.categories)
+            return "category" if is_text else "number" if self.categories else None
+        kinds: dict[Source, Literal["number", "category", "date", "bool"]]
+        kinds = {"number": "number", "bool": "bool", "datetime": "date", "string": "category"}
+        return kinds.get(self.source)
+
+    @cached_property
+    def ranks(self) -> tuple[int, ...]:
+        """Rank of each category among the values: unlike its code, it does not depend on how often it occurs."""
+        rank = [0] * len(self.categories)
+        for place, code in enumerate(sorted(range(len(rank)), key=self.categories.__getitem__)):
+            rank[code] = place
+        return tuple(rank)
 
     @cached_property
     def code(self) -> dict[Category, int]:
@@ -135,6 +158,20 @@ class Schema:
         """Whether missing values would be new in any column."""
         return bool(self.never_missing.any())
 
+    def describes_like(self, other: Schema) -> bool:
+        """Whether columns have the same names, kinds and categories, so that trees of both can stand in one forest.
+
+        Examples
+        --------
+        >>> size = ColumnSchema("size", "numeric", "number")
+        >>> one = Schema((size,), named=True)
+        >>> one.describes_like(one.with_missing([True]))
+        True
+        """
+        return [(column.name, column.kind, column.categories) for column in self.columns] == [
+            (column.name, column.kind, column.categories) for column in other.columns
+        ]
+
     def with_missing(self, flags: Sequence[bool]) -> Schema:
         """Mark the columns in which missing values were found, besides those already marked.
 
@@ -163,10 +200,10 @@ class Schema:
         if not fresh.any():
             return
         names = listed([self.columns[j].name for j in np.flatnonzero(fresh)])
-        message = f"missing values in columns that had none at fit: {names}; fill them or fit on data that has some"
+        message = f"{NEWLY_MISSING}: {names}; fill them or fit on data that has some"
         if policy == "error":
             raise ValueError(message)
-        warnings.warn(message, UserWarning, stacklevel=user_level())
+        warn_user(message)
 
     def check_width(self, width: int, estimator_name: str) -> None:
         """Refuse a table of another number of columns, in scikit-learn's words."""
@@ -301,6 +338,8 @@ def categorical_mask(spec: Any, names: list[str], *, named: bool) -> list[bool]:
         return mask
     if isinstance(spec, str):
         raise ValueError(f"categorical_features={spec!r} is a single name; give a list, as [{spec!r}]")
+    if not holds_others(spec):
+        raise ValueError(f"categorical_features={shown(spec)}: use a list of names or positions, a mask, or None")
     items = np.asarray(spec, dtype=object).tolist() if not isinstance(spec, list | tuple) else list(spec)
     if items and all(isinstance(item, bool | np.bool_) for item in items):
         if len(items) != len(names):
@@ -480,6 +519,35 @@ def _refuse(column: ColumnSchema, unseen: Sequence[Category]) -> None:
 # -------------------------------------------------------------------------------------------------- messages
 
 
+class TextColumnWarning(UserWarning):
+    """A column of text in a data frame holds numbers or dates, and becomes categories.
+
+    Examples
+    --------
+    >>> import warnings, pandas as pd, arboretum as arb
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     prices = pd.DataFrame({"price": ["9.50", "?", "12.25"]})
+    ...     _ = arb.DecisionTreeRegressor().fit(prices, [1.0, 2.0, 3.0])
+    >>> told[0].category.__name__
+    'TextColumnWarning'
+    """
+
+
+def warn_of_text(name: str, categories: Sequence[Category]) -> None:
+    """Warn of a column of text that holds numbers or dates, which would be more than categories."""
+    found = hidden_values(category for category in categories if isinstance(category, str))
+    if found is None:
+        return
+    what, value = found
+    cure = "pandas.to_numeric(…, errors='coerce')" if what == "numbers" else "pandas.to_datetime(…)"
+    warn_user(
+        f"column {name!r} is text and becomes {len(categories)} categories, but it holds {what}, such as {value!r}: "
+        f"convert it, as with {cure}; if categories are meant, name it in categorical_features",
+        TextColumnWarning,
+    )
+
+
 def listed(values: Sequence[Any], limit: int = 5) -> str:
     """Return the first few values for an error message.
 
@@ -492,9 +560,17 @@ def listed(values: Sequence[Any], limit: int = 5) -> str:
     return ", ".join(map(repr, values[:limit])) + more
 
 
-def user_level() -> int:
-    """Frames between ``warnings.warn`` in the caller and the first line outside this package."""
-    package, level, frame = __name__.partition(".")[0], 1, sys._getframe(1)
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn about the first line outside this package.
+
+    Python drops a warning that cannot be written, but raises ValueError where standard error is a closed file: a
+    remark must not end a fit.
+    """
+    package, level, frame = __name__.partition(".")[0], 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
         frame, level = frame.f_back, level + 1
-    return level
+    try:
+        warnings.warn(message, category, stacklevel=level)
+    except ValueError:
+        if not getattr(sys.stderr, "closed", False):
+            raise

@@ -7,17 +7,16 @@
        ├──(pass 2)──► a sample of the rows ──► cuts        binning.learn_bins   │
        └──(pass 3)──► row_batches ──► codes                binning.assign_bins ◄┘
 
+Passes 2 and 3 take the columns in as many groups as the memory limit asks for; a pass reads its own columns alone.
 Every batch goes through the same reading as a frame in memory (table.py), so the model is the same to the bit. Who asks
 for ``columns`` gets all rows in memory: estimators that need raw values work as well, with more memory.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -25,6 +24,8 @@ from numpy.typing import NDArray
 
 from arboretum.dataset import Dataset
 from arboretum.dataset_sources import BATCH_ROWS
+from arboretum.memory_budget import MemoryBudget
+from arboretum.row_stream import Pass, RowStream
 from arboretum.schema import (
     MISSING,
     Array,
@@ -36,14 +37,15 @@ from arboretum.schema import (
     as_categories,
     categorical_mask,
     rank_counts,
-    user_level,
+    warn_of_text,
 )
 from arboretum.table import Table, has_missing, read_column
 
-Positions: TypeAlias = NDArray[np.intp]
+LEVEL_BYTES = 200  # of a category: its text, its count, its code and its place in the schema
+Positions: TypeAlias = NDArray[np.unsignedinteger[Any]]
 
 
-class StreamedTable(Table):
+class StreamedTable(RowStream):
     """Rows of a Dataset under a schema.
 
     Parameters
@@ -86,35 +88,42 @@ class StreamedTable(Table):
         """Number of rows."""
         return self.dataset.n_rows if self.rows is None else len(self.rows)
 
-    @cached_property
-    def columns(self) -> list[Array]:  # type: ignore[override]
-        """All rows in memory, with a warning if that is more than the limit of the dataset."""
-        limit, needed = self.dataset.memory_limit, 4 * self.n_rows * self.schema.n_features
-        if limit is not None and needed > limit:
-            warnings.warn(
-                f"{self.n_rows} rows of {self.schema.n_features} columns are read into memory, at least {needed} "
-                f"bytes, more than memory_limit={limit}: what is fitted needs raw values of all rows",
-                UserWarning,
-                stacklevel=user_level(),
-            )
-        return self._read()
+    @property
+    def budget(self) -> MemoryBudget | None:  # type: ignore[override]
+        """What is left of the memory limit of the dataset."""
+        return self.dataset.budget
 
-    def sample(self, rows: Array) -> list[Array]:
-        """Return the columns of rising rows, which are few enough to be held."""
-        return self._at(rows)._read()
+    def of_columns(self, places: Sequence[int]) -> StreamedTable:
+        """Return the table of some of the columns."""
+        columns = tuple(self.schema.columns[place] for place in places)
+        dataset = self.dataset.select([self.dataset.names[place] for place in places])
+        schema = Schema(columns, self.schema.named)
+        return StreamedTable(schema, dataset, self.rows, unknown=self.unknown, missing=self.missing)
 
-    def _read(self) -> list[Array]:
-        parts = [part.columns for _, part in self.row_batches()]
-        empty = [
-            np.zeros(0, np.int32 if column.kind == "categorical" else np.float64) for column in self.schema.columns
-        ]
-        return [np.concatenate(pieces) for pieces in zip(*parts, strict=True)] if parts else empty
+    def passes(self, places: Sequence[int], *, beside: int = 0) -> Iterator[Pass]:
+        """Yield columns in groups, each read by itself."""
+        for group in self.of_columns(places).dataset.column_groups(beside=beside):
+            chosen = [places[place] for place in group]
+            batches = self.of_columns(chosen).row_batches(beside=beside)
+            yield chosen, ((first, part.columns) for first, part in batches)
 
-    def row_batches(self, size: int = BATCH_ROWS) -> Iterator[tuple[int, Table]]:
+    def samples(self, rows: Array, held: int) -> Iterator[tuple[Sequence[int], list[Array]]]:
+        """Yield columns in groups, each read by itself."""
+        for group in self.dataset.column_groups(held * len(rows)):
+            yield group, self.of_columns(group)._at(rows).read()
+
+    def categories(self) -> Table:
+        """Read the categorical columns; others are missing values that take up no memory."""
+        categorical = self.schema.categorical
+        read = dict(zip(categorical, self.of_columns(categorical).columns, strict=True)) if categorical else {}
+        nothing = np.broadcast_to(np.float64(np.nan), self.n_rows)
+        return Table(self.schema, [read.get(j, nothing) for j in range(self.schema.n_features)])
+
+    def row_batches(self, size: int = BATCH_ROWS, *, beside: int = 0) -> Iterator[tuple[int, Table]]:
         """Yield (first row, dense table of some of the next rows): one pass over the dataset."""
         found = np.zeros(self.schema.n_features, dtype=bool)
         first = 0
-        for readings in _readings(self.dataset, self.rows, size):
+        for readings in _readings(self.dataset, self.rows, size, beside=beside):
             columns = [
                 apply_column(column, reading, self.unknown)
                 for column, reading in zip(self.schema.columns, readings, strict=True)
@@ -131,12 +140,13 @@ class StreamedTable(Table):
     def take(self, rows: Array) -> Table:
         """Return the table of the rows at these positions; in memory, if they do not rise."""
         rows = np.asarray(rows)
-        if len(rows) and (rows[0] < 0 or (np.diff(rows) <= 0).any()):
+        if len(rows) and (rows[0] < 0 or (rows[1:] <= rows[:-1]).any()):
             return super().take(rows)
         return self._at(rows)
 
     def _at(self, rows: Array) -> StreamedTable:
         chosen = rows if self.rows is None else self.rows[rows]
+        chosen = chosen.astype(np.uint32 if self.dataset.n_rows < 2**32 else np.uint64, copy=False)
         return StreamedTable(self.schema, self.dataset, chosen, unknown=self.unknown, missing=self.missing)
 
     def relearn(self) -> Table:
@@ -145,9 +155,9 @@ class StreamedTable(Table):
         if not categorical:
             return self
         counts = {j: np.zeros(len(self.schema.columns[j].categories) + 1, np.int64) for j in categorical}
-        for _, part in self.row_batches():
-            for j in categorical:
-                counts[j] += np.bincount(part.columns[j] + 1, minlength=len(counts[j]))
+        for _, part in self.of_columns(categorical).row_batches():
+            for j, codes in zip(categorical, part.columns, strict=True):
+                counts[j] += np.bincount(codes + 1, minlength=len(counts[j]))
         columns = list(self.schema.columns)
         for j in categorical:
             column = columns[j]
@@ -156,12 +166,12 @@ class StreamedTable(Table):
         return StreamedTable(Schema(tuple(columns), self.schema.named), self.dataset, self.rows)
 
 
-def _readings(dataset: Dataset, rows: Positions | None, size: int) -> Iterator[list[Reading]]:
+def _readings(dataset: Dataset, rows: Positions | None, size: int, *, beside: int = 0) -> Iterator[list[Reading]]:
     """Columns of each batch as they were found; of the rows asked for."""
     import pyarrow
 
     seen = 0
-    for batch in dataset.batches(size):
+    for batch in dataset.batches_beside(beside, size):
         begin, seen = seen, seen + batch.num_rows
         frame = pyarrow.Table.from_batches([batch])
         if rows is not None:
@@ -231,6 +241,7 @@ def read_dataset(dataset: Dataset, *, categorical_features: object = None) -> St
         raise ValueError("the dataset has no column besides the target: give at least one")
     if not dataset.n_rows:
         raise ValueError("Found a dataset with 0 sample(s) while a minimum of 1 is required.")
+    _refuse_nested(dataset)
     mask = categorical_mask(categorical_features, names, named=True)
     empty = _read_columns(dataset.schema.empty_table())
     levels = {
@@ -239,14 +250,43 @@ def read_dataset(dataset: Dataset, *, categorical_features: object = None) -> St
         if flag or reading.categories is not None
     }
     if levels:
+        seen = 0
         for readings in _readings(dataset.select(list(levels)), None, BATCH_ROWS):
             for one, reading in zip(levels.values(), readings, strict=True):
                 one.add(reading)
-    columns = (
-        levels[name].column(reading) if name in levels else ColumnSchema(name, "numeric", reading.source)
-        for name, reading in zip(names, empty, strict=True)
-    )
+            seen += len(readings[0].values)
+            _check_levels(dataset, list(levels.values()), seen)
+    columns = []
+    for name, reading, flag in zip(names, empty, mask, strict=True):
+        if name not in levels:
+            columns.append(ColumnSchema(name, "numeric", reading.source))
+            continue
+        if reading.source == "string" and not flag:
+            warn_of_text(name, list(levels[name].counts))
+        columns.append(levels[name].column(reading))
     return StreamedTable(Schema(tuple(columns), named=True), dataset)
+
+
+def _refuse_nested(dataset: Dataset) -> None:
+    import pyarrow
+
+    for column in dataset.schema:
+        if pyarrow.types.is_nested(column.type):
+            raise TypeError(
+                f"column {column.name!r} holds values of type {column.type}, which trees cannot split: leave it out "
+                "with drop, or choose parts of it with Dataset.from_sql"
+            )
+
+
+def _check_levels(dataset: Dataset, levels: Sequence[_Levels], seen: int) -> None:
+    """Reject a memory limit that does not hold the values of columns of text, once it is spent."""
+    budget = None if dataset.budget is None else dataset.budget.begun()
+    if budget is None or budget.keep():
+        return
+    held = sum(LEVEL_BYTES * len(one.counts) for one in levels)
+    longest = max(levels, key=lambda one: len(one.counts))
+    what = f"to know the values of column {longest.name!r}, {len(longest.counts)} in the first {seen} rows,"
+    raise budget.too_small(budget.limit + held * (dataset.n_rows - seen) // seen, what)
 
 
 def conform_dataset(
@@ -263,6 +303,8 @@ def conform_dataset(
         names = schema.names
     else:
         schema.check_width(len(names), estimator_name)
+    kinds = {name: column.read_as for name, column in zip(names, schema.columns, strict=True)}
+    dataset = dataset.read_as({name: kind for name, kind in kinds.items() if kind is not None})
     if not dataset.n_rows:
         raise ValueError("Found a dataset with 0 sample(s) while a minimum of 1 is required.")
     return StreamedTable(schema, dataset.select(names), unknown=unknown, missing=missing)

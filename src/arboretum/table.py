@@ -18,12 +18,12 @@ import numbers
 import sys
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
 from arboretum import _kernel
+from arboretum.cached import cached_property
 from arboretum.dataset import Dataset
 from arboretum.schema import (
     MISSING,
@@ -39,6 +39,7 @@ from arboretum.schema import (
     listed,
     positional_names,
     rank_categories,
+    warn_of_text,
 )
 
 __all__ = ["SparseTable", "Table", "conform", "read_table"]
@@ -89,6 +90,13 @@ class Table:
         """Return the table with all its columns dense."""
         return self
 
+    def categories(self) -> Table:
+        """Return the table with all its categorical columns in memory; others may be left out, as missing values."""
+        return self
+
+    def require_memory(self, needed: int, what: str = "") -> None:
+        """Reject a memory limit that does not hold so many bytes more; a table in memory has no limit."""
+
     def relearn(self) -> Table:
         """Return this table under the schema its own rows would have given: for a table made by ``take``."""
         pairs = [
@@ -136,8 +144,9 @@ class SparseTable(Table):
     def by_column(self) -> _kernel.SparseMatrix:
         """The entries column by column, for the kernel."""
         matrix = self.matrix.tocsc()
-        if not matrix.has_canonical_format:  # duplicates stand for their sum
+        if not _rises_in_columns(matrix):  # duplicates stand for their sum
             matrix = matrix.copy() if matrix is self.matrix else matrix
+            matrix.has_sorted_indices = matrix.has_canonical_format = False  # what it says of itself may be stale
             matrix.sum_duplicates()
         rows = np.ascontiguousarray(matrix.indices).astype(np.uint32, copy=False)
         values = np.ascontiguousarray(matrix.data).astype(np.float64, copy=False)
@@ -189,7 +198,7 @@ def read_table(X: Any, *, categorical_features: Any = None) -> Table:
 
         return read_dataset(X, categorical_features=categorical_features)
     if _is_sparse(X):
-        _check_sparse(X)
+        X = checked_sparse(X)
         names = positional_names(X.shape[1])
         if any(categorical_mask(categorical_features, names, named=False)):
             raise ValueError("categorical_features needs a dense table; use X.toarray() or a data frame")
@@ -197,9 +206,12 @@ def read_table(X: Any, *, categorical_features: Any = None) -> Table:
     found, raw = _open(X)
     names = found or positional_names(len(raw))
     mask = categorical_mask(categorical_features, names, named=found is not None)
-    learned = [
-        learn_column(name, read_column(column, name), flag) for name, column, flag in zip(names, raw, mask, strict=True)
-    ]
+    learned = []
+    for name, column, flag in zip(names, raw, mask, strict=True):
+        reading = read_column(column, name)
+        if reading.source == "string" and not flag:
+            warn_of_text(name, reading.categories or [])
+        learned.append(learn_column(name, reading, flag))
     schema = Schema(tuple(column for column, _ in learned), found is not None)
     return Table(schema, [values for _, values in learned])
 
@@ -233,7 +245,7 @@ def conform(
     >>> conform([["b"], ["c"]], schema).columns
     [array([ 1, -2], dtype=int32)]
     """
-    is_plain = type(X) is np.ndarray and X.ndim == 2 and X.dtype.char in "fd" and X.dtype.isnative
+    is_plain = type(X) is np.ndarray and X.ndim == 2 and lies_ready(X)
     if is_plain and schema.all_numbers and X.shape[1] == schema.n_features and len(X):
         if schema.watches_missing and _has_nan(X):
             schema.judge_missing(np.isnan(X).any(axis=0), missing)
@@ -292,13 +304,26 @@ def _open(X: Any) -> tuple[list[str] | None, list[Any]]:
         X = np.asarray(X)
     if X.dtype.names is not None and X.ndim == 1:
         _check_shape((len(X), len(X.dtype.names)))
-        return list(X.dtype.names), [X[name].copy() for name in X.dtype.names]  # fields may be unaligned
+        if inner := [name for name in X.dtype.names if X.dtype[name].shape]:
+            raise _unsupported(inner[0], f"array, {X.dtype[inner[0]]}")
+        return list(X.dtype.names), [X[name] for name in X.dtype.names]
     return None, _open_array(X)
 
 
 def _open_array(X: Array) -> list[Array]:
     if X.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: X has dtype {X.dtype}; give real and imaginary parts")
+    check_matrix(X)
+    mask = np.ma.getmaskarray(X) if isinstance(X, np.ma.MaskedArray) else None
+    X = np.asarray(X)  # np.matrix has no 1-D columns, and a masked array would lose its mask
+    if mask is not None and mask.any():
+        X = X.astype(object)
+        X[mask] = None
+    return list((_to_float(X) if X.dtype.kind in "iuf" else X).T)
+
+
+def check_matrix(X: Array) -> None:
+    """Refuse an array that is not a matrix with rows and columns, in scikit-learn's words."""
     if X.ndim < 2:
         got = "scalar" if X.ndim == 0 else "1D"
         raise ValueError(
@@ -306,12 +331,6 @@ def _open_array(X: Array) -> list[Array]:
             "array.reshape(-1, 1) if it has a single feature or array.reshape(1, -1) if it is one sample."
         )
     _check_shape(X.shape)
-    mask = np.ma.getmaskarray(X) if isinstance(X, np.ma.MaskedArray) else None
-    X = np.asarray(X)  # np.matrix has no 1-D columns, and a masked array would lose its mask
-    if mask is not None and mask.any():
-        X = X.astype(object)
-        X[mask] = None
-    return list((_to_float(X) if X.dtype.kind in "iuf" else X).T)
 
 
 def _array_of_rows(X: Sequence[Any]) -> Array:
@@ -409,7 +428,8 @@ def _dictionary(series: Any) -> tuple[Array, list[Any]]:
         return codes, values.tolist()
     if library.is_pyarrow():
         encoded = native.dictionary_encode().combine_chunks()
-        return encoded.indices.fill_null(MISSING).to_numpy(), encoded.dictionary.to_pylist()
+        # Indices may be unsigned, which have no −1.
+        return encoded.indices.cast("int64").fill_null(MISSING).to_numpy(), encoded.dictionary.to_pylist()
     if library.is_polars():
         import polars
 
@@ -503,9 +523,19 @@ def _floats(present: list[Any], name: str) -> Array:
         raise ValueError(f"column {name!r} holds an integer beyond the range of float64; scale it") from error
 
 
+def lies_ready(values: Array) -> bool:
+    """Whether the kernel can read an array where it lies: native floats of 4 or 8 bytes, at their usual addresses.
+
+    Examples
+    --------
+    >>> lies_ready(np.zeros((4, 2))[::-2]), lies_ready(np.zeros(2, ">f8")), lies_ready(np.zeros(2, "i1,f8")["f1"])
+    (True, False, False)
+    """
+    return values.dtype.char in "fd" and values.dtype.isnative and values.flags.aligned
+
+
 def _to_float(values: Array) -> Array:
-    keeps = values.dtype.char in "fd" and values.dtype.isnative
-    return values if keeps else values.astype(np.float64)
+    return values if lies_ready(values) else values.astype(np.float64)
 
 
 def _in_utc(value: Any) -> Any:
@@ -576,16 +606,69 @@ def _is_sparse(X: Any) -> bool:
     return sparse is not None and bool(sparse.issparse(X))
 
 
-def _check_sparse(X: Any) -> None:
+def checked_sparse(X: Any) -> Any:
+    """Return a sparse matrix of a format whose indices have been checked: scipy trusts them, and would crash.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_matrix
+    >>> X = csr_matrix([[0.0, 3.0], [4.0, 0.0]])
+    >>> X.indices[1] = 7
+    >>> checked_sparse(X)
+    Traceback (most recent call last):
+        ...
+    ValueError: X is a damaged sparse matrix: an entry in column 7 of 2; build it again from its entries
+    """
     if X.ndim != 2:
         raise ValueError("Expected 2D array, got 1D sparse array instead. Reshape your data.")
     _check_shape(X.shape)
     if X.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: X has dtype {X.dtype}; give real and imaginary parts")
+    if X.format not in ("csr", "csc", "bsr", "coo"):
+        X = X.tocsr()
+    n_rows, n_columns = X.shape
+    if X.format == "coo":
+        _check_lengths(len(X.row) == len(X.col) == len(X.data))
+        _check_places(X.row, n_rows, "row")
+        _check_places(X.col, n_columns, "column")
+        return X
+    height, width = X.blocksize if X.format == "bsr" else (1, 1)
+    rows, columns = (n_rows // height, "row"), (n_columns // width, "column")
+    (n_major, _), (n_minor, noun) = (columns, rows) if X.format == "csc" else (rows, columns)
+    start, places = X.indptr, X.indices
+    rising = start.shape == (n_major + 1,) and start.dtype.kind == "i" and start[0] == 0 and (np.diff(start) >= 0).all()
+    _check_lengths(rising and start[-1] <= min(len(places), len(X.data)))
+    _check_places(places[: start[-1]], n_minor, noun)
+    return X
+
+
+def _check_lengths(fit: bool | np.bool_) -> None:
+    if not fit:
+        raise ValueError(f"{_DAMAGED}: its arrays do not fit each other; build it again from its entries")
+
+
+def _check_places(places: Array, n: int, noun: str) -> None:
+    if places.dtype.kind != "i" or places.ndim != 1:
+        raise ValueError(f"{_DAMAGED}: its indices have dtype {places.dtype}; build it again from its entries")
+    if len(places) and not (places.min() >= 0 and places.max() < n):
+        place = places.min() if places.min() < 0 else places.max()
+        raise ValueError(f"{_DAMAGED}: an entry in {noun} {place} of {n}; build it again from its entries")
+
+
+_DAMAGED = "X is a damaged sparse matrix"
+
+
+def _rises_in_columns(matrix: Any) -> bool:
+    """Whether the rows of each column of a CSC matrix rise."""
+    n = matrix.indptr[-1]
+    rising = np.diff(matrix.indices[:n]) > 0
+    first = matrix.indptr[1:-1]
+    rising[first[(first > 0) & (first < n)] - 1] = True  # from one column to the next
+    return bool(rising.all())
 
 
 def _conform_sparse(X: Any, schema: Schema, missing: Literal["warn", "error"], estimator_name: str) -> SparseTable:
-    _check_sparse(X)
+    X = checked_sparse(X)
     schema.check_width(X.shape[1], estimator_name)
     if not schema.all_numbers:
         odd = [column.name for column in schema.columns if not column.holds_numbers]

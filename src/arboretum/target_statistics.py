@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -29,6 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from arboretum import _kernel
 from arboretum.category_levels import Columns, Keys, find_levels, key_stages, learn_levels
+from arboretum.memory_budget import grouped
 from arboretum.schema import Schema
 from arboretum.table import Table
 
@@ -187,7 +188,7 @@ class TargetStatistics:
         list of float64 arrays
             One a statistic.
         """
-        levels = self._levels(table, threads)
+        levels = self._levels(table, self.keys, threads)
         pairs = zip(self.statistics, self.values, strict=True)
         return [_looked_up(values, levels[one.columns], one.prior) for one, values in pairs]
 
@@ -213,25 +214,60 @@ class TargetStatistics:
         -------
         float64 array (orders, statistics, rows)
         """
+        _, out = next(self.ordered_in_parts(table, target, orders, weight=weight, threads=threads))
+        return out
+
+    def ordered_in_parts(
+        self,
+        table: Table,
+        target: ArrayLike,
+        orders: ArrayLike,
+        *,
+        weight: ArrayLike | None = None,
+        memory: float = math.inf,
+        threads: int = 1,
+    ) -> Iterator[tuple[list[int], FloatArray]]:
+        """Yield (statistics, their values) as ``ordered`` would give, so many at a time as take up this memory."""
         y, w = _numbers(target, table.n_rows, "target"), checked_weight(weight, table.n_rows)
         check_sums(y, w)
         orders = _checked_orders(orders, table.n_rows)
-        levels = self._levels(table, threads)
-        out = np.empty((len(orders), len(self.statistics), table.n_rows))
-        place = {columns: i for i, columns in enumerate(self.keys)}
+        of_source = {
+            columns: [i for i, one in enumerate(self.statistics) if one.columns == columns] for columns in self.keys
+        }
+        # A row has a key and a level for each source, and a value of each statistic.
+        sizes = [table.n_rows * (12 + 8 * len(orders) * len(places)) for places in of_source.values()]
+        sources = list(of_source)
+        for group in grouped(sizes, memory):
+            chosen = [sources[place] for place in group]
+            places = [i for columns in chosen for i in of_source[columns]]
+            yield places, self._ordered(chosen, places, table, y, w, orders, threads)
+
+    def _ordered(
+        self,
+        sources: list[Columns],
+        places: list[int],
+        table: Table,
+        y: FloatArray,
+        w: FloatArray | None,
+        orders: NDArray[np.uint32],
+        threads: int,
+    ) -> FloatArray:
+        levels = self._levels(table, sources, threads)
+        out = np.empty((len(orders), len(places), table.n_rows))
         means = []
-        for i, (one, values) in enumerate(zip(self.statistics, self.values, strict=True)):
+        for i, place in enumerate(places):
+            one = self.statistics[place]
             if one.kind == "count":
-                out[:, i] = _looked_up(values, levels[one.columns], one.prior)
+                out[:, i] = _looked_up(self.values[place], levels[one.columns], one.prior)
                 continue
-            part = _PARTS[one.kind]
-            means.append(_kernel.OrderedMean(place[one.columns], part, one.at, one.prior, one.prior_weight, i))
-        n_levels = [len(stages[-1]) for stages in self.keys.values()]
+            source, part = sources.index(one.columns), _PARTS[one.kind]
+            means.append(_kernel.OrderedMean(source, part, one.at, one.prior, one.prior_weight, i))
+        n_levels = [len(self.keys[columns][-1]) for columns in sources]
         _kernel.ordered_means(means, list(levels.values()), n_levels, y, w, orders, threads, out)
         return out
 
-    def _levels(self, table: Table, threads: int) -> dict[Columns, NDArray[np.int32]]:
-        return {columns: find_levels(table, columns, stages, threads) for columns, stages in self.keys.items()}
+    def _levels(self, table: Table, sources: Iterable[Columns], threads: int) -> dict[Columns, NDArray[np.int32]]:
+        return {columns: find_levels(table, columns, self.keys[columns], threads) for columns in sources}
 
     # --------------------------------------------------------------------------------------------------- files
 

@@ -1,0 +1,52 @@
+"""What the weights of training rows mean: copies of rows, or shares.
+
+::
+
+    all whole      3 1 0 2          copies   a row of weight 3 is the same as the row three times
+    others         0.6 0.2 0 0.4    shares   only their ratios matter: they are divided by their mean,  1.5 0.5 0 1
+
+Parameters such as ``l2`` or ``min_child_weight`` count weight in rows. No rule can make both laws hold for such a
+number at once: all weights 2 would have to be n rows by one law and 2 n rows by the other. So whole weights follow the
+law of copies, all others the law of shares. Rows of weight 0 take no part in the mean, as they take no part in a fit.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray: TypeAlias = NDArray[np.float64]
+
+MOST_COPIES = 2.0**53  # beyond, every float is a whole number
+
+
+def are_copies(weight: FloatArray) -> bool:
+    """Whether weights are whole numbers, which count copies of their rows."""
+    return bool((weight == np.floor(weight)).all() and weight.sum() <= MOST_COPIES)
+
+
+def in_rows(weight: FloatArray | None) -> FloatArray | None:
+    """Return weights in units of rows, of which at least one is above 0; None if all are 1.
+
+    Examples
+    --------
+    >>> in_rows(np.array([3.0, 1.0, 0.0, 2.0]))
+    array([3., 1., 0., 2.])
+    >>> in_rows(np.array([0.6, 0.2, 0.0, 0.4]))
+    array([1.5, 0.5, 0. , 1. ])
+    >>> in_rows(np.array([1e-6, 1e-6])) is None
+    True
+    """
+    if weight is None:
+        return None
+    if not are_copies(weight):
+        given = weight[weight > 0]
+        if given.min() == given.max():
+            weight = np.asarray((weight > 0).astype(np.float64))
+        else:
+            # An exact sum, which does not depend on the order of the rows.
+            weight = weight / (math.fsum(given.tolist()) / len(given))
+    return None if (weight == 1).all() else weight
