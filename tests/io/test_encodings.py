@@ -12,9 +12,10 @@ import hypothesis.extra.numpy as hnp
 import hypothesis.strategies as st
 import numpy as np
 import pytest
+from benchmarks.faults.mutations import mutate, mutate_json
 from hypothesis import example, given
 from sklearn.ensemble import RandomForestClassifier
-from tests.io.damage import mutate, mutate_json, peak_of, same_arrays, signed, split_file
+from tests.io.damage import peak_of, same_arrays, signed, split_file
 
 from arboretum.forest import Forest
 from arboretum.io import ModelFileError, encodings, fingerprint, from_bytes, to_bytes

@@ -14,8 +14,9 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 import safetensors.numpy
+from benchmarks.faults.mutations import mutate, mutate_json
 from hypothesis import given
-from tests.io.damage import join_file, mutate, mutate_json, peak_of, same_arrays, split_file
+from tests.io.damage import join_file, peak_of, same_arrays, split_file
 
 from arboretum.io import FORMAT_VERSION, ModelFileError, fingerprint, from_bytes, to_bytes
 from arboretum.io.model_file import _digest

@@ -16,10 +16,10 @@ BOOTSTRAP, TREE = 0x626F6F74, 0x74726565
 
 
 def average_path_length(n):
-    """2 H(n − 1) − 2 (n − 1) / n, exactly."""
+    """2 H(n − 1) − 2 (n − 1) / n, to the nearest multiple of 2⁻³²."""
     if n < 2:
         return 0.0
-    return float(2 * sum(Fraction(1, i) for i in range(1, n)) - Fraction(2 * (n - 1), n))
+    return float(round((2 * sum(Fraction(1, i) for i in range(1, n)) - Fraction(2 * (n - 1), n)) * 2**32)) / 2**32
 
 
 def standard_normal(bits):

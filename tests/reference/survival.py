@@ -50,6 +50,15 @@ def nelson_aalen(time, event, weight, at):
     return total
 
 
+def kaplan_meier(time, event, weight, at):
+    """Probability to outlive some times."""
+    alive = np.ones(len(at))
+    for t in sorted(set(time[event & (weight > 0)])):
+        step = weight[(time == t) & event].sum() / weight[time >= t].sum()
+        alive *= np.where(np.asarray(at) >= t, 1 - step, 1.0)
+    return alive
+
+
 def concordance(time, event, risk, weight):
     """Pairs by hand."""
     agreeing = pairs = 0.0

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from arboretum import _kernel
 from arboretum.binning import BinnedData
+from arboretum.elementary import bounded_exp, expm1
 from arboretum.ensembles.bagging import BaggedTarget, SingleTree, grow_tree, is_whole
 from arboretum.ensembles.boosting import EXACT_ROWS, TREE_PURPOSE
 from arboretum.forest import Forest
@@ -50,7 +51,7 @@ MEDIAN_BLOCK = 16_384  # rows whose medians are found at once
 LOSSES: dict[str, Callable[[FloatArray], FloatArray]] = {
     "linear": lambda errors: errors,
     "square": np.square,
-    "exponential": lambda errors: 1 - np.exp(-errors),
+    "exponential": lambda errors: -expm1(-errors),
 }
 
 
@@ -169,7 +170,7 @@ def boost_numbers(
             log_beta = learning_rate * (math.log(error) - math.log1p(-error))
             votes.add(-log_beta, error)
             exponents = log_beta * (1 - losses)
-            weight *= np.exp(np.minimum(exponents - exponents[weight > 0].max(), 0.0))
+            weight *= bounded_exp(np.minimum(exponents - exponents[weight > 0].max(), 0.0))
             weight *= total / weight.sum()
     except KeyboardInterrupt:
         if not votes.weights:
@@ -438,8 +439,13 @@ def weighted_median(predictions: FloatArray, weights: FloatArray) -> FloatArray:
     return medians
 
 
-def shallow_tree(max_depth: int) -> TreeParams:
+def shallow_tree(max_depth: int, category_ranks: tuple[tuple[int, ...], ...] = ()) -> TreeParams:
     """Return what the default learners look like: all cuts allowed, no penalties but those on large categories."""
     return TreeParams(
-        growth="level", max_leaf_nodes=2**max_depth, max_depth=max_depth, min_samples_leaf=1, min_child_weight=0.0
+        growth="level",
+        max_leaf_nodes=2**max_depth,
+        max_depth=max_depth,
+        min_samples_leaf=1,
+        min_child_weight=0.0,
+        category_ranks=category_ranks,
     )

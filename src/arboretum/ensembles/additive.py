@@ -12,17 +12,18 @@ Coefficients of earlier stages are never touched.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.ensembles.boosting import Callback, History, RoundReport
 from arboretum.ensembles.gradients import check_gradients
+from arboretum.ensembles.history import Callback, History, Judge, Patience, RoundReport
 from arboretum.losses import Loss, SquaredError
 from arboretum.losses.base import constant_raw
+from arboretum.losses.root_finding import zero_between
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -31,8 +32,6 @@ FloatArray: TypeAlias = NDArray[np.float64]
 # 2000).
 LARGEST_MOVE = 4.0
 LARGEST_STEP = 1e300
-STEP_TOLERANCE = 1e-10  # relative
-SEARCH_STEPS = 200
 HALVINGS = 40
 
 
@@ -60,8 +59,7 @@ class AdditiveParams:
     learning_rate: float
     cycles: bool  # learners take turns, rather than compete
     redraws: bool  # learners see other rows in each stage
-    patience: int | None = None  # stages without improvement of the validation loss; None: no early stopping
-    tolerance: float = 0.0  # by which the validation loss must fall to count as improved
+    patience: Patience | None = None  # None: no early stopping
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +100,7 @@ def add_stages(
     *,
     start: FloatArray,
     validation: Part | None = None,
+    judge: Judge | None = None,
     callbacks: Sequence[Callback] = (),
 ) -> tuple[list[Stage], History]:
     """Add stages until a rule says stop; one in which no learner lowers the training loss is left out.
@@ -120,10 +119,12 @@ def add_stages(
         Constant that the raw predictions begin with, (outputs,).
     validation : Part, optional
         Rows whose loss is followed; with ``params.patience`` the best stage is the last that is kept.
+    judge : Judge, optional
+        Score of the validation rows by which stages are compared; without one, their loss.
     callbacks : sequence of callables
         Called with a RoundReport after each stage.
     """
-    run = _Run(learners, training, loss, params, start, validation)
+    run = _Run(learners, training, loss, params, start, validation, judge)
     started, idle = time.monotonic(), 0
     for number in range(params.n_stages):
         step = run.best_step(number)
@@ -155,13 +156,16 @@ class _Run:
         params: AdditiveParams,
         start: FloatArray,
         validation: Part | None,
+        judge: Judge | None,
     ) -> None:
         self.learners, self.training, self.loss, self.params = learners, training, loss, params
-        self.validation = validation
+        self.validation, self.judge = validation, judge
         self.raw = constant_raw(start, len(training.y))
         self.held_raw = constant_raw(start, 0 if validation is None else len(validation.y))
         self.stages: list[Stage] = []
         self.history = History()
+        if judge is not None:
+            self.history.scoring, self.history.greater_is_better = judge.name, judge.greater_is_better
         # Losses of different stages must be comparable, also where a loss adapts to each stage.
         self.scoring_loss = loss.for_round(training.y, self.raw, training.weight)
 
@@ -201,11 +205,12 @@ class _Run:
         rows, held = self.training, self.validation
         training = self.scoring_loss.value(rows.y, self.raw, rows.weight)
         self.history.training_loss.append(training)
-        validation = None
+        validation = score = None
         if held is not None:
             validation = self.scoring_loss.value(held.y, self.held_raw, held.weight)
-            self.history.validation_loss.append(validation)
-        return RoundReport(number, self.params.n_stages, seconds, training, validation)
+            score = None if self.judge is None else self.judge.score(self.held_raw, self.scoring_loss)
+            self.history.add(validation, score)
+        return RoundReport(number, self.params.n_stages, seconds, training, validation, score)
 
     def is_hopeless(self, idle: int) -> bool:
         """Whether further stages would see what the last ``idle`` ones saw, to no avail."""
@@ -213,11 +218,8 @@ class _Run:
         return idle >= tried and not self.params.redraws
 
     def is_stale(self) -> bool:
-        """Whether the validation loss has not fallen for too long."""
-        losses, patience = self.history.validation_loss, self.params.patience
-        if patience is None or len(losses) <= patience:
-            return False
-        return min(losses[-patience:]) >= min(losses[:-patience]) - self.params.tolerance
+        """Whether stages have brought nothing for too long."""
+        return self.params.patience is not None and self.params.patience.is_over(self.history.curve)
 
     def kept(self) -> list[Stage]:
         """Return the stages up to the best one."""
@@ -290,32 +292,7 @@ def _where_slope_ends(
     while at_high < 0 and high < limit:
         low, at_low, high = high, at_high, min(2 * high, limit)
         at_high = rising(high)
-    return sign * (high if at_high <= 0 else _zero_between(rising, low, at_low, high, at_high))
-
-
-def _zero_between(function: Callable[[float], float], low: float, at_low: float, high: float, at_high: float) -> float:
-    """Where a function that is below 0 at ``low``, and not at ``high``, changes its sign.
-
-    False position, by the Illinois rule (Dowell and Jarratt 1971). It needs no second derivatives, which half of the
-    losses replace by bounds, and finds the kinks of absolute errors as well.
-    """
-    side = 0
-    for _ in range(SEARCH_STEPS):
-        if high - low <= STEP_TOLERANCE * high:
-            break
-        middle = low + (high - low) * (at_low / (at_low - at_high))
-        if not low < middle < high:  # rounding, or an infinite value at an end
-            middle = low + (high - low) / 2
-        at_middle = function(middle)
-        if at_middle == 0:
-            return middle
-        if at_middle < 0:
-            low, at_low = middle, at_middle
-            at_high, side = (at_high / 2, side) if side < 0 else (at_high, -1)
-        else:
-            high, at_high = middle, at_middle
-            at_low, side = (at_low / 2, side) if side > 0 else (at_low, 1)
-    return low + (high - low) / 2
+    return sign * (high if at_high <= 0 else zero_between(rising, low, at_low, high, at_high))
 
 
 def _weighted_sum(values: FloatArray, weight: FloatArray | None) -> float:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from arboretum import _kernel
 from arboretum.binning import BinnedData
-from arboretum.ensembles.boosting import RoundReport
+from arboretum.ensembles.history import RoundReport
 from arboretum.forest import Forest
 from arboretum.growing import SplitRules, grown_to_forest
 
@@ -208,8 +208,11 @@ def bag(
     params: BaggingParams,
     callbacks: Sequence[Callable[[RoundReport], object]] = (),
     projections: _kernel.Projections | None = None,
+    check_size: Callable[[int, int], None] = lambda n_trees, n_nodes: None,
 ) -> tuple[Forest, bool]:
     """Grow trees ``first_tree`` … of the forest with this seed.
+
+    ``check_size`` is told after each batch how many trees and nodes there are; it may raise an error.
 
     Returns
     -------
@@ -225,6 +228,7 @@ def bag(
         for first, n in _batches(params):
             grown.append(grower.grow(first, n, params.seed))
             done = first + n - params.first_tree
+            check_size(done, sum(int(part.sizes.sum()) for part in grown))
             for callback in callbacks:
                 callback(RoundReport(done, params.n_trees, time.monotonic() - started, None, None))
     except KeyboardInterrupt:

@@ -27,14 +27,15 @@ from numpy.typing import NDArray
 from arboretum import _kernel
 from arboretum.ensembles.dart import Dart, contribution, rescaled
 from arboretum.ensembles.gradients import fill_gradients, leaf_gradients
+from arboretum.ensembles.history import Callback, History, Judge, Patience, RoundReport
 from arboretum.ensembles.leaf_steps import LeafRule, newton_values
 from arboretum.ensembles.linear_leaves import LinearLeaves, fit_slopes
 from arboretum.ensembles.ordered import OrderedModels
-from arboretum.ensembles.rows import Rows, filled_raw, fits_float32, of_output, user_shape
+from arboretum.ensembles.rows import Rows, fits_float32, of_output, start_of_rows, user_shape
 from arboretum.ensembles.score_noise import noise_deviation
 from arboretum.ensembles.vector_leaves import Gradients, OutputSketch, each_column, newton_step, stepped_vectors
 from arboretum.forest import Forest
-from arboretum.growing import ALL_OUTPUTS, TreeParams, WeightedTree, to_forest
+from arboretum.growing import ALL_OUTPUTS, StepBound, TreeParams, WeightedTree, to_forest
 from arboretum.losses import EachOutput, LeafRows, Loss
 from arboretum.sampling import Sample, Sampler, sample_key
 
@@ -56,7 +57,7 @@ class BoostingParams:
     sampler: Sampler
     seed: int
     threads: int
-    patience: int | None = None  # rounds without improvement of the validation loss; None: no early stopping
+    patience: Patience | None = None  # None: no early stopping
     time_limit: float | None = None
     track_training: bool = False
     trees_per_round: int = 1  # and output
@@ -76,47 +77,8 @@ class BoostingParams:
 
 
 @dataclass(frozen=True)
-class RoundReport:
-    """What callbacks are told after a round.
-
-    ``number`` counts from 1; losses are None where they are not tracked.
-    """
-
-    number: int
-    n_rounds: int
-    seconds: float
-    training_loss: float | None
-    validation_loss: float | None
-
-
-Callback: TypeAlias = Callable[[RoundReport], object]
-
-
-@dataclass
-class History:
-    """Losses after each round, and why boosting ended."""
-
-    training_loss: list[float] = field(default_factory=list)
-    validation_loss: list[float] = field(default_factory=list)
-    stopped_by: str = "rounds"
-
-    @property
-    def best_round(self) -> int | None:
-        """Number of rounds with the least validation loss; None without validation."""
-        return int(np.argmin(self.validation_loss)) + 1 if self.validation_loss else None
-
-    def followed_by(self, later: History, n_rounds: int) -> History:
-        """Join the history of the first ``n_rounds`` rounds and that of the rounds added to them."""
-        return History(
-            self.training_loss[:n_rounds] + later.training_loss,
-            self.validation_loss[:n_rounds] + later.validation_loss,
-            later.stopped_by,
-        )
-
-
-@dataclass(frozen=True)
 class Progress:
-    """How far a run is: its rounds, their losses and the time they took."""
+    """How far a run is: its rounds, their history and the time they took."""
 
     rounds: int = 0
     history: History = field(default_factory=History)
@@ -135,6 +97,7 @@ def boost(
     first_round: int = 0,
     reordered: Sequence[Rows] = (),
     validation: Rows | None = None,
+    judge: Judge | None = None,
     callbacks: Sequence[Callback] = (),
     done: Progress | None = None,
     keep: Keep | None = None,
@@ -143,8 +106,47 @@ def boost(
 
     Parameters
     ----------
+    rows, loss, params, base, first_round, reordered, validation, judge, done
+        As for ``BoostingRun``.
+    callbacks : sequence of callables
+        Called with a RoundReport after each round; one that returns True ends the run.
+    keep : callable, optional
+        Called after each round with the report, a function that makes the forest of all rounds since ``done``, and the
+        history.
+    """
+    run = BoostingRun(
+        rows,
+        loss,
+        params,
+        base=base,
+        first_round=first_round,
+        reordered=reordered,
+        validation=validation,
+        judge=judge,
+        done=done,
+    )
+    try:
+        while (report := run.advance()) is not None:
+            if keep is not None:
+                keep(report, run.forest, run.history)
+            # A list, not a generator: every callback hears of every round.
+            if any([callback(report) is True for callback in callbacks]):
+                run.history.stopped_by = "callback"
+                break
+    except KeyboardInterrupt:
+        if not run.rounds:
+            raise
+        run.history.stopped_by = "interrupt"
+    return run.forest_of(run.kept_rounds()), run.history
+
+
+class BoostingRun:
+    """Rounds of boosting, grown one at a time by ``advance``.
+
+    Parameters
+    ----------
     rows : Rows
-        Training rows; their raw predictions hold what came before (``base``, or an earlier forest).
+        Training rows; their raw predictions hold what came before (``base`` and offsets, or an earlier forest).
     loss : Loss
         What to minimise.
     params : BoostingParams
@@ -159,84 +161,71 @@ def boost(
         versions in turn; every version has raw predictions of its own.
     validation : Rows, optional
         Rows whose loss is followed; with ``params.patience`` the best round is kept.
-    callbacks : sequence of callables
-        Called with a RoundReport after each round; one that returns True ends the run.
+    judge : Judge, optional
+        Score of the validation rows by which rounds are compared; without one, their loss.
     done : Progress, optional
         Of an earlier process: the raw predictions hold its rounds, which count among those of this run. The trees that
         are returned are those of the rounds after them.
-    keep : callable, optional
-        Called after each round with the report, a function that makes the forest of all rounds since ``done``, and the
-        history.
     """
-    done = done or Progress()
-    state = _Run(rows, reordered, loss, params, base, first_round, validation, done)
-    started, number = time.monotonic() - done.seconds, done.rounds
-    try:
-        while not state.is_over(number, time.monotonic() - started):
-            state.grow_round()
-            number += 1
-            report = state.report(number, time.monotonic() - started)
-            if keep is not None:
-                keep(report, state.forest, state.history)
-            # A list, not a generator: every callback hears of every round.
-            if any([callback(report) is True for callback in callbacks]):
-                state.history.stopped_by = "callback"
-                break
-    except KeyboardInterrupt:
-        if not state.rounds:
-            raise
-        state.history.stopped_by = "interrupt"
-    return state.forest_of(state.kept_rounds()), state.history
-
-
-class _Run:
-    """The state of one call of boost."""
 
     def __init__(
         self,
         rows: Rows,
-        reordered: Sequence[Rows],
         loss: Loss,
         params: BoostingParams,
+        *,
         base: FloatArray,
-        first_round: int,
-        validation: Rows | None,
-        done: Progress,
+        first_round: int = 0,
+        reordered: Sequence[Rows] = (),
+        validation: Rows | None = None,
+        judge: Judge | None = None,
+        done: Progress | None = None,
     ) -> None:
+        done = done or Progress()
         loss = loss.of_queries(rows.queries)
         if isinstance(loss, EachOutput):
             rows, *reordered = (replace(one, y=np.asfortranarray(one.y)) for one in (rows, *reordered))
         self.versions, self.loss, self.params, self.validation = (rows, *reordered), loss, params, validation
-        self.base, self.first_round = base, first_round + done.rounds
-        self.history = replace(
-            done.history,
-            training_loss=list(done.history.training_loss),
-            validation_loss=list(done.history.validation_loss),
-        )
+        self.base, self.first_round, self.judge = base, first_round + done.rounds, judge
+        self.history = done.history.copy()
+        if judge is not None:
+            self.history.scoring, self.history.greater_is_better = judge.name, judge.greater_is_better
         self.rounds: list[list[WeightedTree]] = []
         self.kernel_params = params.tree.to_kernel()
         self.growers = [_kernel.Grower(one.data.codes, params.threads) for one in self.versions]
         real = np.float32 if rows.data.n_rows > EXACT_ROWS and fits_float32(rows) else np.float64
         self.gradients, self.hessians = np.empty(rows.raw.shape, real), np.empty(rows.raw.shape, real)
         # Losses of different rounds must be comparable, also where a loss adapts to each round.
-        first_raw = filled_raw(base, rows.data.n_rows) if done.rounds else rows.raw
-        self.scoring_loss = loss.for_round(rows.y, user_shape(first_raw), rows.weight)
+        first_raw = user_shape(start_of_rows(base, rows) if done.rounds else rows.raw)
+        self.scoring_loss = loss.for_round(rows.y, first_raw, rows.weight)
         # A continued model competes with what it was before.
-        self.best_loss = self.validation_value() if first_round and validation is not None else np.inf
-        self.best_loss = min([self.best_loss, *self.history.validation_loss])
+        before = History(scoring=self.history.scoring, greater_is_better=self.history.greater_is_better)
+        if first_round:
+            before.add(*self.validate())
+        self.best = min([np.inf, *before.curve, *self.history.curve])
         self.best_rounds: list[list[WeightedTree]] = []
         # One step is bounded as it is taken, learning rate included; of several, each.
-        several = params.leaf_steps > 1
-        tree, bounded = params.tree, loss.self_concordant
-        self.leaf_rule = LeafRule(tree.l1, tree.l2, tree.max_delta_step, short_steps=bounded and several)
-        self.step_limit = 1 / params.trees_per_round if bounded and not several else np.inf
+        several, tree = params.leaf_steps > 1, params.tree
+        bound = StepBound(float(loss.self_concordant), 1.0 if several else 1 / params.trees_per_round)
+        self.bound = StepBound() if several else bound
+        self.leaf_rule = LeafRule(tree.l1, tree.l2, tree.max_delta_step, bound if several and bound.growth else None)
         self.round_loss = self.scoring_loss
         n_orders = params.n_orders
         self.ordered = OrderedModels(rows.raw, n_orders, params.seed, self.gradients_of) if n_orders else None
         if params.vector_leaves:
-            self.sketch = OutputSketch(loss, rows.y, base, rows.weight, params.seed)
+            at_start = user_shape(start_of_rows(base, rows))
+            self.sketch = OutputSketch(loss, rows.y, at_start, rows.weight, params.seed)
             # Directions are those of each output, not of a mixture: they bound values, not the search.
             self.shape_params = replace(params.tree, monotone=()).to_kernel()
+        self.number, self.started = done.rounds, time.monotonic() - done.seconds
+
+    def advance(self) -> RoundReport | None:
+        """Grow a round and report it; None if a rule says stop."""
+        if self.is_over(self.number, time.monotonic() - self.started):
+            return None
+        self.grow_round()
+        self.number += 1
+        return self.report(self.number, time.monotonic() - self.started)
 
     @property
     def turn(self) -> int:
@@ -245,13 +234,16 @@ class _Run:
 
     @property
     def rows(self) -> Rows:
+        """Version of the rows that this round grows from."""
         return self.versions[self.turn]
 
     @property
     def grower(self) -> _kernel.Grower:
+        """Grower of that version."""
         return self.growers[self.turn]
 
     def grow_round(self) -> None:
+        """Grow the trees of a round and add them to all raw predictions."""
         rows, params = self.rows, self.params
         number = self.first_round + len(self.rounds)
         dropped = params.dart.dropped(number, params.seed) if params.dart is not None else []
@@ -307,8 +299,8 @@ class _Run:
                     renewed = self.stepped_values(tree, rows, output)
                 grown.append(self.add_tree(tree, renewed, output, weight, sample))
                 if self.ordered is not None:
-                    leaf, rule, limit = self.grower.leaf_of_row, self.leaf_rule, self.step_limit
-                    self.ordered.add_tree(leaf, tree.n_nodes, output, rule, weight, limit)
+                    leaf, rule, bound = self.grower.leaf_of_row, self.leaf_rule, self.bound
+                    self.ordered.add_tree(leaf, tree.n_nodes, output, rule, weight, bound)
         return grown
 
     def grow_vector_tree(self, number: int, weight: float) -> WeightedTree:
@@ -326,12 +318,14 @@ class _Run:
         return self.add_weighted(WeightedTree(tree, values, ALL_OUTPUTS), weight)
 
     def draw_sample(self, number: int, gradients: Gradients) -> Sample:
+        """Rows that tree ``number`` sees."""
         key = sample_key(self.params.seed, number)
         return self.params.sampler.sample(*gradients, key=key, threads=self.params.threads)
 
     def grow_tree(
         self, gradients: Gradients, sample: Sample, seed: int, kernel_params: _kernel.TreeParams
     ) -> _kernel.GrownTree:
+        """Grow a tree from a sample, and prune it if that is asked for."""
         g, h = gradients
         if self.params.score_noise:
             length = self.params.learning_rate * (self.first_round + len(self.rounds))
@@ -345,6 +339,7 @@ class _Run:
     def renewed(
         self, loss: Loss, tree: _kernel.GrownTree, rows: Rows, sample: Sample, output: int
     ) -> FloatArray | None:
+        """Values of nodes that the loss finds itself; None if it leaves that to Newton."""
         if not renews_leaves(loss):
             return None
         if loss.parts:
@@ -374,12 +369,14 @@ class _Run:
     def add_tree(
         self, tree: _kernel.GrownTree, renewed: FloatArray | None, output: int, weight: float, sample: Sample
     ) -> WeightedTree:
+        """Give a tree its values and slopes, and add it to the raw predictions of its output."""
         values = tree.values(self.kernel_params, renewed)
         slopes = self.fit_slopes(tree, values, output, sample)
         return self.add_weighted(WeightedTree(tree, values, output, slopes), weight)
 
     def add_weighted(self, tree: WeightedTree, weight: float) -> WeightedTree:
-        weighted = tree.scaled(weight, self.step_limit)
+        """Shorten the step of a tree and add it to the raw predictions of all rows."""
+        weighted = tree.scaled(weight, self.bound)
         self.add_to_training(weighted)
         if self.validation is not None:
             held = self.validation
@@ -389,6 +386,7 @@ class _Run:
     def fit_slopes(
         self, tree: _kernel.GrownTree, values: FloatArray, output: int, sample: Sample
     ) -> _kernel.LeafSlopes | None:
+        """Slopes of linear leaves; None if leaves are constant."""
         if self.params.linear is None:
             return None
         assert self.rows.numbers is not None
@@ -407,31 +405,36 @@ class _Run:
                 item.add_to(other.raw, other.data, other.numbers, self.params.threads)
 
     def divergence(self) -> ValueError:
+        """Return the error of a fit whose numbers are no longer finite."""
         return ValueError(
             f"the fit diverged in round {self.first_round + len(self.rounds) + 1}: gradients or leaf values are no "
             f"longer finite; lower learning_rate={self.params.learning_rate:g} or scale the target"
         )
 
     def report(self, number: int, seconds: float) -> RoundReport:
-        training = validation = None
-        if self.params.track_training:
-            training = self.scoring().value(self.rows.y, user_shape(self.rows.raw), self.rows.weight)
-            self.history.training_loss.append(training)
-        if self.validation is not None:
-            validation = self.validation_value()
-            self.history.validation_loss.append(validation)
-            if validation < self.best_loss:
-                self.best_loss, self.best_rounds = validation, self.rounds
-        return RoundReport(number, self.params.n_rounds, seconds, training, validation)
+        """Measure the model after a round, and remember it if it is the best so far."""
+        training, history = None, self.history
+        if self.params.track_training and self.loss.has_values:
+            training = self.fitted_loss().value(self.rows.y, user_shape(self.rows.raw), self.rows.weight)
+            history.training_loss.append(training)
+        loss, score = self.validate()
+        history.add(loss, score)
+        if history.curve and history.curve[-1] < self.best:
+            self.best, self.best_rounds = history.curve[-1], self.rounds
+        return RoundReport(number, self.params.n_rounds, seconds, training, loss, score)
 
-    def scoring(self) -> Loss:
+    def fitted_loss(self) -> Loss:
         """Return the loss that scores rows now, with what it learns of its own from the training rows."""
         return self.scoring_loss.fitted(self.rows.y, user_shape(self.rows.raw), self.rows.weight)
 
-    def validation_value(self) -> float:
+    def validate(self) -> tuple[float | None, float | None]:
+        """Loss and score of the validation rows now, as far as there are such."""
         held = self.validation
-        assert held is not None
-        return self.scoring().of_queries(held.queries).value(held.y, user_shape(held.raw), held.weight)
+        if held is None:
+            return None, None
+        loss, raw = self.fitted_loss(), user_shape(held.raw)
+        value = loss.of_queries(held.queries).value(held.y, raw, held.weight) if loss.has_values else None
+        return value, None if self.judge is None else self.judge.score(raw, loss)
 
     def is_over(self, number: int, seconds: float) -> bool:
         """Whether a rule says stop after so many rounds."""
@@ -441,18 +444,13 @@ class _Run:
         # The next round will take about as long as the mean so far.
         if limit is not None and number and seconds * (number + 1) / number > limit:
             self.history.stopped_by = "time limit"
-        elif self.params.patience is not None and self._is_stale():
+        elif self.params.patience is not None and self.params.patience.is_over(self.history.curve):
             self.history.stopped_by = "early stopping"
         return self.history.stopped_by != "rounds"
 
-    def _is_stale(self) -> bool:
-        losses, patience = self.history.validation_loss, self.params.patience or 0
-        if len(losses) <= patience:
-            return False
-        return min(losses[-patience:]) >= min(losses[:-patience])
-
     def kept_rounds(self) -> list[list[WeightedTree]]:
-        stops_early = self.params.patience is not None and self.history.validation_loss
+        """Return the rounds up to the best one with early stopping, else all of them."""
+        stops_early = self.params.patience is not None and self.history.curve
         return self.best_rounds if stops_early else self.rounds
 
     def forest(self) -> Forest:
@@ -460,6 +458,7 @@ class _Run:
         return self.forest_of(self.rounds)
 
     def forest_of(self, rounds: list[list[WeightedTree]]) -> Forest:
+        """Freeze rounds."""
         trees = [tree for grown in rounds for tree in grown]
         return to_forest(trees, self.base, self.versions[0].data.bin_map, self.params.vector_leaves)
 

@@ -14,6 +14,7 @@ from arboretum.ensembles.rows import FloatArray, Rows, of_output, user_shape
 from arboretum.losses import (
     AbsoluteError,
     EachOutput,
+    FunctionLoss,
     Gamma,
     Huber,
     Logistic,
@@ -77,8 +78,10 @@ def leaf_gradients(loss: Loss, rows: Rows, leaf: Leaves, values: FloatArray, out
 
 
 def is_built_in(loss: Loss) -> bool:
-    """Whether the loss is one of the library's own."""
-    return type(loss).__module__.startswith("arboretum.losses.")
+    """Whether the gradients are the library's own."""
+    if isinstance(loss, EachOutput):
+        return is_built_in(loss.loss)
+    return type(loss).__module__.startswith("arboretum.losses.") and not isinstance(loss, FunctionLoss)
 
 
 def loss_parameter(loss: Loss) -> float:

@@ -24,7 +24,6 @@ from arboretum import _kernel
 from arboretum.ensembles.bagging import is_whole
 from arboretum.forest import Forest
 from arboretum.growing import grown_to_forest
-from arboretum.schema import ColumnSchema
 from arboretum.table import SparseTable, Table
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -50,6 +49,8 @@ class IsolationParams:
         Of all draws.
     threads : int
         The forest is the same for any number.
+    first_tree : int
+        Number of the first tree, on which its draws depend.
     """
 
     n_trees: int
@@ -59,6 +60,7 @@ class IsolationParams:
     max_terms: int
     seed: int
     threads: int
+    first_tree: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +119,7 @@ def isolate(table: Table, pool: RowPool, params: IsolationParams) -> Forest:
         grown = _grow_sparse(table, sample, rules, params)
     else:
         grown = _kernel.grow_isolation(
-            _columns_by_name(table), sample, rules, 0, params.n_trees, params.seed, params.threads
+            _columns_by_name(table), sample, rules, params.first_tree, params.n_trees, params.seed, params.threads
         )
     return grown_to_forest(grown, 1, table.schema.by_name)
 
@@ -128,7 +130,7 @@ def _grow_sparse(
     """Grow each tree from its own rows, made dense."""
     all_rows = _kernel.IsolationSample(np.arange(params.n_draws, dtype=np.uint32), None, 0, False)
     grown: list[_kernel.GrownForest] = []
-    for tree in range(params.n_trees):
+    for tree in range(params.first_tree, params.first_tree + params.n_trees):
         drawn = table.take(sample.rows(params.seed, tree))
         ((_, dense),) = drawn.row_batches(size=params.n_draws)
         grown.append(_kernel.grow_isolation(_columns_by_name(dense), all_rows, rules, tree, 1, params.seed, 1))
@@ -144,12 +146,4 @@ def _depth_limit(n_draws: int) -> int:
 
 def _columns_by_name(table: Table) -> _kernel.IsolationTable:
     order, schema = table.schema.by_name, table.schema
-    return _kernel.IsolationTable([table.columns[j] for j in order], [_keys(schema.columns[j]) for j in order])
-
-
-def _keys(column: ColumnSchema) -> list[int]:
-    """Rank of each category among the values: unlike its code, it does not depend on how often it occurs."""
-    rank = [0] * len(column.categories)
-    for place, code in enumerate(sorted(range(len(rank)), key=column.categories.__getitem__)):
-        rank[code] = place
-    return rank
+    return _kernel.IsolationTable([table.columns[j] for j in order], [list(schema.columns[j].ranks) for j in order])

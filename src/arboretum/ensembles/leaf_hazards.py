@@ -7,7 +7,8 @@ A leaf of a few rows has a few steps, so steps are kept, not a value for every t
     time                4   9   30  7  9           which of the times of events of all rows
     step                ⅛   ⅐   ½   ¼  ⅓           deaths / rows at risk
 
-The hazard of a row is the mean of its leaves', of which the sums of steps are found first and added up last.
+The hazard of a row is the mean of its leaves', of which the sums of steps are found first and added up last. So is its
+survival function, from the steps of the leaves' Kaplan–Meier curves, S ← S · (1 − step).
 """
 
 from __future__ import annotations
@@ -125,7 +126,26 @@ class LeafHazards:
             value[node] = (value[left] * rows_left + value[right] * rows_right) / (rows_left + rows_right)
         return value
 
-    def forests(self, forest: Forest, n_times: int) -> Iterator[tuple[slice, Forest]]:
+    def survival_steps(self) -> FloatArray:
+        """Return by how much the Kaplan–Meier curve of a leaf falls at each of its steps (Kaplan & Meier 1958).
+
+        Examples
+        --------
+        >>> hazards = LeafHazards(np.array([0, 0, 3]), np.array([0, 1, 4], np.int32), np.array([0.5, 0.5, 1.0]))
+        >>> hazards.survival_steps()
+        array([0.5 , 0.25, 0.25])
+        """
+        fall, alive = np.empty_like(self.step), np.ones(self.n_nodes)
+        leaves, place = np.flatnonzero(np.diff(self.start)), 0
+        while len(leaves):  # the first step of all leaves, then the second of those that have one, …
+            steps = self.start[leaves] + place
+            fall[steps] = alive[leaves] * np.minimum(self.step[steps], 1.0)
+            alive[leaves] -= fall[steps]
+            place += 1
+            leaves = leaves[place < np.diff(self.start)[leaves]]
+        return fall
+
+    def forests(self, forest: Forest, n_times: int, steps: FloatArray) -> Iterator[tuple[slice, Forest]]:
         """Yield forests whose leaves have the steps at a few times as values: their sums are those of the steps."""
         width = max(1, min(n_times, CELLS_AT_ONCE // max(self.n_nodes, 1)))
         node = self.node_of_step
@@ -133,7 +153,7 @@ class LeafHazards:
             end = min(begin + width, n_times)
             some = (self.time >= begin) & (self.time < end)
             value = np.zeros((self.n_nodes, end - begin))
-            value[node[some], self.time[some] - begin] = self.step[some]
+            value[node[some], self.time[some] - begin] = steps[some]
             outputs = np.full(forest.n_trees, 0 if end - begin == 1 else -1, np.int32)
             yield slice(begin, end), replace(forest, value=value, base=np.zeros(end - begin), tree_output=outputs)
 

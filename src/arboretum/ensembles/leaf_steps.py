@@ -2,11 +2,12 @@
 
 With G and H the sums of gradients and hessians over the rows of a leaf at raw + v::
 
-    v ← v − sign(G') · max(|G'| − l1, 0) / (H + l2)        G' = G + l2 · v: the penalty pulls at the whole value
+    v ← v − sign(G) · max(|G| − l1, 0) / (H + l2)
 
 One step from v = 0 is the usual leaf of second-order boosting (Chen & Guestrin 2016). Several come close to the line
-search argmin Σ L(y, raw + v) of Friedman (2001, Algorithm 1), and are CatBoost's ``leaf_estimation_iterations``. Steps
-end when no leaf moves any more: for squared error after the second, which finds nothing left to do.
+search argmin Σ L(y, raw + v) of Friedman (2001, Algorithm 1), and are CatBoost's ``leaf_estimation_iterations``: there
+as here the penalty holds back each step, not the whole value, so that more steps mean less of it. Steps end when no
+leaf moves any more: for squared error without ``l2`` after the second, which finds nothing left to do.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum import _kernel
+from arboretum.growing import StepBound
 
 FloatArray: TypeAlias = NDArray[np.float64]
 Leaves: TypeAlias = NDArray[np.uint32]
@@ -43,16 +44,15 @@ class LeafRule:
     l1: float = 0.0
     l2: float = 0.0
     max_delta_step: float = 0.0
-    short_steps: bool = False  # none is longer than the longest to trust (kernel/steps.hpp)
+    bound: StepBound | None = None  # of each step
 
     def step(self, value: FloatArray, gradient: FloatArray, hessian: FloatArray) -> FloatArray:
         """Return the values after a Newton step; leaves without rows keep theirs."""
-        pull = gradient + self.l2 * value
-        shrunk = np.sign(pull) * np.maximum(np.abs(pull) - self.l1, 0.0)
+        shrunk = np.sign(gradient) * np.maximum(np.abs(gradient) - self.l1, 0.0)
         curvature = hessian + self.l2
         change = np.divide(shrunk, curvature, out=np.zeros_like(shrunk), where=curvature > 0)
-        if self.short_steps:
-            change = _kernel.weighted_values(change.ravel(), 1.0, 1.0).reshape(change.shape)
+        if self.bound is not None:
+            change = self.bound.moved(change, 1.0)
         moved = value - change
         bound = self.max_delta_step if self.max_delta_step > 0 else np.inf
         bounded: FloatArray = np.clip(moved, -bound, bound)

@@ -23,8 +23,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum import _kernel
 from arboretum.ensembles.leaf_steps import LeafRule, Leaves, leaf_sums
+from arboretum.growing import StepBound
 from arboretum.target_statistics import draw_orders
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -79,9 +79,9 @@ class OrderedModels:
         output: int,
         rule: LeafRule,
         learning_rate: float,
-        limit: float = np.inf,
+        bound: StepBound | None = None,
     ) -> None:
-        """Let every prefix take a step with leaf values of its own; ``limit`` as in ``WeightedTree.scaled``."""
+        """Let every prefix take a step with leaf values of its own, within a bound."""
         for order, prefixes in zip(self.orders, self.prefixes, strict=True):
             leaf = leaf_of_row[order]
             for prefix in prefixes:
@@ -89,7 +89,7 @@ class OrderedModels:
                 g, h = self.gradients(order[seen], prefix.raw[:, seen])
                 sums = [leaf_sums(leaf[seen], part[output], n_nodes) for part in (g, h)]
                 values = rule.step(np.zeros(n_nodes), sums[0], sums[1])
-                moved = _kernel.weighted_values(values, learning_rate, limit)
+                moved = (bound or StepBound()).moved(values, learning_rate)
                 prefix.raw[output] += moved[leaf[: 2 * prefix.size]]
 
 

@@ -12,18 +12,17 @@ rows of another class away from it. Where two rows share no such tree, their pro
 
 from __future__ import annotations
 
-import math
 import numbers
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from arboretum.ensembles.shared_leaves import IntArray, membership, multiply_in_blocks, number_leaves
+from arboretum.memory_budget import available_bytes
 
 __all__ = ["check_fits_in_memory", "dense_proximity", "outlier_scores", "top_k_proximity"]
 
@@ -31,12 +30,6 @@ FloatArray: TypeAlias = NDArray[np.float64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 Result = TypeVar("Result")
 
-MEMINFO = Path("/proc/meminfo")
-CGROUP = Path("/sys/fs/cgroup")
-CGROUP_FILES = (  # limit, statistics and what in them cannot be freed: versions 2 and 1
-    ("memory.max", "memory.stat", "anon"),
-    ("memory/memory.limit_in_bytes", "memory/memory.stat", "total_rss"),
-)
 ROUNDING = 1e-12  # of raw scores, which are at most the size of the class
 CELLS_AT_ONCE = 1 << 18  # of the dense matrix: counts that stay in the cache while trees pass
 
@@ -225,26 +218,6 @@ def check_fits_in_memory(n: int, m: int, *, max_bytes: float | None = None) -> N
             f"the proximity matrix of {n} × {m} rows takes {n * m * 8 / 1e9:.1f} GB, but only {limit / 1e9:.1f} GB are "
             "free: pass top_k= to keep the nearest of each row only, as a sparse matrix"
         )
-
-
-def available_bytes() -> float:
-    """Memory that is free: on the machine, and under the limit of the container; infinity if neither is known."""
-    free = _number_after(MEMINFO, "MemAvailable:", math.inf) * 1024
-    for limit, stat, used in CGROUP_FILES:
-        try:
-            most = int((CGROUP / limit).read_text(encoding="ascii"))
-        except (OSError, ValueError):  # no limit is no file, or "max"
-            continue
-        free = min(free, most - _number_after(CGROUP / stat, used, 0))
-    return max(free, 0)
-
-
-def _number_after(file: Path, name: str, default: float) -> float:
-    try:
-        words = file.read_text(encoding="ascii").split()
-        return float(words[words.index(name) + 1])
-    except (OSError, ValueError):
-        return default
 
 
 # ---- two tables of leaves ------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from arboretum import _kernel
 from arboretum.binning import BinMap
 from arboretum.ensembles.bagging import is_whole
-from arboretum.schema import Schema, positional_names
+from arboretum.schema import UNKNOWN, Schema, positional_names
 from arboretum.table import SparseTable, Table
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -189,7 +189,10 @@ def content_keys(table: Table, target: FloatArray) -> Keys:
         entries.sum_duplicates()
         np.add.at(keys, entries.row, _hash_values(entries.data, _mix(place)[entries.col]))
     else:
-        for column, key in zip(table.columns, _mix(place), strict=True):
+        for column, described, key in zip(table.columns, table.schema.columns, _mix(place), strict=True):
+            if described.kind == "categorical":
+                # By value: codes depend on how often a category occurs. Codes below 0, missing ones, come last.
+                column = np.array([*described.ranks, *range(UNKNOWN, 0)], dtype=np.int32)[column]
             keys += _hash_values(column, key)
     outputs = target.reshape(len(target), -1)
     for output, key in zip(

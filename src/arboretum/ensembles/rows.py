@@ -26,6 +26,7 @@ class Rows:
     raw: FloatArray
     numbers: _kernel.NumberColumns | None = None  # what linear leaves read
     queries: Queries | None = None  # what ranking losses compare rows within
+    offset: FloatArray | None = None  # what raw predictions began with besides the constant, (outputs × rows)
 
 
 def fits_float32(rows: Rows) -> bool:
@@ -35,14 +36,21 @@ def fits_float32(rows: Rows) -> bool:
     return largest == 0 or 2.0**-60 < largest < 2.0**60
 
 
-def start_raw(loss: Loss, y: FloatArray, weight: FloatArray | None) -> FloatArray:
-    """Return the constant that boosting starts from, (outputs,)."""
-    return np.asarray(loss.start(y, weight), dtype=np.float64)
+def start_raw(loss: Loss, y: FloatArray, weight: FloatArray | None, offset: FloatArray | None = None) -> FloatArray:
+    """Return the constant that boosting starts from, (outputs,): the best one, beside offsets if rows have some."""
+    constant = loss.start(y, weight) if offset is None else loss.start_from(y, offset, weight)
+    return np.asarray(constant, dtype=np.float64)
 
 
 def filled_raw(base: FloatArray, n_rows: int) -> FloatArray:
     """Raw predictions (outputs × rows) that are the constant everywhere."""
     return np.repeat(base[:, None], n_rows, axis=1)
+
+
+def start_of_rows(base: FloatArray, rows: Rows) -> FloatArray:
+    """Raw predictions (outputs × rows) before the first round."""
+    raw = filled_raw(base, len(rows.y))
+    return raw if rows.offset is None else raw + rows.offset
 
 
 def of_output(rows: Rows, output: int) -> Rows:

@@ -36,14 +36,14 @@ class OutputSketch:
 
     Parameters
     ----------
-    loss, y, base, weight
-        What boosting starts from: the spread of each output is that of its gradients at the constant ``base``.
+    loss, y, raw, weight
+        What boosting starts from: the spread of each output is that of its gradients at these raw predictions.
     seed : int
         Of the draws.
     """
 
-    def __init__(self, loss: Loss, y: FloatArray, base: FloatArray, weight: FloatArray | None, seed: int) -> None:
-        units, curvature = newton_units(loss, y, base, weight)
+    def __init__(self, loss: Loss, y: FloatArray, raw: FloatArray, weight: FloatArray | None, seed: int) -> None:
+        units, curvature = newton_units(loss, y, raw, weight)
         takes_part = (units > 0) & (curvature > 0)  # a constant output needs no split
         self.per_spread = np.divide(1.0, np.sqrt(units), out=np.zeros_like(units), where=takes_part)
         mean = curvature[takes_part].mean() if takes_part.any() else 0.0

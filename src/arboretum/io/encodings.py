@@ -20,12 +20,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from arboretum.cached import cached_property
 from arboretum.io.arrays import DTYPE_NAMES, Arrays, damaged, read_type
 
 Array = npt.NDArray[Any]

@@ -24,19 +24,19 @@ import json
 import math
 import mmap
 import os
-import secrets
-import shutil
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 import arboretum
+from arboretum.arguments import check_flag
 from arboretum.io import encodings, exact_json
 from arboretum.io.arrays import DTYPE_NAMES, Arrays, ModelFileError, are_sizes, check_shape, damaged, read_type
+from arboretum.io.whole_file import replacing
 
 __all__ = ["FORMAT_VERSION", "ModelFileError", "fingerprint", "from_bytes", "load", "save", "to_bytes"]
 
@@ -143,7 +143,7 @@ def from_bytes(data: bytes | bytearray | memoryview) -> tuple[Header, Arrays]:
 
 
 def save(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | BinaryIO,
     header: Mapping[str, Any],
     arrays: Mapping[str, npt.NDArray[Any]],
     *,
@@ -151,13 +151,13 @@ def save(
 ) -> None:
     """Write a model file, completely or not at all.
 
-    The bytes go to a temporary file in the same folder, which takes the place of `path` once it is on disk: a
-    failing write leaves an existing file as it was.
+    The bytes go to a new file in the same folder, which takes the place of `path` once it is on disk: a failing write
+    leaves an existing file as it was. New files of processes that were killed while they saved to `path` are removed.
 
     Parameters
     ----------
-    path : str or path
-        File to write; a link is followed.
+    path : str, path or binary file object
+        File to write; a link is followed. A file object gets the bytes as they come.
     header, arrays : dict
         See :func:`to_bytes`.
     compact : bool
@@ -177,13 +177,18 @@ def save(
     [0.0, 0.0]
     """
     parts = _parts(header, arrays, compact)  # content errors come before any file is touched
+    if not isinstance(path, str | os.PathLike):
+        _write_to_object(path, parts)
+        return
     target = Path(path).resolve()
     if target.is_dir():
         raise IsADirectoryError(f"Cannot save to {str(path)!r}: it is a folder. Add a file name.")
     if target.exists() and not target.is_file():
         raise OSError(f"Cannot save to {str(path)!r}: it is not a regular file. Give the path of a file.")
     try:
-        _replace_file(target, parts)
+        with replacing(target) as new, new.open("wb") as file:
+            for part in parts:
+                file.write(part)
     except FileNotFoundError as error:
         folder = str(target.parent)
         message = f"Cannot save to {str(path)!r}: the folder {folder!r} does not exist. Create it first."
@@ -201,7 +206,7 @@ def save(
         raise OSError(error.errno, f"Cannot save to {str(path)!r}: {error.strerror}") from error
 
 
-def load(path: str | os.PathLike[str]) -> tuple[Header, Arrays]:
+def load(path: str | os.PathLike[str] | BinaryIO) -> tuple[Header, Arrays]:
     """Read a model file; arrays that are not encoded stay in the file and are mapped into memory.
 
     Processes that load the same file share its pages. The map lives as long as one of the arrays in it. Another
@@ -209,8 +214,8 @@ def load(path: str | os.PathLike[str]) -> tuple[Header, Arrays]:
 
     Parameters
     ----------
-    path : str or path
-        File written by :func:`save`.
+    path : str, path or binary file object
+        File written by :func:`save`; a file object is read to its end.
 
     Returns
     -------
@@ -230,6 +235,8 @@ def load(path: str | os.PathLike[str]) -> tuple[Header, Arrays]:
     Traceback (most recent call last):
     FileNotFoundError: Cannot load 'no such file.arb': there is no such file. Check the path.
     """
+    if not isinstance(path, str | os.PathLike):
+        return from_bytes(_read_object(path))
     if Path(path).is_dir():
         raise IsADirectoryError(f"Cannot load {str(path)!r}: it is a folder. Add a file name.")
     try:
@@ -274,6 +281,28 @@ def fingerprint(header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]
     return _digest(_canonical_json(_content(header)), _checked_arrays(arrays))
 
 
+# File objects
+
+
+def _write_to_object(file: Any, parts: Iterable[bytes | memoryview]) -> None:
+    if not hasattr(file, "write"):
+        raise TypeError(f"Cannot save to {file!r}: give a path, or a file object opened for writing bytes.")
+    try:
+        for part in parts:
+            file.write(part)
+    except TypeError as error:
+        raise TypeError(f"Cannot save to {file!r}: it takes text. Open it with mode 'wb'.") from error
+
+
+def _read_object(file: Any) -> bytes:
+    if not hasattr(file, "read"):
+        raise TypeError(f"Cannot load {file!r}: give a path, or a file object opened for reading bytes.")
+    content = file.read()
+    if not isinstance(content, bytes | bytearray | memoryview):
+        raise TypeError(f"Cannot load {file!r}: it gives {type(content).__name__}. Open it with mode 'rb'.")
+    return bytes(content)
+
+
 # Writing
 
 
@@ -283,6 +312,7 @@ def _parts(
     """Pieces of the file in order; arrays that are not encoded are not copied unless strided or big-endian."""
     if not isinstance(header.get("model"), str):
         raise ModelFileError("The header needs the kind of the model, a string under 'model'.")
+    check_flag("compact", compact)
     checked = _checked_arrays(arrays)
     stored, steps = encodings.encode(checked) if compact else (checked, {})
     canonical = _canonical_json(_content(header) | _stamps(steps))
@@ -344,33 +374,6 @@ def _canonical_json(header: Mapping[str, Any]) -> bytes:
         return exact_json.dumps(header)
     except ValueError as error:
         raise ModelFileError(f"The header cannot be saved: {error}") from None
-
-
-def _replace_file(target: Path, parts: Iterable[bytes | memoryview]) -> None:
-    temporary = target.with_name(f".{target.name[:64]}.{secrets.token_hex(8)}")
-    try:
-        with temporary.open("xb") as file:
-            for part in parts:
-                file.write(part)
-            file.flush()
-            os.fsync(file.fileno())
-        if target.exists():
-            shutil.copymode(target, temporary)
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    _sync_folder(target.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new name survive a loss of power; only POSIX lets a folder be opened for it."""
-    if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 # Reading

@@ -7,14 +7,17 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from arboretum.arguments import shown
 from arboretum.losses.base import LeafRows, Loss, PredictOnly, Task
 from arboretum.losses.classification import Logistic, Multinomial, log_loss
 from arboretum.losses.each_output import EachOutput
+from arboretum.losses.function import FunctionLoss, GradientFunction, UnsavedFunction, qualified_name
 from arboretum.losses.ordinal import Ordinal
 from arboretum.losses.quantiles import Quantile, Quantiles, quantile_loss
 from arboretum.losses.ranking import LambdaMart, Listwise, Pairwise
 from arboretum.losses.regression import AbsoluteError, Gamma, Huber, Poisson, SquaredError, Tweedie
 from arboretum.losses.survival import AcceleratedFailure, Cox
+from arboretum.other_libraries import VALUES, advice
 
 __all__ = [
     "LOSSES",
@@ -23,7 +26,9 @@ __all__ = [
     "AcceleratedFailure",
     "Cox",
     "EachOutput",
+    "FunctionLoss",
     "Gamma",
+    "GradientFunction",
     "Huber",
     "LambdaMart",
     "LeafRows",
@@ -39,7 +44,9 @@ __all__ = [
     "Quantiles",
     "SquaredError",
     "Tweedie",
+    "UnsavedFunction",
     "from_json",
+    "qualified_name",
     "resolve",
 ]
 
@@ -61,13 +68,20 @@ LOSSES: dict[str, Callable[..., Loss]] = {
 SURVIVAL_LOSSES: dict[str, Callable[..., Loss]] = {"cox": Cox, "aft": AcceleratedFailure}
 
 
-def resolve(loss: str | Loss, *, n_classes: int | None = None, task: Task = "regression", **parameters: Any) -> Loss:
+def resolve(
+    loss: str | Loss | GradientFunction,
+    *,
+    n_classes: int | None = None,
+    task: Task = "regression",
+    **parameters: Any,
+) -> Loss:
     """Turn what a user gave as ``loss`` into a Loss that fits the task.
 
     Parameters
     ----------
-    loss : str or Loss
-        A name in ``LOSSES`` or ``SURVIVAL_LOSSES``, or an object.
+    loss : str, Loss or callable
+        A name in ``LOSSES`` or ``SURVIVAL_LOSSES``, an object, or a function of (y, raw) that returns gradients and
+        hessians.
     n_classes : int, optional
         Number of classes of a classifier.
     task : {"regression", "ranking", "survival"}
@@ -95,9 +109,11 @@ def resolve(loss: str | Loss, *, n_classes: int | None = None, task: Task = "reg
         resolved = loss
     elif isinstance(loss, str):
         resolved = _from_name(loss, n_classes, given)
+    elif callable(loss) and not isinstance(loss, type):
+        resolved = _from_function(loss, n_classes, task, given)
     else:
         hint = f"; write {loss.__name__}()" if isinstance(loss, type) and issubclass(loss, Loss) else ""
-        raise TypeError(f"loss={loss!r} must be a name or a Loss object{hint}")
+        raise TypeError(f"loss={shown(loss)} must be a name, a Loss object or a function of (y, raw){hint}")
     _check_task(resolved, n_classes, task)
     return resolved
 
@@ -134,11 +150,25 @@ def _from_name(name: str, n_classes: int | None, parameters: dict[str, Any]) -> 
     return _build(name, {**parameters, **size})
 
 
+def _from_function(function: GradientFunction, n_classes: int | None, task: Task, given: dict[str, Any]) -> Loss:
+    if given:
+        raise ValueError(f"{', '.join(given)} given beside a function as loss: let the function know it")
+    if task == "ranking":
+        raise ValueError(
+            f"loss={function!r}: a function of (y, raw) cannot tell queries apart; derive a class from "
+            "arboretum.losses.Loss, whose of_queries is told them"
+        )
+    if n_classes is None:
+        return FunctionLoss(function, task)
+    return FunctionLoss(function, "classification", _outputs(n_classes))
+
+
 def _build(name: str, parameters: dict[str, Any]) -> Loss:
     known = {**LOSSES, **SURVIVAL_LOSSES}
     if name not in known:
+        told = advice(VALUES, name, owner="loss")
         near = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
+        hint = f"{told}. " if told else f"did you mean {near[0]!r}? " if near else ""
         raise ValueError(f"unknown loss {name!r}: {hint}Known: {', '.join(known)}")
     accepted = inspect.signature(known[name]).parameters
     for parameter in parameters:

@@ -5,7 +5,7 @@ The life of a loss
  1. ``resolve``       a name such as ``"poisson"``, or an object, becomes a ``Loss`` (``losses/__init__.py``)
  2. ``check_target``  refuses targets the loss cannot take
  3. ``of_queries``    the loss of rows that compete within queries (ranking)
- 4. ``start``         the constant that every raw prediction begins with
+ 4. ``start``         the constant that every raw prediction begins with; ``start_from`` if rows have offsets
 
  In each round:
 
@@ -67,11 +67,13 @@ class Loss(ABC):
         The hessian of every row is 1: the engine need not store it.
     exact_hessian : bool
         The hessian is the second derivative, not a surrogate.
-    self_concordant : bool
-        Over a step v the hessian grows by no more than a factor e^|v|, as where raw is the logarithm of a mean or of
-        odds: the engine shortens steps that could raise the loss.
+    self_concordant : bool or float
+        A number k above 0 says that a step v multiplies the hessian by no more than e^(k |v|), as where raw is the
+        logarithm of a mean, of odds or of a hazard; True is 1. The engine shortens steps that could raise the loss.
     row_wise : bool
         The gradients of a row depend on that row alone: the engine may ask for them in blocks of rows.
+    has_values : bool
+        ``values`` can be asked for. A plain function of gradients has none: nothing says how good a round is.
 
     Notes
     -----
@@ -100,8 +102,9 @@ class Loss(ABC):
     parts: tuple[Loss, ...] = ()
     constant_hessian: bool = False
     exact_hessian: bool = True
-    self_concordant: bool = False
+    self_concordant: bool | float = False
     row_wise: bool = True
+    has_values: bool = True
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -148,16 +151,32 @@ class Loss(ABC):
         By default found by Newton's method with step halving, from 0. A loss whose hessian is a surrogate
         should override it.
         """
+        return self._newton_start(y, None, weight)
+
+    def start_from(self, y: FloatArray, offset: FloatArray, weight: FloatArray | None) -> FloatArray:
+        """Constant (n_outputs,) that minimises the weighted loss of ``offset`` + constant; offset is shaped like raw.
+
+        By default found as in the default ``start``.
+        """
+        return self._newton_start(y, offset, weight)
+
+    def _newton_start(self, y: FloatArray, offset: FloatArray | None, weight: FloatArray | None) -> FloatArray:
         constant = np.zeros(self.n_outputs)
         for _ in range(NEWTON_STEPS):
-            step = self._newton_step(y, constant, weight)
+            step = self._newton_step(y, constant, offset, weight)
             constant = constant + step
             if np.all(np.abs(step) <= NEWTON_TOLERANCE * (1 + np.abs(constant))):
                 break
         return constant
 
-    def _newton_step(self, y: FloatArray, constant: FloatArray, weight: FloatArray | None) -> FloatArray:
-        raw = constant_raw(constant, len(y))
+    def _newton_step(
+        self, y: FloatArray, constant: FloatArray, offset: FloatArray | None, weight: FloatArray | None
+    ) -> FloatArray:
+        def raw_at(constant: FloatArray) -> FloatArray:
+            raw = constant_raw(constant, len(y))
+            return raw if offset is None else raw + offset
+
+        raw = raw_at(constant)
         loss = self.for_round(y, raw, weight)
         gradient, hessian = (weighted_mean(part, weight) for part in loss.gradients(y, raw))
         step = np.atleast_1d(-gradient / np.maximum(hessian, np.finfo(np.float64).tiny))
@@ -165,7 +184,7 @@ class Loss(ABC):
         # Without slack, rounding near the minimum would look like an increase.
         limit = here + NEWTON_TOLERANCE * abs(here)
         while np.any(constant + step != constant):
-            if loss.value(y, constant_raw(constant + step, len(y)), weight) <= limit:
+            if loss.value(y, raw_at(constant + step), weight) <= limit:
                 return step
             step = step / 2
         return np.zeros_like(step)

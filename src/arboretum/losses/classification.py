@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.elementary import bounded_exp, log, softplus
 from arboretum.losses.base import Loss, require, total_weight, weighted_mean
 from arboretum.losses.links import FloatArray, sigmoid, softmax
 
@@ -41,7 +42,7 @@ class Logistic(Loss):
 
     def values(self, y: FloatArray, raw: FloatArray) -> FloatArray:
         """Return log(1 + exp(raw)) − y raw."""
-        return np.asarray(np.logaddexp(0.0, raw) - y * raw)
+        return np.asarray(softplus(raw) - y * raw)
 
     def gradients(self, y: FloatArray, raw: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return p − y and p (1 − p)."""
@@ -51,7 +52,7 @@ class Logistic(Loss):
     def start(self, y: FloatArray, weight: FloatArray | None) -> FloatArray:
         """Log odds of the weighted frequency of class 1."""
         p = np.clip(weighted_mean(y, weight), SMALLEST_FREQUENCY, 1.0 - SMALLEST_FREQUENCY)
-        return np.atleast_1d(np.log(p / (1.0 - p)))
+        return np.atleast_1d(log(p / (1.0 - p)))
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ class Multinomial(Loss):
     def values(self, y: FloatArray, raw: FloatArray) -> FloatArray:
         """Return log Σ_k exp(raw_k) − raw_y."""
         shifted = raw - raw.max(axis=1, keepdims=True)
-        return np.asarray(np.log(np.exp(shifted).sum(axis=1)) - shifted[np.arange(len(y)), codes(y)])
+        return np.asarray(log(bounded_exp(shifted).sum(axis=1)) - shifted[np.arange(len(y)), codes(y)])
 
     def gradients(self, y: FloatArray, raw: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return p − [k = y] and K/(K−1) · p (1 − p)."""
@@ -117,7 +118,12 @@ class Multinomial(Loss):
         """Logarithms of the weighted class frequencies, shifted to sum to 0."""
         total = len(y) if weight is None else total_weight(weight)
         frequency = np.bincount(codes(y), weight, self.n_outputs) / total
-        constant = np.log(np.maximum(frequency, SMALLEST_FREQUENCY))
+        constant = log(np.maximum(frequency, SMALLEST_FREQUENCY))
+        return np.asarray(constant - constant.mean())
+
+    def start_from(self, y: FloatArray, offset: FloatArray, weight: FloatArray | None) -> FloatArray:
+        """Best constants beside the offsets, by Newton's method, shifted to sum to 0."""
+        constant = super().start_from(y, offset, weight)
         return np.asarray(constant - constant.mean())
 
 

@@ -48,7 +48,7 @@ class EachOutput(Loss):
     def __post_init__(self) -> None:
         if type(self.n_outputs) is not int or self.n_outputs < 2:
             raise ValueError(f"n_outputs={self.n_outputs!r}: several outputs are at least 2")
-        for name in ("task", "link", "exact_hessian", "row_wise", "self_concordant"):
+        for name in ("task", "link", "exact_hessian", "row_wise", "self_concordant", "has_values"):
             object.__setattr__(self, name, getattr(self.loss, name))
 
     @classmethod
@@ -68,9 +68,13 @@ class EachOutput(Loss):
             )
         return cls(loss, n_outputs)
 
-    def in_units_of(self, y: FloatArray, weight: FloatArray | None) -> EachOutput:
+    def in_units_of(self, y: FloatArray, weight: FloatArray | None, offset: FloatArray | None = None) -> EachOutput:
         """Return this loss with values in units of the spread of each output, as ``newton_units`` measures it."""
-        found, _ = newton_units(self, y, self.start(y, weight), weight)
+        if offset is None:
+            raw = constant_raw(self.start(y, weight), len(y))
+        else:
+            raw = offset + self.start_from(y, offset, weight)
+        found, _ = newton_units(self, y, raw, weight)
         return replace(self, units=tuple(np.where(found > 0, found, 1.0).tolist()))
 
     def check_target(self, y: FloatArray) -> None:
@@ -112,15 +116,22 @@ class EachOutput(Loss):
 
     def start(self, y: FloatArray, weight: FloatArray | None) -> FloatArray:
         """Best constant of each output, over its known rows."""
-        return np.array([self._start_of(column, weight) for column in y.T])
+        return np.array([self._start_of(column, None, weight) for column in y.T])
 
-    def _start_of(self, column: FloatArray, weight: FloatArray | None) -> float:
+    def start_from(self, y: FloatArray, offset: FloatArray, weight: FloatArray | None) -> FloatArray:
+        """Best constant of each output beside its offset, over its known rows."""
+        return np.array([self._start_of(*columns, weight) for columns in zip(y.T, offset.T, strict=True)])
+
+    def _start_of(self, column: FloatArray, offset: FloatArray | None, weight: FloatArray | None) -> float:
         known = ~np.isnan(column)
         if weight is not None:
             known &= weight > 0
         if not known.any():
             return 0.0
-        return float(self.loss.start(column[known], None if weight is None else weight[known])[0])
+        own = None if weight is None else weight[known]
+        if offset is None:
+            return float(self.loss.start(column[known], own)[0])
+        return float(self.loss.start_from(column[known], offset[known], own)[0])
 
     def predict(self, raw: FloatArray) -> FloatArray:
         """Apply the inverse link of the loss to each output."""
@@ -132,9 +143,9 @@ class EachOutput(Loss):
 
 
 def newton_units(
-    loss: Loss, y: FloatArray, constant: FloatArray, weight: FloatArray | None
+    loss: Loss, y: FloatArray, raw: FloatArray, weight: FloatArray | None
 ) -> tuple[FloatArray, FloatArray]:
-    """Return Σ w g² / Σ w h and Σ w h / Σ w of each output, at a constant raw prediction.
+    """Return Σ w g² / Σ w h and Σ w h / Σ w of each output, at the raw predictions that boosting starts from.
 
     The first is twice what a Newton step of each row for itself would gain on average: for the squared error of an
     output, its variance; for a log loss at the class frequencies, 1. It is 0 for an output that is constant.
@@ -143,10 +154,10 @@ def newton_units(
     --------
     >>> from arboretum.losses import SquaredError
     >>> y = np.array([[1.0, 5.0], [3.0, 5.0]])
-    >>> newton_units(EachOutput(SquaredError(), 2), y, y.mean(axis=0), weight=None)
+    >>> newton_units(EachOutput(SquaredError(), 2), y, constant_raw(y.mean(axis=0), 2), weight=None)
     (array([1., 0.]), array([1., 1.]))
     """
-    gradient, hessian = loss.gradients(y, constant_raw(constant, len(y)))
+    gradient, hessian = loss.gradients(y, raw)
     squares, curvature = weighted_mean(gradient**2, weight), weighted_mean(hessian, weight)
     units: NDArray[np.float64] = np.divide(squares, curvature, out=np.zeros_like(squares), where=curvature > 0)
     return units, curvature

@@ -8,24 +8,10 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.elementary import bounded_exp
+
 FloatArray: TypeAlias = NDArray[np.float64]
 LinkName: TypeAlias = Literal["identity", "exp", "sigmoid", "softmax"]
-
-# exp(300) is about 1.9e130. Not 709, where float64 ends: the result is still multiplied by targets (up to
-# LARGEST_TARGET), summed over rows and, in the gain of a split, squared.
-EXP_LIMIT = 300.0
-
-
-def bounded_exp(x: FloatArray) -> FloatArray:
-    """Return exp(x) with x clipped to ±``EXP_LIMIT``: never 0, never infinite.
-
-    Examples
-    --------
-    >>> bounded_exp(np.array([0.0, 1e6])) == np.exp([0.0, 300.0])
-    array([ True,  True])
-    """
-    # Not np.clip: it costs more than all the rest of predicting one row.
-    return np.exp(np.minimum(np.maximum(x, -EXP_LIMIT), EXP_LIMIT))
 
 
 def sigmoid(raw: FloatArray) -> FloatArray:
@@ -44,11 +30,11 @@ def softmax(raw: FloatArray) -> FloatArray:
 
     Examples
     --------
-    >>> softmax(np.array([[1e6, 1e6, -1e6]]))
+    >>> softmax(np.array([[1e6, 1e6, -1e6]])).round(9)
     array([[0.5, 0.5, 0. ]])
     """
     # The largest exponent of a row is 0: nothing can overflow, and the sum is at least 1.
-    exponential = np.exp(raw - raw.max(axis=1, keepdims=True))
+    exponential = bounded_exp(raw - raw.max(axis=1, keepdims=True))
     return np.asarray(exponential / exponential.sum(axis=1, keepdims=True))
 
 
@@ -62,4 +48,11 @@ INVERSE_LINKS: dict[LinkName, Callable[[FloatArray], FloatArray]] = {
     "exp": bounded_exp,
     "sigmoid": sigmoid,
     "softmax": softmax,
+}
+# Least and largest prediction of each.
+RANGES: dict[LinkName, tuple[float, float]] = {
+    "identity": (-np.inf, np.inf),
+    "exp": (0.0, np.inf),
+    "sigmoid": (0.0, 1.0),
+    "softmax": (0.0, 1.0),
 }

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from arboretum import _kernel
+from arboretum.elementary import bounded_exp, expm1, log, softplus
 from arboretum.losses.base import Loss, require, total_weight, weighted_mean
 from arboretum.losses.classification import SMALLEST_FREQUENCY, codes
 from arboretum.losses.links import FloatArray, sigmoid
@@ -81,6 +82,10 @@ class Ordinal(Loss):
             total_weight(weight)
         return np.zeros(1)
 
+    def start_from(self, y: FloatArray, offset: FloatArray, weight: FloatArray | None) -> FloatArray:
+        """Return 0: the thresholds move with the offsets."""
+        return self.start(y, weight)
+
     def for_round(self, y: FloatArray, raw: FloatArray, weight: FloatArray | None) -> Ordinal:
         """Return this loss with the best thresholds for these scores."""
         return self.fitted(y, raw, weight)
@@ -98,10 +103,8 @@ class Ordinal(Loss):
         """Return −log(σ(a) − σ(b)) for a class between the thresholds a + raw and b + raw."""
         bounds, own = self._bounds(), codes(y)
         # σ(a) − σ(b) = σ(a) σ(−b) (1 − e^(b−a)), where nothing cancels.
-        share = -np.expm1(-np.diff(bounds))[own]
-        return np.asarray(
-            np.logaddexp(0.0, raw - bounds[own + 1]) + np.logaddexp(0.0, bounds[own] - raw) - np.log(share)
-        )
+        share = -expm1(-np.diff(bounds))[own]
+        return np.asarray(softplus(raw - bounds[own + 1]) + softplus(bounds[own] - raw) - log(share))
 
     def gradients(self, y: FloatArray, raw: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return 1 − σ(a) − σ(b) and σ'(a) + σ'(b)."""
@@ -132,7 +135,7 @@ def best_thresholds(n_classes: int, y: FloatArray, raw: FloatArray, weight: Floa
     below = np.cumsum(totals + SMALLEST_FREQUENCY * totals.sum())
     centre = weighted_mean(raw, weight)
     spread = np.sqrt(1.0 + 3.0 / np.pi**2 * weighted_mean((raw - centre) ** 2, weight))
-    theta: FloatArray = centre + spread * (np.log(below[:-1]) - np.log(below[-1] - below[:-1]))
+    theta: FloatArray = centre + spread * (log(below[:-1]) - log(below[-1] - below[:-1]))
     slope, diagonal, beside = _slopes(theta, y, raw, weight)
     for _ in range(NEWTON_STEPS):
         # Between scores far apart the loss is all but straight: no step is longer than they spread.
@@ -162,7 +165,7 @@ def _slopes(
     mass, below, below_curved, above, above_curved = (sums / total).T
     # −log(1 − e^−d) of the classes between two thresholds, d apart, has the derivative −1 / (e^d − 1).
     gap = np.diff(theta)
-    inner, room = (mass[1:-1] + EMPTY_CLASS) * np.exp(-gap), -np.expm1(-gap)
+    inner, room = (mass[1:-1] + EMPTY_CLASS) * bounded_exp(-gap), -expm1(-gap)
     push, stiff = inner / room, inner / room**2
     slope = above[1:] - below[:-1]
     diagonal = above_curved[1:] + below_curved[:-1]

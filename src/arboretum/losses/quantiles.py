@@ -55,6 +55,10 @@ class Quantile(Loss):
         """Weighted quantile."""
         return np.array([weighted_quantile(y, weight, self.quantile)])
 
+    def start_from(self, y: FloatArray, offset: FloatArray, weight: FloatArray | None) -> FloatArray:
+        """Weighted quantile of the residuals."""
+        return self.start(y - offset, weight)
+
     def leaf_values(self, leaves: LeafRows, y: FloatArray, raw: FloatArray, weight: FloatArray | None) -> FloatArray:
         """Weighted quantile of the residuals."""
         return leaves.weighted_quantile(y - raw, weight, self.quantile)
@@ -123,6 +127,11 @@ class Quantiles(Loss):
     def start(self, y: FloatArray, weight: FloatArray | None) -> FloatArray:
         """Weighted quantiles."""
         return np.concatenate([part.start(y, weight) for part in self.parts])
+
+    def start_from(self, y: FloatArray, offset: FloatArray, weight: FloatArray | None) -> FloatArray:
+        """Weighted quantiles of the residuals of each level."""
+        pairs = zip(self.parts, offset.T, strict=True)
+        return np.concatenate([part.start_from(y, own, weight) for part, own in pairs])
 
     def leaf_values(self, leaves: LeafRows, y: FloatArray, raw: FloatArray, weight: FloatArray | None) -> FloatArray:
         """Weighted quantiles of the residuals of each level."""

@@ -63,6 +63,10 @@ class RankingLoss(Loss):
         """0: a constant changes no order."""
         return np.zeros(1)
 
+    def start_from(self, y: FloatArray, offset: FloatArray, weight: FloatArray | None) -> FloatArray:
+        """0: a constant changes no order."""
+        return self.start(y, weight)
+
     def values(self, y: FloatArray, raw: FloatArray) -> FloatArray:
         """1 − the metric of the row's query; 0 in a query without a relevant row."""
         queries = self._queries_of(y)

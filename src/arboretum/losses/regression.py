@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from arboretum.elementary import EXP_LIMIT, bounded_exp, log
 from arboretum.losses.base import LeafRows, Loss, require, weighted_mean, weighted_quantile
-from arboretum.losses.links import EXP_LIMIT, FloatArray, bounded_exp
+from arboretum.losses.links import FloatArray
 from arboretum.losses.quantiles import check_quantile
 
 
@@ -40,6 +41,10 @@ class SquaredError(Loss):
         """Weighted mean."""
         return np.atleast_1d(weighted_mean(y, weight))
 
+    def start_from(self, y: FloatArray, offset: FloatArray, weight: FloatArray | None) -> FloatArray:
+        """Weighted mean of the residuals."""
+        return self.start(y - offset, weight)
+
 
 @dataclass(frozen=True)
 class AbsoluteError(Loss):
@@ -69,6 +74,10 @@ class AbsoluteError(Loss):
     def start(self, y: FloatArray, weight: FloatArray | None) -> FloatArray:
         """Weighted median."""
         return np.array([weighted_quantile(y, weight, 0.5)])
+
+    def start_from(self, y: FloatArray, offset: FloatArray, weight: FloatArray | None) -> FloatArray:
+        """Weighted median of the residuals."""
+        return self.start(y - offset, weight)
 
     def leaf_values(self, leaves: LeafRows, y: FloatArray, raw: FloatArray, weight: FloatArray | None) -> FloatArray:
         """Weighted median of the residuals."""
@@ -147,6 +156,10 @@ class Huber(Loss):
         """Weighted median: delta, hence the best constant, is not known before the first round."""
         return np.array([weighted_quantile(y, weight, 0.5)])
 
+    def start_from(self, y: FloatArray, offset: FloatArray, weight: FloatArray | None) -> FloatArray:
+        """Weighted median of the residuals."""
+        return self.start(y - offset, weight)
+
     def leaf_values(self, leaves: LeafRows, y: FloatArray, raw: FloatArray, weight: FloatArray | None) -> FloatArray:
         """Median of the residuals plus the mean of their deviations from it, clipped to ±delta."""
         delta = self._known_delta()
@@ -195,6 +208,10 @@ class Poisson(Loss):
         """Logarithm of the weighted mean."""
         return log_of_mean(y, weight)
 
+    def start_from(self, y: FloatArray, offset: FloatArray, weight: FloatArray | None) -> FloatArray:
+        """Return log(Σ w y / Σ w exp(offset)): claims per exposure, if offsets are logarithms of exposures."""
+        return log_of_ratio(y, offset, weight, power=1.0)
+
 
 @dataclass(frozen=True)
 class Gamma(Loss):
@@ -227,6 +244,10 @@ class Gamma(Loss):
     def start(self, y: FloatArray, weight: FloatArray | None) -> FloatArray:
         """Logarithm of the weighted mean."""
         return log_of_mean(y, weight)
+
+    def start_from(self, y: FloatArray, offset: FloatArray, weight: FloatArray | None) -> FloatArray:
+        """Logarithm of the weighted mean of y exp(−offset)."""
+        return log_of_ratio(y, offset, weight, power=2.0)
 
 
 @dataclass(frozen=True)
@@ -283,6 +304,10 @@ class Tweedie(Loss):
         """Logarithm of the weighted mean."""
         return log_of_mean(y, weight)
 
+    def start_from(self, y: FloatArray, offset: FloatArray, weight: FloatArray | None) -> FloatArray:
+        """Return log(Σ w y exp((1−p) offset) / Σ w exp((2−p) offset)), where the derivative is 0."""
+        return log_of_ratio(y, offset, weight, self.power)
+
 
 def check_not_negative(y: FloatArray, name: str) -> None:
     """Raise ValueError unless y ≥ 0 with at least one positive row."""
@@ -293,5 +318,16 @@ def check_not_negative(y: FloatArray, name: str) -> None:
 
 def log_of_mean(y: FloatArray, weight: FloatArray | None) -> FloatArray:
     """Logarithm of the weighted mean, (1,); at least −``EXP_LIMIT``: positive rows may weigh nothing."""
-    smallest = np.exp(-EXP_LIMIT)
-    return np.atleast_1d(np.log(np.maximum(weighted_mean(y, weight), smallest)))
+    return np.atleast_1d(log(np.maximum(weighted_mean(y, weight), bounded_exp(-EXP_LIMIT))))
+
+
+def log_of_ratio(y: FloatArray, offset: FloatArray, weight: FloatArray | None, power: float) -> FloatArray:
+    """Logarithm of Σ w y exp((1−p) offset) / Σ w exp((2−p) offset), (1,): the best constant beside an offset.
+
+    Offsets are counted from their weighted mean, so that the exponentials of large ones stay in range.
+    """
+    middle = weighted_mean(offset, weight)
+    deviation = offset - middle
+    above = log_of_mean(y * bounded_exp((1.0 - power) * deviation), weight)
+    below = log_of_mean(bounded_exp((2.0 - power) * deviation), weight)
+    return np.asarray(above - below - middle)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
+from arboretum.elementary import bounded_exp, log
 from arboretum.losses.base import LARGEST_TARGET, Loss, total_weight
 from arboretum.losses.links import FloatArray
 
@@ -46,6 +47,7 @@ class Cox(Loss):
 
     name = "cox"
     task = "survival"
+    self_concordant = True
     row_wise = False
 
     def check_target(self, y: FloatArray) -> None:
@@ -63,6 +65,10 @@ class Cox(Loss):
     def start(self, y: FloatArray, weight: FloatArray | None) -> FloatArray:
         """Return 0: constants cancel."""
         return np.zeros(1)
+
+    def start_from(self, y: FloatArray, offset: FloatArray, weight: FloatArray | None) -> FloatArray:
+        """Return 0: constants cancel."""
+        return self.start(y, weight)
 
     def gradients(self, y: FloatArray, raw: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return derivatives of the whole loss by each raw prediction: gradient, and diagonal of the hessian."""
@@ -135,6 +141,14 @@ class AcceleratedFailure(Loss):
         if not 0 < self.scale <= LARGEST_TARGET:
             raise ValueError(f"scale={self.scale!r}: use a number above 0")
 
+    @property
+    def self_concordant(self) -> float:  # type: ignore[override]  # a fact of its parameters
+        """Growth of hessians: those of the logistic and the extreme value distribution are as of odds and hazards.
+
+        Of the latter this holds for events and right-censored rows; what others cost grows no faster than linearly.
+        """
+        return 0.0 if self.distribution == "normal" else 1 / self.scale
+
     def parameters(self) -> dict[str, Any]:
         """Return distribution and scale."""
         return {"distribution": self.distribution, "scale": self.scale}
@@ -154,8 +168,12 @@ class AcceleratedFailure(Loss):
     def start(self, y: FloatArray, weight: FloatArray | None) -> FloatArray:
         """Best constant, by Newton's method from the mean of the logarithms."""
         known = np.where(np.isfinite(y[:, 1]), y[:, 1], np.maximum(y[:, 0], np.finfo(np.float64).tiny))
-        middle = float(np.average(np.log(known), weights=weight))
-        return middle + super().start(y / np.exp(middle), weight)
+        middle = float(np.average(log(known), weights=weight))
+        return middle + super().start(y / bounded_exp(middle), weight)
+
+    def start_from(self, y: FloatArray, offset: FloatArray, weight: FloatArray | None) -> FloatArray:
+        """Best constant for times in units of exp(offset)."""
+        return self.start(y / bounded_exp(offset)[:, np.newaxis], weight)
 
     def gradients(self, y: FloatArray, raw: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return derivatives of the negative log likelihood of each row."""

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from arboretum.arguments import check_integer
 from arboretum.estimators import targets
 from arboretum.estimators.threads import n_threads
-from arboretum.estimators.validation import check_integer
 from arboretum.losses.ranking import check_grades
 from arboretum.queries import Metric, Queries
 

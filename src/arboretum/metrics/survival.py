@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
-from arboretum.estimators.survival_targets import event_times
+from arboretum.estimators.survival_targets import event_times, events_of_bounds
 from arboretum.estimators.targets import as_numbers, row_weights, to_numpy
 
 __all__ = ["brier_score", "concordance_index", "integrated_brier_score"]
@@ -46,7 +46,16 @@ def concordance_index(y: Any, risk: Any, *, sample_weight: Any = None) -> float:
     """
     time, event = event_times(y)
     risks = _numbers(risk, "risk", (len(time),))
-    weight = row_weights(sample_weight, len(time), table="y")
+    return _concordance(time, event, risks, row_weights(sample_weight, len(time), table="y"))
+
+
+def concordance_of_bounds(bounds: FloatArray, risk: FloatArray, weight: FloatArray | None) -> float:
+    """Return the same for a target that has been read: bounds of each row's time, (rows, 2)."""
+    time, event = events_of_bounds(bounds)
+    return _concordance(time, event, np.ascontiguousarray(risk), weight)
+
+
+def _concordance(time: FloatArray, event: NDArray[np.bool_], risks: FloatArray, weight: FloatArray | None) -> float:
     agreeing, disagreeing, tied = _kernel.concordance(time, event.astype(np.uint8), risks, weight, TIED)
     pairs = agreeing + disagreeing + tied
     if not pairs:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from arboretum.criteria import total_entropy, xlog2x
+from arboretum.elementary import log2
 from arboretum.table import Table
 from arboretum.trees.multiway import ABOVE, AT_MOST, CATEGORY, NUMERIC, MultiwayTree
 from arboretum.trees.partitioning import (
@@ -217,7 +218,7 @@ class _Finder:
         at = np.argmax(gain >= gain.max(axis=1, keepdims=True) - TIE, axis=1)
         best = gain[column, at]
         if self.threshold_penalty:
-            best = best - np.log2(np.maximum(np.isfinite(gain).sum(axis=1), 1)) / total
+            best = best - log2(np.maximum(np.isfinite(gain).sum(axis=1), 1)) / total
         at_most = below[column, at]
         sizes = np.stack([at_most, known[:, 0] - at_most, np.maximum(total - known[:, 0], 0.0)], axis=1)
         threshold = midpoint(ordered[column, at], ordered[column, at + 1])

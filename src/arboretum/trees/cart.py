@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from arboretum.elementary import log
 from arboretum.ensembles.bagging import BaggedTarget
 from arboretum.forest import Forest
 from arboretum.trees.pruning import parents
@@ -91,7 +92,7 @@ def _loss(target: BaggedTarget, row: IntArray, predicted: NDArray[Any], scale: f
         loss = np.abs(truth - guess)
     elif target.criterion == "poisson":
         rate = np.maximum(guess, _LEAST_RATE)
-        loss = rate - truth + truth * np.log(np.where(truth > 0, truth, 1.0) / rate)
+        loss = rate - truth + truth * log(np.where(truth > 0, truth, 1.0) / rate)
     else:
         loss = (truth - guess) ** 2
     return np.asarray(loss.sum(axis=1))
