@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from arboretum.forking import finish_imports
 
 if TYPE_CHECKING:
     from arboretum.criteria import entropy, gain_ratio, gini, information_gain, variance_reduction
     from arboretum.dataset import Dataset
-    from arboretum.ensembles.boosting import History, RoundReport
+    from arboretum.ensembles.history import History, RoundReport
     from arboretum.estimators.adaboost import AdaBoostClassifier, AdaBoostRegressor
     from arboretum.estimators.additive import AdditiveBoostingClassifier, AdditiveBoostingRegressor
     from arboretum.estimators.bagging import BaggingClassifier, BaggingRegressor
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from arboretum.estimators.calibrated import CalibratedClassifier
     from arboretum.estimators.checkpoints import Checkpoint
     from arboretum.estimators.conformal import ConformalRegressor
+    from arboretum.estimators.cross_validation import CrossValidation, cross_validate
     from arboretum.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
     from arboretum.estimators.extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
     from arboretum.estimators.isolation_forest import IsolationForest
@@ -28,9 +32,11 @@ if TYPE_CHECKING:
     from arboretum.estimators.uplift_boosting import UpliftBoostedTrees
     from arboretum.estimators.uplift_forest import UpliftForest
     from arboretum.forest import Forest
+    from arboretum.interruption import InterruptedFit
     from arboretum.io.model_file import ModelFileError
     from arboretum.losses import Loss
     from arboretum.preset_table import presets
+    from arboretum.schema import TextColumnWarning
 
 __version__: str
 
@@ -48,6 +54,7 @@ __all__ = [
     "CalibratedClassifier",
     "Checkpoint",
     "ConformalRegressor",
+    "CrossValidation",
     "Dataset",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
@@ -55,6 +62,7 @@ __all__ = [
     "ExtraTreesRegressor",
     "Forest",
     "History",
+    "InterruptedFit",
     "IsolationForest",
     "Loss",
     "ModelFileError",
@@ -62,8 +70,10 @@ __all__ = [
     "RandomForestRegressor",
     "RandomSurvivalForest",
     "RoundReport",
+    "TextColumnWarning",
     "UpliftBoostedTrees",
     "UpliftForest",
+    "cross_validate",
     "entropy",
     "gain_ratio",
     "gini",
@@ -77,7 +87,7 @@ __all__ = [
 _PLACES = {
     "criteria": ("entropy", "gain_ratio", "gini", "information_gain", "variance_reduction"),
     "dataset": ("Dataset",),
-    "ensembles.boosting": ("History", "RoundReport"),
+    "ensembles.history": ("History", "RoundReport"),
     "estimators.adaboost": ("AdaBoostClassifier", "AdaBoostRegressor"),
     "estimators.additive": ("AdditiveBoostingClassifier", "AdditiveBoostingRegressor"),
     "estimators.bagging": ("BaggingClassifier", "BaggingRegressor"),
@@ -89,6 +99,7 @@ _PLACES = {
     "estimators.calibrated": ("CalibratedClassifier",),
     "estimators.checkpoints": ("Checkpoint",),
     "estimators.conformal": ("ConformalRegressor",),
+    "estimators.cross_validation": ("CrossValidation", "cross_validate"),
     "estimators.decision_tree": ("DecisionTreeClassifier", "DecisionTreeRegressor"),
     "estimators.extra_trees": ("ExtraTreesClassifier", "ExtraTreesRegressor"),
     "estimators.isolation_forest": ("IsolationForest",),
@@ -97,11 +108,16 @@ _PLACES = {
     "estimators.uplift_boosting": ("UpliftBoostedTrees",),
     "estimators.uplift_forest": ("UpliftForest",),
     "forest": ("Forest",),
+    "interruption": ("InterruptedFit",),
     "io.model_file": ("ModelFileError",),
     "losses": ("Loss",),
     "preset_table": ("presets",),
+    "schema": ("TextColumnWarning",),
 }
 _PLACE = {name: place for place, names in _PLACES.items() for name in names}
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=finish_imports)
 
 
 if not TYPE_CHECKING:  # a type checker would take any name for known
@@ -111,11 +127,14 @@ if not TYPE_CHECKING:  # a type checker would take any name for known
         if name == "__version__":
             from importlib.metadata import version  # costs as much as half of NumPy
 
-            return version(__name__)
-        if name in _PLACE:
+            value = version(__name__)
+        elif name in _PLACE:
             value = getattr(import_module(f"{__name__}.{_PLACE[name]}"), name)
         elif name.startswith("_") or not _is_module(name):
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            from arboretum.other_libraries import CLASSES, advice
+
+            told = advice(CLASSES, name, __all__)
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}{f': {told}' if told else ''}")
         else:
             value = import_module(f"{__name__}.{name}")
         globals()[name] = value

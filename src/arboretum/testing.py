@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from arboretum.losses import FunctionLoss, GradientFunction
 from arboretum.losses.base import LeafRows, Loss, constant_raw
 from arboretum.losses.links import INVERSE_LINKS, FloatArray
 
@@ -23,23 +24,31 @@ DIFFERENCE_STEP = 1e-5
 HUGE = 1e4
 
 
-def check_loss(loss: Loss, *, y: FloatArray | None = None, random_state: int = 0) -> None:
+def check_loss(
+    loss: Loss | GradientFunction, *, y: FloatArray | None = None, n_outputs: int = 1, random_state: int = 0
+) -> None:
     """Check that a loss keeps the laws the engine relies on.
 
     - Shapes: gradients and hessians like ``raw``, values (n,); inputs stay as they were.
     - Gradients are the derivatives of ``values``; hessians are the derivatives of gradients unless
       ``exact_hessian`` is False; they are not negative, and 1 if ``constant_hessian``.
     - A weight of 2 acts as two rows in ``value``, ``start``, ``for_round`` and ``leaf_values``.
-    - ``start`` is the best constant, unless ``for_round`` changes the loss, which then has no one best.
+    - ``start`` is the best constant, and ``start_from`` the best beside an offset, unless ``for_round`` changes the
+      loss, which then has no one best.
     - ``row_wise``: the gradients of a block of rows are that block of the gradients.
     - ``predict`` rises with raw and is finite for raw within ±1e4, where values and gradients are finite too.
     - The loss can be pickled (if its class can be imported), and its ``to_json`` is JSON.
 
+    Of a function of (y, raw) these can be checked: shapes, finite values, hessians that are not negative, and gradients
+    that rise with raw.
+
     Parameters
     ----------
-    loss : Loss
+    loss : Loss or callable
     y : ndarray, optional
         Target to check with. By default several random ones: those that ``check_target`` accepts.
+    n_outputs : int, default=1
+        Columns of ``raw`` that a function expects: one per class, if there are more than two.
     random_state : int, default=0
 
     Raises
@@ -60,6 +69,8 @@ def check_loss(loss: Loss, *, y: FloatArray | None = None, random_state: int = 0
     AssertionError: Wrong.gradients: the gradient is not the derivative of values ... (is the sign right?)
     """
     random = np.random.default_rng(random_state)
+    if not isinstance(loss, Loss):
+        loss = FunctionLoss(loss, "regression" if n_outputs == 1 else "classification", n_outputs)
     targets = list(_targets(loss, random)) if y is None else [np.asarray(y, dtype=np.float64)]
     assert targets, f"{_of(loss)}.check_target accepts no usual target: give one as y="
     with np.errstate(all="ignore"):
@@ -68,13 +79,16 @@ def check_loss(loss: Loss, *, y: FloatArray | None = None, random_state: int = 0
             raw = random.normal(size=shape)
             weight = random.integers(0, 4, size=len(target)).astype(np.float64)
             weight[0] = 1.0
+            if isinstance(loss, FunctionLoss):
+                _check_function(loss, target, raw)
+                continue
             this_round = loss.for_round(target, raw, None)
             _check_shapes(this_round, target, raw)
             _check_derivatives(this_round, target, raw)
             _check_growth_of_hessians(this_round, target, raw)
             _check_blocks(this_round, target, raw)
             _check_weights(loss, target, raw, weight)
-            _check_start(loss, target, weight)
+            _check_start(loss, target, raw, weight)
             _check_huge_raw(this_round, target)
             _check_pickle(this_round, target, raw)
         _check_link(loss)
@@ -115,6 +129,20 @@ def _check_shapes(loss: Loss, y: FloatArray, raw: FloatArray) -> None:
     assert untouched, f"{_of(loss)} changes y or raw in place: work on a copy"
 
 
+def _check_function(loss: FunctionLoss, y: FloatArray, raw: FloatArray) -> None:
+    for at in (raw, np.full_like(raw, -HUGE), np.full_like(raw, HUGE)):
+        try:
+            gradient, hessian = loss.gradients(y, at)
+        except ValueError as error:
+            raise AssertionError(str(error)) from error
+        for name, part in (("gradient", gradient), ("hessian", hessian)):
+            where = "" if at is raw else f" of raw = {at.flat[0]:g}"
+            assert np.isfinite(part).all(), f"{loss!r}: the {name}{where} is not finite at {_first(~np.isfinite(part))}"
+        assert np.all(hessian >= 0), f"{loss!r}: negative hessian at {_first(hessian < 0)}"
+    rise = loss.gradients(y, raw + 1)[0].sum() - loss.gradients(y, raw - 1)[0].sum()
+    assert rise > 0, f"{loss!r}: the gradients fall as raw rises, so that no raw is best (is the sign right?)"
+
+
 def _check_derivatives(loss: Loss, y: FloatArray, raw: FloatArray) -> None:
     gradient, hessian = loss.gradients(y, raw)
     slope = _slope(lambda at: loss.values(y, at), raw, loss.row_wise)
@@ -136,15 +164,16 @@ def _check_derivatives(loss: Loss, y: FloatArray, raw: FloatArray) -> None:
 def _check_growth_of_hessians(loss: Loss, y: FloatArray, raw: FloatArray) -> None:
     if not loss.self_concordant:
         return
-    hessian = loss.gradients(y, raw)[1]
+    hessian, growth = loss.gradients(y, raw)[1], float(loss.self_concordant)
     for step in (-5.0, -0.5, 0.5, 5.0):
         for output in range(loss.n_outputs):
             own = np.s_[:] if raw.ndim == 1 else np.s_[:, output]
             moved = raw.copy()
             moved[own] += step
-            grown = loss.gradients(y, moved)[1][own] > (1 + 1e-9) * np.exp(abs(step)) * hessian[own]
+            most = growth * abs(step)
+            grown = loss.gradients(y, moved)[1][own] > (1 + 1e-9) * np.exp(most) * hessian[own]
             assert not grown.any(), (
-                f"{_of(loss)}.gradients: a step of {step} multiplies the hessian by more than e^{abs(step)} "
+                f"{_of(loss)}.gradients: a step of {step} multiplies the hessian by more than e^{most:g} "
                 f"at {_first(grown)}: set self_concordant = False"
             )
 
@@ -206,21 +235,25 @@ def _check_weights(loss: Loss, y: FloatArray, raw: FloatArray, weight: FloatArra
         assert same, f"{_of(loss)}.{method}: a weight of k differs from k rows: {found} against {expected_value}"
 
 
-def _check_start(loss: Loss, y: FloatArray, weight: FloatArray) -> None:
-    start = loss.start(y, weight)
-    raw = constant_raw(start, len(y))
-    if loss.for_round(y, raw, weight) is not loss:
-        return
-    best = loss.value(y, raw, weight)
-    for output in range(loss.n_outputs):
-        for distance in (-1.0, -0.1, -1e-3, 1e-3, 0.1, 1.0):
-            other = start.copy()
-            other[output] += distance
-            value = loss.value(y, constant_raw(other, len(y)), weight)
-            assert value >= best - 1e-9 * (1 + abs(best)), (
-                f"{_of(loss)}.start = {start} is not the best constant: {other} has the lower value "
-                f"{value:.9g} < {best:.9g}"
-            )
+def _check_start(loss: Loss, y: FloatArray, raw: FloatArray, weight: FloatArray) -> None:
+    starts: dict[str, tuple[FloatArray, FloatArray]] = {
+        "start": (loss.start(y, weight), np.zeros_like(raw)),
+        "start_from": (loss.start_from(y, raw, weight), raw),
+    }
+    for method, (start, offset) in starts.items():
+        at_start = constant_raw(start, len(y)) + offset
+        if loss.for_round(y, at_start, weight) is not loss:
+            return
+        best = loss.value(y, at_start, weight)
+        for output in range(loss.n_outputs):
+            for distance in (-1.0, -0.1, -1e-3, 1e-3, 0.1, 1.0):
+                other = start.copy()
+                other[output] += distance
+                value = loss.value(y, constant_raw(other, len(y)) + offset, weight)
+                assert value >= best - 1e-9 * (1 + abs(best)), (
+                    f"{_of(loss)}.{method} = {start} is not the best constant: {other} has the lower value "
+                    f"{value:.9g} < {best:.9g}"
+                )
 
 
 def _check_huge_raw(loss: Loss, y: FloatArray) -> None:

@@ -40,6 +40,7 @@ from tests.reference.sklearn_checks import checks_of
 
 from arboretum import DecisionTreeRegressor, losses
 from arboretum.losses import Loss, Quantile
+from arboretum.weights import in_rows
 
 # --------------------------------------------------------------------------------------------- scikit-learn's checks
 
@@ -294,7 +295,7 @@ def test_weights_reach_the_last_step_of_a_pipeline():
     pipeline = make_pipeline(SplineTransformer(n_knots=3), Recording())
     Recording.seen.clear()
     regressor(estimators=[pipeline], n_estimators=1).fit(X, Y, WEIGHT)
-    np.testing.assert_array_equal(Recording.seen[0][2], WEIGHT)
+    np.testing.assert_array_equal(Recording.seen[0][2], in_rows(WEIGHT))
     with sklearn.config_context(enable_metadata_routing=True):
         with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
             regressor(estimators=[pipeline], n_estimators=1).fit(X, Y, WEIGHT)
@@ -302,7 +303,7 @@ def test_weights_reach_the_last_step_of_a_pipeline():
         asked = make_pipeline(spline, Recording().set_fit_request(sample_weight=True))
         Recording.seen.clear()
         regressor(estimators=[asked], n_estimators=1).fit(X, Y, WEIGHT)
-        np.testing.assert_array_equal(Recording.seen[0][2], WEIGHT)
+        np.testing.assert_array_equal(Recording.seen[0][2], in_rows(WEIGHT))
     with_knn = make_pipeline(SplineTransformer(n_knots=3), KNeighborsRegressor())
     assert np.isfinite(regressor(estimators=[with_knn]).fit(X, Y, WEIGHT).predict(X)).all()
 

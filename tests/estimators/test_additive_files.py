@@ -157,6 +157,7 @@ BAD = {
     "early_stopping": ["auto", None, 1],
     "validation_fraction": [0, 1.0, "x", None, NAN],
     "n_iter_no_change": [0, None, 2.5, True],
+    "scoring": ["acuracy", "ndcg", 5],
     "tol": [-1e-9, None, "1", NAN, float("inf")],
     "random_state": ["seed", 2.5],
     "verbose": ["loud", -1, 2.5],

@@ -277,7 +277,7 @@ def test_adaboost_can_be_bagged():
         ({"estimator": DecisionTreeClassifier()}, r"cannot be bagged by BaggingRegressor: use BaggingClassifier$"),
         ({"estimator": arb.BoostedTreesClassifier()}, r"cannot be bagged by BaggingRegressor: use BaggingClassifier$"),
         ({"estimator": arb.BoostedTreesRegressor(max_bins=1)}, r"^max_bins=1: use an integer at least 2"),
-        ({"random_state": "a"}, r"^random_state='a': use an integer, a RandomState or None$"),
+        ({"random_state": "a"}, r"^random_state='a': use an integer, a NumPy Generator or RandomState, or None$"),
         ({"n_jobs": 0}, r"^n_jobs=0: use None, a positive number"),
     ],
 )
@@ -292,7 +292,7 @@ def test_other_errors_name_their_cure():
     with pytest.raises(ValueError, match=r"cannot be bagged by BaggingClassifier: use BaggingRegressor$"):
         BaggingClassifier(estimator=LinearRegression()).fit(X, LABELS)
     with pytest.raises(
-        TypeError, match=r"^BaggingClassifier has no parameter 'base_estimator': did you mean 'estimator'"
+        TypeError, match=r"^BaggingClassifier has no parameter 'base_estimator': scikit-learn's .* is estimator here"
     ):
         BaggingClassifier(base_estimator=None)
     with pytest.raises(

@@ -199,7 +199,7 @@ def test_a_file_of_another_fit_is_refused_and_stays(tmp_path):
     swapped[[0, 1]] = X[[1, 0]]
     for changed, data, message in (
         ({"l2": 7.0}, (X, SCORE), r"it was begun with l2='auto', this fit has 7\.0; delete the file to begin anew"),
-        ({}, (X, -SCORE), "it was begun with other targets, weights or validation rows; delete"),
+        ({}, (X, -SCORE), "it was begun with other targets, weights, offsets or validation rows; delete"),
         ({}, (X, SCORE, np.arange(N) + 1.0), "it was begun with other targets, weights"),
         ({}, (swapped, SCORE), "it was begun with other rows; delete"),
     ):

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import PoissonRegressor, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from tests.reference.sklearn_checks import checks_of
@@ -220,3 +220,55 @@ def test_exact_predictions_have_intervals_of_no_width():
 )
 def test_every_check_of_sklearn(estimator, check):
     check(estimator)
+
+
+# ---- several coverages, and ranges -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", ["cross", "split", "quantiles", "pipeline"])
+def test_several_coverages_are_nested(way):
+    model, levels = clone(WAYS[way]).fit(X, Y), [0.9, 0.5, 0.95, 0.05]
+    ends = model.predict_interval(X_NEW[:200], levels)
+    assert ends.shape == (4, 200, 2)
+    assert (ends[..., 0] <= ends[..., 1]).all()
+    order = np.argsort(levels)
+    assert (np.diff(ends[order, :, 0], axis=0) <= 0).all()
+    assert (np.diff(ends[order, :, 1], axis=0) >= 0).all()
+    for level, found in zip(levels[:3], ends[:3], strict=True):  # the last may have been inside out
+        np.testing.assert_array_equal(found, model.predict_interval(X_NEW[:200], level))
+    np.testing.assert_array_equal(model.predict_interval(X_NEW[:5], np.array([0.9])), ends[:1, :5])
+
+
+@pytest.mark.parametrize("coverage", [[0.9, 1.0], [], [True], [["a"]], ["a"], [0.5, None]])
+def test_wrong_coverages_among_others(coverage):
+    model = FITTED.setdefault("cross", clone(WAYS["cross"]).fit(X, Y) if "cross" not in FITTED else FITTED["cross"])
+    with pytest.raises(ValueError, match=r"coverage.*strictly between 0 and 1"):
+        model.predict_interval(X, coverage)
+
+
+COUNTS = np.random.default_rng(1).poisson(np.exp(X[:, 0] / 2))
+OF_COUNTS = {
+    "poisson": boosted(loss="poisson"),
+    "gamma": boosted(loss="gamma"),
+    "tweedie": boosted(loss="tweedie"),
+    "forest": arb.RandomForestRegressor(n_estimators=10, criterion="poisson"),
+    "bagged": arb.BaggingRegressor(estimator=boosted(loss="poisson"), n_estimators=3),
+    "additive": arb.AdditiveBoostingRegressor(loss="poisson", n_estimators=10),
+    "sklearn": PoissonRegressor(),
+}
+
+
+@pytest.mark.parametrize("name", OF_COUNTS)
+def test_intervals_around_counts_are_not_negative(name, tmp_path):
+    y = COUNTS + (name == "gamma")
+    model = conformal(estimator=OF_COUNTS[name]).fit(X, y)
+    ends = model.predict_interval(X, [0.8, 0.95])
+    assert ends.min() == 0
+    assert coverage_of(ends[0], y) > 0.75
+    if name not in ("bagged", "additive", "sklearn"):
+        model.save(tmp_path / "m.arb")
+        np.testing.assert_array_equal(arb.load(tmp_path / "m.arb").predict_interval(X, [0.8, 0.95]), ends)
+
+
+def test_intervals_around_numbers_may_be_negative():
+    assert conformal().fit(X, COUNTS).predict_interval(X, 0.95).min() < 0

@@ -68,10 +68,10 @@ def of(*path):
 
 TAMPERED = {
     "no seed": (lambda header, arrays: header.pop("seed"), "seed"),
-    "seed of text": (of("seed")("0"), "a seed or a number of outputs that is none"),
-    "seed too large": (of("seed")(2**64), "a seed or a number of outputs that is none"),
-    "no outputs": (of("n_outputs")(0), "a seed or a number of outputs that is none"),
-    "half an output": (of("n_outputs")(1.0), "a seed or a number of outputs that is none"),
+    "seed of text": (of("seed")("0"), r"seed=.*expected 0 ≤ seed < 2\*\*64|n_outputs=.*expected an integer"),
+    "seed too large": (of("seed")(2**64), r"seed=.*expected 0 ≤ seed < 2\*\*64|n_outputs=.*expected an integer"),
+    "no outputs": (of("n_outputs")(0), r"seed=.*expected 0 ≤ seed < 2\*\*64|n_outputs=.*expected an integer"),
+    "half an output": (of("n_outputs")(1.0), r"seed=.*expected 0 ≤ seed < 2\*\*64|n_outputs=.*expected an integer"),
     "more outputs than values": (of("n_outputs")(2), "outputs"),
     "criterion of nothing": (of("params", "criterion")("os.system"), "criterion"),
     "draws of nothing": (of("params", "bootstrap")([]), "bootstrap"),

@@ -8,6 +8,8 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from sklearn.base import clone, is_outlier_detector
 from sklearn.ensemble import IsolationForest as ScikitIsolationForest
@@ -308,8 +310,37 @@ def test_not_fitted():
 def test_one_row_and_equal_rows_are_no_anomalies():
     assert make().fit([[1.0, "a"]]).score_samples([[1.0, "a"]]).tolist() == [-0.5]
     equal = make().fit(np.ones((50, 2)))
-    np.testing.assert_allclose(equal.score_samples([[1.0, 1.0], [9.0, 9.0]]), -0.5)
+    np.testing.assert_array_equal(equal.score_samples([[1.0, 1.0], [9.0, 9.0]]), -0.5)
     assert make(extension="full").fit([["a"], ["b"], ["b"]]).predict([["b"]]).tolist() == [1]
+
+
+@pytest.mark.parametrize("contamination", ["auto", 0.1, 0.5])
+@pytest.mark.parametrize("n_rows", [2, 7, 100, 300])
+@pytest.mark.parametrize("n_estimators", [1, 3, 100])
+def test_constant_rows_are_inliers(n_rows, n_estimators, contamination):
+    """Sums of equal path lengths were rounded to either side of what they are compared with."""
+    rows = np.column_stack([np.full(n_rows, 0.1), np.full(n_rows, 7.0)])
+    model = arb.IsolationForest(n_estimators=n_estimators, contamination=contamination).fit(rows)
+    assert (model.predict(rows) == 1).all()
+    assert (model.decision_function(rows) == 0).all()
+
+
+def test_rows_of_equal_paths_have_equal_scores():
+    """Path lengths are sums in another order; those at the threshold share its side."""
+    rows = np.repeat([[0.0], [1.0]], 100, axis=0)  # both values are cut off alike
+    model = arb.IsolationForest(n_estimators=101, max_samples=1.0).fit(rows)
+    assert len(np.unique(model.score_samples(rows))) == 1
+    for contamination in (0.01, 0.3, 0.5):
+        assert (model.set_params(contamination=contamination).fit(rows).predict(rows) == 1).all()
+
+
+@settings(max_examples=20)
+@given(st.integers(1, 40), st.integers(2, 300))
+def test_path_lengths_of_many_trees_are_exact_sums(n_trees, n_rows):
+    rows = np.random.default_rng(n_rows).normal(size=(n_rows, 2))
+    forest = arb.IsolationForest(n_estimators=n_trees).fit(rows).forest_
+    fractions = forest.value[:, 0] * 2.0**32
+    np.testing.assert_array_equal(fractions, np.rint(fractions))
 
 
 def test_unknown_categories_follow_the_policy():

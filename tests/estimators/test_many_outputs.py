@@ -175,7 +175,8 @@ def test_rows_without_any_target_are_no_rows():
     holes = np.vstack([Y, np.full((50, 3), np.nan)])
     assert regressor().fit(more, holes).fingerprint() == regressor().fit(FRAME, Y).fingerprint()
     weighted = regressor().fit(more, holes, sample_weight=np.r_[WEIGHT, np.ones(50)])
-    assert weighted.fingerprint() == regressor().fit(FRAME, Y, sample_weight=WEIGHT).fingerprint()
+    plain = regressor().fit(FRAME, Y, sample_weight=WEIGHT)
+    np.testing.assert_allclose(weighted.predict(FRAME), plain.predict(FRAME), rtol=1e-9)
 
 
 @settings(max_examples=8, deadline=None)
@@ -415,7 +416,7 @@ def test_validation_targets_of_another_shape():
             make().fit(FRAME, y, X_val=FRAME, y_val=y[:, 0])
     with pytest.raises(ValueError, match=r"^y_val has 3 outputs, but y has one"):
         classifier().fit(FRAME, LABELS[:, 0], X_val=FRAME, y_val=LABELS)
-    with pytest.raises(ValueError, match=r"^y_val has shape \(600, 3\): give 1 outputs a row"):
+    with pytest.raises(ValueError, match=r"^y_val has 3 outputs, but y has one"):
         regressor().fit(FRAME, Y[:, 0], X_val=FRAME, y_val=Y)
     with pytest.raises(ValueError, match=r"^y_val\[:, 2\] has the label 7 in row 0"):
         classifier().fit(FRAME, LABELS, X_val=FRAME[:1], y_val=[[0, 1, 7]])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
@@ -86,10 +88,12 @@ ORDERED = [
     pd.Series(pd.Categorical(WORDS, categories=["none", *NAMES], ordered=True)),
     pd.Categorical(WORDS, categories=NAMES, ordered=True),
     pl.Series(WORDS.tolist(), dtype=pl.Enum(["none", *NAMES])),
+    pa.DictionaryArray.from_arrays(Y + 1, ["none", *NAMES], ordered=True),
+    pa.chunked_array([pa.DictionaryArray.from_arrays(part, NAMES, ordered=True) for part in (Y[:300], Y[300:])]),
 ]
 
 
-@pytest.mark.parametrize("y", ORDERED, ids=["pandas series", "pandas categorical", "polars"])
+@pytest.mark.parametrize("y", ORDERED, ids=["pandas series", "pandas categorical", "polars", "arrow", "arrow in parts"])
 def test_ordered_categories_keep_their_order(y, tmp_path):
     model = ordinal(n_estimators=5).fit(X, y)
     assert model.classes_.tolist() == NAMES
@@ -104,7 +108,19 @@ def test_ordered_categories_keep_their_order(y, tmp_path):
 
 def test_other_losses_and_unordered_labels_sort():
     assert ordinal(loss="log_loss", n_estimators=2).fit(X, ORDERED[0]).classes_.tolist() == sorted(NAMES)
-    assert ordinal(n_estimators=2).fit(X, WORDS).classes_.tolist() == sorted(NAMES)
+    with pytest.warns(
+        UserWarning, match="takes text in alphabetical order, 'best' < 'fair' < .*: if that is not the ord"
+    ):
+        model = ordinal(n_estimators=2).fit(X, WORDS)
+    assert model.classes_.tolist() == sorted(NAMES)
+
+
+@pytest.mark.parametrize("y", [*ORDERED, Y, Y > 1, np.where(Y > 1, "yes", "no"), pd.Series(Y).astype("category")])
+def test_an_order_that_is_known_or_of_two_is_not_warned_about(y):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ordinal(n_estimators=2).fit(X, y)
+        ordinal(n_estimators=2, loss="log_loss").fit(X, WORDS)
 
 
 def test_files_pickles_and_threads():

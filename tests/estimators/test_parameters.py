@@ -64,8 +64,10 @@ BAD = {
     "unknown": ["mean", None, 1],
     "missing": ["ignore", None, 1],
     "early_stopping": ["yes", None, 1, 0],
+    "scoring": ["acuracy", "ndcg", 5, True],
     "validation_fraction": [0, 1.0, -1, "x", None, 5, NAN],
     "n_iter_no_change": [0, -1, None, 2.5, True],
+    "tol": [-1e-9, "some", None, NAN, INF],
     "refit": ["yes", None, 2],
     "time_limit": [0, -1, "1 h", NAN, True],
     "warm_start": ["yes", 2],
@@ -201,8 +203,8 @@ def test_fit_more_checks_its_number_of_rounds(value):
     [
         ("n_estimator", "n_estimators"),
         ("learning_rat", "learning_rate"),
-        ("max_leaves", "max_leaf_nodes"),
-        ("seed", None),
+        ("max_leaf_node", "max_leaf_nodes"),
+        ("colour", None),
     ],
 )
 def test_unknown_parameter_gets_the_nearest_name(cls, wrong, near):  # CB#88, LGB#343, #5591, #3115

@@ -115,7 +115,7 @@ def test_hazards_are_those_of_the_rows_of_the_leaves(seed, bootstrap):
     training = model._bin(model._read_rows(X, y, weight)[0], 1)
     time, event, times = y[:, 0], y[:, 1] == 1, model.event_times_
     np.testing.assert_array_equal(times, np.unique(time[event]))
-    leaves, expected = model.apply(X), np.zeros((60, len(times)))
+    leaves, expected, alive = model.apply(X), np.zeros((60, len(times))), np.zeros((60, len(times)))
     for tree in range(3):
         counts = weight
         if bootstrap:
@@ -124,8 +124,10 @@ def test_hazards_are_those_of_the_rows_of_the_leaves(seed, bootstrap):
         for leaf in np.unique(leaves[:, tree]):
             rows = leaves[:, tree] == leaf
             expected[rows] += slow.nelson_aalen(time[rows], event[rows], counts[rows], times) / 3
+            alive[rows] += slow.kaplan_meier(time[rows], event[rows], counts[rows], times) / 3
     np.testing.assert_allclose(model.predict_cumulative_hazard(X), expected, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(model.predict(X), expected.sum(axis=1), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(model.predict_survival_function(X), alive, rtol=1e-9, atol=1e-12)
 
 
 def test_hazards_between_and_beyond_the_times_of_events(monkeypatch):
@@ -138,8 +140,11 @@ def test_hazards_between_and_beyond_the_times_of_events(monkeypatch):
     np.testing.assert_array_equal(found[:, :2], 0.0)
     np.testing.assert_array_equal(found[:, 2:], whole[:, [0, 1, -1, -1]])
     survival = model.predict_survival_function(X)
-    np.testing.assert_array_equal(survival, np.exp(-whole))
     assert (np.diff(survival, axis=1) <= 0).all()
+    assert survival.min() >= 0
+    assert survival.max() <= 1
+    np.testing.assert_array_equal(model.predict_survival_function(X, asked)[:, 2:], survival[:, [0, 1, -1, -1]])
+    np.testing.assert_array_equal(model.predict_survival_function(X, asked)[:, :2], 1.0)
     monkeypatch.setattr("arboretum.ensembles.leaf_hazards.CELLS_AT_ONCE", 1)  # one time after the other
     np.testing.assert_allclose(model.predict_cumulative_hazard(X), whole, rtol=1e-12)
 

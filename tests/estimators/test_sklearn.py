@@ -234,11 +234,13 @@ def test_routing_needs_a_decision_and_knows_its_names():
             regressor().set_fit_request(nonsense=True)
         model = clone(regressor().set_fit_request(X_val="held"))
         requests = model.get_metadata_routing().fit.requests
-        others = ("checkpoint", "sample_weight", "sample_weight_val", "y_val")
+        others = ("checkpoint", "offset", "offset_val", "sample_weight", "sample_weight_val", "y_val")
         assert requests == {"X_val": "held", **dict.fromkeys(others)}
     with pytest.raises(RuntimeError, match="enable_metadata_routing"):
         regressor().set_fit_request(sample_weight=True)
-    assert not hasattr(regressor(), "set_predict_request")
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = regressor().set_predict_request(offset="exposure")
+        assert model.get_metadata_routing().predict.requests == {"offset": "exposure"}
 
 
 def test_routing_equals_that_of_inheriting():

@@ -38,6 +38,81 @@ def test_all_forms_say_the_same(y):
     np.testing.assert_array_equal(event, EVENTS)
 
 
+NAMES = [
+    ("time", "event"),
+    ("duration", "event"),
+    ("days", "status"),
+    ("event_time", "event"),
+    ("timeToEvent", "isDead"),
+    ("T", "E"),
+    ("Survival_in_days", "Status"),
+    ("first", "event"),
+    ("duration", "second"),
+    ("first", "second"),
+]
+
+
+def as_structured(columns):
+    dtype = [(name, np.asarray(values).dtype) for name, values in columns.items()]
+    return np.array(list(zip(*columns.values(), strict=True)), dtype=dtype)
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table, as_structured])
+@pytest.mark.parametrize("kind", [bool, np.int64, np.uint8, np.float64])
+@pytest.mark.parametrize("names", NAMES, ids="-".join)
+def test_named_columns_in_any_order(names, kind, make):
+    """Type, name or values tell the event: a frame of (event, duration) was read as (time, event)."""
+    time, event = np.array(TIMES), np.array(EVENTS).astype(kind)
+    for columns in ({names[0]: time, names[1]: event}, {names[1]: event, names[0]: time}):
+        np.testing.assert_array_equal(survival_bounds(make(columns), 3), BOUNDS, strict=True)
+
+
+@pytest.mark.parametrize("kind", ["boolean", "object", "Int64", "bool[pyarrow]"])
+def test_events_of_nullable_types(kind):
+    frame = pd.DataFrame({"a": pd.Series(EVENTS, dtype=kind), "time": TIMES})
+    np.testing.assert_array_equal(survival_bounds(frame, 3), BOUNDS, strict=True)
+
+
+def test_a_boolean_is_the_event_whatever_its_name():
+    """As in the data sets of scikit-survival, where cens=True is an event."""
+    for event_name, time_name in (("time", "event"), ("cens", "x"), ("duration", "tenure")):
+        np.testing.assert_array_equal(survival_bounds(pd.DataFrame({event_name: EVENTS, time_name: TIMES}), 3), BOUNDS)
+
+
+def test_columns_numbered_by_pandas_go_by_place():
+    np.testing.assert_array_equal(survival_bounds(pd.DataFrame(FORMS["array"]), 3), BOUNDS)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (
+            {"a": [0, 1], "b": [1, 0]},
+            "y has the columns 'a' and 'b', and nothing tells which of them is the event: name them 'time' and 'event'",
+        ),
+        ({"event": [0, 1], "status": [1, 0]}, "'event' and 'status', and nothing tells which of them is the event"),
+        ({"x": [True, False], "y": [True, False]}, "'x' and 'y', and nothing tells which of them is the event"),
+        (
+            {"time": [5, 3], "is_censored": [True, False]},
+            "a column 'is_censored', and an event could be meant by either",
+        ),
+        ({"status": [1, 2], "time": [5, 3]}, "y has the event 2 in row 1: use 1 or True for an event"),
+        ({"x": [2, 3], "y": [5, 3]}, "'x' and 'y', and nothing tells which of them is the event"),
+    ],
+)
+@pytest.mark.parametrize("make", [pd.DataFrame, as_structured])
+def test_columns_that_tell_nothing_are_refused(y, message, make):
+    with pytest.raises(ValueError, match=message):
+        survival_bounds(make(y))
+
+
+def test_events_before_times_without_names_are_refused():
+    with pytest.raises(
+        ValueError, match=r"has the event 5 in row 0: .*; events and times need names or the time first"
+    ):
+        survival_bounds([[1, 5.0], [0, 3.0]])
+
+
 @pytest.mark.parametrize(
     ("y", "message"),
     [

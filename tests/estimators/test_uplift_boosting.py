@@ -10,7 +10,8 @@ import pytest
 
 import arboretum as arb
 from arboretum import BoostedTreesClassifier, BoostedTreesRegressor, UpliftBoostedTrees
-from arboretum.estimators.uplift_boosting import SHARED, _deal_out
+from arboretum.estimators.uplift_boosting import SHARED
+from arboretum.estimators.validation import deal_out
 
 SMALL = {"n_estimators": 20, "learning_rate": 0.1, "max_leaf_nodes": 4, "n_jobs": 1}
 
@@ -29,7 +30,7 @@ def by_hand(model, X, y, treated, weight, propensity):
     """Return the R-learner of Nie & Wager (2021), with models for every part of the rows."""
     settings = {name: getattr(model, name) for name in SHARED}
     strata = treated * 2 + (y > 0.5 if set(y.tolist()) == {0.0, 1.0} else 0)
-    part = _deal_out(strata, model.n_folds, 0)
+    part = deal_out(strata, model.n_folds, 0)
     expected, share = np.empty(len(y)), np.full(len(y), np.average(treated, weights=weight))
     for k in range(model.n_folds):
         into, out = part == k, part != k
@@ -48,6 +49,7 @@ def test_models_are_those_of_the_method_written_out(propensity, binary):
     X, y, arm = experiment()
     y = (y > 0.5).astype(float) if binary else y
     weight = np.random.default_rng(1).integers(1, 4, len(y)) / 2
+    weight /= weight.mean()  # members see weights in rows
     model = UpliftBoostedTrees(**SMALL, propensity=propensity, n_folds=3).fit(X, y, arm, weight)
     slow = by_hand(model, X, y, arm, weight, propensity)
     np.testing.assert_allclose(model.predict(X), slow.predict(X), rtol=1e-9, atol=1e-12)
@@ -112,7 +114,7 @@ def test_rows_without_weight_are_no_rows():
 
 def test_rows_are_dealt_out_evenly_within_strata():
     strata = np.repeat([0, 1, 2], [50, 20, 10])
-    part = _deal_out(strata, 5, seed=3)
+    part = deal_out(strata, 5, seed=3)
     for stratum, size in ((0, 10), (1, 4), (2, 2)):
         assert np.bincount(part[strata == stratum]).tolist() == [size] * 5
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -36,6 +37,7 @@ def random_problem(seed, criterion, n_arms, n_rows=60, *, numbers=False, weighte
     if numbers:
         y = rng.integers(-64, 640, n_rows) / 64 + y
     weight = rng.integers(16, 192, n_rows) / 64 if weighted else np.ones(n_rows)
+    weight = weight / weight.mean()  # in rows, as parent_weight is
     least_arm, least_rows = int(rng.integers(1, 4)), int(rng.integers(1, 12))
     parent_weight = float(rng.choice([0.0, 1.0, 10.0]))
     categorical = (False, False, True)
@@ -260,3 +262,41 @@ def test_numbers_need_the_euclidean_criterion():
     X, y, arm = experiment(100)
     with pytest.raises(ValueError, match=r"criterion='kl' needs outcomes 0 and 1: y has 2 in row 0; .*'euclidean'"):
         UpliftForest().fit(X, y + 2.0, arm)
+
+
+# ---- small tables ----------------------------------------------------------------------------------------------------
+
+
+def small_campaign(n_rows, n_treated):
+    rng = np.random.default_rng(0)
+    X, treated = rng.random((n_rows, 2)), np.arange(n_rows) < n_treated
+    y = rng.random(n_rows) < 0.2 + 0.6 * treated * (X[:, 0] > 0.5)
+    return X, y, treated
+
+
+@pytest.mark.parametrize("honest", [False, True])
+@pytest.mark.parametrize(("n_rows", "n_treated"), [(20, 10), (60, 30), (150, 75), (150, 8), (400, 200)])
+def test_small_tables_are_split_by_default(n_rows, n_treated, honest):
+    X, y, treated = small_campaign(n_rows, n_treated)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = UpliftForest(n_estimators=20, honest=honest).fit(X, y, treatment=treated)
+    assert np.ptp(model.predict(X)) > 0
+
+
+def test_large_tables_have_leaves_of_a_hundred_rows():
+    X, y, treated = small_campaign(2000, 1000)
+    given, automatic = (
+        UpliftForest(n_estimators=3, **params).fit(X, y, treatment=treated)
+        for params in ({"min_samples_leaf": 100, "min_samples_treatment": 10}, {})
+    )
+    assert given.fingerprint() == automatic.fingerprint()
+
+
+@pytest.mark.parametrize("params", [{"min_samples_leaf": 100}, {"min_samples_treatment": 60}])
+def test_a_forest_without_a_split_warns(params):
+    X, y, treated = small_campaign(150, 75)
+    (name, value), *_ = params.items()
+    with pytest.warns(UserWarning, match=rf"no tree of this UpliftForest has a split.*{name}={value}.*; lower them"):
+        model = UpliftForest(n_estimators=5, **params).fit(X, y, treatment=treated)
+    assert np.ptp(model.predict(X)) == 0

@@ -56,7 +56,7 @@ def test_outcomes_are_two_or_numbers(y, outcomes):
         ),
         ({"treatment": np.array(["a", "b", "c"])[ARM]}, r"no label 'control' .* \['a', 'b', 'c'\]: name the control"),
         ({"treatment": ARM + 1}, r"no label 0 that would be the control; its labels are \[1, 2, 3\]"),
-        ({"control": 7}, r"control=7 is no label of treatment, which has \[0, 1, 2\]: name one of them"),
+        ({"control": 7}, r"control=7 is not a label of treatment; its labels are \[0, 1, 2\]: name one of them"),
         ({"y": [0, 0, 0, 1, 0, 1]}, r"no row of the control, 0, has the outcome 1"),
         ({"y": ["n", "y", "y", "y", "n", "y"]}, r"no row of treatment 1 has the outcome 'n': .* leave the group out"),
         ({"y": ["a", "b", "c", "a", "b", "c"]}, r"y has 3 classes, .*: uplift needs two outcomes, or numbers"),
@@ -77,7 +77,7 @@ def test_models_pass_errors_on(model):
     X = np.zeros((6, 1))
     with pytest.raises(ValueError, match="treatment has only one label"):
         model.fit(X, Y, treatment=[0] * 6)
-    with pytest.raises(ValueError, match="control='none' is no label of treatment"):
+    with pytest.raises(ValueError, match="control='none' is not a label of treatment"):
         type(model)(control="none").fit(X, Y, treatment=ARM)
     assert not hasattr(model, "forest_")
 

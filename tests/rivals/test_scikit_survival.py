@@ -12,7 +12,7 @@ pytest.importorskip("sksurv")
 from sksurv import metrics
 from sksurv.datasets import load_gbsg2, load_veterans_lung_cancer, load_whas500
 from sksurv.ensemble import GradientBoostingSurvivalAnalysis, RandomSurvivalForest
-from sksurv.nonparametric import nelson_aalen_estimator
+from sksurv.nonparametric import kaplan_meier_estimator, nelson_aalen_estimator
 
 SETS = {"gbsg2": load_gbsg2, "whas500": load_whas500, "veterans": load_veterans_lung_cancer}
 every_set = pytest.mark.parametrize("load", SETS.values(), ids=SETS)
@@ -56,6 +56,8 @@ def test_a_tree_without_splits_is_the_estimate_of_nelson_and_aalen(load):
     model = arb.RandomSurvivalForest(n_estimators=1, bootstrap=False, min_samples_split=len(X) + 1).fit(X, y)
     times, hazard = nelson_aalen_estimator(*(y[name] for name in y.dtype.names))
     np.testing.assert_allclose(model.predict_cumulative_hazard(X[:1], times)[0], hazard, rtol=1e-10)
+    times, survival = kaplan_meier_estimator(*(y[name] for name in y.dtype.names))
+    np.testing.assert_allclose(model.predict_survival_function(X[:1], times)[0], survival, rtol=1e-10, atol=1e-14)
 
 
 def mean_concordance(model, X, y, folds=3):

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.binning import BinnedData, code_edges
+from arboretum.elementary import bounded_exp
 from arboretum.ensembles.adaboost import (
     LOSSES,
     BinaryTrees,
@@ -35,6 +36,7 @@ from arboretum.estimators.protocol import Classifier, Regressor
 from arboretum.estimators.single_tree import SingleTreeModel
 from arboretum.estimators.validation import choice
 from arboretum.forest import Forest
+from arboretum.growing import category_ranks
 from arboretum.table import Table
 
 STUMP_DEPTH = 1
@@ -90,7 +92,8 @@ class AdaBoostClassifier(Classifier, AdaBoostModel):  # noqa: D101
     def _boost_gradients(
         self, table: Table, data: BinnedData, values: FloatArray, weight: FloatArray, seed: int, threads: int
     ) -> tuple[Votes, Forest]:
-        rounds = BinaryTrees(data, values, weight, shallow_tree(STUMP_DEPTH), threads)
+        tree = shallow_tree(STUMP_DEPTH, category_ranks(table.schema, data.bin_map.order))
+        rounds = BinaryTrees(data, values, weight, tree, threads)
         votes = self._boost_rounds(rounds, 2)
         return votes, voting_forest(rounds.forest(len(votes.weights)), np.array(votes.weights), 2)
 
@@ -166,7 +169,7 @@ class AdaBoostClassifier(Classifier, AdaBoostModel):  # noqa: D101
     def _to_proba(self, decision: FloatArray) -> FloatArray:
         if len(self.classes_) == 2:
             decision = np.column_stack([-decision, decision]) / 2
-        powers = np.exp((decision - decision.max(axis=1, keepdims=True)) / (len(self.classes_) - 1))
+        powers = bounded_exp((decision - decision.max(axis=1, keepdims=True)) / (len(self.classes_) - 1))
         return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
     def predict_log_proba(self, X: Any) -> FloatArray:
@@ -283,9 +286,8 @@ class AdaBoostRegressor(Regressor, AdaBoostModel):  # noqa: D101
     def _boost_gradients(
         self, table: Table, data: BinnedData, values: FloatArray, weight: FloatArray, seed: int, threads: int
     ) -> tuple[Votes, Forest]:
-        learners = NumberTrees(
-            data, code_edges(table, data.bin_map), values, weight, shallow_tree(DEFAULT_DEPTH), threads
-        )
+        tree = shallow_tree(DEFAULT_DEPTH, category_ranks(table.schema, data.bin_map.order))
+        learners = NumberTrees(data, code_edges(table, data.bin_map), values, weight, tree, threads)
         votes = self._boost(learners, values, weight, seed, None)
         return votes, learners.forest(len(votes.weights))
 

@@ -25,7 +25,7 @@ _PARAMETERS = """
         A category not seen at fit takes both branches, weighted by their rows; or counts as missing; or is an error.
     missing : {"warn", "error"}, default="warn"
         Missing values in a column that had none at fit. Their branch is the one most training rows took.
-    random_state : int, RandomState or None, default=0
+    random_state : int, Generator, RandomState or None, default=0
         Seed of the learners that have a ``random_state``, and of the draws of those that take no weights.
     n_jobs : int, optional
         Threads; by default as many as the container allows. The model does not depend on it.

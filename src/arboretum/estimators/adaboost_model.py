@@ -13,7 +13,6 @@ Learners whose fit takes no weights, and by default those of numbers, see rows d
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
@@ -21,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
+from arboretum.arguments import shown
 from arboretum.binning import BinnedData, assign_bins, learn_bins
 from arboretum.ensembles.adaboost import ImpurityTrees, Votes, starting_weights
 from arboretum.ensembles.bagging import SingleTree
@@ -28,16 +28,19 @@ from arboretum.ensembles.resampling import Bag, Positions
 from arboretum.estimators import targets
 from arboretum.estimators.bagged_trees import GivenRows
 from arboretum.estimators.bagging_members import GivenTable, OneClass, in_fit_order, is_classifier, seeded, unfitted
-from arboretum.estimators.bagging_model import MEMBER_PURPOSE, base_from_json, base_to_json, read_member
-from arboretum.estimators.base import FloatArray, ForestModel, plain
+from arboretum.estimators.bagging_model import MEMBER_PURPOSE, base_from_json, read_member
+from arboretum.estimators.base import FloatArray, ForestModel, call_to_json
 from arboretum.estimators.boosting import SMALL_FIT
 from arboretum.estimators.boosting_parameters import MAX_BINS, MOST
 from arboretum.estimators.decision_tree import DecisionTreeClassifier
-from arboretum.estimators.protocol import arguments
+from arboretum.estimators.own_scores import accuracy, r_squared
+from arboretum.estimators.protocol import defaults, own_class
 from arboretum.estimators.single_tree import GrownTree, SingleTreeModel
+from arboretum.estimators.standing_in import twin
 from arboretum.estimators.threads import n_threads
-from arboretum.estimators.validation import check_columns, choice, number, seed_of
+from arboretum.estimators.validation import check_columns, check_rounds, choice, number, seed_of
 from arboretum.forest import Forest
+from arboretum.interruption import warn_interrupted
 from arboretum.io import model_file
 from arboretum.schema import Schema
 from arboretum.table import Table, conform, read_table
@@ -93,13 +96,13 @@ class AdaBoostModel(ForestModel):
         self.estimator_ = base
         self.estimator_weights_, self.estimator_errors_ = np.array(votes.weights), np.array(votes.errors)
         if votes.interrupted:
-            warnings.warn(f"fit was interrupted: the model keeps the {len(votes.weights)} rounds so far", stacklevel=2)
+            warn_interrupted(len(votes.weights), "rounds")
         return self
 
     def _fit_trees(self, base: Any, seed: int, threads: int, X: Any, y: Any, sample_weight: Any) -> Votes:
         check_columns(base.categorical_features)
         table = read_table(X, categorical_features=base.categorical_features)
-        column, weight = targets.as_column(y, table.n_rows), targets.row_weights(sample_weight, table.n_rows)
+        column, weight = targets.as_column(y, table.n_rows), targets.training_weights(sample_weight, table.n_rows)
         facts, values, weight = self._read_column(column, weight)
         if weight is not None and not weight.all():
             kept = np.flatnonzero(weight)
@@ -149,7 +152,7 @@ class AdaBoostModel(ForestModel):
 
     def _fit_members(self, base: Any, seed: int, threads: int, X: Any, y: Any, sample_weight: Any) -> Votes:
         source = GivenTable(base, X)
-        column, weight = targets.as_column(y, source.n_rows), targets.row_weights(sample_weight, source.n_rows)
+        column, weight = targets.as_column(y, source.n_rows), targets.training_weights(sample_weight, source.n_rows)
         facts, values, weight = self._read_column(column, weight)
         kept = np.arange(source.n_rows) if weight is None else np.flatnonzero(weight)
         source.prepare(column[kept] if self._classifies else values[kept], None, kept, threads)
@@ -179,10 +182,10 @@ class AdaBoostModel(ForestModel):
         base = self.estimator
         for method in ("fit", "predict", "get_params"):
             if isinstance(base, type) or not hasattr(base, method):
-                raise ValueError(f"estimator={base!r}: use an estimator object, with fit, predict and get_params")
+                raise ValueError(f"estimator={shown(base)}: use an estimator object, with fit, predict and get_params")
         if is_classifier(base) != self._classifies:
             other = "AdaBoostClassifier" if is_classifier(base) else "AdaBoostRegressor"
-            raise ValueError(f"estimator={base!r} cannot be boosted by {type(self).__name__}: use {other}")
+            raise ValueError(f"estimator={shown(base)} cannot be boosted by {type(self).__name__}: use {other}")
         if isinstance(base, SingleTreeModel):
             base._check_parameters()
         return base
@@ -226,9 +229,9 @@ class AdaBoostModel(ForestModel):
         choice(self, "missing", ("warn", "error"))
         if self.estimator is None:
             return
-        defaults = arguments(type(self).__init__)
+        usual = defaults(type(self))
         for name in OF_THE_DEFAULT_LEARNER:
-            value, default = getattr(self, name), defaults[name]
+            value, default = getattr(self, name), usual[name]
             if type(value) is not type(default) or value != default:
                 raise ValueError(
                     f"{name}={value!r} is a parameter of the default learner, but an estimator is given: "
@@ -253,6 +256,26 @@ class AdaBoostModel(ForestModel):
         if not self._has_members:
             self._fitted()
 
+    def first_rounds(self: Ada, n_rounds: int) -> Ada:
+        """Return the model of the first learners alone: it predicts, explains and saves as any model does.
+
+        Parameters
+        ----------
+        n_rounds : int
+            How many learners to keep, from 1 to as many as there are.
+
+        Returns
+        -------
+        estimator
+            A fitted model of the same class and parameters.
+        """
+        self._require_fitted()
+        check_rounds(n_rounds, len(self.estimator_weights_))
+        n = int(n_rounds)
+        learners = {"_members": self._members[:n]} if self._has_members else {"forest_": self.forest_[:n]}
+        weights, errors = self.estimator_weights_[:n], self.estimator_errors_[:n]
+        return twin(self, **learners, estimator_weights_=weights, estimator_errors_=errors)  # type: ignore[no-any-return]
+
     def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
         """Yield the score after each round: accuracy, or R².
 
@@ -265,11 +288,9 @@ class AdaBoostModel(ForestModel):
         sample_weight : array-like, optional
             Weight of each row.
         """
-        from sklearn.metrics import accuracy_score, r2_score
-
-        measure = accuracy_score if self._classifies else r2_score
+        measure = accuracy if self._classifies else r_squared
         for predicted in self.staged_predict(X):
-            yield float(measure(y, predicted, sample_weight=sample_weight))
+            yield measure(y, predicted, sample_weight)
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
         """Yield the prediction after each round."""
@@ -357,7 +378,7 @@ class AdaBoostModel(ForestModel):
             return super().fingerprint()
         self._require_own("fingerprint", "other estimators have none")
         members = [member.fingerprint() for member in self._members]
-        facts = {"model": type(self).__name__, "members": members, **self._facts()}
+        facts = {"model": own_class(type(self)).__name__, "members": members, **self._facts()}
         return model_file.fingerprint(facts, {"estimator_weights": self.estimator_weights_})
 
     def _require_own(self, method: str, cure: str) -> None:
@@ -379,7 +400,7 @@ class AdaBoostModel(ForestModel):
         else:
             header, arrays = super()._to_file()
         if self.estimator is not None:
-            header["estimator"] = base_to_json(self.estimator_)
+            header["estimator"] = call_to_json(self.estimator_)
         return header, {**arrays, "estimator_errors": self.estimator_errors_}
 
     def _members_to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -387,8 +408,7 @@ class AdaBoostModel(ForestModel):
         assert self._member_schema is not None
         header = {
             "format": "arboretum",
-            "model": type(self).__name__,
-            "params": {name: plain(value) for name, value in self.get_params(deep=False).items()},
+            **call_to_json(self),
             "schema": self._member_schema.to_json(),
             "n_members": len(self._members),
             **self._facts(),

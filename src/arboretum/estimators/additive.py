@@ -12,20 +12,23 @@ from numpy.typing import NDArray
 
 from arboretum import losses
 from arboretum.ensembles.additive import AdditiveParams, Part, Stage, add_stages
-from arboretum.ensembles.boosting import History
+from arboretum.ensembles.history import History, Judge, Patience
 from arboretum.ensembles.resampling import RowDraws
 from arboretum.estimators import selection, targets
 from arboretum.estimators.additive_learners import BaseLearner, TrainingRows, named_learners, predicted
 from arboretum.estimators.bagging_members import FloatArray, GivenTable, in_fit_order, set_input_names
-from arboretum.estimators.bagging_model import base_from_json, base_to_json, read_member
-from arboretum.estimators.base import MODELS, ForestModel, plain
-from arboretum.estimators.boosting import read_history
+from arboretum.estimators.bagging_model import base_from_json, read_member
+from arboretum.estimators.base import ForestModel, call_to_json, register, write_file
 from arboretum.estimators.explained import Explained
 from arboretum.estimators.labels import classes_from_json, classes_to_json
-from arboretum.estimators.protocol import Classifier, Estimator, Regressor
-from arboretum.estimators.validation import choice, number, seed_of, split_rows
+from arboretum.estimators.protocol import Classifier, Estimator, Regressor, own_class
+from arboretum.estimators.scoring import JudgedRows, judge_of
+from arboretum.estimators.standing_in import after_round, twin
+from arboretum.estimators.validation import check_rounds, choice, number, seed_of, split_rows
 from arboretum.io import model_file
 from arboretum.losses import Loss
+from arboretum.metrics.named import Metric
+from arboretum.metrics.scoring import Scorer, find_scoring
 from arboretum.progress import ProgressBar
 from arboretum.schema import Schema
 
@@ -58,13 +61,18 @@ _PARAMETERS = """
         Share of the rows that learners are fitted to, drawn anew each stage; the line search sees all.
     early_stopping : bool, default=False
         Hold out rows, and keep the stages up to the one that predicts them best.
+    scoring : str, callable or None, default="loss"
+        What early stopping compares stages by. "loss"; the name of a metric:
+        <metrics>;
+        the name of a scikit-learn scorer; a function of (model, X, y) whose greater values are better; or None for
+        ``score``.
     validation_fraction : float, default=0.1
         Share of the rows to hold out<stratified>.
     n_iter_no_change : int, default=10
         Stages without improvement after which to stop.
     tol : float, default=0.0
-        By how much the validation loss must fall to count as improved.
-    random_state : int, RandomState or None, default=0
+        By how much the loss or score must improve to count as improvement.
+    random_state : int, Generator, RandomState or None, default=0
         Seed of all draws, and of the learners that have a ``random_state``.
     verbose : int, default=0
         1 shows a progress bar.
@@ -80,7 +88,7 @@ _PARAMETERS = """
     init_ : ndarray
         Constant that raw predictions start from.
     history_ : History
-        Training and validation losses after each stage, and why the fit ended.
+        Losses and scores after each stage, and why the fit ended.
     loss_ : Loss
         What was minimised.
     n_iter_ : int
@@ -107,6 +115,7 @@ class AdditiveModel(Explained, Estimator):
     selection: str
     subsample: float
     early_stopping: bool
+    scoring: Any
     validation_fraction: float
     n_iter_no_change: int
     tol: float
@@ -127,7 +136,7 @@ class AdditiveModel(Explained, Estimator):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        MODELS[cls.__name__] = cls
+        register(cls)
 
     # ---- parameters: those of named learners are parameters of the model --------------------------------------------
 
@@ -186,10 +195,16 @@ class AdditiveModel(Explained, Estimator):
         bases, seed = named_learners(self.estimators, self._get_param_names()), seed_of(self.random_state)
         source = GivenTable(bases[0].estimator, X)
         column = targets.as_column(y, source.n_rows)
-        weight = targets.row_weights(sample_weight, source.n_rows)
+        weight = targets.training_weights(sample_weight, source.n_rows)
         kept = np.arange(source.n_rows) if weight is None else np.flatnonzero(weight)
         numbers, loss, facts = self._read_target(column[kept])
+        if not loss.has_values:
+            raise ValueError(
+                f"{loss!r} is a function of gradients, but the line search compares values: derive a class with values "
+                "from arboretum.losses.Loss"
+            )
         loss.check_target(numbers)
+        scoring = find_scoring(self.scoring, self._task_of(facts))
         inner, held = self._hold_out(numbers, seed)
 
         def part(rows: NDArray[np.intp]) -> Part:
@@ -208,6 +223,7 @@ class AdditiveModel(Explained, Estimator):
                 self._stage_params(draws, held is not None),
                 start=start,
                 validation=validation,
+                judge=None if validation is None else self._judge(scoring, validation, facts),
                 callbacks=[] if bar is None else [bar],
             )
         self._schema, self.init_, self.loss_, self.history_ = source.schema, start, loss, history
@@ -251,8 +267,7 @@ class AdditiveModel(Explained, Estimator):
             learning_rate=float(self.learning_rate),
             cycles=self.selection == "cycle",
             redraws=not draws.takes_all,
-            patience=int(self.n_iter_no_change) if held else None,
-            tolerance=float(self.tol),
+            patience=Patience(int(self.n_iter_no_change), float(self.tol)) if held else None,
         )
 
     def _check_parameters(self) -> None:
@@ -272,6 +287,46 @@ class AdditiveModel(Explained, Estimator):
 
     def _take_facts(self, facts: Any) -> None:
         """Keep what was found in the target."""
+
+    def _judge(self, scoring: Metric | Scorer | None, held: Part, facts: Any) -> Judge | None:
+        def model_at(raw: FloatArray, loss: Loss) -> Any:
+            return after_round(self, held.X, raw, loss_=loss, classes_=facts)
+
+        return judge_of(scoring, JudgedRows(held.X, held.y, self._truth(held.y, facts), held.weight), model_at)
+
+    def _task_of(self, facts: Any) -> str:
+        """Return which metrics there are to compare stages by."""
+        return "regression"
+
+    def _truth(self, y: FloatArray, facts: Any) -> NDArray[Any]:
+        """Return the target as users write it."""
+        return y
+
+    def first_rounds(self: Additive, n_rounds: int) -> Additive:
+        """Return the model of the first stages alone: it predicts and saves as any model does.
+
+        Parameters
+        ----------
+        n_rounds : int
+            How many stages to keep, from 1 to ``n_iter_``.
+
+        Returns
+        -------
+        estimator
+            A fitted model of the same class and parameters.
+        """
+        if not hasattr(self, "estimators_"):
+            raise self._not_fitted()
+        check_rounds(n_rounds, self.n_iter_)
+        n = int(n_rounds)
+        return twin(  # type: ignore[no-any-return]
+            self,
+            estimators_=self.estimators_[:n],
+            coefficients_=self.coefficients_[:n],
+            chosen_=self.chosen_[:n],
+            history_=self.history_.first(n),
+            n_iter_=n,
+        )
 
     # ---- prediction ----------------------------------------------------------------------------------------------
 
@@ -312,28 +367,26 @@ class AdditiveModel(Explained, Estimator):
         models = self._own_models("save", "pickle or skops keep other estimators")
         files = [model_file.to_bytes(*model._to_file(), compact=compact) for model in models]
         assert self._schema is not None
-        history = self.history_
         header = {
-            "model": type(self).__name__,
-            "params": {name: plain(value) for name, value in self.get_params(deep=False).items()},
-            "learners": [[base.name, base_to_json(base.estimator)] for base in self._bases],
+            **call_to_json(self),
+            "learners": [[base.name, call_to_json(base.estimator)] for base in self._bases],
             "schema": self._schema.to_json(),
-            "history": {
-                "training_loss": [float(value) for value in history.training_loss],
-                "validation_loss": [float(value) for value in history.validation_loss],
-                "stopped_by": history.stopped_by,
-            },
+            "history": self.history_.to_json(),
             "chosen": self.chosen_,
             **self._facts(),
         }
         arrays: dict[str, NDArray[Any]] = {"init": self.init_, "coefficients": self.coefficients_}
         arrays |= {f"model {place}": np.frombuffer(file, np.uint8) for place, file in enumerate(files)}
-        model_file.save(path, header, arrays, compact=False)
+        write_file(self, path, header, arrays, compact=False)
 
     def fingerprint(self) -> str:
         """Hash of everything that determines predictions; learners must be arboretum's."""
         models = self._own_models("fingerprint", "other estimators have none")
-        facts = {"model": type(self).__name__, "models": [model.fingerprint() for model in models], **self._facts()}
+        facts = {
+            "model": own_class(type(self)).__name__,
+            "models": [model.fingerprint() for model in models],
+            **self._facts(),
+        }
         return model_file.fingerprint(facts, {"init": self.init_, "coefficients": self.coefficients_})
 
     def _own_models(self, method: str, cure: str) -> list[ForestModel]:
@@ -357,7 +410,7 @@ class AdditiveModel(Explained, Estimator):
                 self.estimators = [base if isinstance(name, int) else (name, base) for name, base in bases]
             self._check_parameters()
             self._schema, self.chosen_ = Schema.from_json(header["schema"]), header["chosen"]
-            self.loss_, self.history_ = losses.from_json(header["loss"]), read_history(header["history"])
+            self.loss_, self.history_ = losses.from_json(header["loss"]), History.from_json(header["history"])
             self._read_facts(header)
             self._bases = named_learners(self.estimators)
             self._read_stages(arrays)
@@ -402,6 +455,7 @@ class AdditiveBoostingRegressor(Regressor, AdditiveModel):  # noqa: D101
         _describe(
             default='"squared_error"',
             losses='"squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie"',
+            metrics='"rmse", "mae", "r2"',
             stratified="",
             per_class="",
             attributes="",
@@ -431,6 +485,7 @@ class AdditiveBoostingRegressor(Regressor, AdditiveModel):  # noqa: D101
         selection: str = "best",
         subsample: float = 1.0,
         early_stopping: bool = False,
+        scoring: Any = "loss",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
         tol: float = 0.0,
@@ -467,6 +522,7 @@ class AdditiveBoostingClassifier(Classifier, AdditiveModel):  # noqa: D101
         _describe(
             default='"log_loss"',
             losses='"log_loss"',
+            metrics='"accuracy", "balanced_accuracy", "log_loss", of two classes "roc_auc", "average_precision"',
             stratified=", the same share of each class",
             per_class="; of more than two classes, a list with one a class",
             attributes='''
@@ -494,6 +550,7 @@ class AdditiveBoostingClassifier(Classifier, AdditiveModel):  # noqa: D101
         selection: str = "best",
         subsample: float = 1.0,
         early_stopping: bool = False,
+        scoring: Any = "loss",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
         tol: float = 0.0,
@@ -514,6 +571,12 @@ class AdditiveBoostingClassifier(Classifier, AdditiveModel):  # noqa: D101
 
     def _strata(self, y: FloatArray) -> NDArray[Any] | None:
         return y
+
+    def _task_of(self, facts: Any) -> str:
+        return "binary" if len(facts) == 2 else "multiclass"
+
+    def _truth(self, y: FloatArray, facts: Any) -> NDArray[Any]:
+        return np.asarray(facts[y.astype(np.intp)])
 
     def decision_function(self, X: Any) -> FloatArray:
         """Raw scores: log-odds of the second class, or one score a class.

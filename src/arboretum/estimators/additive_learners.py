@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
+from arboretum.arguments import shown
 from arboretum.ensembles.additive import Part
 from arboretum.ensembles.resampling import RowDraws
 from arboretum.estimators import selection
@@ -61,7 +62,7 @@ def named_learners(estimators: Any, taken: Collection[str] = ()) -> list[BaseLea
         return [BaseLearner(0, DecisionTreeRegressor(max_leaf_nodes=8))]
     if not isinstance(estimators, list | tuple) or not estimators:
         raise ValueError(
-            f"estimators={estimators!r}: give a list of at least one regressor, or None for a tree of eight leaves"
+            f"estimators={shown(estimators)}: give a list of at least one regressor, or None for a tree of eight leaves"
         )
     learners = []
     for place, given in enumerate(estimators):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.ensembles.bagging import BaggedTarget
+from arboretum.cached import cached_property
+from arboretum.ensembles.bagging import BaggedTarget, Draws
 from arboretum.estimators import targets
 from arboretum.estimators.bagged_trees import BaggedTrees, TrainingSet
 from arboretum.estimators.base import FloatArray
@@ -75,7 +75,7 @@ class BaggedRegressor(Regressor, BaggedTrees):
     @property
     def oob_prediction_(self) -> FloatArray:
         """Predictions of training rows by trees that never saw them; NaN where there is none."""
-        return self._to_prediction(self._oob_mean)[0]
+        return self._to_prediction(self._known_out_of_bag)[0]
 
     def _read_facts(self, header: dict[str, Any], forest: Forest) -> None:
         super()._read_facts(header, forest)
@@ -95,12 +95,23 @@ class BaggedClassifier(Classifier, BaggedTrees):
         super()._check_parameters()
         choice(self, "voting", ("soft", "hard"))
 
+    @property
+    def _class_weight(self) -> Any:
+        """Factors of rows; classes that weigh alike in every bag need none if the bag draws alike from each."""
+        if not isinstance(self.class_weight, str) or self.class_weight != "balanced_subsample":
+            return self.class_weight
+        return None if self.bootstrap else "balanced"
+
+    def _draws(self) -> Draws:
+        draws = super()._draws()
+        return replace(draws, balanced=draws.balanced or self.class_weight == "balanced_subsample")
+
     def _read_target(self, columns: NDArray[Any], weight: FloatArray | None) -> tuple[BaggedTarget, Any]:
         several = columns.shape[1] > 1
         found = [targets.find_classes(typed_column(column) if several else column) for column in columns.T]
         classes = [labels for labels, _ in found]
         if len(found) == 1:
-            factors = targets.class_factors(weight, self.class_weight, classes[0], found[0][1])
+            factors = targets.class_factors(weight, self._class_weight, classes[0], found[0][1])
             weight = targets.times_factors(weight, factors, found[0][1])
             targets.require_two_weighted(weight, classes[0], found[0][1])
         elif self.class_weight is not None or self.bootstrap == "balanced":
@@ -192,7 +203,7 @@ class BaggedClassifier(Classifier, BaggedTrees):
     @property
     def oob_decision_function_(self) -> Any:
         """Probabilities of training rows by trees that never saw them; NaN where there is none."""
-        probas = self._to_probas(self._oob_mean)
+        probas = self._to_probas(self._known_out_of_bag)
         return probas if self.n_outputs_ > 1 else probas[0]
 
     def _output_names(self) -> list[str] | None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import warnings
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,17 +15,19 @@ from arboretum import _kernel
 from arboretum.binning import BinnedData, assign_bins, bin_values, code_edges, learn_bins
 from arboretum.constraints import in_binned_order, monotone_directions
 from arboretum.ensembles.bagging import BaggedTarget, BaggingParams, Draws, bag, out_of_bag_mean
+from arboretum.ensembles.training_memory import bagging_bytes, check_counts, forest_bytes
 from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray, ForestModel
 from arboretum.estimators.oblique import check_oblique, projections_of, refuse_monotone
 from arboretum.estimators.out_of_bag import check_rule, score_out_of_bag
 from arboretum.estimators.protocol import Classifier
 from arboretum.estimators.threads import n_threads
-from arboretum.estimators.validation import check_columns, choice, number, seed_of
+from arboretum.estimators.validation import check_columns, choice, number, read_seed, seed_of
 from arboretum.forest import Forest
 from arboretum.growing import NO_LIMIT, SplitRules
+from arboretum.interruption import warn_interrupted
 from arboretum.progress import ProgressBar
-from arboretum.schema import Schema, user_level
+from arboretum.schema import Schema, warn_user
 from arboretum.table import Table, read_table
 
 Bagged = TypeVar("Bagged", bound="BaggedTrees")
@@ -104,6 +106,7 @@ class BaggedTrees(ForestModel):
     _random_thresholds = False
     _criteria: tuple[str, ...] = ()
     _optional: tuple[str, ...] = ()  # numbers of rows that may be None
+    _automatic: tuple[str, ...] = ()  # numbers of rows that may be "auto"
 
     # ---- fitting -------------------------------------------------------------------------------------------------
 
@@ -155,13 +158,14 @@ class BaggedTrees(ForestModel):
             self._set_out_of_bag(training, y, sample_weight, threads)
         return self
 
+    def training_bytes(self, n_rows: int, n_features: int) -> int:
+        """Return the memory that growing takes besides codes and trees."""
+        check_counts(n_rows=n_rows, n_features=n_features)
+        return bagging_bytes(n_rows, bootstrap=self.bootstrap is not False, threads=n_threads(self.n_jobs))
+
     def _refuse_others(self, schema: Schema, facts: Any) -> None:
         """Refuse to add trees that read columns, or name classes, otherwise than those there are."""
-
-        def columns(of: Schema) -> list[Any]:
-            return [(column.name, column.kind, column.categories) for column in of.columns]
-
-        if columns(schema) != columns(self.schema_) or not self._has_facts(facts):
+        if not schema.describes_like(self.schema_) or not self._has_facts(facts):
             raise ValueError(
                 "warm_start=True, but columns, categories or classes are not those of the fitted trees: "
                 "give the same rows or set warm_start=False"
@@ -191,11 +195,10 @@ class BaggedTrees(ForestModel):
                 params,
                 callbacks,
                 training.projections,
+                partial(_check_size, training, n_trees),
             )
         if interrupted:
-            warnings.warn(
-                f"fit was interrupted: the model keeps the {forest.n_trees} trees so far", stacklevel=user_level()
-            )
+            warn_interrupted(forest.n_trees, "trees")
         return forest if earlier is None else Forest.concat([earlier, forest])
 
     def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[GivenRows, Any]:
@@ -203,7 +206,7 @@ class BaggedTrees(ForestModel):
         check_columns(self.categorical_features)
         table = read_table(X, categorical_features=self.categorical_features)
         columns = self._as_columns(y, table.n_rows)
-        weight = targets.row_weights(sample_weight, table.n_rows)
+        weight = targets.training_weights(sample_weight, table.n_rows)
         target, facts = self._read_target(columns, weight)
         given = GivenRows(table, target, np.arange(table.n_rows), table.n_rows)
         if target.weight is not None and not target.weight.all():
@@ -220,7 +223,9 @@ class BaggedTrees(ForestModel):
             data = bin_values(table, threads=threads)
         else:
             bin_map = learn_bins(table, max_bins=self.max_bins, weight=target.weight, threads=threads)
-            data = assign_bins(table, bin_map, threads=threads)
+            reserve = self.training_bytes(table.n_rows, table.schema.n_features)
+            table.require_memory(reserve)
+            data = assign_bins(table, bin_map, reserve=reserve, threads=threads)
         missing = np.zeros(table.schema.n_features, dtype=bool)
         missing[list(data.bin_map.order)] = data.has_missing
         schema = table.schema.with_missing(missing.tolist())
@@ -251,12 +256,15 @@ class BaggedTrees(ForestModel):
             max_depth=self.max_depth or NO_LIMIT,
             max_leaf_nodes=self.max_leaf_nodes or NO_LIMIT,
             min_samples_split=max(2, rows_of_share(self.min_samples_split, n_rows)),
-            min_samples_leaf=rows_of_share(self.min_samples_leaf or 1, n_rows),
+            min_samples_leaf=self._least_rows_of_leaf(training),
             min_weight_leaf=float(self.min_weight_fraction_leaf) * total,
             min_impurity_decrease=float(self.min_impurity_decrease),
             max_features=features_a_node(self.max_features, schema.n_features),
             monotone=in_binned_order(self._monotone(schema, training.target), order),
         )
+
+    def _least_rows_of_leaf(self, training: TrainingSet) -> int:
+        return rows_of_share(self.min_samples_leaf or 1, training.target.n_rows)
 
     def _monotone(self, schema: Schema, target: BaggedTarget) -> tuple[int, ...]:
         directions = monotone_directions(self.monotonic_cst, schema)
@@ -275,7 +283,8 @@ class BaggedTrees(ForestModel):
         number(self, "max_leaf_nodes", low=2, high=MOST, integer=True, optional=True)
         for name, least in (("min_samples_split", 2), ("min_samples_leaf", 1)):
             if not isinstance(getattr(self, name), float):
-                number(self, name, low=least, high=MOST, integer=True, optional=name in self._optional)
+                words = ("auto",) if name in self._automatic else ()
+                number(self, name, low=least, high=MOST, integer=True, optional=name in self._optional, words=words)
             else:
                 number(self, name, low=0.0, high=1.0, open_low=True)
         number(self, "min_weight_fraction_leaf", low=0.0, high=0.5)
@@ -324,10 +333,9 @@ class BaggedTrees(ForestModel):
         )
         if not counts.all():
             n = int((counts == 0).sum())
-            warnings.warn(
+            warn_user(
                 f"{n} of {table.n_rows} rows are in the bag of every tree and have no out-of-bag prediction (NaN): "
-                f"raise n_estimators={self.n_estimators}",
-                stacklevel=user_level(),
+                f"raise n_estimators={self.n_estimators}"
             )
         whole = np.full((training.n_given, means.shape[1]), np.nan)
         whole[training.rows] = means
@@ -335,6 +343,15 @@ class BaggedTrees(ForestModel):
 
     def _set_out_of_bag(self, training: TrainingSet, y: Any, sample_weight: Any, threads: int) -> None:
         raise NotImplementedError
+
+    @property
+    def _known_out_of_bag(self) -> FloatArray:
+        """Means of trees that never saw a row."""
+        self._fitted()
+        if not hasattr(self, "_oob_mean"):
+            cure = ": fit with oob_score=True" if "oob_score" in self._get_param_names() else ", for it sees every row"
+            raise AttributeError(f"this {type(self).__name__} has no out-of-bag predictions{cure}")
+        return self._oob_mean
 
     def _scored(self, y: Any, prediction: Any, proba: Any, sample_weight: Any, known: NDArray[np.bool_]) -> float:
         """Score out-of-bag predictions, of the rows that have one."""
@@ -401,10 +418,10 @@ class BaggedTrees(ForestModel):
         self._oob_mean, self.oob_score_ = mean, math.nan if score is None else score
 
     def _read_notes(self, header: dict[str, Any]) -> None:
-        seed, n_outputs = header["seed"], header["n_outputs"]
-        if type(seed) is not int or not 0 <= seed < 2**64 or type(n_outputs) is not int or n_outputs < 1:
-            raise ValueError("a seed or a number of outputs that is none")
-        self._seed, self.n_outputs_ = seed, n_outputs
+        n_outputs = header["n_outputs"]
+        if type(n_outputs) is not int or n_outputs < 1:
+            raise ValueError(f"n_outputs={n_outputs!r}: expected an integer of at least 1")
+        self._seed, self.n_outputs_ = read_seed(header["seed"]), n_outputs
 
     def _read_facts(self, header: dict[str, Any], forest: Forest) -> None:
         self._read_notes(header)
@@ -456,3 +473,12 @@ def features_a_node(max_features: Any, n_features: int) -> int:
         f"max_features={max_features!r}: use 'sqrt', 'log2', a share above 0 and at most 1, a number of columns "
         "of at least 1, or None for all"
     )
+
+
+def _check_size(training: TrainingSet, n_trees: int, done: int, n_nodes: int) -> None:
+    """Reject a memory limit that does not hold all trees, if they are as large as those so far."""
+    more = (
+        forest_bytes(n_nodes * n_trees // done, training.target.width)
+        - forest_bytes(n_nodes, training.target.width) // 2
+    )
+    training.table.require_memory(more, f"a forest of {n_trees} trees with some {n_nodes // done} nodes each")

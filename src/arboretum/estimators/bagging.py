@@ -43,7 +43,7 @@ _PARAMETERS = """
         (y, prediction).<voting>
     warm_start : bool, default=False
         Let ``fit`` add members until there are ``n_estimators``.
-    random_state : int, RandomState or None, default=0
+    random_state : int, Generator, RandomState or None, default=0
         Seed of all draws, and of the members that have a ``random_state``.
     n_jobs : int, optional
         Threads; by default as many as the container allows.
@@ -156,6 +156,19 @@ class BaggingClassifier(Classifier, BaggingModel):  # noqa: D101
         ndarray of float64, (n_rows, n_classes)
         """
         return self._mean(X)
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Score the classes by the logarithms of their probabilities, for two classes by the log-odds of the second.
+
+        Unlike a mean of the members' own decision functions, it ranks classes as ``predict`` does. Finite: the
+        logarithm of 0 is that of the smallest normal number.
+
+        Returns
+        -------
+        ndarray of float64, (n_rows,) for two classes, else (n_rows, n_classes)
+        """
+        scores = np.log(np.maximum(self.predict_proba(X), np.finfo(float).tiny))
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Logarithms of ``predict_proba``."""

@@ -17,7 +17,7 @@ from arboretum.ensembles.resampling import Bag, Keys, Positions, columns_of_tabl
 from arboretum.estimators import selection
 from arboretum.estimators.protocol import Classifier, Estimator
 from arboretum.schema import ColumnSchema, Schema
-from arboretum.table import Table, read_table
+from arboretum.table import Table, check_matrix, read_table
 
 FloatArray: TypeAlias = NDArray[np.float64]
 Item = TypeVar("Item")
@@ -185,7 +185,8 @@ def in_fit_order(X: Any, schema: Schema | None, estimator_name: str) -> Any:
         places = schema.in_order(found, list(range(len(found))))
         return X if places == list(range(len(found))) else selection.take_columns(X, np.array(places))
     if n_columns is None:
-        raise ValueError("Expected 2D array, got 1D array instead. Reshape your data: array.reshape(1, -1) is one row")
+        check_matrix(np.asarray(X))
+        n_columns = int(np.shape(X)[1])
     schema.check_width(n_columns, estimator_name)
     return X
 

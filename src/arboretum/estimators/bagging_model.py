@@ -15,7 +15,6 @@ from __future__ import annotations
 import numbers
 import os
 import time
-import warnings
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
@@ -25,7 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
-from arboretum.ensembles.boosting import RoundReport
+from arboretum.arguments import shown
+from arboretum.ensembles.history import RoundReport
 from arboretum.ensembles.resampling import Bag, Positions, RowDraws, draw_columns
 from arboretum.estimators import selection, targets
 from arboretum.estimators.bagging_members import (
@@ -42,15 +42,15 @@ from arboretum.estimators.bagging_members import (
     some_columns,
     unfitted,
 )
-from arboretum.estimators.base import MODELS, ForestModel, from_plain, model_class, plain
+from arboretum.estimators.base import ForestModel, call_to_json, from_plain, model_class, register, write_file
 from arboretum.estimators.explained import Explained
 from arboretum.estimators.out_of_bag import check_rule, score_out_of_bag
-from arboretum.estimators.protocol import Estimator
+from arboretum.estimators.protocol import Estimator, own_class
 from arboretum.estimators.threads import n_threads
 from arboretum.estimators.validation import choice, number, seed_of
 from arboretum.io import model_file
 from arboretum.progress import ProgressBar
-from arboretum.schema import Schema, user_level
+from arboretum.schema import Schema, warn_user
 from arboretum.table import Table, conform
 
 Bagging = TypeVar("Bagging", bound="BaggingModel")
@@ -87,7 +87,7 @@ class BaggingModel(Explained, Estimator):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        MODELS[cls.__name__] = cls
+        register(cls)
 
     # ---- fitting -------------------------------------------------------------------------------------------------
 
@@ -120,7 +120,7 @@ class BaggingModel(Explained, Estimator):
         seed = self._seed if earlier else seed_of(self.random_state)
         source: Any = (SharedTable if shares(base) else GivenTable)(base, X)
         column = self._as_target(y, source.n_rows)
-        weight = targets.row_weights(sample_weight, source.n_rows)
+        weight = targets.training_weights(sample_weight, source.n_rows)
         kept = np.arange(source.n_rows) if weight is None else np.flatnonzero(weight)
         facts, numbers = self._read_target(column[kept], bool(earlier))
         source.prepare(column[kept], None if weight is None else weight[kept], kept, threads)
@@ -190,7 +190,7 @@ class BaggingModel(Explained, Estimator):
         draws = RowDraws.of(keys, weight, size, replace=bool(self.bootstrap))
         if self.oob_score is not False and draws.takes_all:
             raise ValueError(
-                f"oob_score={self.oob_score!r}, but every member sees every row, none is out of the bag: "
+                f"oob_score={shown(self.oob_score)}, but every member sees every row, none is out of the bag: "
                 "set bootstrap=True, max_samples below 1 or oob_score=False"
             )
         if draws.weight is not None and not draws.replace and not source.takes_weights:
@@ -220,10 +220,10 @@ class BaggingModel(Explained, Estimator):
         base = default_estimator(self._classifies) if self.estimator is None else self.estimator
         for method in ("fit", "predict", "get_params"):
             if isinstance(base, type) or not hasattr(base, method):
-                raise ValueError(f"estimator={base!r}: use an estimator object, with fit, predict and get_params")
+                raise ValueError(f"estimator={shown(base)}: use an estimator object, with fit, predict and get_params")
         if is_classifier(base) != self._classifies:
             other = "BaggingClassifier" if is_classifier(base) else "BaggingRegressor"
-            raise ValueError(f"estimator={base!r} cannot be bagged by {type(self).__name__}: use {other}")
+            raise ValueError(f"estimator={shown(base)} cannot be bagged by {type(self).__name__}: use {other}")
         return base
 
     def _check_parameters(self) -> None:
@@ -265,6 +265,14 @@ class BaggingModel(Explained, Estimator):
             return self.estimators_
         except AttributeError:
             raise self._not_fitted() from None
+
+    def __len__(self) -> int:
+        """Return the number of members."""
+        return len(self._fitted())
+
+    def __bool__(self) -> bool:
+        """Return True, fitted or not."""
+        return True
 
     def _mean(self, X: Any) -> FloatArray:
         """Mean of the members."""
@@ -321,10 +329,9 @@ class BaggingModel(Explained, Estimator):
             n = int((counts[kept] == 0).sum())
             if n == len(kept):
                 raise ValueError("oob_score: every row is in the bag of every member; raise n_estimators")
-            warnings.warn(
+            warn_user(
                 f"{n} of {len(kept)} rows are in the bag of every member and have no out-of-bag prediction (NaN): "
-                f"raise n_estimators={self.n_estimators}",
-                stacklevel=user_level(),
+                f"raise n_estimators={self.n_estimators}"
             )
         with np.errstate(invalid="ignore"):
             return np.asarray(sums / counts.reshape(-1, *[1] * (sums.ndim - 1)))
@@ -360,16 +367,15 @@ class BaggingModel(Explained, Estimator):
         files = [model_file.to_bytes(*member._to_file(), compact=compact) for member in self.estimators_]
         assert self._schema is not None
         header = {
-            "model": type(self).__name__,
-            "params": {name: plain(value) for name, value in self.get_params(deep=False).items()},
-            "estimator": base_to_json(self.estimator_),
+            **call_to_json(self),
+            "estimator": call_to_json(self.estimator_),
             "seed": self._seed,
             "schema": self._schema.to_json(),
             "columns": [columns.tolist() for columns in self.estimators_features_],
             **self._facts(),
         }
         arrays = {f"member {member}": np.frombuffer(file, np.uint8) for member, file in enumerate(files)}
-        model_file.save(path, header, arrays, compact=False)
+        write_file(self, path, header, arrays, compact=False)
 
     def fingerprint(self) -> str:
         """Hash of everything that determines predictions; members must be arboretum's."""
@@ -378,7 +384,7 @@ class BaggingModel(Explained, Estimator):
         assert self._schema is not None
         names = self._schema.names
         columns = [sorted(names[column] for column in chosen) for chosen in self.estimators_features_]
-        facts = {"model": type(self).__name__, "members": members, "columns": columns, **self._facts()}
+        facts = {"model": own_class(type(self)).__name__, "members": members, "columns": columns, **self._facts()}
         return model_file.fingerprint(facts, {})
 
     def _require_own(self, method: str, cure: str) -> None:
@@ -427,14 +433,8 @@ class BaggingModel(Explained, Estimator):
         return tags
 
 
-def base_to_json(base: ForestModel) -> dict[str, Any]:
-    """Return what a file keeps of an unfitted model of ours: its class and parameters."""
-    params = {name: plain(value) for name, value in base.get_params(deep=False).items()}
-    return {"model": type(base).__name__, "params": params}
-
-
 def base_from_json(entry: dict[str, Any]) -> ForestModel:
-    """Undo ``base_to_json``."""
+    """Undo ``call_to_json``."""
     cls = model_class(entry["model"])
     if not issubclass(cls, ForestModel):
         raise ValueError(f"members of class {cls.__name__}")

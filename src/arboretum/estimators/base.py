@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Literal, TypeAlias
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,19 +12,30 @@ from numpy.typing import NDArray
 import arboretum
 from arboretum import losses
 from arboretum.category_encoding import CategoryEncoding
+from arboretum.encoded_stream import TransformedStream
 from arboretum.estimators.explained import Explained
-from arboretum.estimators.protocol import Estimator
+from arboretum.estimators.protocol import Estimator, defaults, is_own, own_class, parameters
 from arboretum.estimators.threads import n_threads
 from arboretum.forest import ON_CATEGORIES, Forest
 from arboretum.io import model_file
 from arboretum.losses import Loss
-from arboretum.schema import Schema
-from arboretum.table import Table, conform
+from arboretum.schema import Schema, warn_user
+from arboretum.streamed_table import StreamedTable
+from arboretum.table import Table, conform, lies_ready
+
+if TYPE_CHECKING:
+    from arboretum.inspection.frame import Backend
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
-# Class name in a model file → class. Filled as classes are defined; nothing else can be loaded.
+# Class name in a model file → class. Filled as classes of this package are defined; nothing else can be loaded.
 MODELS: dict[str, type[Any]] = {}
+
+
+def register(cls: type[Any]) -> None:
+    """Let files name a class of this package. A user's subclass is written as the class that it derives from."""
+    if is_own(cls) and "__init__" in vars(cls):  # others are bases, without parameters
+        MODELS[cls.__name__] = cls
 
 
 def model_class(name: Any) -> type[Any]:
@@ -32,6 +44,9 @@ def model_class(name: Any) -> type[Any]:
         getattr(arboretum, str(name))
     return MODELS[name]
 
+
+# Methods by which a subclass answers otherwise than the class that it derives from.
+CHANGES_ANSWERS = ("predict", "predict_proba", "predict_log_proba", "decision_function", "score_samples", "apply")
 
 # Rows that are predicted sooner than it takes to ask how many threads there may be.
 FEW_ROWS = 64
@@ -51,8 +66,7 @@ class ForestModel(Explained, Estimator):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        if "__init__" in vars(cls):  # others are bases, without parameters
-            MODELS[cls.__name__] = cls
+        register(cls)
 
     # ---- prediction ----------------------------------------------------------------------------------------------
 
@@ -105,6 +119,8 @@ class ForestModel(Explained, Estimator):
     def _as_read_by(self, encoding: CategoryEncoding | None, table: Table, threads: int) -> Table:
         if encoding is None:
             return table
+        if isinstance(table, StreamedTable):
+            return TransformedStream(table, encoding, self.unknown == "missing", threads)
         return encoding.transform(table, unknown_is_missing=self.unknown == "missing", threads=threads)
 
     @property
@@ -112,15 +128,13 @@ class ForestModel(Explained, Estimator):
         return self.schema_ if self.encoding_ is None else self.encoding_.schema
 
     def _raw_of_read(self, forest: Forest, table: Table, threads: int) -> FloatArray:
-        parts = [
-            forest.raw(part.columns, part.n_rows, threads=threads, unknown=self._routing)
-            for _, part in table.row_batches()
-        ]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return _by_rows(
+            table, lambda part: forest.raw(part.columns, part.n_rows, threads=threads, unknown=self._routing)
+        )
 
     def _is_ready(self, X: NDArray[Any]) -> bool:
         """Whether the table layer would take the matrix as it is and have nothing to say about it."""
-        if X.ndim != 2 or X.dtype.char not in "fd" or X.shape[1] != self._numeric_width or not len(X):
+        if X.ndim != 2 or not lies_ready(X) or X.shape[1] != self._numeric_width or not len(X):
             return False
         least = np.minimum.reduce(X, axis=None)  # NaN if any value is
         return bool(least == least)
@@ -146,10 +160,7 @@ class ForestModel(Explained, Estimator):
 
     def _leaves_of_read(self, table: Table, threads: int) -> NDArray[np.int32]:
         forest, unknown = self._fitted(), self._routing
-        parts = [
-            forest.apply(part.columns, part.n_rows, threads=threads, unknown=unknown) for _, part in table.row_batches()
-        ]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return _by_rows(table, lambda part: forest.apply(part.columns, part.n_rows, threads=threads, unknown=unknown))
 
     # ---- reading the trees ---------------------------------------------------------------------------------------
 
@@ -191,6 +202,50 @@ class ForestModel(Explained, Estimator):
             self._fitted(), self._read_schema, tree, max_depth=max_depth, digits=digits, **self._value_meaning()
         )
 
+    def to_frame(self, backend: Backend = "pandas") -> Any:
+        """Return all trees as a data frame, one row per node.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
+            Library of the frame.
+
+        Returns
+        -------
+        data frame
+            ``tree`` and ``node``, counted from 0 at the root; ``parent``, −1 at the root; ``depth``; ``condition`` that
+            leads to the node; ``feature`` and ``threshold`` of its own condition, and which side ``missing`` values
+            take; ``left`` and ``right``, −1 at a leaf; ``gain``, training ``rows`` and ``value``, or one
+            ``value of …`` per class or output. Inner nodes have the value they would have as a leaf. ``output`` is the
+            class that the tree scores.
+
+        Examples
+        --------
+        >>> import arboretum as arb
+        >>> model = arb.DecisionTreeRegressor().fit([[20.0], [30.0], [40.0]], [1.0, 1.0, 4.0])
+        >>> model.to_frame()[["node", "parent", "condition", "rows", "value"]]
+           node  parent condition  rows  value
+        0     0      -1       NaN     3    2.0
+        1     1       0  x0 <= 35     2    1.0
+        2     2       0   x0 > 35     1    4.0
+        """
+        from arboretum.inspection.frame import as_frame
+
+        return as_frame(self._node_columns(), backend)
+
+    def _node_columns(self) -> dict[str, Any]:
+        from arboretum.inspection.frame import forest_columns
+
+        return forest_columns(self._fitted(), self._read_schema, **self._value_meaning())
+
+    def __len__(self) -> int:
+        """Return the number of trees."""
+        return self._fitted().n_trees
+
+    def __bool__(self) -> bool:
+        """Return True, fitted or not: code that asks ``if model:`` does not count trees."""
+        return True
+
     def plot_tree(self, tree: int = 0, *, ax: Any = None, max_depth: int = 4) -> Any:
         """Draw a tree with Matplotlib.
 
@@ -229,20 +284,22 @@ class ForestModel(Explained, Estimator):
 
     # ---- files ---------------------------------------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str], *, compact: bool = True) -> None:
+    def save(self, path: str | os.PathLike[str] | BinaryIO, *, compact: bool = True) -> None:
         """Write the model to a file that ``arboretum.load`` reads.
 
-        The file is replaced whole or not at all, and holds no code.
+        A file is replaced whole or not at all, and holds no code: a subclass of your own is written as the class of
+        arboretum that it derives from, and loaded as such. Pickle keeps the subclass.
 
         Parameters
         ----------
-        path : path
+        path : path or binary file object
             Where to write.
         compact : bool, default=True
             Store arrays in as few bytes as hold them exactly. False stores them as they are, several times larger, and
             processes that load the file share its memory.
         """
-        model_file.save(path, *self._to_file(), compact=compact)
+        header, arrays = self._to_file()
+        write_file(self, path, header, arrays, compact=compact)
 
     def fingerprint(self) -> str:
         """Hash of everything that determines predictions.
@@ -284,8 +341,7 @@ class ForestModel(Explained, Estimator):
         arrays = self._all_arrays()
         header = {
             "format": "arboretum",
-            "model": type(self).__name__,
-            "params": {name: plain(value) for name, value in self.get_params(deep=False).items()},
+            **call_to_json(self),
             "schema": self.schema_.to_json(),
             **self._all_facts(),
             **self._notes(),
@@ -326,13 +382,21 @@ class ForestModel(Explained, Estimator):
 
     def __getstate__(self) -> dict[str, Any]:
         """Parameters and, once fitted, the bytes of the model file."""
-        params = {name: getattr(self, name) for name in self._get_param_names()}
+        params = {name: getattr(self, name) for name in defaults(type(self))}
         state: dict[str, Any] = {"params": params}
         if "_metadata_request" in self.__dict__:  # what set_fit_request stored
             state["_metadata_request"] = self._metadata_request
         if hasattr(self, "schema_"):
             state["file"] = model_file.to_bytes(*self._to_file())
+        if not is_own(type(self)):
+            state["others"] = self._others(state)
         return state
+
+    def _others(self, state: dict[str, Any]) -> dict[str, Any]:
+        """Return attributes that a user's subclass has added: those that the state would not bring back."""
+        twin = object.__new__(type(self))
+        twin.__setstate__(state)
+        return {name: value for name, value in vars(self).items() if name not in vars(twin)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state["params"].items():
@@ -341,6 +405,21 @@ class ForestModel(Explained, Estimator):
             self._metadata_request = state["_metadata_request"]
         if "file" in state:
             self._from_file(*model_file.from_bytes(state["file"]))
+        vars(self).update(state.get("others", {}))
+
+
+def _by_rows(table: Table, answer: Callable[[Table], NDArray[Any]]) -> NDArray[Any]:
+    """Return the answers of all rows, found batch by batch; none is held twice."""
+    whole = np.zeros(0)
+    for first, part in table.row_batches():
+        answers = answer(part)
+        if len(answers) == table.n_rows:
+            whole = answers
+            continue
+        if first == 0:
+            whole = np.empty((table.n_rows, *answers.shape[1:]), answers.dtype)
+        whole[first : first + len(answers)] = answers
+    return whole
 
 
 def _places_by_name(schema: Schema) -> NDArray[np.int32]:
@@ -361,10 +440,38 @@ def _check_kinds(forest: Forest, schema: Schema) -> None:
         raise ValueError("a leaf has a slope for a column of categories")
 
 
+def call_to_json(model: Estimator) -> dict[str, Any]:
+    """Return what makes an unfitted model again: its class in this package, and the parameters of that."""
+    cls = own_class(type(model))
+    return {"model": cls.__name__, "params": {name: plain(getattr(model, name)) for name in sorted(parameters(cls))}}
+
+
+def write_file(
+    model: Estimator,
+    path: str | os.PathLike[str] | BinaryIO,
+    header: dict[str, Any],
+    arrays: dict[str, NDArray[Any]],
+    *,
+    compact: bool,
+) -> None:
+    """Write a model file, with a warning if what it holds will answer otherwise than the model."""
+    cls = own_class(type(model))
+    foreign = [base for base in type(model).__mro__ if base is not object and not is_own(base)]
+    replaced = [name for base in foreign for name in vars(base) if name in CHANGES_ANSWERS and hasattr(cls, name)]
+    if replaced:
+        warn_user(
+            f"{type(model).__name__} is written as {cls.__name__}, without its own {', '.join(replaced)}: the loaded "
+            "model answers as that class does; pickle keeps the subclass"
+        )
+    model_file.save(path, header, arrays, compact=compact)
+
+
 def plain(value: Any) -> Any:
-    """Return a parameter as JSON can hold it; None for what it cannot (callbacks, generators)."""
+    """Return a parameter as JSON can hold it: a function by its name, None for callbacks and generators."""
     if isinstance(value, Loss):
         return value.to_json()
+    if callable(value) and not isinstance(value, type):
+        return {"function": losses.qualified_name(value)}
     if value is None or isinstance(value, bool | str | int | float):
         return value
     if isinstance(value, np.generic):
@@ -384,18 +491,23 @@ def from_plain(value: Any) -> Any:
     """Undo ``plain`` as far as it can be undone."""
     if isinstance(value, dict) and set(value) == {"pairs"}:
         return {key: from_plain(item) for key, item in value["pairs"]}
+    if isinstance(value, dict) and set(value) == {"function"}:
+        if not isinstance(value["function"], str):
+            raise ValueError(f"the name of a function is {value['function']!r:.80}, not a text")
+        return losses.UnsavedFunction(value["function"])
     if isinstance(value, dict) and "name" in value:
         return losses.from_json(value)
     return value
 
 
-def load(path: str | os.PathLike[str]) -> ForestModel:
+def load(path: str | os.PathLike[str] | BinaryIO) -> ForestModel:
     """Read a model that ``save`` wrote.
 
     Parameters
     ----------
-    path : path
-        The file; what was saved with ``compact=False`` is memory-mapped and shared between processes.
+    path : path or binary file object
+        The file; what was saved with ``compact=False`` is memory-mapped and shared between processes. A file object is
+        read to its end.
 
     Returns
     -------

@@ -12,12 +12,12 @@ from arboretum import _kernel, losses
 from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosting import BoostedTrees
-from arboretum.estimators.boosting_docs import OUTPUT_PARAMETERS, describe
-from arboretum.estimators.boosting_problem import Target
+from arboretum.estimators.boosting_docs import FUNCTION, OUTPUT_PARAMETERS, describe
+from arboretum.estimators.boosting_problem import Problem, Target
 from arboretum.estimators.labels import classes_from_json, classes_to_json, side_by_side
 from arboretum.estimators.protocol import Classifier
 from arboretum.forest import Forest
-from arboretum.losses import EachOutput, Loss, Ordinal
+from arboretum.losses import EachOutput, GradientFunction, Loss, Ordinal
 from arboretum.schema import Schema
 
 _CLASS_PARAMETERS = """\
@@ -46,6 +46,8 @@ class BoostedTreesClassifier(Classifier, BoostedTrees):
         class_parameters=_CLASS_PARAMETERS,
         class_attributes="    classes_ : ndarray, or a list of them for several outputs\n"
         '        Labels, sorted; of an ordered categorical and the loss "ordinal", in its order.\n',
+        metrics='"accuracy", "balanced_accuracy", "log_loss", of two classes "roc_auc", "average_precision"',
+        or_function=FUNCTION,
         stratified=", the same share of each class,",
     )
     class_weight: Any
@@ -69,7 +71,7 @@ class BoostedTreesClassifier(Classifier, BoostedTrees):
         score_noise: float = 0.0,
         prune: bool = False,
         second_order: bool = True,
-        leaf_steps: int = 1,
+        leaf_steps: int | str = 1,
         ordered_boosting: int = 0,
         vector_leaves: bool | str = "auto",
         leaf_model: str = "constant",
@@ -90,7 +92,7 @@ class BoostedTreesClassifier(Classifier, BoostedTrees):
         dart_rate: float = 0.0,
         dart_skip: float = 0.5,
         dart_max: int = 50,
-        loss: str | Loss = "log_loss",
+        loss: str | Loss | GradientFunction = "log_loss",
         class_weight: Any = None,
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
@@ -98,8 +100,10 @@ class BoostedTreesClassifier(Classifier, BoostedTrees):
         unknown: str = "average",
         missing: str = "warn",
         early_stopping: bool | str = "auto",
+        scoring: Any = "loss",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 50,
+        tol: float = 0.0,
         refit: bool | str = "auto",
         time_limit: float | None = None,
         warm_start: bool = False,
@@ -121,7 +125,7 @@ class BoostedTreesClassifier(Classifier, BoostedTrees):
             classes, codes = self.classes_, targets.encode_classes(column, self.classes_, "y")
         else:
             classes, codes = targets.find_classes(column)
-            if self.loss == "ordinal" or isinstance(self.loss, Ordinal):
+            if (isinstance(self.loss, str) and self.loss == "ordinal") or isinstance(self.loss, Ordinal):
                 classes, codes = targets.in_order(column, classes, codes)
         loss = losses.resolve(self.loss, n_classes=len(classes))
         factors = targets.class_factors(weight, self.class_weight, classes, codes)
@@ -161,6 +165,15 @@ class BoostedTreesClassifier(Classifier, BoostedTrees):
     def _strata(self, y: FloatArray) -> NDArray[Any] | None:
         return y if y.ndim == 1 else None
 
+    def _task_of(self, target: Target) -> str:
+        return "binary" if isinstance(target.classes, list) or len(target.classes) == 2 else "multiclass"
+
+    def _truth(self, problem: Problem, target: Target) -> Any:
+        codes = problem.y.astype(np.intp)
+        if not isinstance(target.classes, list):
+            return target.classes[codes]
+        return side_by_side([labels[column] for labels, column in zip(target.classes, codes.T, strict=True)])
+
     def _monotone(self, schema: Schema, target: Target) -> tuple[int, ...]:
         directions = super()._monotone(schema, target)
         if directions and target.loss.n_outputs > 1 and not isinstance(target.loss, EachOutput):
@@ -170,24 +183,36 @@ class BoostedTreesClassifier(Classifier, BoostedTrees):
             )
         return directions
 
-    def decision_function(self, X: Any) -> FloatArray:
-        """Raw scores: log-odds of the second class, or one score a class or output; of ordered classes, one for all.
+    def decision_function(self, X: Any, *, offset: Any = None) -> FloatArray:
+        """Raw scores: log-odds of the second class, or one score per class or output; of ordered classes, one for all.
+
+        Parameters
+        ----------
+        X, offset
+            As for ``predict``.
 
         Returns
         -------
         ndarray of float64, (n_rows,), (n_rows, n_classes) or (n_rows, n_outputs)
         """
-        raw = self._raw(X)
+        return self._to_scores(self._raw_beside(X, offset))
+
+    def _to_scores(self, raw: FloatArray) -> FloatArray:
         return raw[:, 0] if raw.shape[1] == 1 else raw
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: Any, *, offset: Any = None) -> Any:
         """Probabilities of the classes, in the order of ``classes_``.
+
+        Parameters
+        ----------
+        X, offset
+            As for ``predict``.
 
         Returns
         -------
         ndarray of float64, (n_rows, n_classes), or a list of them for several outputs
         """
-        return self._to_proba(self._raw(X))
+        return self._to_proba(self._raw_beside(X, offset))
 
     def _to_proba(self, raw: FloatArray) -> Any:
         if isinstance(self.loss_, Ordinal):
@@ -204,15 +229,22 @@ class BoostedTreesClassifier(Classifier, BoostedTrees):
         np.subtract(1.0, proba[:, 1], out=proba[:, 0])
         return proba
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any, *, offset: Any = None) -> NDArray[Any]:
         """Predict the most probable class.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Rows; named columns in any order.
+        offset : array-like, optional
+            What the raw scores of each row start from, as in ``fit``; one number stands for all rows.
 
         Returns
         -------
         ndarray, (n_rows,) or (n_rows, n_outputs)
             Labels as they were given at fit.
         """
-        return self._to_labels(self._raw(X))
+        return self._to_labels(self._raw_beside(X, offset))
 
     def _to_labels(self, raw: FloatArray) -> NDArray[Any]:
         if isinstance(self.classes_, list):
@@ -222,20 +254,45 @@ class BoostedTreesClassifier(Classifier, BoostedTrees):
         codes = (raw[:, 0] > 0).astype(np.intp) if raw.shape[1] == 1 else raw.argmax(axis=1)
         return np.asarray(self.classes_[codes])
 
-    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+    def staged_predict(self, X: Any, *, offset: Any = None) -> Iterator[NDArray[Any]]:
         """Yield the predicted classes after each round."""
-        for raw in self._staged_raw(X):
+        for raw in self._staged_raw(X, offset):
             yield self._to_labels(raw)
 
-    def staged_predict_proba(self, X: Any) -> Iterator[Any]:
+    def staged_predict_proba(self, X: Any, *, offset: Any = None) -> Iterator[Any]:
         """Yield the probabilities after each round."""
-        for raw in self._staged_raw(X):
+        for raw in self._staged_raw(X, offset):
             yield self._to_proba(raw)
+
+    def staged_decision_function(self, X: Any, *, offset: Any = None) -> Iterator[FloatArray]:
+        """Yield the raw scores after each round."""
+        for raw in self._staged_raw(X, offset):
+            yield self._to_scores(raw)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> float:
+        """Return the accuracy: the share of rows whose class, or classes of all outputs, are predicted.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Rows to predict.
+        y : array-like
+            Their classes.
+        sample_weight : array-like, optional
+            Weight of each row.
+        offset : array-like, optional
+            As for ``predict``.
+        """
+        return Classifier.score(self._asked(X, offset), X, y, sample_weight)
 
     def _output_names(self) -> list[str] | None:
         if isinstance(self.classes_, list) or self._fitted().n_outputs == 1:
             return None
         return [str(label) for label in self.classes_.tolist()]
+
+    def _value_meaning(self) -> dict[str, Any]:
+        names = self._output_names()
+        return super()._value_meaning() if names is None else {**super()._value_meaning(), "class_names": names}
 
     # ---- files ---------------------------------------------------------------------------------------------------
 

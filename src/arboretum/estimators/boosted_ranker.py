@@ -11,16 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import losses
+from arboretum.arguments import shown
 from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosting import BoostedTrees
 from arboretum.estimators.boosting_docs import describe
 from arboretum.estimators.boosting_parameters import MOST
-from arboretum.estimators.boosting_problem import Problem, Target
+from arboretum.estimators.boosting_problem import HeldRows, Problem, Target
 from arboretum.estimators.checkpoints import Checkpoint
 from arboretum.estimators.validation import choice, number, split_rows
 from arboretum.forest import Forest
-from arboretum.losses import Loss
+from arboretum.losses import GradientFunction, Loss
 from arboretum.losses.ranking import METRICS, LambdaMart, RankingLoss
 from arboretum.metrics import ndcg_score
 from arboretum.queries import content_order
@@ -54,7 +55,7 @@ def judged(y: Any, group: Any, suffix: str = "") -> NDArray[Any] | None:
     if y is None:
         return None
     given = targets.to_numpy(y, f"y{suffix}")
-    grade = targets.grades(targets.as_column(given, len(given), f"y{suffix}"), f"y{suffix}")
+    grade = targets.grades(targets.as_column(given, given.size, f"y{suffix}"), f"y{suffix}")
     column = np.empty(len(grade), dtype=JUDGED)
     column["grade"] = grade
     column["query"] = targets.query_numbers(group, len(grade), f"group{suffix}", f"y{suffix}")
@@ -70,6 +71,8 @@ class BoostedTreesRanker(BoostedTrees):
         loss_parameters=_LOSS_PARAMETERS,
         class_parameters="",
         class_attributes="",
+        metrics='"ndcg", "map", "mrr", also of the first places as "ndcg@5"',
+        or_function="",
         stratified=", by whole queries,",
     )
     metric: str
@@ -93,7 +96,7 @@ class BoostedTreesRanker(BoostedTrees):
         score_noise: float = 0.0,
         prune: bool = False,
         second_order: bool = True,
-        leaf_steps: int = 1,
+        leaf_steps: int | str = 1,
         ordered_boosting: int = 0,
         leaf_model: str = "constant",
         linear_l2: float = 10.0,
@@ -113,7 +116,7 @@ class BoostedTreesRanker(BoostedTrees):
         dart_rate: float = 0.0,
         dart_skip: float = 0.5,
         dart_max: int = 50,
-        loss: str | Loss = "lambdamart",
+        loss: str | Loss | GradientFunction = "lambdamart",
         metric: str = "ndcg",
         truncation: int | None = 30,
         monotonic_cst: Any = None,
@@ -122,8 +125,10 @@ class BoostedTreesRanker(BoostedTrees):
         unknown: str = "average",
         missing: str = "warn",
         early_stopping: bool | str = "auto",
+        scoring: Any = "loss",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 50,
+        tol: float = 0.0,
         refit: bool | str = "auto",
         time_limit: float | None = None,
         warm_start: bool = False,
@@ -147,6 +152,8 @@ class BoostedTreesRanker(BoostedTrees):
         group_val: Any = None,
         sample_weight_val: Any = None,
         *,
+        offset: Any = None,
+        offset_val: Any = None,
         checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
     ) -> BoostedTreesRanker:
         """Fit the model.
@@ -162,8 +169,10 @@ class BoostedTreesRanker(BoostedTrees):
         sample_weight : array-like, optional
             Weight of each row's gradients; rows of weight 0 are no rows. One weight for all rows of a query is the
             same as so many copies of the query.
-        X_val, y_val, group_val, sample_weight_val : optional
+        X_val, y_val, group_val, sample_weight_val, offset_val : optional
             Rows to stop early on, in place of a held-out share of the queries.
+        offset : array-like, optional
+            What the score of each row starts from, such as the score of another model.
         checkpoint : path or Checkpoint, optional
             File that keeps how far the fit is, as for the other boosted trees.
 
@@ -171,8 +180,17 @@ class BoostedTreesRanker(BoostedTrees):
         -------
         self
         """
-        held = self._judge_held(X_val, y_val, group_val)
-        return super().fit(X, judged(y, group), sample_weight, X_val, held, sample_weight_val, checkpoint=checkpoint)
+        return super().fit(
+            X,
+            judged(y, group),
+            sample_weight,
+            X_val,
+            self._judge_held(X_val, y_val, group_val),
+            sample_weight_val,
+            offset=offset,
+            offset_val=offset_val,
+            checkpoint=checkpoint,
+        )
 
     def fit_more(  # type: ignore[override]  # as fit
         self,
@@ -186,12 +204,14 @@ class BoostedTreesRanker(BoostedTrees):
         y_val: Any = None,
         group_val: Any = None,
         sample_weight_val: Any = None,
+        offset: Any = None,
+        offset_val: Any = None,
     ) -> BoostedTreesRanker:
         """Add rounds to a fitted model, on the same rows or on others with the same columns.
 
         Parameters
         ----------
-        X, y, group, sample_weight, X_val, y_val, group_val, sample_weight_val
+        X, y, group, sample_weight, X_val, y_val, group_val, sample_weight_val, offset, offset_val
             As for ``fit``.
         n_estimators : int
             Rounds to add.
@@ -208,6 +228,8 @@ class BoostedTreesRanker(BoostedTrees):
             X_val=X_val,
             y_val=self._judge_held(X_val, y_val, group_val),
             sample_weight_val=sample_weight_val,
+            offset=offset,
+            offset_val=offset_val,
         )
 
     def _judge_held(self, X_val: Any, y_val: Any, group_val: Any) -> NDArray[Any] | None:
@@ -227,8 +249,10 @@ class BoostedTreesRanker(BoostedTrees):
 
     # ---- input ---------------------------------------------------------------------------------------------------
 
-    def _read_problem(self, X: Any, y: Any, sample_weight: Any, earlier: Forest | None) -> tuple[Problem, Target]:
-        problem, target = super()._read_problem(X, y, sample_weight, earlier)
+    def _read_problem(
+        self, X: Any, y: Any, sample_weight: Any, offset: Any, earlier: Forest | None
+    ) -> tuple[Problem, Target]:
+        problem, target = super()._read_problem(X, y, sample_weight, offset, earlier)
         problem = in_content_order(problem)
         assert problem.query is not None
         together = problem.query[1:] == problem.query[:-1]
@@ -239,8 +263,8 @@ class BoostedTreesRanker(BoostedTrees):
             )
         return problem, target
 
-    def _read_validation(self, held: tuple[Any, Any, Any], schema: Schema, target: Target) -> Problem:
-        problem = super()._read_validation(held, schema, target)
+    def _read_validation(self, held: HeldRows, schema: Schema, target: Target, has_offset: bool) -> Problem:
+        problem = super()._read_validation(held, schema, target, has_offset)
         if problem.weight is not None:
             problem = problem.take(np.flatnonzero(problem.weight))
         return in_content_order(problem)
@@ -255,13 +279,18 @@ class BoostedTreesRanker(BoostedTrees):
             raise ValueError(f"{', '.join(changed)} given beside the loss object {loss!r}: set it on the object")
         for name, value in changed.items():
             if name not in loss.parameters():
-                raise ValueError(f"{name}={value!r} means nothing to loss={self.loss!r}: leave it at {usual[name]!r}")
+                raise ValueError(
+                    f"{name}={value!r} means nothing to loss={shown(self.loss)}: leave it at {usual[name]!r}"
+                )
         return replace(loss, **changed) if isinstance(loss, RankingLoss) else loss
 
     def _read_validation_target(
         self, column: NDArray[Any], weight: FloatArray | None, target: Target
     ) -> tuple[FloatArray, FloatArray | None]:
         return np.ascontiguousarray(column["grade"]), weight
+
+    def _with_queries(self, y: Any, group: Any) -> Any:
+        return judged(y, group)
 
     def _queries(self, column: NDArray[Any]) -> NDArray[np.int64]:
         return np.ascontiguousarray(column["query"])
@@ -280,26 +309,31 @@ class BoostedTreesRanker(BoostedTrees):
     def _is_affine(self) -> bool:
         return True
 
-    def predict(self, X: Any) -> FloatArray:
+    def _task_of(self, target: Target) -> str:
+        return "ranking"
+
+    def predict(self, X: Any, *, offset: Any = None) -> FloatArray:
         """Score rows; within a query, the highest comes first.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame
             Rows; named columns in any order.
+        offset : array-like, optional
+            What the score of each row starts from, as in ``fit``; one number stands for all rows.
 
         Returns
         -------
         ndarray of float64, (n_rows,)
         """
-        return self._raw(X)[:, 0]
+        return self._raw_beside(X, offset)[:, 0]
 
-    def staged_predict(self, X: Any) -> Iterator[FloatArray]:
+    def staged_predict(self, X: Any, *, offset: Any = None) -> Iterator[FloatArray]:
         """Yield the scores after each round."""
-        for raw in self._staged_raw(X):
+        for raw in self._staged_raw(X, offset):
             yield raw[:, 0]
 
-    def score(self, X: Any, y: Any, group: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, group: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Return NDCG of the first 10 places: ``arboretum.metrics.ndcg_score``.
 
         Parameters
@@ -312,8 +346,10 @@ class BoostedTreesRanker(BoostedTrees):
             Ids of their queries.
         sample_weight : array-like, optional
             Weights; a query has the mean weight of its rows.
+        offset : array-like, optional
+            As for ``predict``.
         """
-        return ndcg_score(y, self.predict(X), group, sample_weight=sample_weight)
+        return ndcg_score(y, self.predict(X, offset=offset), group, sample_weight=sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

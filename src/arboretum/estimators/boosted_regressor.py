@@ -12,12 +12,13 @@ from arboretum import losses
 from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosting import BoostedTrees
-from arboretum.estimators.boosting_docs import OUTPUT_PARAMETERS, describe
+from arboretum.estimators.boosting_docs import FUNCTION, OUTPUT_PARAMETERS, describe
 from arboretum.estimators.boosting_problem import Target
 from arboretum.estimators.protocol import Regressor
 from arboretum.estimators.validation import number
-from arboretum.losses import EachOutput, Loss, Quantiles
+from arboretum.losses import EachOutput, GradientFunction, Loss, Quantiles
 from arboretum.losses.base import constant_raw
+from arboretum.weights import in_rows
 
 _LOSS_PARAMETERS = """\
     quantile : float or sequence of float, optional
@@ -47,6 +48,8 @@ class BoostedTreesRegressor(Regressor, BoostedTrees):
         loss_parameters=_LOSS_PARAMETERS,
         class_parameters="",
         class_attributes="",
+        metrics='"rmse", "mae", "r2"',
+        or_function=FUNCTION,
         stratified="",
     )
     quantile: float | Sequence[float] | None
@@ -70,7 +73,7 @@ class BoostedTreesRegressor(Regressor, BoostedTrees):
         score_noise: float = 0.0,
         prune: bool = False,
         second_order: bool = True,
-        leaf_steps: int = 1,
+        leaf_steps: int | str = 1,
         ordered_boosting: int = 0,
         vector_leaves: bool | str = "auto",
         leaf_model: str = "constant",
@@ -91,7 +94,7 @@ class BoostedTreesRegressor(Regressor, BoostedTrees):
         dart_rate: float = 0.0,
         dart_skip: float = 0.5,
         dart_max: int = 50,
-        loss: str | Loss = "squared_error",
+        loss: str | Loss | GradientFunction = "squared_error",
         quantile: float | Sequence[float] | None = None,
         power: float | None = None,
         monotonic_cst: Any = None,
@@ -100,8 +103,10 @@ class BoostedTreesRegressor(Regressor, BoostedTrees):
         unknown: str = "average",
         missing: str = "warn",
         early_stopping: bool | str = "auto",
+        scoring: Any = "loss",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 50,
+        tol: float = 0.0,
         refit: bool | str = "auto",
         time_limit: float | None = None,
         warm_start: bool = False,
@@ -125,14 +130,16 @@ class BoostedTreesRegressor(Regressor, BoostedTrees):
         y = targets.regression_outputs(column)
         several = EachOutput.of(loss, y.shape[1])
         several.check_target(y)
-        weight = targets.without_unknown(weight, y)
+        weight = in_rows(targets.without_unknown(weight, y))
         return Target(y, weight, several.in_units_of(y, weight))
 
     def _read_validation_target(
         self, column: NDArray[Any], weight: FloatArray | None, target: Target
     ) -> tuple[FloatArray, FloatArray | None]:
-        if column.ndim == 1 and target.loss.n_outputs == 1:
+        if column.ndim == target.y.ndim == 1:
             return targets.regression_target(column, "y_val"), weight
+        if target.y.ndim == 1:
+            raise ValueError(f"y_val has {column.shape[1]} outputs, but y has one")
         y = targets.regression_outputs(column, "y_val", target.loss.n_outputs)
         return y, targets.without_unknown(weight, y)
 
@@ -146,27 +153,33 @@ class BoostedTreesRegressor(Regressor, BoostedTrees):
         loss = self.loss_.loss if isinstance(self.loss_, EachOutput) else self.loss_
         return loss.link == "identity" and not isinstance(loss, Quantiles)
 
-    def predict(self, X: Any) -> FloatArray:
+    def _task_of(self, target: Target) -> str:
+        return "regression"
+
+    def predict(self, X: Any, *, offset: Any = None) -> FloatArray:
         """Predict the target.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame
             Rows; named columns in any order.
+        offset : array-like, optional
+            What the raw prediction of each row starts from, as in ``fit``: the logarithm of its exposure for losses of
+            counts and amounts. One number stands for all rows.
 
         Returns
         -------
         ndarray of float64, (n_rows,)
             (n_rows, n_outputs) with several outputs; with several quantiles a column for each, rising in each row.
         """
-        return self._to_prediction(self._raw(X))
+        return self._to_prediction(self._raw_beside(X, offset))
 
-    def staged_predict(self, X: Any) -> Iterator[FloatArray]:
+    def staged_predict(self, X: Any, *, offset: Any = None) -> Iterator[FloatArray]:
         """Yield the prediction after each round."""
-        for raw in self._staged_raw(X):
+        for raw in self._staged_raw(X, offset):
             yield self._to_prediction(raw)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Return R²: 1 − Σ (y − prediction)² / Σ (y − mean of y)².
 
         With several quantiles, the same of their pinball losses: 1 − Σ loss of the predictions / Σ loss of the
@@ -180,11 +193,13 @@ class BoostedTreesRegressor(Regressor, BoostedTrees):
             Their targets.
         sample_weight : array-like, optional
             Weight of each row.
+        offset : array-like, optional
+            As for ``predict``.
         """
-        self._fitted()
-        if not isinstance(self.loss_, Quantiles):
-            return super().score(X, y, sample_weight)
-        predicted = self.predict(X)
+        asked = self._asked(X, offset)
+        if not isinstance(getattr(self, "loss_", None), Quantiles):
+            return Regressor.score(asked, X, y, sample_weight)
+        predicted = asked.predict(X)
         target = targets.regression_target(targets.as_column(y, len(predicted)))
         weight = targets.row_weights(sample_weight, len(target))
         constant = constant_raw(self.loss_.start(target, weight), len(target))

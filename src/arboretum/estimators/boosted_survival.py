@@ -9,18 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import losses
-from arboretum.ensembles.rows import start_raw
+from arboretum.arguments import shown
+from arboretum.elementary import EXP_LIMIT
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosting import BoostedTrees
-from arboretum.estimators.boosting_docs import describe
+from arboretum.estimators.boosting_docs import FUNCTION, describe
 from arboretum.estimators.boosting_problem import Problem, Target
+from arboretum.estimators.boosting_rows import beside_offset, downhill
 from arboretum.estimators.survival_model import SurvivalModel, read_event_times
 from arboretum.estimators.survival_targets import survival_bounds
 from arboretum.estimators.validation import choice, number
 from arboretum.forest import Forest
-from arboretum.losses import AcceleratedFailure, Cox, Loss
-from arboretum.losses.base import constant_raw
-from arboretum.losses.links import EXP_LIMIT
+from arboretum.losses import AcceleratedFailure, Cox, GradientFunction, Loss
 from arboretum.losses.survival import DISTRIBUTIONS, by_time, check_events, is_event
 from arboretum.schema import Schema
 
@@ -69,6 +69,8 @@ class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
         loss_parameters=_LOSS_PARAMETERS,
         class_parameters="",
         class_attributes=_ATTRIBUTES,
+        metrics='"concordance"',
+        or_function=FUNCTION,
         stratified=", the same of rows with events and without,",
     )
     aft_distribution: str | None
@@ -94,7 +96,7 @@ class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
         score_noise: float = 0.0,
         prune: bool = False,
         second_order: bool = True,
-        leaf_steps: int = 1,
+        leaf_steps: int | str = 1,
         ordered_boosting: int = 0,
         leaf_model: str = "constant",
         linear_l2: float = 10.0,
@@ -114,7 +116,7 @@ class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
         dart_rate: float = 0.0,
         dart_skip: float = 0.5,
         dart_max: int = 50,
-        loss: str | Loss = "cox",
+        loss: str | Loss | GradientFunction = "cox",
         aft_distribution: str | None = None,
         aft_scale: float | None = None,
         monotonic_cst: Any = None,
@@ -123,8 +125,10 @@ class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
         unknown: str = "average",
         missing: str = "warn",
         early_stopping: bool | str = "auto",
+        scoring: Any = "loss",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 50,
+        tol: float = 0.0,
         refit: bool | str = "auto",
         time_limit: float | None = None,
         warm_start: bool = False,
@@ -147,11 +151,13 @@ class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
         return Target(column, weight, loss)
 
     def _loss_parameters(self) -> dict[str, Any]:
-        if self.loss == "aft":
+        if isinstance(self.loss, str) and self.loss == "aft":
             return {"distribution": self.aft_distribution, "scale": self.aft_scale}
         for name in ("aft_distribution", "aft_scale"):
             if getattr(self, name) is not None:
-                raise ValueError(f"{name}={getattr(self, name)!r} with loss={self.loss!r}: it is one of loss='aft'")
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} with loss={shown(self.loss)}: it is one of loss='aft'"
+                )
         return {}
 
     def _read_validation_target(
@@ -160,9 +166,11 @@ class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
         check_events(column, "y_val")
         return column, weight
 
-    def _read_problem(self, X: Any, y: Any, sample_weight: Any, earlier: Forest | None) -> tuple[Problem, Target]:
+    def _read_problem(
+        self, X: Any, y: Any, sample_weight: Any, offset: Any, earlier: Forest | None
+    ) -> tuple[Problem, Target]:
         """Rows in the order of their times: sorting them again in each round is as good as free."""
-        problem, target = super()._read_problem(X, y, sample_weight, earlier)
+        problem, target = super()._read_problem(X, y, sample_weight, offset, earlier)
         return problem.take(by_time(problem.y)), target
 
     def _strata(self, y: FloatArray) -> NDArray[Any] | None:
@@ -175,15 +183,27 @@ class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
 
     def _responses(self, problem: Problem, loss: Loss) -> FloatArray:
         """Downhill gradients of the constant model: high where events come early (Cox) or late (accelerated times)."""
-        if self.category_levels is None:
-            return problem.y  # nobody asks
-        raw = constant_raw(start_raw(loss, problem.y, problem.weight), len(problem.y))
-        return -loss.gradients(problem.y, raw)[0]
+        return problem.y if self.category_levels is None else downhill(loss, problem)  # else nobody asks
+
+    def _task_of(self, target: Target) -> str:
+        return "survival"
+
+    def _truth(self, problem: Problem, target: Target) -> Any:
+        """Return times and events, or bounds if there are others."""
+        lower, upper = problem.y.T
+        event = is_event(problem.y)
+        columns: dict[str, NDArray[Any]] = {"event": event, "time": lower}
+        if not (event | np.isinf(upper)).all():
+            columns = {"lower": lower, "upper": upper}
+        truth = np.empty(len(lower), dtype=[(name, column.dtype) for name, column in columns.items()])
+        for name, column in columns.items():
+            truth[name] = column
+        return truth
 
     def _after_training(self, problem: Problem, threads: int) -> None:
         loss = self.loss_
         if isinstance(loss, Cox):
-            raw = self._raw_of(self._fitted(), problem.table, threads)[:, 0]
+            raw = beside_offset(self._raw_of(self._fitted(), problem.table, threads), problem.offset)[:, 0]
             self.event_times_, self._log_baseline = loss.baseline(problem.y, raw, problem.weight)
         else:
             self.event_times_ = np.unique(problem.y[is_event(problem.y), 0])
@@ -191,13 +211,15 @@ class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
 
     # ---- prediction ----------------------------------------------------------------------------------------------
 
-    def predict(self, X: Any) -> FloatArray:
+    def predict(self, X: Any, *, offset: Any = None) -> FloatArray:
         """Risk of each row, higher for earlier events.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame
             Rows; named columns in any order.
+        offset : array-like, optional
+            What the raw prediction of each row starts from, as in ``fit``; one number stands for all rows.
 
         Returns
         -------
@@ -205,18 +227,71 @@ class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
             Logarithm of the hazard ratio with ``loss="cox"``; minus the logarithm of the time, which
             ``predict_time`` gives, with ``loss="aft"``.
         """
-        return self._to_risk(self._raw(X)[:, 0])
+        return self._to_risk(self._raw_beside(X, offset)[:, 0])
 
     def _to_risk(self, raw: FloatArray) -> FloatArray:
         return -raw if isinstance(self.loss_, AcceleratedFailure) else raw
 
-    def staged_predict(self, X: Any) -> Iterator[FloatArray]:
+    def staged_predict(self, X: Any, *, offset: Any = None) -> Iterator[FloatArray]:
         """Yield the risk after each round."""
-        for raw in self._staged_raw(X):
+        for raw in self._staged_raw(X, offset):
             yield self._to_risk(raw[:, 0])
 
-    def predict_time(self, X: Any) -> FloatArray:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> float:
+        """Return the concordance index of the risks.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Rows to predict.
+        y : structured array, data frame or array-like (rows, 2)
+            Their times and events.
+        sample_weight : array-like, optional
+            Weight of each row.
+        offset : array-like, optional
+            As for ``predict``.
+        """
+        return SurvivalModel.score(self._asked(X, offset), X, y, sample_weight)
+
+    def predict_cumulative_hazard(self, X: Any, times: Any = None, *, offset: Any = None) -> FloatArray:
+        """Cumulative hazard of each row at some times: −ln of the probability to outlive them.
+
+        Parameters
+        ----------
+        X, offset
+            As for ``predict``.
+        times : array-like, optional
+            At least 0; by default ``event_times_``.
+
+        Returns
+        -------
+        ndarray of float64, (n_rows, n_times)
+        """
+        return SurvivalModel.predict_cumulative_hazard(self._asked(X, offset), X, times)
+
+    def predict_survival_function(self, X: Any, times: Any = None, *, offset: Any = None) -> FloatArray:
+        """Probability of each row to outlive some times: exp(−cumulative hazard).
+
+        Parameters
+        ----------
+        X, offset
+            As for ``predict``.
+        times : array-like, optional
+            At least 0; by default ``event_times_``.
+
+        Returns
+        -------
+        ndarray of float64, (n_rows, n_times)
+        """
+        return SurvivalModel.predict_survival_function(self._asked(X, offset), X, times)
+
+    def predict_time(self, X: Any, *, offset: Any = None) -> FloatArray:
         """Time scale exp(raw prediction) of each row, with ``loss="aft"``: the median of a (log-)symmetric time.
+
+        Parameters
+        ----------
+        X, offset
+            As for ``predict``.
 
         Returns
         -------
@@ -226,23 +301,51 @@ class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
             raise ValueError(
                 "loss='cox' orders rows by risk and has no time scale: use predict_survival_function, or loss='aft'"
             )
-        return self.loss_.predict(self._raw(X)[:, 0])
+        return self.loss_.predict(self._raw_beside(X, offset)[:, 0])
 
     def _fitted_loss(self) -> Loss:
         self._fitted()
         return self.loss_
 
     def _cumulative_hazard(self, X: Any, times: FloatArray) -> FloatArray:
-        raw, loss = self._raw(X)[:, 0], self.loss_
+        raw, loss = self._raw_beside(X, None)[:, 0], self.loss_
         if isinstance(loss, AcceleratedFailure):
             return -loss.log_survival(times, raw)
+        if isinstance(loss, Cox) and self._log_baseline is None:
+            raise ValueError(
+                "the baseline hazard is that of all rounds, and first_rounds has left some out: fit a model with "
+                f"n_estimators={self.n_iter_}"
+            )
         if self._log_baseline is None:
             raise ValueError(f"no hazards are known of the loss {loss!r}: use loss='cox' or loss='aft'")
         place = self._last_events(times)
         exponent = self._log_baseline[np.maximum(place, 0)] + raw[:, np.newaxis]
         return np.where(place >= 0, np.exp(np.minimum(exponent, EXP_LIMIT)), 0.0)
 
+    def first_rounds(self, n_rounds: int) -> BoostedTreesSurvival:
+        """Return the model of the first rounds alone.
+
+        With ``loss="cox"`` it ranks rows by risk; it has no survival functions, whose baseline is that of all rounds.
+
+        Parameters
+        ----------
+        n_rounds : int
+            How many rounds to keep, from 1 to ``n_iter_``.
+
+        Returns
+        -------
+        BoostedTreesSurvival
+        """
+        model = super().first_rounds(n_rounds)
+        if n_rounds < self.n_iter_:
+            model._log_baseline = None
+        return model
+
     # ---- files ---------------------------------------------------------------------------------------------------
+
+    def _notes(self) -> dict[str, Any]:
+        left_out = isinstance(self.loss_, Cox) and self._log_baseline is None
+        return {**super()._notes(), **({"first_rounds": True} if left_out else {})}
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         baseline = {} if self._log_baseline is None else {"log_baseline": self._log_baseline}
@@ -252,7 +355,8 @@ class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
         super()._read_trees(header, arrays)
         self.event_times_ = read_event_times(arrays["event_times"])
         baseline = arrays.get("log_baseline")
-        if isinstance(self.loss_, Cox) != (baseline is not None):
+        has_baseline = isinstance(self.loss_, Cox) and header.get("first_rounds") is not True
+        if has_baseline != (baseline is not None):
             raise ValueError("a baseline hazard that does not belong to the loss")
         if baseline is not None and (
             baseline.shape != self.event_times_.shape

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numbers
 import os
-import warnings
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
@@ -14,40 +13,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import losses
+from arboretum.arguments import check_integer
 from arboretum.binning import BinMap, assign_bins, learn_bins
 from arboretum.category_encoding import CategoryEncoding, learn_encoding
 from arboretum.constraints import interaction_sets, monotone_directions
-from arboretum.ensembles.boosting import History, boost
+from arboretum.ensembles.boosting import boost
+from arboretum.ensembles.history import History, Judge
 from arboretum.ensembles.linear_leaves import number_columns
 from arboretum.ensembles.resampling import Bag, columns_of_bins, with_schema
 from arboretum.ensembles.rows import Rows, filled_raw, start_raw, user_shape
+from arboretum.ensembles.training_memory import boosting_bytes, check_counts
 from arboretum.estimators import boosting_automatic as automatic
 from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray
-from arboretum.estimators.boosting_parameters import MOST, BoostingParameters
-from arboretum.estimators.boosting_problem import Problem, Run, Shared, Target
-from arboretum.estimators.boosting_rows import TrainingRows
-from arboretum.estimators.checkpoints import Checkpoint, Found, Journal
+from arboretum.estimators.boosting_parameters import MAX_BINS, MOST, BoostingParameters
+from arboretum.estimators.boosting_problem import HeldRows, Problem, Run, Shared, Target, Training
+from arboretum.estimators.boosting_rows import TrainingRows, beside_offset, downhill
+from arboretum.estimators.checkpoints import Checkpoint, Found, Journal, Resumed
+from arboretum.estimators.dataset_arguments import offset_of
 from arboretum.estimators.protocol import Classifier
+from arboretum.estimators.scoring import JudgedRows, judge_of
+from arboretum.estimators.standing_in import after_round, twin
 from arboretum.estimators.threads import n_threads
-from arboretum.estimators.validation import (
-    check_columns,
-    check_integer,
-    choice,
-    number,
-    seed_of,
-    split_rows,
-)
+from arboretum.estimators.validation import check_columns, check_rounds, choice, number, seed_of, split_rows
 from arboretum.forest import Forest
 from arboretum.growing import ALL_OUTPUTS
-from arboretum.losses import Loss
+from arboretum.interruption import warn_interrupted
+from arboretum.losses import EachOutput, Loss
+from arboretum.metrics.named import Metric, named_metrics
+from arboretum.metrics.scoring import Scorer, find_scoring
 from arboretum.progress import ProgressBar
 from arboretum.queries import Queries
-from arboretum.schema import Schema, user_level
+from arboretum.schema import Schema, warn_user
 from arboretum.table import Table, conform, read_table
 
 Boosted = TypeVar("Boosted", bound="BoostedTrees")
 
+NO_ROWS = HeldRows()
 SMALL_FIT = 10_000  # rows × columns below which a second thread costs more than it brings
 
 
@@ -58,6 +60,7 @@ class BoostedTrees(BoostingParameters):
     history_: History
     n_iter_: int
     classes_: Any
+    has_offset_: bool = False
     checkpoint_: dict[str, Any] | None = None  # of a model from a checkpoint: what fit it is part of
 
     # ---- fitting -------------------------------------------------------------------------------------------------
@@ -71,6 +74,8 @@ class BoostedTrees(BoostingParameters):
         y_val: Any = None,
         sample_weight_val: Any = None,
         *,
+        offset: Any = None,
+        offset_val: Any = None,
         checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
     ) -> Boosted:
         """Fit the model.
@@ -80,11 +85,15 @@ class BoostedTrees(BoostingParameters):
         X : array-like, sparse matrix or data frame
             Training rows: numbers, text, categories, dates, with holes.
         y : array-like
-            Target, one value a row; of several outputs, one column each.
+            Target, one value per row; of several outputs, one column each.
         sample_weight : array-like, optional
             Weight of each row.
-        X_val, y_val, sample_weight_val : optional
+        X_val, y_val, sample_weight_val, offset_val : optional
             Rows to stop early on, in place of a held-out share of the training rows.
+        offset : array-like, optional
+            What the raw prediction of each row starts from, to which constant and trees are added: the logarithm of its
+            exposure for losses of counts and amounts, or the raw prediction of another model. Of several outputs or
+            more than two classes, one column each.
         checkpoint : path or Checkpoint, optional
             File that keeps how far the fit is, written every minute: the same call goes on from it after a crash, to
             the same model. It stays when the fit ends.
@@ -105,8 +114,9 @@ class BoostedTrees(BoostingParameters):
                 )
             if n_rounds == 0:
                 return self
-        held = (X_val, y_val, sample_weight_val)
-        return self._fit(n_rounds, earlier, X, y, sample_weight, held, self._journal(checkpoint, earlier))
+        held = HeldRows(X_val, y_val, sample_weight_val, offset_val)
+        journal = self._journal(checkpoint, earlier)
+        return self._fit(n_rounds, earlier, X, y, sample_weight, offset, held, journal)
 
     def fit_more(
         self: Boosted,
@@ -118,12 +128,14 @@ class BoostedTrees(BoostingParameters):
         X_val: Any = None,
         y_val: Any = None,
         sample_weight_val: Any = None,
+        offset: Any = None,
+        offset_val: Any = None,
     ) -> Boosted:
         """Add rounds to a fitted model, on the same rows or on others with the same columns.
 
         Parameters
         ----------
-        X, y, sample_weight, X_val, y_val, sample_weight_val
+        X, y, sample_weight, X_val, y_val, sample_weight_val, offset, offset_val
             As for ``fit``.
         n_estimators : int
             Rounds to add.
@@ -134,7 +146,8 @@ class BoostedTrees(BoostingParameters):
         """
         earlier = self._fitted()
         check_integer("n_estimators", n_estimators)
-        return self._fit(n_estimators, earlier, X, y, sample_weight, (X_val, y_val, sample_weight_val))
+        held = HeldRows(X_val, y_val, sample_weight_val, offset_val)
+        return self._fit(n_estimators, earlier, X, y, sample_weight, offset, held)
 
     def _fit(
         self: Boosted,
@@ -143,14 +156,15 @@ class BoostedTrees(BoostingParameters):
         X: Any,
         y: Any,
         sample_weight: Any,
-        held: tuple[Any, Any, Any],
+        offset: Any,
+        held: HeldRows,
         journal: Journal | None = None,
     ) -> Boosted:
         self._check_parameters()
         if earlier is not None:
             self._check_continuing()
         threads = n_threads(self.n_jobs)
-        problem, target = self._read_problem(X, y, sample_weight, earlier)
+        problem, target = self._read_problem(X, y, sample_weight, offset, earlier)
         if journal is not None:
             journal.check_target(problem, held)
             if journal.is_done:
@@ -158,7 +172,7 @@ class BoostedTrees(BoostingParameters):
                 return self
         if journal is None or journal.found is None:
             self._train(n_rounds, problem, target, threads, earlier=earlier, held=held, journal=journal)
-        if held[0] is None and self._has_searched(journal) and self._fits_again(problem.table.n_rows):
+        if not held.is_given and self._has_searched(journal) and self._fits_again(problem.table.n_rows):
             self._train_again(problem, target, threads, journal)
         self._after_training(problem, threads)
         if journal is not None:
@@ -179,10 +193,13 @@ class BoostedTrees(BoostingParameters):
         return Journal(checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint), self)
 
     def _has_searched(self, journal: Journal | None) -> bool:
-        return (journal is not None and journal.found is not None) or bool(self.history_.validation_loss)
+        """Whether held-out rows have told the number of rounds, here or in the process that a checkpoint is from."""
+        if journal is not None and journal.found is not None:
+            return True
+        return bool(self.history_.curve) and self.history_.stopped_by != "interrupt"
 
     def _fits_again(self, n_rows: int) -> bool:
-        """Whether all rows are fitted again; a model that is to go on keeps the rows that it holds out."""
+        """Whether all rows are fitted again; a model that will be trained further keeps the rows that it holds out."""
         return self.refit is True or (self.refit == "auto" and not self.warm_start and automatic.fits_again(n_rows))
 
     def _after_training(self, problem: Problem, threads: int) -> None:
@@ -210,7 +227,7 @@ class BoostedTrees(BoostingParameters):
         threads: int,
         *,
         earlier: Forest | None = None,
-        held: tuple[Any, Any, Any] = (None, None, None),
+        held: HeldRows = NO_ROWS,
         bin_map: BinMap | None = None,
         again: bool = False,
         journal: Journal | None = None,
@@ -219,19 +236,68 @@ class BoostedTrees(BoostingParameters):
 
         ``again``: with the learning rate of the fit before, and without holding rows out.
         """
-        self._check_linear_loss(target.loss)
-        if earlier is not None and earlier.n_trees and _is_vector(earlier) != self._has_vector_leaves(target.loss):
+        resumed = None if journal is None else journal.resumed(again)
+        training = self._prepare(
+            n_rounds,
+            problem,
+            target,
+            threads,
+            earlier=earlier,
+            held=held,
+            bin_map=bin_map,
+            again=again,
+            resumed=resumed,
+        )
+        run, keep = training.run, None
+        if journal is not None:
+            parts = [training.rows, *training.reordered, training.validation]
+            keep = journal.keeper(again, run, problem, parts, resumed)
+        with ProgressBar(n_rounds) if self.verbose else nullcontext() as bar:
+            forest, history = boost(
+                **training.arguments(),
+                callbacks=[*(self.callbacks or []), *([bar] if bar is not None else [])],
+                done=None if resumed is None else resumed.progress,
+                keep=keep,
+            )
+        if resumed is not None:
+            forest = resumed.followed_by(forest, history, keeps_best=run.params.patience is not None)
+        if history.stopped_by == "interrupt":
+            rounds = forest.n_trees // trees_of_round(forest, run.params.trees_per_round)
+            warn_interrupted(rounds, "rounds")
+        if earlier is not None:
+            forest, history = Forest.concat([earlier, forest]), self.history_.followed_by(history, self.n_iter_)
+        self._become(forest, history, run)
+        return self
+
+    def _prepare(
+        self,
+        n_rounds: int,
+        problem: Problem,
+        target: Target,
+        threads: int,
+        *,
+        earlier: Forest | None = None,
+        held: HeldRows = NO_ROWS,
+        bin_map: BinMap | None = None,
+        again: bool = False,
+        resumed: Resumed | None = None,
+    ) -> Training:
+        """Hold out, encode and cut the rows, and find the parameters of the engine."""
+        loss, scoring = target.loss, find_scoring(self.scoring, self._task_of(target))
+        self._check_linear_loss(loss)
+        if earlier is not None and earlier.n_trees and _is_vector(earlier) != self._has_vector_leaves(loss):
             has = "has" if _is_vector(earlier) else "lacks"
             raise ValueError(
                 f"vector_leaves={self.vector_leaves!r}, but the fitted model {has} vector leaves: use the same, or "
                 "fit anew with warm_start=False"
             )
-        resumed = None if journal is None else journal.resumed(again)
         seed = seed_of(self.random_state) if resumed is None else resumed.seed
-        n_rows = problem.table.n_rows
-        all_rows = problem
-        problem, validation = (problem, None) if again else self._hold_out(problem, held, seed, earlier is not None)
-        schema, loss = problem.table.schema, target.loss
+        n_rows, validation = problem.table.n_rows, None
+        if not again:
+            self._check_followed(loss, scoring, held)
+            if scoring is not None or loss.has_values:
+                problem, validation = self._hold_out(problem, held, seed, earlier is not None)
+        schema = problem.table.schema
         if problem.table.n_rows * schema.n_features < SMALL_FIT:
             threads = 1
         responses = self._responses(problem, loss)
@@ -241,13 +307,14 @@ class BoostedTrees(BoostingParameters):
             else self._learn_encoding(problem.table, responses, problem.weight, target, seed, threads)
         )
         training = TrainingRows(problem, responses, encoding, self._n_category_orders, seed, threads)
-        base = start_raw(loss, problem.y, problem.weight) if earlier is None else earlier.base
+        base = start_raw(loss, problem.y, problem.weight, problem.offset) if earlier is None else earlier.base
         before = earlier if resumed is None else resumed.forest
-        rows, *reordered = self._cut(training, bin_map if encoding is None else None, base, before)
+        reserve = self._reserve(training, loss)
+        rows, *reordered = self._cut(training, bin_map if encoding is None else None, base, before, reserve)
         bin_map = rows.data.bin_map
         schema = training.marked_schema(rows.data)
-        if held[0] is not None:
-            validation = self._read_validation(held, schema, target)
+        if held.is_given:
+            validation = self._read_validation(held, schema, target, problem.offset is not None)
         params = self._boosting_params(
             n_rounds,
             n_rows,
@@ -259,51 +326,91 @@ class BoostedTrees(BoostingParameters):
             validates=validation is not None,
             keeps_rate=again or earlier is not None,
         )
-
-        held_rows = None
+        held_rows = judge = None
         if validation is not None:
             table = self._as_read_by(encoding, validation.table, threads)
-            held_rows = self._rows_of(table, validation, bin_map, base, before, threads, "X_val")
-        run = Run(problem, target, schema, encoding, params)
-        keep = None
-        if journal is not None:
-            keep = journal.keeper(again, run, all_rows, [rows, *reordered, held_rows], resumed)
-        with ProgressBar(n_rounds) if self.verbose else nullcontext() as bar:
-            forest, history = boost(
-                rows,
-                loss,
-                params,
-                base=base,
-                first_round=0 if earlier is None else self.n_iter_,
-                reordered=reordered,
-                validation=held_rows,
-                callbacks=[*(self.callbacks or []), *([bar] if bar is not None else [])],
-                done=None if resumed is None else resumed.progress,
-                keep=keep,
+            held_rows = self._rows_of(table, validation, bin_map, base, before, threads, reserve, "X_val")
+            judge = self._judge(scoring, validation, held_rows, target)
+        first_round = 0 if earlier is None else self.n_iter_
+        has_offset = problem.offset is not None or (earlier is not None and self.has_offset_)
+        run = Run(problem, target, schema, encoding, params, has_offset)
+        return Training(run, rows, reordered, held_rows, judge, base, first_round)
+
+    # ---- what rounds are compared by -------------------------------------------------------------------------------
+
+    def _task_of(self, target: Target) -> str:
+        """Return which metrics there are to compare rounds by."""
+        raise NotImplementedError
+
+    def _check_followed(self, loss: Loss, scoring: Metric | Scorer | None, held: HeldRows) -> None:
+        """Reject early stopping by a loss that has no value."""
+        if scoring is not None or loss.has_values or self.early_stopping is False:
+            return
+        if held.is_given or self.early_stopping is True:
+            raise ValueError(
+                f"{loss!r} is a function of gradients, which early stopping cannot follow: give scoring=, such as "
+                f"{named_metrics('regression')[0]!r}, or derive a class with values from arboretum.losses.Loss"
             )
-        if resumed is not None:
-            forest = resumed.followed_by(forest, history, keeps_best=params.patience is not None)
-        if history.stopped_by == "interrupt":
-            rounds = forest.n_trees // trees_of_round(forest, params.trees_per_round)
-            warnings.warn(f"fit was interrupted: the model keeps the {rounds} rounds so far", stacklevel=user_level())
-        if earlier is not None:
-            forest, history = Forest.concat([earlier, forest]), self.history_.followed_by(history, self.n_iter_)
-        self._become(forest, history, run)
-        return self
+
+    def _judge(self, scoring: Metric | Scorer | None, validation: Problem, rows: Rows, target: Target) -> Judge | None:
+        def model_at(raw: FloatArray, loss: Loss) -> Any:
+            raw = raw[:, np.newaxis] if raw.ndim == 1 else raw
+            return after_round(self, validation.table, raw, loss_=loss, classes_=target.classes, has_offset_=False)
+
+        return judge_of(scoring, self._judged_rows(validation, rows, target), model_at)
+
+    def _judged_rows(self, validation: Problem, rows: Rows, target: Target) -> JudgedRows:
+        columns: dict[str, Any] = {} if validation.query is None else {"group": validation.query}
+        truth = self._truth(validation, target)
+        return JudgedRows(validation.table, validation.y, truth, rows.weight, rows.queries, columns)
+
+    def _truth(self, problem: Problem, target: Target) -> Any:
+        """Return the target as users write it."""
+        return problem.y
 
     def _become(self, forest: Forest, history: History, run: Run) -> None:
         """Take up what was learnt."""
         loss, problem, threads = run.target.loss, run.problem, run.params.threads
         if type(loss).fitted is not Loss.fitted:
             raw = self._raw_of_read(forest, self._as_read_by(run.encoding, problem.table, threads), threads)
+            raw = beside_offset(raw, problem.offset)
             loss = loss.fitted(problem.y, user_shape(np.ascontiguousarray(raw.T)), problem.weight)
         self.forest_, self.schema_, self.loss_, self.history_ = forest, run.schema, loss, history
+        self.has_offset_ = run.has_offset
         self.encoding_ = run.encoding
         if run.target.classes is not None:
             self.classes_ = run.target.classes
         self.trees_per_round_, self.learning_rate_ = run.params.trees_per_round, run.params.learning_rate
         self.n_iter_ = forest.n_trees // trees_of_round(forest, self.trees_per_round_)
         self._set_input_names()
+
+    def _reserve(self, training: TrainingRows, loss: Loss) -> int:
+        """Return the bytes that boosting will hold besides codes; reject a memory limit that does not hold them."""
+        table = training.problem.table
+        n_features = table.schema.n_features if training.encoding is None else training.encoding.schema.n_features
+        needed = self.training_bytes(table.n_rows, n_features, loss.n_outputs, training.n_versions)
+        table.require_memory(needed)
+        return needed
+
+    def training_bytes(self, n_rows: int, n_features: int, n_outputs: int = 1, versions: int = 1) -> int:
+        """Return the memory that boosting takes besides codes; trees read ``versions`` tables in turn."""
+        check_counts(n_rows=n_rows, n_features=n_features, n_outputs=n_outputs, versions=versions)
+        leaves = self.max_leaf_nodes or (31 if self.growth == "leaf" else 2 ** min(self.max_depth or 6, 30))
+        return boosting_bytes(
+            n_rows,
+            n_outputs,
+            n_features,
+            n_bins=1 + (self.max_bins or min(n_rows, MAX_BINS)),
+            leaves=min(leaves, n_rows),
+            share=self._share_of_rows(n_rows),
+            versions=versions,
+            threads=n_threads(self.n_jobs),
+        )
+
+    def _share_of_rows(self, n_rows: int) -> float:
+        if self.sampling == "goss" or not isinstance(self.subsample, str):
+            return 1.0 if self.sampling in ("goss", "bayesian", "bootstrap") else float(self.subsample)
+        return automatic.share_of_rows(self.sampling, n_rows)
 
     # ---- as a member of an ensemble that reads and cuts the table once -------------------------------------------
 
@@ -347,11 +454,13 @@ class BoostedTrees(BoostingParameters):
 
     # ---- input ---------------------------------------------------------------------------------------------------
 
-    def _read_problem(self, X: Any, y: Any, sample_weight: Any, earlier: Forest | None) -> tuple[Problem, Target]:
+    def _read_problem(
+        self, X: Any, y: Any, sample_weight: Any, offset: Any, earlier: Forest | None
+    ) -> tuple[Problem, Target]:
         check_columns(self.categorical_features)
         table = read_table(X, categorical_features=self.categorical_features) if earlier is None else self._conform(X)
         column = self._as_column(y, table.n_rows)
-        weight = targets.row_weights(sample_weight, table.n_rows)
+        weight = targets.training_weights(sample_weight, table.n_rows)
         target = self._read_target(column, weight, earlier is not None)
         target.loss.check_target(target.y)
         if earlier is not None and not target.loss.continues(self.loss_):
@@ -359,7 +468,10 @@ class BoostedTrees(BoostingParameters):
                 f"the fitted model has loss {self.loss_.to_json()}, not {target.loss.to_json()}: "
                 "rounds of another loss cannot be added to it; fit anew with warm_start=False"
             )
-        problem = Problem(table, target.y, target.weight, self._queries(column))
+        offsets = targets.row_offsets(offset, table.n_rows, target.loss.n_outputs)
+        if offsets is not None and isinstance(target.loss, EachOutput):
+            target = replace(target, loss=target.loss.in_units_of(target.y, target.weight, offsets))
+        problem = Problem(table, target.y, target.weight, self._queries(column), offsets)
         return (problem.without_zero_weights() if earlier is None else problem), target
 
     def _as_column(self, y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArray[Any]:
@@ -367,8 +479,10 @@ class BoostedTrees(BoostingParameters):
         return targets.as_column(y, n_rows, name, table)
 
     def _responses(self, problem: Problem, loss: Loss) -> FloatArray:
-        """Return what statistics of categories are taken of."""
-        return problem.y
+        """Return what statistics of categories are taken of: the target; beside offsets, what they leave of it."""
+        if problem.offset is None or isinstance(self, Classifier) or self.category_levels is None:
+            return problem.y
+        return downhill(loss, problem)
 
     def _read_target(self, column: NDArray[Any], weight: FloatArray | None, continuing: bool) -> Target:
         raise NotImplementedError
@@ -377,6 +491,10 @@ class BoostedTrees(BoostingParameters):
         self, column: NDArray[Any], weight: FloatArray | None, target: Target
     ) -> tuple[FloatArray, FloatArray | None]:
         raise NotImplementedError
+
+    def _with_queries(self, y: Any, group: Any) -> Any:
+        """Return a target as it is read here; only rankers have queries in it."""
+        return y
 
     def _queries(self, column: NDArray[Any]) -> NDArray[np.int64] | None:
         """Query of each row, if the target names it."""
@@ -390,21 +508,18 @@ class BoostedTrees(BoostingParameters):
         return split_rows(problem.table.n_rows, float(self.validation_fraction), seed, self._strata(problem.y))
 
     def _hold_out(
-        self, problem: Problem, held: tuple[Any, Any, Any], seed: int, continuing: bool
+        self, problem: Problem, held: HeldRows, seed: int, continuing: bool
     ) -> tuple[Problem, Problem | None]:
         """Training rows, and those held out of them to stop early on, if any.
 
-        Unless it is asked for, a model that goes on holds none out: it may have seen them.
+        Unless it is asked for, a model that is trained further holds none out: it may have seen them.
         """
-        X_val, y_val, weight_val = held
-        if X_val is None and (y_val is not None or weight_val is not None):
-            raise ValueError("y_val or sample_weight_val is given without X_val: give X_val as well")
         n_rows = problem.table.n_rows
         goes_on = continuing or self.warm_start
         wanted = self.early_stopping is True or (
             self.early_stopping == "auto" and not goes_on and automatic.holds_out(n_rows)
         )
-        if X_val is not None or not wanted:
+        if held.is_given or not wanted:
             return problem, None
         kept, out = self._split(problem, seed)
         if not len(out) or not len(kept):
@@ -416,20 +531,23 @@ class BoostedTrees(BoostingParameters):
             )
         return problem.take(kept), problem.take(out)
 
-    def _read_validation(self, held: tuple[Any, Any, Any], schema: Schema, target: Target) -> Problem:
-        X_val, y_val, weight_val = held
-        if y_val is None:
+    def _read_validation(self, held: HeldRows, schema: Schema, target: Target, has_offset: bool) -> Problem:
+        if held.y is None:
             raise ValueError("X_val is given without y_val: give both")
+        if has_offset != (held.offset is not None):
+            given, absent = ("offset", "offset_val") if has_offset else ("offset_val", "offset")
+            raise ValueError(f"{given} is given without {absent}: give both, or neither")
         name = type(self).__name__
-        table = conform(X_val, schema, unknown=self.unknown, missing=self.missing, estimator_name=name)
-        column = self._as_column(y_val, table.n_rows, "y_val", "X_val")
-        weight = targets.row_weights(weight_val, table.n_rows, "sample_weight_val", "X_val")
+        table = conform(held.X, schema, unknown=self.unknown, missing=self.missing, estimator_name=name)
+        column = self._as_column(held.y, table.n_rows, "y_val", "X_val")
+        weight = targets.row_weights(held.weight, table.n_rows, "sample_weight_val", "X_val")
+        offset = targets.row_offsets(held.offset, table.n_rows, target.loss.n_outputs, "offset_val", "X_val")
         y, weight = self._read_validation_target(column, weight, target)
         try:
             target.loss.check_target(y)
         except ValueError as error:
             raise ValueError(str(error).replace("y[", "y_val[", 1)) from None
-        return Problem(table, y, weight, self._queries(column))
+        return Problem(table, y, weight, self._queries(column), offset)
 
     def _learn_encoding(
         self,
@@ -455,7 +573,7 @@ class BoostedTrees(BoostingParameters):
         )
 
     def _cut(
-        self, training: TrainingRows, bin_map: BinMap | None, base: FloatArray, earlier: Forest | None
+        self, training: TrainingRows, bin_map: BinMap | None, base: FloatArray, earlier: Forest | None, reserve: int
     ) -> list[Rows]:
         """Cut all versions of the training rows into the bins of the first."""
         problem, threads = training.problem, training.threads
@@ -463,7 +581,7 @@ class BoostedTrees(BoostingParameters):
         for table in training.tables():
             if bin_map is None:
                 bin_map = learn_bins(table, max_bins=self.max_bins, weight=problem.weight, threads=threads)
-            versions.append(self._rows_of(table, problem, bin_map, base, earlier, threads))
+            versions.append(self._rows_of(table, problem, bin_map, base, earlier, threads, reserve))
         return versions
 
     def _rows_of(
@@ -474,31 +592,97 @@ class BoostedTrees(BoostingParameters):
         base: FloatArray,
         earlier: Forest | None,
         threads: int,
+        reserve: int,
         name: str = "X",
     ) -> Rows:
-        """Rows for the engine, from a table as trees read it."""
-        data = assign_bins(table, bin_map, bundle=True, threads=threads)
+        """Rows for the engine, from a table as trees read it; ``reserve`` bytes will be needed besides their codes."""
+        data = assign_bins(table, bin_map, bundle=True, reserve=reserve, threads=threads)
         numbers = number_columns(table, bin_map, name) if self.leaf_model == "linear" else None
         queries = None if problem.query is None else Queries.of_sorted(problem.query, threads)
-        return Rows(data, problem.y, problem.weight, self._start(table, base, earlier, threads), numbers, queries)
+        offset = None if problem.offset is None else np.ascontiguousarray(np.atleast_2d(problem.offset.T))
+        raw = self._start(table, base, earlier, offset, threads)
+        return Rows(data, problem.y, problem.weight, raw, numbers, queries, offset)
 
-    def _start(self, table: Table, base: FloatArray, earlier: Forest | None, threads: int) -> FloatArray:
+    def _start(
+        self, table: Table, base: FloatArray, earlier: Forest | None, offset: FloatArray | None, threads: int
+    ) -> FloatArray:
         """Raw predictions (outputs × rows) before the first round, of a table as trees read it."""
         if earlier is None:
-            return filled_raw(base, table.n_rows)
-        return np.ascontiguousarray(self._raw_of_read(earlier, table, threads).T)
+            raw = filled_raw(base, table.n_rows)
+            return raw if offset is None else raw + offset
+        if offset is None:
+            return np.ascontiguousarray(self._raw_of_read(earlier, table, threads).T)
+        # In the order of boosting, offset first: sums of other orders would differ in their last bits.
+        total = filled_raw(base, table.n_rows).T + offset.T
+        for tree in range(earlier.n_trees):
+            total += self._raw_of_read(_without_base(earlier[tree : tree + 1]), table, threads)
+        return np.ascontiguousarray(total.T)
 
     # ---- prediction ----------------------------------------------------------------------------------------------
 
-    def _staged_raw(self, X: Any) -> Iterator[FloatArray]:
+    def _raw_beside(self, X: Any, offset: Any) -> FloatArray:
+        """Raw predictions (rows, outputs), offsets included."""
+        raw = self._raw(X)
+        return raw if offset is None and not self.has_offset_ else self._with_offset(raw, X, offset)
+
+    def _with_offset(self, raw: FloatArray, X: Any, offset: Any) -> FloatArray:
+        if offset is None:
+            warn_user(
+                f"this {type(self).__name__} was fitted with an offset, and none is given: predictions are those of "
+                "offset 0, such as an exposure of 1; give the offset of each row, or offset=0"
+            )
+        return beside_offset(raw, targets.row_offsets(offset_of(X, offset), *raw.shape))
+
+    def _asked(self: Boosted, X: Any, offset: Any) -> Boosted:
+        """Return a model that predicts these rows with these offsets, and is asked about no others."""
+        if offset is None:
+            return self
+        raw = self._raw_beside(X, offset)
+        return twin(self, _raw=lambda asked: raw, has_offset_=False)  # type: ignore[no-any-return]
+
+    def first_rounds(self: Boosted, n_rounds: int) -> Boosted:
+        """Return the model of the first rounds alone: it predicts, explains and saves as any model does.
+
+        Thresholds of ``loss="ordinal"`` and weights of DART rounds are those of all rounds.
+
+        Parameters
+        ----------
+        n_rounds : int
+            How many rounds to keep, from 1 to ``n_iter_``.
+
+        Returns
+        -------
+        estimator
+            A fitted model of the same class and parameters, which shares nothing that a further fit would change.
+
+        Examples
+        --------
+        >>> import numpy as np, arboretum as arb
+        >>> X = np.linspace(0, 1, 200)[:, None]
+        >>> model = arb.BoostedTreesRegressor(n_estimators=50, learning_rate=0.1).fit(X, X[:, 0] ** 2)
+        >>> early = model.first_rounds(10)
+        >>> early.n_iter_, early.forest_.n_trees
+        (10, 10)
+        """
+        forest = self._fitted()
+        check_rounds(n_rounds, self.n_iter_)
+        kept = forest[: int(n_rounds) * trees_of_round(forest, self.trees_per_round_)]
+        history = self.history_.first(int(n_rounds))
+        return twin(  # type: ignore[no-any-return]
+            self, forest_=kept, history_=history, n_iter_=int(n_rounds), checkpoint_=None
+        )
+
+    def _staged_raw(self, X: Any, offset: Any = None) -> Iterator[FloatArray]:
         forest, threads = self._fitted(), n_threads(self.n_jobs)
         table = self._as_read(self._conform(X), threads)
         total = np.repeat(forest.base[None, :], table.n_rows, axis=0)
+        start = np.zeros_like(total)
+        if offset is not None or self.has_offset_:
+            start = self._with_offset(start, X, offset)
         step = trees_of_round(forest, self.trees_per_round_)
         for begin in range(0, forest.n_trees, step):
-            stage = replace(forest[begin : begin + step], base=np.zeros(forest.n_outputs))
-            total += self._raw_of_read(stage, table, threads)
-            yield total.copy()
+            total += self._raw_of_read(_without_base(forest[begin : begin + step]), table, threads)
+            yield total + start
 
     def _value_meaning(self) -> dict[str, Any]:
         return {"probabilities": False}
@@ -510,19 +694,19 @@ class BoostedTrees(BoostingParameters):
 
     def _notes(self) -> dict[str, Any]:
         return {
-            "history": {
-                "training_loss": [float(v) for v in self.history_.training_loss],
-                "validation_loss": [float(v) for v in self.history_.validation_loss],
-                "stopped_by": self.history_.stopped_by,
-            },
+            "history": self.history_.to_json(),
             **({} if self.trees_per_round_ == 1 else {"trees_per_round": self.trees_per_round_}),
             **({} if self.learning_rate_ == self.learning_rate else {"learning_rate": self.learning_rate_}),
+            **({"has_offset": True} if self.has_offset_ else {}),
             **({} if self.checkpoint_ is None else {"checkpoint": self.checkpoint_}),
         }
 
     def _read_facts(self, header: dict[str, Any], forest: Forest) -> None:
         self.loss_ = losses.from_json(header["loss"])
-        self.history_ = read_history(header["history"])
+        self.history_ = History.from_json(header["history"])
+        self.has_offset_ = header.get("has_offset", False)
+        if not isinstance(self.has_offset_, bool):
+            raise ValueError(f"has_offset is {self.has_offset_!r:.80}: expected true or false")
         self.checkpoint_ = header.get("checkpoint")
         if forest.n_outputs != self.loss_.n_outputs:
             raise ValueError(f"{forest.n_outputs} outputs, but the loss has {self.loss_.n_outputs}")
@@ -555,6 +739,10 @@ class BoostedTrees(BoostingParameters):
         return tags
 
 
+def _without_base(forest: Forest) -> Forest:
+    return replace(forest, base=np.zeros(forest.n_outputs))
+
+
 def _is_vector(forest: Forest) -> bool:
     return bool((forest.tree_output == ALL_OUTPUTS).any())
 
@@ -568,14 +756,3 @@ def _read_rate(entry: Any) -> float:
     if isinstance(entry, bool) or not isinstance(entry, numbers.Real) or not 0 < float(entry) <= 1e300:
         raise ValueError(f"learning_rate {entry!r} is no positive number")
     return float(entry)
-
-
-def read_history(entry: dict[str, Any]) -> History:
-    """Check and return the history of a file."""
-    history = History(**entry)
-    for losses_of_rounds in (history.training_loss, history.validation_loss):
-        if not isinstance(losses_of_rounds, list) or not all(type(value) is float for value in losses_of_rounds):
-            raise ValueError("a history that is no list of losses")
-    if not isinstance(history.stopped_by, str):
-        raise ValueError("a history without the reason of its end")
-    return history

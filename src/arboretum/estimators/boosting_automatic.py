@@ -7,6 +7,7 @@ there a weight of 2 is the same as a row given twice.
 from __future__ import annotations
 
 from arboretum.estimators.base import FloatArray
+from arboretum.losses import Logistic, Loss
 
 LARGE_TABLE = 1_000  # rows from which some are held out to stop early, and trees see samples of rows
 REFIT_ROWS = 50_000  # rows from which those held out are too few of all to be worth a second fit
@@ -26,6 +27,11 @@ def leaf_penalty(weight: FloatArray | None, n_rows: int) -> float:
     """
     mean = 1.0 if weight is None else float(weight.mean())
     return mean * LEAF_PENALTY * min(1.0, n_rows / LARGE_TABLE)
+
+
+def leaf_steps(loss: Loss) -> int:
+    """Return CatBoost's number of Newton steps to a leaf: 10 for the log loss of two classes, otherwise 1."""
+    return 10 if isinstance(loss, Logistic) else 1
 
 
 def share_of_rows(sampling: str, n_rows: int) -> float:

@@ -49,9 +49,10 @@ _PARAMETERS = """
         Grow as if ``min_gain`` were 0, then remove splits that gain no more than it, unless one below gains more.
     second_order : bool, default=True
         Fit trees to gradients and hessians. False fits them to gradients alone, by least squares, as Friedman did.
-    leaf_steps : int, default=1
-        Newton steps to the value of a leaf; more come closer to a line search, and end when no leaf moves any more. 0,
-        with ``second_order=False``, takes the mean gradient as it is: cautious steps for losses of small hessians.
+    leaf_steps : int or "auto", default=1
+        Newton steps to the value of a leaf, each held back by ``l2``; more come closer to a line search, and end when
+        no leaf moves any more. "auto" is CatBoost's rule: 10 for the log loss of two classes, otherwise 1. 0, with
+        ``second_order=False``, takes the mean gradient as it is: cautious steps for losses of small hessians.
     ordered_boosting : int, default=0
         Random orders of ordered boosting, where the gradient of a row comes from a model that has not seen the row;
         0 is plain boosting. For small tables: see docs/ordered-boosting.md.
@@ -97,8 +98,9 @@ _PARAMETERS = """
     dart_max : int, default=50
         Most rounds that a round of DART leaves out.
 
-    loss : str or Loss
-        What to minimise: <losses>, or an object derived from ``arboretum.losses.Loss``.
+    loss : <loss types>
+        What to minimise: <losses>.
+        Or an object derived from ``arboretum.losses.Loss``<or function>.
 <loss parameters>    monotonic_cst : mapping of names or sequence, optional
         1 where the prediction must not fall as the column rises, -1 where it must not rise, 0 where it is free.
     interaction_cst : sequence of sets, "pairwise" or "no_interactions", optional
@@ -111,12 +113,20 @@ _PARAMETERS = """
         Missing values in a column that had none at fit. Their branch is the one most training rows took.
 <class parameters>
     early_stopping : bool or "auto", default="auto"
-        Stop when the validation loss no longer falls, and keep the best round. "auto": when ``X_val`` is given or there
-        are at least 1,000 rows; a model that goes on, or is to (``warm_start``), holds no rows out by itself.
+        Stop when validation rows are no longer predicted better, and keep the best round. "auto": when ``X_val`` is
+        given or there are at least 1,000 rows; a model that is trained further, or will be (``warm_start``), holds no
+        rows out by itself.
+    scoring : str, callable or None, default="loss"
+        What early stopping compares rounds by. "loss"; the name of a metric:
+        <metrics>;
+        the name of a scikit-learn scorer; a function of (model, X, y) whose greater values are better; or None for
+        ``score``. See docs/how-to.md.
     validation_fraction : float, default=0.1
         Share of the rows held out<stratified> if early stopping has no ``X_val``.
     n_iter_no_change : int, default=50
         Rounds without improvement before stopping.
+    tol : float, default=0
+        By how much the loss or score must improve to count as improvement.
     refit : bool or "auto", default="auto"
         After rows were held out to stop early, fit all rows again for the number of rounds that was best. "auto": on
         fewer than 50,000 rows, unless ``warm_start`` is on.
@@ -126,7 +136,7 @@ _PARAMETERS = """
         Let ``fit`` add rounds to the fitted model until it has ``n_estimators``.
     callbacks : sequence of callables, optional
         Each is called with a ``RoundReport`` after every round; one that returns True ends the fit.
-    random_state : int, RandomState or None, default=0
+    random_state : int, Generator, RandomState or None, default=0
         Seed of all sampling. The same seed gives the same model, byte for byte, for any number of threads.
     n_jobs : int, optional
         Threads; by default as many as the container allows.
@@ -144,7 +154,9 @@ _PARAMETERS = """
     trees_per_round_ : int
         Trees of a round and output.
     history_ : History
-        Losses after each round and why the fit ended.
+        Losses and scores after each round, and why the fit ended.
+    has_offset_ : bool
+        Whether the model was fitted with an ``offset``, which ``predict`` then expects too.
     loss_ : Loss
         The loss in use.
     schema_ : Schema
@@ -154,9 +166,12 @@ _PARAMETERS = """
 """
 
 
+FUNCTION = ", or a function of (y, raw) that returns gradients and\n        hessians"
+
+
 def describe(first: str, examples: str, **parts: str) -> str:
     """Return a class docstring: the first line, all parameters with the parts of this class, and examples."""
-    text = _PARAMETERS
+    text = _PARAMETERS.replace("<loss types>", "str, Loss or callable" if parts["or_function"] else "str or Loss")
     for name, part in parts.items():
         text = text.replace(f"<{name.replace('_', ' ')}>", part)
     return f"{first}\n{text}\n{examples}"

@@ -9,14 +9,15 @@ from arboretum.constraints import in_binned_order, interaction_sets, monotone_di
 from arboretum.ensembles.automatic_rate import automatic_rate
 from arboretum.ensembles.boosting import BoostingParams, renews_leaves
 from arboretum.ensembles.dart import Dart
+from arboretum.ensembles.history import Patience
 from arboretum.ensembles.linear_leaves import LinearLeaves
 from arboretum.estimators import boosting_automatic as automatic
 from arboretum.estimators.base import FloatArray, ForestModel
 from arboretum.estimators.boosting_problem import Problem, Target
 from arboretum.estimators.row_sampling import check_sampling, sampler_of
 from arboretum.estimators.validation import callables, choice, number, share
-from arboretum.growing import NO_LIMIT, Growth, TreeParams
-from arboretum.losses import EachOutput, Loss
+from arboretum.growing import NO_LIMIT, Growth, TreeParams, category_ranks
+from arboretum.losses import EachOutput, GradientFunction, Loss
 from arboretum.preset_table import presets
 from arboretum.schema import Schema
 
@@ -54,7 +55,7 @@ class BoostingParameters(ForestModel):
     category_orders: int
     prune: bool
     second_order: bool
-    leaf_steps: int
+    leaf_steps: int | str
     ordered_boosting: int
     vector_leaves: bool | str = "auto"  # no parameter where there is one output alone
     leaf_model: str
@@ -67,13 +68,15 @@ class BoostingParameters(ForestModel):
     max_features: float | int
     colsample_tree: float | int
     colsample_level: float | int
-    loss: str | Loss
+    loss: str | Loss | GradientFunction
     monotonic_cst: Any
     interaction_cst: Any
     categorical_features: Any
     early_stopping: bool | str
+    scoring: Any
     validation_fraction: float
     n_iter_no_change: int
+    tol: float
     refit: bool | str
     time_limit: float | None
     warm_start: bool
@@ -122,7 +125,7 @@ class BoostingParameters(ForestModel):
         number(self, "category_orders", low=1, high=1000, integer=True)
         choice(self, "prune", (True, False))
         choice(self, "second_order", (True, False))
-        number(self, "leaf_steps", low=0, high=1000, integer=True)
+        number(self, "leaf_steps", low=0, high=1000, integer=True, words=("auto",))
         number(self, "ordered_boosting", low=0, high=1000, integer=True)
         choice(self, "vector_leaves", (True, False, "auto"))
         if self.leaf_steps == 0 and (self.second_order or self.ordered_boosting):
@@ -158,6 +161,7 @@ class BoostingParameters(ForestModel):
         choice(self, "early_stopping", ("auto", True, False))
         number(self, "validation_fraction", low=0.0, high=0.9, open_low=True)
         number(self, "n_iter_no_change", low=1, high=MOST, integer=True)
+        number(self, "tol", low=0.0, high=1e300)
         choice(self, "refit", ("auto", True, False))
         number(self, "time_limit", low=0.0, open_low=True, optional=True)
         choice(self, "warm_start", (True, False))
@@ -253,14 +257,14 @@ class BoostingParameters(ForestModel):
             sampler=sampler_of(self, y, n_rows),
             seed=seed,
             threads=threads,
-            patience=self.n_iter_no_change if keeps_best else None,
+            patience=Patience(int(self.n_iter_no_change), float(self.tol)) if keeps_best else None,
             time_limit=self.time_limit,
             track_training=bool(self.verbose or self.callbacks),
             trees_per_round=int(self.trees_per_round),
             dart=Dart(float(self.dart_rate), float(self.dart_skip), int(self.dart_max)) if self.dart_rate else None,
             prune_gain=float(self.min_gain) if self.prune else None,
             second_order=bool(self.second_order),
-            leaf_steps=int(self.leaf_steps),
+            leaf_steps=automatic.leaf_steps(loss) if isinstance(self.leaf_steps, str) else int(self.leaf_steps),
             n_orders=int(self.ordered_boosting),
             score_noise=float(self.score_noise),
             linear=LinearLeaves(float(self.linear_l2)) if self.leaf_model == "linear" else None,
@@ -304,6 +308,7 @@ class BoostingParameters(ForestModel):
             colsample_tree=share(self, "colsample_tree", n_features),
             monotone=in_binned_order(directions, order),
             interaction_sets=tuple(tuple(sorted(place[column] for column in columns)) for columns in sets),
+            category_ranks=category_ranks(schema if encoding is None else encoding.schema, order),
         )
 
     def _monotone(self, schema: Schema, target: Target) -> tuple[int, ...]:

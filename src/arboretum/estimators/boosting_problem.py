@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,14 @@ from numpy.typing import NDArray
 from arboretum.binning import BinMap
 from arboretum.category_encoding import CategoryEncoding
 from arboretum.ensembles.boosting import BoostingParams
+from arboretum.ensembles.history import Judge
 from arboretum.ensembles.resampling import Bag, columns_of_table
+from arboretum.ensembles.rows import Rows
 from arboretum.estimators.base import FloatArray
 from arboretum.losses import Loss
 from arboretum.schema import Schema
 from arboretum.table import Table
+from arboretum.weights import in_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +36,25 @@ class Target:
 
 
 @dataclass(frozen=True, eq=False)
+class HeldRows:
+    """Validation rows as they were given; no X, no rows."""
+
+    X: Any = None
+    y: Any = None
+    weight: Any = None
+    offset: Any = None
+
+    @property
+    def is_given(self) -> bool:
+        """Whether there are some; parts of rows that lack X are refused."""
+        names = {"y_val": self.y, "sample_weight_val": self.weight, "offset_val": self.offset}
+        given = [name for name, part in names.items() if part is not None]
+        if self.X is None and given:
+            raise ValueError(f"{given[0]} is given without X_val: give X_val as well")
+        return self.X is not None
+
+
+@dataclass(frozen=True, eq=False)
 class Problem:
     """Checked rows."""
 
@@ -40,12 +62,16 @@ class Problem:
     y: FloatArray
     weight: FloatArray | None
     query: NDArray[np.int64] | None = None  # number of the row's query, rising
+    offset: FloatArray | None = None  # what raw predictions start from, shaped as losses see them
+    columns: dict[str, NDArray[Any]] = field(default_factory=dict)  # what scorers alone read, by name
 
     def take(self, rows: NDArray[np.intp]) -> Problem:
         """Return the problem of these rows."""
         weight = None if self.weight is None else self.weight[rows]
         query = None if self.query is None else self.query[rows]
-        return Problem(self.table.take(rows), self.y[rows], weight, query)
+        offset = None if self.offset is None else self.offset[rows]
+        columns = {name: column[rows] for name, column in self.columns.items()}
+        return Problem(self.table.take(rows), self.y[rows], weight, query, offset, columns)
 
     def without_zero_weights(self) -> Problem:
         """Drop rows of weight 0: they take no part, not even as rows of a leaf or as known categories."""
@@ -53,7 +79,7 @@ class Problem:
             return self
         kept = self.take(np.flatnonzero(self.weight))
         weight = kept.weight if np.any(kept.weight != 1) else None
-        return Problem(kept.table.relearn(), kept.y, weight, kept.query)
+        return replace(kept, table=kept.table.relearn(), weight=weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +91,33 @@ class Run:
     schema: Schema
     encoding: CategoryEncoding | None
     params: BoostingParams
+    has_offset: bool = False  # whether rounds, those before included, were fitted beside offsets
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """Everything that rounds are grown from."""
+
+    run: Run
+    rows: Rows
+    reordered: list[Rows]
+    validation: Rows | None
+    judge: Judge | None
+    base: FloatArray
+    first_round: int
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of ``boost``, or of ``BoostingRun``."""
+        return {
+            "rows": self.rows,
+            "loss": self.run.target.loss,
+            "params": self.run.params,
+            "base": self.base,
+            "first_round": self.first_round,
+            "reordered": self.reordered,
+            "validation": self.validation,
+            "judge": self.judge,
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +130,11 @@ class Shared:
 
     def part(self, bag: Bag) -> Problem:
         """Return the problem of a member."""
-        weight = bag.weight if self.problem.weight is None else bag.weight * self.problem.weight[bag.rows]
+        weight = in_rows(bag.weight)
+        if weight is None:
+            weight = np.ones(len(bag.rows))
+        if self.problem.weight is not None:
+            weight = weight * self.problem.weight[bag.rows]
         table = self.problem.table if bag.columns is None else columns_of_table(self.problem.table, bag.columns)
         rows = bag.rows[weight > 0]
         weight = weight[weight > 0]

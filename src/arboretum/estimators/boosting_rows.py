@@ -1,4 +1,4 @@
-"""From a checked problem to the rows that boosting reads: categories encoded, values cut into bins."""
+"""From a checked problem to the rows that boosting reads: categories encoded, offsets added."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from dataclasses import dataclass
 
 from arboretum.binning import BinnedData
 from arboretum.category_encoding import CategoryEncoding
+from arboretum.encoded_stream import OrderedStream
+from arboretum.ensembles.rows import start_raw
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosting_problem import Problem
+from arboretum.losses import Loss
+from arboretum.losses.base import constant_raw
 from arboretum.schema import Schema
+from arboretum.streamed_table import StreamedTable
 from arboretum.table import Table
 
 
@@ -35,14 +40,16 @@ class TrainingRows:
 
     def tables(self) -> Iterator[Table]:
         """Make one version after the other: they are large."""
-        part = self.problem
+        table, y, weight = self.problem.table, self.responses, self.problem.weight
+        if self.encoding is None:
+            yield table
+            return
+        categories = table.categories()
         for number in range(self.n_versions):
-            if self.encoding is None:
-                yield part.table
+            if isinstance(table, StreamedTable):
+                yield OrderedStream(table, categories, self.encoding, y, weight, number, self.seed, self.threads)
             else:
-                yield self.encoding.ordered(
-                    part.table, self.responses, part.weight, number, seed=self.seed, threads=self.threads
-                )
+                yield self.encoding.ordered(table, y, weight, number, seed=self.seed, threads=self.threads)
 
     def marked_schema(self, data: BinnedData) -> Schema:
         """Return the schema of the user's table, its columns with missing values marked."""
@@ -54,3 +61,17 @@ class TrainingRows:
         return table.schema.with_missing(
             missing if self.encoding is None else self.encoding.has_missing(table, missing)
         )
+
+
+def beside_offset(raw: FloatArray, offset: FloatArray | None) -> FloatArray:
+    """Add offsets, shaped as losses see them, to raw predictions (rows, outputs)."""
+    return raw if offset is None else raw + offset.reshape(raw.shape)
+
+
+def downhill(loss: Loss, problem: Problem) -> FloatArray:
+    """Negative gradients of the constant model, shaped like the target: what it falls short of."""
+    y, weight, offset = problem.y, problem.weight, problem.offset
+    raw = constant_raw(start_raw(loss, y, weight, offset), len(y))
+    raw = raw if offset is None else raw + offset
+    short = -loss.for_round(y, raw, weight).gradients(y, raw)[0]
+    return short.sum(axis=1) if short.ndim > y.ndim else short  # several quantiles of one target

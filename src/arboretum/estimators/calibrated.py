@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.arguments import shown
 from arboretum.calibration import Calibration
 from arboretum.ensembles.resampling import Positions
 from arboretum.estimators import targets
@@ -39,7 +40,7 @@ class CalibratedClassifier(Classifier, HeldOutModel):
         Folds of "cross".
     calibration_fraction : float, default=0.2
         Share of the rows that "split" holds out.
-    random_state : int, RandomState or None, default=0
+    random_state : int, Generator, RandomState or None, default=0
         Seed of folds and shares.
 
     Attributes
@@ -92,7 +93,7 @@ class CalibratedClassifier(Classifier, HeldOutModel):
     def _base(self) -> Any:
         base = super()._base()
         if not hasattr(base, "predict_proba"):
-            raise ValueError(f"estimator={base!r} has no predict_proba: use a classifier that has")
+            raise ValueError(f"estimator={shown(base)} has no predict_proba: use a classifier that has")
         return base
 
     def _check_parameters(self) -> None:

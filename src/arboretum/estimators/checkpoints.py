@@ -13,6 +13,7 @@ second also tells what the first found. The last file, "done", is the fitted mod
 
 from __future__ import annotations
 
+import numbers
 import os
 import time
 import zlib
@@ -25,10 +26,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 import arboretum
-from arboretum.ensembles.boosting import History, Keep, Progress, RoundReport
+from arboretum.arguments import shown
+from arboretum.ensembles.boosting import Keep, Progress
+from arboretum.ensembles.history import History, RoundReport
 from arboretum.ensembles.rows import Rows
 from arboretum.estimators.base import load, plain
-from arboretum.estimators.boosting_problem import Problem, Run
+from arboretum.estimators.boosting_problem import HeldRows, Problem, Run
+from arboretum.estimators.protocol import own_class
+from arboretum.estimators.standing_in import twin
 from arboretum.forest import Forest
 
 if TYPE_CHECKING:
@@ -67,10 +72,12 @@ class Checkpoint:
     seconds: float | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.path, str | os.PathLike):
+            raise TypeError(f"checkpoint={shown(self.path)}: give the path of a file, or a Checkpoint")
         if self.rounds is not None and (type(self.rounds) is not int or self.rounds < 1):
-            raise ValueError(f"rounds={self.rounds!r} of a checkpoint: give a whole number of at least 1, or None")
-        if self.seconds is not None and not self.seconds >= 0:
-            raise ValueError(f"seconds={self.seconds!r} of a checkpoint: give a number of at least 0, or None")
+            raise ValueError(f"rounds={shown(self.rounds)} of a checkpoint: give an integer of at least 1, or None")
+        if self.seconds is not None and (not isinstance(self.seconds, numbers.Real) or not self.seconds >= 0):
+            raise ValueError(f"seconds={shown(self.seconds)} of a checkpoint: give a number of at least 0, or None")
         if self.rounds is None and self.seconds is None:
             object.__setattr__(self, "seconds", 60.0)
 
@@ -131,13 +138,14 @@ class Journal:
                 f"checkpoint {str(self.path)!r} is a model that save() wrote, not a checkpoint, and would be "
                 "overwritten: give another path"
             )
-        if type(saved) is not type(self.model):
-            raise self._other(f"it holds a {type(saved).__name__}, not a {type(self.model).__name__}")
+        found_class, wanted = type(saved).__name__, own_class(type(self.model)).__name__
+        if found_class != wanted:
+            raise self._other(f"it holds a {found_class}, not a {wanted}")
         self.saved, self.note = saved, note
         self._check_parameters()
         found = note["found"]
         if found is not None:
-            self.found = Found(found["n_rounds"], found["learning_rate"], History(**found["history"]))
+            self.found = Found(found["n_rounds"], found["learning_rate"], History.from_json(found["history"]))
 
     def _check_parameters(self) -> None:
         there, here = self.note["params"], _shared_parameters(self.model)
@@ -147,11 +155,12 @@ class Journal:
         if self.note["library"] != arboretum.__version__:
             raise self._other(f"arboretum {self.note['library']} began it, this is {arboretum.__version__}")
 
-    def check_target(self, problem: Problem, held: tuple[Any, Any, Any]) -> None:
-        """Refuse a file of other targets or weights."""
-        self.target_sum = _sum_of([problem.y, problem.weight, problem.query, *map(_as_array, held[1:])])
+    def check_target(self, problem: Problem, held: HeldRows) -> None:
+        """Refuse a file of other targets, weights or offsets."""
+        of_held = [_as_array(part) for part in (held.y, held.weight, held.offset)]
+        self.target_sum = _sum_of([problem.y, problem.weight, problem.query, problem.offset, *of_held])
         if self.saved is not None and self.note["target"] != self.target_sum:
-            raise self._other("it was begun with other targets, weights or validation rows")
+            raise self._other("it was begun with other targets, weights, offsets or validation rows")
 
     def _other(self, difference: str) -> ValueError:
         return ValueError(
@@ -174,8 +183,9 @@ class Journal:
 
     def hand_over(self) -> None:
         """Make the estimator the fitted model of the file."""
-        names = self.model._get_param_names()
-        learnt = {name: value for name, value in vars(self.saved).items() if name not in names}
+        assert self.saved is not None
+        given = {*self.model._get_param_names(), *type(self.saved)._get_param_names()}
+        learnt = {name: value for name, value in vars(self.saved).items() if name not in given}
         self.model.__dict__.update(learnt, checkpoint_=None)
 
     # ---- what this process leaves ----------------------------------------------------------------------------------
@@ -204,7 +214,7 @@ class Journal:
             if not self._is_due(report.number - written[0], time.monotonic() - written[1]):
                 return
             trees = forest() if resumed is None else Forest.concat([resumed.forest, forest()])
-            model = _twin(self.model)
+            model = twin(self.model)
             model._become(trees, replace(history, stopped_by="checkpoint"), run)
             model._after_training(all_rows, run.params.threads)
             note = {
@@ -226,21 +236,14 @@ class Journal:
 
     def write_end(self) -> None:
         """Write the fitted model."""
-        self._write(_twin(self.model), {"phase": "done"})
+        self._write(twin(self.model), {"phase": "done"})
 
     def _write(self, model: BoostedTrees, note: dict[str, Any]) -> None:
-        found = self.found and {**vars(self.found), "history": vars(self.found.history)}
+        found = self.found and {**vars(self.found), "history": self.found.history.to_json()}
         params = _shared_parameters(self.model)
         about = {"library": arboretum.__version__, "params": params, "target": self.target_sum, "found": found}
         model.checkpoint_ = {**about, **note}
         model.save(self.path)
-
-
-def _twin(model: BoostedTrees) -> BoostedTrees:
-    """Copy an estimator without copying what it holds."""
-    twin: BoostedTrees = object.__new__(type(model))
-    twin.__dict__.update(vars(model))
-    return twin
 
 
 def _phase(again: bool) -> str:

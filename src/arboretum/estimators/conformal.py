@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.arguments import shown
 from arboretum.conformal import Scores, nonconformity
 from arboretum.ensembles.resampling import Positions
 from arboretum.estimators import targets
 from arboretum.estimators.bagging_members import FloatArray, GivenTable, is_classifier
-from arboretum.estimators.bagging_model import read_member
+from arboretum.estimators.bagging_model import BaggingModel, read_member
 from arboretum.estimators.boosted_regressor import BoostedTreesRegressor
 from arboretum.estimators.held_out import HeldOutModel, Unseen, quiet
-from arboretum.estimators.protocol import Regressor
+from arboretum.estimators.protocol import Estimator, Regressor
 from arboretum.estimators.threads import n_threads
-from arboretum.estimators.validation import choice
+from arboretum.estimators.validation import as_float, choice
+from arboretum.losses import Loss
+from arboretum.losses.links import RANGES
 
 # The spread is smoother than the target and its sizes are noisy: a small model is enough, a large one learns noise.
 SPREAD: dict[str, Any] = {
@@ -58,7 +63,7 @@ class ConformalRegressor(Regressor, HeldOutModel):
         Folds of "cross"; of "oob" those of the spread.
     calibration_fraction : float, default=0.2
         Share of the rows that "split" holds out; if ``adaptive``, half of them for the spread.
-    random_state : int, RandomState or None, default=0
+    random_state : int, Generator, RandomState or None, default=0
         Seed of folds and shares.
 
     Attributes
@@ -191,31 +196,41 @@ class ConformalRegressor(Regressor, HeldOutModel):
         """
         return float(self._fitted().score(X, y, sample_weight=sample_weight))
 
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> FloatArray:
+    def predict_interval(self, X: Any, coverage: Any = 0.9) -> FloatArray:
         """Return an interval for the target of each row.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame
             Rows to predict.
-        coverage : float, default=0.9
-            Share of targets that are to lie in their intervals, strictly between 0 and 1.
+        coverage : float or sequence of float, default=0.9
+            Share of targets that should lie in their intervals, strictly between 0 and 1; several for several
+            intervals per row.
 
         Returns
         -------
-        ndarray of float64, (n_rows, 2)
-            Lower and upper ends, which belong to the interval.
+        ndarray of float64, (n_rows, 2), or (n_coverages, n_rows, 2) for a sequence
+            Lower and upper ends, which belong to the interval. Of a sequence, the interval of a larger coverage
+            contains that of a smaller one. No end lies where the estimator cannot predict: those around counts
+            (``loss="poisson"``, "gamma", "tweedie") are at least 0.
         """
-        self._fitted()
-        if isinstance(coverage, bool | str) or not 0 < coverage < 1:
-            raise ValueError(f"coverage={coverage!r}: use a number strictly between 0 and 1")
-        self.scores_.needed(coverage)  # refuses before the work of predicting
+        model = self._fitted()
+        levels = _levels(coverage)
+        for level in levels:
+            self.scores_.needed(level)  # refuses before the work of predicting
         asked = {id(member): ends_of(member.predict(X)) for member in {id(m): m for m in self.members_}.values()}
         ends = np.stack([asked[id(member)] for member in self.members_], axis=1)
         with quiet():  # the members have warned
             spread = None if self.spreads_ is None else np.stack([s.predict(X) for s in self.spreads_], axis=1)
-        threads = n_threads(self._option("n_jobs"))
-        return self.scores_.intervals(ends[..., 0], ends[..., 1], float(coverage), spread=spread, threads=threads)
+        low, high, threads = ends[..., 0], ends[..., 1], n_threads(self._option("n_jobs"))
+        found = [self.scores_.intervals(low, high, level, spread=spread, threads=threads) for level in levels]
+        intervals = np.clip(np.stack(found), *range_of(model))
+        if np.ndim(coverage) == 0:
+            return np.asarray(intervals[0])
+        # An interval that was turned inside out need not lie within the next larger one.
+        for larger, smaller in pairwise(np.argsort(levels)[::-1].tolist()):
+            intervals[smaller] = np.clip(intervals[smaller], intervals[larger, :, :1], intervals[larger, :, 1:])
+        return intervals
 
     # ---- files ---------------------------------------------------------------------------------------------------
 
@@ -238,6 +253,42 @@ class ConformalRegressor(Regressor, HeldOutModel):
             if is_classifier(member) or member.n_features_in_ != self.estimator_.n_features_in_:
                 raise ValueError(f"a member of class {type(member).__name__} that is unlike the estimator")
         self.spreads_ = spreads
+
+
+def _levels(coverage: Any) -> list[float]:
+    """Check coverages, one or several."""
+    several = np.ndim(coverage) == 1 and not isinstance(coverage, str)
+    levels = list(coverage) if several else [coverage]
+    for level in levels:
+        if isinstance(level, bool | np.bool_) or not isinstance(level, numbers.Real) or not 0 < as_float(level) < 1:
+            raise ValueError(
+                f"coverage={shown(coverage)}: use a number strictly between 0 and 1, or a list of such numbers"
+            )
+    if not levels:
+        raise ValueError("coverage is empty: give at least one number strictly between 0 and 1")
+    return [float(level) for level in levels]
+
+
+def range_of(model: Any) -> tuple[float, float]:
+    """Least and largest value that a regressor can predict, as far as its loss tells.
+
+    Examples
+    --------
+    >>> range_of(BoostedTreesRegressor(loss="poisson", n_estimators=1).fit([[0.0], [1.0]], [0, 1]))
+    (0.0, inf)
+    """
+    if isinstance(model, BaggingModel) and model.estimators_:
+        return range_of(model.estimators_[0])
+    if isinstance(loss := getattr(model, "loss_", None), Loss):
+        return RANGES[loss.link]
+    if isinstance(model, Estimator):
+        return RANGES["exp" if getattr(model, "criterion", None) == "poisson" else "identity"]
+    from sklearn.utils import get_tags
+
+    try:
+        return RANGES["exp" if get_tags(model).target_tags.positive_only else "identity"]
+    except (AttributeError, TypeError):  # it has no tags
+        return RANGES["identity"]
 
 
 def ends_of(prediction: Any) -> FloatArray:

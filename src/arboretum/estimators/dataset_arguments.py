@@ -14,12 +14,14 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from arboretum.arrow_types import as_numpy
 from arboretum.dataset import Dataset
+from arboretum.memory_budget import READER_BYTES, ROW_BYTES
 from arboretum.schema import listed
 
 DATASET_METHODS = ("fit", "fit_more", "score")
@@ -28,8 +30,16 @@ NO_COLUMNS = ("checkpoint",)  # texts that are no names
 
 
 def takes_dataset(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a method with arguments X and y take a Dataset and the name of its target."""
+    """Let a method with arguments X and y take a Dataset and the name of its target.
+
+    A method of a subclass may collect arguments (``*args``, ``**kwargs``); one that has a ``target`` of its own reads
+    datasets by itself.
+    """
     signature = inspect.signature(method)
+    if "target" in signature.parameters:
+        return method
+    named_only = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
+    in_order = [name for name, p in signature.parameters.items() if p.kind not in named_only]
 
     @functools.wraps(method)
     def with_dataset(self: Any, X: Any, *positional: Any, target: Any = None, **named: Any) -> Any:
@@ -37,8 +47,18 @@ def takes_dataset(method: Callable[..., Any]) -> Callable[..., Any]:
             if target is not None:
                 raise TypeError(f"target={target!r} names a column of a Dataset, but X is a {type(X).__name__}: give y")
             return method(self, X, *positional, **named)
-        given = signature.bind_partial(self, X, *positional, **named).arguments
-        return method(**_filled(given, target, signature))
+        signature.bind_partial(self, X, *positional, **named)  # rejects what the method would reject
+        X = X.begun()
+        if X.budget is not None and method.__name__ != "score":
+            self._check_parameters()
+            needed = self.training_bytes(X.n_rows, len(X.names))
+            if needed:
+                needed += READER_BYTES + ROW_BYTES * X.n_rows
+                X.budget.require(needed, f"training from {X.n_rows} rows of {len(X.names)} columns")
+        given = dict(zip(in_order[2:], positional, strict=False))
+        filled = _filled({"X": X, **given, **named}, target, signature)
+        first = [filled.pop(name) for name in ("X", *given)]
+        return method(self, *first, *positional[len(given) :], **filled)
 
     with_dataset.__signature__ = _with_target(signature)  # type: ignore[attr-defined]
     return with_dataset
@@ -48,21 +68,24 @@ def _with_target(signature: inspect.Signature) -> inspect.Signature:
     """Add the argument; y may then be left out, unless another must follow it."""
     parameters = dict(signature.parameters)
     must = [name for name, p in parameters.items() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
-    if must[-1] == "y":
+    if must[-1:] == ["y"]:
         parameters["y"] = parameters["y"].replace(default=None)
+    collectors = [parameters.pop(name) for name, p in signature.parameters.items() if p.kind is p.VAR_KEYWORD]
     target = inspect.Parameter("target", inspect.Parameter.KEYWORD_ONLY, default=None)
-    return signature.replace(parameters=[*parameters.values(), target])
+    return signature.replace(parameters=[*parameters.values(), target, *collectors])
 
 
 def _filled(given: dict[str, Any], target: Any, signature: inspect.Signature) -> dict[str, Any]:
     """Return the arguments of the method itself: columns in the place of their names."""
     dataset, held, known = given["X"], given.get("X_val"), signature.parameters
+    if isinstance(held, Dataset) and held.budget is None:
+        given["X_val"] = held = replace(held, budget=dataset.budget)
     columns = {name: value for name, value in given.items() if isinstance(value, str) and name not in NO_COLUMNS}
     if target is not None:
         if given.get("y") is not None:
             raise TypeError("both y and target are given: give the name of the target, or its values")
         columns["y"] = target
-    elif given.get("y") is None and known["y"].default is inspect.Parameter.empty:
+    elif given.get("y") is None and "y" in known and known["y"].default is inspect.Parameter.empty:
         raise ValueError(
             f"a Dataset needs target=, the name of the column to predict; its columns are {listed(dataset.names, 20)}"
         )
@@ -91,13 +114,14 @@ def read_values(dataset: Dataset, column: str | Sequence[str]) -> Any:
     """
     if not isinstance(column, str):
         return dataset.select(list(column)).to_frame()
-    parts = [_to_numpy(batch.column(0)) for batch in dataset.select([column]).batches()]
+    parts = [as_numpy(batch.column(0)) for batch in dataset.select([column]).batches()]
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
-def _to_numpy(values: Any) -> NDArray[Any]:
-    import pyarrow
-
-    if pyarrow.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
-    return np.asarray(values.to_numpy(zero_copy_only=False))
+def offset_of(X: Any, offset: Any) -> Any:
+    """Return the offsets of rows to predict; a text names a column of a Dataset."""
+    if not isinstance(offset, str):
+        return offset
+    if not isinstance(X, Dataset):
+        raise TypeError(f"offset={offset!r} names a column of a Dataset, but X is a {type(X).__name__}: give values")
+    return read_values(X, offset)

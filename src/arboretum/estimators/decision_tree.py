@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.criteria import total_entropy
+from arboretum.elementary import LN_2
 from arboretum.ensembles.bagging import BaggedTarget
 from arboretum.estimators import targets
 from arboretum.estimators.bagged_tasks import BaggedClassifier, BaggedRegressor
-from arboretum.estimators.bagged_trees import GivenRows, rows_of_share
+from arboretum.estimators.bagged_trees import BaggedTrees, GivenRows, rows_of_share
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.decision_tree_docs import CLASSIFIER_DOC, REGRESSOR_DOC
 from arboretum.estimators.labels import classes_from_json
@@ -141,7 +142,7 @@ class DecisionTreeClassifier(SingleTreeModel, BaggedClassifier):
             return super()._grow_one(given, seed, threads)
         tree = self._grow_multiway(given)
         missing = [bool((column != column).any()) for _, batch in given.table.column_batches() for column in batch]
-        risk = total_entropy(tree.counts) * np.log(2)  # natural, as that of CART
+        risk = total_entropy(tree.counts) * LN_2  # natural, as that of CART
         return given.table.schema.with_missing(missing), GrownTree(tree, tree.parent, risk, tree.weight)
 
     def _grow_multiway(self, given: GivenRows) -> MultiwayTree:
@@ -293,6 +294,17 @@ class DecisionTreeClassifier(SingleTreeModel, BaggedClassifier):
         names = self._value_meaning()["class_names"]
         return plot_multiway(self._multiway, self.schema_, class_names=names, ax=ax, max_depth=max_depth)
 
+    def __len__(self) -> int:
+        """Return 1, the number of trees."""
+        return 1 if self._multiway is not None else super().__len__()
+
+    def _node_columns(self) -> dict[str, Any]:
+        if self._multiway is None:
+            return super()._node_columns()
+        from arboretum.inspection.frame import multiway_columns
+
+        return multiway_columns(self._multiway, self.schema_, class_names=self._value_meaning()["class_names"])
+
     # ---- files ---------------------------------------------------------------------------------------------------
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
@@ -372,3 +384,20 @@ def _nodes_passed(tree: MultiwayTree, table: Table) -> Any:
     passed.sum_duplicates()
     passed.data[:] = 1
     return passed
+
+
+def trees_of(model: BaggedTrees) -> list[SingleTreeModel]:
+    """Return the trees of a random forest as decision trees that share its arrays."""
+    cls = DecisionTreeClassifier if isinstance(model, BaggedClassifier) else DecisionTreeRegressor
+    shared = set(cls._get_param_names()) & set(model._get_param_names()) - {"class_weight"}
+    forest = model._fitted()
+    trees: list[SingleTreeModel] = []
+    for place in range(forest.n_trees):
+        tree = cls(**{name: getattr(model, name) for name in shared}, pruning=None)
+        tree._take_tree(forest[place : place + 1])
+        tree.schema_, tree.n_outputs_, tree._seed = model.schema_, model.n_outputs_, model._seed
+        if isinstance(tree, BaggedClassifier) and isinstance(model, BaggedClassifier):
+            tree.classes_ = model.classes_
+        tree._set_input_names()
+        trees.append(tree)
+    return trees

@@ -49,7 +49,7 @@ _COLUMNS = """\
         A category not seen at fit takes all branches, weighted by their rows; or counts as missing; or is an error.
     missing : {"warn", "error"}, default="warn"
         Missing values in a column that had none at fit.
-    random_state : int, RandomState or None, default=0
+    random_state : int, Generator, RandomState or None, default=0
         Seed of ``max_features``, of oblique sums and of the rows that are held out.
     n_jobs : int, optional
         Threads; by default as many as the container allows. The tree does not depend on it.

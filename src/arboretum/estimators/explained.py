@@ -67,9 +67,9 @@ class Explained:
     @property
     def feature_importances_(self: Any) -> NDArray[np.float64]:
         """Sum of the gains of each column's splits, normalised to sum 1."""
-        from arboretum.explaining.structure import Uses, normalised
+        from arboretum.explaining.structure import gain_shares
 
-        return normalised(Uses.of(self).gains_by_tree(self.schema_.n_features).sum(axis=0))
+        return gain_shares(self)
 
     def importances(self: Any, X: Any = None, y: Any = None, **options: Any) -> Importances:
         """Tell which columns matter, by every measure there is: ``arboretum.explaining.importances``."""
@@ -151,12 +151,21 @@ class Explained:
         treatment: Any = None,
         group_train: Any = None,
         treatment_train: Any = None,
+        offset: Any = None,
+        offset_train: Any = None,
+        positive: Any = None,
+        ids: Any = None,
+        ids_train: Any = None,
         title: str | None = None,
+        target: str | None = None,
+        source: str | None = None,
+        source_train: str | None = None,
+        date: str | None = None,
         max_rows: int = 2_000,
     ) -> Path:
         """Write a report as one HTML file: data, training, evaluation, importances, dependence, trees, examples.
 
-        The file needs no network and no other file. The same model and rows give the same bytes.
+        The file needs no network and no other file. The same model, rows and date give the same bytes.
 
         Parameters
         ----------
@@ -174,8 +183,21 @@ class Explained:
             Query of each row, for a ranker.
         treatment, treatment_train : array-like, optional
             Treatment of each row, for an uplift model.
+        offset, offset_train : array-like, optional
+            Offset of each row, as for ``predict``, of boosted trees that were fitted with offsets.
+        positive : label, optional
+            The class of two whose probability, precision and recall are shown; by default the second.
+        ids, ids_train : array-like or mapping of columns, optional
+            What each row is called among the examples; by default the index of a pandas frame, unless it only counts
+            rows.
         title : str, optional
-            Heading; by default the name of the class.
+            Heading; by default ``target``.
+        target : str, optional
+            What is predicted; by default the name of ``y``, if it has one, else the name of the class.
+        source, source_train : str, optional
+            Where the rows and the training rows come from, such as the names of their files.
+        date : str, optional
+            By default today, in UTC, or the moment ``SOURCE_DATE_EPOCH`` if that is set.
         max_rows : int, default=2000
             Rows that are drawn for what takes long: permutations, SHAP values, dependence.
 
@@ -199,6 +221,15 @@ class Explained:
             treatment=treatment,
             group_train=group_train,
             treatment_train=treatment_train,
+            offset=offset,
+            offset_train=offset_train,
+            positive=positive,
+            ids=ids,
+            ids_train=ids_train,
             title=title,
+            target=target,
+            source=source,
+            source_train=source_train,
+            date=date,
             max_rows=max_rows,
         )

@@ -56,7 +56,7 @@ _TEXT = """\
 
     warm_start : bool, default=False
         Let ``fit`` add trees to the fitted model until it has ``n_estimators``.
-    random_state : int, RandomState or None, default=0
+    random_state : int, Generator, RandomState or None, default=0
         Seed of all sampling. The same seed gives the same model, byte for byte, for any number of threads.
     n_jobs : int, optional
         Threads; by default as many as the container allows.
@@ -98,14 +98,19 @@ CLASSIFIER = {
     "balanced": '; "balanced" draws as often from each class',
     "score": "accuracy",
     "class_parameters": """\
-    class_weight : "balanced" or dict, optional
-        Weight of each class.
+    class_weight : "balanced", "balanced_subsample" or dict, optional
+        Weight of each class. "balanced": classes weigh the same in the whole table. "balanced_subsample": in the bag of
+        every tree, which draws as often from each class.
     voting : {"soft", "hard"}, default="soft"
         Average the probabilities of the trees, or count their votes.
 """,
     "class_attributes": """\
     classes_ : ndarray, or a list of them for several outputs
         Labels, sorted.
+    n_classes_ : int, or a list of them for several outputs
+        Their number.
+    estimators_ : list of DecisionTreeClassifier
+        The trees; ``len(model)`` is their number.
     oob_score_, oob_decision_function_
         Score and probabilities by trees that never saw the row; NaN where there is none.
 """,
@@ -119,6 +124,8 @@ REGRESSOR = {
     "score": "R²",
     "class_parameters": "",
     "class_attributes": """\
+    estimators_ : list of DecisionTreeRegressor
+        The trees; ``len(model)`` is their number.
     oob_score_, oob_prediction_
         Score and predictions by trees that never saw the row; NaN where there is none.
 """,

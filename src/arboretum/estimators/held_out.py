@@ -20,14 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
+from arboretum.arguments import shown
 from arboretum.ensembles.bagging import is_whole
 from arboretum.ensembles.resampling import Bag, Keys, Positions
 from arboretum.estimators import targets
 from arboretum.estimators.bagging_members import FloatArray, GivenTable, is_classifier, unfitted
-from arboretum.estimators.bagging_model import base_from_json, base_to_json, read_member
-from arboretum.estimators.base import MODELS, ForestModel, plain
+from arboretum.estimators.bagging_model import base_from_json, read_member
+from arboretum.estimators.base import ForestModel, call_to_json, register, write_file
 from arboretum.estimators.explained import Explained
-from arboretum.estimators.protocol import Estimator
+from arboretum.estimators.protocol import Estimator, own_class
 from arboretum.estimators.validation import choice, number, seed_of
 from arboretum.io import model_file
 
@@ -58,17 +59,6 @@ def quiet() -> Iterator[None]:
         yield
 
 
-def unit_of(weight: FloatArray) -> float:
-    """Return the weight that counts as one row: 1 if weights are whole numbers, else their mean.
-
-    Examples
-    --------
-    >>> unit_of(np.array([3.0, 1.0])), unit_of(np.array([0.25, 0.5]))
-    (1.0, 0.375)
-    """
-    return 1.0 if is_whole(weight) else float(weight.mean())
-
-
 class HeldOutModel(Explained, Estimator):
     """An estimator around another, corrected by its errors on rows that it has not seen."""
 
@@ -85,7 +75,7 @@ class HeldOutModel(Explained, Estimator):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        MODELS[cls.__name__] = cls
+        register(cls)
 
     # ---- fitting -------------------------------------------------------------------------------------------------
 
@@ -109,20 +99,18 @@ class HeldOutModel(Explained, Estimator):
         base, seed = self._base(), seed_of(self.random_state)
         source = GivenTable(base, X)
         column = targets.as_column(y, source.n_rows)
-        weight = targets.row_weights(sample_weight, source.n_rows)
+        weight = targets.training_weights(sample_weight, source.n_rows)
         if weight is not None and not source.takes_weights:
             raise ValueError(f"sample_weight is given, but fit of {type(base).__name__} does not take it: leave it out")
         kept = np.arange(source.n_rows) if weight is None else np.flatnonzero(weight)
         facts, numbers = self._read_target(column[kept])
         source.prepare(column[kept], None, kept, 1)
-        given = np.ones(len(kept)) if weight is None else weight[kept]
-        unit = unit_of(given)
-        weight = given / unit
+        weight = np.ones(len(kept)) if weight is None else weight[kept]
 
         def fitted(of_rows: FloatArray) -> Any:
             members = np.flatnonzero(of_rows)
             copies = np.ones(len(members), dtype=np.int64)
-            return source.fit(unfitted(base), Bag(kept[members], copies, of_rows[members] * unit), 1)
+            return source.fit(unfitted(base), Bag(kept[members], copies, of_rows[members]), 1)
 
         folds = self._folds(source.keys(numbers, kept), weight, self._strata(numbers), seed)
         model, unseen = self._fit_and_predict(source, fitted, kept, weight, folds, facts)
@@ -195,10 +183,10 @@ class HeldOutModel(Explained, Estimator):
         base = self._default_estimator() if self.estimator is None else self.estimator
         for method in ("fit", "predict", "get_params"):
             if isinstance(base, type) or not hasattr(base, method):
-                raise ValueError(f"estimator={base!r}: use an estimator object, with fit, predict and get_params")
+                raise ValueError(f"estimator={shown(base)}: use an estimator object, with fit, predict and get_params")
         if is_classifier(base) != self._classifies:
             wanted = "a classifier" if self._classifies else "a regressor"
-            raise ValueError(f"estimator={base!r} is not {wanted}, which {type(self).__name__} needs")
+            raise ValueError(f"estimator={shown(base)} is not {wanted}, which {type(self).__name__} needs")
         if self.calibration == "oob":
             if "oob_score" not in base.get_params():
                 raise ValueError(
@@ -281,19 +269,18 @@ class HeldOutModel(Explained, Estimator):
         self._require_own("save", "pickle or skops keep other estimators")
         files = {name: model_file.to_bytes(*model._to_file(), compact=compact) for name, model in self._models()}
         header = {
-            "model": type(self).__name__,
-            "params": {name: plain(value) for name, value in self.get_params(deep=False).items()},
-            "estimator": None if self.estimator is None else base_to_json(self.estimator),
+            **call_to_json(self),
+            "estimator": None if self.estimator is None else call_to_json(self.estimator),
             **self._facts(),
         }
         arrays = {name: np.frombuffer(file, np.uint8) for name, file in files.items()}
-        model_file.save(path, header, {**arrays, **self._arrays()}, compact=False)
+        write_file(self, path, header, {**arrays, **self._arrays()}, compact=False)
 
     def fingerprint(self) -> str:
         """Hash of everything that determines predictions; the estimator must be arboretum's."""
         self._require_own("fingerprint", "other estimators have none")
         models = {name: model.fingerprint() for name, model in self._models()}
-        facts = {"model": type(self).__name__, "models": models, **self._facts()}
+        facts = {"model": own_class(type(self)).__name__, "models": models, **self._facts()}
         return model_file.fingerprint(facts, self._arrays())
 
     def _require_own(self, method: str, cure: str) -> None:

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import math
 import numbers
-import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.elementary import exp2
 from arboretum.ensembles.bagging import is_whole
 from arboretum.ensembles.isolation import IsolationParams, RowPool, isolate
 from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray, ForestModel
 from arboretum.estimators.protocol import OutlierDetector
 from arboretum.estimators.threads import n_threads
-from arboretum.estimators.validation import check_columns, choice, number, seed_of, share
+from arboretum.estimators.validation import check_columns, choice, number, read_seed, seed_of, share
 from arboretum.forest import LEAF, Forest
 from arboretum.inspection import path_contributions
-from arboretum.schema import Schema, user_level
+from arboretum.schema import Schema, warn_user
 from arboretum.table import Table, read_table
 
 AUTO_SAMPLES = 256  # Liu, Ting & Zhou 2008, §5
@@ -58,7 +59,9 @@ class IsolationForest(OutlierDetector, ForestModel):
         A category not seen at fit takes both branches, weighted by their rows; or counts as missing; or is an error.
     missing : {"warn", "error"}, default="warn"
         Missing values in a column that had none at fit. Their branch is the one most training rows took.
-    random_state : int, RandomState or None, default=0
+    warm_start : bool, default=False
+        Let ``fit`` add trees to the fitted model until it has ``n_estimators``.
+    random_state : int, Generator, RandomState or None, default=0
         Seed of all draws. The same seed gives the same model, byte for byte, for any number of threads.
     n_jobs : int, optional
         Threads; by default all that the process may use.
@@ -96,9 +99,11 @@ class IsolationForest(OutlierDetector, ForestModel):
     bootstrap: bool
     extension: Any
     categorical_features: Any
+    warm_start: bool
     random_state: Any
 
     offset_: float
+    _seed: int | None  # of the trees; None if a file does not tell
 
     def __init__(
         self,
@@ -112,6 +117,7 @@ class IsolationForest(OutlierDetector, ForestModel):
         categorical_features: Any = None,
         unknown: str = "average",
         missing: str = "warn",
+        warm_start: bool = False,
         random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -137,24 +143,44 @@ class IsolationForest(OutlierDetector, ForestModel):
         self
         """
         self._check_parameters()
-        threads, seed = n_threads(self.n_jobs), seed_of(self.random_state)
+        earlier = self.forest_ if self.warm_start and hasattr(self, "forest_") else None
+        threads = n_threads(self.n_jobs)
+        seed = seed_of(self.random_state) if earlier is None or self._seed is None else self._seed
         table, weight = self._read_rows(X, sample_weight)
         pool, has_missing = RowPool.of(table, weight, threads=threads)
         schema = table.schema.with_missing(has_missing)
-        forest = isolate(table, pool, self._params(schema, len(pool.rows), seed, threads))
+        params = self._params(schema, len(pool.rows), seed, threads)
+        forest = isolate(table, pool, params) if earlier is None else self._with_more(earlier, table, pool, params)
         offset = AUTO_OFFSET
         if self.contamination != "auto":
             scores = _scores(forest, self._raw_of(forest, table, threads))
             offset = _quantile(scores, float(self.contamination), weight)
-        self.schema_, self.forest_, self.offset_ = schema, forest, offset
+        self.schema_, self.forest_, self.offset_, self._seed = schema, forest, offset, seed
         self._set_input_names()
         return self
+
+    def _with_more(self, earlier: Forest, table: Table, pool: RowPool, params: IsolationParams) -> Forest:
+        """Add the trees that are missing; path lengths are comparable if all trees draw as many rows."""
+        if params.n_trees < earlier.n_trees:
+            raise ValueError(
+                f"n_estimators={self.n_estimators} is less than the {earlier.n_trees} trees already fitted "
+                "(warm_start=True); raise it or set warm_start=False"
+            )
+        if not table.schema.describes_like(self.schema_) or params.n_draws != self.max_samples_:
+            raise ValueError(
+                "warm_start=True, but columns, categories or the rows per tree are not those of the fitted trees: "
+                "give the same rows or set warm_start=False"
+            )
+        if params.n_trees == earlier.n_trees:
+            return earlier
+        n_trees, first = params.n_trees - earlier.n_trees, earlier.n_trees
+        return Forest.concat([earlier, isolate(table, pool, replace(params, n_trees=n_trees, first_tree=first))])
 
     def _read_rows(self, X: Any, sample_weight: Any) -> tuple[Table, FloatArray | None]:
         """Rows that have weight."""
         check_columns(self.categorical_features)
         table = read_table(X, categorical_features=self.categorical_features)
-        weight = targets.row_weights(sample_weight, table.n_rows)
+        weight = targets.training_weights(sample_weight, table.n_rows)
         if weight is not None and not weight.all():
             rows = np.flatnonzero(weight)
             table, weight = table.take(rows).relearn(), weight[rows]
@@ -184,10 +210,7 @@ class IsolationForest(OutlierDetector, ForestModel):
             return max(1, int(self.max_samples * n_rows))
         wanted = int(self.max_samples)
         if wanted > n_rows:
-            warnings.warn(
-                f"max_samples={wanted} is more than the {n_rows} rows: every tree draws {n_rows}",
-                stacklevel=user_level(),
-            )
+            warn_user(f"max_samples={wanted} is more than the {n_rows} rows: every tree draws {n_rows}")
         return min(wanted, n_rows)
 
     def _check_parameters(self) -> None:
@@ -202,6 +225,7 @@ class IsolationForest(OutlierDetector, ForestModel):
         number(self, "extension", low=0, high=MOST - 1, integer=True, words=("full",))
         choice(self, "unknown", ("average", "missing", "error"))
         choice(self, "missing", ("warn", "error"))
+        choice(self, "warm_start", (True, False))
 
     def _gains(self) -> FloatArray:
         """Rows that a cut leaves together more than apart: as anomalies are cut off (Carletti et al. 2019)."""
@@ -317,6 +341,9 @@ class IsolationForest(OutlierDetector, ForestModel):
     def _facts(self) -> dict[str, Any]:
         return {"offset": self.offset_}
 
+    def _notes(self) -> dict[str, Any]:
+        return {} if self._seed is None else {"seed": self._seed}
+
     def _read_facts(self, header: dict[str, Any], forest: Forest) -> None:
         if not forest.n_trees or forest.n_outputs != 1 or forest.width != 1 or forest.has_slopes:
             raise ValueError("a forest whose leaves are no path lengths")
@@ -324,6 +351,7 @@ class IsolationForest(OutlierDetector, ForestModel):
         if type(offset) is not float or not math.isfinite(offset):
             raise ValueError("an offset that is no number")
         self.offset_ = offset
+        self._seed = read_seed(header["seed"]) if "seed" in header else None  # early files have none
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -338,7 +366,7 @@ def _scores(forest: Forest, raw: FloatArray) -> FloatArray:
     """Scores from the sum of all trees; −0.5 if a single row was drawn, which needs no cut."""
     longest = forest.value[0, 0] * forest.n_trees
     share = raw[:, 0] / longest if longest > 0 else np.ones(len(raw))
-    return -np.exp2(-share)
+    return -exp2(-share)
 
 
 def _quantile(scores: FloatArray, level: float, weight: FloatArray | None) -> float:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.arguments import check_flag, check_integer
 from arboretum.ensembles.leaf_statistics import forest_quantiles, infinitesimal_jackknife
 from arboretum.ensembles.proximity import dense_proximity, outlier_scores, top_k_proximity
 from arboretum.estimators import targets
@@ -16,8 +17,11 @@ from arboretum.estimators.base import FloatArray
 from arboretum.estimators.out_of_bag import score_out_of_bag
 from arboretum.estimators.protocol import Classifier
 from arboretum.estimators.threads import n_threads
-from arboretum.estimators.validation import check_integer, choice
+from arboretum.estimators.validation import choice
 from arboretum.table import Table
+
+if TYPE_CHECKING:
+    from arboretum.estimators.single_tree import SingleTreeModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +59,13 @@ class KeptBags(BaggedTrees):
 
     keep_bags: bool
     bags_: Bags
+
+    @property
+    def estimators_(self) -> list[SingleTreeModel]:
+        """The trees as estimators of their own, made when asked for; they share the arrays of the forest."""
+        from arboretum.estimators.decision_tree import trees_of
+
+        return trees_of(self)
 
     def _check_draws(self) -> None:
         super()._check_draws()
@@ -102,6 +113,7 @@ class KeptBags(BaggedTrees):
         ndarray of float64, (rows of X, rows of Y), or scipy.sparse.csr_matrix with ``top_k``
         """
         threads = n_threads(self.n_jobs)
+        check_flag("out_of_bag", out_of_bag)
         if out_of_bag and (X is not None or Y is not None):
             raise ValueError("out_of_bag=True is about training rows: leave X and Y out")
         left = self._bags("proximity of training rows").leaves if X is None else self.apply(X)
@@ -128,6 +140,7 @@ class KeptBags(BaggedTrees):
         -------
         ndarray of float64, (n_rows,)
         """
+        check_flag("out_of_bag", out_of_bag)
         if out_of_bag and X is not None:
             raise ValueError("out_of_bag=True is about training rows: leave X out")
         bags = self._bags("outlier scores of training rows") if X is None else None

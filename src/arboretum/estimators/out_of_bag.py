@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import numbers
 from typing import Any
 
 import numpy as np
 
+from arboretum.arguments import shown
 from arboretum.estimators.protocol import Classifier, Regressor
 
 
@@ -37,7 +39,7 @@ class _KnownPredictions:
 def check_rule(rule: Any) -> None:
     """Refuse an ``oob_score`` that is none."""
     if not isinstance(rule, bool | str) and not callable(rule):
-        raise ValueError(f"oob_score={rule!r}: use True, False, a scorer's name or a function of (y, prediction)")
+        raise ValueError(f"oob_score={shown(rule)}: use True, False, a scorer's name or a function of (y, prediction)")
     if isinstance(rule, str):
         check_scorer("oob_score", rule)
 
@@ -77,7 +79,10 @@ def score_out_of_bag(model: Any, rule: Any, y: Any, prediction: Any, proba: Any,
     1.0
     """
     if callable(rule):
-        return float(rule(y, prediction))
+        score = rule(y, prediction)
+        if not isinstance(score, numbers.Real):
+            raise ValueError(f"oob_score={shown(rule)} returned {shown(score)}: give a function that returns a number")
+        return float(score)
     known = _KnownPredictions(model, prediction, proba)
     if isinstance(rule, str):
         from sklearn.metrics import get_scorer

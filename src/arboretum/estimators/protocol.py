@@ -15,15 +15,16 @@ What is lost: ``isinstance(model, sklearn.base.BaseEstimator)`` is False; that c
 from __future__ import annotations
 
 import difflib
+import functools
 import inspect
 import reprlib
 from collections.abc import Callable, Collection, Iterable
 from functools import cache
-from typing import Any, TypeVar
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from arboretum.estimators.dataset_arguments import DATASET_METHODS, takes_dataset
+from arboretum.estimators.own_scores import accuracy, r_squared
+from arboretum.other_libraries import ARGUMENTS, ATTRIBUTES, PARAMETERS, Elsewhere, advice
 
 Self = TypeVar("Self", bound="Estimator")
 
@@ -53,6 +54,42 @@ def arguments(function: Callable[..., Any]) -> dict[str, Any]:
     return {a.name: a.default for a in arguments if a.kind not in (a.VAR_POSITIONAL, a.VAR_KEYWORD)}
 
 
+@cache
+def _collects(function: Callable[..., Any]) -> bool:
+    """Whether a function takes named arguments of any name."""
+    return any(a.kind is a.VAR_KEYWORD for a in inspect.signature(function).parameters.values())
+
+
+def parameters(cls: type) -> dict[str, Any]:
+    """Parameters of an estimator, by name, and their defaults.
+
+    A constructor that collects ``**others`` has those of the class that it derives from too, to which it hands them.
+    """
+    found: dict[str, Any] = {}
+    for base in cls.__mro__:
+        if "__init__" in vars(base) and base is not object:
+            constructor = vars(base)["__init__"]
+            found = arguments(constructor) | found
+            if not _collects(constructor):
+                break
+    return found
+
+
+def own_class(cls: type) -> type:
+    """Return the estimator of this package that a class is or derives from: what files name."""
+    return next(base for base in cls.__mro__ if "__init__" in vars(base) and is_own(base))
+
+
+def is_own(cls: type) -> bool:
+    """Whether a class is defined in this package."""
+    return cls.__module__.partition(".")[0] == __name__.partition(".")[0]
+
+
+def defaults(cls: type) -> dict[str, Any]:
+    """Return the defaults of all parameters, those that a subclass hides among them."""
+    return parameters(own_class(cls)) | parameters(cls)
+
+
 def _metadata(cls: type[Estimator], method: str) -> list[str]:
     """Names of the arguments of a method other than X and y."""
     function = getattr(cls, method, None)
@@ -64,9 +101,35 @@ def _refuse_unknown(cls: type, names: Iterable[str], known: Collection[str], err
     for name in names:
         if name not in known:
             own = [name for name in known if "__" not in name]
-            near = difflib.get_close_matches(name, own, n=1)
-            hint = f": did you mean {near[0]!r}?" if near else f"; parameters are {', '.join(own)}"
+            hint = _unknown(name, own, PARAMETERS) or f"; parameters are {', '.join(own)}"
             raise error(f"{cls.__name__} has no parameter {name!r}{hint}")
+
+
+def _unknown(name: str, known: Collection[str], table: tuple[Elsewhere, ...]) -> str:
+    """Say what an unknown name may have meant: a name of another library, or a misspelt one."""
+    told = advice(table, name, known)
+    if told:
+        return f": {told}"
+    near = difflib.get_close_matches(name, known, n=1)
+    return f": did you mean {near[0]!r}?" if near else ""
+
+
+def knows_its_arguments(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a method refuse unknown keyword arguments with what they are called here, if they come from elsewhere."""
+    known = arguments(method)
+    if any(p.kind is p.VAR_KEYWORD for p in inspect.signature(method).parameters.values()):
+        return method
+
+    @functools.wraps(method)
+    def checked(self: Any, *given: Any, **named: Any) -> Any:
+        for name in named:
+            if name not in known:
+                call = f"{type(self).__name__}.{method.__name__}()"
+                hint = _unknown(name, known, ARGUMENTS) or f"; arguments are {', '.join(known)}"
+                raise TypeError(f"{call} got an unexpected keyword argument {name!r}{hint}")
+        return method(self, *given, **named)
+
+    return checked
 
 
 class _FromSklearn:
@@ -116,6 +179,9 @@ class Estimator:
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        for method in {*ROUTED_METHODS, *DATASET_METHODS}:
+            if inspect.isfunction(vars(cls).get(method)):
+                setattr(cls, method, knows_its_arguments(vars(cls)[method]))
         for method in DATASET_METHODS:
             if inspect.isfunction(vars(cls).get(method)):
                 setattr(cls, method, takes_dataset(vars(cls)[method]))
@@ -125,21 +191,42 @@ class Estimator:
             if method in vars(cls) and (_metadata(cls, method) or inherited):
                 setattr(cls, setter, _RequestSetter(method))
 
+    def training_bytes(self, n_rows: int, n_features: int) -> int:
+        """Return the memory that a fit takes besides its rows; 0 if that cannot be told.
+
+        Parameters
+        ----------
+        n_rows, n_features : int
+            Shape of the training table.
+        """
+        return 0
+
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Refuse unknown parameters with the nearest name."""
-        _refuse_unknown(cls, kwargs, arguments(cls.__init__), TypeError)
+        _refuse_unknown(cls, kwargs, parameters(cls), TypeError)
         return super().__new__(cls)
+
+    if not TYPE_CHECKING:  # a type checker would take any name for known
+
+        def __getattr__(self, name: str) -> Any:
+            """Refuse an attribute that does not exist; one of another library with its name here."""
+            if hasattr(type(self), name):  # a property raised AttributeError: ask again for its own words
+                return object.__getattribute__(self, name)
+            told = advice(ATTRIBUTES, name)
+            hint = f": {told}" if told else ""
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}", name=name, obj=self)
 
     # ---- parameters ----------------------------------------------------------------------------------------------
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
-        return sorted(arguments(cls.__init__))
+        return sorted(parameters(cls))
 
     def _keep(self, given: dict[str, Any]) -> None:
-        """Store constructor arguments as they are, as scikit-learn wants it."""
-        for name in self._get_param_names():
-            setattr(self, name, given[name])
+        """Store the arguments of the constructor that calls, its ``locals()``, as they are."""
+        for name, value in given.items():
+            if name not in ("self", "__class__"):
+                setattr(self, name, value)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name.
@@ -176,11 +263,32 @@ class Estimator:
             known[own].set_params(**its)
         return self
 
+    def check_parameters(self) -> None:
+        """Check what can be checked without data, as ``fit`` does.
+
+        Raises
+        ------
+        ValueError
+            If a parameter has a value that it cannot have, or that contradicts another.
+
+        Examples
+        --------
+        >>> import arboretum as arb
+        >>> arb.RandomForestClassifier(max_depth="deep").check_parameters()
+        Traceback (most recent call last):
+            ...
+        ValueError: max_depth='deep': use an integer at least 1 and at most 1e+06 or None
+        """
+        self._check_parameters()
+
+    def _check_parameters(self) -> None:
+        """Check the parameters of this class."""
+
     # ---- representation ------------------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
         """Return the call that makes the estimator, without parameters that have their default."""
-        default, name = arguments(type(self).__init__), type(self).__name__
+        default, name = parameters(type(self)), type(self).__name__
         changed = [
             f"{key}={_SHORT.repr(value)}"
             for key, value in self.get_params(deep=False).items()
@@ -244,7 +352,15 @@ class Estimator:
 class Classifier(Estimator):
     """An estimator that predicts classes; stands left of what else a class derives from."""
 
+    classes_: Any
     predict: Callable[[Any], Any]
+
+    @property
+    def n_classes_(self) -> int | list[int]:
+        """Number of classes, or a list of them for several outputs."""
+        if not hasattr(self, "classes_"):
+            raise AttributeError(f"{type(self).__name__} has no n_classes_ before fit")
+        return [len(labels) for labels in self.classes_] if isinstance(self.classes_, list) else len(self.classes_)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy: the share of rows whose class, or classes of all outputs, are predicted.
@@ -258,13 +374,7 @@ class Classifier(Estimator):
         sample_weight : array-like, optional
             Weight of each row.
         """
-        from sklearn.metrics import accuracy_score
-
-        predicted = self.predict(X)
-        if np.ndim(predicted) == 2:  # of several outputs, a row counts if all of them are right
-            right = (np.asarray(y) == predicted).all(axis=1)
-            return float(np.average(right, weights=sample_weight))
-        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
+        return accuracy(y, self.predict(X), sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags
@@ -292,9 +402,7 @@ class Regressor(Estimator):
         sample_weight : array-like, optional
             Weight of each row.
         """
-        from sklearn.metrics import r2_score
-
-        return float(r2_score(y, self.predict(X), sample_weight=sample_weight))
+        return r_squared(y, self.predict(X), sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import RegressorTags

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.arguments import shown
 from arboretum.ensembles.bagging import BaggedTarget
 from arboretum.ensembles.leaf_hazards import LeafHazards, TimedRows
 from arboretum.estimators import targets
@@ -23,8 +24,9 @@ from arboretum.metrics.survival import concordance_index
 class RandomSurvivalForest(SurvivalModel, BaggedTrees):
     """Random forest for times to an event, of which some are censored.
 
-    Trees are grown on bootstrapped rows by log-rank splits, the statistic itself over all times of events, and a leaf
-    holds the Nelson–Aalen estimate of its rows' cumulative hazard. The forest's is their mean.
+    Trees are grown on bootstrapped rows by log-rank splits, the statistic itself over all times of events. A leaf has
+    the Nelson–Aalen estimate of its rows' cumulative hazard and the Kaplan–Meier estimate of their survival; those of
+    the forest are the means over its trees (docs/survival.md).
 
     Parameters
     ----------
@@ -59,7 +61,7 @@ class RandomSurvivalForest(SurvivalModel, BaggedTrees):
 
     warm_start : bool, default=False
         Let ``fit`` add trees to the fitted model until it has ``n_estimators``.
-    random_state : int, RandomState or None, default=0
+    random_state : int, Generator, RandomState or None, default=0
         Seed of all sampling. The same seed gives the same model, byte for byte, for any number of threads.
     n_jobs : int, optional
         Threads; by default as many as the container allows.
@@ -96,8 +98,8 @@ class RandomSurvivalForest(SurvivalModel, BaggedTrees):
     >>> bool(risk[0] < risk[1])
     True
     >>> model.predict_survival_function([[10.0], [90.0]], times=[60.0]).round(1)
-    array([[1. ],
-           [0.2]])
+    array([[1.],
+           [0.]])
     """
 
     criterion = "log_rank"
@@ -132,7 +134,7 @@ class RandomSurvivalForest(SurvivalModel, BaggedTrees):
 
     def _check_draws(self) -> None:
         if not isinstance(self.oob_score, bool):
-            raise ValueError(f"oob_score={self.oob_score!r}: use True for the concordance index, or False")
+            raise ValueError(f"oob_score={shown(self.oob_score)}: use True for the concordance index, or False")
         super()._check_draws()
 
     # ---- fitting -------------------------------------------------------------------------------------------------
@@ -199,7 +201,7 @@ class RandomSurvivalForest(SurvivalModel, BaggedTrees):
     @property
     def oob_prediction_(self) -> FloatArray:
         """Risks of training rows by trees that never saw them; NaN where there is none."""
-        return self._oob_mean[:, 0]
+        return self._known_out_of_bag[:, 0]
 
     # ---- prediction ----------------------------------------------------------------------------------------------
 
@@ -221,13 +223,20 @@ class RandomSurvivalForest(SurvivalModel, BaggedTrees):
         return self._mean(X)[:, 0]
 
     def _cumulative_hazard(self, X: Any, times: FloatArray) -> FloatArray:
+        return self._mean_of_steps(X, times, self._hazards.step)
+
+    def _survival(self, X: Any, times: FloatArray) -> FloatArray:
+        return np.maximum(1.0 - self._mean_of_steps(X, times, self._hazards.survival_steps()), 0.0)
+
+    def _mean_of_steps(self, X: Any, times: FloatArray, steps: FloatArray) -> FloatArray:
+        """Add up the steps of each row's leaves until some times, a mean over the trees."""
         forest, table, threads = self._fitted(), self._conform(X), n_threads(self.n_jobs)
-        steps = np.empty((table.n_rows, len(self.event_times_)))
-        for part, summing in self._hazards.forests(forest, len(self.event_times_)):
-            steps[:, part] = self._raw_of(summing, table, threads)
-        hazard = np.cumsum(steps, axis=1) / forest.n_trees
+        sums = np.empty((table.n_rows, len(self.event_times_)))
+        for part, summing in self._hazards.forests(forest, len(self.event_times_), steps):
+            sums[:, part] = self._raw_of(summing, table, threads)
+        mean = np.cumsum(sums, axis=1) / forest.n_trees
         place = self._last_events(times)
-        return np.where(place >= 0, hazard[:, np.maximum(place, 0)], 0.0)
+        return np.where(place >= 0, mean[:, np.maximum(place, 0)], 0.0)
 
     # ---- files ---------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.dataset import Dataset
+from arboretum.table import checked_sparse
 
 Positions = NDArray[np.intp]
 
@@ -20,7 +21,7 @@ def as_container(X: Any) -> Any:
     if isinstance(X, Dataset):
         return X.to_frame()
     if _is_sparse(X):
-        return X.tocsr()
+        return checked_sparse(X).tocsr()
     if isinstance(X, np.ndarray | list | tuple) or _as_frame(X) is not None:
         return X
     return np.asarray(X)
@@ -35,6 +36,8 @@ def n_rows_of(X: Any) -> int:
 
 def n_columns_of(X: Any) -> int | None:
     """Return the number of columns; None if the rows are no lists of values, as documents are."""
+    if _is_structured(X):
+        return len(X.dtype.names)
     if hasattr(X, "shape"):
         return int(X.shape[1]) if len(X.shape) == 2 else None
     return len(X[0]) if len(X) and hasattr(X[0], "__len__") and not isinstance(X[0], str | bytes) else None
@@ -43,7 +46,7 @@ def n_columns_of(X: Any) -> int | None:
 def names_of(X: Any) -> list[str] | None:
     """Return the names of columns; None if they have none, or names that are not text."""
     frame = _as_frame(X)
-    names = [] if frame is None else list(frame.columns)
+    names = list(X.dtype.names) if _is_structured(X) else [] if frame is None else list(frame.columns)
     return names if names and all(isinstance(name, str) for name in names) else None
 
 
@@ -63,6 +66,21 @@ def take_rows(X: Any, rows: Positions) -> Any:
     return X[rows] if frame is None else frame[rows].to_native()
 
 
+def take_values(column: Any, rows: Positions) -> Any:
+    """Return values of a column, or rows of a target of several; a series of a data frame library stays one.
+
+    Examples
+    --------
+    >>> take_values(["a", "b"], np.array([1, 1]))
+    array(['b', 'b'], dtype='<U1')
+    """
+    if hasattr(column, "iloc"):
+        return column.iloc[rows]
+    if type(column).__module__.partition(".")[0] == "polars":
+        return column[rows]
+    return np.asarray(column)[rows] if _as_frame(column) is None else take_rows(column, rows)
+
+
 def take_columns(X: Any, columns: Positions | None) -> Any:
     """Return the columns at these positions, each once; None is all of them.
 
@@ -77,8 +95,15 @@ def take_columns(X: Any, columns: Positions | None) -> Any:
         return [[row[column] for column in columns] for row in X]
     if _is_sparse(X):
         return X.tocsc()[:, columns]
+    if _is_structured(X):
+        return X[[X.dtype.names[column] for column in columns]]
     frame = _as_frame(X)
     return X[:, columns] if frame is None else frame[:, columns.tolist()].to_native()
+
+
+def _is_structured(X: Any) -> bool:
+    """Whether X is an array of named fields."""
+    return isinstance(X, np.ndarray) and X.ndim == 1 and X.dtype.names is not None
 
 
 def _is_sparse(X: Any) -> bool:

@@ -13,7 +13,7 @@ from arboretum.ensembles.bagging import BaggedTarget, grow_tree
 from arboretum.estimators import targets
 from arboretum.estimators.bagged_trees import BaggedTrees, GivenRows
 from arboretum.estimators.base import FloatArray
-from arboretum.estimators.protocol import arguments
+from arboretum.estimators.protocol import defaults
 from arboretum.estimators.threads import n_threads
 from arboretum.estimators.validation import choice, number, seed_of, split_rows
 from arboretum.forest import LEAF, Forest
@@ -187,9 +187,9 @@ class SingleTreeModel(BaggedTrees):
 
     def _refuse_unread(self, setting: str, chosen: Any, readers: Mapping[str, tuple[str, ...]]) -> None:
         """Refuse parameters that were changed although what was chosen does not read them."""
-        defaults = arguments(type(self).__init__)
-        for name in [name for name in readers if name in defaults]:
-            value, default = getattr(self, name), defaults[name]
+        usual = defaults(type(self))
+        for name in [name for name in readers if name in usual]:
+            value, default = getattr(self, name), usual[name]
             if chosen not in readers[name] and not _is_same(value, default):
                 cures = " or ".join(f"{setting}={reader!r}" for reader in readers[name])
                 raise ValueError(

@@ -35,7 +35,7 @@ class SurvivalModel(Estimator):
         return concordance_index(y, self.predict(X), sample_weight=sample_weight)
 
     def predict_cumulative_hazard(self, X: Any, times: Any = None) -> FloatArray:
-        """Cumulative hazard of each row at some times: −ln of the probability to outlive them.
+        """Cumulative hazard of each row at some times.
 
         Parameters
         ----------
@@ -51,7 +51,7 @@ class SurvivalModel(Estimator):
         return self._cumulative_hazard(X, self._read_times(times))
 
     def predict_survival_function(self, X: Any, times: Any = None) -> FloatArray:
-        """Probability of each row to outlive some times: exp(−cumulative hazard).
+        """Probability of each row to outlive some times.
 
         Parameters
         ----------
@@ -64,10 +64,13 @@ class SurvivalModel(Estimator):
         -------
         ndarray of float64, (n_rows, n_times)
         """
-        return np.exp(-self.predict_cumulative_hazard(X, times))
+        return self._survival(X, self._read_times(times))
 
     def _cumulative_hazard(self, X: Any, times: FloatArray) -> FloatArray:
         raise NotImplementedError
+
+    def _survival(self, X: Any, times: FloatArray) -> FloatArray:
+        return np.exp(-self._cumulative_hazard(X, times))
 
     def _read_times(self, times: Any) -> FloatArray:
         if not hasattr(self, "event_times_"):

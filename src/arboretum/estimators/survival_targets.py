@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,15 @@ from numpy.typing import NDArray
 from arboretum.estimators.targets import FloatArray, as_numbers, refuse_missing, to_numpy
 from arboretum.losses.base import LARGEST_TARGET
 from arboretum.losses.survival import check_bounds, is_event
+
+# Words in the names of columns. One that names neither a time nor an event decides nothing.
+TIME_WORDS = {"time", "times", "duration", "durations", "tenure", "age", "stop", "survival", "lifetime", "t"} | {
+    *("hours", "day", "days", "week", "weeks", "month", "months", "year", "years", "futime", "survtime", "followup")
+}
+EVENT_WORDS = {"event", "events", "status", "observed", "happened", "outcome", "cens", "censor", "e"} | {
+    *("death", "deaths", "dead", "died", "fail", "failed", "failure", "churn", "churned", "relapse", "fstat")
+}
+CENSORED_WORDS = {"censored"}
 
 FORMS = (
     "give a structured array of (event, time), two columns time and event, or columns named lower and upper as a "
@@ -72,7 +82,11 @@ def event_times(y: Any, n_rows: int | None = None, name: str = "y") -> tuple[Flo
     >>> event_times([[5.0, 1], [3.0, 0]])
     (array([5., 3.]), array([ True, False]))
     """
-    bounds = survival_bounds(y, n_rows, name)
+    return events_of_bounds(survival_bounds(y, n_rows, name), name)
+
+
+def events_of_bounds(bounds: FloatArray, name: str = "y") -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Return times, and whether each is an event, from bounds of times; intervals are refused."""
     between = ~is_event(bounds) & np.isfinite(bounds[:, 1])
     if between.any():
         row = int(np.argmax(between))
@@ -104,13 +118,53 @@ def _columns(y: Any, name: str) -> dict[Any, NDArray[Any]]:
 
 
 def _time_and_event(columns: dict[Any, NDArray[Any]], name: str) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Find the event by its name or type; by place, it comes second."""
-    if set(columns) == {"time", "event"}:
-        return columns["time"], columns["event"]
-    first, second = columns.values()
-    if first.dtype.kind == "b" and second.dtype.kind != "b":
-        return second, first
-    return first, second
+    """Tell the time from the event: by type, then by name, then by values; without names the time comes first."""
+    (first, one), (second, other) = columns.items()
+    named = isinstance(first, str) and isinstance(second, str)
+    for label in columns if named else ():
+        if _words(label) & CENSORED_WORDS:
+            raise ValueError(
+                f"{name} has a column {label!r}, and an event could be meant by either of its values: rename it to "
+                "'event', 1 or True where the event was seen"
+            )
+    for likeness in (_is_boolean, _sounds_like_event, _is_indicator) if named else (_is_boolean,):
+        of_first, of_second = likeness(first, one), likeness(second, other)
+        if of_first != of_second:
+            return (other, one) if of_first > of_second else (one, other)
+    if named:
+        raise ValueError(
+            f"{name} has the columns {first!r} and {second!r}, and nothing tells which of them is the event: name them "
+            "'time' and 'event', or make the event boolean"
+        )
+    return one, other
+
+
+def _words(label: str) -> set[str]:
+    """Words of a column's name.
+
+    Examples
+    --------
+    >>> sorted(_words("timeToEvent.2"))
+    ['event', 'time', 'to']
+    """
+    return set(re.findall("[a-z]+", re.sub("([a-z])([A-Z])", r"\1 \2", label).lower()))
+
+
+def _is_boolean(label: Any, values: NDArray[Any]) -> int:
+    if values.dtype == object:
+        return int(len(values) > 0 and all(isinstance(value, bool | np.bool_) for value in values))
+    return int(values.dtype.kind == "b")
+
+
+def _sounds_like_event(label: str, values: NDArray[Any]) -> int:
+    """Return 1 for the name of an event, "is_dead"; −1 for that of a time, "event_time"; 0 for any other."""
+    words = _words(label)
+    return -1 if words & TIME_WORDS else int(bool(words & EVENT_WORDS))
+
+
+def _is_indicator(label: Any, values: NDArray[Any]) -> int:
+    """Return 1 if all values are 0 or 1."""
+    return int(values.dtype.kind in "biuf" and bool(np.isin(values, (0, 1)).all()))
 
 
 def _from_events(time: NDArray[Any], event: NDArray[Any], name: str) -> FloatArray:
@@ -119,9 +173,10 @@ def _from_events(time: NDArray[Any], event: NDArray[Any], name: str) -> FloatArr
     wrong = (happened != 0) & (happened != 1)
     if wrong.any():
         row = int(np.argmax(wrong))
+        swapped = "; events and times need names or the time first" if _is_indicator(None, times) else ""
         raise ValueError(
             f"{name} has the event {happened[row]:g} in row {row}: use 1 or True for an event, 0 or False for a "
-            "censored row; bounds of times need columns named lower and upper"
+            f"censored row{swapped}; bounds of times need columns named lower and upper"
         )
     _refuse_range(times, name, "time")
     return np.column_stack([times, np.where(happened == 1, times, np.inf)])

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import warnings
+import math
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.arguments import shown
 from arboretum.estimators.labels import typed_column
+from arboretum.schema import warn_user
+from arboretum.weights import are_copies, in_rows
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
+LARGEST_FLOAT = int(np.finfo(np.float64).max)
+
 # Weights beyond it would overflow when summed over rows and multiplied by gradients.
 LARGEST_WEIGHT = 1e30
+LARGEST_OFFSET = 1e100  # as for targets
 
 
 def as_column(y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArray[Any]:
@@ -57,11 +63,10 @@ def as_outputs(y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArra
 def _flattened(y: NDArray[Any], name: str) -> NDArray[Any]:
     from sklearn.exceptions import DataConversionWarning
 
-    warnings.warn(
+    warn_user(
         f"A column-vector {name} was passed when a 1d array was expected. "
         f"Please change the shape of {name} to (n_samples, ), for example using ravel().",
         DataConversionWarning,
-        stacklevel=2,
     )
     return y.ravel()
 
@@ -87,9 +92,12 @@ def as_numbers(values: NDArray[Any], name: str, cure: str) -> FloatArray:
                 raise ValueError(f"Input {name} contains NaN: {value!r} in row {row}; remove or fill such rows")
             if isinstance(value, str | bytes) or not _is_number(value):
                 raise ValueError(
-                    f"Unknown label type: {name} has the value {value!r} in row {row}, which is no number; {cure}"
+                    f"Unknown label type: {name} has the value {shown(value)} in row {row}, "
+                    f"which is not a number; {cure}"
                 )
-    numbers = np.ascontiguousarray(values, dtype=np.float64)
+            if isinstance(value, int) and abs(value) > LARGEST_FLOAT:
+                raise ValueError(f"{name} has the value {shown(value)} in row {row}, which no float64 holds: scale it")
+    numbers = np.require(values, np.float64, ["C", "A"])
     _refuse_where(~np.isfinite(numbers), numbers, name)
     return numbers
 
@@ -107,6 +115,8 @@ def is_missing(value: Any) -> bool:
 def _is_number(value: Any) -> bool:
     try:
         float(value)
+    except OverflowError:  # an integer beyond float64
+        return True
     except (TypeError, ValueError):
         return False
     return True
@@ -178,22 +188,39 @@ class OrderedLabels(np.ndarray[Any, Any]):
 
 
 def ordered_labels(y: Any, column: NDArray[Any]) -> NDArray[Any]:
-    """Return a column of labels; one of an ordered pandas categorical or a polars Enum knows its order."""
+    """Return a column of labels; an ordered categorical of pandas or Arrow, or a polars Enum, knows its order."""
     dtype: Any = getattr(y, "dtype", None)
+    if getattr(getattr(y, "type", None), "ordered", False):  # Arrow, in one piece or several
+        whole = y.combine_chunks() if hasattr(y, "combine_chunks") else y
+        order = whole.dictionary.to_pylist()
+        return _with_order(column, order)
     if getattr(dtype, "ordered", False):
         order = dtype.categories.tolist()
     elif type(dtype).__name__ == "Enum" and hasattr(dtype, "categories"):
         order = dtype.categories.to_list()
     else:
         return column
+    return _with_order(column, order)
+
+
+def _with_order(column: NDArray[Any], order: list[Any]) -> NDArray[Any]:
     labels = column.view(OrderedLabels)
     labels.order = order
     return labels
 
 
 def in_order(column: NDArray[Any], classes: NDArray[Any], codes: FloatArray) -> tuple[NDArray[Any], FloatArray]:
-    """Classes and codes in the order that the labels know, if they know one; categories without rows are left out."""
+    """Return classes and codes in the order that the labels know; categories without rows are left out.
+
+    Numbers have an order of their own. That of text is alphabetical, which is hardly ever meant: it is warned about.
+    """
     if not isinstance(column, OrderedLabels):
+        if len(classes) > 2 and isinstance(classes.tolist()[0], str):
+            shown = " < ".join(map(repr, classes.tolist()[:5])) + (" < …" if len(classes) > 5 else "")
+            warn_user(
+                f"loss='ordinal' takes text in alphabetical order, {shown}: if that is not the order of the classes, "
+                "give y as pandas.Categorical(y, categories=[…], ordered=True), a polars Enum, or numbers"
+            )
         return classes, codes
     place = {label: i for i, label in enumerate(column.order)}
     order = np.array(sorted(range(len(classes)), key=lambda i: place[classes.tolist()[i]]), dtype=np.intp)
@@ -219,19 +246,33 @@ def find_label_sets(columns: NDArray[Any]) -> tuple[list[NDArray[Any]], FloatArr
 def find_classes(y: NDArray[Any], name: str = "y") -> tuple[NDArray[Any], FloatArray]:
     """Sorted classes and the code of each row, as float64."""
     check_labels(y, name)
-    classes, codes = np.unique(np.asarray(y), return_inverse=True)
+    classes, codes = unique_labels(np.asarray(y))
     if len(classes) < 2:
         raise ValueError(
             f"{name} has only one class, {classes.tolist()[0]!r}: a classifier needs at least 2 classes; "
             f"check how {name} was made"
         )
     if y.dtype.kind == "f" and len(y) > 20 and len(classes) > max(2, len(y) / 2):
-        warnings.warn(
+        warn_user(
             f"{name} has {len(classes)} classes in {len(y)} rows, and they are floats: it could be a regression "
-            "target; use a regressor, or convert y to integers or text",
-            stacklevel=2,
+            "target; use a regressor, or convert y to integers or text"
         )
     return classes, codes.astype(np.float64)
+
+
+def unique_labels(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return sorted labels and the code of each row: np.unique, but texts are looked up, which is sooner done.
+
+    Examples
+    --------
+    >>> unique_labels(np.array(["yes", "no", "yes"], dtype=object))
+    (array(['no', 'yes'], dtype=object), array([1, 0, 1], dtype=int32))
+    """
+    if y.dtype != object or not all(type(label) is str for label in y):
+        return np.unique(y, return_inverse=True)
+    classes = sorted(set(y))
+    code_of = {label: code for code, label in enumerate(classes)}
+    return np.array(classes, dtype=object), np.fromiter(map(code_of.__getitem__, y), np.int32, len(y))
 
 
 def check_labels(y: NDArray[Any], name: str = "y") -> None:
@@ -328,6 +369,40 @@ def row_weights(sample_weight: Any, n_rows: int, name: str = "sample_weight", ta
     return None if (weight == 1).all() else weight
 
 
+def row_offsets(offset: Any, n_rows: int, n_outputs: int, name: str = "offset", table: str = "X") -> FloatArray | None:
+    """Return finite offsets, (rows,) or (rows, outputs) if there are several; one number stands for all rows."""
+    if offset is None:
+        return None
+    given = to_numpy(offset, name)
+    shape = (n_rows,) if n_outputs == 1 else (n_rows, n_outputs)
+    if given.ndim == 0:
+        given = np.full(shape, given)
+    if given.shape == (n_rows, 1) and n_outputs == 1:
+        given = given[:, 0]
+    if given.shape != shape:
+        wanted = "one number per row" if n_outputs == 1 else f"{n_outputs} numbers per row, one for each raw prediction"
+        raise ValueError(f"{name} has shape {given.shape}, but {table} has {n_rows} rows: give {wanted}")
+    names = [name] if n_outputs == 1 else [f"{name}[:, {output}]" for output in range(n_outputs)]
+    columns = [_offset_column(*pair) for pair in zip(given.reshape(n_rows, n_outputs).T, names, strict=True)]
+    return columns[0] if n_outputs == 1 else np.column_stack(columns)
+
+
+def _offset_column(given: NDArray[Any], name: str) -> FloatArray:
+    if given.dtype.kind == "f" and np.isneginf(given).any():
+        row = int(np.argmax(np.isneginf(given)))
+        raise ValueError(f"{name} is -inf in row {row}, the logarithm of an exposure of 0: leave such rows out")
+    numbers = as_numbers(given, name, "give numbers, such as logarithms of exposures")
+    if (np.abs(numbers) > LARGEST_OFFSET).any():
+        row = int(np.argmax(np.abs(numbers) > LARGEST_OFFSET))
+        raise ValueError(f"{name} is {numbers[row]:g} in row {row}, beyond ±{LARGEST_OFFSET:g}: use a smaller unit")
+    return numbers
+
+
+def training_weights(sample_weight: Any, n_rows: int) -> FloatArray | None:
+    """Return weights of training rows in units of rows (weights.py), None if all are 1."""
+    return in_rows(row_weights(sample_weight, n_rows))
+
+
 def times_factors(weight: FloatArray | None, factors: FloatArray | None, codes: FloatArray) -> FloatArray | None:
     """Multiply row weights by the factor of each row's class."""
     if factors is None:
@@ -348,21 +423,31 @@ def require_two_weighted(weight: FloatArray | None, classes: NDArray[Any], codes
         )
 
 
+def _class_totals(weight: FloatArray | None, codes: FloatArray, n_classes: int) -> FloatArray:
+    """Sum up the weights of each class; the order of the rows does not matter."""
+    if weight is None or are_copies(weight):
+        return np.bincount(codes.astype(np.intp), weight, n_classes).astype(np.float64)
+    return np.array([math.fsum(weight[codes == code].tolist()) for code in range(n_classes)])
+
+
 def class_factors(
     weight: FloatArray | None, class_weight: Any, classes: NDArray[Any], codes: FloatArray
 ) -> FloatArray | None:
-    """Weight of each class; None if all are 1."""
+    """Weight of each class in units of rows (weights.py); None if there are none."""
     if class_weight is None:
         return None
     labels = classes.tolist()
+    totals = _class_totals(weight, codes, len(classes))
     if isinstance(class_weight, dict):
         for label, factor in class_weight.items():
             if label not in labels:
                 raise ValueError(f"class_weight names {label!r}, which y does not have; classes are {labels[:10]}")
-            if isinstance(factor, str | bool) or not _is_number(factor) or not 0 <= float(factor) <= LARGEST_WEIGHT:
-                raise ValueError(f"class_weight of {label!r} is {factor!r}: use a finite number of at least 0")
-        return np.array([class_weight.get(label, 1.0) for label in labels], dtype=np.float64)
+            if isinstance(factor, str | bool) or not _is_number(factor) or not 0 <= factor <= LARGEST_WEIGHT:
+                raise ValueError(f"class_weight of {label!r} is {shown(factor)}: use a finite number of at least 0")
+        factors = np.array([class_weight.get(label, 1.0) for label in labels], dtype=np.float64)
+        if are_copies(factors) or not (factors * totals).any():
+            return factors
+        return np.asarray(factors / (factors * totals).sum() * totals.sum())
     if not (isinstance(class_weight, str) and class_weight == "balanced"):
-        raise ValueError(f"class_weight={class_weight!r}: use 'balanced', a dict or None")
-    totals = np.bincount(codes.astype(np.intp), weight, len(classes))
+        raise ValueError(f"class_weight={shown(class_weight)}: use 'balanced', a dict or None")
     return np.asarray(totals.sum() / (len(classes) * np.maximum(totals, np.finfo(float).tiny)))

@@ -7,16 +7,20 @@ import numbers
 import os
 from pathlib import Path
 
+from arboretum.arguments import shown
+
 CGROUP = Path("/sys/fs/cgroup")
+MOST_THREADS = 256  # of the kernel's pool
 
 
 def n_threads(n_jobs: int | None) -> int:
     """Threads of ``n_jobs``: None is what the container, quota and affinity allow; −1 likewise, −2 one fewer."""
     if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral) or n_jobs == 0):
-        raise ValueError(f"n_jobs={n_jobs!r}: use None, a positive number of threads, or a negative one (-1 is all)")
+        raise ValueError(f"n_jobs={shown(n_jobs)}: use None, a positive number of threads, or a negative one (-1: all)")
     if n_jobs is not None and n_jobs > 0:
-        return int(n_jobs)
-    return max(1, available_cores() + 1 + (int(n_jobs) if n_jobs is not None else -1))
+        return min(int(n_jobs), MOST_THREADS)
+    left = available_cores() + 1 + (int(n_jobs) if n_jobs is not None else -1)
+    return min(max(1, left), MOST_THREADS)
 
 
 def available_cores() -> int:

@@ -11,6 +11,7 @@ control one by one.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -19,21 +20,25 @@ from numpy.typing import NDArray
 
 from arboretum import losses
 from arboretum.ensembles.resampling import with_schema
+from arboretum.ensembles.rows import Rows
 from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosted_regressor import BoostedTreesRegressor
 from arboretum.estimators.boosting_problem import Problem, Target
+from arboretum.estimators.scoring import JudgedRows
+from arboretum.estimators.standing_in import twin
 from arboretum.estimators.threads import n_threads
 from arboretum.estimators.uplift_model import UpliftModel
 from arboretum.estimators.uplift_target import UpliftTarget, read_uplift
-from arboretum.estimators.validation import check_columns, choice, number, seed_of
+from arboretum.estimators.validation import check_columns, check_rounds, choice, deal_out, number, seed_of
 from arboretum.forest import Forest
 from arboretum.losses import Loss
+from arboretum.metrics.scoring import find_scoring
 from arboretum.table import Table, read_table
+from arboretum.weights import in_rows
 
 Uplift = TypeVar("Uplift", bound="UpliftBoostedTrees")
 
-FOLD_PURPOSE = 0x666F6C64  # "fold"
 LEAST_PROPENSITY = 0.01  # rows that hardly ever have their treatment would outweigh all others
 SHARED = (
     "n_estimators",
@@ -52,6 +57,7 @@ SHARED = (
     "early_stopping",
     "validation_fraction",
     "n_iter_no_change",
+    "tol",
     "random_state",
 )
 
@@ -86,13 +92,34 @@ class _Member(BoostedTreesRegressor):
     def _strata(self, y: FloatArray) -> NDArray[Any]:
         return self.strata
 
-    def learn(self, table: Table, y: FloatArray, weight: FloatArray, loss: Loss, threads: int) -> _Member:
-        """Fit rows of a table that is read already."""
-        problem, target = Problem(table, y, weight), Target(y, weight, loss)
+    def learn(
+        self,
+        table: Table,
+        y: FloatArray,
+        weight: FloatArray,
+        loss: Loss,
+        threads: int,
+        columns: dict[str, NDArray[Any]] | None = None,
+    ) -> _Member:
+        """Fit rows of a table that is read already; scorers read the columns."""
+        in_units = in_rows(weight)
+        problem, target = Problem(table, y, in_units, columns=columns or {}), Target(y, in_units, loss)
         self._train(int(self.n_estimators), problem, target, threads)
-        if self.history_.validation_loss and self._fits_again(table.n_rows):
+        if self._has_searched(None) and self._fits_again(table.n_rows):
             self._train_again(problem, target, threads)
         return self
+
+
+class _EffectMember(_Member):
+    """Boosted trees of effects, whose rounds may be compared by the order that they put rows in."""
+
+    def _task_of(self, target: Target) -> str:
+        return "uplift"
+
+    def _judged_rows(self, validation: Problem, rows: Rows, target: Target) -> JudgedRows:
+        outcome, treatment, weight = (validation.columns[name] for name in ("outcome", "treatment", "weight"))
+        given = None if (weight == 1).all() else weight  # not those of the R-learner
+        return JudgedRows(validation.table, outcome, outcome, given, columns={"treatment": treatment})
 
 
 class UpliftBoostedTrees(UpliftModel):
@@ -134,12 +161,18 @@ class UpliftBoostedTrees(UpliftModel):
         Missing values in a column that had none at fit. Their branch is the one most training rows took.
 
     early_stopping : bool or "auto", default="auto"
-        Stop when the loss of held-out rows no longer falls, and keep the best round. "auto": from 1,000 rows on.
+        Stop when held-out rows are no longer predicted better, and keep the best round. "auto": from 1,000 rows on.
+    scoring : str, callable or None, default="loss"
+        What early stopping compares rounds of effects by: "loss", the squared error of the R-learner; "qini" or "auuc";
+        a function of (model, X, y, treatment) whose greater values are better, ``treatment`` being 0 or 1; or None for
+        "qini". Models of outcomes and treatments always follow their loss.
     validation_fraction : float, default=0.1
         Share of the rows held out, the same of each arm and outcome.
     n_iter_no_change : int, default=10
         Rounds without improvement before stopping.
-    random_state : int, RandomState or None, default=0
+    tol : float, default=0
+        By how much the loss or score must improve to count as improvement.
+    random_state : int, Generator, RandomState or None, default=0
         Seed of all sampling. The same seed gives the same model, byte for byte, for any number of threads.
     n_jobs : int, optional
         Threads; by default as many as the container allows.
@@ -176,6 +209,7 @@ class UpliftBoostedTrees(UpliftModel):
 
     propensity: str
     n_folds: int
+    scoring: Any
     random_state: Any
     categorical_features: Any
 
@@ -199,8 +233,10 @@ class UpliftBoostedTrees(UpliftModel):
         unknown: str = "average",
         missing: str = "warn",
         early_stopping: bool | str = "auto",
+        scoring: Any = "loss",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
+        tol: float = 0.0,
         random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -235,7 +271,7 @@ class UpliftBoostedTrees(UpliftModel):
         threads, seed = n_threads(self.n_jobs), seed_of(self.random_state)
         check_columns(self.categorical_features)
         table = read_table(X, categorical_features=self.categorical_features)
-        weight = targets.row_weights(sample_weight, table.n_rows)
+        weight = targets.training_weights(sample_weight, table.n_rows)
         target = read_uplift(y, treatment, table.n_rows, self.control, weight)
         if weight is not None and not weight.all():
             rows = np.flatnonzero(weight)
@@ -255,18 +291,19 @@ class UpliftBoostedTrees(UpliftModel):
     def _learn_effect(self, pair: _Pair, seed: int, threads: int) -> Forest:
         expected, share = self._expect(pair, seed, threads)
         apart = pair.treated - share
-        member = self._member(pair.strata, seed)
         effect = (pair.y - expected) / apart
-        return member.learn(
-            pair.table, effect, pair.weight * apart**2, losses.resolve("squared_error"), threads
-        ).forest_
+        member = self._member(pair.strata, seed, _EffectMember)
+        member.scoring = "qini" if self.scoring is None else self.scoring
+        columns = {"outcome": pair.y, "treatment": pair.treated, "weight": pair.weight}
+        loss = losses.resolve("squared_error")
+        return member.learn(pair.table, effect, pair.weight * apart**2, loss, threads, columns).forest_
 
     def _expect(self, pair: _Pair, seed: int, threads: int) -> tuple[FloatArray, FloatArray]:
         """Outcome and probability of treatment of each row, from models of the other parts of the rows."""
         n_rows = len(pair.y)
         expected = np.empty(n_rows)
         share = np.full(n_rows, np.average(pair.treated, weights=pair.weight))
-        part = _deal_out(pair.strata, int(self.n_folds), seed)
+        part = deal_out(pair.strata, int(self.n_folds), seed)
         for number_of_part in np.unique(part):
             inside, outside = np.flatnonzero(part == number_of_part), np.flatnonzero(part != number_of_part)
             rows = pair.table.take(inside)
@@ -285,9 +322,9 @@ class UpliftBoostedTrees(UpliftModel):
             models.append((pair.treated, share, losses.resolve("log_loss", n_classes=2)))
         return models
 
-    def _member(self, strata: NDArray[np.intp], seed: int) -> _Member:
+    def _member(self, strata: NDArray[np.intp], seed: int, cls: type[_Member] = _Member) -> _Member:
         shared = {name: getattr(self, name) for name in SHARED}
-        member = _Member(**{**shared, "random_state": seed, "category_levels": None})  # trees read the user's columns
+        member = cls(**{**shared, "random_state": seed, "category_levels": None})  # trees read the user's columns
         member.strata = strata
         return member
 
@@ -295,6 +332,27 @@ class UpliftBoostedTrees(UpliftModel):
         _Member(**{name: getattr(self, name) for name in SHARED})._check_parameters()
         choice(self, "propensity", ("share", "model"))
         number(self, "n_folds", low=2, high=1000, integer=True)
+        find_scoring(self.scoring, "uplift")
+
+    def first_rounds(self: Uplift, n_rounds: int) -> Uplift:
+        """Return the model of the first rounds of each treatment alone: it predicts, explains and saves as any does.
+
+        Parameters
+        ----------
+        n_rounds : int
+            How many rounds to keep, from 1 to the largest of ``n_iter_``; a treatment of fewer keeps all of its own.
+
+        Returns
+        -------
+        UpliftBoostedTrees
+        """
+        forest, counts = self._fitted(), self.n_iter_
+        check_rounds(n_rounds, int(counts.max()))
+        first = np.concatenate([[0], np.cumsum(counts)[:-1]])
+        kept = [
+            forest[int(begin) : int(begin + min(n_rounds, count))] for begin, count in zip(first, counts, strict=True)
+        ]
+        return twin(self, forest_=Forest.concat(kept))  # type: ignore[no-any-return]
 
     # ---- prediction ----------------------------------------------------------------------------------------------
 
@@ -305,18 +363,21 @@ class UpliftBoostedTrees(UpliftModel):
     def _uplift(self, X: Any) -> FloatArray:
         return self._raw(X)
 
+    def staged_predict(self, X: Any) -> Iterator[FloatArray]:
+        """Yield the uplift after each round, of a treatment of fewer rounds that after its last."""
+        forest, counts, threads = self._fitted(), self.n_iter_, n_threads(self.n_jobs)
+        table = self._as_read(self._conform(X), threads)
+        first = np.concatenate([[0], np.cumsum(counts)[:-1]])
+        total, nothing = np.repeat(forest.base[None, :], table.n_rows, axis=0), np.zeros(forest.n_outputs)
+        for number_of_round in range(int(counts.max())):
+            for tree in (first + number_of_round)[counts > number_of_round].tolist():
+                total += self._raw_of_read(replace(forest[tree : tree + 1], base=nothing), table, threads)
+            yield total[:, 0].copy() if forest.n_outputs == 1 else total.copy()
+
     # ---- files ---------------------------------------------------------------------------------------------------
 
     def _read_facts(self, header: dict[str, Any], forest: Forest) -> None:
         self._read_arms(header, forest.n_outputs + 1)
-
-
-def _deal_out(strata: NDArray[np.intp], n_parts: int, seed: int) -> NDArray[np.intp]:
-    """Part of each row: rows of a stratum, in random order, take turns."""
-    draws = np.random.default_rng([seed, FOLD_PURPOSE]).random(len(strata))
-    part = np.empty(len(strata), dtype=np.intp)
-    part[np.lexsort((draws, strata))] = np.arange(len(strata)) % n_parts
-    return part
 
 
 def _side_by_side(forests: list[Forest]) -> Forest:

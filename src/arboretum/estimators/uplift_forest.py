@@ -14,11 +14,14 @@ from arboretum.estimators.base import FloatArray
 from arboretum.estimators.uplift_model import UpliftModel
 from arboretum.estimators.uplift_target import UpliftTarget, read_uplift
 from arboretum.estimators.validation import choice, number
-from arboretum.forest import Forest
+from arboretum.forest import LEAF, Forest
+from arboretum.schema import warn_user
 
 Uplift = TypeVar("Uplift", bound="UpliftForest")
 
 HONEST_SHARE = 0.5  # draws of a tree with honest leaves, as a share of the rows
+LEAST_ROWS_OF_LEAF, LEAST_ROWS_OF_ARM = 100, 10  # of large tables
+SMALL_PART = 5  # a leaf of a small table has a fifth of the rows, or more
 
 
 class UpliftForest(UpliftModel, BaggedTrees):
@@ -37,10 +40,12 @@ class UpliftForest(UpliftModel, BaggedTrees):
         The label of treatment that stands for no treatment; by default 0, False or "control".
     max_depth, max_leaf_nodes : int, optional
         Limits of a tree. With ``max_leaf_nodes`` the node of largest gain is split first.
-    min_samples_leaf : int or float, default=100
-        Least rows of a leaf, counted exactly; a float is a share of the rows.
-    min_samples_treatment : int, default=10
-        Least rows of the control, and of each treatment, in a leaf.
+    min_samples_leaf : "auto", int or float, default="auto"
+        Least rows of a leaf, counted exactly; a float is a share of the rows. "auto" is 100, or a fifth of the rows
+        that a tree draws if that is less: effects are differences of means, and small leaves mostly tell noise.
+    min_samples_treatment : "auto" or int, default="auto"
+        Least rows of the control, and of each treatment, in a leaf. "auto" is 10, or a fifth of the smallest of these
+        groups if that is less.
     parent_weight : float, default=10
         Rows that the outcome of a node's parent counts for in the outcome of the node.
     max_features : {"sqrt", "log2"}, float, int or None, default="sqrt"
@@ -65,7 +70,7 @@ class UpliftForest(UpliftModel, BaggedTrees):
 
     warm_start : bool, default=False
         Let ``fit`` add trees to the fitted model until it has ``n_estimators``.
-    random_state : int, RandomState or None, default=0
+    random_state : int, Generator, RandomState or None, default=0
         Seed of all sampling. The same seed gives the same model, byte for byte, for any number of threads.
     n_jobs : int, optional
         Threads; by default as many as the container allows.
@@ -106,7 +111,7 @@ class UpliftForest(UpliftModel, BaggedTrees):
 
     normalise: bool
     honest: bool
-    min_samples_treatment: int
+    min_samples_treatment: int | str
     parent_weight: float
 
     min_samples_split = 2
@@ -115,6 +120,7 @@ class UpliftForest(UpliftModel, BaggedTrees):
     monotonic_cst = None
     oob_score = False
     _criteria = ("kl", "euclidean", "chi2")
+    _automatic = ("min_samples_leaf",)
 
     def __init__(
         self,
@@ -125,8 +131,8 @@ class UpliftForest(UpliftModel, BaggedTrees):
         control: Any = None,
         max_depth: int | None = None,
         max_leaf_nodes: int | None = None,
-        min_samples_leaf: int | float = 100,
-        min_samples_treatment: int = 10,
+        min_samples_leaf: int | float | str = "auto",
+        min_samples_treatment: int | str = "auto",
         parent_weight: float = 10.0,
         max_features: Any = "sqrt",
         max_bins: int | None = 255,
@@ -172,7 +178,7 @@ class UpliftForest(UpliftModel, BaggedTrees):
         super()._check_parameters()
         choice(self, "normalise", (True, False))
         choice(self, "honest", (True, False))
-        number(self, "min_samples_treatment", low=1, high=MOST, integer=True)
+        number(self, "min_samples_treatment", low=1, high=MOST, integer=True, words=("auto",))
         number(self, "parent_weight", low=0.0, high=1e15)
         if self.honest and self.bootstrap is False:
             raise ValueError(
@@ -195,11 +201,22 @@ class UpliftForest(UpliftModel, BaggedTrees):
         arms = Treatment(
             np.ascontiguousarray(target.arm),
             n_arms=len(target.arms.labels),
-            min_rows_arm=int(self.min_samples_treatment),
+            min_rows_arm=self._least_rows_of_arm(target, weight),
             parent_weight=float(self.parent_weight),
             balanced_gain=bool(self.normalise),
         )
         return BaggedTarget(self.criterion, weight, numbers=target.y[:, None], treatment=arms), target
+
+    def _least_rows_of_arm(self, target: UpliftTarget, weight: FloatArray | None) -> int:
+        if not isinstance(self.min_samples_treatment, str):
+            return int(self.min_samples_treatment)
+        counted = target.arm if weight is None else target.arm[weight > 0]
+        return _part_of(np.bincount(counted).min(), LEAST_ROWS_OF_ARM)
+
+    def _least_rows_of_leaf(self, training: TrainingSet) -> int:
+        if not isinstance(self.min_samples_leaf, str):
+            return super()._least_rows_of_leaf(training)
+        return _part_of(training.bootstrap.n_draws or training.target.n_rows, LEAST_ROWS_OF_LEAF)
 
     def _take_facts(self, facts: UpliftTarget) -> None:
         self._set_arms(facts.arms, facts.outcomes)
@@ -219,6 +236,15 @@ class UpliftForest(UpliftModel, BaggedTrees):
 
     def _grow(self, training: TrainingSet, n_trees: int, earlier: Forest | None, seed: int, threads: int) -> Forest:
         forest = super()._grow(training, n_trees, earlier, seed, threads)
+        if not (forest.kind != LEAF).any():
+            arms = training.target.treatment
+            assert arms is not None
+            warn_user(
+                f"no tree of this {type(self).__name__} has a split, so that all rows have the same uplift: a leaf "
+                f"needs {self._least_rows_of_leaf(training)} rows (min_samples_leaf={self.min_samples_leaf!r}), "
+                f"{arms.min_rows_arm} of each treatment (min_samples_treatment={self.min_samples_treatment!r}); lower "
+                "them, or give more rows or columns that vary"
+            )
         if not self.honest:
             return forest
 
@@ -266,3 +292,14 @@ class UpliftForest(UpliftModel, BaggedTrees):
     def _read_facts(self, header: dict[str, Any], forest: Forest) -> None:
         super()._read_facts(header, forest)
         self._read_arms(header, forest.n_outputs)
+
+
+def _part_of(n_rows: int, most: int) -> int:
+    """Return a fifth of the rows, at least 1 and at most so many.
+
+    Examples
+    --------
+    >>> _part_of(150, 100), _part_of(8, 10), _part_of(2_000, 100)
+    (30, 1, 100)
+    """
+    return max(1, min(most, int(n_rows) // SMALL_PART))

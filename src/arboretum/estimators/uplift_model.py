@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.arguments import holds_others, shown
 from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray, ForestModel
 from arboretum.estimators.labels import classes_from_json, classes_to_json
@@ -98,8 +99,8 @@ class UpliftModel(ForestModel):
         treatments = self.arms_[1:].tolist()
         if arm is None and len(treatments) == 1:
             return 1
-        if arm not in treatments:
-            raise ValueError(f"arm={arm!r}: name one of the treatments {treatments}")
+        if holds_others(arm) or arm not in treatments:
+            raise ValueError(f"arm={shown(arm)}: name one of the treatments {treatments}")
         return int(treatments.index(arm)) + 1
 
     def _output_names(self) -> list[str] | None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.arguments import shown
 from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray
 from arboretum.losses.base import LARGEST_TARGET
@@ -116,8 +117,10 @@ def _find_control(labels: NDArray[Any], control: Any) -> int:
                 "name the control with control=..."
             )
         return int(known.index(usual))
-    if control not in known:
-        raise ValueError(f"control={control!r} is no label of treatment, which has {known[:10]}: name one of them")
+    if np.ndim(control) or control not in known:
+        raise ValueError(
+            f"control={shown(control)} is not a label of treatment; its labels are {known[:10]}: name one of them"
+        )
     return int(known.index(control))
 
 

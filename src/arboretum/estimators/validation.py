@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import difflib
+import math
 import numbers
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.arguments import holds_others, shown
+from arboretum.other_libraries import VALUES, advice
+
 SPLIT_PURPOSE = 0x73706C6974  # "split"
+FOLD_PURPOSE = 0x666F6C64  # "fold"
 
 
 def number(
@@ -32,15 +37,22 @@ def number(
         return value
     kind = numbers.Integral if integer else numbers.Real
     if isinstance(value, kind) and not isinstance(value, bool | np.bool_):
-        convert: Any = int if integer else float
-        exact = convert(value)
+        exact: Any = int(cast(Any, value)) if integer else as_float(value)
         if (low < exact if open_low else low <= exact) and exact <= high:
             return exact
     bounds = [f"{'above' if open_low else 'at least'} {low:g}" if low > -np.inf else ""]
     bounds.append(f"at most {high:g}" if high < np.inf else "")
     wanted = ("an integer " if integer else "a number ") + " and ".join(bound for bound in bounds if bound)
     others = [repr(word) for word in words] + (["None"] if optional else [])
-    raise ValueError(f"{name}={value!r}: use {' or '.join([wanted.strip(), *others])}")
+    raise ValueError(f"{name}={shown(value)}: use {' or '.join([wanted.strip(), *others])}")
+
+
+def as_float(value: Any) -> float:
+    """Return a number as float64, infinite if it is beyond the range of that."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def choice(owner: Any, name: str, options: tuple[Any, ...]) -> Any:
@@ -49,19 +61,27 @@ def choice(owner: Any, name: str, options: tuple[Any, ...]) -> Any:
     for option in options:
         if value is option or (isinstance(value, str) and value == option):
             return option
-    near = (
-        difflib.get_close_matches(value, [o for o in options if isinstance(o, str)], n=1)
-        if isinstance(value, str)
-        else []
-    )
-    hint = f" (did you mean {near[0]!r}?)" if near else ""
-    raise ValueError(f"{name}={value!r}{hint}: use one of {', '.join(map(repr, options))}")
+    raise ValueError(f"{name}={shown(value)}{_hint(name, value, options)}: use one of {', '.join(map(repr, options))}")
 
 
-def check_integer(name: str, value: Any, low: int = 1) -> None:
-    """Refuse an argument that is no integer of at least ``low``."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral) or value < low:
-        raise ValueError(f"{name}={value!r}: use an integer at least {low}")
+def _hint(name: str, value: Any, options: tuple[Any, ...]) -> str:
+    """Say what a text may have meant: a word of another library, or a misspelt one."""
+    if not isinstance(value, str):
+        return ""
+    words = [option for option in options if isinstance(option, str)]
+    told = advice(VALUES, value, words, owner=name)
+    near = difflib.get_close_matches(value, words, n=1)
+    return f" ({told})" if told else f" (did you mean {near[0]!r}?)" if near else ""
+
+
+def check_rounds(n_rounds: Any, n_fitted: int) -> None:
+    """Reject a number of first rounds that a model does not have."""
+    if (
+        isinstance(n_rounds, bool | np.bool_)
+        or not isinstance(n_rounds, numbers.Integral)
+        or not 1 <= int(n_rounds) <= n_fitted
+    ):
+        raise ValueError(f"n_rounds={shown(n_rounds)}: use an integer from 1 to {n_fitted}, the rounds of this model")
 
 
 def callables(owner: Any, name: str) -> None:
@@ -69,15 +89,15 @@ def callables(owner: Any, name: str) -> None:
     value = getattr(owner, name)
     if value is None:
         return
-    if isinstance(value, str) or not hasattr(value, "__iter__") or not all(callable(item) for item in value):
-        shown = getattr(value, "__name__", repr(value))
-        raise ValueError(f"{name}={shown}: use a list of functions that take a RoundReport, or None")
+    if not holds_others(value) or not all(callable(item) for item in value):
+        given = getattr(value, "__name__", shown(value))
+        raise ValueError(f"{name}={given}: use a list of functions that take a RoundReport, or None")
 
 
 def check_columns(spec: Any) -> None:
     """Refuse a ``categorical_features`` that cannot name columns."""
-    if spec is not None and not isinstance(spec, str) and not hasattr(spec, "__iter__"):
-        raise ValueError(f"categorical_features={spec!r}: use a list of names or positions, a mask, or None")
+    if spec is not None and not isinstance(spec, str) and not holds_others(spec):
+        raise ValueError(f"categorical_features={shown(spec)}: use a list of names or positions, a mask, or None")
 
 
 def share(owner: Any, name: str, total: int) -> float:
@@ -85,19 +105,36 @@ def share(owner: Any, name: str, total: int) -> float:
     value = getattr(owner, name)
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):
         if value < 1:
-            raise ValueError(f"{name}={value!r}: use a number of columns of at least 1, or a share above 0")
+            raise ValueError(f"{name}={shown(value)}: use a number of columns of at least 1, or a share above 0")
         return min(int(value), total) / total
     return float(number(owner, name, low=0.0, high=1.0, open_low=True))
 
 
 def seed_of(random_state: Any) -> int:
-    """Return an integer seed: an integer is its own, a RandomState draws one, None stands for NumPy's global one."""
+    """Return a seed: an integer is its own; a Generator or RandomState draws one, and so does NumPy's global for None.
+
+    Examples
+    --------
+    >>> seed_of(7), seed_of(np.random.default_rng(7)) == seed_of(np.random.default_rng(7))
+    (7, True)
+    """
     if isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool):
         return int(random_state) & 0xFFFFFFFFFFFFFFFF
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31 - 1))
     source = np.random if random_state is None else random_state
     if source is not np.random and not isinstance(source, np.random.RandomState):
-        raise ValueError(f"random_state={random_state!r}: use an integer, a RandomState or None")
+        raise ValueError(
+            f"random_state={shown(random_state)}: use an integer, a NumPy Generator or RandomState, or None"
+        )
     return int(source.randint(2**31 - 1))
+
+
+def read_seed(seed: Any) -> int:
+    """Return a seed from a file, if it is one."""
+    if type(seed) is not int or not 0 <= seed < 2**64:
+        raise ValueError(f"seed={seed!r}: expected 0 ≤ seed < 2**64")
+    return seed
 
 
 def split_rows(
@@ -105,12 +142,36 @@ def split_rows(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Training and validation rows; with strata, the same fraction of each, and never all of one."""
     draws = np.random.default_rng([seed, SPLIT_PURPOSE]).random(n_rows)
-    if strata is None:
-        strata = np.zeros(n_rows)
-    order = np.lexsort((draws, strata))
-    _, counts = np.unique(strata, return_counts=True)
-    starts = np.repeat(np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
-    rank = np.arange(n_rows) - starts
     held = np.zeros(n_rows, dtype=bool)
-    held[order] = rank < np.floor(np.repeat(counts, counts) * fraction)
+    if strata is None:
+        held[:] = _smallest(draws, math.floor(n_rows * fraction))
+    else:
+        _, counts = np.unique(strata, return_counts=True)
+        for rows in np.split(np.argsort(strata, kind="stable"), np.cumsum(counts)[:-1]):
+            held[rows] = _smallest(draws[rows], math.floor(len(rows) * fraction))
     return np.flatnonzero(~held), np.flatnonzero(held)
+
+
+def deal_out(strata: NDArray[Any], n_parts: int, seed: int) -> NDArray[np.intp]:
+    """Part of each row: rows of a stratum, in random order, take turns.
+
+    Examples
+    --------
+    >>> part = deal_out(np.array([0, 0, 0, 0, 1, 1]), 2, seed=0)
+    >>> np.bincount(part), np.bincount(part[4:])
+    (array([3, 3]), array([1, 1]))
+    """
+    draws = np.random.default_rng([seed, FOLD_PURPOSE]).random(len(strata))
+    part = np.empty(len(strata), dtype=np.intp)
+    part[np.lexsort((draws, strata))] = np.arange(len(strata)) % n_parts
+    return part
+
+
+def _smallest(values: NDArray[np.float64], n: int) -> NDArray[np.bool_]:
+    """Mark the n smallest values; the first of equal ones."""
+    if n == 0:
+        return np.zeros(len(values), dtype=bool)
+    largest = np.partition(values, n - 1)[n - 1]
+    marked: NDArray[np.bool_] = values < largest
+    marked[np.flatnonzero(values == largest)[: n - np.count_nonzero(marked)]] = True
+    return marked

@@ -1,0 +1,460 @@
+"""Cross-validation of boosted models: how many rounds are best, over folds that are boosted side by side.
+
+::
+
+              fold 0   fold 1   fold 2      each learns from the other folds and is scored on its own rows
+    round 1     s01      s11      s21   ──► mean, deviation
+    round 2     s02      s12      s22   ──► mean, deviation
+      …                                       the mean decides when to stop, and which round is the best
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum.ensembles.boosting import BoostingRun
+from arboretum.ensembles.history import History, Patience, RoundReport
+from arboretum.estimators import selection, targets
+from arboretum.estimators.bagging_members import unfitted
+from arboretum.estimators.boosting import BoostedTrees
+from arboretum.estimators.boosting_problem import HeldRows
+from arboretum.estimators.dataset_arguments import takes_dataset
+from arboretum.estimators.protocol import Classifier
+from arboretum.estimators.survival_model import SurvivalModel
+from arboretum.estimators.survival_targets import survival_bounds
+from arboretum.estimators.threads import n_threads
+from arboretum.estimators.validation import deal_out, seed_of
+from arboretum.losses.survival import is_event
+from arboretum.progress import ProgressBar
+
+FloatArray: TypeAlias = NDArray[np.float64]
+Positions: TypeAlias = NDArray[np.intp]
+Folds: TypeAlias = list[tuple[Positions, Positions]]
+
+SHOWN = 10  # lines of a printed table
+
+
+@dataclass(frozen=True, eq=False)
+class CrossValidation:
+    """What cross-validation has found.
+
+    Parameters
+    ----------
+    scoring : str
+        What rounds were compared by.
+    greater_is_better : bool
+        Which way it improves.
+    scores : ndarray of float64, (n_folds, n_rounds)
+        Of the held-out rows of each fold after each round.
+    best_round : int
+        Number of rounds with the best mean.
+    models : list
+        The model of each fold, of that many rounds.
+    predictions : ndarray
+        Of each row by the model that has not seen it: probabilities of a classifier, else what ``predict`` returns. NaN
+        for rows that no fold held out; a row that several held out has that of the last.
+    folds : ndarray of int, (n_rows,)
+        Fold that held out each row, −1 for none.
+    best_params : dict
+        Parameters with which the model is fitted to all rows for as many rounds: ``model.set_params(**best_params)``.
+
+    Examples
+    --------
+    >>> import numpy as np, arboretum as arb
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> found = arb.cross_validate(arb.BoostedTreesRegressor(n_estimators=40), X, X[:, 0] * X[:, 1], cv=3)
+    >>> found.scores.shape == (3, len(found.mean)), found.mean.argmin().item() + 1 == found.best_round
+    (True, True)
+    """
+
+    scoring: str
+    greater_is_better: bool
+    scores: FloatArray
+    best_round: int
+    models: list[Any] = field(repr=False)
+    predictions: Any = field(repr=False)
+    folds: Positions = field(repr=False)
+    best_params: dict[str, Any]
+
+    @property
+    def mean(self) -> FloatArray:
+        """Mean over the folds after each round."""
+        return np.asarray(self.scores.mean(axis=0))
+
+    @property
+    def deviation(self) -> FloatArray:
+        """Standard deviation over the folds after each round."""
+        return np.asarray(self.scores.std(axis=0))
+
+    @property
+    def best_score(self) -> float:
+        """Mean over the folds after the best round."""
+        return float(self.mean[self.best_round - 1])
+
+    def to_dict(self) -> dict[str, list[float]]:
+        """Give the table as columns: round, mean, deviation, and the scores of each fold."""
+        columns = {"round": np.arange(1, len(self.mean) + 1), "mean": self.mean, "deviation": self.deviation}
+        columns |= {f"fold {fold}": scores for fold, scores in enumerate(self.scores)}
+        return {name: column.tolist() for name, column in columns.items()}
+
+    def plot(self, *, ax: Any = None) -> Any:
+        """Draw mean and deviation after each round with Matplotlib.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default on a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+            The best round has a vertical line.
+        """
+        from arboretum.inspection.learning_curve import plot_cross_validation
+
+        return plot_cross_validation(self, ax=ax)
+
+    def __str__(self) -> str:
+        n_rounds = len(self.mean)
+        shown = np.unique([*np.linspace(1, n_rounds, min(SHOWN, n_rounds)).round().astype(int), self.best_round])
+        lines = [["round", self.scoring, "deviation", ""]]
+        for number in shown.tolist():
+            mean, deviation = self.mean[number - 1], self.deviation[number - 1]
+            lines.append([str(number), f"{mean:.6g}", f"{deviation:.3g}", "best" if number == self.best_round else ""])
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        return "\n".join("  ".join(map(str.rjust, line, widths)).rstrip() for line in lines)
+
+    __repr__ = __str__
+
+
+class FoldRun(Protocol):
+    """A fold that is boosted round by round."""
+
+    scoring: str
+    greater_is_better: bool
+
+    def advance(self) -> float | None:
+        """Add a round; return the score of the held-out rows, None if there are no more rounds."""
+
+    def mark(self) -> None:
+        """Remember that the rounds so far are the best."""
+
+    def best_model(self) -> Any:
+        """Return the model of the rounds that were marked last."""
+
+
+@takes_dataset
+def cross_validate(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    cv: Any = 5,
+    sample_weight: Any = None,
+    group: Any = None,
+    treatment: Any = None,
+    offset: Any = None,
+) -> CrossValidation:
+    """Find the number of rounds that is best on average over folds, with early stopping.
+
+    Every fold is a fit of its own: nothing of its held-out rows, neither bins nor statistics of categories, reaches its
+    model. All folds grow a round, then the next, and end together when the mean of ``model.scoring`` over them has not
+    improved for ``model.n_iter_no_change`` rounds, unless ``model.early_stopping`` is False.
+
+    AdaBoost, additive boosting and uplift boosting have no such rounds: their folds are fitted whole, and compared by
+    ``score`` after each round.
+
+    Parameters
+    ----------
+    model : estimator
+        A boosted model, fitted or not; it stays as it is.
+    X, y
+        Rows and target, as for its ``fit``.
+    cv : int, splitter or iterable of (training rows, held-out rows), default=5
+        Folds. A number deals rows out at random: the same share of each class, of rows with events, of each treatment;
+        whole groups if ``group`` is given. Splitters are scikit-learn's, such as ``TimeSeriesSplit(5)``.
+    sample_weight, offset : array-like, optional
+        As for ``fit``; held-out rows are weighted too.
+    group : array-like, optional
+        Group of each row, which folds keep together: queries of a ranker.
+    treatment : array-like, optional
+        Of an uplift model.
+
+    Returns
+    -------
+    CrossValidation
+
+    Examples
+    --------
+    >>> import numpy as np, arboretum as arb
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(400, 3))
+    >>> y = np.where(X[:, 0] * X[:, 1] + rng.normal(size=400) / 4 > 0, "yes", "no")
+    >>> model = arb.BoostedTreesClassifier(n_estimators=60, learning_rate=0.1, scoring="roc_auc")
+    >>> found = arb.cross_validate(model, X, y)
+    >>> found.best_score > 0.8, found.predictions.shape
+    (True, (400, 2))
+    >>> final = model.set_params(**found.best_params).fit(X, y)
+    >>> final.n_iter_ == found.best_round
+    True
+    """
+    if not hasattr(model, "first_rounds"):
+        raise TypeError(
+            f"cross_validate compares rounds, which {type(model).__name__} does not have: give a boosted model, or use "
+            "sklearn.model_selection.cross_validate"
+        )
+    if offset is not None and not isinstance(model, BoostedTrees):
+        raise ValueError(f"offset: {type(model).__name__} takes none; boosted trees do")
+    rows = _Rows(
+        selection.as_container(X),
+        {"y": y, "sample_weight": sample_weight, "group": group, "treatment": treatment, "offset": offset},
+    )
+    folds = split(model, rows, cv)
+    kind = _BoostedFold if isinstance(model, BoostedTrees) else _StagedFold
+    runs: list[FoldRun] = [kind(model, rows.take(learnt), rows.take(held)) for learnt, held in folds]
+    scores, best_round = _side_by_side(runs, model)
+    models = [run.best_model() for run in runs]
+    return CrossValidation(
+        runs[0].scoring,
+        runs[0].greater_is_better,
+        scores,
+        best_round,
+        models,
+        *_out_of_fold(models, rows, folds),
+        _best_params(model, models[0], best_round),
+    )
+
+
+def _side_by_side(runs: Sequence[FoldRun], model: Any) -> tuple[FloatArray, int]:
+    """Advance all folds until a rule says stop; return their scores, (folds, rounds), and the best round."""
+    patience = None
+    if getattr(model, "early_stopping", True) is not False and hasattr(model, "n_iter_no_change"):
+        patience = Patience(int(model.n_iter_no_change), float(model.tol))
+    history = History(scoring=runs[0].scoring, greater_is_better=runs[0].greater_is_better)
+    scores: list[list[float]] = []
+    n_rounds, started = int(model.n_estimators), time.monotonic()
+    with ProgressBar(n_rounds) if getattr(model, "verbose", 0) else nullcontext() as bar:
+        while patience is None or not patience.is_over(history.curve):
+            found = [score for run in runs if (score := run.advance()) is not None]
+            if len(found) < len(runs):
+                break
+            scores.append(found)
+            history.validation_score.append(float(np.mean(found)))
+            if history.best_round == len(scores):
+                for run in runs:
+                    run.mark()
+            if bar is not None:
+                seconds = time.monotonic() - started
+                bar(RoundReport(len(scores), n_rounds, seconds, None, None, history.validation_score[-1]))
+    assert history.best_round is not None
+    return np.array(scores).T, history.best_round
+
+
+# ---- folds -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Rows, and what belongs to them, as the user gave them."""
+
+    X: Any
+    columns: dict[str, Any]
+
+    @property
+    def n_rows(self) -> int:
+        return selection.n_rows_of(self.X)
+
+    def column(self, name: str) -> NDArray[Any] | None:
+        given = self.columns[name]
+        return None if given is None else targets.to_numpy(given, name)
+
+    def take(self, rows: Positions) -> _Rows:
+        columns = {
+            name: given if given is None or np.isscalar(given) else selection.take_values(given, rows)
+            for name, given in self.columns.items()
+        }
+        return _Rows(selection.take_rows(self.X, rows), columns)
+
+    def given(self, *names: str) -> dict[str, Any]:
+        """Return those of some columns that were given."""
+        return {name: self.columns[name] for name in names if self.columns[name] is not None}
+
+
+def split(model: Any, rows: _Rows, cv: Any) -> Folds:
+    """Return training and held-out rows of each fold."""
+    n_rows, y, group = rows.n_rows, rows.columns["y"], rows.column("group")
+    if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
+        return _dealt(model, rows, int(cv))
+    if hasattr(cv, "split") and not isinstance(cv, str):
+        found: Iterable[Any] = cv.split(np.zeros((n_rows, 1)), y, **({} if group is None else {"groups": group}))
+    elif isinstance(cv, Iterable) and not isinstance(cv, str):
+        found = cv
+    else:
+        raise ValueError(f"cv={cv!r}: use a number of folds, a splitter of scikit-learn, or pairs of arrays of rows")
+    folds = [(_positions(learnt, n_rows), _positions(held, n_rows)) for learnt, held in found]
+    if not folds or not all(len(learnt) and len(held) for learnt, held in folds):
+        raise ValueError("cv gives folds without training rows or without held-out rows: each needs both")
+    return folds
+
+
+def _positions(part: Any, n_rows: int) -> Positions:
+    """Return positions of rows, given as such or as a mask."""
+    given = np.asarray(part)
+    if given.dtype == bool and given.shape == (n_rows,):
+        return np.flatnonzero(given)
+    if given.size == 0:
+        return np.zeros(0, dtype=np.intp)
+    if given.ndim != 1 or given.dtype.kind not in "iu" or given.min() < 0 or given.max() >= n_rows:
+        raise ValueError(f"cv gives rows {given!r:.80}: use positions from 0 to {n_rows - 1}, or a mask of all rows")
+    return given.astype(np.intp)
+
+
+def _dealt(model: Any, rows: _Rows, n_folds: int) -> Folds:
+    group = rows.column("group")
+    unit = np.arange(rows.n_rows) if group is None else np.unique(group, return_inverse=True)[1]
+    n_units = int(unit.max(initial=-1)) + 1
+    if not 2 <= n_folds <= n_units:
+        what = "rows" if group is None else "groups"
+        raise ValueError(f"cv={n_folds}: use at least 2 folds, and at most as many as there are {what}, {n_units}")
+    strata = np.zeros(n_units) if group is not None else _strata(model, rows)
+    fold = deal_out(strata, n_folds, seed_of(model.random_state))[unit]
+    return [(np.flatnonzero(fold != number), np.flatnonzero(fold == number)) for number in range(n_folds)]
+
+
+def _strata(model: Any, rows: _Rows) -> NDArray[Any]:
+    """Return what each fold should have the same share of."""
+    treatment, y = rows.column("treatment"), rows.columns["y"]
+    labels: Any = np.zeros(rows.n_rows)
+    if treatment is not None:
+        labels = treatment
+    elif isinstance(model, SurvivalModel):
+        labels = is_event(survival_bounds(y))
+    elif isinstance(model, Classifier) and y is not None and targets.to_numpy(y, "y").ndim == 1:
+        labels = targets.to_numpy(y, "y")
+    return np.asarray(np.unique(labels, return_inverse=True)[1])
+
+
+# ---- what is boosted -------------------------------------------------------------------------------------------------
+
+
+class _BoostedFold:
+    """Boosted trees of a fold, grown as the mean of all folds asks for them."""
+
+    def __init__(self, model: BoostedTrees, learnt: _Rows, held: _Rows) -> None:
+        self.model: BoostedTrees = unfitted(model)
+        self.model._check_parameters()
+        threads = n_threads(self.model.n_jobs)
+
+        def target(rows: _Rows) -> Any:
+            return self.model._with_queries(rows.columns["y"], rows.columns["group"])
+
+        weight, offset = learnt.columns["sample_weight"], learnt.columns["offset"]
+        problem, read = self.model._read_problem(learnt.X, target(learnt), weight, offset, None)
+        validation = HeldRows(held.X, target(held), held.columns["sample_weight"], held.columns["offset"])
+        training = self.model._prepare(int(self.model.n_estimators), problem, read, threads, held=validation)
+        if training.judge is None and not read.loss.has_values:
+            raise ValueError(f"{read.loss!r} is a function of gradients, which has no value to follow: give scoring=")
+        # Which round is the best is for all folds to say.
+        arguments = {**training.arguments(), "params": replace(training.run.params, patience=None)}
+        self.run, self.training, self.problem = BoostingRun(**arguments), training, problem
+        self.scoring, self.greater_is_better = self.run.history.scoring, self.run.history.greater_is_better
+
+    def advance(self) -> float | None:
+        """Grow a round."""
+        report = self.run.advance()
+        if report is None:
+            return None
+        return report.validation_loss if report.validation_score is None else report.validation_score
+
+    def mark(self) -> None:
+        """Remember the rounds: those of DART change later."""
+        self.best = self.run.rounds
+
+    def best_model(self) -> BoostedTrees:
+        """Freeze the rounds."""
+        forest, history = self.run.forest_of(self.best), self.run.history.first(len(self.best))
+        self.model._become(forest, history, self.training.run)
+        self.model._after_training(self.problem, self.training.run.params.threads)
+        return self.model
+
+
+class _StagedFold:
+    """A boosted model of a fold that is fitted whole and then scored after each of its rounds."""
+
+    scoring, greater_is_better = "score", True
+
+    def __init__(self, model: Any, learnt: _Rows, held: _Rows) -> None:
+        self.model, self.held, self.n_rounds, self.n_best = unfitted(model), held, 0, 0
+        if "early_stopping" in self.model.get_params(deep=False):
+            self.model.set_params(early_stopping=False)
+        self.model.fit(learnt.X, learnt.columns["y"], **learnt.given("treatment", "sample_weight"))
+        self.n_fitted = int(np.max(getattr(self.model, "n_iter_", len(getattr(self.model, "estimator_weights_", ())))))
+
+    def advance(self) -> float | None:
+        """Score one round more."""
+        if self.n_rounds == self.n_fitted:
+            return None
+        self.n_rounds += 1
+        model, held = self.model.first_rounds(self.n_rounds), self.held
+        return float(model.score(held.X, held.columns["y"], **held.given("treatment", "sample_weight")))
+
+    def mark(self) -> None:
+        """Remember the number of rounds."""
+        self.n_best = self.n_rounds
+
+    def best_model(self) -> Any:
+        """Leave the other rounds out."""
+        return self.model.first_rounds(self.n_best)
+
+
+# ---- what is found ---------------------------------------------------------------------------------------------------
+
+
+def _out_of_fold(models: Sequence[Any], rows: _Rows, folds: Folds) -> tuple[Any, Positions]:
+    """Predictions of each row by the model that has not seen it, and the fold that held it out."""
+    fold = np.full(rows.n_rows, -1, dtype=np.intp)
+    answers = []
+    for number, (model, (_, held)) in enumerate(zip(models, folds, strict=True)):
+        fold[held] = number
+        part = rows.take(held)
+        method = "predict_proba" if isinstance(model, Classifier) else "predict"
+        answers.append(getattr(model, method)(part.X, **part.given("offset")))
+    if isinstance(answers[0], list):  # several outputs, probabilities of two classes each
+        of_outputs = list(zip(*answers, strict=True))
+        return [_assembled(of_each, folds, rows.n_rows) for of_each in of_outputs], fold
+    if isinstance(models[0], Classifier):
+        answers = _of_all_classes(models, answers)
+    return _assembled(answers, folds, rows.n_rows), fold
+
+
+def _of_all_classes(models: Sequence[Any], answers: Sequence[FloatArray]) -> list[FloatArray]:
+    """Give probabilities a column for every class; one that a fold has not seen is impossible to its model."""
+    classes = np.unique(np.concatenate([model.classes_ for model in models]))
+    if all(len(model.classes_) == len(classes) for model in models):
+        return list(answers)
+    wide = [np.zeros((len(answer), len(classes))) for answer in answers]
+    for model, answer, whole in zip(models, answers, wide, strict=True):
+        whole[:, np.searchsorted(classes, model.classes_)] = answer
+    return wide
+
+
+def _assembled(answers: Sequence[FloatArray], folds: Folds, n_rows: int) -> FloatArray:
+    whole = np.full((n_rows, *answers[0].shape[1:]), np.nan)
+    for answer, (_, held) in zip(answers, folds, strict=True):
+        whole[held] = answer
+    return whole
+
+
+def _best_params(model: Any, fitted: Any, best_round: int) -> dict[str, Any]:
+    known = model.get_params(deep=False)
+    wanted = {"n_estimators": best_round, "early_stopping": False}
+    if isinstance(known.get("learning_rate"), str):  # "auto" would follow from the number of rounds
+        wanted["learning_rate"] = fitted.learning_rate_
+    return {name: value for name, value in wanted.items() if name in known}

@@ -1,0 +1,86 @@
+"""From ``scoring`` to what compares the rounds of a fit.
+
+::
+
+    raw predictions of the validation rows, which boosting keeps up to date
+         │  a model that knows these predictions (standing_in.py)
+         ├──► Metric   reads probabilities or predictions, codes or numbers
+         └──► Scorer   is called with (model, X, y), labels as the user gave them
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum.ensembles.history import Judge
+from arboretum.losses import Loss
+from arboretum.metrics.named import Answered, Metric
+from arboretum.metrics.scoring import Scorer
+from arboretum.queries import Queries
+
+FloatArray: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedRows:
+    """Validation rows as metrics and scorers read them.
+
+    Parameters
+    ----------
+    X : object
+        What scorers are given as rows, and hand to the methods of the model.
+    y : ndarray
+        Numbers, codes of classes, bounds of times.
+    truth : object
+        The same as users write it: labels, times and events.
+    weight : ndarray, optional
+        Weight of each row.
+    queries : Queries, optional
+        Of a ranking.
+    columns : dict
+        What else scorers may ask for, by name: ``group``, ``treatment``.
+    """
+
+    X: Any
+    y: NDArray[Any]
+    truth: Any
+    weight: FloatArray | None = None
+    queries: Queries | None = None
+    columns: dict[str, Any] = field(default_factory=dict)
+
+
+def judge_of(
+    scoring: Metric | Scorer | None, rows: JudgedRows, model_at: Callable[[FloatArray, Loss], Any]
+) -> Judge | None:
+    """Return what compares rounds; None if it is the loss.
+
+    Parameters
+    ----------
+    scoring : Metric, Scorer or None
+        What ``find_scoring`` has found.
+    rows : JudgedRows
+        The validation rows.
+    model_at : callable
+        From their raw predictions, and the loss, to a model with these predictions.
+    """
+    if scoring is None:
+        return None
+    if isinstance(scoring, Scorer):
+
+        def asked(raw: FloatArray, loss: Loss) -> float:
+            columns = {"sample_weight": rows.weight, **rows.columns}
+            return scoring.score(model_at(raw, loss), rows.X, rows.truth, **columns)
+
+        return Judge(scoring.name, True, asked)
+
+    def measured(raw: FloatArray, loss: Loss) -> float:
+        model = model_at(raw, loss)
+        answer = model.predict_proba(rows.X) if hasattr(model, "predict_proba") else model.predict(rows.X)
+        return scoring.value(Answered(rows.y, answer, rows.weight, rows.queries, rows.columns.get("treatment")))
+
+    return Judge(scoring.name, scoring.greater_is_better, measured)

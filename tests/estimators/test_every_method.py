@@ -1,0 +1,91 @@
+"""Every public method of every fitted estimator works, or says truly why it does not."""
+
+from __future__ import annotations
+
+import re
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from tests.reference.every_estimator import CASES, answers
+from tests.reference.every_method import answer, arguments_of, public_names
+
+import arboretum as arb
+
+mpl.use("Agg")
+
+N_ROWS = 60
+SILENT = {"check_parameters", "save"}
+NO_BAGS = "needs the bags of the trees: fit with keep_bags=True"
+NO_SUM = "predicts no sum of trees, which SHAP values would split"
+OF_COMPOSED = {"explain": NO_SUM, "influence": "influence is not known for"}
+NO_SCORE = "has no out-of-bag predictions: fit with oob_score=True"
+OF_FORESTS = {"oob_permutation_importance": NO_BAGS, "prediction_error": NO_BAGS}
+OF_CLASSES = {**OF_FORESTS, "oob_decision_function_": NO_SCORE}
+OF_NUMBERS = {**OF_FORESTS, "oob_prediction_": NO_SCORE, "predict_quantiles": NO_BAGS}
+NO_INFLUENCE = {"influence": "influence is not known for"}
+REFUSED = {
+    "AdaBoostClassifier": NO_INFLUENCE,
+    "AdaBoostRegressor": {**NO_INFLUENCE, "explain": "predicts a median of its trees, not a sum"},
+    "AdditiveBoostingClassifier": OF_COMPOSED,
+    "AdditiveBoostingRegressor": OF_COMPOSED,
+    "BaggingClassifier": OF_COMPOSED,
+    "BaggingRegressor": OF_COMPOSED,
+    "BoostedTreesRanker": {"influence": "'lambdamart' compares rows with one another"},
+    "BoostedTreesSurvival": {
+        "influence": "'cox' compares rows with one another",
+        "predict_time": "loss='cox' orders rows by risk and has no time scale",
+    },
+    "CalibratedClassifier": OF_COMPOSED,
+    "ConformalRegressor": OF_COMPOSED,
+    "DecisionTreeClassifier": {"oob_decision_function_": "has no out-of-bag predictions, for it sees every row"},
+    "DecisionTreeRegressor": {"oob_prediction_": "has no out-of-bag predictions, for it sees every row"},
+    "ExtraTreesClassifier": OF_CLASSES,
+    "ExtraTreesRegressor": OF_NUMBERS,
+    "IsolationForest": NO_INFLUENCE,
+    "RandomForestClassifier": OF_CLASSES,
+    "RandomForestRegressor": OF_NUMBERS,
+    "RandomSurvivalForest": {**NO_INFLUENCE, "oob_prediction_": NO_SCORE},
+    "UpliftBoostedTrees": NO_INFLUENCE,
+    "UpliftForest": NO_INFLUENCE,
+}
+
+
+def call(model, name, rows, path):
+    """Use a method as its users would."""
+    asked = getattr(model, name)
+    return answer(asked, **arguments_of(asked, rows, path)) if callable(asked) else asked
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_every_public_method(case, tmp_path):
+    rows = case.problem(N_ROWS)
+    model = case.fitted(rows)
+    refused = REFUSED.get(case.name, {})
+    for name in public_names(model):
+        if name in refused:
+            with pytest.raises((AttributeError, TypeError, ValueError), match=re.escape(refused[name])):
+                call(model, name, rows, tmp_path)
+        else:
+            assert call(model, name, rows, tmp_path / "model.arb") is not None or name in SILENT, name
+    loaded = arb.load(tmp_path / "model.arb")
+    np.testing.assert_array_equal(answers(loaded, rows["X"]), answers(model, rows["X"]))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_model_that_is_not_fitted_says_so(case):
+    rows = case.problem(N_ROWS)
+    for name in ("importances", "partial_dependence"):
+        with pytest.raises(ValueError, match=f"This {case.name} instance is not fitted yet"):
+            call(case.make(), name, rows, None)
+    assert not hasattr(case.make(), "feature_importances_")
+
+
+def test_rounds_of_several_treatments_in_text():
+    """The numbers of rounds are an array, one per treatment, which no format took."""
+    rng = np.random.default_rng(0)
+    X, treatment = rng.random((300, 2)), rng.integers(0, 3, 300)
+    y = rng.random(300) < 0.3 + 0.3 * (treatment > 0) * (X[:, 0] > 0.5)
+    model = arb.UpliftBoostedTrees(n_estimators=3, early_stopping=False).fit(X, y, treatment=treatment)
+    assert "rounds    3, 3\n" in model.to_text()
