@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 import arboretum as arb
 from arboretum.explaining import counterfactual
@@ -62,7 +63,7 @@ MODELS = [
 
 @pytest.mark.parametrize("model", MODELS, ids=["forest", "boosting", "oblique"])
 def test_the_prediction_changes_and_locks_and_ranges_hold(model):
-    model.fit(X, Y)
+    model = clone(model).fit(X, Y)
     for row in X[:6]:
         target = 1 - int(model.predict(row[None])[0])
         found = counterfactual(model, row, X, target=target, locked=[3], ranges={0: (-2.0, 2.0)})
@@ -154,7 +155,7 @@ def test_numbers_are_brought_into_an_interval():
 
 
 def test_input_that_makes_no_sense_is_refused():
-    model = MODELS[0].fit(X, Y)
+    model = clone(MODELS[0]).fit(X, Y)
     row = X[0]
     for arguments, message in [
         ({"target": 7}, r"target=7 is none of the classes \[0, 1\]"),

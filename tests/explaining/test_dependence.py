@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import inspection
 from sklearn.base import clone
-from sklearn.tree import DecisionTreeRegressor
 from tests.reference.dependence import curves, response
 
 import arboretum as arb
@@ -226,8 +225,5 @@ def test_errors_of_columns(frame: pd.DataFrame) -> None:
         partial_dependence(model, frame, "colour", grid=["pink"])
     with pytest.raises(ValueError, match="are no sums of trees"):
         partial_dependence(fitted(REGRESSORS["median of learners"], "y"), X, 0, response="raw")
-    others = arb.AdaBoostRegressor(estimator=DecisionTreeRegressor(), n_estimators=2)
-    with pytest.raises(ValueError, match="are no trees of arboretum"):
-        partial_dependence(others.fit(np.nan_to_num(X[:, [0]]), Y), X[:, [0]], 0)
     with pytest.raises(Exception, match="not fitted"):
         partial_dependence(arb.RandomForestRegressor(), X, 0)

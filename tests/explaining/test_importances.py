@@ -219,15 +219,19 @@ def test_rows_are_drawn_and_weights_go_with_them() -> None:
     assert np.isfinite(ranker.importances(X, grades, group=QUERY, max_rows=40).kinds["permutation"]).all()
 
 
-def test_an_identifier_is_suspect() -> None:
-    numbers = RNG.normal(size=(600, 3))
-    numbers[:, 2] = RNG.permutation(600)
-    y = numbers[:, 0] + 0.5 * RNG.normal(size=600)
-    model = arb.RandomForestRegressor(n_estimators=20).fit(numbers[:300], y[:300])
-    found = model.importances(numbers[300:], y[300:])
-    assert "x2" in dict(found.suspects)
-    assert "x0" not in dict(found.suspects)
-    assert "perhaps an identifier" in str(found)
+def test_an_identifier_is_suspect_and_few_values_are_not() -> None:
+    draw = np.random.default_rng(0)
+    flags = draw.integers(0, 3, size=(4000, 4)).astype(float)
+    numbers = np.column_stack([flags, draw.permutation(4000)])
+    y = flags[:, 0] + 0.5 * draw.normal(size=4000)
+    model = arb.RandomForestRegressor(n_estimators=20).fit(numbers[:500], y[:500])
+    found = model.importances(numbers[500:], y[500:], shap=False)
+    assert [name for name, _ in found.suspects] == ["x4"]
+    assert "its splits tell training rows apart" in str(found)
+    classes = arb.RandomForestClassifier(n_estimators=20).fit(numbers[:500], y[:500] > 1)
+    assert classes.importances(numbers[500:], y[500:] > 1, shap=False).suspects == []  # accuracy is blind
+    by_loss = classes.importances(numbers[500:], y[500:] > 1, scoring="neg_brier_score", shap=False)
+    assert [name for name, _ in by_loss.suspects] == ["x4"]
 
 
 def test_sage_shares_out_what_the_columns_take_off_the_loss() -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
+from sklearn.base import clone
 from tests.reference.influence import refitted_changes, retrained_changes
 
 import arboretum as arb
@@ -49,7 +50,7 @@ def rank_correlation(found, true):
     ids=["squared", "forest", "poisson", "two", "three", "vector"],
 )
 def test_boosting_ranks_rows_as_leaves_fitted_again_do(model, y, least):
-    model.fit(X, y)
+    model = clone(model).fit(X, y)
     true = refitted_changes(model, NEW, X, np.asarray(y, dtype=float))
     found = model.influence(NEW, X_train=X, y_train=y)
     assert rank_correlation(found, true) > least
@@ -84,7 +85,7 @@ CELLS = BINARY @ [1.0, 2.0, 4.0] + RNG.normal(size=N)
 )
 def test_ranks_are_those_of_models_fitted_again_where_trees_keep_their_shape(model, y):
     """Three columns of two values: whatever the order of cuts, the leaves are the same eight cells."""
-    model.fit(BINARY, y)
+    model = clone(model).fit(BINARY, y)
     new = BINARY[:4]
     true = retrained_changes(model, new, BINARY, y)
     assert rank_correlation(model.influence(new, X_train=BINARY, y_train=y), true) > 0.9
@@ -196,7 +197,7 @@ def test_categories_missing_values_and_a_harmful_label():
     ],
 )
 def test_what_has_no_derivative_is_refused(model, message):
-    model.fit(X, Y)
+    model = clone(model).fit(X, Y)
     with pytest.raises(ValueError, match=message):
         model.influence(NEW, X_train=X, y_train=Y)
 

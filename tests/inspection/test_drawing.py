@@ -93,10 +93,11 @@ def test_boxes_do_not_overlap_and_hold_their_text(seed, n_leaves, n_classes, ori
 
 def test_a_drawing_shrinks_to_given_axes():
     _, (above, below) = plt.subplots(2, 1, figsize=(5, 6))
+    opened = plt.get_fignums()
     for ax, orientation in ((above, "down"), (below, "right")):
         assert plot_tree(random_forest(3, 8, 3), SCHEMA, ax=ax, orientation=orientation) is ax
         assert_tidy(ax)
-    assert len(plt.get_fignums()) == 1
+    assert plt.get_fignums() == opened
     assert max(text.get_fontsize() for text in above.texts) < 8
 
 
@@ -190,9 +191,9 @@ def test_elided_text_keeps_its_ends():
 def test_errors():
     with pytest.raises(ValueError, match="orientation must be None, 'down' or 'right', not 'up'"):
         plot_tree(random_forest(0, 2), SCHEMA, orientation="up")
-    with pytest.raises(ValueError, match="max_depth must be None or at least 0, not -2"):
+    with pytest.raises(ValueError, match="max_depth=-2: use an integer at least 0, or None"):
         plot_tree(random_forest(0, 2), SCHEMA, max_depth=-2)
-    with pytest.raises(ValueError, match="tree 9 does not exist"):
+    with pytest.raises(ValueError, match="tree=9 does not exist"):
         plot_tree(random_forest(0, 2), SCHEMA, 9)
 
 

@@ -92,5 +92,5 @@ def test_errors():
         decision_path(forest, leaves)
     with pytest.raises(ValueError, match="node 999 does not exist: tree 0 has"):
         explain_row(forest, SCHEMA, 999)
-    with pytest.raises(ValueError, match="tree 3 does not exist: the forest has 3 trees"):
+    with pytest.raises(ValueError, match="tree=3 does not exist: the forest has 3 trees"):
         explain_row(forest, SCHEMA, 0, tree=3)

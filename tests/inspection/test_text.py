@@ -135,11 +135,11 @@ def test_lines_and_counts_add_up_to_the_tree(seed, max_depth):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"tree": 1}, "tree 1 does not exist: the forest has 1 trees, counted from 0"),
-        ({"tree": -1}, "tree -1 does not exist"),
-        ({"max_depth": -1}, "max_depth must be None or at least 0, not -1"),
-        ({"show": ["depth"]}, r"show must be a collection of 'value', 'rows', 'gain', not \['depth'\]"),
-        ({"show": "rows"}, "show must be a collection of 'value', 'rows', 'gain', not 'rows'"),
+        ({"tree": 1}, "tree=1 does not exist: the forest has 1 trees, counted from 0"),
+        ({"tree": -1}, "tree=-1: use an integer at least 0"),
+        ({"max_depth": -1}, "max_depth=-1: use an integer at least 0, or None"),
+        ({"show": ["depth"]}, r"show=\['depth'\]: use a collection of 'value', 'rows', 'gain'"),
+        ({"show": "rows"}, "show='rows': use a collection of 'value', 'rows', 'gain'"),
         ({"class_names": ["a"]}, "class_names has 1 names, but the trees tell 2 classes apart"),
     ],
 )

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.arguments import check_integer
 from arboretum.estimators import targets
 from arboretum.estimators.base import ForestModel
-from arboretum.estimators.validation import check_integer
+from arboretum.estimators.standing_in import with_table
 from arboretum.explaining.dependence import Dependence, Question
-from arboretum.explaining.standing_in import with_table
 from arboretum.table import Table
 
 FloatArray = NDArray[np.float64]
@@ -68,7 +68,7 @@ def accumulated_effects(
     check_integer("grid_resolution", grid_resolution)
     question = Question.read(model, X, features, response, n_jobs)
     for name, column in zip(question.names, question.columns, strict=True):
-        if model.schema_.columns[column].kind == "categorical":
+        if question.model.schema_.columns[column].kind == "categorical":
             raise ValueError(
                 f"accumulated effects need an order of the values, and column {name!r} holds categories: "
                 "use partial_dependence"

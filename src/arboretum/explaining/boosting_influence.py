@@ -29,7 +29,7 @@ from arboretum.ensembles.rows import user_shape
 from arboretum.estimators.threads import n_threads
 from arboretum.forest import Forest
 from arboretum.growing import ALL_OUTPUTS
-from arboretum.losses import Loss, Multinomial
+from arboretum.losses import FunctionLoss, Loss, Multinomial
 
 if TYPE_CHECKING:
     from arboretum.estimators.boosting import BoostedTrees
@@ -46,7 +46,7 @@ def boosting_influence(
     """Return what gives the influence on some rows, and the numbers of rows, training rows and outputs told apart."""
     forest, threads = model._fitted(), n_threads(model.n_jobs)
     _refuse_what_has_no_derivative(model, forest)
-    problem, target = model._read_problem(X_train, y_train, sample_weight, forest)
+    problem, target = model._read_problem(X_train, y_train, sample_weight, None, forest)
     table = model._as_read(problem.table, threads)
     training = _Training(
         forest=forest,
@@ -84,7 +84,11 @@ def boosting_influence(
 
 def _refuse_what_has_no_derivative(model: BoostedTrees, forest: Forest) -> None:
     loss, reason = model.loss_, None
-    if not loss.row_wise:
+    if isinstance(loss, FunctionLoss):
+        reason = f"{loss!r} is a function that is asked about all rows at once: derive a class from Loss"
+    elif model.has_offset_:
+        reason = "it was fitted with an offset: fit without one"
+    elif not loss.row_wise:
         reason = f"loss {loss.name!r} compares rows with one another: use a loss of single rows"
     elif renews_leaves(loss):
         reason = f"loss {loss.name!r} has leaves that are no smooth function of weights: use 'squared_error'"

@@ -16,13 +16,13 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.arguments import check_integer
 from arboretum.estimators.bagged_tasks import BaggedClassifier, BaggedRegressor
 from arboretum.estimators.base import ForestModel
 from arboretum.estimators.boosted_classifier import BoostedTreesClassifier
 from arboretum.estimators.boosted_regressor import BoostedTreesRegressor
 from arboretum.estimators.protocol import Classifier
 from arboretum.estimators.threads import n_threads
-from arboretum.estimators.validation import check_integer
 from arboretum.explaining.options import Column, options_of
 from arboretum.forest import LEAF, NUMERIC
 from arboretum.inspection.conditions import condition

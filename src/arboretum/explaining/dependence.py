@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.arguments import check_integer, holds_others, shown
 from arboretum.estimators import targets
 from arboretum.estimators.base import ForestModel
 from arboretum.estimators.threads import n_threads
-from arboretum.estimators.validation import check_integer
+from arboretum.explaining.by_predictions import as_asked
 from arboretum.explaining.grid import Axis, axis_of, given_axis
-from arboretum.explaining.reading import column_position, dense_parts, draw_rows
+from arboretum.explaining.reading import column_position, draw_rows
 from arboretum.explaining.response import Response, response_of
 from arboretum.explaining.substitution import Substitution
 from arboretum.table import Table
@@ -63,7 +64,8 @@ class Question:
     @classmethod
     def read(cls, model: ForestModel, X: Any, features: Any, response: str, n_jobs: int | None) -> Question:
         """Read the arguments that all kinds of dependence share."""
-        parts = dense_parts(model, X)
+        model = as_asked(model, X)
+        parts = [part for _, part in model._conform(X).row_batches()]
         columns = read_features(features, model)
         threads = n_threads(model.n_jobs if n_jobs is None else n_jobs)
         return cls(model, parts, columns, response_of(model, response), threads)
@@ -94,12 +96,13 @@ class Question:
 
 def read_features(features: Any, model: ForestModel) -> list[int]:
     """Return the positions of one column or of two."""
-    pair = list(features) if isinstance(features, list | tuple | np.ndarray) else [features]
+    several = isinstance(features, list | tuple | np.ndarray) and holds_others(features)
+    pair = list(features) if several else [features]
     if len(pair) not in (1, 2):
-        raise ValueError(f"features={features!r}: give one column or a pair of columns")
+        raise ValueError(f"features={shown(features)}: give one column or a pair of columns")
     columns = [column_position(column, model.schema_) for column in pair]
     if len(set(columns)) < len(columns):
-        raise ValueError(f"features={features!r} has the same column twice: give one column, or two")
+        raise ValueError(f"features={shown(features)} has the same column twice: give one column, or two")
     return columns
 
 
@@ -232,7 +235,7 @@ def _axes(
 ) -> list[Axis]:
     check_integer("grid_resolution", resolution, low=2)
     if len(percentiles) != 2 or not 0 <= percentiles[0] < percentiles[1] <= 1:
-        raise ValueError(f"percentiles={percentiles!r}: give two rising shares between 0 and 1")
+        raise ValueError(f"percentiles={shown(percentiles)}: give two rising shares between 0 and 1")
     schemas = [question.model.schema_.columns[column] for column in question.columns]
     if grid is None:
         return [

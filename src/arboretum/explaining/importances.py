@@ -10,21 +10,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.arguments import check_integer, shown
 from arboretum.estimators import targets
 from arboretum.estimators.base import ForestModel
-from arboretum.estimators.selection import as_container, take_rows
+from arboretum.estimators.selection import as_container, n_rows_of, take_rows
 from arboretum.estimators.threads import n_threads
-from arboretum.estimators.validation import check_integer
+from arboretum.explaining.by_predictions import as_asked, require_fitted
 from arboretum.explaining.permutation import StandIns, by_bags, by_tables, by_trees, permutation_falls
-from arboretum.explaining.reading import draw_rows, read_groups, require_own_trees
+from arboretum.explaining.reading import draw_rows, read_groups
 from arboretum.explaining.sage import sage_values
-from arboretum.explaining.structure import Uses
+from arboretum.explaining.structure import kinds_of, schema_of
+from arboretum.schema import MISSING, Schema
 from arboretum.table import Table
 
 FloatArray = NDArray[np.float64]
 
 MAX_ROWS, SHAP_ROWS = 10_000, 1_000
 SLIGHT = 0.01  # part of the largest permutation importance that is next to nothing
+FAIR_SHARES = 1.5  # times its part of the nodes, from which a column is asked often
+NEAR_UNIQUE = 0.9  # different values by row, from which a column can tell rows apart
 SHOWN = 20  # lines of a printed table
 
 
@@ -40,7 +44,8 @@ class Importances:
         One number a column: "gain", "nodes", "rows", "root", "depth", "inverse_depth", and if rows are known
         "permutation", "permutation_error", "shap", "sage".
     suspects : list of (str, str)
-        Columns that the kinds disagree about, and why.
+        Columns whose values nearly all differ and that trees ask often without effect on the rows, and why; none where
+        classes were scored by their accuracy, which does not see most effects.
     rows : {"given", "out of bag"} or None
         Which rows were shuffled.
 
@@ -62,7 +67,7 @@ class Importances:
     @property
     def order(self) -> NDArray[np.intp]:
         """Columns from the most important on: by permutation if it is known, else by gain."""
-        return np.argsort(-self.kinds.get("permutation", self.kinds["gain"]), kind="stable")
+        return np.argsort(-self.kinds["permutation" if "permutation" in self.kinds else "gain"], kind="stable")
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Give the numbers of each column by kind: ``{name: {kind: number}}``."""
@@ -137,7 +142,8 @@ def importances(
     Parameters
     ----------
     model : fitted model
-        Any of arboretum's models with trees.
+        Any of arboretum's. Of a model of models, such as a bagged or calibrated one, what trees tell is a mean over the
+        members; if these are not trees of arboretum, columns are shuffled only.
     X : array-like, sparse matrix or data frame, optional
         Rows for permutation, SHAP and SAGE, best those that the model has not seen. A forest fitted with
         ``keep_bags=True`` may be given its training rows: each tree is then asked about rows out of its bag.
@@ -184,15 +190,22 @@ def importances(
     >>> [found.feature_names[place] for place in found.order]
     ['x0', 'x1', 'x2']
     """
-    require_own_trees(model)
     check_integer("n_repeats", n_repeats)
     if max_rows is not None:
         check_integer("max_rows", max_rows)
-    names, members = read_groups(groups, model.schema_)
-    group_of = np.empty(model.schema_.n_features, np.intp)
+    given, model = model, model if X is None else as_asked(model, X)
+    schema = _schema_of(model)
+    names, members = read_groups(groups, schema)
+    group_of = np.empty(schema.n_features, np.intp)
     for group, columns in enumerate(members):
         group_of[columns] = group
-    kinds = Uses.of(model).kinds(group_of, len(names))
+    kinds = kinds_of(given, schema.names, group_of, len(names))
+    if kinds is None and (X is None or y is None):
+        raise ValueError(
+            f"a learner of this {type(given).__name__} is not a tree of arboretum, and tells nothing of its columns: "
+            "give X and y, whose columns are then shuffled"
+        )
+    kinds = kinds or {}
     if X is None:
         if y is not None or sage or score_arguments:
             raise ValueError("importances by shuffling need rows: give X")
@@ -211,13 +224,26 @@ def importances(
         kinds["permutation"] = falls.mean(axis=0)
         spread = falls.std(axis=0, ddof=1) if n_repeats > 1 else np.full(len(names), np.nan)
         kinds["permutation_error"] = spread / np.sqrt(n_repeats)
-    if shap and _sums_trees(model):
-        kinds["shap"] = _mean_shap(model, rows.X, rows.table.n_rows, members, random_state)
+    if shap and sums_trees(model):
+        kinds["shap"] = mean_shap(model, rows.X, rows.table.n_rows, members, random_state)
     if sage:
         if y is None:
             raise ValueError("sage=True needs the targets of the rows: give y")
         kinds["sage"] = sage_values(model, rows.table, rows.y, members, seed=random_state)
-    return Importances(names, kinds, _suspects(names, kinds), None if y is None else rows.kind)
+    if y is None:
+        return Importances(names, kinds)
+    # Accuracy, the score of classifiers, does not see most changes of probabilities: it cannot make a column suspect.
+    is_blind = scoring is None and hasattr(model, "classes_")
+    suspects = [] if is_blind else _suspects(names, kinds, [_distinct_share(rows.table, part) for part in members])
+    return Importances(names, kinds, suspects, rows.kind)
+
+
+def _schema_of(model: Any) -> Schema:
+    require_fitted(model)
+    schema = schema_of(model)
+    if schema is None:
+        raise ValueError(f"the columns of this {type(model).__name__} are not known: give X and y")
+    return schema
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,14 +277,12 @@ class _Rows:
             places = places[_whole_queries(targets.to_numpy(arguments["group"], "group")[places], max_rows, seed)]
         else:
             places = places[draw_rows(len(places), max_rows, seed)]
-        container = as_container(X)
+        per_row = {name: _per_row(name, given, whole.n_rows) for name, given in {**arguments, "y": y}.items()}
+        taken = {name: None if given is None else take_rows(given, places) for name, given in per_row.items()}
         return cls(
-            take_rows(container, places),
-            None if y is None else take_rows(as_container(y), places),
-            {
-                name: None if given is None else take_rows(as_container(given), places)
-                for name, given in arguments.items()
-            },
+            take_rows(as_container(X), places),
+            taken.pop("y"),
+            taken,
             whole.take(places).dense(),
             kind,
             places,
@@ -278,6 +302,16 @@ def _whole_queries(query: NDArray[Any], most: int | None, seed: int) -> NDArray[
     return np.flatnonzero(np.isin(number, drawn[fits] if fits.any() else drawn[:1]))
 
 
+def _per_row(name: str, given: Any, n_rows: int) -> Any:
+    """Return what is given per row, if it has an entry for each."""
+    if given is None:
+        return None
+    container = as_container(given)
+    if not np.ndim(container) or n_rows_of(container) != n_rows:
+        raise ValueError(f"{name}={shown(given)}, but X has {n_rows} rows: give one value per row")
+    return container
+
+
 def _scorer(model: Any, scoring: Any, rows: _Rows) -> Callable[[Any], float]:
     if scoring is None and not hasattr(model, "score"):
         raise ValueError(f"{type(model).__name__} has no score of its own: give scoring=, or leave y out")
@@ -292,11 +326,11 @@ def _scorer(model: Any, scoring: Any, rows: _Rows) -> Callable[[Any], float]:
         named = get_scorer(scoring)
         return lambda stand_in: float(named(stand_in, rows.X, rows.y, **rows.arguments))
     if not callable(scoring):
-        raise ValueError(f"scoring={scoring!r}: use a scorer's name, a function of (model, X, y), or None")
+        raise ValueError(f"scoring={shown(scoring)}: use a scorer's name, a function of (model, X, y), or None")
     return lambda stand_in: float(scoring(stand_in, rows.X, rows.y, **rows.arguments))
 
 
-def _sums_trees(model: ForestModel) -> bool:
+def sums_trees(model: ForestModel) -> bool:
     """Whether predictions are sums of trees, which SHAP values split."""
     try:
         model._explained_trees()
@@ -305,25 +339,43 @@ def _sums_trees(model: ForestModel) -> bool:
     return True
 
 
-def _mean_shap(model: Any, X: Any, n_rows: int, members: Sequence[Sequence[int]], seed: int) -> FloatArray:
+def mean_shap(model: Any, X: Any, n_rows: int, members: Sequence[Sequence[int]], seed: int = 0) -> FloatArray:
+    """Mean over rows, at most 1,000, of the absolute SHAP values of groups of columns, summed over outputs."""
     values = model.explain(take_rows(X, draw_rows(n_rows, SHAP_ROWS, seed))).values
     grouped = np.stack([values[:, columns].sum(axis=1) for columns in members], axis=1)
     return np.asarray(np.abs(grouped).mean(axis=0).reshape(len(members), -1).sum(axis=1))
 
 
-def _suspects(names: Sequence[str], kinds: Mapping[str, FloatArray]) -> list[tuple[str, str]]:
-    """Columns with half their fair part of the nodes, or more, whose values may be exchanged at next to no loss."""
-    if "permutation" not in kinds:
+def _distinct_share(table: Table, columns: Sequence[int]) -> float:
+    """Return how many different values there are by row, in that of these columns which has most."""
+    kinds = [table.schema.columns[place].kind for place in columns]
+    values = [table.columns[place] for place in columns]
+    known = [part[part != MISSING] if kind == "categorical" else part for part, kind in zip(values, kinds, strict=True)]
+    return max(len(np.unique(part)) for part in known) / max(table.n_rows, 1)
+
+
+def _suspects(
+    names: Sequence[str], kinds: Mapping[str, FloatArray], distinct: Sequence[float]
+) -> list[tuple[str, str]]:
+    """Columns whose values nearly all differ, that trees ask more often than most and that may be shuffled at no loss.
+
+    A column of fewer values cannot tell rows apart, and one that is asked seldom does little harm.
+    """
+    if len(names) < 2 or "nodes" not in kinds or not kinds["nodes"].sum() > 0:
         return []
-    part = kinds["nodes"] / max(kinds["nodes"].sum(), 1.0)
+    part = kinds["nodes"] / kinds["nodes"].sum()
     error = np.nan_to_num(kinds["permutation_error"])
-    little = np.maximum(2 * error, SLIGHT * max(kinds["permutation"].max(), 0.0))
-    idle = (part >= 0.5 / len(names)) & (kinds["nodes"] > 0) & (kinds["permutation"] <= little)
+    most = kinds["permutation"] + 2 * error
+    idle = (
+        (part > FAIR_SHARES / len(names))
+        & (np.array(distinct) > NEAR_UNIQUE)
+        & (most < SLIGHT * max(kinds["permutation"].max(), 0.0))
+    )
     return [
         (
             names[place],
-            f"{part[place]:.0%} of the nodes read it, but shuffling it costs next to nothing on these rows: "
-            "perhaps an identifier, which will not generalise",
+            f"{part[place]:.0%} of the nodes read it and nearly all of its values differ, but shuffling it costs next "
+            "to nothing on these rows: its splits tell training rows apart",
         )
         for place in np.flatnonzero(idle).tolist()
     ]

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.arguments import check_integer, holds_others, shown
 from arboretum.estimators.base import ForestModel
+from arboretum.estimators.standing_in import with_table
 from arboretum.estimators.threads import n_threads
-from arboretum.estimators.validation import check_integer
+from arboretum.explaining.by_predictions import as_asked
 from arboretum.explaining.dependence import Dependence
-from arboretum.explaining.reading import column_position, draw_rows, require_own_trees
+from arboretum.explaining.reading import column_position, draw_rows
 from arboretum.explaining.response import Response, response_of
-from arboretum.explaining.standing_in import with_table
 from arboretum.explaining.substitution import Substitution
 from arboretum.table import Table
 
@@ -28,7 +29,7 @@ def interaction_strength(
     X: Any,
     features: Any = None,
     *,
-    response: str = "raw",
+    response: str | None = None,
     max_rows: int | None = 300,
     random_state: int = 0,
     n_jobs: int | None = None,
@@ -48,8 +49,9 @@ def interaction_strength(
         As for :func:`partial_dependence`.
     features : sequence of str or int, optional
         Columns to compare; all by default.
-    response : {"raw", "auto"}, default="raw"
-        "raw": a link, such as that of probabilities, would make all columns interact.
+    response : {"raw", "auto"}, optional
+        By default "raw", since a link, such as that of probabilities, would make all columns interact; "auto" for
+        models whose predictions are not sums of trees.
     max_rows : int or None, default=300
         Most rows of X, drawn at random; None takes all.
     random_state : int, default=0
@@ -75,18 +77,18 @@ def interaction_strength(
            [0.9, 0.8, 0. ],
            [0. , 0. , 0. ]])
     """
-    require_own_trees(model)
+    model = as_asked(model, X)
+    whole = model._conform(X)
     names = model.schema_.names
     chosen = range(len(names)) if features is None else features
-    if isinstance(chosen, str) or not isinstance(chosen, Sequence | np.ndarray):
-        raise ValueError(f"features={features!r}: give a list of columns, or None for all")
+    if not isinstance(chosen, Sequence | np.ndarray) or not holds_others(chosen):
+        raise ValueError(f"features={shown(features)}: give a list of columns, or None for all")
     columns = [column_position(column, model.schema_) for column in chosen]
     if len(columns) < 2 or len(set(columns)) < len(columns):
-        raise ValueError(f"features={features!r}: give two different columns or more")
+        raise ValueError(f"features={shown(features)}: give two different columns or more")
     if max_rows is not None:
         check_integer("max_rows", max_rows, low=2)
-    asked = response_of(model, response)
-    whole = model._conform(X)
+    asked = response_of(model, response or ("raw" if model._raw_tells else "auto"))
     table = whole.take(draw_rows(whole.n_rows, max_rows, random_state)).dense()
     effects = _Effects(model, asked, table, n_threads(model.n_jobs if n_jobs is None else n_jobs))
     prediction = _centred(asked.ask(with_table(model, table), None))
@@ -98,8 +100,10 @@ def interaction_strength(
         for k, second in enumerate(columns[:j]):
             together = effects.of([first, second])
             strength[j, k] = strength[k, j] = _unexplained(together, alone[first] + alone[second], prediction)
-    shown = np.array([names[column] for column in columns], dtype=object)
-    return Dependence(list(shown), [shown, shown], strength, None, "interaction_strength", asked.output_names)
+    chosen_names = np.array([names[column] for column in columns], dtype=object)
+    return Dependence(
+        list(chosen_names), [chosen_names] * 2, strength, None, "interaction_strength", asked.output_names
+    )
 
 
 class _Effects:

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from arboretum import _kernel
 from arboretum.estimators.base import ForestModel
+from arboretum.estimators.standing_in import summed_forest, with_raw, with_table
 from arboretum.explaining.reading import sources
-from arboretum.explaining.standing_in import summed_forest, with_raw, with_table
 from arboretum.explaining.structure import reads_with_slopes
 from arboretum.forest import Forest
 from arboretum.table import Table

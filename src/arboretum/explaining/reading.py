@@ -9,26 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from arboretum.arguments import shown
 from arboretum.estimators.base import ForestModel
 from arboretum.schema import Schema
-from arboretum.table import Table
-
-
-def dense_parts(model: ForestModel, X: Any) -> list[Table]:
-    """Read X as the model does, in dense tables of consecutive rows."""
-    require_own_trees(model)
-    return [part for _, part in model._conform(X).row_batches()]
-
-
-def require_own_trees(model: ForestModel) -> None:
-    """Refuse a model whose learners are other people's."""
-    if getattr(model, "_has_members", False):
-        raise ValueError(
-            f"the learners of this {type(model).__name__} are no trees of arboretum: "
-            "use sklearn.inspection, which asks any model by its predictions"
-        )
-    if not hasattr(model, "schema_"):
-        raise model._not_fitted()
 
 
 def sources(model: ForestModel) -> list[tuple[int, ...]]:
@@ -80,7 +63,9 @@ def read_groups(groups: Any, schema: Schema) -> tuple[list[str], list[list[int]]
         return schema.names, [[column] for column in range(schema.n_features)]
     if not isinstance(groups, Mapping):
         if isinstance(groups, str) or not isinstance(groups, Sequence):
-            raise ValueError(f"groups={groups!r}: give a mapping of names to columns, or a list of lists of columns")
+            raise ValueError(
+                f"groups={shown(groups)}: give a mapping of names to columns, or a list of lists of columns"
+            )
         places = [[column_position(column, schema) for column in members] for members in groups]
         groups = {" + ".join(schema.names[column] for column in members): members for members in places}
     found = {str(name): [column_position(column, schema) for column in members] for name, members in groups.items()}

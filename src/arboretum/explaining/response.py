@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.arguments import shown
 from arboretum.estimators.base import ForestModel
 from arboretum.estimators.protocol import Classifier, OutlierDetector
-from arboretum.explaining.standing_in import with_raw
+from arboretum.estimators.standing_in import with_raw
 
 FloatArray = NDArray[np.float64]
 
@@ -67,7 +68,7 @@ def response_of(model: ForestModel, response: str) -> Response:
         fits = names is not None and len(names) == len(model._fitted().base)
         return Response(lambda one, X: one._raw(X), names if fits else None, True)
     if response != "auto":
-        raise ValueError(f"response={response!r}: use 'auto' or 'raw'")
+        raise ValueError(f"response={shown(response)}: use 'auto' or 'raw'")
     if isinstance(model, Classifier):
         return Response(_probabilities, _class_names(model), model._is_affine)
     if isinstance(model, OutlierDetector):

@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.arguments import check_integer
 from arboretum.estimators.bagged_tasks import BaggedClassifier, BaggedRegressor
 from arboretum.estimators.boosting import BoostedTrees
-from arboretum.estimators.validation import check_integer
 from arboretum.explaining.boosting_influence import boosting_influence
 from arboretum.explaining.forest_influence import forest_influence
 

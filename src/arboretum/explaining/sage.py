@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from arboretum.estimators import targets
 from arboretum.estimators.base import ForestModel
 from arboretum.estimators.protocol import Regressor
-from arboretum.explaining.standing_in import with_table
+from arboretum.estimators.standing_in import with_table
 from arboretum.table import Table
 
 FloatArray = NDArray[np.float64]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
+from arboretum.arguments import check_flag
 from arboretum.category_encoding import CategoryEncoding
 from arboretum.estimators.threads import n_threads
 from arboretum.explaining.explanation import Explanation
@@ -83,6 +84,7 @@ def shap_values(
 
 def explain(model: Any, X: Any, *, background: Any = None, interactions: bool = False) -> Explanation:
     """Explain predictions of a fitted model; see :meth:`arboretum.estimators.explained.Explained.explain`."""
+    check_flag("interactions", interactions)
     forest, divisor = model._explained_trees()
     threads = n_threads(model.n_jobs)
     table = model._conform(X)

@@ -7,15 +7,19 @@ without gain: it counts as a node at the depth of its leaf.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.estimators.bagging_members import OneClass
 from arboretum.estimators.base import ForestModel
-from arboretum.explaining.reading import require_own_trees, sources
+from arboretum.explaining.by_predictions import has_own_trees, require_fitted
+from arboretum.explaining.reading import sources
 from arboretum.forest import Forest
+from arboretum.schema import Schema
 
 FloatArray = NDArray[np.float64]
 
@@ -54,7 +58,8 @@ class Uses:
         >>> uses.column, uses.depth, uses.rows
         (array([0]), array([0], dtype=int32), array([3.]))
         """
-        require_own_trees(model)
+        if not hasattr(model, "schema_"):
+            raise model._not_fitted()
         multiway = getattr(model, "_multiway", None)
         if multiway is not None:
             inner = np.flatnonzero(multiway.kind > 0)
@@ -111,6 +116,91 @@ class Uses:
             "depth": depth,
             "inverse_depth": 1.0 / (1.0 + depth),
         }
+
+
+def kinds_of(
+    model: Any, names: Sequence[str], group_of: NDArray[np.intp], n_groups: int
+) -> dict[str, FloatArray] | None:
+    """Return what trees tell of groups of columns: the mean over members, of a model of models.
+
+    Parameters
+    ----------
+    model : fitted model
+        Of one forest, or of members.
+    names : list of str
+        Names of the columns.
+    group_of, n_groups
+        As for ``Uses.kinds``.
+
+    Returns
+    -------
+    dict of str to float64 array, or None if a member has no trees of arboretum
+    """
+    if has_own_trees(model):
+        return Uses.of(model).kinds(group_of, n_groups)
+    found = []
+    for member, columns in members_of(model):
+        schema = schema_of(member)
+        if schema is None:
+            return None
+        places: Any = columns
+        if schema.named:
+            missing = [name for name in schema.names if name not in names]
+            if missing:
+                raise ValueError(f"X has no column {missing[0]!r}, which the model was fitted with")
+            places = [names.index(name) for name in schema.names]
+        kinds = kinds_of(member, schema.names, group_of[places], n_groups)
+        if kinds is None:
+            return None
+        found.append(kinds)
+    return {kind: np.mean([kinds[kind] for kinds in found], axis=0) for kind in found[0]} if found else None
+
+
+def members_of(model: Any) -> list[tuple[Any, Any]]:
+    """Members of a model of models, each with the columns that it sees, by their places at fit."""
+    require_fitted(model)
+    if not hasattr(model, "estimators_"):
+        return [(model.estimator_, slice(None))]
+    features = getattr(model, "estimators_features_", None)
+    stages = [stage if isinstance(stage, list) else [stage] for stage in model.estimators_]
+    members = [
+        (member, slice(None) if features is None else features[place])
+        for place, stage in enumerate(stages)
+        for member in stage
+    ]
+    return [(member, columns) for member, columns in members if not isinstance(member, OneClass)]
+
+
+def schema_of(model: Any) -> Schema | None:
+    """Columns of a fitted model; None if they are not known, as those of other people's estimators."""
+    for name in ("schema_", "_schema"):
+        if isinstance(schema := getattr(model, name, None), Schema):
+            return schema
+    return schema_of(model.estimator_) if hasattr(model, "estimator_") else None
+
+
+def gain_shares(model: Any) -> FloatArray:
+    """Gains of the splits of each column, normalised to sum 1.
+
+    Examples
+    --------
+    >>> import arboretum as arb
+    >>> X = np.array([[0.0, 5.0], [1.0, 5.0], [2.0, 5.0], [3.0, 5.0]])
+    >>> gain_shares(arb.BaggingRegressor(n_estimators=3).fit(X, X[:, 0]))
+    array([1., 0.])
+    """
+    if not has_own_trees(model):
+        require_fitted(model)
+    schema = schema_of(model)
+    kinds = None
+    if schema is not None:
+        kinds = kinds_of(model, schema.names, np.arange(schema.n_features), schema.n_features)
+    if schema is None or kinds is None:
+        raise AttributeError(
+            f"{type(model).__name__} has no feature_importances_: a learner of it is not a tree of arboretum, and has "
+            "no gains; importances(X, y) shuffles columns, for any model"
+        )
+    return normalised(kinds["gain"])
 
 
 def normalised(gains: FloatArray) -> FloatArray:

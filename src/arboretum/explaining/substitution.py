@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from arboretum import _kernel
 from arboretum.estimators.base import ForestModel
+from arboretum.estimators.standing_in import summed_forest, with_table
 from arboretum.explaining.reading import sources
 from arboretum.explaining.response import Response
-from arboretum.explaining.standing_in import summed_forest, with_table
 from arboretum.table import Table
 
 FloatArray = NDArray[np.float64]

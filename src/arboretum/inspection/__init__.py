@@ -8,7 +8,7 @@ from arboretum.inspection.contributions import path_contributions
 from arboretum.inspection.dependence_plot import plot_dependence
 from arboretum.inspection.drawing import plot_tree
 from arboretum.inspection.importance_plot import plot_importances
-from arboretum.inspection.learning_curve import plot_learning_curve
+from arboretum.inspection.learning_curve import plot_cross_validation, plot_learning_curve
 from arboretum.inspection.outcome_plots import ConfusionDisplay, ResidualsDisplay
 from arboretum.inspection.paths import decision_path, explain_row, path_conditions
 from arboretum.inspection.qini import QiniDisplay
@@ -32,6 +32,7 @@ __all__ = [
     "explain_row",
     "path_conditions",
     "path_contributions",
+    "plot_cross_validation",
     "plot_dependence",
     "plot_importances",
     "plot_learning_curve",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 from typing import Any
 
+import numpy as np
+
 from arboretum.inspection.quantities import listing, number_text
 
 _DIGITS = 4
@@ -40,7 +42,8 @@ def model_facts(model: Any) -> dict[str, str]:
     forest, schema = model.forest_, model.schema_
     facts = {"trees": f"{forest.n_trees:,}"}
     if hasattr(model, "n_iter_"):
-        facts["rounds"] = f"{model.n_iter_:,}"
+        # One number, or one per treatment.
+        facts["rounds"] = ", ".join(f"{rounds:,}" for rounds in np.atleast_1d(model.n_iter_).tolist())
     depths = forest.tree_depths()
     facts["nodes"] = f"{forest.n_nodes:,}"
     if len(depths):
@@ -72,8 +75,9 @@ def _history(model: Any) -> dict[str, str]:
     if history is None:
         return {}
     if history.best_round is not None:
-        least = number_text(float(history.validation_loss[history.best_round - 1]), _DIGITS)
-        facts["validation loss"] = f"{least} in round {history.best_round:,}"
+        judged = history.validation_score or history.validation_loss
+        best = number_text(float(judged[history.best_round - 1]), _DIGITS)
+        facts[f"validation {history.scoring}"] = f"{best} in round {history.best_round:,}"
     if history.training_loss:
         facts["training loss"] = number_text(float(history.training_loss[-1]), _DIGITS)
     if history.stopped_by != "rounds":

@@ -29,6 +29,7 @@ from arboretum.inspection.style import (
     INK,
     SMALL_FONT,
     Colour,
+    check_axes,
     class_colours,
     elided,
     mixed,
@@ -339,6 +340,7 @@ def _open_axes(ax: Axes | None, boxes: Sequence[_Box], head: float) -> tuple[Axe
         scale = min(1.0, _MAX_FIGURE / max(width, height))
         ax = plt.figure(figsize=(width * scale, height * scale)).add_axes((0.0, 0.0, 1.0, 1.0))
     else:
+        check_axes(ax)
         place = ax.get_window_extent()
         dpi = ax.figure.dpi
         scale = min(place.width / dpi / width, place.height / dpi / height)

@@ -13,6 +13,8 @@ from arboretum.inspection.style import FAINT, GRID, HIGH, LOW, SMALL_FONT, legen
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from arboretum.estimators.cross_validation import CrossValidation
+
 
 def plot_learning_curve(model: Any, *, ax: Axes | None = None) -> Axes:
     """Draw the loss of a boosted model after each round, or the out-of-bag error of a forest after each tree.
@@ -42,8 +44,11 @@ def plot_learning_curve(model: Any, *, ax: Axes | None = None) -> Axes:
     """
     history, best = getattr(model, "history_", None), None
     if history is not None:
-        curves = {"training": history.training_loss, "validation": history.validation_loss}
-        best, what = history.best_round, "loss"
+        best, what = history.best_round, history.scoring
+        if history.validation_score:  # which training losses cannot be compared with
+            curves = {"validation": history.validation_score}
+        else:
+            curves = {"training": history.training_loss, "validation": history.validation_loss}
         cure = "fit with early_stopping=True, with X_val, or with verbose=1, which follows the training loss"
     else:
         curves, what = _out_of_bag_curve(model)
@@ -56,14 +61,55 @@ def plot_learning_curve(model: Any, *, ax: Axes | None = None) -> Axes:
         colour = FAINT if name == "training" else LOW
         ax.plot(np.arange(1, len(losses) + 1), losses, color=colour, label=name, linewidth=1.8)
     if best is not None:
-        least = curves["validation"][best - 1]
-        ax.axvline(best, color=HIGH, linewidth=1.0, linestyle="--", zorder=1)
-        ax.plot([best], [least], "o", color=HIGH, markersize=5, label=f"round {best}: {number_text(least, 4)}")
-    ax.set(xlabel="trees" if history is None else "rounds", ylabel=what)
-    ax.grid(color=GRID)
-    legend(ax, "upper right")
-    ax.tick_params(labelsize=SMALL_FONT + 1)
+        _mark_best(ax, best, curves["validation"][best - 1])
+    rising = history is not None and bool(history.validation_score) and history.greater_is_better
+    _finish(ax, "trees" if history is None else "rounds", what, rising=rising)
     return ax
+
+
+def plot_cross_validation(found: CrossValidation, *, ax: Axes | None = None) -> Axes:
+    """Draw the mean score of all folds after each round, within a band of one standard deviation.
+
+    Parameters
+    ----------
+    found : CrossValidation
+        What ``arboretum.cross_validate`` returned.
+    ax : matplotlib Axes, optional
+        Where to draw; by default on a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        The best round has a vertical line.
+
+    Examples
+    --------
+    >>> import arboretum as arb
+    >>> X = np.linspace(0, 1, 200)[:, None]
+    >>> found = arb.cross_validate(arb.BoostedTreesRegressor(n_estimators=20), X, X[:, 0] ** 2, cv=3)
+    >>> ax = plot_cross_validation(found)
+    >>> ax.lines[0].get_ydata().tolist() == found.mean.tolist()
+    True
+    """
+    ax = open_axes(ax, "plot_cross_validation")
+    rounds, mean, deviation = np.arange(1, len(found.mean) + 1), found.mean, found.deviation
+    ax.plot(rounds, mean, color=LOW, label=f"mean of {len(found.scores)} folds", linewidth=1.8)
+    ax.fill_between(rounds, mean - deviation, mean + deviation, color=LOW, alpha=0.15, linewidth=0.0)
+    _mark_best(ax, found.best_round, found.best_score)
+    _finish(ax, "rounds", found.scoring, rising=found.greater_is_better)
+    return ax
+
+
+def _mark_best(ax: Axes, best: int, value: float) -> None:
+    ax.axvline(best, color=HIGH, linewidth=1.0, linestyle="--", zorder=1)
+    ax.plot([best], [value], "o", color=HIGH, markersize=5, label=f"round {best}: {number_text(value, 4)}")
+
+
+def _finish(ax: Axes, across: str, upwards: str, *, rising: bool) -> None:
+    ax.set(xlabel=across, ylabel=upwards)
+    ax.grid(color=GRID)
+    legend(ax, "lower right" if rising else "upper right")
+    ax.tick_params(labelsize=SMALL_FONT + 1)
 
 
 def _out_of_bag_curve(model: Any) -> tuple[dict[str, list[float]], str]:

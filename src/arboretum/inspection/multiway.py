@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from arboretum.arguments import check_integer
 from arboretum.inspection.conditions import Threshold
 from arboretum.inspection.drawing import Orientation, Outline, draw, with_short_names
 from arboretum.inspection.node_values import NodeValues
@@ -63,6 +64,7 @@ def multiway_to_text(
     |   x1 > 25: no (1)
     """
     check_depth(max_depth)
+    check_integer("digits", digits)
     depth, kind, size = tree.depths.tolist(), tree.kind.tolist(), subtree_sizes(tree)
     lines = []
     for node in range(tree.n_nodes):

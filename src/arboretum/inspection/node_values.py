@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.arguments import check_integer, shown
 from arboretum.forest import Forest
 from arboretum.inspection.quantities import listing, name_text, number_text, threshold_text
 from arboretum.schema import ColumnSchema, Schema
@@ -25,8 +26,9 @@ def nodes_of(forest: Forest, tree: int) -> slice:
     ValueError
         If there is no such tree.
     """
-    if not 0 <= tree < forest.n_trees:
-        raise ValueError(f"tree {tree} does not exist: the forest has {forest.n_trees} trees, counted from 0")
+    check_integer("tree", tree, low=0)
+    if tree >= forest.n_trees:
+        raise ValueError(f"tree={shown(tree)} does not exist: the forest has {forest.n_trees} trees, counted from 0")
     return slice(int(forest.tree_start[tree]), int(forest.tree_start[tree + 1]))
 
 

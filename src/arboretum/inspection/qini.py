@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.inspection.style import check_axes
 from arboretum.metrics.uplift import qini_curve, qini_score
 
 if TYPE_CHECKING:
@@ -128,6 +129,7 @@ class QiniDisplay:
             raise ImportError("QiniDisplay needs matplotlib: pip install arboretum[plot]") from error
         if ax is None:
             ax = pyplot.subplots()[1]
+        check_axes(ax)
         share = self.rows / self.rows[-1]
         score = None if self.score is None else f"Qini {self.score:.2f}"
         label = score if self.name is None else self.name if score is None else f"{self.name} ({score})"

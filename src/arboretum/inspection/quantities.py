@@ -13,6 +13,9 @@ _MICROSECONDS = {"d": 86_400_000_000, "h": 3_600_000_000, "m": 60_000_000, "s": 
 _MAX_MICROSECONDS = 2.0**63  # beyond it numpy has no date
 
 
+ALL_DIGITS = 17  # tell every float64 apart
+
+
 def number_text(value: float, digits: int | None = None) -> str:
     """Write a number by its shortest decimal that reads back as the same float64.
 
@@ -31,7 +34,7 @@ def number_text(value: float, digits: int | None = None) -> str:
     '0.3'
     """
     if digits is not None and not (value.is_integer() and abs(value) < 1e15):
-        rounded = float(f"{value:.{digits}g}")
+        rounded = float(f"{value:.{min(digits, ALL_DIGITS)}g}")
         value = rounded if math.isfinite(rounded) else value  # the largest would round to infinity
     return repr(value + 0.0).removesuffix(".0")  # −0.0 + 0.0 is 0.0
 

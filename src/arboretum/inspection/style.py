@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.arguments import shown
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -50,9 +52,16 @@ def open_axes(ax: Axes | None, what: str, width: float = 6.4, height: float = 4.
         import matplotlib.pyplot as plt
 
         ax = plt.subplots(figsize=(width, height), layout="constrained")[1]
+    check_axes(ax)
     ax.spines[["top", "right"]].set_visible(False)
     ax.set_axisbelow(True)
     return ax
+
+
+def check_axes(ax: Any) -> None:
+    """Reject what cannot be drawn on."""
+    if not hasattr(ax, "get_window_extent") or not hasattr(ax, "plot"):
+        raise ValueError(f"ax={shown(ax)}: give axes of matplotlib, or None for a new figure")
 
 
 def rows_height(n_rows: int) -> float:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.arguments import check_integer, holds_others, shown
 from arboretum.forest import LEAF, Forest
 from arboretum.inspection.conditions import condition
 from arboretum.inspection.node_values import node_values, nodes_of
@@ -68,7 +69,7 @@ def tree_to_text(
     ├── x0 <= 35 → -2  (2 rows)
     └── x0 > 35 → 2  (2 rows; 2 nodes below)
     """
-    _check(show, max_depth)
+    _check(show, max_depth, digits)
     values = node_values(forest, schema, tree, class_names, probabilities)
     nodes = nodes_of(forest, tree)
     start = nodes.start
@@ -110,14 +111,13 @@ def descendants(forest: Forest, nodes: slice) -> NDArray[np.int64]:
     return np.array(below, np.int64)
 
 
-def _check(show: Collection[str], max_depth: int | None) -> None:
-    odd = sorted(set(show) - set(_FACTS))
-    if isinstance(show, str) or odd:
-        raise ValueError(f"show must be a collection of {', '.join(map(repr, _FACTS))}, not {show!r}")
+def _check(show: Collection[str], max_depth: int | None, digits: int) -> None:
+    if not holds_others(show) or any(not isinstance(fact, str) or fact not in _FACTS for fact in show):
+        raise ValueError(f"show={shown(show)}: use a collection of {', '.join(map(repr, _FACTS))}")
     check_depth(max_depth)
+    check_integer("digits", digits)
 
 
 def check_depth(max_depth: int | None) -> None:
-    """Refuse a depth below 0."""
-    if max_depth is not None and max_depth < 0:
-        raise ValueError(f"max_depth must be None or at least 0, not {max_depth}")
+    """Reject a depth that is neither None nor an integer of at least 0."""
+    check_integer("max_depth", max_depth, low=0, optional=True)

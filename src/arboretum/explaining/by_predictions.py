@@ -1,0 +1,125 @@
+"""Models that are known by their predictions alone: models of models, whose learners may be anybody's.
+
+Rows are read into a Table, columns of it are shuffled or replaced, and the Table becomes a table of the user's kind
+again, which the model is asked about::
+
+    X ──read_table──► Table ──shuffled, replaced──► Table ──► like X ──► model.predict
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum.estimators.base import ForestModel
+from arboretum.estimators.selection import as_container
+from arboretum.schema import ColumnSchema
+from arboretum.table import Table, read_table
+
+_TIMES = {"datetime": "datetime64[us]", "duration": "timedelta64[us]"}
+METHODS = ("predict", "predict_proba", "decision_function", "score_samples", "score")
+
+
+def has_own_trees(model: Any) -> bool:
+    """Whether a model is one forest of arboretum's trees, or a tree."""
+    return isinstance(model, ForestModel) and not getattr(model, "_has_members", False)
+
+
+def as_asked(model: Any, X: Any) -> Any:
+    """Return the model if it has trees of its own, else a twin that can be asked about a Table of rows like X.
+
+    Examples
+    --------
+    >>> import arboretum as arb
+    >>> X = np.array([[0.0, 1.0], [1.0, 5.0], [2.0, 5.0], [3.0, 1.0]])
+    >>> model = arb.BaggingRegressor(n_estimators=3).fit(X, X[:, 0])
+    >>> twin = as_asked(model, X)
+    >>> twin.schema_.names, bool((twin.predict(X) == model.predict(X)).all())
+    (['x0', 'x1'], True)
+    """
+    if has_own_trees(model):
+        return model
+    require_fitted(model)
+    container = as_container(X)
+    table = read_table(container, categorical_features=_categorical_features(model))
+    twin = object.__new__(type(model))
+    twin.__dict__.update(
+        model.__dict__,
+        schema_=table.schema,
+        encoding_=None,
+        _raw_tells=False,
+        _is_affine=False,
+        _conform=lambda given: table,
+        _stand_in=lambda changed: _answering(model, lambda: like(container, changed)),
+        n_jobs=getattr(model, "n_jobs", None),
+    )
+    return twin
+
+
+def require_fitted(model: Any) -> None:
+    """Refuse a model of models that is not fitted."""
+    # Not hasattr of estimators_ first: forests make an estimator of each tree for it.
+    if not any(hasattr(model, name) for name in ("schema_", "estimator_", "estimators_")):
+        raise model._not_fitted()
+
+
+def _answering(model: Any, rows: Callable[[], Any]) -> Any:
+    """Return the model as if all that it is asked about were these rows."""
+    twin = object.__new__(type(model))
+    asked = {name: _of_rows(getattr(model, name), rows) for name in METHODS if hasattr(model, name)}
+    twin.__dict__.update(model.__dict__, **asked)
+    return twin
+
+
+def _of_rows(method: Callable[..., Any], rows: Callable[[], Any]) -> Callable[..., Any]:
+    return lambda given, *more, **named: method(rows(), *more, **named)
+
+
+def _categorical_features(model: Any) -> Any:
+    base = getattr(model, "estimator_", None)
+    return getattr(base if base is not None else model, "categorical_features", None)
+
+
+def like(container: Any, table: Table) -> Any:
+    """Return a Table as a table of the kind of another: an array, or a data frame with the types of its columns.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"size": [1, 2], "kind": pd.Categorical(["a", "b"])})
+    >>> like(frame, read_table(frame).take(np.array([1, 1]))).dtypes.astype(str).to_dict()
+    {'size': 'float64', 'kind': 'category'}
+    """
+    values = [_values(column, part) for column, part in zip(table.schema.columns, table.columns, strict=True)]
+    if not hasattr(container, "columns") and not hasattr(container, "column_names"):
+        if all(part.dtype.kind in "fb" for part in values):
+            return np.column_stack([part.astype(np.float64) for part in values])
+        rows = np.empty((table.n_rows, len(values)), dtype=object)
+        for place, part in enumerate(values):
+            rows[:, place] = part
+        return rows
+    import narwhals.stable.v1 as nw
+
+    frame = nw.from_native(container, eager_only=True)
+    backend = nw.get_native_namespace(frame)
+    made = []
+    for name, part in zip(frame.columns, values, strict=True):
+        series, dtype = nw.new_series(name, part.tolist(), backend=backend), frame[name].dtype
+        made.append(series if part.dtype.kind in "fb" or series.dtype == dtype else series.cast(dtype))
+    return made[0].to_frame().with_columns(*made[1:]).to_native()
+
+
+def _values(column: ColumnSchema, part: NDArray[Any]) -> NDArray[Any]:
+    """Return a column of a Table in the user's units: numbers, labels or times."""
+    if column.kind == "categorical":
+        labels = np.array([*column.categories, None], dtype=object)
+        return labels[np.where(part < 0, len(column.categories), part)]
+    if column.source not in _TIMES:
+        return part
+    shown = np.full(len(part), "NaT", dtype=_TIMES[column.source])
+    known = ~np.isnan(part)
+    shown[known] = part[known].astype(np.int64).astype(shown.dtype)
+    return shown

@@ -1,0 +1,110 @@
+"""A fitted model as it was while it grew: after its first rounds or trees, or with its trees cut at a depth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum.estimators.base import ForestModel
+from arboretum.estimators.standing_in import summed_forest, with_raw
+from arboretum.estimators.threads import n_threads
+from arboretum.forest import LEAF, Forest
+
+MOST_TREES = 50  # that are cut at a depth
+
+
+def by_rounds(model: ForestModel, X: Any, *, most: int = 60) -> Iterator[tuple[int, Any]]:
+    """Yield the model after its first rounds, or first trees of a forest, and their number.
+
+    Parameters
+    ----------
+    model : ForestModel
+        Fitted, with raw predictions that determine all others.
+    X : array-like, sparse matrix or data frame
+        The rows that the stages are asked about: they answer for these, whatever they are given.
+    most : int
+        At most so many stages, evenly spread; the last one is the whole model.
+
+    Examples
+    --------
+    >>> import arboretum as arb
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0.0, 0.0, 1.0, 1.0]
+    >>> model = arb.BoostedTreesRegressor(n_estimators=2, learning_rate=0.5, min_samples_leaf=1, l2=0.0).fit(X, y)
+    >>> [(number, stage.predict(X).tolist()) for number, stage in by_rounds(model, X)]
+    [(1, [0.25, 0.25, 0.75, 0.75]), (2, [0.125, 0.125, 0.875, 0.875])]
+    """
+    if not model._raw_tells:
+        raise ValueError(f"predictions of this {type(model).__name__} are not sums of trees: it has no stages")
+    forest, threads = summed_forest(model), n_threads(model.n_jobs)
+    averages = model._explained_trees()[1] > 1
+    rounds = np.atleast_1d(getattr(model, "n_iter_", forest.n_trees))
+    if len(rounds) > 1 or rounds[0] < 1:
+        raise ValueError(f"this {type(model).__name__} has no rounds that follow each other")
+    table, step = model._as_read(model._conform(X), threads).dense(), forest.n_trees // int(rounds[0])
+    asked: dict[str, Any] = {"threads": threads, "unknown": model._routing}
+    summed, done = np.zeros((table.n_rows, forest.n_outputs)), 0
+    for number in evenly(int(rounds[0]), most).tolist():
+        summed += forest.raw(table.columns, table.n_rows, first=done, last=number * step, **asked) - forest.base
+        done = number * step
+        yield number, with_raw(model, forest.base + summed * (forest.n_trees / done if averages else 1.0))
+
+
+def by_depth(model: ForestModel, X: Any, *, most: int = 24) -> Iterator[tuple[int, Any]]:
+    """Yield the model with its trees cut at rising depths; nodes where they are cut answer as leaves.
+
+    Parameters
+    ----------
+    model : ForestModel
+        A fitted tree or a forest of independent ones.
+    X : array-like, sparse matrix or data frame
+        The rows that the stages are asked about.
+    most : int
+        At most so many stages, evenly spread; the last one is the whole model. Of many trees, the first 50 answer for
+        all, and an unknown category takes one side of a split.
+
+    Examples
+    --------
+    >>> import arboretum as arb
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0.0, 0.0, 2.0, 4.0]
+    >>> model = arb.DecisionTreeRegressor().fit(X, y)
+    >>> [(depth, stage.predict(X).tolist()) for depth, stage in by_depth(model, X)]
+    [(1, [0.0, 0.0, 3.0, 3.0]), (2, [0.0, 0.0, 2.0, 4.0])]
+    """
+    if not model._raw_tells:
+        raise ValueError(f"predictions of this {type(model).__name__} are not sums of trees: it has no stages")
+    threads = n_threads(model.n_jobs)
+    forest = summed_forest(model)[:MOST_TREES]
+    table = model._as_read(model._conform(X), threads).dense()
+    node = forest.tree_start[:-1] + forest.apply(table.columns, table.n_rows, threads=threads, unknown=model._routing)
+    parent, depth = _parents(forest), forest.depths
+    deepest = int(depth[node].max(initial=0))
+    stages = []
+    for limit in evenly(deepest, most).tolist()[::-1]:
+        while (below := depth[node] > limit).any():
+            node = np.where(below, parent[node], node)
+        stages.append((limit, forest.value[node].sum(axis=1)))
+    scale = summed_forest(model).n_trees / forest.n_trees
+    yield from ((limit, with_raw(model, forest.base + summed * scale)) for limit, summed in stages[::-1])
+
+
+def _parents(forest: Forest) -> NDArray[np.int64]:
+    """Return the parent of every node among the nodes of all trees; a root is its own."""
+    start = np.repeat(forest.tree_start[:-1], np.diff(forest.tree_start))
+    parent, inner = np.arange(forest.n_nodes), np.flatnonzero(forest.kind != LEAF)
+    for child in (forest.left, forest.right):
+        parent[start[inner] + child[inner]] = inner
+    return parent
+
+
+def evenly(count: int, most: int) -> NDArray[np.intp]:
+    """Return at most so many of the numbers 1, 2, …, ``count``, evenly spread, the last among them.
+
+    Examples
+    --------
+    >>> evenly(3, 60), evenly(100, 4)
+    (array([1, 2, 3]), array([ 25,  50,  75, 100]))
+    """
+    return np.unique(np.ceil(np.arange(1, min(count, most) + 1) * count / max(min(count, most), 1)).astype(np.intp))
