@@ -27,7 +27,8 @@ def report(tmp_path_factory):
     y = np.where(X[HOSTILE] + draw.logistic(size=300) > 0, "yes", HOSTILE)
     model = arb.BoostedTreesClassifier(n_estimators=5, min_samples_leaf=5, max_features=1.0).fit(X, y)
     path = tmp_path_factory.mktemp("report") / "report.html"
-    return model.report(X, y, path, X_train=X, y_train=y, title=HOSTILE)
+    ids = pd.Series([f"c{row}{HOSTILE}"[:40] for row in range(300)], name="case")
+    return model.report(X, y, path, X_train=X, y_train=y, title=HOSTILE, source=HOSTILE, ids=ids)
 
 
 @pytest.fixture(scope="module")
@@ -95,10 +96,10 @@ def test_nodes_fold_and_tell_about_themselves(page):
 def test_an_example_is_explained_and_followed_down_the_trees(page):
     page.click("#tab-examples")
     row = page.locator("#panel-examples .list tbody tr").nth(3)
-    number = row.locator("th").inner_text()
+    name = row.locator("th").inner_text()
     row.click()
     detail = page.locator("#panel-examples .detail")
-    assert detail.locator("h3").first.inner_text() == f"Row {number}"
+    assert detail.locator("h3").first.inner_text() == f"Case {name}"
     detail.locator("svg rect").first.wait_for()
     assert detail.locator("tbody tr").count() > 0
     detail.get_by_text("Follow it down the trees").click()
@@ -128,7 +129,23 @@ def test_dark_and_print(page):
     assert page.locator("#panel-evaluation svg").count() >= 4
 
 
-@pytest.mark.parametrize("width", [390, 1600])
+def test_a_phone_shows_the_cells_of_a_row_below_each_other(page):
+    """Nothing is cut at the right, and no word of a name is broken into a narrow column."""
+    page.set_viewport_size({"width": 400, "height": 800})
+    for name in ("overview", "evaluation", "importances", "findings"):
+        page.click(f"#tab-{name}")
+        cells = page.locator(f"#panel-{name} table.stacks :is(td, th):visible")
+        assert cells.count() > 3
+        boxes = cells.evaluate_all("all => all.map((one) => one.getBoundingClientRect().toJSON())")
+        assert all(box["left"] >= 0 and box["right"] <= 400 for box in boxes)
+    page.click("#tab-importances")
+    widths = page.locator("#panel-importances .plot svg").evaluate_all(
+        "all => all.map((one) => [one.clientWidth, one.getAttribute('width')])"
+    )
+    assert all(abs(shown - float(drawn)) < 2 for shown, drawn in widths)  # drawn for this width, not shrunk
+
+
+@pytest.mark.parametrize("width", [400, 1600])
 def test_no_width_makes_the_page_scroll_sideways(page, width):
     page.set_viewport_size({"width": width, "height": 800})
     for name in TABS:

@@ -1,11 +1,10 @@
-"""Facts of the report: figures by their definitions, trees as the model holds them, planted defects found."""
+"""Facts of the report: figures by their definitions, trees as the model holds them."""
 
 from __future__ import annotations
 
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -13,7 +12,7 @@ from sklearn import metrics
 
 import arboretum as arb
 from arboretum.inspection.conditions import condition
-from arboretum.report import columns, evaluation, examples, findings, trees
+from arboretum.report import columns, evaluation, examples, trees
 from arboretum.report.evaluation.survival import kaplan_meier
 from arboretum.report.facts import rounded, to_json
 from arboretum.report.subject import Subject, draw_rows, read_rows, task_of
@@ -21,9 +20,6 @@ from arboretum.report.subject import Subject, draw_rows, read_rows, task_of
 DRAW = np.random.default_rng(7)
 ROWS = DRAW.normal(size=(400, 3))
 LABELS = ROWS[:, 0] + DRAW.logistic(size=400) > 0.5
-NUMBERS = st.lists(
-    st.one_of(st.floats(allow_nan=False, width=32), st.sampled_from([0.0, 1.0])), min_size=1, max_size=40
-)
 
 
 def subject(model, X, y, X_train=None, y_train=None, **extra):
@@ -97,35 +93,6 @@ def test_one_class_alone_has_no_curves(classifier):
     assert "ROC curve" not in charts(facts)
 
 
-@given(NUMBERS, NUMBERS)
-def test_drift_of_numbers(before, after):
-    first, second = np.array(before), np.array(after)
-    gaps = [abs((first <= value).mean() - (second <= value).mean()) for value in [*before, *after]]
-    assert columns.kolmogorov_smirnov(first, second) == pytest.approx(max(gaps))
-    column = columns.ColumnSchema("x", "numeric", "number")
-    same = columns.drift(*(read(column, first) for _ in range(2)))[0]
-    moved = columns.drift(read(column, first), read(column, second))[0]
-    assert same["psi"] == 0
-    assert moved["psi"] >= 0
-
-
-def test_rows_of_one_distribution_rarely_drift_by_chance():
-    column = columns.ColumnSchema("x", "numeric", "number")
-    draw = np.random.default_rng(11)
-    rows = [columns.drift(*(read(column, draw.normal(size=n)) for n in (200, 150)))[0] for _ in range(300)]
-    assert sum(row["psi"] > row["chance"] for row in rows) <= 3
-    moved = columns.drift(read(column, draw.normal(size=200)), read(column, draw.normal(2, 1, size=150)))[0]
-    assert moved["psi"] > moved["chance"]
-
-
-def read(column, values):
-    from arboretum.report.subject import Rows
-    from arboretum.schema import Schema
-    from arboretum.table import Table
-
-    return Rows(None, Table(Schema((column,), True), [values]), None)
-
-
 @given(st.lists(st.one_of(st.floats(), st.sampled_from([0.0, np.inf, 1e308, -1e308])), min_size=1, max_size=60))
 def test_columns_of_any_numbers_are_described(values):
     facts = columns.describe(columns.ColumnSchema("x", "numeric", "number"), np.array(values))
@@ -181,58 +148,6 @@ def test_examples_end_where_a_cut_tree_ends(monkeypatch):
     passed = dict(zip(tree["id"], np.asarray(model.decision_path(ROWS).sum(axis=0)).ravel()[tree["id"]], strict=True))
     is_end = [node for at, node in enumerate(tree["id"]) if at not in tree["parent"]]
     assert {node: reached[node] for node in is_end} == {node: passed[node] for node in is_end}
-
-
-def planted(n_rows=300, seed=0):
-    draw = np.random.default_rng(seed)
-    y = draw.random(n_rows) < 0.02
-    table = pd.DataFrame(
-        {
-            "leak": y + 0.01 * draw.normal(size=n_rows),
-            "id": [f"{seed}-{row}" for row in range(n_rows)],
-            "constant": 1.0,
-            "moved": draw.normal(seed, 1, n_rows),
-            "holes": np.where((draw.random(n_rows) < 0.1) & (seed > 0), np.nan, draw.normal(size=n_rows)),
-            "plain": draw.normal(size=n_rows),
-        }
-    )
-    y[:5] = True
-    table.loc[:4, "leak"] = 1.0
-    return table, y
-
-
-@pytest.mark.filterwarnings("ignore:missing values in columns that had none at fit")
-def test_planted_defects_are_found():
-    (X_train, y_train), (X, y) = planted(), planted(seed=1)
-    model = arb.BoostedTreesClassifier(n_estimators=20, min_samples_leaf=2).fit(X_train, y_train)
-    facts = findings.gather(subject(model, X, y, X_train, y_train))
-    found = {(finding["kind"], finding["column"]) for finding in facts["findings"]}
-    assert {
-        ("possible leakage", "leak"),
-        ("identifier", "id"),
-        ("constant column", "constant"),
-        ("drift", "moved"),
-        ("missing values that are new", "holes"),
-        ("categories that are new", "id"),
-        ("rare classes", None),
-    } <= found
-    assert {kind for kind, column in found if column == "plain"} <= {"often asked, of no effect"}
-    grades = [findings.GRADES.index(finding["grade"]) for finding in facts["findings"]]
-    assert grades == sorted(grades)
-
-
-def test_sound_rows_have_no_findings():
-    X = np.random.default_rng(3).normal(size=(2000, 3))
-    y = X.sum(axis=1)
-    model = arb.BoostedTreesRegressor(n_estimators=20).fit(X[:1000], y[:1000])
-    assert findings.gather(subject(model, X[1000:], y[1000:], X[:1000], y[:1000]))["findings"] == []
-
-
-def test_many_findings_of_a_kind_are_one():
-    many = [findings.Finding("note", "drift", f"x{j}.", "cure", f"x{j}") for j in range(9)]
-    (one,) = findings.merged([*many, findings.Finding("serious", "drift", "y.", "cure", "y")])
-    assert one.grade == "serious"
-    assert one.text.startswith("10 columns: 'y', 'x0'")
 
 
 def test_queries_are_drawn_whole():

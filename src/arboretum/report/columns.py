@@ -1,22 +1,19 @@
-"""The data: what each column holds, and how far two tables of it lie apart."""
+"""The data: what each column holds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.report.subject import Rows, Subject, value_text
+from arboretum.report.subject import Subject, value_text
 from arboretum.schema import MISSING, UNKNOWN, ColumnSchema
 from arboretum.table import Table
 
 BINS = 20
 SHOWN_CATEGORIES = 8
-PSI_BINS = 10
-ONE_IN_A_THOUSAND = 3.09  # quantile of the normal distribution
-LEAST_SHARE = 1e-4  # of a bin, so that the logarithm of the index stays finite
 
 
 def gather(subject: Subject) -> dict[str, Any]:
@@ -87,89 +84,3 @@ def _categories(column: ColumnSchema, codes: NDArray[Any]) -> dict[str, Any]:
         "summary": [[value_text(column, code), f"{counts[code]:,}"] for code in order if counts[code]],
         "bars": np.sort(counts)[::-1][:BINS].tolist(),
     }
-
-
-# ---- drift -----------------------------------------------------------------------------------------------------------
-
-
-def drift(train: Rows, test: Rows) -> list[dict[str, Any]]:
-    """Compare training rows and the rows of the report, column by column.
-
-    The population stability index is Σ (p − q) ln(p / q) over bins: ten of equal numbers of training rows, or the
-    categories; missing is a bin of its own. Kolmogorov and Smirnov's distance is the largest between the two
-    distribution functions, for numbers alone.
-    """
-    found = []
-    pairs = zip(each_column(train.table), each_column(test.table), strict=True)
-    for (column, before), (_, after) in pairs:
-        if column.kind == "categorical":
-            counts, distance = _category_counts(len(column.categories), before, after), None
-        else:
-            counts, distance = _number_counts(before, after), kolmogorov_smirnov(before, after)
-        index, chance = stability_index(*counts), index_by_chance(*counts)
-        found.append({"name": column.name, "psi": index, "chance": chance, "ks": distance})
-    return found
-
-
-def stability_index(before: NDArray[Any], after: NDArray[Any]) -> float:
-    """Return the population stability index of two histograms over the same bins.
-
-    Examples
-    --------
-    >>> stability_index(np.array([5, 5]), np.array([10, 10]))
-    0.0
-    >>> round(stability_index(np.array([9, 1]), np.array([1, 9])), 3)
-    3.516
-    """
-    p, q = (np.maximum(counts / max(counts.sum(), 1), LEAST_SHARE) for counts in (before, after))
-    return float(((p - q) * np.log(p / q)).sum())
-
-
-def index_by_chance(before: NDArray[Any], after: NDArray[Any]) -> float:
-    """Return the index that rows of one distribution exceed once in a thousand times.
-
-    The index is then distributed as (1/n + 1/m) χ² with a degree of freedom less than bins (Yurdakul 2018, Statistical
-    properties of population stability index); its quantile is that of Wilson and Hilferty (1931).
-    """
-    freedom = max(int(((before + after) > 0).sum()) - 1, 1)
-    spread = 2 / (9 * freedom)
-    chi_square = freedom * (1 - spread + ONE_IN_A_THOUSAND * spread**0.5) ** 3
-    return float((1 / max(before.sum(), 1) + 1 / max(after.sum(), 1)) * chi_square)
-
-
-Counts: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.int64]]"
-
-
-def _category_counts(n_categories: int, before: NDArray[Any], after: NDArray[Any]) -> Counts:
-    size = n_categories - UNKNOWN  # missing and unknown come first
-    first, second = (np.bincount(codes - UNKNOWN, minlength=size) for codes in (before, after))
-    return first, second
-
-
-def _number_counts(before: NDArray[Any], after: NDArray[Any]) -> Counts:
-    known = np.sort(before[~np.isnan(before)])
-    shares = np.arange(1, PSI_BINS) / PSI_BINS
-    edges = np.unique([quantile(known, share) for share in shares]) if len(known) else np.empty(0)
-
-    def counts(values: NDArray[Any]) -> NDArray[np.int64]:
-        missing = np.isnan(values)
-        inside = np.bincount(np.searchsorted(edges, values[~missing], side="left"), minlength=len(edges) + 1)
-        return np.append(inside, missing.sum())
-
-    return counts(before), counts(after)
-
-
-def kolmogorov_smirnov(before: NDArray[Any], after: NDArray[Any]) -> float | None:
-    """Largest distance of two distribution functions, of the values that are known; None if there are none.
-
-    Examples
-    --------
-    >>> kolmogorov_smirnov(np.array([1.0, 2.0]), np.array([2.0, 3.0]))
-    0.5
-    """
-    first, second = (np.sort(values[~np.isnan(values)]) for values in (before, after))
-    if not len(first) or not len(second):
-        return None
-    both = np.concatenate([first, second])
-    shares = [np.searchsorted(values, both, side="right") / len(values) for values in (first, second)]
-    return float(np.abs(shares[0] - shares[1]).max())

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from arboretum.estimators.standing_in import twin
 from arboretum.report.facts import LeftOut
 from arboretum.report.importance import ranking
 from arboretum.report.subject import Subject, ask, draw_rows
@@ -24,14 +26,24 @@ def gather(subject: Subject) -> dict[str, Any]:
     """Draw predictions over the columns that matter most: their mean, and those of single rows."""
     from arboretum.explaining import ice
 
-    used = np.asarray(subject.importances.kinds["nodes"])
-    order = [column for column in ranking(subject.importances) if used[column] > 0][:MOST_COLUMNS]
+    nodes = subject.importances.kinds.get("nodes")  # learners that are not trees of arboretum may use all columns
+    order = [column for column in ranking(subject.importances) if nodes is None or nodes[column] > 0][:MOST_COLUMNS]
     rows = subject.sample.take(draw_rows(subject.sample, ROWS))
     table, found = rows.table.dense(), []
+    has_offset = getattr(subject.model, "has_offset_", False)
+    model = twin(subject.model, has_offset_=False) if has_offset else subject.model
     for column in order:
-        answer = ask(partial(ice, subject.model, rows.X, column, grid_resolution=POINTS))
+        answer = ask(partial(ice, model, rows.X, column, grid_resolution=POINTS))
+        if subject.positive == 0:  # the answer is the probability of the second class
+            answer = replace(answer, values=1 - answer.values, individual=1 - answer.individual)
         found.append(_facts(subject.schema.columns[column], answer, table.columns[column]))
-    return {"columns": found, "rows": rows.n_rows, "outputs": _output_names(subject, found)}
+    return {
+        "columns": found,
+        "rows": rows.n_rows,
+        "outputs": _output_names(subject, found),
+        "of": subject.shown_class,
+        "at_offset_zero": has_offset,
+    }
 
 
 def _facts(column: ColumnSchema, answer: Any, values: Any) -> dict[str, Any]:

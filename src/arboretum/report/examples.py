@@ -57,6 +57,7 @@ def gather(subject: Subject, written: list[dict[str, Any]]) -> dict[str, Any]:
         "rows": [
             {
                 "row": int(row),
+                "id": None if subject.test.ids is None else subject.test.ids[row],
                 "kinds": [name for name, members in kinds.items() if row in members[:EACH]],
                 "actual": None if ranked.actual is None else ranked.actual[row],
                 "told": ranked.told[row],
@@ -96,7 +97,7 @@ def _first(values: FloatArray) -> NDArray[np.intp]:
 
 
 def _classes(subject: Subject) -> Ranked:
-    judged = class_rows.judge(subject.model, subject.test)[0]  # the first output stands for all
+    judged = class_rows.judged(subject)[0]  # the first output stands for all
     labels = [str(label) for label in class_lists(subject.model)[0].tolist()]
     at, guess = np.arange(len(judged.code)), judged.proba.argmax(axis=1)
     sure = judged.proba[at, guess]
@@ -111,7 +112,7 @@ def _classes(subject: Subject) -> Ranked:
 
 
 def _numbers(subject: Subject) -> Ranked:
-    truth, told = (part[:, 0] for part in numbers.predictions(subject.model, subject.test))
+    truth, told = (part[:, 0] for part in numbers.predictions(subject.test, subject.told))
     error = np.abs(np.nan_to_num(truth - told))
     return Ranked(
         [f"{value:.6g}" for value in truth],
@@ -124,9 +125,8 @@ def _numbers(subject: Subject) -> Ranked:
 
 def _scores(subject: Subject) -> Ranked:
     """Rows by score alone; what is known of them stands beside it."""
-    test, model = subject.test, subject.model
-    told = -model.score_samples(test.X) if subject.task == "anomaly" else np.asarray(model.predict(test.X))
-    told = told.reshape(test.n_rows, -1)[:, 0]
+    test = subject.test
+    told = subject.told.reshape(test.n_rows, -1)[:, 0]
     actual, error = _known(test, subject.task), None
     kinds = {"highest": _first(told), "lowest": _first(-told)}
     if subject.task == "ranking" and test.y is not None and test.group is not None:
@@ -176,12 +176,14 @@ def _waterfalls(subject: Subject, rows: Rows, output: NDArray[np.intp]) -> list[
         raise LeftOut(f"{type(subject.model).__name__} has no SHAP values.")
     found = ask(lambda: subject.model.explain(rows.X))
     values, base = np.asarray(found.values, np.float64), np.asarray(found.base_values, np.float64)
-    names = found.output_names
-    falls = []
+    names, falls = found.output_names, []
+    offset = None if rows.offset is None else rows.offset.reshape(rows.n_rows, -1)
     for at in range(rows.n_rows):
         k = int(min(output[at], values.shape[-1] - 1)) if values.ndim == 3 else None
         own = values[at] if k is None else values[at, :, k]
-        start = base[at] if k is None else base[at, k]
+        start = (base[at] if k is None else base[at, k]) + (0 if offset is None else offset[at, k or 0])
+        if k is None and subject.positive == 0:  # one raw prediction of two classes is for the second
+            own, start = -own, -start
         order = np.argsort(-np.abs(own), kind="stable")
         most = order[:WATERFALL]
         falls.append(
@@ -191,7 +193,8 @@ def _waterfalls(subject: Subject, rows: Rows, output: NDArray[np.intp]) -> list[
                 "values": own[most],
                 "rest": own[order[WATERFALL:]].sum(),
                 "n_rest": len(order) - len(most),
-                "output": "" if k is None or names is None else str(names[k]),
+                "output": subject.shown_class or "" if k is None else "" if names is None else str(names[k]),
+                "offset": None if offset is None else offset[at, k or 0],
             }
         )
     return falls
@@ -217,6 +220,7 @@ def _neighbours(
     return {
         "of": some,
         "rows": used,
+        "ids": named.ids,
         "actual": _known(named, subject.task),
         "cells": cell_texts(named.table, shown),
         "places": place.reshape(most.shape),

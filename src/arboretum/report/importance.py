@@ -21,9 +21,9 @@ MEANING = {
     "inverse_depth": "how near to the root it is asked",
 }
 MOST_TRUSTED = ("permutation", "sage", "shap", "gain")
-COMPARED = (*MOST_TRUSTED, "nodes")  # of which disagreement means something
-APART = 0.3  # of all ranks: what counts as disagreement
-NOTED_RANK, NOTED_PART = 10, 0.05  # a column that no kind ranks so high, with such a part of the largest, is noise
+# Kinds whose shares mean the same; how many nodes ask a column depends on how many values it has.
+COMPARED = ("permutation", "shap", "gain")
+TIMES_APART, LEAST_SHARE = 5.0, 0.1  # shares of all columns that differ so much, the larger being at least so large
 
 
 def gather(subject: Subject) -> dict[str, Any]:
@@ -49,35 +49,23 @@ def ranking(importances: Any) -> list[int]:
 
 
 def disagreements(names: list[str], kinds: dict[str, NDArray[np.float64]]) -> dict[str, str]:
-    """Columns that one kind of importance ranks high and another low.
+    """Columns with a large share of one kind of importance and next to none of another.
 
     Examples
     --------
-    >>> gain, shap = np.arange(12.0), np.append(np.arange(11.0), -1.0)
-    >>> disagreements([f"x{j}" for j in range(12)], {"gain": gain, "shap": shap})
-    {'x11': '1st by gain, but 12th of 12 by shap'}
+    >>> gain, shap = np.array([6.0, 3.0, 1.0]), np.array([9.0, 0.0, 1.0])
+    >>> disagreements(["a", "b", "c"], {"gain": gain, "shap": shap})
+    {'b': '30% by gain, but 0% by shap'}
     """
-    if len(kinds) < 2:
+    positive = {kind: np.maximum(np.nan_to_num(values), 0.0) for kind, values in kinds.items()}
+    shares = {kind: values / values.sum() for kind, values in positive.items() if values.sum() > 0}
+    if len(shares) < 2:
         return {}
-    ranks = {name: np.argsort(np.argsort(-values, kind="stable"), kind="stable") for name, values in kinds.items()}
-    table = np.array(list(ranks.values()))
-    labels, marks = list(ranks), {}
-    parts = np.array([values / max(np.nanmax(values), 1e-300) for values in kinds.values()])
-    matters = (table.min(axis=0) < NOTED_RANK) & (np.nanmax(parts, axis=0) > NOTED_PART)
-    for column in np.flatnonzero(matters & (np.ptp(table, axis=0) >= max(3, APART * len(names)))).tolist():
-        best, worst = int(table[:, column].argmin()), int(table[:, column].argmax())
-        high, low = ordinal(int(table[best, column]) + 1), ordinal(int(table[worst, column]) + 1)
-        marks[names[column]] = f"{high} by {labels[best]}, but {low} of {len(names)} by {labels[worst]}"
+    table, labels = np.array(list(shares.values())), list(shares)
+    apart = (table.max(axis=0) >= LEAST_SHARE) & (table.max(axis=0) > TIMES_APART * table.min(axis=0))
+    marks = {}
+    for column in np.flatnonzero(apart).tolist():
+        most, least = int(table[:, column].argmax()), int(table[:, column].argmin())
+        told = [f"{table[kind, column]:.0%} by {labels[kind]}" for kind in (most, least)]
+        marks[names[column]] = ", but ".join(told)
     return marks
-
-
-def ordinal(number: int) -> str:
-    """Write a rank.
-
-    Examples
-    --------
-    >>> [ordinal(n) for n in (1, 2, 3, 4, 11, 21, 112)]
-    ['1st', '2nd', '3rd', '4th', '11th', '21st', '112th']
-    """
-    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{ending}"

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.cached import cached_property
 from arboretum.estimators import targets
 from arboretum.estimators.explained import Explained
-from arboretum.estimators.protocol import Classifier, OutlierDetector, Regressor
+from arboretum.estimators.protocol import Classifier, OutlierDetector, Regressor, arguments
 from arboretum.estimators.selection import Positions, as_container, n_rows_of, take_rows
 from arboretum.estimators.survival_targets import survival_bounds
 from arboretum.inspection.quantities import category_text, threshold_text
+from arboretum.judging import negative_own_loss
 from arboretum.report.facts import LeftOut
-from arboretum.schema import MISSING, ColumnSchema, Schema
+from arboretum.schema import MISSING, ColumnSchema, Schema, listed
 from arboretum.table import Table, conform
+
+if TYPE_CHECKING:
+    from arboretum.report.drift import Drift
+    from arboretum.report.stages import Stages
 
 Task: TypeAlias = Literal["binary", "multiclass", "regression", "ranking", "uplift", "survival", "anomaly"]
 FloatArray: TypeAlias = NDArray[np.float64]
 
 TEXT_DIGITS = 6
-LEAST_PROBABILITY = 1e-15  # whose logarithm counts
+INTERVAL = 0.9  # share of rows that intervals are asked to cover
 
 
 def task_of(model: Any) -> Task:
@@ -70,6 +75,8 @@ class Rows:
     weight: FloatArray | None = None
     group: NDArray[Any] | None = None
     treatment: NDArray[Any] | None = None
+    offset: FloatArray | None = None  # (rows,), or (rows, raw predictions)
+    ids: NDArray[Any] | None = None  # what users call each row
 
     @property
     def n_rows(self) -> int:
@@ -89,7 +96,14 @@ class Rows:
             some(self.weight),
             some(self.group),
             some(self.treatment),
+            some(self.offset),
+            some(self.ids),
         )
+
+    @property
+    def predict_arguments(self) -> dict[str, Any]:
+        """What ``predict`` and its like take besides X."""
+        return {} if self.offset is None else {"offset": self.offset}
 
     @property
     def target(self) -> Any:
@@ -100,7 +114,16 @@ class Rows:
 
 
 def read_rows(
-    model: Any, X: Any, y: Any, *, sample_weight: Any = None, group: Any = None, treatment: Any = None, of: str = ""
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    group: Any = None,
+    treatment: Any = None,
+    offset: Any = None,
+    ids: Any = None,
+    of: str = "",
 ) -> Rows:
     """Check rows and targets of any container against a model; ``of`` ends the names in errors ("_train")."""
     table, n_rows = table_of(model, X), n_rows_of(as_container(X))
@@ -115,21 +138,72 @@ def read_rows(
     extra = {}
     for needed, word, values in (("ranking", "group", group), ("uplift", "treatment", treatment)):
         if (task == needed) != (values is not None):
-            cure = f"give {word}{of}=, one label a row" if task == needed else f"leave {word}{of} out"
+            cure = f"give {word}{of}=, one label per row" if task == needed else f"leave {word}{of} out"
             raise ValueError(f"{type(model).__name__} is a model of {task}: {cure}")
         extra[word] = None if values is None else targets.as_column(values, n_rows, f"{word}{of}", f"X{of}")
     weight = targets.row_weights(sample_weight, n_rows, f"sample_weight{of}", f"X{of}")
-    return Rows(as_container(X), table, target, weight, **extra)
+    start = _read_offset(model, offset, n_rows, of)
+    return Rows(as_container(X), table, target, weight, **extra, offset=start, ids=read_ids(X, ids, n_rows, of))
+
+
+def _read_offset(model: Any, offset: Any, n_rows: int, of: str) -> FloatArray | None:
+    """Check offsets against a model; one number stands for all rows."""
+    if offset is None:
+        return None
+    if "offset" not in arguments(type(model).predict):
+        raise TypeError(f"{type(model).__name__} takes no offset: leave offset{of} out")
+    return targets.row_offsets(offset, n_rows, model.forest_.n_outputs, f"offset{of}", f"X{of}")
+
+
+def read_ids(X: Any, ids: Any, n_rows: int, of: str = "") -> NDArray[Any] | None:
+    """Return what users call each row: the ids given, else the index of a pandas frame unless it only counts rows.
+
+    Examples
+    --------
+    >>> read_ids([[1.0], [2.0]], {"shop": ["a", "b"], "day": [3, 4]}, 2).tolist()
+    ['a · 3', 'b · 4']
+    """
+    if ids is None:
+        index = getattr(X, "index", None)
+        if index is None or not hasattr(X, "iloc") or (index == np.arange(n_rows)).all():
+            return None
+        ids = np.array([" · ".join(map(str, part)) if isinstance(part, tuple) else str(part) for part in index], object)
+    elif (names := id_columns(ids)) is not None:
+        columns = [targets.as_column(ids[name], n_rows, f"ids{of}", f"X{of}") for name in names]
+        ids = np.array([" · ".join(map(str, row)) for row in zip(*columns, strict=True)], object)
+    return np.array([str(one) for one in targets.as_column(ids, n_rows, f"ids{of}", f"X{of}")], object)
+
+
+def id_columns(ids: Any) -> list[Any] | None:
+    """Return the names of several columns of ids: of a mapping or a data frame; None if it is one column."""
+    if isinstance(ids, Mapping):
+        return list(ids)
+    names = getattr(ids, "column_names", getattr(ids, "columns", None))  # of Arrow; of pandas and polars
+    return None if names is None else list(names)
 
 
 def schema_of(model: Any) -> Schema:
-    """Columns of a fitted model of any kind; one that corrects another reads its columns."""
-    for name in ("schema_", "_schema"):
-        if isinstance(schema := getattr(model, name, None), Schema):
-            return schema
+    """Columns of a fitted model of any kind; one that is made of others reads their columns."""
+    if isinstance(schema := getattr(model, "schema_", None), Schema):
+        return schema
+    if isinstance(schema := getattr(model, "_schema", None), Schema):
+        return _filled_in(schema, model)
     if isinstance(inner := getattr(model, "estimator_", None), Explained):
         return schema_of(inner)
     raise model._not_fitted()
+
+
+def _filled_in(schema: Schema, model: Any) -> Schema:
+    """Return a schema whose columns hold what the members of the model say; it may know their names alone."""
+    columns = list(schema.columns)
+    members = [one for stage in model.estimators_ for one in (stage if isinstance(stage, list) else [stage])]
+    places = getattr(model, "estimators_features_", [range(len(columns))] * len(members))
+    for member, known in zip(members, places, strict=False):
+        own = getattr(member, "schema_", None)
+        if isinstance(own, Schema) and own.n_features == len(known):
+            for place, column in zip(known, own.columns, strict=True):
+                columns[place] = replace(column, name=schema.columns[place].name)
+    return Schema(tuple(columns), schema.named)
 
 
 def table_of(model: Any, X: Any) -> Table:
@@ -143,7 +217,8 @@ def table_of(model: Any, X: Any) -> Table:
 class Subject:
     """A model and the rows that the report shows it by.
 
-    ``max_rows`` are drawn for what takes long: permutations, SHAP values, dependence.
+    ``max_rows`` are drawn for what takes long: permutations, SHAP values, dependence. ``positive`` is the place of the
+    class, of two, whose probability is shown.
     """
 
     model: Any
@@ -151,6 +226,7 @@ class Subject:
     test: Rows
     train: Rows | None
     max_rows: int
+    positive: int = 1
 
     @property
     def schema(self) -> Schema:
@@ -162,28 +238,84 @@ class Subject:
         """Names of the columns."""
         return self.schema.names
 
+    @property
+    def shown_class(self) -> str | None:
+        """The class whose probability is shown, of one output of two classes."""
+        lists = class_lists(self.model) if self.task == "binary" else []
+        return str(lists[0].tolist()[self.positive]) if len(lists) == 1 else None
+
     @cached_property
     def sample(self) -> Rows:
         """Some of the rows, drawn once for all sections; whole queries of a ranker."""
         return self.test.take(draw_rows(self.test, self.max_rows))
 
     @cached_property
-    def importances(self) -> Any:
-        """Importances of all kinds that this model has, from the sample."""
+    def told(self) -> Any:
+        """What the model says of the rows of the report."""
+        return answers(self.model, self.task, self.test)
+
+    @cached_property
+    def told_of_training(self) -> Any:
+        """What the model says of its training rows; None if they are not known."""
+        return None if self.train is None else answers(self.model, self.task, self.train)
+
+    @cached_property
+    def intervals(self) -> FloatArray:
+        """Intervals of the rows of the report, (rows, 2), of a model that has some."""
+        return np.asarray(self.model.predict_interval(self.test.X, coverage=INTERVAL), np.float64)
+
+    @cached_property
+    def drifts(self) -> list[Drift]:
+        """How far each column has moved since training."""
+        from arboretum.report.drift import column_drifts
+
+        return column_drifts(self)
+
+    @cached_property
+    def stages(self) -> Stages:
+        """Losses of the model while it grew: by round, or by the depth of trees that do not follow each other."""
+        from arboretum.report.stages import by_depths, by_round
+
+        return by_depths(self) if is_independent(self.model) else by_round(self)
+
+    def use_by_trees(self, kind: str) -> FloatArray:
+        """How often the trees ask each column ("nodes"), or what they gain by it ("gain")."""
+        found = self.permuted.kinds.get(kind)
+        if found is None:
+            raise LeftOut(f"Learners of this {type(self.model).__name__} are not trees of arboretum.")
+        return np.asarray(found, np.float64)
+
+    @cached_property
+    def permuted(self) -> Any:
+        """Importances of all kinds but SHAP, from the sample."""
         if not hasattr(self.model, "importances"):
             raise LeftOut(f"{type(self.model).__name__} has no trees of one table: it has no importances.")
         rows = self.sample
         if self.task == "anomaly":  # nothing to score by
-            return ask(lambda: self.model.importances(rows.X))
-        named = {"sample_weight": rows.weight, "group": rows.group, "treatment": rows.treatment}
+            return ask(lambda: self.model.importances(rows.X, shap=False))
+        named = {
+            "sample_weight": rows.weight,
+            "group": rows.group,
+            "treatment": rows.treatment,
+            "offset": rows.offset,
+        }
         known = {name: values for name, values in named.items() if values is not None}
-        scoring = negative_log_loss if isinstance(getattr(self.model, "classes_", None), np.ndarray) else None
-        target = rows.target
-        if self.task == "survival":
-            bounds = np.empty(rows.n_rows, [("lower", float), ("upper", float)])
-            bounds["lower"], bounds["upper"] = target.T
-            target = bounds
-        return ask(lambda: self.model.importances(rows.X, target, scoring=scoring, **known))
+        scoring = negative_own_loss if _has_own_loss(self) else None
+        return ask(
+            lambda: self.model.importances(rows.X, survival_target(self, rows), scoring=scoring, shap=False, **known)
+        )
+
+    @cached_property
+    def importances(self) -> Any:
+        """Importances of all kinds that this model has, from the sample."""
+        from arboretum.explaining.importances import mean_shap, sums_trees
+
+        found, rows = self.permuted, self.sample
+        if not sums_trees(self.model):
+            return found
+        each = [[column] for column in range(self.schema.n_features)]
+        shap = ask(lambda: mean_shap(self.model, rows.X, rows.n_rows, each))
+        return replace(found, kinds={**found.kinds, "shap": shap})
 
     @property
     def n_trees(self) -> int:
@@ -198,12 +330,55 @@ class Subject:
         return forest
 
 
-def negative_log_loss(model: Any, X: Any, y: NDArray[Any], sample_weight: Any = None) -> float:
-    """Score a classifier by its probabilities: accuracy is blind to most changes of them."""
-    proba = model.predict_proba(X)
-    code = targets.encode_classes(np.asarray(y), model.classes_, "y").astype(np.intp)
-    own = np.clip(proba[np.arange(len(code)), code], LEAST_PROBABILITY, 1)
-    return float(np.average(np.log(own), weights=sample_weight))
+def positive_place(model: Any, positive: Any) -> int:
+    """Return the place of the positive class of two; by default the second.
+
+    Examples
+    --------
+    >>> import arboretum as arb
+    >>> positive_place(arb.DecisionTreeClassifier().fit([[0.0], [1.0]], ["no", "yes"]), "no")
+    0
+    """
+    if positive is None:
+        return 1
+    if task_of(model) != "binary" or len(class_lists(model)) > 1:
+        raise ValueError(f"positive={positive!r}: only a model of two classes has a positive one; leave it out")
+    labels = class_lists(model)[0].tolist()
+    if positive not in labels:
+        raise ValueError(f"positive={positive!r}: the classes are {listed(labels, 2)}")
+    return int(labels.index(positive))
+
+
+def is_independent(model: Any) -> bool:
+    """Whether the trees of a model were grown independently of each other: a single tree, or those of a forest."""
+    from arboretum.estimators.bagged_trees import BaggedTrees
+
+    return isinstance(model, BaggedTrees)
+
+
+def answers(model: Any, task: Task, rows: Rows) -> Any:
+    """Predict in the form that a task is judged by: probabilities of classes, anomaly scores, numbers."""
+    if task in ("binary", "multiclass"):
+        return model.predict_proba(rows.X, **rows.predict_arguments)
+    if task == "anomaly":
+        return -np.asarray(model.score_samples(rows.X))
+    return np.asarray(model.predict(rows.X, **rows.predict_arguments))
+
+
+def _has_own_loss(subject: Subject) -> bool:
+    """Whether one loss of one output judges the model."""
+    if subject.task == "regression":
+        return subject.test.y is not None and subject.test.y.shape[1] == 1
+    return isinstance(getattr(subject.model, "classes_", None), np.ndarray)
+
+
+def survival_target(subject: Subject, rows: Rows) -> Any:
+    """Return the target as the model's ``score`` takes it: bounds of times by name."""
+    if subject.task != "survival":
+        return rows.target
+    bounds = np.empty(rows.n_rows, [("lower", float), ("upper", float)])
+    bounds["lower"], bounds["upper"] = rows.target.T
+    return bounds
 
 
 def ask(question: Callable[[], Any]) -> Any:

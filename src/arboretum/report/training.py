@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import inspect
 import reprlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from arboretum.estimators import targets
-from arboretum.estimators.protocol import arguments
-from arboretum.report.evaluation.charts import curves, series, thin
-from arboretum.report.subject import LEAST_PROBABILITY, Rows, Subject, class_lists
+from arboretum.estimators.bagging_model import BaggingModel
+from arboretum.estimators.held_out import HeldOutModel
+from arboretum.estimators.protocol import defaults
+from arboretum.forest import LEAF
+from arboretum.report.evaluation.charts import curves, series
+from arboretum.report.facts import LeftOut
+from arboretum.report.stages import Stages, by_round
+from arboretum.report.subject import Subject, is_independent
 
 _TEXT = reprlib.Repr()
 _TEXT.maxstring = _TEXT.maxother = 200
 
-CURVE_ROWS = 2_000  # that stages are predicted for
-
 
 def gather(subject: Subject) -> dict[str, Any]:
     """Describe parameters and training of a model."""
-    return {"parameters": parameters(subject.model), "facts": _facts(subject.model), "curve": _curve(subject)}
+    return {"parameters": parameters(subject.model), "facts": _facts(subject.model), "curves": _curves(subject)}
 
 
 def parameters(model: Any) -> list[dict[str, Any]]:
@@ -33,7 +36,7 @@ def parameters(model: Any) -> list[dict[str, Any]]:
     >>> [p for p in parameters(arb.DecisionTreeClassifier(max_depth=3)) if p["changed"]]
     [{'name': 'max_depth', 'value': '3', 'default': 'None', 'changed': True}]
     """
-    default = arguments(type(model).__init__)
+    default = defaults(type(model))
     found = []
     for name, value in model.get_params(deep=False).items():
         usual = default.get(name, inspect.Parameter.empty)
@@ -43,86 +46,123 @@ def parameters(model: Any) -> list[dict[str, Any]]:
 
 
 def _facts(model: Any) -> list[list[Any]]:
-    """Names and values of what was learnt about the ensemble as a whole."""
+    """Names and values of what was learned about the ensemble as a whole."""
+    if isinstance(model, HeldOutModel):
+        return [["corrects", type(model.estimator_).__name__], *_facts(model.estimator_)]
     facts: list[list[Any]] = []
+    if isinstance(model, BaggingModel):
+        members = model.estimators_
+        facts += [["members", len(members)], ["each", type(members[0]).__name__]]
     forest = getattr(model, "forest_", None)
     if forest is not None:
         depth = forest.tree_depths()
-        leaves = int((forest.kind == 0).sum())
+        leaves = int((forest.kind == LEAF).sum())
         facts += [
             ["trees", forest.n_trees],
             ["nodes", forest.n_nodes],
             ["leaves of a tree, on average", leaves / max(forest.n_trees, 1)],
             ["depth of the deepest tree", int(depth.max(initial=0))],
         ]
-    names = (("learning_rate_", "learning rate"), ("oob_score_", "out-of-bag score"), ("loss_", "loss"))
-    facts += [[words, _plain(getattr(model, name))] for name, words in names if hasattr(model, name)]
+    elif hasattr(model, "tree_"):
+        facts += [["trees", 1], ["nodes", model.tree_.n_nodes], ["depth of the tree", model.tree_.depth]]
+    facts += [[words, _plain(getattr(model, name))] for name, words in _LEARNED.items() if hasattr(model, name)]
+    rounds = getattr(model, "n_iter_", None)
+    if rounds is not None:
+        facts.append(["rounds kept", ", ".join(map(str, rounds)) if np.ndim(rounds) else int(rounds)])
     history = getattr(model, "history_", None)
     if history is not None:
-        facts.append(["rounds kept", _plain(getattr(model, "n_iter_", None))])
         facts.append(["training ended by", history.stopped_by])
     return facts
+
+
+_LEARNED = {
+    "learning_rate_": "learning rate",
+    "oob_score_": "out-of-bag score",
+    "loss_": "loss",
+    "criterion": "criterion",
+    "max_samples_": "rows of a tree",
+    "offset_": "score from which rows are told anomalous",
+}
 
 
 def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, int | float | str) else repr(value)
 
 
-def _curve(subject: Subject) -> dict[str, Any] | str:
-    """Losses by round, or why there are none."""
-    history = getattr(subject.model, "history_", None)
-    if history is None:
-        return "Trees of this model are grown independently of each other: there is no round-by-round curve."
-    lines = [
-        series(name, np.arange(1, len(losses) + 1), losses, role)
-        for name, losses, role in (
-            ("training loss", history.training_loss, "baseline"),
-            ("validation loss", history.validation_loss, "model"),
-        )
-        if losses
+# ---- curves ----------------------------------------------------------------------------------------------------------
+
+
+def _curves(subject: Subject) -> list[dict[str, Any]]:
+    """Losses while the model grew: as recorded, on rows of the report, and of every learner; or why there are none."""
+    drawn = [
+        *_recorded(getattr(subject.model, "history_", None)),
+        *(_followed(subject, stages) for stages in (lambda: subject.stages, _trees_of(subject)) if stages is not None),
+        *_learners(subject.model),
     ]
-    name, label = "loss", ""
-    if not lines:
-        name, lines = _staged(subject)
-        label = f"on {min(CURVE_ROWS, subject.test.n_rows):,} of the rows, predicted after each round"
-    if not lines:
-        return "No losses were recorded while training: fit with validation rows, or verbose=1."
+    charts = [chart for chart in drawn if chart is not None]
+    return charts or [{"kind": "text", "title": "Training curve", "note": _reason(subject)}]
+
+
+def _trees_of(subject: Subject) -> Callable[[], Stages] | None:
+    """Follow a forest by the number of its trees, besides their depth."""
+    is_forest = is_independent(subject.model) and getattr(subject.model, "forest_", None) is not None
+    return (lambda: by_round(subject)) if is_forest and subject.n_trees > 1 else None
+
+
+def _followed(subject: Subject, stages: Callable[[], Stages]) -> dict[str, Any] | None:
+    try:
+        found = stages()
+    except LeftOut:
+        return None
+    lines = [series("rows of the report", found.at, found.means(found.test))]
+    if found.train is not None:
+        lines.insert(0, series("training rows", found.at, found.means(found.train), "baseline"))
+    words = {
+        "depth": ("by depth", "largest depth of a tree"),
+        "trees": ("by number of trees", "trees"),
+        "members": ("by number of members", "members"),
+        "rounds": ("after each round", "round"),
+    }
+    which, x = words[found.axis]
+    title = f"{'Score' if found.higher_is_better else 'Loss'} {which}"
+    note = f"on {found.rows:,} rows; {'higher' if found.higher_is_better else 'lower'} is better"
+    return curves(title, x, found.figure, lines, note)
+
+
+def _recorded(history: Any) -> Iterator[dict[str, Any]]:
+    """Draw the losses that were recorded while training, and the scores if rounds were compared by them."""
+    if history is None:
+        return
     best = history.best_round
-    return curves("Training curve", "round", name, lines, label, rule=best, rule_name=best and f"best round: {best}")
-
-
-def _staged(subject: Subject) -> tuple[str, list[dict[str, Any]]]:
-    """Loss of a sample of rows after each round, of boosted classifiers and regressors."""
-    if subject.task not in ("binary", "multiclass", "regression"):
-        return "", []
-    name, lines = "", []
-    for words, rows, role in (
-        ("training rows", subject.train, "baseline"),
-        ("rows of the report", subject.test, "model"),
+    rule = {} if best is None else {"rule": best, "rule_name": f"best round: {best}"}
+    losses = [
+        ("training loss", history.training_loss, "baseline"),
+        ("validation loss", history.validation_loss, "model"),
+    ]
+    scores = [(f"validation {history.scoring}", history.validation_score, "model")]
+    for title, name, recorded, marks in (
+        ("Losses recorded while training", "loss", losses, {} if history.validation_score else rule),
+        ("Scores recorded while training", history.scoring, scores, rule),
     ):
-        if rows is not None:
-            some = rows.take(thin(rows.n_rows, CURVE_ROWS, seed=0))
-            name, losses = _staged_losses(subject, some)
-            if losses:
-                lines.append(series(words, np.arange(1, len(losses) + 1), losses, role))
-    return name, lines
+        lines = [series(words, np.arange(1, len(seen) + 1), seen, role) for words, seen, role in recorded if seen]
+        if lines:
+            yield curves(title, "round", name, lines, names_line=True, **marks)
 
 
-def _staged_losses(subject: Subject, rows: Rows) -> tuple[str, list[float]]:
-    model, y = subject.model, rows.target
-    if y is None or np.ndim(y) > 1:
-        return "", []
-    if subject.task == "regression" and hasattr(model, "staged_predict"):
-        truth = targets.regression_target(y)
-        stages = [np.asarray(told) for told in model.staged_predict(rows.X)]
-        if not stages or stages[0].ndim > 1:
-            return "", []
-        return "RMSE", [float(np.sqrt(np.average((truth - told) ** 2, weights=rows.weight))) for told in stages]
-    if subject.task != "regression" and hasattr(model, "staged_predict_proba"):
-        code = targets.encode_classes(y, class_lists(model)[0], "y").astype(np.intp)
-        at = np.arange(len(code))
-        losses = [
-            -np.log(np.clip(proba[at, code], LEAST_PROBABILITY, 1)) for proba in model.staged_predict_proba(rows.X)
-        ]
-        return "log loss", [float(np.average(loss, weights=rows.weight)) for loss in losses]
-    return "", []
+def _learners(model: Any) -> Iterator[dict[str, Any]]:
+    """Draw the error and the vote of each learner of AdaBoost."""
+    if not hasattr(model, "estimator_weights_"):
+        return
+    number = np.arange(1, len(model.estimator_weights_) + 1)
+    lines = [series("vote", number, model.estimator_weights_), series("error", number, model.estimator_errors_)]
+    yield curves(
+        "Each learner", "round", "", lines, "weighted error on training rows, and the vote that follows from it"
+    )
+
+
+def _reason(subject: Subject) -> str:
+    try:
+        _ = subject.stages
+    except LeftOut as reason:
+        return str(reason)
+    return "The model has no stages."

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
 from functools import partial
 from html import escape
 from importlib import resources
@@ -13,10 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from arboretum.arguments import shown
 from arboretum.estimators.explained import Explained
+from arboretum.io.whole_file import replacing
 from arboretum.report import columns, dependence, evaluation, examples, findings, importance, training, trees
 from arboretum.report.facts import to_json
-from arboretum.report.subject import Subject, or_reason, read_rows, schema_of, task_of
+from arboretum.report.subject import Subject, id_columns, or_reason, positive_place, read_rows, schema_of, task_of
+from arboretum.schema import NEWLY_MISSING
 
 MAX_ROWS = 2_000
 SCRIPTS = ("text.js", "charts.js", "sections.js", "trees.js", "examples.js", "page.js")
@@ -47,7 +52,16 @@ def write_report(
     treatment: Any = None,
     group_train: Any = None,
     treatment_train: Any = None,
+    offset: Any = None,
+    offset_train: Any = None,
+    positive: Any = None,
+    ids: Any = None,
+    ids_train: Any = None,
     title: str | None = None,
+    target: str | None = None,
+    source: str | None = None,
+    source_train: str | None = None,
+    date: str | None = None,
     max_rows: int = MAX_ROWS,
 ) -> Path:
     """Write a report of a fitted model; see ``model.report``.
@@ -60,36 +74,100 @@ def write_report(
     >>> model = arb.BoostedTreesClassifier(n_estimators=5).fit(X, y)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     page = write_report(model, X, y, f"{folder}/report.html").read_text(encoding="utf-8")
-    >>> "<title>BoostedTreesClassifier</title>" in page
+    >>> "<title>BoostedTreesClassifier · " in page
     True
     """
     if not isinstance(model, Explained):
         raise TypeError(f"a report needs a fitted model of arboretum, not {type(model).__name__}")
     schema_of(model)  # refuses a model that is not fitted
     if isinstance(max_rows, bool) or not isinstance(max_rows, int | np.integer) or max_rows < 1:
-        raise ValueError(f"max_rows={max_rows!r}: give a number of rows of at least 1")
+        raise ValueError(f"max_rows={shown(max_rows)}: give a number of rows of at least 1")
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"path={shown(path)}: give the path of the page to write")
     if (X_train is None) != (y_train is None) and task_of(model) != "anomaly":
         raise ValueError("X_train and y_train belong together: give both or neither")
-    test = read_rows(model, X, y, sample_weight=sample_weight, group=group, treatment=treatment)
+    place = positive_place(model, positive)
+    given = {"sample_weight": sample_weight, "group": group, "treatment": treatment, "offset": offset, "ids": ids}
+    test = read_rows(model, X, y, **given)
     train = None
     if X_train is not None:
-        known = {"sample_weight": sample_weight_train, "group": group_train, "treatment": treatment_train}
+        known = {
+            "sample_weight": sample_weight_train,
+            "group": group_train,
+            "treatment": treatment_train,
+            "offset": offset_train,
+            "ids": ids_train,
+        }
         train = read_rows(model, X_train, y_train, of="_train", **known)
-    subject = Subject(model, task_of(model), test, train, int(max_rows))
-    name = type(model).__name__ if title is None else str(title)
+    subject = Subject(model, task_of(model), test, train, int(max_rows), place)
+    heading = Heading.of(
+        model,
+        y,
+        title=title,
+        target=target,
+        source=source,
+        source_train=source_train,
+        date=date,
+        id_name=name_of(ids) or name_of(getattr(X, "index", None)),
+    )
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "missing values in columns that had none at fit")  # a finding says so
-        page = to_page(name, gather(subject, name))
-    target = Path(path)
-    target.write_text(page, encoding="utf-8", newline="\n")
-    return target
+        warnings.filterwarnings("ignore", NEWLY_MISSING)  # a finding says so
+        page = to_page(heading.window, gather(subject, heading))
+    written = Path(path)
+    with replacing(written) as new:
+        new.write_text(page, encoding="utf-8", newline="\n")
+    return written
 
 
-def gather(subject: Subject, title: str) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Heading:
+    """What stands above a report: what is predicted, from which files, on which day.
+
+    Examples
+    --------
+    >>> Heading("price", "shops.csv", None, "2025-03-01", None).window
+    'price · shops.csv · 2025-03-01'
+    """
+
+    title: str
+    source: str | None
+    source_train: str | None
+    date: str
+    id_name: str | None
+
+    @classmethod
+    def of(cls, model: Any, y: Any, *, title: Any, target: Any, date: Any, **files: Any) -> Heading:
+        """Fill in what was not given: the name of the target, of the class, today's date."""
+        name = next(word for word in (title, target, name_of(y), type(model).__name__) if word is not None)
+        texts = {part: None if given is None else str(given) for part, given in files.items()}  # a Path is fine
+        return cls(title=str(name), date=_today() if date is None else str(date), **texts)
+
+    @property
+    def window(self) -> str:
+        """The title of the browser's window."""
+        return " · ".join(part for part in (self.title, self.source, self.date) if part)
+
+
+def name_of(values: Any) -> str | None:
+    """Return the name of a column, or the names of several, if they have some."""
+    if (names := id_columns(values)) is not None:
+        return " · ".join(map(str, names))
+    name = getattr(values, "name", None)
+    return name if isinstance(name, str) else None
+
+
+def _today() -> str:
+    """Return the date in UTC; ``SOURCE_DATE_EPOCH`` sets it, as reproducible builds do."""
+    seconds = os.environ.get("SOURCE_DATE_EPOCH")
+    moment = datetime.now(timezone.utc) if seconds is None else datetime.fromtimestamp(int(seconds), timezone.utc)
+    return moment.date().isoformat()
+
+
+def gather(subject: Subject, heading: Heading) -> dict[str, Any]:
     """Gather the facts of all sections; one that cannot be given says why."""
     sections = {name: or_reason(partial(part, subject)) for name, part in _SECTIONS.items()}
     sections["examples"] = or_reason(partial(examples.gather, subject, sections["trees"].get("trees", [])))
-    return {"title": title, "about": _about(subject), "sections": sections}
+    return {"title": heading.title, "about": {**asdict(heading), **_about(subject)}, "sections": sections}
 
 
 _SECTIONS: dict[str, Callable[[Subject], dict[str, Any]]] = {
@@ -115,13 +193,20 @@ def _about(subject: Subject) -> dict[str, Any]:
         "model": type(model).__name__,
         "task": TASK_NAMES[subject.task],
         "release": release,
-        "fingerprint": model.fingerprint(),
+        "fingerprint": _fingerprint(model),
         "rows": subject.test.n_rows,
         "train_rows": None if subject.train is None else subject.train.n_rows,
         "sampled_rows": subject.sample.n_rows,
         "columns": schema.n_features,
         "categorical": len(schema.categorical),
     }
+
+
+def _fingerprint(model: Any) -> str | None:
+    try:
+        return str(model.fingerprint())
+    except TypeError:  # members that are not of arboretum have none
+        return None
 
 
 # ---- the page --------------------------------------------------------------------------------------------------------

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.report.evaluation.charts import curves, histogram, metric, series
-from arboretum.report.subject import Rows, Subject
+from arboretum.report.chance import Positions
+from arboretum.report.evaluation.charts import curves, histogram, series
+from arboretum.report.evaluation.figures import Figure, Measure, measured
+from arboretum.report.subject import FloatArray, Rows, Subject
 
 
 def known_anomalies(rows: Rows) -> NDArray[np.bool_] | None:
@@ -26,28 +28,47 @@ def known_anomalies(rows: Rows) -> NDArray[np.bool_] | None:
 
 def evaluate(subject: Subject) -> list[dict[str, Any]]:
     """Show the scores; with labels, how well they tell anomalies from other rows."""
-    test = subject.test
-    score = -subject.model.score_samples(test.X)
-    limit = -float(subject.model.offset_)
+    test, score, limit = subject.test, subject.told, -float(subject.model.offset_)
+    weight = np.ones(test.n_rows) if test.weight is None else test.weight
     is_anomaly = known_anomalies(test)
-    flagged = float(np.average(score > limit, weights=test.weight))
-    metrics = [metric("rows told anomalous", flagged, None, f"share of rows with a score above {limit:.3g}", better="")]
+    figures = [
+        Figure(
+            "rows told anomalous",
+            f"share of rows with a score above {limit:.3g}",
+            lambda at: float(np.average(score[at] > limit, weights=weight[at])),
+            better="",
+        )
+    ]
     note = "higher is more anomalous; the line is where rows begin to be told anomalous"
     parts = {"rows": score} if is_anomaly is None else {"others": score[~is_anomaly], "anomalies": score[is_anomaly]}
     charts = [histogram("Anomaly scores", "score", parts, note=note, rule=limit)]
     if is_anomaly is not None and 0 < is_anomaly.sum() < len(is_anomaly):
-        from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
+        from sklearn.metrics import roc_curve
 
-        area = float(roc_auc_score(is_anomaly, score, sample_weight=test.weight))
-        mean = float(average_precision_score(is_anomaly, score, sample_weight=test.weight))
-        share = float(np.average(is_anomaly, weights=test.weight))
-        metrics = [
-            metric("ROC AUC", area, 0.5, "chance that an anomaly has the higher score", better="high"),
-            metric("average precision", mean, share, "precision averaged over recall", better="high"),
-            *metrics,
-        ]
-        across, up, _ = roc_curve(is_anomaly, score, sample_weight=test.weight)
+        figures = [*_separation(is_anomaly, score, weight), *figures]
+        across, up, _ = roc_curve(is_anomaly, score, sample_weight=weight)
         lines = [series("model", across, up), series("chance", [0, 1], [0, 1], "baseline")]
         unit: dict[str, Any] = {"x_domain": [0, 1], "y_domain": [0, 1], "square": True}
         charts.append(curves("ROC curve", "false positive rate", "true positive rate", lines, **unit))
-    return [{"name": "", "metrics": metrics, "charts": charts}]
+    return [{"name": "", "metrics": measured(figures, test.n_rows), "charts": charts}]
+
+
+def _separation(is_anomaly: NDArray[np.bool_], score: FloatArray, weight: FloatArray) -> list[Figure]:
+    from sklearn.metrics import average_precision_score, roc_auc_score
+
+    def measure(metric: Any) -> Measure:
+        def of(at: Positions) -> float | None:
+            if is_anomaly[at].all() or not is_anomaly[at].any():
+                return None
+            return float(metric(is_anomaly[at], score[at], sample_weight=weight[at]))
+
+        return of
+
+    def share(at: Positions) -> float:
+        return float(np.average(is_anomaly[at], weights=weight[at]))
+
+    area, mean = measure(roc_auc_score), measure(average_precision_score)
+    return [
+        Figure("ROC AUC", "chance that an anomaly has the higher score", area, lambda at: 0.5, "high"),
+        Figure("average precision", "precision averaged over recall", mean, share, "high"),
+    ]

@@ -2,7 +2,6 @@
 
 ::
 
-    metric     {name, model, baseline, train, better: "high" | "low", about}
     chart      {kind: "curves" | "histogram" | "points" | "matrix" | "threshold" | "table", title, note, ...}
 """
 
@@ -16,13 +15,6 @@ from numpy.typing import NDArray
 
 MAX_POINTS = 300  # of a curve
 MAX_DOTS = 1500  # of a scatter plot
-
-
-def metric(
-    name: str, model: float | None, baseline: float | None, about: str, *, train: float | None = None, better: str
-) -> dict[str, Any]:
-    """Describe a figure of merit; ``train`` is that of the training rows."""
-    return {"name": name, "model": model, "baseline": baseline, "train": train, "better": better, "about": about}
 
 
 def series(name: str, x: Any, y: Any, role: str = "model", *, steps: bool = False) -> dict[str, Any]:

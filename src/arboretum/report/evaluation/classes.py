@@ -9,12 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.estimators import targets
-from arboretum.report.evaluation.charts import curves, histogram, metric, series
-from arboretum.report.subject import LEAST_PROBABILITY, FloatArray, Rows, Subject, class_lists
+from arboretum.judging import BRIER, LOG_LOSS, RANKED, OwnLoss, mean_distance, own_loss
+from arboretum.report.calibration import calibration_of
+from arboretum.report.chance import Positions
+from arboretum.report.evaluation.charts import curves, histogram, series
+from arboretum.report.evaluation.figures import Figure, Measure, measured
+from arboretum.report.subject import FloatArray, Rows, Subject, class_lists
 
 THRESHOLDS = np.linspace(0, 1, 201)
-CALIBRATION_BINS = 10
 MATRIX_CLASSES = 25  # more are told by the table alone
+CURVE_CLASSES = 6  # whose calibration is drawn
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,16 +29,19 @@ class Judged:
     proba: FloatArray
     weight: FloatArray
 
-    def log_loss(self, proba: FloatArray | None = None) -> float:
-        """Mean of −ln of the probability that the true class was given."""
-        proba = self.proba if proba is None else proba
-        own = np.clip(proba[np.arange(len(self.code)), self.code], LEAST_PROBABILITY, 1)
-        return float(np.average(-np.log(own), weights=self.weight))
+    def take(self, rows: Positions) -> Judged:
+        """Return some of the rows."""
+        return Judged(self.code[rows], self.proba[rows], self.weight[rows])
 
     def accuracy(self, guess: Any = None) -> float:
         """Share of right classes; ``guess`` replaces the most probable one."""
         guess = self.proba.argmax(axis=1) if guess is None else guess
         return float(np.average(self.code == guess, weights=self.weight))
+
+    def mean(self, loss: OwnLoss, proba: FloatArray | None = None) -> float:
+        """Mean loss of the probabilities, or of the same ones for all rows."""
+        told = self.proba if proba is None else np.broadcast_to(proba, self.proba.shape)
+        return loss.mean(self.code, told, self.weight)
 
     @property
     def shares(self) -> FloatArray:
@@ -43,10 +50,45 @@ class Judged:
         return np.asarray(counts / counts.sum())
 
 
-def judge(model: Any, rows: Rows, of: str = "") -> list[Judged]:
-    """Predict rows, output by output."""
+@dataclass(frozen=True, eq=False)
+class Output:
+    """One output: its rows, the loss that the model was trained for, and what the baseline says of every row."""
+
+    name: str
+    labels: list[str]
+    rows: Judged
+    train: Judged | None
+    judge: OwnLoss
+    positive: int  # place of the class, of two, whose probability is shown
+
+    @property
+    def shares(self) -> FloatArray:
+        """Shares of the classes: what the baseline says of every row."""
+        return (self.train or self.rows).shares
+
+    @property
+    def losses(self) -> FloatArray:
+        """Own loss of each row."""
+        return self.judge.values(self.rows.code, self.rows.proba)
+
+    @property
+    def baseline_losses(self) -> FloatArray:
+        """Own loss of each row by the baseline."""
+        return self.judge.values(self.rows.code, np.broadcast_to(self.shares, self.rows.proba.shape))
+
+    @property
+    def weight(self) -> FloatArray:
+        """Weights of the rows."""
+        return self.rows.weight
+
+
+def judged(subject: Subject) -> list[Judged]:
+    """Return the rows of the report, output by output."""
+    return _judge(subject.model, subject.test, subject.told)
+
+
+def _judge(model: Any, rows: Rows, proba: Any, of: str = "") -> list[Judged]:
     assert rows.y is not None
-    proba = model.predict_proba(rows.X)
     probas = proba if isinstance(proba, list) else [proba]
     weight = np.ones(rows.n_rows) if rows.weight is None else rows.weight
     codes = [
@@ -56,58 +98,86 @@ def judge(model: Any, rows: Rows, of: str = "") -> list[Judged]:
     return [Judged(code, part, weight) for code, part in zip(codes, probas, strict=True)]
 
 
+def outputs(subject: Subject) -> list[Output]:
+    """Return every output of a classifier with its judge."""
+    tests, trains = judged(subject), None
+    if subject.train is not None:
+        trains = _judge(subject.model, subject.train, subject.told_of_training, "_train")
+    found = []
+    for number, (test, labels) in enumerate(zip(tests, class_lists(subject.model), strict=True)):
+        judge = own_loss(subject.model, test.code, test.proba, test.weight)
+        name = f"output {number}" if len(tests) > 1 else ""
+        names = [str(label) for label in labels.tolist()]
+        found.append(Output(name, names, test, None if trains is None else trains[number], judge, subject.positive))
+    return found
+
+
 def evaluate(subject: Subject) -> list[dict[str, Any]]:
     """Evaluate each output of a classifier."""
-    tests = judge(subject.model, subject.test)
-    trains = [None] * len(tests) if subject.train is None else judge(subject.model, subject.train, "_train")
-    outputs = []
-    for number, (test, train, labels) in enumerate(zip(tests, trains, class_lists(subject.model), strict=True)):
-        names = [str(label) for label in labels.tolist()]
-        facts = _binary(test, train, names) if len(names) == 2 else _multiclass(test, train, names)
-        outputs.append({"name": f"output {number}" if len(tests) > 1 else "", **facts})
-    return outputs
-
-
-def _common_metrics(test: Judged, train: Judged | None) -> list[dict[str, Any]]:
-    """Return what two classes and many share; the baseline knows the shares of classes and nothing else."""
-    shares = (train or test).shares
-    constant = np.broadcast_to(shares, test.proba.shape)
     return [
-        metric(
-            "log loss",
-            test.log_loss(),
-            test.log_loss(constant),
-            "mean of −ln of the probability given to the true class",
-            train=None if train is None else train.log_loss(),
-            better="low",
-        ),
-        metric(
-            "accuracy",
-            test.accuracy(),
-            test.accuracy(int(shares.argmax())),
-            "share of rows whose most probable class is right",
-            train=None if train is None else train.accuracy(),
-            better="high",
-        ),
+        {"name": output.name, **(_binary(output) if len(output.labels) == 2 else _multiclass(output))}
+        for output in outputs(subject)
     ]
+
+
+# ---- figures ---------------------------------------------------------------------------------------------------------
+
+
+def _figure(output: Output, loss: OwnLoss, is_own: bool = False) -> Figure:
+    rows, train, shares = output.rows, output.train, output.shares
+    return Figure(
+        loss.name,
+        loss.about,
+        lambda at: rows.take(at).mean(loss),
+        lambda at: rows.take(at).mean(loss, shares),
+        train=None if train is None else train.mean(loss),
+        is_own=is_own,
+    )
+
+
+def _figures(output: Output) -> list[Figure]:
+    """Return what two classes and many share, the own loss first."""
+    rows, train, most = output.rows, output.train, int(output.shares.argmax())
+    others = [loss for loss in (LOG_LOSS, BRIER) if loss.name != output.judge.name]
+    accuracy = Figure(
+        "accuracy",
+        "share of rows whose most probable class is right",
+        lambda at: rows.take(at).accuracy(),
+        lambda at: rows.take(at).accuracy(most),
+        better="high",
+        train=None if train is None else train.accuracy(),
+    )
+    return [_figure(output, output.judge, is_own=True), accuracy, *(_figure(output, loss) for loss in others)]
+
+
+def _distance(output: Output) -> Figure:
+    rows, train, shares = output.rows, output.train, output.shares
+
+    def of(part: Judged, proba: FloatArray | None = None) -> float:
+        return mean_distance(part.code, part.proba if proba is None else proba, part.weight)
+
+    return Figure(
+        "mean distance",
+        "mean number of places between the class and the middle of its prediction",
+        lambda at: of(rows.take(at)),
+        lambda at: of(rows.take(at), np.broadcast_to(shares, (len(at), len(shares)))),
+        train=None if train is None else of(train),
+    )
 
 
 # ---- two classes -----------------------------------------------------------------------------------------------------
 
 
-def _binary(test: Judged, train: Judged | None, names: list[str]) -> dict[str, Any]:
-    score, weight = test.proba[:, 1], test.weight
-    positive = test.code == 1
-    base = float(test.shares[1])
-    has_both = 0 < positive.sum() < len(positive)
-    metrics = _common_metrics(test, train)
-    charts: list[dict[str, Any]] = []
-    if has_both:
-        metrics = [*_ranking_metrics(test, train, base), *metrics]
+def _binary(output: Output) -> dict[str, Any]:
+    rows, place = output.rows, output.positive
+    names = [output.labels[1 - place], output.labels[place]]
+    score, weight, positive = rows.proba[:, place], rows.weight, rows.code == place
+    base = float(rows.shares[place])
+    figures, charts = _figures(output), []
+    if 0 < positive.sum() < len(positive):
+        figures = [figures[0], *_ranking_figures(output), *figures[1:]]
         charts += _ranking_charts(positive, score, weight, base)
-    brier = float(np.average((positive - score) ** 2, weights=weight))
-    metrics.append(metric("Brier score", brier, base * (1 - base), "mean squared error of probabilities", better="low"))
-    charts.append(_calibration(positive, score, weight))
+    charts.append(_calibration_chart(output, [place]))
     charts.append(
         histogram(
             "Scores by class",
@@ -117,22 +187,33 @@ def _binary(test: Judged, train: Judged | None, names: list[str]) -> dict[str, A
         )
     )
     charts.append(_threshold(positive, score, weight, names))
-    return {"metrics": metrics, "charts": charts}
+    return {"metrics": measured(figures, len(score)), "charts": charts}
 
 
-def _ranking_metrics(test: Judged, train: Judged | None, base: float) -> list[dict[str, Any]]:
+def _ranking_figures(output: Output) -> list[Figure]:
     from sklearn.metrics import average_precision_score, roc_auc_score
 
     def of(score: Any, rows: Judged | None) -> float | None:
         if rows is None or len(np.unique(rows.code)) < 2:
             return None
-        return float(score(rows.code, rows.proba[:, 1], sample_weight=rows.weight))
+        return float(score(rows.code == place, rows.proba[:, place], sample_weight=rows.weight))
 
-    about = "chance that a row of the second class has the higher score"
-    area = metric("ROC AUC", of(roc_auc_score, test), 0.5, about, train=of(roc_auc_score, train), better="high")
-    about = "precision averaged over recall"
-    mean = average_precision_score
-    return [area, metric("average precision", of(mean, test), base, about, train=of(mean, train), better="high")]
+    def measure(score: Any) -> Measure:
+        return lambda at: of(score, output.rows.take(at))
+
+    area, mean, place = roc_auc_score, average_precision_score, output.positive
+    about = f"chance that a row of {output.labels[place]} has the higher probability of it than one of the other class"
+    return [
+        Figure("ROC AUC", about, measure(area), lambda at: 0.5, "high", of(area, output.train)),
+        Figure(
+            "average precision",
+            f"precision averaged over recall, of {output.labels[place]}",
+            measure(mean),
+            lambda at: float(output.rows.take(at).shares[place]),
+            "high",
+            of(mean, output.train),
+        ),
+    ]
 
 
 def _ranking_charts(positive: Any, score: FloatArray, weight: FloatArray, base: float) -> list[dict[str, Any]]:
@@ -149,21 +230,26 @@ def _ranking_charts(positive: Any, score: FloatArray, weight: FloatArray, base: 
     ]
 
 
-def _calibration(positive: Any, score: FloatArray, weight: FloatArray) -> dict[str, Any]:
-    """Mean score and share of the second class in bins of equal numbers of rows."""
-    edges = np.unique(np.quantile(score, np.linspace(0, 1, CALIBRATION_BINS + 1)[1:-1]))
-    place = np.searchsorted(edges, score, side="right")
-    total = np.bincount(place, weight)
-    full = total > 0
-    told = np.bincount(place, weight * score)[full] / total[full]
-    seen = np.bincount(place, weight * positive)[full] / total[full]
-    lines = [series("model", told, seen), series("perfect", [0, 1], [0, 1], "baseline")]
+def _calibration_chart(output: Output, drawn: list[int]) -> dict[str, Any]:
+    """Mean probability and share of some classes, in bins of equal numbers of rows."""
+    found = [calibration_of(output.rows, k) for k in drawn]
+    lines = [
+        series(output.labels[k] if len(drawn) > 1 else "model", one.told, one.seen)
+        for k, one in zip(drawn, found, strict=True)
+    ]
+    lines.append(series("perfect", [0, 1], [0, 1], "baseline"))
+    certain = [one for one in found if one.is_certain(len(found))]
+    note = "bins of equal numbers of rows; " + (
+        f"off by up to {max(one.error for one in certain):.3f} beyond chance"
+        if certain
+        else "no more off than chance explains"
+    )
     return curves(
         "Calibration",
         "predicted probability",
         "observed share",
         lines,
-        f"{int(full.sum())} bins of equal numbers of rows",
+        note,
         x_domain=[0, 1],
         y_domain=[0, 1],
         square=True,
@@ -194,39 +280,89 @@ def _threshold(positive: Any, score: FloatArray, weight: FloatArray, names: list
 # ---- several classes -------------------------------------------------------------------------------------------------
 
 
-def _multiclass(test: Judged, train: Judged | None, names: list[str]) -> dict[str, Any]:
-    n = len(names)
-    guess = test.proba.argmax(axis=1)
-    counts = np.bincount(test.code * n + guess, test.weight, minlength=n * n).reshape(n, n)
-    rows, hits, guesses = counts.sum(axis=1), counts.diagonal(), counts.sum(axis=0)
+def _confusion(rows: Judged) -> FloatArray:
+    n = rows.proba.shape[1]
+    guess = rows.proba.argmax(axis=1)
+    return np.asarray(np.bincount(rows.code * n + guess, rows.weight, minlength=n * n).reshape(n, n))
+
+
+def _balanced_accuracy(rows: Judged) -> float:
+    counts = _confusion(rows)
+    total = counts.sum(axis=1)
+    return float((counts.diagonal()[total > 0] / total[total > 0]).mean())
+
+
+def _multiclass(output: Output) -> dict[str, Any]:
+    rows, names = output.rows, output.labels
+    n, counts = len(names), _confusion(output.rows)
+    figures = _figures(output)
+    figures.append(
+        Figure(
+            "balanced accuracy",
+            "recall, averaged over the classes",
+            lambda at: _balanced_accuracy(rows.take(at)),
+            lambda at: 1 / max(len(np.unique(rows.code[at])), 1),
+            "high",
+            None if output.train is None else _balanced_accuracy(output.train),
+        )
+    )
+    if output.judge.name == RANKED.name:
+        figures.insert(1, _distance(output))
+    charts: list[dict[str, Any]] = [_class_table(output, counts)]
+    if n <= MATRIX_CLASSES:
+        charts.append({"kind": "matrix", "title": "Confusion matrix", "labels": names, "counts": counts})
+    charts.append(_calibration_chart(output, np.argsort(-rows.shares, kind="stable")[:CURVE_CLASSES].tolist()))
+    guess = rows.proba.argmax(axis=1)
+    own, right = rows.proba[np.arange(len(guess)), guess], guess == rows.code
+    sure = {"right": own[right], "wrong": own[~right]}
+    charts.append(histogram("How sure the model is", "probability of the predicted class", sure))
+    return {"metrics": measured(figures, len(guess)), "charts": charts}
+
+
+def _class_table(output: Output, counts: FloatArray) -> dict[str, Any]:
+    n, rows, hits, guesses = len(output.labels), counts.sum(axis=1), counts.diagonal(), counts.sum(axis=0)
     recall = np.divide(hits, rows, out=np.full(n, np.nan), where=rows > 0)
     precision = np.divide(hits, guesses, out=np.full(n, np.nan), where=guesses > 0)
     f1 = 2 * hits / np.maximum(rows + guesses, 1e-300)
-    area = [_area_against_rest(test, k) for k in range(n)]
-    balanced = float(recall[rows > 0].mean())
-    metrics = _common_metrics(test, train)
-    about = "recall, averaged over the classes"
-    metrics.append(metric("balanced accuracy", balanced, 1 / max((rows > 0).sum(), 1), about, better="high"))
-    table = {
+    area = [_area_against_rest(output.rows, k) for k in range(n)]
+    off = [calibration_of(output.rows, k) for k in range(n)]
+    mean = output.rows.proba.T @ output.rows.weight / output.rows.weight.sum()
+    return {
         "kind": "table",
         "title": "Each class",
-        "columns": ["class", "rows", "precision", "recall", "F1", "AUC against the rest"],
-        "rows": [[names[k], rows[k], precision[k], recall[k], f1[k], area[k]] for k in range(n)],
+        "note": "calibration error: root mean square of probability less share over ten bins, beyond chance",
+        "columns": [
+            "class",
+            "rows",
+            "precision",
+            "recall",
+            "F1",
+            "AUC against the rest",
+            "mean probability",
+            "share",
+            "calibration error",
+        ],
+        "rows": [
+            [
+                output.labels[k],
+                rows[k],
+                precision[k],
+                recall[k],
+                f1[k],
+                area[k],
+                mean[k],
+                output.rows.shares[k],
+                off[k].error if off[k].is_certain(n) else 0,
+            ]
+            for k in range(n)
+        ],
     }
-    charts: list[dict[str, Any]] = [table]
-    if n <= MATRIX_CLASSES:
-        charts.append({"kind": "matrix", "title": "Confusion matrix", "labels": names, "counts": counts})
-    own = test.proba[np.arange(len(guess)), guess]
-    right = guess == test.code
-    sure = {"wrong": own[~right], "right": own[right]}
-    charts.append(histogram("How sure the model is", "probability of the predicted class", sure))
-    return {"metrics": metrics, "charts": charts}
 
 
-def _area_against_rest(test: Judged, k: int) -> float | None:
+def _area_against_rest(rows: Judged, k: int) -> float | None:
     from sklearn.metrics import roc_auc_score
 
-    is_class = test.code == k
+    is_class = rows.code == k
     if not 0 < is_class.sum() < len(is_class):
         return None
-    return float(roc_auc_score(is_class, test.proba[:, k], sample_weight=test.weight))
+    return float(roc_auc_score(is_class, rows.proba[:, k], sample_weight=rows.weight))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from arboretum.estimators import targets
-from arboretum.metrics import map_score, mrr_score, ndcg_score
-from arboretum.queries import Queries
-from arboretum.report.evaluation.charts import curves, histogram, metric, series
+from arboretum.queries import Metric, Queries
+from arboretum.report.evaluation.charts import curves, histogram, series
+from arboretum.report.evaluation.figures import Figure, measured
 from arboretum.report.subject import FloatArray, Rows, Subject
 
 PLACES = 10  # that count in NDCG
@@ -19,24 +20,42 @@ WORST_QUERIES = 15
 def evaluate(subject: Subject) -> list[dict[str, Any]]:
     """Evaluate the order of rows within queries; the baseline is a random one."""
     test, train = subject.test, subject.train
-    scores = subject.model.predict(test.X)
     random = np.random.default_rng(0).random(test.n_rows)
-    told = None if train is None else subject.model.predict(train.X)
 
-    def all_three(score: Any, name: str, about: str, **more: Any) -> dict[str, Any]:
-        def of(rows: Rows | None, values: Any) -> float | None:
-            if rows is None:
-                return None
-            return float(score(rows.target, values, rows.group, sample_weight=rows.weight, **more))
+    def figure(metric: Metric, name: str, about: str, k: int | None = None) -> Figure:
+        of_test, of_chance = (_by_query(test, values, metric, k) for values in (subject.told, random))
+        of_train = None if train is None else _mean(_by_query(train, subject.told_of_training, metric, k))
+        return Figure(name, about, partial(_mean, of_test), partial(_mean, of_chance), "high", of_train)
 
-        return metric(name, of(test, scores), of(test, random), about, train=of(train, told), better="high")
-
-    metrics = [
-        all_three(ndcg_score, f"NDCG@{PLACES}", "gains of the first ten places, beside the best order", k=PLACES),
-        all_three(map_score, "MAP", "mean average precision of relevant rows"),
-        all_three(mrr_score, "MRR", "mean of 1 / place of the first relevant row"),
+    figures = [
+        figure("ndcg", f"NDCG@{PLACES}", "gains of the first ten places, beside the best order", PLACES),
+        figure("map", "MAP", "mean average precision of relevant rows"),
+        figure("mrr", "MRR", "mean of 1 / place of the first relevant row"),
     ]
-    return [{"name": "", "metrics": metrics, "charts": _charts(test, scores, random)}]
+    kept = np.ones(test.n_rows, bool) if test.weight is None else test.weight > 0
+    n_queries = len(np.unique(np.asarray(test.group)[kept]))
+    charts = _charts(test, subject.told, random)
+    return [{"name": "", "metrics": measured(figures, n_queries), "charts": charts}]
+
+
+def _mean(of_queries: tuple[FloatArray, FloatArray], chosen: Any = slice(None)) -> float | None:
+    """Mean over queries that have a relevant row, weighted."""
+    values, weight = (part[chosen] for part in of_queries)
+    known = ~np.isnan(values) & (weight > 0)
+    return float(np.average(values[known], weights=weight[known])) if known.any() else None
+
+
+def _by_query(rows: Rows, scores: FloatArray, metric: Metric, k: int | None) -> tuple[FloatArray, FloatArray]:
+    """Figure of each query, NaN if none of its rows is relevant, and its mean weight."""
+    assert rows.y is not None
+    query = targets.query_numbers(rows.group, rows.n_rows)
+    order = np.argsort(query, kind="stable")
+    if rows.weight is not None:
+        order = order[rows.weight[order] > 0]
+    queries = Queries.of_sorted(query[order])
+    weight = np.ones(len(order)) if rows.weight is None else rows.weight[order]
+    mean_weight = np.add.reduceat(weight, queries.start[:-1]) / np.diff(queries.start)
+    return queries.metric(metric, targets.grades(rows.y[:, 0])[order], scores[order], k), mean_weight
 
 
 def _charts(test: Rows, scores: FloatArray, random: FloatArray) -> list[dict[str, Any]]:

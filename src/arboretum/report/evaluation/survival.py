@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from arboretum.losses.survival import is_event
 from arboretum.metrics import brier_score, concordance_index
-from arboretum.report.evaluation.charts import curves, histogram, metric, series
+from arboretum.report.evaluation.charts import curves, histogram, series
+from arboretum.report.evaluation.figures import Figure, measured
 from arboretum.report.facts import LeftOut
 from arboretum.report.subject import FloatArray, Rows, Subject
 
@@ -19,24 +20,55 @@ RISK_GROUPS = 3
 
 def evaluate(subject: Subject) -> list[dict[str, Any]]:
     """Evaluate risks by concordance and curves by the Brier score; the baseline is one curve for all rows."""
-    test, train = subject.test, subject.train
+    test, train, risk = subject.test, subject.train, subject.told
     time, event = _times(test)
-    risk = subject.model.predict(test.X)
+    pairs, weight = _pairs(time, event), test.weight
     told = None
     if train is not None:
-        told = concordance_index(_pairs(*_times(train)), subject.model.predict(train.X), sample_weight=train.weight)
-    concordance = concordance_index(_pairs(time, event), risk, sample_weight=test.weight)
-    about = "share of comparable pairs in which the row of higher risk has its event first"
-    metrics = [metric("concordance", concordance, 0.5, about, train=told, better="high")]
+        told = _concordance(_pairs(*_times(train)), subject.told_of_training, train.weight)
+    figures = [
+        Figure(
+            "concordance",
+            "share of comparable pairs in which the row of higher risk has its event first",
+            lambda at: _concordance(pairs[at], risk[at], None if weight is None else weight[at]),
+            lambda at: 0.5,
+            "high",
+            told,
+        )
+    ]
     charts = [_by_risk(time, event, risk)]
     at = _score_times(time, event)
     if len(at) > 1:
-        survival = subject.model.predict_survival_function(test.X, at)
-        brier, by_time, calibration = _over_time(time, event, survival, at, test if train is None else train)
-        metrics.append(brier)
-        charts = [by_time, calibration, *charts]
+        survival = subject.model.predict_survival_function(test.X, at, **test.predict_arguments)
+        steps, level = kaplan_meier(*_times(test if train is None else train))
+        constant = np.broadcast_to(_at(steps, level, at), survival.shape)
+        figures.append(
+            Figure(
+                "integrated Brier score",
+                "mean over time of the Brier score",
+                lambda rows: _integrated(pairs[rows], survival[rows], at),
+                lambda rows: _integrated(pairs[rows], constant[rows], at),
+            )
+        )
+        charts = [*_over_time(time, event, survival, constant, at), *charts]
     charts.append(histogram("Predicted risk", "risk", {"censored": risk[~event], "event": risk[event]}))
-    return [{"name": "", "metrics": metrics, "charts": charts}]
+    return [{"name": "", "metrics": measured(figures, test.n_rows), "charts": charts}]
+
+
+def _concordance(pairs: FloatArray, risk: FloatArray, weight: FloatArray | None) -> float | None:
+    try:
+        return concordance_index(pairs, risk, sample_weight=weight)
+    except ValueError:  # no pair of these rows can be compared
+        return None
+
+
+def _integrated(pairs: FloatArray, survival: FloatArray, at: FloatArray) -> float | None:
+    """Mean of the Brier score over those times that these rows reach."""
+    inside = (at >= pairs[:, 0].min()) & (at < pairs[:, 0].max())
+    if inside.sum() < 2:
+        return None
+    score, times = brier_score(pairs, survival[:, inside], at[inside]), at[inside]
+    return float(((score[1:] + score[:-1]) / 2 * np.diff(times)).sum() / (times[-1] - times[0]))
 
 
 def _times(rows: Rows) -> tuple[FloatArray, NDArray[np.bool_]]:
@@ -61,16 +93,10 @@ def _score_times(time: FloatArray, event: NDArray[np.bool_]) -> FloatArray:
 
 
 def _over_time(
-    time: FloatArray, event: NDArray[np.bool_], survival: FloatArray, at: FloatArray, known: Rows
-) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    steps, level = kaplan_meier(*_times(known))
-    constant = np.broadcast_to(_at(steps, level, at), survival.shape)
+    time: FloatArray, event: NDArray[np.bool_], survival: FloatArray, constant: FloatArray, at: FloatArray
+) -> list[dict[str, Any]]:
     pairs = _pairs(time, event)
     of_model, of_all = brier_score(pairs, survival, at), brier_score(pairs, constant, at)
-    width = at[-1] - at[0]
-    means = [float(((part[1:] + part[:-1]) / 2 * np.diff(at)).sum() / width) for part in (of_model, of_all)]
-    about = "mean over time of the Brier score"
-    brier = metric("integrated Brier score", means[0], means[1], about, better="low")
     lines = [series("model", at, of_model), series("one curve for all rows", at, of_all, "baseline")]
     by_time = curves("Brier score over time", "time", "Brier score", lines, "corrected for censoring; lower is better")
     own_steps, own_level = kaplan_meier(time, event)
@@ -79,7 +105,7 @@ def _over_time(
         series("observed (Kaplan–Meier)", at, _at(own_steps, own_level, at), "baseline"),
     ]
     note = "where the lines part, the model is too hopeful or too gloomy"
-    return brier, by_time, curves("Calibration over time", "time", "share that survives", lines, note, y_domain=[0, 1])
+    return [by_time, curves("Calibration over time", "time", "share that survives", lines, note, y_domain=[0, 1])]
 
 
 def _by_risk(time: FloatArray, event: NDArray[np.bool_], risk: FloatArray) -> dict[str, Any]:

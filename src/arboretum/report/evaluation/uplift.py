@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from arboretum.metrics import auuc_score, qini_curve, qini_score, uplift_at_k
-from arboretum.report.evaluation.charts import curves, histogram, metric, series
+from arboretum.report.chance import Positions
+from arboretum.report.evaluation.charts import curves, histogram, series
+from arboretum.report.evaluation.figures import Figure, measured
 from arboretum.report.subject import FloatArray, Rows, Subject
 
 TENTHS = 10
@@ -24,21 +26,30 @@ def _against_control(subject: Subject, rows: Rows, arm: Any) -> Any:
 
 
 def _one_arm(subject: Subject, arm: Any) -> dict[str, Any]:
-    y, uplift, treated, weight = _against_control(subject, subject.test, arm)
+    y, uplift, treated, weight = test = _against_control(subject, subject.test, arm)
     train = None if subject.train is None else _against_control(subject, subject.train, arm)
 
-    def three(score: Any, name: str, about: str, baseline: float | None, **more: Any) -> dict[str, Any]:
+    def figure(score: Any, name: str, about: str, baseline: Any, **more: Any) -> Figure:
         def of(rows: Any) -> float | None:
-            return None if rows is None else float(score(*rows[:3], sample_weight=rows[3], **more))
+            try:
+                return None if rows is None else float(score(*rows[:3], sample_weight=rows[3], **more))
+            except ValueError:  # one arm is not there
+                return None
 
-        return metric(name, of((y, uplift, treated, weight)), baseline, about, train=of(train), better="high")
+        def taken(at: Positions) -> Any:
+            return (*(part[at] for part in test[:3]), None if weight is None else weight[at])
 
-    effect = _effect(y, treated, weight)
-    metrics = [
-        three(qini_score, "Qini score", "area above a random order; 1 is the best order, 0 a random one", 0.0),
-        three(auuc_score, "AUUC", "area under the uplift curve, by row", 0.0, normalise=False),
-        three(
-            uplift_at_k, "uplift of the best 30 %", "effect among the rows of largest predicted uplift", effect, k=0.3
+        return Figure(name, about, lambda at: of(taken(at)), lambda at: baseline(taken(at)), "high", of(train))
+
+    figures = [
+        figure(qini_score, "Qini score", "area above a random order; 1 is the best order, 0 a random one", _nothing),
+        figure(auuc_score, "AUUC", "area under the uplift curve, by row", _nothing, normalise=False),
+        figure(
+            uplift_at_k,
+            "uplift of the best 30 %",
+            "effect among the rows of largest predicted uplift",
+            lambda rows: _effect(rows[0], rows[2], rows[3]),
+            k=0.3,
         ),
     ]
     rows, gain = qini_curve(y, uplift, treated, sample_weight=weight)
@@ -49,7 +60,11 @@ def _one_arm(subject: Subject, arm: Any) -> dict[str, Any]:
         _by_tenths(y, uplift, treated, weight),
         histogram("Predicted uplift", "uplift", {"control": uplift[~treated], "treated": uplift[treated]}),
     ]
-    return {"metrics": metrics, "charts": charts}
+    return {"metrics": measured(figures, len(y)), "charts": charts}
+
+
+def _nothing(rows: Any) -> float:
+    return 0.0
 
 
 def _effect(y: FloatArray, treated: Any, weight: Any) -> float | None:

@@ -59,27 +59,39 @@ function legendOf(entries) {
   );
 }
 
-function colourOf(series, at) {
-  return series.role === "baseline" ? "var(--base)" : PALETTE[at % PALETTE.length];
+/** Baselines are grey; the others take colours in turn. */
+function coloursOf(roles) {
+  let taken = 0;
+  return roles.map((role) => (role === "baseline" ? "var(--base)" : PALETTE[taken++ % PALETTE.length]));
 }
 
 const ticksFor = (width) => Math.max(3, Math.floor(width / 90));
-const axisNumber = (value) => (value instanceof Date ? undefined : number(value));
+const compact = new Intl.NumberFormat("en-GB", { notation: "compact", maximumSignificantDigits: 3 });
+
+/** Numbers of axes are short: 250K, 12M. */
+const axisNumber = (value) =>
+  Math.abs(value) >= 1e4 && Math.abs(value) < 1e15
+    ? `${value < 0 ? "−" : ""}${compact.format(Math.abs(value))}`
+    : number(value);
 
 /** Lines over shared axes, as the Python side describes them. */
 function curvesChart(facts) {
+  const colours = coloursOf(facts.series.map((series) => series.role));
   const lines = facts.series.map((series, at) => ({
     ...series,
-    color: colourOf(series, at),
+    color: colours[at],
+    always: facts.names_line,
     dashed: series.role === "baseline",
     points: series.x
       .map((x, i) => ({ x, y: series.y[i], name: series.name }))
       .filter((point) => point.x !== null && point.y !== null),
   }));
+  const across = extent(lines.flatMap((line) => line.x)),
+    ruleIsRight = facts.rule > (across[0] + across[1]) / 2;
   const draw = (width) =>
     plot({
       width,
-      height: facts.square ? Math.min(width, 380) : Math.min(320, Math.max(240, width * 0.45)),
+      height: facts.square ? Math.min(width, 380) : Math.min(340, Math.max(240, width * 0.6)),
       x: {
         label: facts.x,
         domain: facts.x_domain,
@@ -103,8 +115,8 @@ function curvesChart(facts) {
           ? Plot.text([facts.rule], {
               x: (d) => d,
               frameAnchor: "top",
-              dx: 6,
-              textAnchor: "start",
+              dx: ruleIsRight ? -6 : 6,
+              textAnchor: ruleIsRight ? "end" : "start",
               text: () => facts.rule_name || "",
               fill: "var(--second)",
             })
@@ -139,15 +151,16 @@ function curvesChart(facts) {
 
 /** Counts over shared bins; several sets lie over each other. */
 function histogramChart(facts) {
+  const colours = coloursOf(facts.series.map((series) => (facts.baseline === series.name ? "baseline" : "model")));
   const parts = facts.series.map((series, at) => ({
     name: series.name,
-    color: colourOf({ role: facts.baseline === series.name ? "baseline" : "model" }, at),
+    color: colours[at],
     bins: series.counts.map((count, i) => ({ x1: facts.edges[i], x2: facts.edges[i + 1], count, name: series.name })),
   }));
   const draw = (width) =>
     plot({
       width,
-      height: Math.min(300, Math.max(220, width * 0.45)),
+      height: Math.min(340, Math.max(220, width * 0.6)),
       x: { label: facts.x, ticks: ticksFor(width), tickFormat: axisNumber, labelAnchor: "center", labelArrow: "none" },
       y: { label: facts.unit || "rows", grid: true, nice: true, ticks: 5, tickFormat: axisNumber, labelArrow: "none" },
       marks: [
@@ -221,20 +234,22 @@ function matrixPlot(labels, counts, width, height) {
     row.map((count, j) => ({ i, j, count, share: totals[i] ? count / totals[i] : 0 })),
   );
   const few = labels.length <= 12,
-    room = Math.min(150, 20 + 6.5 * d3.max(labels, (label) => Math.min(18, String(label).length)));
+    longest = 6.5 * d3.max(labels, (label) => Math.min(18, String(label).length)),
+    room = Math.min(150, 20 + longest),
+    isLevel = longest + 6 < (width - room - 26) / labels.length; // labels fit below their columns
   const name = (at) => short(labels[at], 18);
   return plot({
     width,
     height,
     marginLeft: room + 16,
     marginTop: 20,
-    marginBottom: few && labels.length <= 4 ? 44 : room,
+    marginBottom: isLevel ? 44 : 30 + 0.75 * longest,
     marginRight: 10,
     x: {
       label: "predicted",
       domain: d3.range(labels.length),
       tickFormat: name,
-      tickRotate: labels.length <= 4 ? 0 : -40,
+      tickRotate: isLevel ? 0 : -40,
       tickSize: 0,
       labelAnchor: "center",
       labelArrow: "none",
@@ -374,6 +389,7 @@ function tableChart(facts) {
     "section",
     { class: "card wide" },
     make("h3", {}, facts.title),
+    facts.note ? make("p", { class: "muted small" }, facts.note) : null,
     sortedTable(columns, facts.rows, { limit: 30 }).element,
   );
 }
@@ -385,5 +401,6 @@ const CHARTS = {
   matrix: matrixChart,
   threshold: thresholdChart,
   table: tableChart,
+  text: (facts) => card(facts.title, facts.note),
 };
 const drawChart = (facts) => CHARTS[facts.kind](facts);

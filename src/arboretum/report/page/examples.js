@@ -1,9 +1,13 @@
 // The table of examples, and why the chosen one got its prediction.
 
-function examplesSection(facts, followInTree) {
+/** What a row is called: by its id, if there is one, else by its number. */
+const rowName = (row, idName) => (row.id === null ? `row ${row.row}` : `${idName} ${row.id}`);
+
+function examplesSection(facts, idName, followInTree) {
   const detail = make("section", { class: "card detail", "aria-live": "polite" });
   const has = (key) => facts.rows.some((row) => row[key] !== null);
   const columns = [
+    ...(has("id") ? [{ name: idName, value: (row) => row.id, cell: (row) => clipped(row.id) }] : []),
     { name: "row", value: (row) => row.row, cell: (row) => make("span", { class: "whole" }, `${row.row}`) },
     ...(has("actual") ? [{ name: "actual", value: (row) => row.actual, cell: (row) => clipped(row.actual) }] : []),
     { name: "predicted", value: (row) => row.told, cell: (row) => clipped(row.told) },
@@ -35,11 +39,12 @@ function examplesSection(facts, followInTree) {
       element.classList.add("chosen");
       element.setAttribute("aria-selected", "true");
     }
-    detail.replaceChildren(...exampleDetail(facts, at.get(row), followInTree));
+    detail.replaceChildren(...exampleDetail(facts, at.get(row), idName, followInTree));
   };
   const byError = columns.findIndex((column) => column.name === "error");
   const table = sortedTable(columns, facts.rows, {
     sortBy: byError < 0 ? null : byError,
+    keepsWide: true,
     rowAttributes: (row) => ({
       tabindex: 0,
       click: (event) => choose(row, event.currentTarget),
@@ -75,13 +80,14 @@ function examplesSection(facts, followInTree) {
 
 const clipped = (text) => make("span", { class: "clip", title: text }, text);
 
-function exampleDetail(facts, at, followInTree) {
-  const row = facts.rows[at];
+function exampleDetail(facts, at, idName, followInTree) {
+  const row = facts.rows[at],
+    name = rowName(row, idName);
   const parts = [
     make(
       "div",
       { class: "row spread" },
-      make("h3", {}, `Row ${row.row}`),
+      make("h3", {}, `${name[0].toUpperCase()}${name.slice(1)}`),
       Array.isArray(facts.leaves) && followInTree
         ? make(
             "button",
@@ -101,26 +107,34 @@ function exampleDetail(facts, at, followInTree) {
         make(
           "p",
           { class: "small" },
-          `From the mean prediction to this one${fall.output ? `, for ${fall.output}` : ""} (SHAP values, raw scale)`,
+          `From the mean prediction${fall.offset === null ? "" : " beside the offset"}, ${number(fall.base)}, to this one, ${number(landing(fall))}${fall.output ? `, for ${fall.output}` : ""} (SHAP values, raw scale)`,
         ),
         drawing((width) => waterfall(facts, row, fall, width)),
       ),
     );
   } else parts.push(reason(facts.waterfalls));
-  parts.push(neighbours(facts, at));
+  parts.push(neighbours(facts, at, idName));
   return parts;
 }
 
 const reason = (part) => make("p", { class: "muted small", style: "margin-top: 12px" }, part.left_out);
 
+const landing = (fall) => fall.base + d3.sum(fall.values) + fall.rest;
+
 /** Bars that begin where the one above ended. */
 function waterfall(facts, row, fall, width) {
   let level = fall.base;
-  const steps = fall.columns.map((column, i) => ({
-    label: `${short(facts.names[column], 17)} = ${short(row.cells[column], 10)}`,
-    full: `${facts.names[column]} = ${row.cells[column]}`,
-    value: fall.values[i],
-  }));
+  const letters = Math.floor((Math.min(width * 0.5, 230) - 16) / 6.7),
+    forValue = Math.max(5, Math.floor(letters * 0.35)),
+    forName = letters - forValue - 3;
+  const steps = fall.columns.map((column, i) => {
+    const value = short(row.cells[column], forValue);
+    return {
+      label: `${short(facts.names[column], forName + forValue - value.length)} = ${value}`,
+      full: `${facts.names[column]} = ${row.cells[column]}`,
+      value: fall.values[i],
+    };
+  });
   if (fall.n_rest)
     steps.push({ label: `${fall.n_rest} others`, full: `${fall.n_rest} other columns`, value: fall.rest });
   const bars = steps.map((step, i) => {
@@ -128,23 +142,22 @@ function waterfall(facts, row, fall, width) {
     level += step.value;
     return { ...step, i, from, to: level };
   });
-  const room = Math.min(width * 0.55, 16 + 6.7 * d3.max(bars, (bar) => bar.label.length));
+  const room = 16 + 6.7 * d3.max(bars, (bar) => bar.label.length);
   const [low, high] = d3.extent([fall.base, ...bars.map((bar) => bar.to)]),
-    pad = (high - low || 1) * 0.16;
+    span = high - low || 1,
+    forText = Math.min(0.45, 68 / (width - room - 16)); // of the plot, right of the longest bar
   return plot({
     width,
-    height: 44 + 25 * bars.length,
+    height: 34 + 25 * bars.length,
     marginLeft: room,
     marginRight: 16,
     marginTop: 6,
-    marginBottom: 34,
+    marginBottom: 24,
     x: {
-      domain: [low - pad / 4, high + 2 * pad],
-      ticks: 4,
+      domain: [low - 0.04 * span, high + (span * forText) / (1 - forText)],
+      ticks: width < 420 ? 2 : 4,
       grid: true,
-      label: `mean ${number(fall.base)} → this row ${number(level)}`,
-      labelAnchor: "center",
-      labelArrow: "none",
+      label: null,
       tickFormat: axisNumber,
     },
     y: { domain: d3.range(bars.length), tickFormat: (i) => bars[i].label, tickSize: 0, label: null },
@@ -179,7 +192,7 @@ function waterfall(facts, row, fall, width) {
   });
 }
 
-function neighbours(facts, at) {
+function neighbours(facts, at, idName) {
   const found = facts.neighbours;
   if (found.left_out) return reason(found);
   const place = found.of.indexOf(at);
@@ -187,12 +200,12 @@ function neighbours(facts, at) {
     return reason({
       left_out: `Influential training rows were sought for ${plural(found.of.length, "example")} alone, to save time: rows ${found.of
         .slice(0, 12)
-        .map((other) => facts.rows[other].row)
+        .map((other) => facts.rows[other].id ?? facts.rows[other].row)
         .join(", ")}${found.of.length > 12 ? ", …" : ""}.`,
     });
   const rows = found.places[place]
     .map((row, i) => ({
-      row: found.rows[row],
+      row: found.ids ? found.ids[row] : found.rows[row],
       pull: -found.change[place][i],
       actual: found.actual[row],
       cells: found.cells[row],
@@ -201,7 +214,7 @@ function neighbours(facts, at) {
   const largest = d3.max(rows, (row) => Math.abs(row.pull)) || 1;
   const table = sortedTable(
     [
-      { name: "training row", value: (row) => row.row, cell: (row) => make("span", { class: "whole" }, `${row.row}`) },
+      { name: found.ids ? `training ${idName}` : "training row", value: (row) => row.row, cell: (row) => make("span", { class: "whole" }, `${row.row}`) },
       {
         name: "pull",
         number: true,
@@ -220,6 +233,7 @@ function neighbours(facts, at) {
         })),
     ],
     rows,
+    { keepsWide: true },
   );
   return make(
     "div",

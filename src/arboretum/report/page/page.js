@@ -2,6 +2,7 @@
 
 const report = JSON.parse(document.getElementById("facts").textContent);
 const { about, sections } = report;
+const idName = about.id_name || "id";
 
 const tabs = new Map(); // name → {tab, panel}
 const list = document.getElementById("tabs"),
@@ -84,12 +85,19 @@ addEventListener("afterprint", () => document.body.classList.remove("unfolded"))
 
 document.getElementById("title").textContent = report.title;
 document.getElementById("kind").textContent = `${about.model} · ${about.task}`;
+document.getElementById("source").textContent = [
+  about.source && `judged by ${about.source}`,
+  about.source_train && `trained on ${about.source_train}`,
+  about.date,
+]
+  .filter(Boolean)
+  .join(" · ");
 document
   .getElementById("footer")
   .append(
-    `Written by arboretum${about.release && ` ${about.release}`}. Model `,
-    make("span", { class: "mono" }, about.fingerprint),
-    `. Permutations, SHAP values and dependence rest on ${plural(about.sampled_rows, "row")}.`,
+    `Written by arboretum${about.release && ` ${about.release}`}. `,
+    ...(about.fingerprint ? ["Model ", make("span", { class: "mono" }, about.fingerprint), ". "] : []),
+    `Permutations, SHAP values and dependence rest on ${plural(about.sampled_rows, "row")}.`,
   );
 
 const grave = sections.findings.findings.filter((finding) => finding.grade !== "note");
@@ -109,13 +117,13 @@ fill(addTab("dependence", "Dependence"), sections.dependence, dependenceSection)
 const treePanel = addTab("trees", "Trees");
 let followInTree = null;
 fill(treePanel, sections.trees, (facts) => {
-  const viewer = treesSection(facts, sections.examples);
+  const viewer = treesSection(facts, sections.examples, idName);
   followInTree = (at) => {
     openTab("trees", true);
     viewer.follow(at);
   };
   return viewer.content;
 });
-fill(addTab("examples", "Examples"), sections.examples, (facts) => examplesSection(facts, followInTree));
+fill(addTab("examples", "Examples"), sections.examples, (facts) => examplesSection(facts, idName, followInTree));
 fill(addTab("findings", "Warnings", badge), sections.findings, findingsSection);
 openTab(tabs.has(location.hash.slice(1)) ? location.hash.slice(1) : "overview");

@@ -19,7 +19,7 @@ function headline(about, sections) {
           metric.name,
           number(metric.model),
           metric.baseline === null ? "" : `baseline ${number(metric.baseline)}`,
-          true,
+          metric === first.metrics[0],
         ),
       );
     }
@@ -57,7 +57,7 @@ function digest(findings, open) {
       "Nothing alarming was found",
       list.length
         ? `${plural(list.length, "remark")} under Warnings.`
-        : "No leakage, identifiers, drift, new missing values or rare classes.",
+        : `${findings.looked_for.length} kinds of faults were looked for: see Warnings.`,
     );
   return make(
     "section",
@@ -168,14 +168,13 @@ function trainingSection(facts) {
     [...changed, ...facts.parameters.filter((parameter) => !parameter.changed)],
     { limit: Math.max(8, changed.length) },
   ).element;
-  const curve = typeof facts.curve === "string" ? card("Training curve", facts.curve) : curvesChart(facts.curve);
   const size = card(
     "The ensemble",
     null,
     make("div", { style: "margin-top: 10px" }, factList(facts.facts.map(([name, value]) => [name, number(value)]))),
   );
   return [
-    make("div", { class: "grid" }, curve, size),
+    make("div", { class: "grid" }, facts.curves.map(drawChart), facts.facts.length ? size : null),
     make("section", { class: "card long" }, make("h3", {}, "Parameters"), table),
   ];
 }
@@ -200,31 +199,50 @@ function outputEvaluation(output, hasTrain) {
     {
       name: "figure",
       value: (m) => m.name,
-      cell: (m) => make("div", {}, m.name, make("div", { class: "muted small", style: "font-weight: 400" }, m.about)),
+      cell: (m) =>
+        make(
+          "div",
+          {},
+          m.name,
+          m.own ? make("span", { class: "tag own" }, "trained for") : null,
+          make("div", { class: "muted small about" }, m.about),
+        ),
     },
-    { name: "model", number: true, value: (m) => m.model, cell: (m) => make("strong", {}, number(m.model)) },
+    {
+      name: "model",
+      number: true,
+      value: (m) => m.model,
+      cell: (m) =>
+        make(
+          "span",
+          {},
+          make("strong", {}, number(m.model)),
+          m.error ? make("span", { class: "muted small" }, ` ± ${number(Number(m.error.toPrecision(2)))}`) : null,
+        ),
+    },
     { name: "baseline", number: true, value: (m) => m.baseline },
   ];
   if (hasTrain) columns.push({ name: "on training rows", number: true, value: (m) => m.train });
   columns.push({
     name: "",
-    value: (m) => verdict(m),
-    cell: (m) => (verdict(m) ? make("span", { class: "tag" }, verdict(m)) : ""),
+    value: (m) => VERDICTS[m.verdict] || "",
+    cell: (m) => (m.verdict ? make("span", { class: `tag ${m.verdict}` }, VERDICTS[m.verdict]) : ""),
   });
   const metrics = make(
     "section",
     { class: "card" },
     make("h3", {}, "Figures"),
+    make("p", { class: "muted small" }, "± is one standard error: what other rows of the same kind would change"),
     sortedTable(columns, output.metrics).element,
   );
   return [metrics, make("div", { class: "grid" }, output.charts.map(drawChart))];
 }
 
-function verdict(metric) {
-  if (metric.baseline === null || metric.model === null) return "";
-  const gap = (metric.model - metric.baseline) * (metric.better === "high" ? 1 : -1);
-  return gap > 0 ? "better than the baseline" : gap < 0 ? "worse than the baseline" : "as the baseline";
-}
+const VERDICTS = {
+  better: "better than the baseline",
+  worse: "worse than the baseline",
+  alike: "no clear difference",
+};
 
 // ---- importances ----
 
@@ -279,8 +297,8 @@ function importancesSection(facts) {
   const marks = Object.entries(facts.marks);
   return [
     chart(
-      `The ${Math.min(names.length, 20)} most important columns`,
-      "each kind in parts of its largest; ⚠ marks columns on which kinds disagree",
+      names.length > 20 ? "The 20 most important columns" : "Importance of the columns",
+      `each kind in parts of its largest${Object.keys(facts.marks).length ? "; ⚠ marks columns on which kinds disagree" : ""}`,
       null,
       (width) => importancePlot(facts, rows.slice(0, 20), largest, width),
       true,
@@ -288,7 +306,7 @@ function importancesSection(facts) {
     marks.length
       ? card(
           "Where kinds of importance disagree",
-          "Splits count what a column did while training; permutation and SHAP count what it does to predictions. A column that is asked often but changes little may be noise with many values; the reverse may be one strong rule.",
+          "Gain is what a column did while training; permutation and SHAP are what it does to predictions of these rows. A column of much gain that changes little may be noise with many values.",
           make("div", { style: "margin-top: 10px" }, factList(marks.slice(0, 12).map(([name, text]) => [name, text]))),
         )
       : null,
@@ -311,11 +329,14 @@ function importancesSection(facts) {
   ].filter(Boolean);
 }
 
+/** As many kinds as fit beside the names, the most telling first. */
 function importancePlot(facts, rows, largest, width) {
-  const wide = Math.max(width, 90 * facts.kinds.length + 160);
-  const label = (at) => short(rows[at].name, 26) + (rows[at].mark ? " ⚠" : "");
+  const letters = width < 560 ? 16 : 26;
+  const label = (at) => short(rows[at].name, letters) + (rows[at].mark ? " ⚠" : "");
+  const room = Math.min(210, 30 + 6.6 * d3.max(rows, (_, at) => label(at).length));
+  const kinds = facts.kinds.slice(0, Math.max(2, Math.floor((width - room) / 92)));
   const bars = rows.flatMap((row, at) =>
-    facts.kinds.map((kind, k) => ({
+    kinds.map((kind, k) => ({
       at,
       kind: kind.name.replace("_", " "),
       k,
@@ -325,12 +346,12 @@ function importancePlot(facts, rows, largest, width) {
     })),
   );
   return plot({
-    width: wide,
+    width,
     height: 60 + 22 * rows.length,
     marginTop: 34,
     marginBottom: 6,
-    marginLeft: Math.min(210, 30 + 6.6 * d3.max(rows, (_, at) => label(at).length)),
-    fx: { domain: facts.kinds.map((kind) => kind.name.replace("_", " ")), label: null, padding: 0.12 },
+    marginLeft: room,
+    fx: { domain: kinds.map((kind) => kind.name.replace("_", " ")), label: null, padding: 0.12 },
     x: {
       axis: null,
       domain: [
@@ -386,7 +407,7 @@ function dependenceSection(facts) {
       make(
         "p",
         { class: "lead" },
-        `Mean prediction of ${number(facts.rows)} rows if the column had each value in all of them${facts.outputs.length === 1 ? "; thin lines are single rows" : ""}. Bars below count rows: where there are few, the line is a guess.`,
+        `Mean ${facts.of === null ? "prediction" : `probability of ${short(facts.of, 40)}`} of ${number(facts.rows)} rows if the column had each value in all of them${facts.outputs.length === 1 ? "; thin lines are single rows" : ""}. Bars below count rows: where there are few, the line is a guess.${facts.at_offset_zero ? " Predictions are those of offset 0." : ""}`,
       ),
       make("label", { class: "field controls" }, sameScale, "same vertical scale"),
     ),
@@ -514,12 +535,6 @@ function findingEntry(finding) {
   );
 }
 
-/** The usual limits of the index, unless so few rows reach them by chance. */
-function drifted(row) {
-  if (row.psi <= 0.1) return "stable";
-  return row.psi <= row.chance ? "may be chance" : row.psi > 0.25 ? "moved" : "moved a little";
-}
-
 function findingsSection(facts) {
   const list = facts.findings.length
     ? facts.findings.map(findingEntry)
@@ -527,7 +542,7 @@ function findingsSection(facts) {
         make(
           "p",
           { class: "empty" },
-          "No leakage, identifiers, drift, constant columns, new missing values or rare classes were found.",
+          "Nothing was found to be wrong with the rows or the model.",
         ),
       ];
   const parts = [make("section", { class: "card long" }, list)];
@@ -537,7 +552,7 @@ function findingsSection(facts) {
         { name: "column", value: (row) => row.name, cell: (row) => row.name },
         { name: "stability index", number: true, value: (row) => row.psi, meter: (row) => row.psi / 0.5 },
         { name: "Kolmogorov–Smirnov", number: true, value: (row) => row.ks, meter: (row) => row.ks },
-        { name: "", value: (row) => row.psi, cell: (row) => make("span", { class: "tag" }, drifted(row)) },
+        { name: "", value: (row) => row.psi, cell: (row) => make("span", { class: "tag" }, row.verdict) },
       ],
       facts.drift,
       { limit: 30 },
@@ -547,11 +562,17 @@ function findingsSection(facts) {
         "section",
         { class: "card long" },
         make("h3", {}, "Drift between training rows and these"),
-        make("p", { class: "muted small" }, "Stability index above 0.1: moved a little; above 0.25: moved."),
+        make(
+          "p",
+          { class: "muted small" },
+          "Stability index less what chance adds to it: above 0.1 moved a little, above 0.25 moved, unless a test says that chance may have done it.",
+        ),
         table.element,
       ),
     );
   } else
     parts.push(card("Drift", "Give X_train and y_train to compare the rows of this report with the training rows."));
+  const about = make("div", { style: "margin-top: 10px" }, factList(facts.looked_for));
+  parts.push(card("What was looked for", null, about));
   return parts;
 }

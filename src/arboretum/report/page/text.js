@@ -21,7 +21,7 @@ function number(value) {
 }
 
 function magnitude(size) {
-  if (Number.isInteger(size) && size < 1e15) return size.toLocaleString("en-GB");
+  if (Number.isInteger(size) && size < 1e10) return size.toLocaleString("en-GB");
   if (size >= 1e7 || size < 1e-4) return size.toExponential(2).replace("e+", "e").replace("-", "−");
   if (size >= 1000) return size.toLocaleString("en-GB", { maximumFractionDigits: 1 });
   return String(Number(size.toPrecision(4)));
@@ -72,9 +72,13 @@ function factList(pairs) {
 
 /**
  * A table that sorts by its headings. A column is {name, value: row => sortable, cell: row => text or element, number,
- * title}; the first one heads its row.
+ * title}; the first one heads its row. On a phone the cells of a row stand below each other, unless it is kept wide.
  */
-function sortedTable(columns, rows, { sortBy = null, limit = Infinity, rowAttributes = () => ({}) } = {}) {
+function sortedTable(
+  columns,
+  rows,
+  { sortBy = null, limit = Infinity, rowAttributes = () => ({}), keepsWide = false } = {},
+) {
   let order = sortBy,
     rising = false,
     shown = limit;
@@ -132,6 +136,7 @@ function sortedTable(columns, rows, { sortBy = null, limit = Infinity, rowAttrib
           columns.map((column, at) => {
             const cell = column.cell ? column.cell(row) : number(column.value(row));
             const attributes = {
+              "data-name": column.name || null,
               class: [column.number && "number", column.meter && "meter"].filter(Boolean).join(" ") || null,
             };
             if (column.meter) attributes.style = `--share: ${Math.max(0, Math.min(1, column.meter(row) || 0))}`;
@@ -150,7 +155,7 @@ function sortedTable(columns, rows, { sortBy = null, limit = Infinity, rowAttrib
   const element = make(
     "div",
     {},
-    make("div", { class: "scroll" }, make("table", {}, make("thead", {}, make("tr", {}, heads)), body)),
+    make("div", { class: "scroll" }, make("table", { class: keepsWide ? null : "stacks" }, make("thead", {}, make("tr", {}, heads)), body)),
     more,
   );
   return {

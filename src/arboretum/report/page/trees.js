@@ -2,9 +2,10 @@
 
 const NODE = { width: 200, height: 64, across: 268, down: 78 }; // the tree grows from left to right
 const UNFOLDED_DEPTH = 3;
+const READABLE = 0.85; // least scale at which texts can be read
 
-function treesSection(facts, examples) {
-  const viewer = treeViewer(facts, examples);
+function treesSection(facts, examples, idName) {
+  const viewer = treeViewer(facts, examples, idName);
   const included =
     facts.trees.length < facts.n_trees
       ? `The first ${number(facts.trees.length)} of ${number(facts.n_trees)} trees are included, to keep the file small.`
@@ -44,7 +45,7 @@ function hierarchyOf(tree) {
   return root;
 }
 
-function treeViewer(facts, examples) {
+function treeViewer(facts, examples, idName) {
   let root = null,
     path = new Set();
   const paths = examples && Array.isArray(examples.leaves) ? examples.leaves : null;
@@ -85,7 +86,7 @@ function treeViewer(facts, examples) {
     },
     make("option", { value: "" }, "no example"),
     paths
-      ? examples.rows.map((row, at) => make("option", { value: at }, `row ${row.row}: ${short(row.told, 30)}`))
+      ? examples.rows.map((row, at) => make("option", { value: at }, `${short(rowName(row, idName), 24)}: ${short(row.told, 30)}`))
       : [],
   );
   const button = (text, label, act) =>
@@ -217,7 +218,7 @@ function treeViewer(facts, examples) {
             .attr("class", kind)
             .attr("x", 12)
             .attr("y", -14 + 18 * line)
-            .text((node) => short(lines(node)[line], 28)),
+            .text((node) => short(lines(node)[line], line ? 26 : 24)),
         );
         group
           .append("text")
@@ -279,11 +280,13 @@ function treeViewer(facts, examples) {
     const all = root.descendants(),
       [top, bottom] = d3.extent(all, (node) => node.x),
       right = d3.max(all, (node) => node.y) + NODE.width + 60;
-    const scale = Math.min(1.15, (width - 40) / right, (height - 40) / (bottom - top + NODE.height));
+    const whole = Math.min(1.15, (width - 40) / right, (height - 40) / (bottom - top + NODE.height)),
+      scale = Math.max(READABLE, whole); // a large tree is not shown whole: it begins at its root
+    const middle = scale > whole ? root.x : (top + bottom) / 2;
     svg.call(
       zoom.transform,
       d3.zoomIdentity
-        .translate(Math.max(20, (width - scale * right) / 2), height / 2 - (scale * (top + bottom)) / 2)
+        .translate(Math.max(16, (width - scale * right) / 2), height / 2 - scale * middle)
         .scale(scale),
     );
   }

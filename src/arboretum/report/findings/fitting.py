@@ -1,0 +1,175 @@
+"""The model itself: worse than a baseline, overfitted, wrong probabilities or intervals, exchanged labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from arboretum.report.calibration import Calibration, calibration_of, coverages
+from arboretum.report.chance import mean_and_error, normal_limit
+from arboretum.report.evaluation import classes, numbers
+from arboretum.report.facts import LeftOut
+from arboretum.report.findings.finding import LEAST_ROWS, Finding, Grade
+from arboretum.report.subject import FloatArray, Subject, class_lists
+
+CLEARLY = 2.0  # standard errors that a model must be better by
+LOST_SOME, LOST_HALF = 0.1, 0.5  # shares of what a model gains over the baseline
+MISCALIBRATED = 0.05  # root mean square of probability less share, beyond chance
+OVERCONFIDENT = 0.1  # mean probability of the predicted class less the share of right ones
+BIASED, VERY_BIASED = 0.1, 0.3  # mean error in deviations of the target
+MISCOVERED, VERY_MISCOVERED = 0.05, 0.2  # coverage less what was asked for
+
+
+def find(subject: Subject) -> Iterator[Finding]:
+    """Judge a classifier or a regressor, output by output, by the loss that it was trained for."""
+    if subject.task not in ("binary", "multiclass", "regression") or subject.test.n_rows < LEAST_ROWS:
+        return
+    outputs: list[classes.Output] | list[numbers.Output]
+    outputs = numbers.outputs(subject) if subject.task == "regression" else classes.outputs(subject)
+    for output in outputs:
+        yield from _against_baseline(output.name, output.losses, output.baseline_losses, output.weight)
+    try:
+        stages = subject.stages
+    except LeftOut:
+        stages = None
+    if stages is not None and stages.has_rows:
+        yield from _overfitted(subject, stages)
+    if subject.task == "regression":
+        yield from _numbers(subject)
+    else:
+        yield from _classes(subject)
+
+
+def _against_baseline(
+    name: str, losses: FloatArray, baseline: FloatArray, weight: FloatArray | None
+) -> Iterator[Finding]:
+    gain, error = mean_and_error(baseline - losses, weight)
+    of = f" ({name})" if name else ""
+    if gain < -normal_limit(1) * error:
+        yield Finding(
+            "serious",
+            "worse than the baseline",
+            f"The loss of the model{of} is {-gain:.3g} ± {error:.2g} above that of one answer for all rows.",
+            "See whether the target of these rows is what the model was trained for, and their columns in its units.",
+        )
+    elif gain < CLEARLY * error:
+        yield Finding(
+            "caution",
+            "no better than the baseline",
+            f"The loss of the model{of} is {gain:.3g} ± {error:.2g} below that of one answer for all rows: chance may "
+            "explain it.",
+            "The columns may not tell the target, or the rows are too few to learn it from.",
+        )
+
+
+def _overfitted(subject: Subject, stages: Any) -> Iterator[Finding]:
+    """Compare the model with its own best stage, chosen by one half of the rows and judged by the other.
+
+    Choosing and judging by the same rows would find a better stage by chance alone.
+    """
+    half = np.random.default_rng(0).permutation(stages.test.shape[1]) % 2 == 0
+    gains, best = [], []
+    for chosen, judged in ((half, ~half), (~half, half)):
+        stage = int(stages.test[:, chosen].mean(axis=1).argmin())
+        best.append(int(stages.at[stage]))
+        gains.append((stages.test[-1] - stages.test[stage])[judged])
+    change = np.concatenate(gains)
+    lost, error = mean_and_error(change)
+    # A few rows whose loss explodes make the mean uncertain; most rows having become worse is certain all the same.
+    is_certain = max(lost / error if error > 0 else 0.0, np.sign(change).sum() / np.sqrt(len(change))) > normal_limit(2)
+    least = float(stages.test.mean(axis=1).min())
+    gained = max(stages.constant - least, 0.0)
+    share = lost / (lost + gained) if lost + gained > 0 else 0.0
+    if not is_certain or lost <= 0 or share < LOST_SOME:
+        return
+    grade: Grade = "serious" if share > LOST_HALF else "caution"
+    when = f"depth {best[0]}" if stages.axis == "depth" else f"{best[0]} {stages.axis}"
+    yield Finding(
+        grade,
+        "overfitted",
+        f"The model was better on these rows at {when} than it is at {int(stages.at[-1])}: since then it lost "
+        f"{min(share, 1):.0%} of what it gains over one answer for all rows.",
+        "Stop early, lower the learning rate, or grow smaller trees (min_samples_leaf, max_depth).",
+    )
+
+
+def _classes(subject: Subject) -> Iterator[Finding]:
+    for judged, labels in zip(classes.judged(subject), class_lists(subject.model), strict=True):
+        names = [str(label) for label in labels.tolist()]
+        yield from _miscalibrated(judged, names, subject.positive)
+        yield from _exchanged(judged, names)
+
+
+def _miscalibrated(judged: classes.Judged, names: list[str], positive: int) -> Iterator[Finding]:
+    surest = judged.proba.max(axis=1)
+    right = judged.proba.argmax(axis=1) == judged.code
+    gap, error = mean_and_error(surest - right, judged.weight)
+    mean_sureness, mean_right = (np.average(values, weights=judged.weight) for values in (surest, right))
+    if gap > OVERCONFIDENT and gap > normal_limit(1) * error:
+        yield Finding(
+            "serious",
+            "not calibrated",
+            f"The model is too sure: its predicted class has a probability of {mean_sureness:.0%} on average and is "
+            f"right in {mean_right:.0%} of the rows.",
+            "Use CalibratedClassifier before you decide by probabilities; see whether the labels are right.",
+        )
+        return
+    tested = [positive] if len(names) == 2 else range(len(names))
+    found: list[tuple[str, Calibration]] = [(names[k], calibration_of(judged, k)) for k in tested]
+    bad = [(name, one) for name, one in found if one.error > MISCALIBRATED and one.is_certain(len(found))]
+    if bad:
+        name, one = max(bad, key=lambda pair: pair[1].error)
+        yield Finding(
+            "caution",
+            "not calibrated",
+            f"Probabilities of {name} miss the observed shares by {one.error:.2f} (root mean square over bins), beyond "
+            "chance.",
+            "Use CalibratedClassifier before you decide by probabilities.",
+        )
+
+
+def _exchanged(judged: classes.Judged, names: list[str]) -> Iterator[Finding]:
+    """Tell whether more rows would be right if labels were exchanged."""
+    from scipy.optimize import linear_sum_assignment
+
+    n, guess = len(names), judged.proba.argmax(axis=1)
+    counts = np.bincount(judged.code * n + guess, minlength=n * n).reshape(n, n)
+    _, best = linear_sum_assignment(-counts)
+    moved = np.flatnonzero(best != np.arange(n))
+    gained = int(counts[moved, best[moved]].sum() - counts[moved, moved].sum())
+    concerned = int(counts[moved, best[moved]].sum() + counts[moved, moved].sum())
+    if gained > normal_limit(1) * np.sqrt(concerned) and gained > 0:
+        pairs = ", ".join(f"{names[k]} for {names[best[k]]}" for k in moved[:4].tolist())
+        yield Finding(
+            "serious",
+            "exchanged labels",
+            f"{gained:,} more rows would be right if these rows had other labels: {pairs}.",
+            "See how labels were coded in these rows and in the training rows.",
+        )
+
+
+def _numbers(subject: Subject) -> Iterator[Finding]:
+    """Tell whether predictions of means are too high or too low on average, quantiles and intervals cover too much."""
+    for output in numbers.outputs(subject):
+        if output.predicts_mean:
+            bias, error = mean_and_error(output.told - output.truth, output.weight)
+            size = abs(bias) / max(float(output.truth.std()), 1e-300)
+            if size > BIASED and abs(bias) > normal_limit(1) * error:
+                yield Finding(
+                    "serious" if size > VERY_BIASED else "caution",
+                    "not calibrated",
+                    f"Predictions{f' of {output.name}' if output.name else ''} are too {'high' if bias > 0 else 'low'} "
+                    f"by {abs(bias):.4g} ± {error:.2g} on average.",
+                    "See whether the target has moved since training, or is in other units.",
+                )
+    for cover in coverages(subject):
+        gap = cover.share - cover.wanted
+        if abs(gap) > MISCOVERED and abs(gap) > normal_limit(1) * cover.error:
+            yield Finding(
+                "serious" if abs(gap) > VERY_MISCOVERED else "caution",
+                "not calibrated",
+                f"{cover.name} cover {cover.share:.1%} of the rows instead of {cover.wanted:.0%}.",
+                "Use ConformalRegressor around the model; see whether these rows are like the training rows.",
+            )
