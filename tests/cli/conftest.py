@@ -11,23 +11,16 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 from tests.cli.shop import Ran, Run, shop_table
-from typer.main import get_command
 
-from arboretum.cli.app import app
-
-COMMAND = get_command(app)
+from arboretum import cli
 
 
 def run_command(*words: Any) -> Ran:
     """Run the command; anything but an exit code is a failure of the test."""
-    out, err = io.StringIO(), io.StringIO()
+    out, err = io.TextIOWrapper(io.BytesIO(), write_through=True), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
-        try:
-            COMMAND([str(word) for word in words], prog_name="arboretum")
-        except SystemExit as end:
-            code = end.code
-    assert isinstance(code, int)
-    return Ran(code, out.getvalue(), err.getvalue())
+        code = cli.run([str(word) for word in words])
+    return Ran(code, out.buffer.getvalue(), err.getvalue())  # type: ignore[attr-defined]
 
 
 @pytest.fixture

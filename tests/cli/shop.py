@@ -16,8 +16,12 @@ N_ROWS = 240
 
 class Ran(NamedTuple):
     code: int
-    out: str
+    data: bytes
     err: str
+
+    @property
+    def out(self) -> str:
+        return self.data.decode()
 
     @property
     def json(self) -> Any:

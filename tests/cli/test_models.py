@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -16,15 +18,26 @@ from arboretum.cli.reference import reference
 
 @pytest.mark.parametrize("out", ["p.csv", "p.parquet"])
 def test_predictions_stream_in_batches_with_the_columns_to_keep(run: Run, shop: Path, model: Path, out: str) -> None:
-    ran = run("predict", model, shop, "-o", out, "--keep", "order_id", "--batch", 100)
+    ran = run("predict", model, shop, "-o", out, "--keep", "day", "--batch", 100)
     assert ran.code == 0, ran.err
     written = pyarrow.csv.read_csv(out) if out.endswith("csv") else pyarrow.parquet.read_table(out)
-    assert written.column_names == ["order_id", "prediction", "probability of no", "probability of yes"]
+    assert written.column_names == ["order_id", "day", "prediction", "probability of no", "probability of yes"]
     fitted = arb.load(model)
     table = shop_table().select(fitted.feature_names_in_.tolist())
     assert written["order_id"].to_pylist() == shop_table()["order_id"].to_pylist()
     assert np.array_equal(written["probability of yes"].to_numpy(), fitted.predict_proba(table)[:, 1])
     assert written["prediction"].to_pylist() == fitted.predict(table).tolist()
+
+
+def test_ids_go_with_predictions_and_examples_by_themselves(run: Run, shop: Path, model: Path) -> None:
+    assert run("predict", model, shop, "-o", "p.parquet").code == 0  # training took order_id for the name of rows
+    assert pyarrow.parquet.read_table("p.parquet").column_names[:2] == ["order_id", "prediction"]
+    ran = run("explain", model, shop, "--rows", 2)
+    assert "row 1 (order_id 1): raw prediction" in ran.out
+    pyarrow.parquet.write_table(shop_table().drop_columns("order_id"), "nameless.parquet")
+    ran = run("predict", model, "nameless.parquet", "-o", "n.parquet")
+    assert (ran.code, "has no column 'order_id' to name rows by" in ran.err) == (0, True)
+    assert "row 1: raw prediction" in run("explain", model, "nameless.parquet", "--rows", 2).out
 
 
 def test_evaluate_knows_the_target(run: Run, shop: Path, model: Path) -> None:
@@ -69,6 +82,60 @@ def test_a_report_is_one_page(run: Run, shop: Path, model: Path) -> None:
     assert ran.code == 0, ran.err
     assert Path("r.html").read_text(encoding="utf-8").lstrip().lower().startswith("<!doctype html")
     assert "file://" in ran.out
+
+
+def test_a_report_names_target_file_date_and_rows(run: Run, shop: Path, model: Path) -> None:
+    assert run("report", model, shop, "-o", "r.html", "--train", shop).code == 0
+    page = Path("r.html").read_text(encoding="utf-8")
+    assert re.search(rf"<title>sold · {re.escape(str(shop))} · \d{{4}}-\d\d-\d\d</title>", page)
+    facts = json.loads(re.search(r'id="facts">(.*?)</script>', page, re.DOTALL)[1])
+    assert facts["about"]["source_train"] == str(shop)
+    assert facts["about"]["id_name"] == "order_id"
+    names = shop_table()["order_id"].to_pylist()
+    for row in facts["sections"]["examples"]["rows"]:
+        assert row["id"] == str(names[row["row"]])
+
+
+@pytest.mark.parametrize("limit", [(), ("--memory-limit", "1GB")], ids=["in memory", "from files"])
+def test_a_report_of_training_names_rows_by_the_ids_that_were_found(
+    run: Run, shop: Path, limit: tuple[str, ...]
+) -> None:
+    few = ("--set", "n_estimators=10", "--set", "learning_rate=0.3")
+    ran = run("train", shop, "-t", "sold", "--holdout", 0.3, "--report", "r.html", *few, *limit)
+    assert ran.code == 0, ran.err
+    page = Path("r.html").read_text(encoding="utf-8")
+    facts = json.loads(re.search(r'id="facts">(.*?)</script>', page, re.DOTALL)[1])
+    assert facts["about"]["source"] == f"{shop} (30% of the rows, held out)"
+    assert facts["about"]["source_train"] == str(shop)
+    assert facts["about"]["id_name"] == "order_id"
+    shown = {row["id"]: row["cells"] for row in facts["sections"]["examples"]["rows"]}
+    price = {str(row["order_id"]): row["price"] for row in shop_table().to_pylist()}
+    column = [entry["name"] for entry in facts["sections"]["data"]["columns"]].index("price")
+    assert all(float(cells[column]) == pytest.approx(price[name], rel=1e-4) for name, cells in shown.items())
+
+
+@pytest.mark.parametrize(
+    ("settings", "names"),
+    [
+        (["loss=quantile", "quantile=0.1"], ["pinball loss (0.1)", "rows below (0.1)"]),
+        (["loss=quantile", "quantile=[0.1,0.9]"], ["pinball loss (0.1)", "pinball loss (0.9)"]),
+        (["loss=huber"], ["Huber loss", "rmse"]),
+        (["loss=gamma"], ["gamma deviance", "rmse"]),
+    ],
+)
+def test_numbers_are_judged_by_the_loss_of_their_model(
+    run: Run, shop: Path, settings: list[str], names: list[str]
+) -> None:
+    words = [part for setting in settings for part in ("--set", setting)]
+    few = ["--set", "n_estimators=20", "--set", "learning_rate=0.3", "--set", "early_stopping=False"]
+    ran = run("train", shop, "-t", "price", "--ignore", "sold", "--holdout", 0.3, *few, *words, "--json")
+    assert ran.code == 0, ran.err
+    assert list(ran.json["scores"])[: len(names)] == names
+    assert ran.json["scores"][names[0]] < ran.json["baseline"][names[0]]
+    again = run("evaluate", "model.arb", shop, "--json").json
+    assert again["scores"][names[0]] < again["baseline"][names[0]]
+    assert ("r2" in again["scores"]) == ("rmse" in names)
+    assert names[0] in run("evaluate", "model.arb", shop).out
 
 
 def test_the_reference_is_that_of_the_program() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import time
@@ -18,7 +19,7 @@ import arboretum as arb
 from arboretum.cli.columns import Converted, Examples, select
 from arboretum.dataset import Dataset
 
-LIMIT = ("--memory-limit", "1KB")
+LIMIT = ("--memory-limit", "400MB")
 
 
 @pytest.fixture
@@ -63,12 +64,36 @@ def test_text_files_stream_too(run: Run, shop: Path) -> None:
     assert run(*words).json["fingerprint"] == run(*words, *LIMIT, "--overwrite").json["fingerprint"]
 
 
-@pytest.mark.filterwarnings("default")
-def test_settings_that_need_all_rows_say_so(run: Run, rows: Path) -> None:
-    words = ["-t", "price", "-m", "forest", "--set", "n_estimators=2", "--set", "max_bins=None", "--holdout", 0.3]
-    ran = run("train", rows, *words, *LIMIT)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["train", "shop.csv", "-t", "sold", "--set", "n_estimators=2", "-o", "m.arb"],
+        ["train", "shop.parquet", "-t", "sold", "-m", "forest", "--set", "n_estimators=2", "-o", "m.arb"],
+        ["train", "shop.parquet", "-t", "sold", "-m", "extra", "--set", "n_estimators=2", "--report", "r.html"],
+        ["predict", "kept.arb", "shop.csv", "-o", "p.csv"],
+        ["evaluate", "kept.arb", "shop.parquet"],
+        ["report", "kept.arb", "shop.parquet", "-o", "r.html"],
+    ],
+    ids=lambda words: " ".join(words[:2]),
+)
+def test_a_limit_that_is_too_small_is_rejected_with_one_that_is_enough(
+    run: Run, shop: Path, model: Path, tmp_path: Path, words: list[str]
+) -> None:
+    """The rows of text files are counted as they are read: what training needs is known after that."""
+    pa.parquet.write_table(shop_table(), tmp_path / "shop.parquet")
+    before = files(tmp_path)
+    limit, most = "1KB", 3 if "shop.csv" in words else 1
+    for _ in range(most):
+        small = run(*words, "--memory-limit", limit)
+        told = re.search(r"^error: --memory-limit \S+ is too small: .* needs at least (\d+MB)$", small.err, re.M)
+        if told is None:
+            break
+        assert (small.code, small.out, files(tmp_path)) == (2, "", before)
+        limit = told[1]
+    assert limit != "1KB", small.err
+    replacing = () if words[0] == "evaluate" else ("--overwrite",)
+    ran = run(*words, "--memory-limit", limit, *replacing)
     assert ran.code == 0, ran.err
-    assert "note: 168 rows of 6 columns are read into memory" in ran.err
 
 
 def test_columns_are_known_by_the_first_rows_and_the_task_by_all(
@@ -87,7 +112,7 @@ def test_columns_are_known_by_the_first_rows_and_the_task_by_all(
 
 
 def test_a_report_reads_some_of_the_rows(run: Run, rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("arboretum.cli.train.REPORT_ROWS", 40)
+    monkeypatch.setattr("arboretum.cli.report.MOST_ROWS", 40)
     words = ["-t", "price", "-m", "forest", "--set", "n_estimators=2", "--ignore", "sold", "--holdout", 0.3]
     ran = run("train", rows, *words, *LIMIT, "--report", "r.html")
     assert ran.code == 0, ran.err
@@ -165,7 +190,7 @@ def test_a_table_of_half_the_free_memory_is_told_of_the_option(
 ) -> None:
     words = ["train", rows, "-t", "price", "-m", "tree", "--holdout", 0.3, "--overwrite"]
     assert "--memory-limit" not in run(*words).err
-    monkeypatch.setattr("arboretum.ensembles.proximity.available_bytes", lambda: 20_000.0)
+    monkeypatch.setattr("arboretum.memory_budget.available_bytes", lambda: 20_000.0)
     assert "0.0 GB are free: arboretum train --memory-limit 1MB leaves rows in their files" in run(*words).err
 
 

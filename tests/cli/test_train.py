@@ -11,7 +11,7 @@ import pytest
 from tests.cli.shop import Run, shop_table
 
 import arboretum as arb
-from arboretum.dataset_sources import COLUMN_MEMORY, READING_MEMORY
+from arboretum.dataset_sources import COLUMN_MEMORY, QUERY_MEMORY
 
 QUICK = ("--set", "n_estimators=5", "--holdout", 0.3)
 
@@ -20,7 +20,7 @@ def test_guesses_are_said_and_scores_stand_beside_a_baseline(run: Run, shop: Pat
     ran = run("train", shop, "--target", "sold", "--set", "n_estimators=20", "--cv", 3)
     assert ran.code == 0, ran.err
     assert "task: binary, because 'sold' has two values, 'no' and 'yes'" in ran.err
-    assert "column 'order_id' is left out: its values are all different" in ran.err
+    assert "column 'order_id' names rows: its values are all different" in ran.err
     assert "judged by 3 folds" in ran.out
     assert "wrote model.arb" in ran.out
     assert arb.load("model.arb").feature_names_in_.tolist() == ["size", "zip", "day", "price"]
@@ -144,7 +144,7 @@ def test_compare_ranks_methods_and_writes_the_best(run: Run, shop: Path) -> None
 
 
 def test_a_wide_table_works(run: Run, tmp_path: Path) -> None:
-    n_columns = READING_MEMORY // COLUMN_MEMORY + 200  # more than the buffers of a reader that counts no columns
+    n_columns = QUERY_MEMORY // COLUMN_MEMORY + 200  # more than the buffers of a reader that counts no columns
     values = np.random.default_rng(0).normal(size=(60, n_columns)).round(1)
     names = [f"x{j}" for j in range(n_columns)]
     lines = [",".join([*names, "y"]), *(",".join(map(str, [*row, row[7] > 0])) for row in values)]
@@ -152,3 +152,18 @@ def test_a_wide_table_works(run: Run, tmp_path: Path) -> None:
     ran = run("train", "wide.csv", "-t", "y", "-m", "tree", "--holdout", 0.3, "--json")
     assert ran.code == 0, ran.err
     assert len(ran.json["columns"]) == n_columns
+
+
+@pytest.mark.filterwarnings("always:missing values")
+@pytest.mark.parametrize("judging", [["--cv", "3"], ["--test", "t.csv"]])
+def test_missing_values_of_a_held_out_part_are_news_only_from_another_file(
+    run: Run, tmp_path: Path, judging: list[str]
+) -> None:
+    rows = [f"{j % 7},{j},{j % 2}" for j in range(60)]
+    (tmp_path / "full.csv").write_text("\n".join(["a,b,y", *rows]))
+    rows[30] = "3,,0"
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,y", *rows]))
+    data = "t.csv" if "--cv" in judging else "full.csv"
+    ran = run("train", data, "-t", "y", "-m", "tree", *judging)
+    assert ran.code == 0, ran.err
+    assert ("had none at fit: 'b'" in ran.err) == ("--test" in judging)

@@ -18,6 +18,18 @@ Modules of commands import what computes inside of their functions: help and com
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from typing import Any
+
+
+class WithoutPandas(MetaPathFinder):
+    """Hides pandas: pyarrow imports it with its first array, half a second and 50 MB that no command needs."""
+
+    def find_spec(self, name: str, *_: Any) -> None:
+        """Refuse to find pandas."""
+        if name == "pandas":
+            raise ModuleNotFoundError("commands do not use pandas", name=name)
 
 
 def main() -> None:
@@ -27,6 +39,26 @@ def main() -> None:
     except ImportError:
         print("The command needs its extra: pip install 'arboretum[cli]'", file=sys.stderr)
         raise SystemExit(2) from None
-    from arboretum.cli.app import app
+    sys.meta_path.insert(0, WithoutPandas())
+    raise SystemExit(run(sys.argv[1:]))
 
-    app()
+
+def run(words: Sequence[str]) -> int:
+    """Run the command with the words of a command line; return its exit code."""
+    try:
+        from typer.main import get_command
+
+        from arboretum.cli.app import app
+        from arboretum.cli.terminal import tell_failure
+
+        code = get_command(app)(list(words) or ["--help"], prog_name="arboretum", standalone_mode=False)
+    except KeyboardInterrupt:  # before a command had begun
+        print("error: interrupted; nothing was written", file=sys.stderr)
+        return 130
+    except Exception as error:
+        # Words that the parser refuses. Where its exceptions live depends on the release of typer.
+        if not hasattr(error, "format_message"):
+            raise
+        tell_failure(error.format_message(), 2, as_json="--json" in words)
+        return 2
+    return code if isinstance(code, int) else 0

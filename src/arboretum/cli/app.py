@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from arboretum.cli.compare import compare
@@ -19,11 +21,29 @@ _EXIT = "; ".join(f"{code} {words.partition(':')[0]}" for code, words in EXIT_CO
 
 app = typer.Typer(
     name="arboretum",
-    help="Tree ensembles from the shell: train, compare, predict, explain.",
     epilog=f"Exit codes: {_EXIT}.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from arboretum import __version__
+
+        typer.echo(f"arboretum {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options_of_all(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Tree ensembles from the shell: train, compare, predict, explain."""
+
+
 for command in (train, compare, predict, evaluate, explain, report, show, convert, demo):
     app.command()(command)

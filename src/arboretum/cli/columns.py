@@ -9,13 +9,17 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.arrow_types import as_numpy
 from arboretum.cli.errors import DataError, UsageError, nearest
 from arboretum.dataset import Dataset
 from arboretum.dataset_sources import Source
 from arboretum.estimators.protocol import arguments
+from arboretum.estimators.targets import unique_labels
+from arboretum.memory_budget import MemoryBudget
 
 KINDS = ("number", "category", "date", "bool", "ignore")
 FEW_ROWS = 50  # below which values that are all different mean nothing
+OFFSET_ROLE = ", the offset that predictions start from (--offset names another)"
 
 
 @dataclass(frozen=True)
@@ -35,21 +39,28 @@ class Roles:
     time: str | None = None
     event: str | None = None
     treatment: str | None = None
+    offset: tuple[str, ...] = ()  # one column for each raw prediction
+    positive: str | None = None  # the class of two whose probability is shown, as the user wrote it
     ids: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
     task: str | None = None
+    missing: tuple[str, ...] = ()  # what --missing named
+    date_formats: Mapping[str, str] = field(default_factory=dict)  # of dates that are not ISO
+    asked: tuple[str, ...] = ()  # columns whose kind the user asked for
 
     @property
     def named(self) -> dict[str, str]:
-        """Columns that are no features, with what each is for."""
+        """Columns that are not features, with what each is for."""
         single = {role: getattr(self, role) for role in ("target", "weight", "group", "time", "event", "treatment")}
         found = {column: role for role, column in single.items() if column is not None}
-        return found | dict.fromkeys(self.ids, "id") | dict.fromkeys(self.ignored, "ignored")
+        several = {"offset": self.offset, "id": self.ids, "ignored": self.ignored}
+        return found | {column: role for role, columns in several.items() for column in columns}
 
     def to_json(self) -> dict[str, Any]:
         """Return what JSON can hold."""
-        return {**asdict(self), "ids": list(self.ids), "ignored": list(self.ignored), "kinds": dict(self.kinds)}
+        plain = {name: dict(value) if isinstance(value, Mapping) else value for name, value in asdict(self).items()}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()}
 
     @classmethod
     def from_json(cls, stored: Any) -> Roles:
@@ -81,12 +92,12 @@ def count_rows(table: Any) -> int:
     return int(table.n_rows if isinstance(table, Dataset) else table.num_rows)
 
 
-def require(table: Any, names: Iterable[str], where: str) -> None:
-    """Refuse names that no column has."""
+def require(table: Any, names: Iterable[str], where: str, role: str = "") -> None:
+    """Refuse names that no column has; ``role`` says what the columns are for."""
     known = dict.fromkeys(table.schema.names)
     for name in names:
         if name not in known:
-            raise DataError(f"{where} has no column {name!r}: {nearest(name, known)}")
+            raise DataError(f"{where} has no column {name!r}{role}: {nearest(name, known)}")
 
 
 def by_name(table: Any) -> dict[str, Any]:
@@ -137,7 +148,9 @@ def as_kind(column: Any, kind: str, name: str) -> Any:
         return compute.cast(column, wanted)
     except pa.ArrowException:
         value = next(value for value in column.to_pylist() if value is not None and not _casts(value, wanted))
-        raise DataError(f"column {name!r} holds {value!r}, which is no {kind}: correct it, or use --kind") from None
+        raise DataError(
+            f"column {name!r} holds {value!r}, which is not a {kind}: correct it, or leave the column out"
+        ) from None
 
 
 def _casts(value: Any, wanted: Any) -> bool:
@@ -155,8 +168,20 @@ def kinds_of_model(model: Any) -> dict[str, str]:
     schema = getattr(model, "schema_", None)
     if schema is None:
         return dict.fromkeys(map(str, getattr(model, "feature_names_in_", ())), "")
-    kinds = {"number": "number", "duration": "number", "bool": "bool", "datetime": "date", "string": "category"}
-    return {column.name: kinds.get(column.source, "") for column in schema.columns}
+    return {column.name: "number" if column.source == "duration" else column.read_as or "" for column in schema.columns}
+
+
+def target_kind(values: Any) -> str:
+    """Return the kind of a target, by its values or classes.
+
+    Examples
+    --------
+    >>> target_kind(["no", "yes"]), target_kind([0, 1])
+    ('category', 'number')
+    """
+    return {"b": "bool", "i": "number", "u": "number", "f": "number", "M": "date"}.get(
+        np.asarray(values).dtype.kind, "category"
+    )
 
 
 def select(table: Any, kinds: Mapping[str, str], where: str) -> Any:
@@ -165,7 +190,7 @@ def select(table: Any, kinds: Mapping[str, str], where: str) -> Any:
 
     require(table, kinds, where)
     if isinstance(table, Dataset):
-        return Dataset(Converted(table.source, kinds, where), tuple(kinds), table.memory_limit)
+        return replace(table, source=Converted(table.source, kinds, where), columns=tuple(kinds))
     found = by_name(table)
     return pa.table({name: as_kind(found[name], kind, name) if kind else found[name] for name, kind in kinds.items()})
 
@@ -178,6 +203,10 @@ class Converted:
     kinds: Mapping[str, str]
     where: str
 
+    def prepare(self, budget: MemoryBudget | None) -> None:
+        """Prepare the source."""
+        self.source.prepare(budget)
+
     def schema(self) -> Any:
         """Return names and types."""
         return select(self.source.schema().empty_table(), self.kinds, self.where).schema
@@ -186,11 +215,15 @@ class Converted:
         """Count the rows."""
         return self.source.n_rows()
 
-    def batches(self, names: Sequence[str], size: int) -> Iterator[Any]:
+    def batches(self, names: Sequence[str], size: int, memory: int | None = None) -> Iterator[Any]:
         """Convert batch by batch."""
         wanted = {name: self.kinds[name] for name in names}
-        for batch in self.source.batches(names, size):
+        for batch in self.source.batches(names, size, memory):
             yield from select(batch, wanted, self.where).to_batches()
+
+    def buffers(self, names: Sequence[str]) -> list[int]:
+        """Return the bytes that a reader holds of each column."""
+        return self.source.buffers(names)
 
 
 # -------------------------------------------------------------------------------------------------- features
@@ -198,10 +231,11 @@ class Converted:
 
 @dataclass(frozen=True)
 class Features:
-    """Columns that a model may read, with their kinds, and what was said about others."""
+    """Columns that a model may read, with their kinds; columns that name rows; and what was said about others."""
 
     kinds: dict[str, str]
     remarks: list[str]
+    ids: tuple[str, ...] = ()
 
     def summary(self) -> str:
         """Count the kinds.
@@ -223,6 +257,7 @@ def find_features(table: Any, roles: Roles) -> Features:
     """Choose the columns to learn from: all without another role that hold something to learn."""
     require(table, roles.kinds, "the data")
     kinds: dict[str, str] = {}
+    ids: list[str] = []
     remarks: list[str] = []
     named = roles.named
     for name, column in by_name(table).items():
@@ -230,30 +265,40 @@ def find_features(table: Any, roles: Roles) -> Features:
             continue
         asked = roles.kinds.get(name)
         kind = asked or kind_of(column.type)
-        reason = None if asked else _unfit(column, name, kind)
-        if reason:
+        if not asked and _names_rows(column, name, kind):
+            ids.append(name)
+            remarks.append(
+                f"column {name!r} names rows: its values are all different; predictions keep it beside them "
+                f"(--kind {name}={kind} learns from it)"
+            )
+        elif not asked and (reason := _unfit(column, kind)):
             remarks.append(f"column {name!r} is left out: {reason}")
         elif kind != "ignore":
             assert kind is not None
             kinds[name] = kind
     if not kinds:
-        raise DataError("no column is left to learn from: see what --ignore, --id and --kind leave out")
-    return Features(kinds, remarks)
+        reasons = "; ".join(remarks[:3]) or "see what --ignore, --id and --kind leave out"
+        raise DataError(f"no column is left to learn from: {reasons}")
+    return Features(kinds, remarks, tuple(ids))
 
 
-def _unfit(column: Any, name: str, kind: str | None) -> str | None:
+def _unfit(column: Any, kind: str | None) -> str | None:
     """Return why a column would teach nothing, if so."""
     if column.null_count == len(column):
         return "it has no values"
     if kind is None:
-        return f"trees cannot split values of type {column.type}; choose parts of it with --sql"
-    number_of_a_row = kind == "number" and _named_as_id(name) and str(column.type).startswith(("int", "uint"))
-    if len(column) >= FEW_ROWS and (kind == "category" or number_of_a_row) and not column.null_count:
-        import pyarrow.compute as compute
-
-        if compute.count_distinct(column).as_py() == len(column):
-            return f"its values are all different, as of an identifier (--kind {name}={kind} keeps it)"
+        return f"trees cannot split values of type {column.type!s:.60}; choose parts of it with --sql"
     return None
+
+
+def _names_rows(column: Any, name: str, kind: str | None) -> bool:
+    """Whether a column is an identifier: text, or whole numbers under the name of one, that are all different."""
+    number_of_a_row = kind == "number" and _named_as_id(name) and str(column.type).startswith(("int", "uint"))
+    if len(column) < FEW_ROWS or not (kind == "category" or number_of_a_row) or column.null_count:
+        return False
+    import pyarrow.compute as compute
+
+    return bool(compute.count_distinct(column).as_py() == len(column))
 
 
 def _named_as_id(name: str) -> bool:
@@ -275,6 +320,11 @@ class Examples:
     time: NDArray[Any] | None = None
     event: NDArray[Any] | None = None
     treatment: NDArray[Any] | None = None
+    offset: NDArray[np.float64] | None = None  # (rows,), or (rows, raw predictions)
+    ids: Any = None  # the columns that name rows, as X
+    target_name: str | None = None
+    source: str | None = None  # what messages call the place that the rows come from
+    positive: str | None = None  # the class of two whose probability is judged; the second by default
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -282,9 +332,24 @@ class Examples:
 
     def filter(self, chosen: NDArray[np.bool_]) -> Examples:
         """Return some of the rows."""
-        parts = ("y", "weight", "group", "time", "event", "treatment")
+        parts = ("y", "weight", "group", "time", "event", "treatment", "offset")
         taken = {part: None if getattr(self, part) is None else getattr(self, part)[chosen] for part in parts}
-        return replace(self, X=self.X.filter(chosen), **taken)
+        ids = None if self.ids is None else self.ids.filter(chosen)
+        return replace(self, X=self.X.filter(chosen), ids=ids, **taken)
+
+    def name_of(self, row: int) -> str:
+        """Return what to call a row: its number, and what its id columns hold.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> Examples(pa.table({"size": [1, 2]}), None, ids=pa.table({"order": ["a7", "a8"]})).name_of(1)
+        'row 1 (order a8)'
+        """
+        if self.ids is None:
+            return f"row {row}"
+        held = ", ".join(f"{name} {column[row].as_py()}" for name, column in by_name(self.ids).items())
+        return f"row {row} ({held})"
 
     def in_memory(self, most: int) -> Examples:
         """Return rows of a Dataset as a table, at most so many, from all parts of it alike."""
@@ -292,7 +357,7 @@ class Examples:
             return self
         place = np.arange(len(self)) * min(most, len(self))
         rows = self.filter(place % len(self) < min(most, len(self)))
-        return replace(rows, X=rows.X.to_frame())
+        return replace(rows, X=rows.X.to_frame(), ids=None if rows.ids is None else rows.ids.to_frame())
 
     @property
     def target(self) -> Any:
@@ -305,17 +370,23 @@ class Examples:
 
     def fit_arguments(self, model: Any) -> dict[str, Any]:
         """Return what ``fit`` takes besides X and y; groups of all but rankers only stay together in splits."""
-        given = {"sample_weight": self.weight, "treatment": self.treatment}
+        given = {"sample_weight": self.weight, "treatment": self.treatment, "offset": self.offset}
         if "group" in arguments(type(model).fit):
             given["group"] = self.group
         return {name: value for name, value in given.items() if value is not None}
+
+    @property
+    def predict_arguments(self) -> dict[str, Any]:
+        """What ``predict`` and its like take besides X."""
+        return {} if self.offset is None else {"offset": self.offset}
 
 
 def examples(table: Any, roles: Roles, kinds: Mapping[str, str], where: str) -> tuple[Examples, list[str]]:
     """Read features, target and the like from a table; rows without a target are left out, and that is said.
 
-    Features of a Dataset stay where they are; the other columns are read.
+    Features and ids of a Dataset stay where they are; the other columns are read.
     """
+    require(table, roles.offset, where, OFFSET_ROLE)
     needed = [name for name in roles.named if name not in roles.ignored + roles.ids]
     require(table, needed, where)
     if not count_rows(table):
@@ -337,7 +408,26 @@ def examples(table: Any, roles: Roles, kinds: Mapping[str, str], where: str) -> 
         for role, name in (("group", roles.group), ("time", roles.time), ("treatment", roles.treatment))
     }
     y = None if roles.target is None else _values(beside[roles.target], roles.target, "target")
-    return Examples(select(table, kinds, where), y, **numbers, **values), remarks
+    named = [name for name in roles.ids if name in table.schema.names]
+    ids = table.select(named) if named else None
+    found = Examples(
+        select(table, kinds, where),
+        y,
+        **numbers,
+        **values,
+        offset=read_offset(beside, roles.offset),
+        ids=ids,
+        target_name=roles.target,
+        positive=roles.positive,
+        source=where,
+    )
+    return found, remarks
+
+
+def read_offset(table: Any, names: Sequence[str]) -> NDArray[np.float64] | None:
+    """Return the offsets of rows as estimators take them; None if there are no such columns."""
+    columns = [_numbers(table[name], name, "offset") for name in names]
+    return None if not columns else columns[0] if len(columns) == 1 else np.column_stack(columns)
 
 
 def _values(column: Any, name: str, role: str) -> NDArray[Any]:
@@ -345,11 +435,9 @@ def _values(column: Any, name: str, role: str) -> NDArray[Any]:
 
     if column.null_count:
         raise DataError(f"the {role} {name!r} has {column.null_count} missing values: leave those rows out by --sql")
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
     if pa.types.is_decimal(column.type):
         column = column.cast(pa.float64())
-    return np.asarray(column.to_numpy())
+    return as_numpy(column)
 
 
 def _numbers(column: Any, name: str, role: str) -> NDArray[np.float64]:
@@ -367,7 +455,7 @@ class Distinct(Sequence[Any]):
     """
 
     def __init__(self, values: NDArray[Any]) -> None:
-        self.found = np.unique(values)
+        self.found = unique_labels(values)[0] if values.dtype == object else np.unique(values)
 
     def __len__(self) -> int:
         """Count them."""

@@ -23,7 +23,7 @@ def compare(
     methods: Annotated[
         list[str] | None,
         typer.Option(
-            "--model", "-m", metavar="METHOD", help="Only this method, or preset of boosted trees; repeatable."
+            "--model", "-m", metavar="METHOD", help=f"Only this method; repeatable. One of {options.METHODS_HELP}"
         ),
     ] = None,
     weight: options.Weight = None,
@@ -31,6 +31,8 @@ def compare(
     time: options.Time = None,
     event: options.Event = None,
     treatment: options.Treatment = None,
+    offset: options.Offset = None,
+    positive: options.Positive = None,
     ids: options.Ids = None,
     ignore: options.Ignore = None,
     kind: options.Kinds = None,
@@ -39,6 +41,11 @@ def compare(
     time_limit: options.TimeLimit = None,
     table: options.Table = None,
     sql: options.Sql = None,
+    missing: options.Missing = None,
+    date_format: options.DateFormats = None,
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    decimal: options.Decimal = ".",
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="File of the best model.")] = Path(
         "model.arb"
     ),
@@ -47,21 +54,30 @@ def compare(
     quiet: options.Quiet = False,
     traceback: options.Traceback = False,
 ) -> None:
-    """Compare every method that suits the task on the same folds, and write the best, fitted to all rows."""
-    with session(as_json=as_json, quiet=quiet, traceback=traceback) as terminal:
+    """Compare every method that suits the task on the same folds, and write the best, fitted to all rows.
+
+    boosted:lightgbm and the like are boosted trees of arboretum with the switches of that library; the library itself
+    does not run. With --offset, only the methods that take offsets are compared.
+    """
+    with session(as_json=as_json, quiet=quiet, traceback=traceback, out=out) as terminal:
         from arboretum.cli.errors import CommandError, UsageError
-        from arboretum.cli.files import check_output, save_model
-        from arboretum.cli.leaderboard import BASELINE, candidates, fit, leader_board
+        from arboretum.cli.files import check_output, save_model, wrote
+        from arboretum.cli.leaderboard import BASELINE, INTERRUPTED_LINE, candidates, fit, leader_board
 
         check_output(out, overwrite=overwrite)
-        roles = options.roles_of(target, weight, group, time, event, treatment, ids, ignore, kind)
-        problem = options.read_problem(terminal, data, table, sql, roles, task)
+        roles = options.roles_of(target, weight, group, time, event, treatment, offset, positive, ids, ignore, kind)
+        text = options.text_of(missing, date_format, delimiter, encoding, decimal)
+        problem = options.read_problem(terminal, data, table, sql, text, roles, task)
         if problem.rows.y is None:
             raise UsageError("compare judges by a target: give --target COLUMN, of anomalies too")
-        judging = options.read_judging(terminal, problem, None, cv, holdout, prefer_folds=True)
-        entries = candidates(problem.task, methods)
+        judging = options.read_judging(terminal, problem, None, text, cv, holdout, prefer_folds=True)
+        entries = candidates(problem.task, methods, with_offset=bool(roles.offset))
         lines = leader_board(problem, judging, entries, time_limit=time_limit, tell=told(terminal))
         show_board(terminal, problem, judging, lines)
+        if any(line.failure == INTERRUPTED_LINE for line in lines):
+            terminal.interrupted = True
+            terminal.text("interrupted: no model was written")
+            return
         best = next((line for line in lines if line.method != BASELINE and line.failure is None), None)
         if best is None:
             raise CommandError(
@@ -70,9 +86,7 @@ def compare(
         fitted = fit(entries[best.method](), problem.rows, progress=terminal.shows_progress)
         replaces = out.exists()
         save_model(fitted, out, problem.roles)
-        terminal.text(
-            f"{'replaced' if replaces else 'wrote'} {out}: {best.method}, fitted to all {len(problem.rows)} rows"
-        )
+        terminal.text(f"{wrote(out, replaces=replaces)}: {best.method}, fitted to all {len(problem.rows)} rows")
         terminal.result |= {"model": str(out), "best": best.method, "fingerprint": fitted.fingerprint()}
 
 
@@ -105,13 +119,14 @@ def show_board(terminal: Terminal, problem: Problem, judging: Judging, lines: li
         if line.failure is None
     ]
     better = "higher" if METRICS[problem.task][names[0]] else "lower"
-    asked = f"{problem.task} of {problem.roles.target!r}, judged by {judging.describe(problem)}"
+    asked = f"{problem.question}, judged by {judging.describe(problem)}"
     terminal.table(f"{asked}; {names[0]}: {better} is better", header, body)
     for line in lines:
         if line.failure is not None:
             terminal.text(f"{line.method} was left out: {line.failure}")
     terminal.result |= {
         "task": problem.task,
+        **({} if problem.positive is None else {"positive": problem.positive}),
         "rows": len(problem.rows),
         "columns": dict(problem.roles.kinds),
         "judged_by": judging.describe(problem),

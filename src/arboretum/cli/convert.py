@@ -30,9 +30,9 @@ def convert(
     traceback: options.Traceback = False,
 ) -> None:
     """Convert a model file to JSON, which holds every number of it, or back; or write its trees as text."""
-    with session(as_json=as_json, quiet=quiet, traceback=traceback) as terminal:
+    with session(as_json=as_json, quiet=quiet, traceback=traceback, out=out) as terminal:
         from arboretum.cli.errors import UsageError
-        from arboretum.cli.files import check_output, written_whole
+        from arboretum.cli.files import check_output, output_path, wrote
 
         check_output(out, overwrite=overwrite)
         wanted = to or FORMATS.get(out.suffix)
@@ -40,9 +40,9 @@ def convert(
             raise UsageError(f"cannot tell the format of {out}: give --to arb, mapped, json or text")
         header, arrays = read_any(model)
         replaces = out.exists()
-        with written_whole(out) as temporary:
-            write_as(wanted, header, arrays, temporary)
-        terminal.text(f"{'replaced' if replaces else 'wrote'} {out} ({out.stat().st_size / 1024:.0f} KB)")
+        with output_path(out) as path:
+            write_as(wanted, header, arrays, path)
+        terminal.text(wrote(out, replaces=replaces, with_size=True))
         terminal.result |= {"file": str(out), "format": wanted}
 
 
@@ -64,14 +64,14 @@ def read_any(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def write_as(wanted: str, header: dict[str, Any], arrays: dict[str, Any], path: Path) -> None:
     """Write the content of a model file in another form."""
-    from arboretum.io import model_file
+    from arboretum.cli.files import write_model_file, written_whole
 
     if wanted in ("arb", "mapped"):
-        model_file.save(path, header, arrays, compact=wanted == "arb")
-    elif wanted == "json":
-        path.write_bytes(to_json(header, arrays))
-    else:
-        path.write_text(to_text(header, arrays), encoding="utf-8")
+        write_model_file(path, header, arrays, compact=wanted == "arb")
+        return
+    content = to_json(header, arrays) if wanted == "json" else to_text(header, arrays).encode()
+    with written_whole(path) as new:
+        new.write_bytes(content)
 
 
 def to_json(header: dict[str, Any], arrays: dict[str, Any]) -> bytes:

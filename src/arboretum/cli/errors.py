@@ -5,14 +5,15 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+INTERRUPTED = 130
 EXIT_CODES = {
     0: "done",
     1: "the run failed: the model could not be fitted or asked",
-    2: "usage: an option is unknown, lacks a value or contradicts another",
+    2: "usage: an option or setting is unknown, has no value or a wrong one, or contradicts another",
     3: "data: a file, table or column is absent, broken, empty or of the wrong type",
     4: "model: the file is absent, damaged, or holds a model of another task",
     5: "output: a file exists already or cannot be written",
-    130: "interrupted",
+    INTERRUPTED: "interrupted: train writes the model as far as it got, other commands write nothing",
 }
 
 

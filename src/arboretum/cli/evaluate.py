@@ -14,8 +14,16 @@ def evaluate(
     group: options.Group = None,
     event: options.Event = None,
     treatment: options.Treatment = None,
+    offset: options.Offset = None,
+    positive: options.Positive = None,
+    memory_limit: options.MemoryLimit = None,
     table: options.Table = None,
     sql: options.Sql = None,
+    missing: options.Missing = None,
+    date_format: options.DateFormats = None,
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    decimal: options.Decimal = ".",
     as_json: options.Json = False,
     quiet: options.Quiet = False,
     traceback: options.Traceback = False,
@@ -25,17 +33,27 @@ def evaluate(
     Columns have the roles that they had in training, unless an option names others.
     """
     with session(as_json=as_json, quiet=quiet, traceback=traceback) as terminal:
-        from arboretum.cli.scores import METRICS, baseline, judge, score
+        budget = options.memory_budget(memory_limit)
+        from arboretum.cli.scores import baseline, judge, judge_constant, lines, score
+        from arboretum.cli.tasks import positive_class
 
-        named = {"target": target, "weight": weight, "group": group, "event": event, "treatment": treatment}
-        fitted, task, rows = options.read_for_model(terminal, model, data, table, sql, named)
+        named = {
+            "target": target,
+            "weight": weight,
+            "group": group,
+            "event": event,
+            "treatment": treatment,
+            "positive": positive,
+        }
+        text = options.text_of(missing, date_format, delimiter, encoding, decimal)
+        fitted, task, rows = options.read_for_model(
+            terminal, model, data, table, sql, text, named, offset, budget=budget
+        )
         found = judge(fitted, rows, task)
-        base = score(baseline(rows, rows, task), rows, task)
-        title = f"{task} by {type(fitted).__name__}, judged by {len(rows)} rows"
-        lines = [
-            [name, found[name], base.get(name), "higher" if higher else "lower"]
-            for name, higher in METRICS[task].items()
-            if name in found
-        ]
-        terminal.table(title, ["metric", "model", "baseline", "better is"], lines)
+        base = score(baseline(rows, rows, task), rows, task) | judge_constant(fitted, rows, rows, task)
+        shown = positive_class(fitted.classes_, rows.positive) if task == "binary" else None
+        words = "" if shown is None else f" (positive: {shown!r})"
+        title = f"{task} by {type(fitted).__name__}, judged by {len(rows)} rows{words}"
+        terminal.table(title, ["metric", "model", "baseline", "better is"], lines(found, base, task))
+        terminal.result |= {} if shown is None else {"positive": shown}
         terminal.result |= {"task": task, "rows": len(rows), "scores": found, "baseline": base}

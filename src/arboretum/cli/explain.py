@@ -23,8 +23,14 @@ def explain(
         int, typer.Option("--features", metavar="NUMBER", min=1, help="How many columns to show.")
     ] = 15,
     target: options.Target = None,
+    offset: options.Offset = None,
     table: options.Table = None,
     sql: options.Sql = None,
+    missing: options.Missing = None,
+    date_format: options.DateFormats = None,
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    decimal: options.Decimal = ".",
     as_json: options.Json = False,
     quiet: options.Quiet = False,
     traceback: options.Traceback = False,
@@ -34,7 +40,10 @@ def explain(
         from arboretum.cli.errors import ModelError
 
         named = {"target": target}
-        fitted, _, read = options.read_for_model(terminal, model, data, table, sql, named, needs_target=False)
+        text = options.text_of(missing, date_format, delimiter, encoding, decimal)
+        fitted, _, read = options.read_for_model(
+            terminal, model, data, table, sql, text, named, offset, needs_target=False
+        )
         if not hasattr(fitted, "importances"):
             raise ModelError(f"{type(fitted).__name__} has no trees of its own to explain: train another --model")
         show_importances(terminal, fitted, read, features)
@@ -43,7 +52,8 @@ def explain(
 
 def show_importances(terminal: Terminal, model: Any, rows: Examples, limit: int) -> None:
     """Print the importances of a model, the columns that matter most first."""
-    found = model.importances(rows.X, rows.target) if rows.y is not None else model.importances()
+    given = {**_scoring(model), **rows.predict_arguments}
+    found = model.importances(rows.X, rows.target, **given) if rows.y is not None else model.importances()
     kinds = [kind for kind in SHOWN_KINDS if kind in found.kinds] or list(found.kinds)[:4]
     order = sorted(range(len(found.feature_names)), key=lambda j: -found.kinds[kinds[0]][j])[:limit]
     lines = [[found.feature_names[j], *(float(found.kinds[kind][j]) for kind in kinds)] for j in order]
@@ -53,6 +63,14 @@ def show_importances(terminal: Terminal, model: Any, rows: Examples, limit: int)
     terminal.result |= {"importances": found.to_dict()}
 
 
+def _scoring(model: Any) -> dict[str, Any]:
+    """Score classes and numbers by the loss that the model was trained for: accuracy does not see most effects."""
+    from arboretum.estimators.protocol import Classifier, Regressor
+    from arboretum.judging import negative_own_loss
+
+    return {"scoring": negative_own_loss} if isinstance(model, Classifier | Regressor) else {}
+
+
 def show_rows(terminal: Terminal, model: Any, rows: Examples, n_rows: int, limit: int) -> None:
     """Print what each column adds to the raw predictions of the first rows."""
     import numpy as np
@@ -60,6 +78,7 @@ def show_rows(terminal: Terminal, model: Any, rows: Examples, n_rows: int, limit
     explanation = model.explain(rows.X.slice(0, n_rows))
     values = np.asarray(explanation.values)
     outputs = list(explanation.output_names or [""]) if values.ndim == 3 else [""]
+    beside = " (the offset comes on top)" if getattr(model, "has_offset_", False) else ""
     terminal.result |= {"contributions": []}
     for row in range(len(values)):
         for place, output in enumerate(outputs):
@@ -68,7 +87,8 @@ def show_rows(terminal: Terminal, model: Any, rows: Examples, n_rows: int, limit
             order = np.argsort(-np.abs(adds), kind="stable")[:limit].tolist()
             names = explanation.feature_names
             of = f" for {output}" if output != "" else ""
-            title = f"row {row}{of}: raw prediction {base + adds.sum():.4g} = {base:.4g} + what columns add"
+            sum_of = f"{base + adds.sum():.4g} = {base:.4g} + what columns add"
+            title = f"{rows.name_of(row)}{of}: raw prediction {sum_of}{beside}"
             lines = [[names[j], str(np.asarray(explanation.data)[row, j]), float(adds[j])] for j in order]
             terminal.table(title, ["column", "value", "adds"], lines)
             terminal.result["contributions"].append(

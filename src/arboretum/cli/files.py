@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import os
-import secrets
+import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from arboretum.cli.columns import Roles
+from arboretum.cli.columns import Roles, kinds_of_model
 from arboretum.cli.errors import ModelError, OutputError
+from arboretum.cli.file_formats import STANDARD, shown
+from arboretum.cli.terminal import standard_output
+
+if TYPE_CHECKING:
+    from arboretum.cli.text import TextOptions
 
 HEADER = "command"  # the field of a model file's header that holds the roles of columns
 
 
 def check_output(path: Path | None, *, overwrite: bool) -> None:
     """Refuse, before any work is done, a path that cannot be written or that exists."""
-    if path is None:
+    if path is None or str(path) == STANDARD:
         return
     if path.is_dir():
         raise OutputError(f"cannot write {path}: it is a folder; add a file name")
@@ -32,31 +38,81 @@ def check_output(path: Path | None, *, overwrite: bool) -> None:
         raise OutputError(f"cannot write {path}: no permission to write in {path.parent}")
 
 
+def wrote(path: Path, *, replaces: bool, with_size: bool = False) -> str:
+    """Say that a file was written."""
+    if str(path) == STANDARD:
+        return "wrote standard output"
+    size = f" ({path.stat().st_size / 1024:.0f} KB)" if with_size else ""
+    return f"{'replaced' if replaces else 'wrote'} {shown(str(path))}{size}"
+
+
+@contextmanager
+def destination(path: Path) -> Iterator[Path | BinaryIO]:
+    """Give where to write rows: standard output as it is, whose reader may end it, or a path as ``written_whole``."""
+    if str(path) != STANDARD:
+        with written_whole(path) as temporary:
+            yield temporary
+        return
+    with standard_output():
+        yield sys.stdout.buffer
+
+
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """Give a temporary path in the same folder, which takes the place of ``path`` if the body succeeds."""
-    target = path.resolve()
-    temporary = target.with_name(f".{secrets.token_hex(8)}{''.join(target.suffixes[-2:])[-32:]}")
-    try:
+    """Give the path of a new file, which takes the place of ``path`` if the body succeeds."""
+    from arboretum.io.whole_file import replacing
+
+    with output_errors(path), replacing(path) as new:
+        yield new
+
+
+@contextmanager
+def output_path(path: Path) -> Iterator[Path]:
+    """Give a path to a body that replaces files by itself; what it writes for standard output follows there."""
+    if str(path) != STANDARD:
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        temporary = Path(folder) / "output"
         yield temporary
-        temporary.replace(target)
+        with standard_output(), temporary.open("rb") as content:
+            shutil.copyfileobj(content, sys.stdout.buffer)
+
+
+@contextmanager
+def output_errors(path: Path) -> Iterator[None]:
+    """Say of which file an error of the system is."""
+    try:
+        yield
     except OSError as error:
         raise OutputError(f"cannot write {path}: {error.strerror or error}") from None
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def save_model(model: Any, path: Path, roles: Roles) -> None:
     """Write a model file that knows the roles of its columns."""
     from arboretum.io import model_file
 
+    with _model_file_errors(), output_path(path) as file, tempfile.TemporaryDirectory() as folder:
+        plain = Path(folder) / "model.arb"
+        model.save(plain)
+        header, arrays = model_file.load(plain)
+        model_file.save(file, {**header, HEADER: roles.to_json()}, arrays)
+        del arrays  # they may lie in the file that is removed now
+
+
+def write_model_file(path: Path, header: dict[str, Any], arrays: dict[str, Any], *, compact: bool = True) -> None:
+    """Write the content of a model file."""
+    from arboretum.io import model_file
+
+    with _model_file_errors():
+        model_file.save(path, header, arrays, compact=compact)
+
+
+@contextmanager
+def _model_file_errors() -> Iterator[None]:
+    """Pass on errors of writing a model file, which name it already."""
     try:
-        with tempfile.TemporaryDirectory() as folder:
-            plain = Path(folder) / "model.arb"
-            model.save(plain)
-            header, arrays = model_file.load(plain)
-            model_file.save(path, {**header, HEADER: roles.to_json()}, arrays)
-            del arrays  # they may lie in the file that is removed now
+        yield
     except OSError as error:
         raise OutputError(str(error.strerror or error)) from None
 
@@ -76,6 +132,13 @@ def load_model(path: Path) -> tuple[Any, Roles]:
     except (AttributeError, TypeError) as error:
         raise ModelError(f"{path} is damaged: {error}") from None
     return model, roles
+
+
+def known_of(model: Any, roles: Roles, text: TextOptions) -> tuple[dict[str, str], TextOptions]:
+    """Return the kinds of a model's columns, and options that know what the model does about text."""
+    kinds = {**kinds_of_model(model), **roles.kinds}
+    formats = {name: form for name, form in roles.date_formats.items() if name in kinds}  # --time is not asked for
+    return kinds, text.knowing(kinds, roles.asked, roles.missing, formats)
 
 
 def task_of(model: Any, roles: Roles) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -10,26 +11,32 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from arboretum.cli.columns import Examples
-from arboretum.cli.methods import make, methods
+from arboretum.cli.methods import check_offset, make, methods, preset_methods, takes_offset
 from arboretum.cli.problem import Judging, Problem
-from arboretum.cli.scores import METRICS, baseline, judge, score
+from arboretum.cli.scores import METRICS, baseline, judge, judge_constant, score
+from arboretum.interruption import InterruptedFit
+from arboretum.schema import NEWLY_MISSING
 
 if TYPE_CHECKING:
     from arboretum import Checkpoint
 
-PRESETS = ("lightgbm", "xgboost", "catboost", "gbm")
 BASELINE = "baseline"
+INTERRUPTED_LINE = "interrupted"
 
 
 @dataclass(frozen=True)
 class Line:
-    """What became of a method: mean and deviation of metrics over the parts, seconds of all fits, the last model."""
+    """What became of a method: mean and deviation of metrics over the parts, seconds of all fits, the last model.
+
+    ``constant`` is the loss that the model was trained for, of the best answer that is the same for all rows.
+    """
 
     method: str
     mean: Mapping[str, float]
     deviation: Mapping[str, float]
     seconds: float
     failure: str | None = None
+    constant: Mapping[str, float] = field(default_factory=dict)
     model: Any = field(default=None, repr=False, compare=False)
 
     def to_json(self) -> dict[str, Any]:
@@ -63,13 +70,18 @@ def fit(
 def measure(method: str, make_model: Callable[[], Any], problem: Problem, judging: Judging, **fit_options: Any) -> Line:
     """Fit and judge one method on every part."""
     found: list[dict[str, float]] = []
+    constant: list[dict[str, float]] = []
     seconds, model = 0.0, None
     for learnt, judged in judging.parts(problem):
         started = time.perf_counter()
         model = fit(make_model(), learnt, **fit_options)
         seconds += time.perf_counter() - started
-        found.append(judge(model, judged, problem.task))
-    return Line(method, *_summary(found), seconds, model=model)
+        with warnings.catch_warnings():
+            if judging.test is None:  # parts of one table: chance put all missing values of a column into one
+                warnings.filterwarnings("ignore", NEWLY_MISSING)
+            found.append(judge(model, judged, problem.task))
+            constant.append(judge_constant(model, learnt, judged, problem.task))
+    return Line(method, *_summary(found), seconds, constant=_summary(constant)[0], model=model)
 
 
 def measure_baseline(problem: Problem, judging: Judging) -> Line:
@@ -86,28 +98,34 @@ def _summary(found: list[dict[str, float]]) -> tuple[dict[str, float], dict[str,
     return {name: float(np.mean(values[name])) for name in names}, {name: float(np.std(values[name])) for name in names}
 
 
-def candidates(task: str, chosen: list[str] | None = None) -> dict[str, Callable[[], Any]]:
-    """Return what to compare: every method that suits the task, and boosting by the switches of its relatives.
+def candidates(
+    task: str, chosen: list[str] | None = None, *, with_offset: bool = False
+) -> dict[str, Callable[[], Any]]:
+    """Return what to compare: every method that suits the task, and boosting with the switches of other libraries.
+
+    With offsets, only methods that take them; one that was chosen and does not is an error.
 
     Examples
     --------
     >>> list(candidates("survival"))
     ['boosted', 'forest']
-    >>> list(candidates("regression", ["tree", "lightgbm"]))
-    ['tree', 'lightgbm']
+    >>> list(candidates("regression", ["tree", "boosted:lightgbm"]))
+    ['tree', 'boosted:lightgbm']
+    >>> list(candidates("survival", with_offset=True))
+    ['boosted']
     """
-    names = chosen or [*methods(task), *(PRESETS if _has_presets(task) else ())]
-    return {name: _maker(name, task) for name in names}
-
-
-def _has_presets(task: str) -> bool:
-    return task in ("binary", "multiclass", "regression", "ranking")
+    every = [*methods(task), *preset_methods(task)]
+    if with_offset:
+        able = [name for name in every if takes_offset(name, task)]
+        for name in chosen or able or every[:1]:
+            check_offset(name, task)
+        every = able
+    return {name: _maker(name, task) for name in chosen or every}
 
 
 def _maker(name: str, task: str) -> Callable[[], Any]:
-    method, preset = ("boosted", name) if name in PRESETS else (name, None)
-    make(method, task, preset=preset)  # a wrong name fails before the first fit
-    return lambda: make(method, task, preset=preset)
+    make(name, task)  # a wrong name fails before the first fit
+    return lambda: make(name, task)
 
 
 def leader_board(
@@ -118,22 +136,35 @@ def leader_board(
     time_limit: float | None = None,
     tell: Callable[[Line], None] = lambda line: None,
 ) -> list[Line]:
-    """Judge each method on the same parts, the best first; a method that fails or comes too late says so."""
+    """Judge each method on the same parts, the best first; a method that fails or comes too late says so.
+
+    After Ctrl-C the methods that are not done are "interrupted".
+    """
     started = time.perf_counter()
-    lines = []
+    lines: list[Line] = []
     for name, make_model in entries.items():
         left = None if time_limit is None else time_limit - (time.perf_counter() - started)
-        if left is not None and left <= 0:
-            line = Line(name, {}, {}, 0.0, "no time was left")
+        if lines and lines[-1].failure == INTERRUPTED_LINE:
+            line = _failed(name, INTERRUPTED_LINE)
+        elif left is not None and left <= 0:
+            line = _failed(name, "no time was left")
         else:
             try:
                 n_parts = judging.n_folds or 1
-                line = measure(name, make_model, problem, judging, time_limit=left and left / n_parts)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error", InterruptedFit)  # half a model is not compared
+                    line = measure(name, make_model, problem, judging, time_limit=left and left / n_parts)
+            except (KeyboardInterrupt, InterruptedFit):
+                line = _failed(name, INTERRUPTED_LINE)
             except (ValueError, TypeError) as error:
-                line = Line(name, {}, {}, 0.0, str(error).splitlines()[0])
+                line = _failed(name, str(error).splitlines()[0])
         tell(line)
         lines.append(line)
     return ranked([*lines, measure_baseline(problem, judging)], problem.task)
+
+
+def _failed(method: str, reason: str) -> Line:
+    return Line(method, {}, {}, 0.0, reason)
 
 
 def ranked(lines: list[Line], task: str) -> list[Line]:

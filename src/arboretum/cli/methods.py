@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 from arboretum.cli.errors import UsageError, nearest
+from arboretum.estimators.protocol import arguments
 
 # method:   of classes             of numbers              of other tasks
 CLASSES: dict[str, dict[str, str]] = {
@@ -50,30 +52,45 @@ def methods(task: str) -> list[str]:
     return [name for name, classes in CLASSES.items() if _family(task) in classes]
 
 
+def preset_methods(task: str) -> list[str]:
+    """Return boosting with the switches of other libraries, if the task has it: these are presets, not the libraries.
+
+    Examples
+    --------
+    >>> preset_methods("ranking")
+    ['boosted:lightgbm', 'boosted:xgboost', 'boosted:catboost', 'boosted:gbm']
+    """
+    has_presets = task in ("binary", "multiclass", "regression", "ranking")
+    return [f"boosted:{name}" for name in ("lightgbm", "xgboost", "catboost", "gbm")] if has_presets else []
+
+
 def _family(task: str) -> str:
     return "class" if task in ("binary", "multiclass") else task
 
 
-def make(method: str, task: str, *, preset: str | None = None, settings: dict[str, Any] | None = None) -> Any:
-    """Make an estimator; "auto" is boosting where the task has it.
+def make(method: str, task: str, *, settings: dict[str, Any] | None = None) -> Any:
+    """Make an estimator; "auto" is boosting where the task has it, "boosted:NAME" boosting with a preset.
 
     Examples
     --------
     >>> make("auto", "regression", settings={"n_estimators": 50})
     BoostedTreesRegressor(n_estimators=50)
+    >>> make("boosted:lightgbm", "regression").max_leaf_nodes
+    31
     """
     import arboretum
 
+    method, _, preset = method.partition(":")
     method = _suitable(method, task)
     cls = getattr(arboretum, CLASSES[method][_family(task)])
+    if preset and not hasattr(cls, "preset"):
+        raise UsageError(f"--model {method}:{preset}: presets belong to boosted trees; write --model {method}")
     try:
-        if preset is None:
-            return cls(**settings or {})
-        if not hasattr(cls, "preset"):
-            raise UsageError(f"--preset belongs to boosted trees, not to --model {method}")
-        return cls.preset(preset, **settings or {})
+        model = cls.preset(preset, **settings or {}) if preset else cls(**settings or {})
+        model.check_parameters()
     except (TypeError, ValueError) as error:
         raise UsageError(str(error)) from None
+    return model
 
 
 def _suitable(method: str, task: str) -> str:
@@ -92,13 +109,46 @@ def check_streams(method: str, task: str) -> None:
     Examples
     --------
     >>> check_streams("auto", "regression")
+    >>> check_streams("boosted:lightgbm", "binary")
     """
-    method = _suitable(method, task)
+    method = _suitable(method.partition(":")[0], task)
     if _family(task) in STREAMED.get(method, ()):
         return
     others = [name for name, families in STREAMED.items() if _family(task) in families]
     cure = f"choose {', '.join(others)}, or leave the option out" if others else "leave the option out"
     raise UsageError(f"--memory-limit: --model {method} of {task} needs all rows in memory; {cure}")
+
+
+def takes_offset(method: str, task: str) -> bool:
+    """Whether a method starts its predictions from offsets.
+
+    Examples
+    --------
+    >>> takes_offset("boosted:lightgbm", "regression"), takes_offset("forest", "regression")
+    (True, False)
+    """
+    import arboretum
+
+    cls = getattr(arboretum, CLASSES[_suitable(method.partition(":")[0], task)][_family(task)])
+    return "offset" in arguments(cls.fit)
+
+
+def check_offset(method: str, task: str) -> None:
+    """Refuse a method that takes no offsets."""
+    if takes_offset(method, task):
+        return
+    others = [name for name in methods(task) if takes_offset(name, task)]
+    if not others:
+        raise UsageError(f"--offset: no method of {task} takes one; leave the option out")
+    raise UsageError(f"--offset: --model {method} takes none; use --model {' or '.join(others)}")
+
+
+def training_bytes(method: str, n_rows: int, n_columns: int, *, settings: dict[str, Any]) -> int:
+    """Return the memory that a method needs at least to learn from so many rows, before their target is known."""
+    for task in ("regression", "binary"):  # settings may suit one alone
+        with suppress(UsageError):
+            return int(make(method, task, settings=settings).training_bytes(n_rows, n_columns))
+    return 0
 
 
 def parse_settings(given: Iterable[str]) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,12 +15,18 @@ if TYPE_CHECKING:
     from arboretum.cli.problem import Judging, Problem
     from arboretum.cli.sources import Rows as Source
     from arboretum.cli.terminal import Terminal
+    from arboretum.cli.text import TextOptions
+    from arboretum.dataset import Dataset
+    from arboretum.memory_budget import MemoryBudget
+
+COMMAND_BYTES = 40_000_000  # of libraries that a command has yet to load, and of a reader with small batches
 
 Data = Annotated[
     str | None,
     typer.Argument(
         metavar="DATA",
-        help="CSV, TSV, JSON lines, Parquet or Arrow; a pattern or folder of them; SQLite or DuckDB (file.db::table).",
+        help="CSV, TSV, JSON, Parquet or Arrow; a pattern or folder of them; SQLite or DuckDB (file.db::table); "
+        "- for standard input.",
     ),
 ]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file that train or compare wrote.")]
@@ -35,7 +43,10 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No remarks and no pr
 Traceback = Annotated[bool, typer.Option("--traceback", help="Show where an error came from.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
 Rows = Annotated[int, typer.Option("--rows", metavar="NUMBER", min=1, help="How many rows to show.")]
-METHODS_HELP = "auto, boosted, forest, extra, adaboost, additive, bagging, tree, isolation."
+METHODS_HELP = (
+    "auto, boosted, forest, extra, adaboost, additive, bagging, tree, isolation; boosted:gbm, boosted:xgboost, "
+    "boosted:lightgbm or boosted:catboost for boosted trees with the switches of that library."
+)
 Task = Annotated[
     str,
     typer.Option(
@@ -58,6 +69,23 @@ Treatment = Annotated[
     str | None,
     typer.Option("--treatment", metavar="COLUMN", help="Of uplift: 0 or 'control', and the treatments."),
 ]
+Offset = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--offset",
+        metavar="COLUMN",
+        help="Where raw predictions of boosted trees start, such as the logarithm of an exposure; not learnt from. "
+        "Repeat it for each class of several.",
+    ),
+]
+Positive = Annotated[
+    str | None,
+    typer.Option(
+        "--positive",
+        metavar="CLASS",
+        help="Of two classes, the one whose probability, precision and recall are shown; by default the second.",
+    ),
+]
 Ids = Annotated[
     list[str] | None,
     typer.Option("--id", metavar="COLUMN", help="Column that names a row, not learnt from; repeatable."),
@@ -70,6 +98,23 @@ Kinds = Annotated[
     list[str] | None,
     typer.Option("--kind", metavar="COLUMN=KIND", help="number, category, date, bool or ignore; repeatable."),
 ]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--missing", metavar="MARK", help="Stands for a missing value too, as -999 or 'not known'; repeatable."
+    ),
+]
+DateFormats = Annotated[
+    list[str] | None,
+    typer.Option("--date-format", metavar="COLUMN=FORMAT", help="Form of dates, as day=%d/%m/%Y; repeatable."),
+]
+Delimiter = Annotated[
+    str | None, typer.Option("--delimiter", metavar="MARK", help="Stands between fields of CSV; found by default.")
+]
+Encoding = Annotated[
+    str | None, typer.Option("--encoding", metavar="NAME", help="Of text files, as latin-1; UTF-8 by default.")
+]
+Decimal = Annotated[str, typer.Option("--decimal", metavar="MARK", help="Stands before fractions of numbers in text.")]
 Folds = Annotated[int | None, typer.Option("--cv", metavar="NUMBER", min=2, help="Judge by so many folds.")]
 Holdout = Annotated[
     float | None,
@@ -80,7 +125,7 @@ MemoryLimit = Annotated[
     typer.Option(
         "--memory-limit",
         metavar="SIZE",
-        help="Leave rows in their files and keep about so much, as 500MB, in memory while training.",
+        help="Leave rows in their files; hold at most so much memory, as 500MB, above the bare start of the command.",
     ),
 ]
 TimeLimit = Annotated[
@@ -96,6 +141,8 @@ def roles_of(
     time: str | None,
     event: str | None,
     treatment: str | None,
+    offset: list[str] | None,
+    positive: str | None,
     ids: list[str] | None,
     ignore: list[str] | None,
     kind: list[str] | None,
@@ -104,13 +151,44 @@ def roles_of(
     from arboretum.cli.columns import Roles, parse_kinds
 
     return Roles(
-        target, weight, group, time, event, treatment, tuple(ids or ()), tuple(ignore or ()), parse_kinds(kind or [])
+        target,
+        weight,
+        group,
+        time,
+        event,
+        treatment,
+        tuple(offset or ()),
+        positive,
+        tuple(ids or ()),
+        tuple(ignore or ()),
+        parse_kinds(kind or []),
     )
 
 
-def texts(kinds: Mapping[str, str]) -> list[str]:
-    """Return the columns to read as text."""
-    return [name for name, kind in kinds.items() if kind == "category"]
+def text_of(
+    missing: list[str] | None,
+    date_format: list[str] | None,
+    delimiter: str | None,
+    encoding: str | None,
+    decimal: str,
+) -> TextOptions:
+    """Gather what options say about text."""
+    import codecs
+
+    from arboretum.cli.errors import UsageError
+    from arboretum.cli.text import TextOptions, parse_date_formats
+
+    delimiter = {"tab": "\t", "\\t": "\t"}.get(delimiter or "", delimiter)
+    if delimiter is not None and len(delimiter) != 1:
+        raise UsageError(f"--delimiter {delimiter}: give one character, or tab")
+    if decimal not in (".", ","):
+        raise UsageError(f"--decimal {decimal}: give . or ,")
+    try:
+        codecs.lookup(encoding or "utf-8")
+    except LookupError:
+        raise UsageError(f"--encoding {encoding}: it is not known; try latin-1, cp1252 or utf-16") from None
+    formats = parse_date_formats(date_format or [])
+    return TextOptions(delimiter, encoding, decimal, tuple(missing or ()), formats, asked=tuple(formats))
 
 
 def read_problem(
@@ -118,30 +196,54 @@ def read_problem(
     data: str | None,
     table: str | None,
     sql: str | None,
+    text: TextOptions,
     roles: Roles,
     task: str,
     *,
-    memory_limit: int | None = None,
+    budget: MemoryBudget | None = None,
+    training_bytes: Callable[[int, int], int] = lambda n_rows, n_columns: 0,
 ) -> Problem:
-    """Read the data, or only look into them if there is a limit to memory, and say what was understood."""
+    """Read the data, or only look into them if there is a limit to memory, and say what was understood.
+
+    ``training_bytes`` says how much memory a fit of so many rows and columns needs at least.
+    """
+    from dataclasses import replace
+
     from arboretum.cli.columns import require
+    from arboretum.cli.errors import DataError
     from arboretum.cli.problem import understand
     from arboretum.cli.sources import open_rows, reading
+    from arboretum.memory_budget import ROW_BYTES
 
-    source = open_rows(data, table=table, sql=sql, texts=texts(roles.kinds))
-    if memory_limit is None:
+    text = text.knowing(roles.kinds, asked=roles.kinds)
+
+    def needed(dataset: Dataset) -> int:
+        fit = training_bytes(dataset.n_rows, len(dataset.names))
+        return COMMAND_BYTES + ROW_BYTES * dataset.n_rows + fit
+
+    source = open_rows(data, table=table, sql=sql, text=text, budget=budget, needed_bytes=needed)
+    ignored = {*roles.ids, *roles.ignored, *(name for name, kind in roles.kinds.items() if kind == "ignore")}
+    used = [column for column in source.texts if column.name not in ignored]
+    if questions := [column.question for column in used if column.question]:
+        raise DataError("; ".join(questions))
+    found = {column.name: column.format for column in used if column.format}
+    roles = replace(roles, missing=text.missing, asked=text.asked, date_formats={**found, **text.date_formats})
+    if budget is None:
         _remark_size(terminal, source)
-    rows = source.table() if memory_limit is None else source.dataset.with_memory_limit(memory_limit)
+    about_text = source.remarks([column.name for column in used])
+    for remark in about_text:  # before anything fails, for they may tell why
+        terminal.remark(remark)
     with reading(source.name):
+        rows = source.table() if budget is None else source.dataset
         require(rows, roles.named, source.name)
         problem = understand(rows, roles, task, source.name)
     for remark in problem.remarks:
         terminal.remark(remark)
-    return problem
+    return replace(problem, remarks=[*problem.remarks, *about_text])
 
 
 def _remark_size(terminal: Terminal, source: Source) -> None:
-    from arboretum.ensembles.proximity import available_bytes
+    from arboretum.memory_budget import available_bytes
 
     needed, free = source.nbytes(), available_bytes()
     if needed > free / 2:
@@ -151,20 +253,20 @@ def _remark_size(terminal: Terminal, source: Source) -> None:
         )
 
 
-def parse_memory_limit(limit: str | None, *, data: str | None, sql: str | None) -> int | None:
-    """Read a size in bytes, and refuse what would hold all rows nevertheless."""
+def memory_budget(limit: str | None) -> MemoryBudget | None:
+    """Begin to count memory."""
     from arboretum.cli.errors import UsageError
-    from arboretum.dataset import as_bytes
+    from arboretum.memory_budget import MemoryBudget, as_bytes, resident
+
+    start = resident()
+    # pyarrow looks when it is imported; its other allocators keep twice what they are asked for.
+    if sys.platform == "linux":
+        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "jemalloc")
 
     if limit is None:
         return None
-    if data is not None and sql is not None:
-        raise UsageError(
-            "--memory-limit: --sql holds all of DATA in memory; leave DATA out and let the query read the file, as in "
-            f"--sql \"SELECT … FROM '{data}'\""
-        )
     try:
-        return as_bytes(limit)
+        return MemoryBudget(as_bytes(limit), start)
     except ValueError:
         raise UsageError(f"--memory-limit {limit}: use a number of bytes, or a size such as 500MB or 2GB") from None
 
@@ -173,26 +275,50 @@ def read_judging(
     terminal: Terminal,
     problem: Problem,
     test: str | None,
+    text: TextOptions,
     n_folds: int | None,
     share: float | None,
     *,
     prefer_folds: bool = False,
-    memory_limit: int | None = None,
+    budget: MemoryBudget | None = None,
 ) -> Judging:
     """Read test rows, if there are some, and choose how to judge."""
-    from arboretum.cli.columns import examples
+    from arboretum.cli.columns import examples, target_kind
     from arboretum.cli.problem import choose_judging
     from arboretum.cli.sources import open_rows, reading
 
     rows = None
     if test is not None:
-        source = open_rows(test, texts=texts(problem.roles.kinds))
+        roles, y = problem.roles, problem.rows.y
+        kinds = {**roles.kinds, **({roles.target: target_kind(y)} if roles.target and y is not None else {})}
+        known = text.knowing(kinds, roles.asked, roles.missing, roles.date_formats)
+        source = open_rows(test, text=known, budget=budget)
         with reading(source.name):
-            found = source.table() if memory_limit is None else source.dataset
-            rows, remarks = examples(found, problem.roles, problem.roles.kinds, source.name)
-        for remark in remarks:
+            found = source.table() if budget is None else source.dataset
+            rows, remarks = examples(found, roles, roles.kinds, source.name)
+        for remark in [*source.remarks(list(kinds)), *remarks]:
             terminal.remark(f"{source.name}: {remark}")
     return choose_judging(problem, test=rows, n_folds=n_folds, share=share, prefer_folds=prefer_folds)
+
+
+def load_with_roles(model: Path, named: Mapping[str, str | None], offset: list[str] | None) -> tuple[Any, Roles]:
+    """Read a model file, and the roles of columns that it keeps, unless options name others."""
+    from dataclasses import replace
+
+    from arboretum.cli.errors import UsageError
+    from arboretum.cli.files import load_model, task_of
+    from arboretum.cli.tasks import check_positive
+    from arboretum.estimators.protocol import arguments
+
+    fitted, roles = load_model(model)
+    given: dict[str, Any] = {role: name for role, name in named.items() if name is not None}
+    if offset:
+        if "offset" not in arguments(type(fitted).predict):
+            raise UsageError(f"--offset: {type(fitted).__name__} takes none; boosted trees do (train --model boosted)")
+        given["offset"] = tuple(offset)
+    roles = replace(roles, **given)
+    check_positive(getattr(fitted, "classes_", ()), task_of(fitted, roles), roles)
+    return fitted, roles
 
 
 def read_for_model(
@@ -201,32 +327,47 @@ def read_for_model(
     data: str | None,
     table: str | None,
     sql: str | None,
-    named: dict[str, str | None],
+    text: TextOptions,
+    named: Mapping[str, str | None],
+    offset: list[str] | None = None,
     *,
     needs_target: bool = True,
+    budget: MemoryBudget | None = None,
+    needed_bytes: Callable[[Any, str, int], int] | None = None,
 ) -> tuple[Any, str, Examples]:
-    """Read a model and rows for it: the model, its task, and rows with features of the kinds that it knows."""
+    """Read a model and rows for it: the model, its task, and rows with features of the kinds that it knows.
+
+    With a limit to memory, features stay in their files; ``needed_bytes`` of the model, the task and the number of rows
+    says how much memory their use needs at least. By default the rows judge the model.
+    """
     from dataclasses import replace
 
-    from arboretum.cli.columns import examples, kinds_of_model
+    from arboretum.cli.columns import examples, target_kind
     from arboretum.cli.errors import UsageError
-    from arboretum.cli.files import load_model, task_of
-    from arboretum.cli.sources import open_rows
+    from arboretum.cli.files import known_of, task_of
+    from arboretum.cli.scores import judging_bytes
+    from arboretum.cli.sources import open_rows, reading
     from arboretum.cli.tasks import check_model
 
-    fitted, roles = load_model(model)
-    given: dict[str, Any] = {role: name for role, name in named.items() if name is not None}
-    roles = replace(roles, time=None, **given)
+    fitted, roles = load_with_roles(model, named, offset)
+    roles = replace(roles, time=None)
     task = task_of(fitted, roles)
     if needs_target and roles.target is None:
         raise UsageError(f"{model} does not tell its target: name it with --target COLUMN")
-    kinds = {**kinds_of_model(fitted), **roles.kinds}
-    source = open_rows(data, table=table, sql=sql, texts=texts(kinds))
-    found = source.table()
-    if not needs_target and roles.target not in found.column_names:
-        roles = replace(roles, target=None, weight=None, group=None, event=None, treatment=None)
-    rows, remarks = examples(found, roles, kinds, source.name)
+    kinds, known = known_of(fitted, roles, text)
+    if roles.target is not None and target_kind(getattr(fitted, "classes_", 0.0)) == "category":
+        known = known.knowing({roles.target: "category"})  # classes such as 01 are text wherever they are
+
+    def needed(dataset: Dataset) -> int:
+        return COMMAND_BYTES + (needed_bytes or judging_bytes)(fitted, task, dataset.n_rows)
+
+    source = open_rows(data, table=table, sql=sql, text=known, budget=budget, needed_bytes=needed)
+    with reading(source.name):
+        found = source.table() if budget is None else source.dataset
+        if not needs_target and roles.target not in found.schema.names:
+            roles = replace(roles, target=None, weight=None, group=None, event=None, treatment=None, offset=())
+        rows, remarks = examples(found, roles, kinds, source.name)
     check_model(fitted, rows.y, task, roles)
-    for remark in remarks:
+    for remark in [*source.remarks(list(kinds)), *remarks]:
         terminal.remark(remark)
     return fitted, task, rows

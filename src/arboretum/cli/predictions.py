@@ -8,22 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from arboretum.cli.columns import require, select
+from arboretum.cli.columns import OFFSET_ROLE, Roles, read_offset, require, select
 from arboretum.cli.errors import DataError, UsageError
-from arboretum.cli.files import written_whole
+from arboretum.cli.files import destination, task_of
 from arboretum.cli.sources import Rows
-
-FORMATS = (".parquet", ".csv", ".arrow")
-
-
-def check_format(path: Path) -> None:
-    """Refuse a file whose format cannot be written."""
-    if path.suffix not in FORMATS:
-        raise UsageError(f"--out {path}: predictions are written as {', '.join(FORMATS)}")
+from arboretum.cli.tasks import place_of_class
+from arboretum.cli.writers import open_writer
 
 
-def predictions(model: Any, X: Any, task: str) -> dict[str, Any]:
-    """Return the columns of predictions, by name.
+def predictions(model: Any, X: Any, task: str, *, positive: str | None = None, offset: Any = None) -> dict[str, Any]:
+    """Return the columns of predictions, by name; the probability of the positive class comes first.
 
     Examples
     --------
@@ -32,11 +26,14 @@ def predictions(model: Any, X: Any, task: str) -> dict[str, Any]:
     >>> predictions(model, [[1]], "binary")
     {'prediction': array(['yes'], dtype='<U3'), 'probability of no': array([0.]), 'probability of yes': array([1.])}
     """
+    given = {} if offset is None else {"offset": offset}
     if task in ("binary", "multiclass"):
-        chance = np.asarray(model.predict_proba(X))
-        named = {f"probability of {label}": chance[:, j] for j, label in enumerate(model.classes_.tolist())}
-        return {"prediction": np.asarray(model.predict(X)), **named}
-    values = np.asarray(model.predict(X))
+        chance, labels = np.asarray(model.predict_proba(X, **given)), model.classes_.tolist()
+        first = None if positive is None else place_of_class(labels, positive)
+        order = sorted(range(len(labels)), key=lambda j: j != first)
+        named = {f"probability of {labels[j]}": chance[:, j] for j in order}
+        return {"prediction": np.asarray(model.predict(X, **given)), **named}
+    values = np.asarray(model.predict(X, **given))
     if task == "anomaly":
         return {"prediction": values, "score": -np.asarray(model.score_samples(X))}
     name = {"uplift": "uplift", "survival": "risk", "ranking": "score"}.get(task, "prediction")
@@ -47,24 +44,34 @@ def predictions(model: Any, X: Any, task: str) -> dict[str, Any]:
 
 
 def write_predictions(
-    model: Any, task: str, source: Rows, kinds: Mapping[str, str], kept: Sequence[str], path: Path, batch_rows: int
+    model: Any,
+    roles: Roles,
+    source: Rows,
+    kinds: Mapping[str, str],
+    kept: Sequence[str],
+    path: Path,
+    wanted: str,
+    batch_rows: int,
 ) -> int:
     """Predict and write batch by batch; return the number of rows."""
     import pyarrow as pa
 
-    n_rows, writer = 0, None
-    with written_whole(path) as temporary:
+    require(source.dataset, [*kinds, *kept], source.name)
+    require(source.dataset, roles.offset, source.name, OFFSET_ROLE)
+    task, n_rows, writer = task_of(model, roles), 0, None
+    with destination(path) as target:
         try:
-            for batch in source.batches(batch_rows):
-                require(batch, kept, source.name)
-                found = predictions(model, select(batch, kinds, source.name), task)
+            for batch in source.batches(batch_rows, [*kinds, *kept, *roles.offset]):
+                offset = read_offset(batch, roles.offset)
+                X = select(batch, kinds, source.name)
+                found = predictions(model, X, task, positive=roles.positive, offset=offset)
                 if clash := [name for name in kept if name in found]:
                     raise UsageError(f"--keep {clash[0]}: predictions have a column of that name; rename it by --sql")
                 columns = {**{name: batch[name] for name in kept}, **{name: pa.array(v) for name, v in found.items()}}
                 table = pa.table(columns)
                 if writer is None:
-                    writer = _writer(temporary, table.schema)
-                writer.write_table(table)
+                    writer = open_writer(target, path.name, wanted, table.schema)
+                writer.write(table)
                 n_rows += table.num_rows
         finally:
             if writer is not None:
@@ -72,17 +79,3 @@ def write_predictions(
         if writer is None:
             raise DataError(f"{source.name} has no rows: see whether the query or its filter is right")
     return n_rows
-
-
-def _writer(path: Path, schema: Any) -> Any:
-    if path.suffix == ".parquet":
-        import pyarrow.parquet
-
-        return pyarrow.parquet.ParquetWriter(str(path), schema)
-    if path.suffix == ".csv":
-        import pyarrow.csv
-
-        return pyarrow.csv.CSVWriter(str(path), schema)
-    import pyarrow.ipc
-
-    return pyarrow.ipc.new_file(str(path), schema)

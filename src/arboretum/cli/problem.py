@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from arboretum.cli.columns import Examples, Roles, count_rows, examples, find_features
+from arboretum.cli.columns import Distinct, Examples, Roles, count_rows, examples, find_features
 from arboretum.cli.errors import DataError, UsageError
 from arboretum.cli.splits import Chosen, folds, holdout
-from arboretum.cli.tasks import TASKS, check_target, check_task, guess_task
+from arboretum.cli.tasks import TASKS, check_positive, check_target, check_task, guess_task, positive_class
 from arboretum.dataset import Dataset
 
 FEW_ROWS = 2_000  # below which five folds judge rather than one held-out share
@@ -25,6 +25,19 @@ class Problem:
     roles: Roles
     task: str
     remarks: list[str]
+
+    @property
+    def question(self) -> str:
+        """What is predicted, for headings."""
+        positive = self.positive
+        return f"{self.task} of {self.roles.target!r}{'' if positive is None else f' (positive: {positive!r})'}"
+
+    @property
+    def positive(self) -> Any:
+        """The positive one of two classes; None of another task."""
+        if self.task != "binary" or self.rows.y is None:
+            return None
+        return positive_class(Distinct(self.rows.y)[:], self.roles.positive)
 
 
 def understand(table: Any, roles: Roles, task: str, where: str) -> Problem:
@@ -49,6 +62,7 @@ def understand(table: Any, roles: Roles, task: str, where: str) -> Problem:
         raise DataError(f"{where} has no rows: see whether the query or its filter is right")
     seen = _first_rows(table) if isinstance(table, Dataset) else table
     features = find_features(seen, roles)
+    roles = replace(roles, kinds=features.kinds, ids=(*roles.ids, *features.ids))
     rows, dropped = examples(table, roles, features.kinds, where)
     remarks = [f"{where}: {len(rows)} rows, {features.summary()}", *features.remarks, *dropped]
     if isinstance(table, Dataset):
@@ -58,7 +72,9 @@ def understand(table: Any, roles: Roles, task: str, where: str) -> Problem:
         task = guess.name
         remarks.append(f"task: {task}, because {guess.reason} (--task overrules)")
     check_target(rows.y, task, roles)
-    return Problem(rows, replace(roles, kinds=features.kinds, task=task), task, remarks)
+    if roles.positive is not None:
+        check_positive([] if rows.y is None else Distinct(rows.y)[:], task, roles)
+    return Problem(rows, replace(roles, task=task), task, remarks)
 
 
 def _first_rows(dataset: Dataset) -> Any:

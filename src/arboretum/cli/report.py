@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +14,11 @@ from arboretum.cli.terminal import Terminal, session
 
 if TYPE_CHECKING:
     from arboretum.cli.columns import Examples
+    from arboretum.memory_budget import MemoryBudget
+
+# Where there is a limit to memory: rows of a report, bytes of a value in all its copies, and bytes of the rest.
+MOST_ROWS, LEAST_ROWS, CELL_BYTES, REPORT_BYTES = 100_000, 500, 40, 40_000_000
+METRICS_BYTES = 85_000_000  # of scikit-learn's metrics
 
 
 def report(
@@ -23,39 +30,99 @@ def report(
         typer.Option("--train", metavar="DATA", help="Rows that the model learnt from, to compare with."),
     ] = None,
     target: options.Target = None,
+    offset: options.Offset = None,
+    positive: options.Positive = None,
+    memory_limit: options.MemoryLimit = None,
     table: options.Table = None,
     sql: options.Sql = None,
+    missing: options.Missing = None,
+    date_format: options.DateFormats = None,
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    decimal: options.Decimal = ".",
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
     traceback: options.Traceback = False,
 ) -> None:
     """Write a report of a model on the rows of DATA: one HTML file that opens from disk."""
-    with session(as_json=as_json, quiet=quiet, traceback=traceback) as terminal:
+    with session(as_json=as_json, quiet=quiet, traceback=traceback, out=out) as terminal:
+        budget = options.memory_budget(memory_limit)
         from arboretum.cli.files import check_output
+        from arboretum.memory_budget import ROW_BYTES
 
         check_output(out, overwrite=overwrite)
-        named = {"target": target}
-        fitted, _, rows = options.read_for_model(terminal, model, data, table, sql, named)
+        named = {"target": target, "positive": positive}
+        text = options.text_of(missing, date_format, delimiter, encoding, decimal)
+
+        def needed(fitted: Any, task: str, n_rows: int) -> int:
+            return ROW_BYTES * n_rows + report_bytes(fitted.n_features_in_, 1 if train is None else 2)
+
+        fitted, _, rows = options.read_for_model(
+            terminal, model, data, table, sql, text, named, offset, budget=budget, needed_bytes=needed
+        )
         learnt = None
         if train is not None:
-            _, _, learnt = options.read_for_model(terminal, model, train, None, None, named)
+            _, _, learnt = options.read_for_model(
+                terminal, model, train, None, None, text, named, offset, budget=budget, needed_bytes=needed
+            )
+        rows, learnt = some_rows(terminal, budget, rows, learnt)
         write_report(terminal, fitted, rows, out, learnt=learnt)
 
 
-def write_report(terminal: Terminal, model: Any, rows: Examples, path: Path, *, learnt: Examples | None) -> None:
-    """Write the report and say how to open it."""
+def report_bytes(n_columns: int, parts: int) -> int:
+    """Return the memory of a report of so many columns at least; its rows come from one part of the data or two."""
+    metrics = 0 if "sklearn.metrics" in sys.modules else METRICS_BYTES
+    return metrics + REPORT_BYTES + parts * LEAST_ROWS * n_columns * CELL_BYTES
+
+
+def some_rows(
+    terminal: Terminal, budget: MemoryBudget | None, rows: Examples, learnt: Examples | None
+) -> tuple[Examples, Examples | None]:
+    """Return as many rows as memory holds, and say so; all without a limit to memory."""
+    if budget is None:
+        return rows, learnt
+    parts, n_columns = 1 if learnt is None else 2, len(rows.X.names)
+    budget.require(report_bytes(n_columns, parts), f"a report of {n_columns} columns")
+    import_module("sklearn.metrics")  # which the report will import: rows are to fit beside it
+    fitting = (budget.free() - REPORT_BYTES) / (parts * n_columns * CELL_BYTES)
+    most = int(min(MOST_ROWS, max(LEAST_ROWS, fitting)))
+    terminal.remark(f"the report reads at most {most} of the rows that judge, and of those learnt from")
+    return rows.in_memory(most), None if learnt is None else learnt.in_memory(most)
+
+
+def write_report(
+    terminal: Terminal, model: Any, rows: Examples, path: Path, *, learnt: Examples | None, share: str | None = None
+) -> None:
+    """Write the report and say how to open it; ``share`` says which rows of their source judge, if not all."""
     from arboretum.cli.errors import ModelError
-    from arboretum.cli.files import written_whole
+    from arboretum.cli.file_formats import STANDARD
+    from arboretum.cli.files import output_errors, output_path, wrote
+    from arboretum.cli.tasks import positive_class
 
     if not hasattr(model, "report"):
         raise ModelError(f"{type(model).__name__} has no report: train another --model")
-    replaces, given = path.exists(), rows.fit_arguments(model)
+    given = {**rows.fit_arguments(model), "target": rows.target_name, "ids": _columns(rows.ids)}
+    given["source"] = rows.source if share is None else f"{rows.source} ({share})"
+    replaces = path.exists()
     if learnt is not None:
-        given |= {"X_train": learnt.X, "y_train": learnt.target}
+        given |= {"X_train": learnt.X, "y_train": learnt.target, "ids_train": _columns(learnt.ids)}
+        given["source_train"] = learnt.source
         of_learnt = learnt.fit_arguments(model)
-        given |= {f"{name}_train": of_learnt[name] for name in ("group", "treatment") if name in given}
-    with written_whole(path) as temporary:
-        model.report(rows.X, rows.target, temporary, **given)
-    terminal.text(f"{'replaced' if replaces else 'wrote'} {path}; open it in a browser: {path.resolve().as_uri()}")
+        given |= {
+            f"{name}_train": of_learnt[name]
+            for name in ("sample_weight", "group", "treatment", "offset")
+            if name in of_learnt
+        }
+    if rows.positive is not None:
+        given["positive"] = positive_class(model.classes_, rows.positive)
+    with output_errors(path), output_path(path) as file:
+        model.report(rows.X, rows.target, file, **given)
+    place = "" if str(path) == STANDARD else f"; open it in a browser: {path.resolve().as_uri()}"
+    terminal.text(f"{wrote(path, replaces=replaces)}{place}")
     terminal.result |= {"report": str(path)}
+
+
+def _columns(table: Any) -> dict[str, Any] | None:
+    """Return the columns that name rows, by name."""
+    return None if table is None else {name: table[name].to_pylist() for name in table.column_names}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.cli.columns import Examples
+from arboretum.cli.tasks import place_of_class
+from arboretum.estimators.targets import unique_labels
+from arboretum.metrics.named import Answered, find_metric
 
 FloatArray = NDArray[np.float64]
 
@@ -22,7 +26,9 @@ METRICS: dict[str, dict[str, bool]] = {
     "uplift": {"qini": True},
     "anomaly": {"roc auc": True, "average precision": True},
 }
-LEAST = 1e-15  # probability of a class that a model thinks impossible
+OF_SEPARATION = ("roc auc", "average precision")  # which rows of one class alone do not have
+COVERED = ("RMSE", "MAE", "log loss", "Brier score", "error rate")  # own losses that the metrics of a task cover
+BELOW = "rows below"  # share of rows at or below a quantile
 
 
 @dataclass(frozen=True)
@@ -33,20 +39,22 @@ class Answers:
     classes: NDArray[Any] | None = None
 
 
-def ask(model: Any, X: Any, task: str) -> Answers:
+def ask(model: Any, rows: Examples, task: str) -> Answers:
     """Predict in the form that the metrics of a task want."""
     if task in ("binary", "multiclass"):
-        return Answers(np.asarray(model.predict_proba(X)), np.asarray(model.classes_))
+        proba = model.predict_proba(rows.X, **rows.predict_arguments)
+        return Answers(np.asarray(proba), np.asarray(model.classes_))
     if task == "anomaly":
-        return Answers(-np.asarray(model.score_samples(X)))
-    return Answers(np.asarray(model.predict(X)))
+        return Answers(-np.asarray(model.score_samples(rows.X)))
+    return Answers(np.asarray(model.predict(rows.X, **rows.predict_arguments)))
 
 
 def baseline(learnt: Examples, judged: Examples, task: str) -> Answers:
     """Answer every row alike: the share of each class, the mean, or nothing at all."""
     weight = learnt.weight
     if task in ("binary", "multiclass"):
-        classes, share = _shares(_known(learnt.y), weight)
+        assert learnt.y is not None
+        classes, share = _shares(learnt.y, weight)
         return Answers(np.tile(share / share.sum(), (len(judged), 1)), classes)
     constant = np.average(learnt.y, weights=weight) if task == "regression" and learnt.y is not None else 0.0
     return Answers(np.full(len(judged), constant))
@@ -54,9 +62,9 @@ def baseline(learnt: Examples, judged: Examples, task: str) -> Answers:
 
 def _shares(y: NDArray[Any], weight: FloatArray | None) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the classes, and the rows or the weight of each."""
-    if weight is None:
+    if weight is None and y.dtype != object:
         return np.unique(y, return_counts=True)  # without the place of each row, which takes eight times the memory
-    classes, codes = np.unique(y, return_inverse=True)
+    classes, codes = unique_labels(y)
     return classes, np.bincount(codes, weight, len(classes))
 
 
@@ -72,90 +80,150 @@ def score(answers: Answers, judged: Examples, task: str) -> dict[str, float]:
     """
     if judged.y is None:
         return {}
+    if task == "uplift":
+        return {"qini": 0.0}  # of an uplift that is the same for all rows
+    if task in ("ranking", "survival"):
+        return _of_orders(answers.values, judged, task)
+    rows, found = _answered(answers, judged, task), {}
+    for name in METRICS[task]:
+        # Anomalies are told from other rows as one class from another.
+        metric = find_metric(name.replace(" ", "_"), "binary" if task == "anomaly" else task)
+        assert metric is not None
+        value = metric.value(rows)
+        if name not in OF_SEPARATION or not np.isnan(value):
+            found[name] = value
+    return found
+
+
+def _answered(answers: Answers, judged: Examples, task: str) -> Answered:
+    """Return truth and answers as metrics read them."""
+    assert judged.y is not None
     if task in ("binary", "multiclass"):
-        return _of_classes(answers, judged, task)
-    if task == "regression":
-        return _of_numbers(answers.values, judged.y.astype(np.float64), judged.weight)
-    return _of_orders(answers.values, judged, task)
+        assert answers.classes is not None
+        known = np.isin(judged.y, answers.classes)  # a class that only judged rows have was never thought possible
+        place = np.searchsorted(answers.classes, np.where(known, judged.y, answers.classes[0]))
+        if _first_is_positive(answers.classes, judged):  # metrics of two classes take the second for the positive one
+            return Answered(np.where(known, 1 - place, -1), answers.values[:, ::-1], judged.weight)
+        return Answered(np.where(known, place, -1), answers.values, judged.weight)
+    if task == "anomaly":
+        labels, counts = np.unique(judged.y, return_counts=True)
+        return Answered((judged.y == labels[counts.argmin()]).astype(np.intp), answers.values, judged.weight)
+    return Answered(judged.y.astype(np.float64), answers.values, judged.weight)
 
 
-def _of_classes(answers: Answers, judged: Examples, task: str) -> dict[str, float]:
-    assert answers.classes is not None
-    weight, classes, y = judged.weight, answers.classes, judged.y
-    known = np.isin(_known(y), classes)  # a class that only judged rows have was never thought possible
-    place = np.searchsorted(classes, np.where(known, y, classes[0]))
-    chance = np.where(known, answers.values[np.arange(len(place)), place], 0.0)
-    right = classes[answers.values.argmax(axis=1)] == y
-    found = {
-        "log loss": float(np.average(-np.log(np.clip(chance, LEAST, 1.0)), weights=weight)),
-        "accuracy": float(np.average(right, weights=weight)),
-    }
-    if task == "binary":
-        found |= _of_separation(answers.values[:, 1], y == classes[1], weight)
-    else:
-        of_each = [np.average(right[y == label], weights=_of(weight, y == label)) for label in np.unique(_known(y))]
-        found["balanced accuracy"] = float(np.mean(of_each))
-    return {name: found[name] for name in METRICS[task] if name in found}
-
-
-def _known(y: NDArray[Any] | None) -> NDArray[Any]:
-    assert y is not None
-    return y
-
-
-def _of(weight: FloatArray | None, rows: Any) -> FloatArray | None:
-    return None if weight is None else weight[rows]
-
-
-def _of_separation(values: FloatArray, positive: Any, weight: FloatArray | None) -> dict[str, float]:
-    """Return how well values separate two classes; nothing if there is one only.
-
-    Rows of equal value are one step of both curves. scikit-learn has the same numbers, but takes two seconds to import.
-    """
-    order = np.argsort(-values, kind="stable")
-    mass = np.ones(len(values)) if weight is None else weight[order]
-    falling = values[order]
-    last = np.append(falling[1:] != falling[:-1], True)
-    true = np.cumsum(np.where(positive[order], mass, 0.0))[last]
-    false = np.cumsum(np.where(positive[order], 0.0, mass))[last]
-    if not true[-1] or not false[-1]:
-        return {}
-    found = np.diff(true, prepend=0.0)
-    below = true - found / 2  # middle of each step of the curve of true against false
-    share = np.divide(true, true + false, out=np.zeros_like(true), where=true + false > 0)
-    return {
-        "roc auc": float(below @ np.diff(false, prepend=0.0) / (true[-1] * false[-1])),
-        "average precision": float(found @ share / true[-1]),
-    }
-
-
-def _of_numbers(values: FloatArray, y: FloatArray, weight: FloatArray | None) -> dict[str, float]:
-    error = y - values
-    square = float(np.average(error**2, weights=weight))
-    variance = float(np.average((y - np.average(y, weights=weight)) ** 2, weights=weight))
-    r2 = 1 - square / variance if variance else float("nan")
-    return {"rmse": square**0.5, "mae": float(np.average(np.abs(error), weights=weight)), "r2": r2}
+def _first_is_positive(classes: NDArray[Any], judged: Examples) -> bool:
+    return judged.positive is not None and len(classes) == 2 and place_of_class(classes, judged.positive) == 0
 
 
 def _of_orders(values: FloatArray, judged: Examples, task: str) -> dict[str, float]:
     from arboretum import metrics
 
-    y, weight = judged.y, judged.weight
-    if task == "ranking":
-        return {
-            "ndcg@10": metrics.ndcg_score(y, values, judged.group, sample_weight=weight),
-            "map": metrics.map_score(y, values, judged.group, sample_weight=weight),
-        }
+    y, weight = judged.target, judged.weight
     if task == "survival":
-        return {"concordance": metrics.concordance_index(judged.target, values, sample_weight=weight)}
-    if task == "anomaly":
-        labels, counts = np.unique(_known(y), return_counts=True)
-        return _of_separation(values, y == labels[counts.argmin()], weight)
-    return {"qini": 0.0}  # of an uplift that is the same for all rows
+        return {"concordance": metrics.concordance_index(y, values, sample_weight=weight)}
+    return {
+        "ndcg@10": metrics.ndcg_score(y, values, judged.group, sample_weight=weight),
+        "map": metrics.map_score(y, values, judged.group, sample_weight=weight),
+    }
+
+
+def judging_bytes(model: Any, task: str, n_rows: int) -> int:
+    """Return the memory that judging holds: targets, answers, and the arrays that metrics make of both."""
+    of_row = 88 + 8 * len(getattr(model, "classes_", ())) + (64 if task == "binary" else 0)
+    return n_rows * of_row
 
 
 def judge(model: Any, judged: Examples, task: str) -> dict[str, float]:
-    """Return the metrics of a fitted model on some rows."""
+    """Return the metrics of a fitted model on some rows, the loss that it was trained for first."""
     if task == "uplift":  # each treatment against the control: the model knows which label is which
         return {"qini": model.score(judged.X, judged.y, judged.treatment, sample_weight=judged.weight)}
-    return score(ask(model, judged.X, task), judged, task)
+    answers = ask(model, judged, task)
+    own = _own_losses(model, answers, judged, task)
+    if not own:
+        return score(answers, judged, task)
+    y, told = _truth(answers, judged), _parts(answers, own)
+    found = {loss.name: loss.mean(y, part, judged.weight) for loss, part in zip(own, told, strict=True)}
+    if not _are_quantiles(own):
+        return found | score(answers, judged, task)
+    # Squares of errors say nothing about quantiles: the mean, not a quantile, minimises them.
+    below = {_below(loss): np.average(y <= part, weights=judged.weight) for loss, part in zip(own, told, strict=True)}
+    return found | {name: float(share) for name, share in below.items()}
+
+
+def judge_constant(model: Any, learnt: Examples, judged: Examples, task: str) -> dict[str, float]:
+    """Return the loss that a model was trained for, of the best answer that is the same for all rows.
+
+    Nothing where the metrics of the task, which have a baseline of their own, cover the loss.
+    """
+    if learnt.y is None or judged.y is None or task not in ("regression", "multiclass", "binary"):
+        return {}
+    answers = ask(model, judged, task)
+    own = _own_losses(model, answers, judged, task)
+    if not own:
+        return {}
+    y, known = _truth(answers, judged), _truth(answers, learnt)
+    constants = [loss.constant(known, learnt.weight) for loss in own]
+    found = {
+        loss.name: loss.mean(y, loss.repeated(constant, len(y)), judged.weight)
+        for loss, constant in zip(own, constants, strict=True)
+    }
+    if _are_quantiles(own):
+        pairs = zip(own, constants, strict=True)
+        found |= {_below(loss): float(np.average(y <= constant, weights=judged.weight)) for loss, constant in pairs}
+    return found
+
+
+def lines(found: Mapping[str, float], base: Mapping[str, float], task: str) -> list[tuple[str, float, Any, str]]:
+    """Return name, figure, that of the baseline, and what is better, of every metric in the order of a table.
+
+    Examples
+    --------
+    >>> lines({"rows below (0.1)": 0.12, "pinball loss (0.1)": 2.0}, {"pinball loss (0.1)": 3.0}, "regression")
+    [('rows below (0.1)', 0.12, None, 'near 0.1'), ('pinball loss (0.1)', 2.0, 3.0, 'lower')]
+    """
+    usual = METRICS[task]
+    order = [name for name in found if name not in usual] + [name for name in usual if name in found]
+    return [(name, found[name], base.get(name), _better(name, usual)) for name in order]
+
+
+def _better(name: str, usual: Mapping[str, bool]) -> str:
+    if name.startswith(BELOW):
+        return f"near {name[len(BELOW) + 2 : -1]}"
+    return "higher" if usual.get(name, False) else "lower"
+
+
+def _own_losses(model: Any, answers: Answers, judged: Examples, task: str) -> list[Any]:
+    """Return the loss of a model, or of each of its quantiles, if the metrics of the task do not cover it."""
+    if judged.y is None or task not in ("regression", "multiclass", "binary"):
+        return []
+    from arboretum.judging import own_loss
+
+    values = answers.values
+    try:
+        y = _truth(answers, judged)
+    except ValueError:  # a class that the model does not know
+        return []
+    if task == "regression" and values.ndim > 1:
+        return [own_loss(model, y, part, judged.weight, k) for k, part in enumerate(values.T)]
+    loss = own_loss(model, y, values, judged.weight)
+    return [] if loss.name in COVERED else [loss]
+
+
+def _truth(answers: Answers, rows: Examples) -> NDArray[Any]:
+    """Return numbers, or codes of the classes that the model knows."""
+    from arboretum.estimators.targets import encode_classes
+
+    assert rows.y is not None
+    return rows.y.astype(np.float64) if answers.classes is None else encode_classes(rows.y, answers.classes, "y")
+
+
+def _parts(answers: Answers, own: list[Any]) -> list[FloatArray]:
+    return list(answers.values.T) if len(own) > 1 else [answers.values]
+
+
+def _are_quantiles(own: list[Any]) -> bool:
+    return bool(own) and own[0].name.startswith("pinball")
+
+
+def _below(loss: Any) -> str:
+    return f"{BELOW} {loss.name[len('pinball loss ') :]}"

@@ -49,6 +49,8 @@ def facts(model: Any, roles: Roles) -> dict[str, Any]:
         "model": repr(model),
         "task": task_of(model, roles),
         "target": roles.target,
+        "positive": roles.positive,
+        "offset": ", ".join(roles.offset) or None,
         "classes": model.classes_.tolist() if hasattr(model, "classes_") else None,
         "trees": None if forest is None else len(forest.tree_start) - 1,
         "nodes": None if forest is None else len(forest.kind),

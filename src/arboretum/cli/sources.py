@@ -3,6 +3,7 @@
 ::
 
     sales.csv, part-*.parquet, folder/   ─► files of one format
+    -                                    ─► standard input, of any format of files
     file.db::table, file.duckdb          ─► a table of a data base
     --sql "SELECT …"                     ─► a query: of the data base, or of the files as the table "data"
 """
@@ -12,158 +13,193 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterable, Iterator
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from arboretum.arrow_types import width_of
 from arboretum.cli.errors import CommandError, DataError, UsageError, nearest
+from arboretum.cli.file_formats import FORMATS, STANDARD, recognise, shown, suffix_of, temporary_file
+from arboretum.memory_budget import MemoryLimitError
 from arboretum.schema import listed
 
 if TYPE_CHECKING:
+    from arboretum.cli.text import TextOptions
     from arboretum.dataset import Dataset
+    from arboretum.memory_budget import MemoryBudget
+    from arboretum.text_columns import TextColumn
 
-FORMATS = {
-    "csv": "csv",
-    "tsv": "csv",
-    "txt": "csv",
-    "json": "json",
-    "jsonl": "json",
-    "ndjson": "json",
-    "parquet": "parquet",
-    "pq": "parquet",
-    "arrow": "arrow",
-    "feather": "arrow",
-}
-COMPRESSED = ("gz", "zst")
-DATABASES = ("db", "sqlite", "sqlite3", "duckdb")
+TEXT_BYTES = 24  # of a value that has no width: a text of some twenty letters, with its end
 
 
 @dataclass(frozen=True)
 class Rows:
-    """A dataset and what to call it in messages."""
+    """A dataset, what to call it in messages, and what its columns of text were read as."""
 
     name: str
     dataset: Dataset
+    texts: list[TextColumn] = field(default_factory=list)
 
-    def batches(self, size: int) -> Iterator[Any]:
-        """Yield Arrow record batches."""
+    def batches(self, size: int, names: Iterable[str]) -> Iterator[Any]:
+        """Yield Arrow record batches of those of the named columns that there are."""
         with reading(self.name):
-            yield from self.dataset.batches(size)
+            wanted = set(names)
+            yield from self.dataset.select([name for name in self.dataset.names if name in wanted]).batches(size)
 
     def nbytes(self) -> int:
         """Return about how many bytes all rows take in memory."""
         with reading(self.name):
-            widths = [_width(column.type) for column in self.dataset.schema]
-            return sum(widths) * self.dataset.n_rows
+            widths = [width_of(column.type) or TEXT_BYTES for column in self.dataset.schema]
+            return int(sum(widths) * self.dataset.n_rows)
 
     def table(self) -> Any:
         """Return all rows as an Arrow table."""
         with reading(self.name):
             return self.dataset.to_frame()
 
+    def remarks(self, names: Sequence[str]) -> list[str]:
+        """Say what a user should know about text in some of the columns."""
+        from arboretum.text_columns import lines_about
 
-def _width(kind: Any) -> int:
-    """Return the bytes of a value; a text of some twenty letters, with its end, stands for all that have no width."""
-    try:
-        return max(int(kind.bit_width) // 8, 1)
-    except ValueError:
-        return 24
+        return lines_about([column for column in self.texts if column.name in set(names)])
 
 
-def open_rows(data: str | None, *, table: str | None = None, sql: str | None = None, texts: Iterable[str] = ()) -> Rows:
+def open_rows(
+    data: str | None,
+    *,
+    table: str | None = None,
+    sql: str | None = None,
+    text: TextOptions | None = None,
+    budget: MemoryBudget | None = None,
+    needed_bytes: Callable[[Dataset], int] | None = None,
+) -> Rows:
     """Find what a person means by DATA, --table and --sql.
 
     Parameters
     ----------
     data, table, sql : str, optional
         What is typed.
-    texts : iterable of str
-        Columns of CSV files to read as text, so that 01234 stays what it is.
+    text : TextOptions, optional
+        What is known about columns and files of text.
+    budget : MemoryBudget, optional
+        What reading may take; without one there is no limit.
+    needed_bytes : callable, optional
+        Returns what will be needed at least for rows of such a number and such columns.
 
     Examples
     --------
     >>> open_rows(None, sql="SELECT 1 AS a").table().to_pydict()
     {'a': [1]}
     """
+    from arboretum.cli.text import TextOptions, read_text, without_numbers
+    from arboretum.csv_files import CsvFiles
     from arboretum.dataset import Dataset
 
+    text = text or TextOptions()
+    texts: list[TextColumn] = []
     if data is None:
         if sql is None:
             raise UsageError("give DATA, a file or folder, or --sql with a query that reads one")
-        return Rows("the query", Dataset.from_sql(sql))
+        name, found = "the query", replace(Dataset.from_sql(sql), budget=budget)
+    else:
+        name, found, texts = _of_place(data, table, sql, text, budget)
+    with reading(name):
+        if budget is not None and needed_bytes is not None:
+            needed = needed_bytes(found)
+            budget.require(needed, f"a command on {found.n_rows} rows of {len(found.names)} columns")
+        is_typeless = isinstance(found.source, CsvFiles)
+        found, others = (found, []) if is_typeless else read_text(found, text.rules(believed=True))
+        found = without_numbers(found, text.missing)
+        missing = [column for column in text.date_formats if column not in found.names]
+        if missing:
+            raise DataError(f"{name} has no column {missing[0]!r}: {nearest(missing[0], found.names)}")
+    known = {column.name for column in others}
+    return Rows(name, found, [*(column for column in texts if column.name not in known), *others])
+
+
+def _of_place(
+    data: str, table: str | None, sql: str | None, text: TextOptions, budget: MemoryBudget | None
+) -> tuple[str, Dataset, list[TextColumn]]:
+    """Return what to call the data, its rows, and what columns of CSV files were read as."""
     path, _, inner = data.partition("::") if not Path(data).exists() else (data, "", "")
-    files = _files(path)
-    formats = sorted({_format(file) for file in files})
+    files, name = ([_standard_input()], "standard input") if data == STANDARD else (_files(path), shown(data))
+    with reading(name):
+        recognised = [recognise(file) for file in files]
+    formats, files = sorted({found for found, _ in recognised}), [file for _, file in recognised]
     if len(formats) > 1:
-        raise DataError(f"{data} holds files of several formats, {listed(formats)}: name one, as in '*.csv'")
+        raise DataError(f"{name} holds files of several formats, {listed(formats)}: name one, as in '*.csv'")
     if formats == ["database"]:
-        return Rows(data, _of_database(files, inner or table, sql))
+        return name, replace(_of_database(files, inner or table, sql), budget=budget), []
     if inner or table:
-        raise UsageError(f"{path} is a {formats[0]} file and has no tables: leave out the name of the table")
-    with reading(data):
-        dataset = of_files(files, formats[0], texts)
-        return Rows(data, dataset if sql is None else asked(sql, data=dataset))
+        raise UsageError(f"{shown(path)} is a {formats[0]} file and has no tables: leave out the name of the table")
+    if sql is not None and budget is not None:
+        raise UsageError(
+            "--memory-limit: --sql holds all of DATA in memory; leave DATA out and let the query read the file, as in "
+            f"--sql \"SELECT … FROM '{name}'\""
+        )
+    texts: list[TextColumn] = []
+    with reading(name):
+        dataset = of_files(files, formats[0], text, texts, budget)
+        return name, dataset if sql is None else asked(sql, data=dataset), texts
 
 
-def of_files(files: list[Path], kind: str, texts: Iterable[str] = ()) -> Dataset:
-    """Return the dataset of files of one format."""
+def of_files(
+    files: list[Path],
+    kind: str,
+    text: TextOptions | None = None,
+    texts: list[TextColumn] | None = None,
+    budget: MemoryBudget | None = None,
+) -> Dataset:
+    """Return the dataset of files of one format; what columns of CSV files were read as is added to ``texts``."""
+    from arboretum.cli.text import CURES, TextOptions
+    from arboretum.csv_files import CsvFiles
     from arboretum.dataset import Dataset
-    from arboretum.dataset_sources import csv_names
+    from arboretum.json_files import json_files
 
-    if kind == "arrow":
-        return Dataset.from_batches(lambda: _arrow_batches(files))
+    text = text or TextOptions()
+    found: list[TextColumn] = [] if texts is None else texts
     names = [str(file) for file in files]
-    if kind == "csv":
-        return _of_csv(names, sorted(set(csv_names(names[0])) & set(texts)))
-    return Dataset.from_json(names) if kind == "json" else Dataset.from_parquet(names)
-
-
-def _of_csv(names: list[str], texts: list[str]) -> Dataset:
-    """Read CSV files; words such as yes and no stay labels, for DuckDB takes them for true and false."""
-    import pyarrow as pa
-
-    from arboretum.dataset import Dataset
-
-    dataset = Dataset.from_csv(names, types=dict.fromkeys(texts, "VARCHAR"))
-    booleans = [column.name for column in dataset.schema if pa.types.is_boolean(column.type)]
-    if not booleans:
-        return dataset
-    found = [_spellings(file, booleans) for file in names]
-    words = [name for name in booleans if not set().union(*(one[name] for one in found)) <= {"true", "false", ""}]
-    return Dataset.from_csv(names, types=dict.fromkeys([*texts, *words], "VARCHAR")) if words else dataset
-
-
-def _spellings(file: str, columns: list[str]) -> dict[str, set[str]]:
-    """Return how a CSV file writes the values of some columns, in small letters."""
-    import pyarrow as pa
-    import pyarrow.csv
-
-    from arboretum.dataset_sources import delimiter_of
-
-    table = pa.csv.read_csv(
-        file,
-        parse_options=pa.csv.ParseOptions(delimiter=delimiter_of(file), newlines_in_values=True),
-        convert_options=pa.csv.ConvertOptions(
-            include_columns=columns, column_types=dict.fromkeys(columns, pa.string()), strings_can_be_null=True
-        ),
-    )
-    return {name: {word.lower() for word in table[name].unique().drop_null().to_pylist()} for name in columns}
+    if kind == "arrow":
+        return replace(Dataset.from_batches(lambda: _arrow_batches(files)), budget=budget)
+    if kind == "json":
+        return Dataset(json_files(names, text.encoding, CURES), budget=budget)
+    if kind == "parquet":
+        return replace(Dataset.from_parquet(names), budget=budget)
+    rules = text.rules(believed=False)
+    dataset = Dataset(CsvFiles(names, text.delimiter, text.encoding, rules, found.extend), budget=budget)
+    dataset.schema  # reads the files  # noqa: B018
+    return dataset
 
 
 def _arrow_batches(files: list[Path]) -> Iterator[Any]:
-    import pyarrow.dataset
+    """Yield the batches of Arrow files, and of streams, which have no magic bytes."""
+    import pyarrow as pa
 
-    yield from pyarrow.dataset.dataset([str(file) for file in files], format="feather").to_batches()
+    for file in files:
+        with file.open("rb") as content:
+            is_file = content.read(6) == b"ARROW1"
+            content.seek(0)
+            try:
+                if not is_file:
+                    yield from pa.ipc.open_stream(content)
+                    continue
+                reader = pa.ipc.open_file(content)
+                for place in range(reader.num_record_batches):
+                    yield reader.get_batch(place)
+            except pa.ArrowInvalid as error:
+                raise DataError(f"{shown(str(file))} is not a whole Arrow file: {error}") from None
 
 
 def asked(sql: str, **tables: Dataset) -> Dataset:
     """Return the answer of a query to datasets, each a table of its name."""
     from arboretum.dataset import Dataset
-    from arboretum.dataset_sources import QUERY_MEMORY, connect
+    from arboretum.dataset_sources import connect
 
-    connection = connect(QUERY_MEMORY)
+    connection = connect(None)
     for name, dataset in tables.items():
         connection.register(name, dataset.to_frame())
     return Dataset.from_sql(sql, connection)
@@ -174,51 +210,51 @@ def reading(name: str) -> Iterator[None]:
     """Turn errors of readers into failures that name the data."""
     try:
         yield
-    except CommandError:
+    except (CommandError, MemoryLimitError):
         raise
     except OSError as error:
         raise DataError(f"cannot read {name}: {error.strerror or error}") from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"{name} is not UTF-8 text: {error.reason} at byte {error.start}; convert it first") from None
     except (ValueError, TypeError, ImportError) as error:
-        raise DataError(_as_options(str(error))) from None
-
-
-def _as_options(message: str) -> str:
-    """Name options of the command where a message names arguments of Dataset.
-
-    Examples
-    --------
-    >>> _as_options("line 3: no BIGINT; correct it, add it to missing=, or read it as text: types={'x': 'VARCHAR'}")
-    'line 3: no BIGINT; correct it, or read it as text: --kind x=category'
-    """
-    message = re.sub(r"types=\{['\"](.*)['\"]: 'VARCHAR'\}", r"--kind \1=category", message)
-    return message.replace("correct it, add it to missing=, or", "correct it, or").replace(", or give delimiter=", "")
+        raise DataError(str(error)) from None
 
 
 # ---------------------------------------------------------------------------------------------------- files
 
 
+def _standard_input() -> Path:
+    """Keep what comes by standard input in a temporary file: rows are read in several passes."""
+    file = temporary_file(STANDARD)
+    with file.open("wb") as content:
+        shutil.copyfileobj(sys.stdin.buffer, content)
+    if not file.stat().st_size:
+        raise DataError("standard input is empty, or was read already: give it a table with a line of names")
+    return file
+
+
 def _files(path: str) -> list[Path]:
     """Return the files of a path, pattern or folder; all can be read."""
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", path):
+        raise DataError(f"{path} is an address on the network: download the file first, as with curl -O")
     found = Path(path)
+    if not found.exists():
+        found = found.expanduser()
     if found.is_dir():
         inside = (
             file for file in sorted(found.rglob("*")) if file.is_file() and not _is_hidden(file.relative_to(found))
         )
-        files = [file for file in inside if _suffix(file) in FORMATS]
+        files = [file for file in inside if suffix_of(file) in FORMATS]
         if not files:
-            raise DataError(f"the folder {path} has no file of a known format: {', '.join(FORMATS)}")
+            raise DataError(f"the folder {shown(path)} has no file of a known format: {', '.join(FORMATS)}")
     elif found.exists():
         files = [found]
     else:
-        matches = glob.glob(path, recursive=True)  # noqa: PTH207  # Path.glob takes no absolute patterns
+        matches = glob.glob(str(found), recursive=True)  # noqa: PTH207  # Path.glob takes no absolute patterns
         files = [Path(name) for name in sorted(matches)]
         if not files:
-            raise DataError(f"there is no file {path}{_neighbour(found)}")
+            raise DataError(f"there is no file {shown(path)}{_neighbour(found)}")
     for file in files:
         if not os.access(file, os.R_OK):
-            raise DataError(f"no permission to read {file}: change the permissions of the file")
+            raise DataError(f"no permission to read {shown(str(file))}: change the permissions of the file")
     return files
 
 
@@ -231,23 +267,6 @@ def _neighbour(path: Path) -> str:
         return f": there is no folder {path.parent}"
     near = nearest(path.name, (file.name for file in path.parent.iterdir() if not _is_hidden(Path(file.name))))
     return f": {near}" if near.startswith("did") else ""
-
-
-def _suffix(file: Path) -> str:
-    parts = file.name.lower().split(".")
-    return parts[-2] if len(parts) > 2 and parts[-1] in COMPRESSED else parts[-1]
-
-
-def _format(file: Path) -> str:
-    suffix = _suffix(file)
-    if suffix in DATABASES:
-        return "database"
-    if suffix not in FORMATS:
-        raise DataError(
-            f"{file} has no known format: {', '.join(FORMATS)}, also with {' or '.join('.' + c for c in COMPRESSED)}; "
-            f"{', '.join(DATABASES)}"
-        )
-    return FORMATS[suffix]
 
 
 # ----------------------------------------------------------------------------------------------- data bases

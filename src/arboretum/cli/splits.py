@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from arboretum.cli.columns import Examples
 from arboretum.cli.errors import DataError
+from arboretum.estimators.targets import unique_labels
 
 Chosen = NDArray[np.bool_]
 SEED = 0
@@ -66,7 +67,7 @@ def _strata(rows: Examples, task: str) -> NDArray[Any]:
     labels = [values for values in parts.get(task, [rows.treatment]) if values is not None]
     if not labels:
         return np.zeros(len(rows), dtype=np.uint8)
-    known, stratum = np.unique(labels[0], return_inverse=True)
+    known, stratum = unique_labels(labels[0])
     return stratum.astype(np.min_scalar_type(len(known)))
 
 

@@ -73,12 +73,52 @@ def check_target(y: NDArray[Any] | None, task: str, roles: Roles) -> None:
     name = repr(roles.target)
     if task in ("regression", "ranking", "survival") and y.dtype.kind not in "biuf":
         value = next(iter(Distinct(y)))
-        raise DataError(f"the target {name} holds {value!r}, which is no number: {task} needs numbers")
+        raise DataError(f"the target {name} holds {value!r}, which is not a number: {task} needs numbers")
     values = Distinct(y)
     if len(values) < 2 and task not in ("anomaly", "survival"):
         raise DataError(f"the target {name} is {values[0]!r} in every row: there is nothing to learn")
     if task == "binary" and len(values) != 2:
         raise DataError(f"the target {name} has {len(values)} values, {listed(values, 5)}: --task binary needs two")
+
+
+def place_of_class(classes: Any, text: str) -> int | None:
+    """Return which of the classes a person means; None if it is none of them.
+
+    Examples
+    --------
+    >>> place_of_class(["no", "yes"], "yes"), place_of_class([0.0, 1.0], "0"), place_of_class([False, True], "true")
+    (1, 0, 1)
+    """
+    return next((place for place, label in enumerate(np.asarray(classes).tolist()) if _means(label, text)), None)
+
+
+def _means(label: Any, text: str) -> bool:
+    if str(label) == text or (isinstance(label, bool) and str(label).lower() == text.lower()):
+        return True
+    try:
+        return not isinstance(label, str) and float(label) == float(text)
+    except (TypeError, ValueError):
+        return False
+
+
+def positive_class(classes: Any, positive: str | None) -> Any:
+    """Return the positive one of two classes: the second, unless another was named."""
+    labels = np.asarray(classes).tolist()
+    place = None if positive is None else place_of_class(labels, positive)
+    return labels[1 if place is None else place]
+
+
+def check_positive(classes: Any, task: str, roles: Roles) -> None:
+    """Refuse a positive class that is not one of two."""
+    if roles.positive is None:
+        return
+    words, name = f"--positive {roles.positive}", "the target" if roles.target is None else repr(roles.target)
+    if task == "multiclass":
+        raise UsageError(f"{words}: {name} has {len(classes)} classes, and only one of two can be the positive one")
+    if task != "binary":
+        raise UsageError(f"{words}: the task is {task}, and only a target of two classes has a positive one")
+    if place_of_class(classes, roles.positive) is None:
+        raise UsageError(f"{words}: the classes of {name} are {listed(np.asarray(classes).tolist(), 2)}")
 
 
 def check_model(model: Any, y: NDArray[Any] | None, task: str, roles: Roles) -> None:

@@ -15,17 +15,12 @@ if TYPE_CHECKING:
     from arboretum.cli.leaderboard import Line
     from arboretum.cli.problem import Judging, Problem
 
-REPORT_ROWS = 100_000  # of rows that stay in their files
-
 
 def train(
     data: options.Data = None,
     target: options.Target = None,
     task: options.Task = "auto",
     model: Annotated[str, typer.Option("--model", "-m", metavar="METHOD", help=options.METHODS_HELP)] = "auto",
-    preset: Annotated[
-        str | None, typer.Option("--preset", metavar="NAME", help="gbm, xgboost, lightgbm, catboost.")
-    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the estimator; repeatable."),
@@ -35,6 +30,8 @@ def train(
     time: options.Time = None,
     event: options.Event = None,
     treatment: options.Treatment = None,
+    offset: options.Offset = None,
+    positive: options.Positive = None,
     ids: options.Ids = None,
     ignore: options.Ignore = None,
     kind: options.Kinds = None,
@@ -52,6 +49,11 @@ def train(
     ] = 30.0,
     table: options.Table = None,
     sql: options.Sql = None,
+    missing: options.Missing = None,
+    date_format: options.DateFormats = None,
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    decimal: options.Decimal = ".",
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Model file to write.")] = Path("model.arb"),
     report: Annotated[Path | None, typer.Option("--report", metavar="FILE", help="HTML report to write.")] = None,
     overwrite: options.Overwrite = False,
@@ -66,24 +68,40 @@ def train(
     leaves rows in their files; the model is the same. After a crash the same command with the same --checkpoint goes on
     to the model that it would have written, and then removes the file.
     """
-    with session(as_json=as_json, quiet=quiet, traceback=traceback) as terminal:
-        from arboretum.cli.files import check_output, save_model
+    with session(as_json=as_json, quiet=quiet, traceback=traceback, out=out) as terminal:
+        budget = options.memory_budget(memory_limit)
+        from arboretum.cli.errors import UsageError
+        from arboretum.cli.file_formats import STANDARD
+        from arboretum.cli.files import check_output, save_model, wrote
         from arboretum.cli.leaderboard import fit, measure, measure_baseline
-        from arboretum.cli.methods import check_streams, make, parse_settings
+        from arboretum.cli.methods import check_offset, check_streams, make, parse_settings, training_bytes
+        from arboretum.cli.report import report_bytes, some_rows, write_report
 
         check_output(out, overwrite=overwrite)
         check_output(report, overwrite=overwrite)
         check_output(checkpoint, overwrite=True)
-        limit = options.parse_memory_limit(memory_limit, data=data, sql=sql)
-        roles = options.roles_of(target, weight, group, time, event, treatment, ids, ignore, kind)
-        problem = options.read_problem(terminal, data, table, sql, roles, task, memory_limit=limit)
-        if limit is not None:
-            check_streams(model, problem.task)
-        judging = options.read_judging(terminal, problem, test, cv, holdout, memory_limit=limit)
+        for option, path in (("--report", report), ("--checkpoint", checkpoint)):
+            if path is not None and str(path) == STANDARD:
+                raise UsageError(f"{option} -: name a file; only --out can be standard output")
+        roles = options.roles_of(target, weight, group, time, event, treatment, offset, positive, ids, ignore, kind)
+        text = options.text_of(missing, date_format, delimiter, encoding, decimal)
         chosen = parse_settings(settings or [])
 
+        def needed(n_rows: int, n_columns: int) -> int:
+            of_report = 0 if report is None else report_bytes(n_columns, parts=2)
+            return max(of_report, training_bytes(model, n_rows, n_columns, settings=chosen))
+
+        problem = options.read_problem(
+            terminal, data, table, sql, text, roles, task, budget=budget, training_bytes=needed
+        )
+        if budget is not None:
+            check_streams(model, problem.task)
+        if roles.offset:
+            check_offset(model, problem.task)
+        judging = options.read_judging(terminal, problem, test, text, cv, holdout, budget=budget)
+
         def new_model() -> Any:
-            return make(model, problem.task, preset=preset, settings=chosen)
+            return make(model, problem.task, settings=chosen)
 
         fit_options: dict[str, Any] = {
             "time_limit": _limit(new_model(), time_limit),
@@ -91,28 +109,49 @@ def train(
         }
         kept = _checkpoint(new_model(), checkpoint, every, out)
         in_folds = judging.n_folds is not None
-        fitted = fit(new_model(), problem.rows, **fit_options, checkpoint=kept) if in_folds else None
-        name = type(new_model()).__name__
-        line = measure(name, new_model, problem, judging, **fit_options, checkpoint=None if in_folds else kept)
-        fitted = line.model if fitted is None else fitted
-        show_scores(terminal, problem, judging, line, measure_baseline(problem, judging))
+        fitted: Any = fit(new_model(), problem.rows, **fit_options, checkpoint=kept) if in_folds else None
+        line = None
+        try:
+            if not terminal.interrupted:
+                name = type(new_model()).__name__
+                line = measure(name, new_model, problem, judging, **fit_options, checkpoint=None if in_folds else kept)
+        except KeyboardInterrupt:
+            if fitted is None:
+                raise
+            terminal.interrupted = True
+        if line is not None:
+            fitted = line.model if fitted is None else fitted
+            show_scores(terminal, problem, judging, line, measure_baseline(problem, judging))
         replaces = out.exists()
         save_model(fitted, out, problem.roles)
-        terminal.text(f"{'replaced' if replaces else 'wrote'} {out} ({out.stat().st_size / 1024:.0f} KB)")
+        terminal.text(wrote(out, replaces=replaces, with_size=True))
         terminal.result |= {"model": str(out), "fingerprint": fitted.fingerprint(), "class": type(fitted).__name__}
+        if terminal.interrupted:
+            terminal.text(_after_interruption(line is not None, checkpoint, report))
+            return
         if checkpoint is not None:
             checkpoint.unlink(missing_ok=True)
             terminal.text(f"removed {checkpoint}, for the run is done")
         if report is not None:
-            from arboretum.cli.report import write_report
-
             learnt, judged = list(judging.parts(problem))[-1]
-            if limit is not None:
-                learnt, judged = learnt.in_memory(REPORT_ROWS), judged.in_memory(REPORT_ROWS)
-                terminal.remark(
-                    f"the report reads at most {REPORT_ROWS} of the rows that judge, and of those learnt from"
-                )
-            write_report(terminal, fitted, judged, report, learnt=None if in_folds else learnt)
+            judged, compared = some_rows(terminal, budget, judged, None if in_folds else learnt)
+            write_report(
+                terminal,
+                fitted,
+                judged,
+                report,
+                learnt=compared,
+                share=None if test is not None else judging.describe(problem),
+            )
+
+
+def _after_interruption(is_judged: bool, checkpoint: Path | None, report: Path | None) -> str:
+    """Say what an interrupted run has left undone."""
+    words = ["interrupted: the model is as far as it got"]
+    words += [] if is_judged else ["it was not judged"]
+    words += ["there is no report"] if report is not None else []
+    words += [f"the same command with --overwrite goes on from {checkpoint}"] if checkpoint is not None else []
+    return "; ".join(words)
 
 
 def _checkpoint(model: Any, path: Path | None, seconds: float, out: Path) -> Checkpoint | None:
@@ -140,16 +179,18 @@ def _limit(model: Any, time_limit: float | None) -> float | None:
 
 def show_scores(terminal: Terminal, problem: Problem, judging: Judging, line: Line, base: Line) -> None:
     """Print the metrics of a model beside those of the baseline."""
-    from arboretum.cli.scores import METRICS
+    from arboretum.cli.scores import lines
 
+    baseline = {**base.mean, **line.constant}
     terminal.result |= {
         "task": problem.task,
+        **({} if problem.positive is None else {"positive": problem.positive}),
         "rows": len(problem.rows),
         "columns": dict(problem.roles.kinds),
         "judged_by": judging.describe(problem),
         "scores": dict(line.mean),
         "deviations": dict(line.deviation),
-        "baseline": dict(base.mean),
+        "baseline": baseline,
         "seconds": line.seconds,
         "remarks": problem.remarks,
     }
@@ -158,14 +199,9 @@ def show_scores(terminal: Terminal, problem: Problem, judging: Judging, line: Li
         return
     several = judging.n_folds is not None
     header = ["metric", line.method, *(["deviation"] if several else []), "baseline", "better is"]
-    lines = [
-        [name, line.mean[name], *([line.deviation[name]] if several else []), base.mean.get(name), _better(higher)]
-        for name, higher in METRICS[problem.task].items()
-        if name in line.mean
+    rows = [
+        [name, mean, *([line.deviation[name]] if several else []), usual, better]
+        for name, mean, usual, better in lines(line.mean, baseline, problem.task)
     ]
-    title = f"{problem.task} of {problem.roles.target!r}, judged by {judging.describe(problem)}, {line.seconds:.1f} s"
-    terminal.table(title, header, lines)
-
-
-def _better(higher: bool) -> str:
-    return "higher" if higher else "lower"
+    title = f"{problem.question}, judged by {judging.describe(problem)}, {line.seconds:.1f} s"
+    terminal.table(title, header, rows)

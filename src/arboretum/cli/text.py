@@ -1,0 +1,314 @@
+"""Text in data: what options say about it, and columns of text in tables that have types.
+
+::
+
+    CSV ────────────────────────────────► csv_files.py ──┐
+                                                          ├─ one rule: text_columns.py
+    Parquet, Arrow, JSON, data bases ──► read_text ───────┘
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, get_args
+
+from arboretum.cli.errors import UsageError
+from arboretum.dataset import Dataset
+from arboretum.dataset_sources import LEAST_QUERY_MEMORY, Source, connect
+from arboretum.memory_budget import MemoryBudget
+from arboretum.text_columns import NEARLY, Facts, Kind, TextColumn, TextRules, decided
+from arboretum.text_values import BLANKS, CODES, MISSING, class_of
+
+
+class OptionCures:
+    """Cures as options of the command."""
+
+    def missing(self, value: str) -> str:
+        """Return how to make a value missing."""
+        return f"--missing {shlex.quote(value)} makes it missing"
+
+    def as_kind(self, name: str, kind: Kind) -> str:
+        """Return how to have a column read as a kind."""
+        return f"--kind {shlex.quote(f'{name}={kind}')}"
+
+    def date_format(self, name: str, form: str) -> str:
+        """Return how to give the format of a column of dates."""
+        return f"--date-format {shlex.quote(f'{name}={form}')}"
+
+    def decimal(self, mark: str) -> str:
+        """Return how to give the decimal mark."""
+        return f"--decimal {mark}"
+
+    def encoding(self, name: str) -> str:
+        """Return how to give the encoding of a file."""
+        return f"--encoding {name}"
+
+    def delimiter(self) -> str:
+        """Return how to give the delimiter of a file."""
+        return "--delimiter"
+
+    def plain_numbers(self, name: str) -> str:
+        """Return how to make numbers of amounts."""
+        column = '"' + name.replace('"', '""') + '"'
+        number = f"TRY_CAST(regexp_replace({column}, '[^0-9.eE+-]', '', 'g') AS DOUBLE)"
+        return f"--sql {shlex.quote(f'SELECT * REPLACE ({number} AS {column}) FROM data')} makes numbers of them"
+
+
+CURES = OptionCures()
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """What options and a model say about text.
+
+    Parameters
+    ----------
+    delimiter, encoding, decimal : str
+        Of CSV files, as for ``Dataset.from_csv``.
+    missing : tuple of str
+        What stands for a missing value, besides what usually does.
+    date_formats : dict
+        Formats of columns of dates.
+    kinds : dict
+        Kinds of columns, as ``--kind`` and models know them.
+    asked : tuple of str
+        Columns whose kind the user asked for.
+    """
+
+    delimiter: str | None = None
+    encoding: str | None = None
+    decimal: str = "."
+    missing: tuple[str, ...] = ()
+    date_formats: Mapping[str, str] = field(default_factory=dict)
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    asked: tuple[str, ...] = ()
+
+    def rules(self, *, believed: bool) -> TextRules:
+        """Return the rules to read by; of tables with types, text is believed to be text."""
+        kinds: dict[str, Any] = {name: kind for name, kind in self.kinds.items() if kind in get_args(Kind)}
+        kinds |= {name: "category" for name, kind in self.kinds.items() if kind == "ignore"}
+        return TextRules(
+            missing=self.missing if believed else (*MISSING, *self.missing),
+            decimal=self.decimal,
+            kinds=kinds,
+            asked=frozenset(self.asked),
+            date_formats=self.date_formats,
+            believed=believed,
+            cures=CURES,
+        )
+
+    def knowing(
+        self,
+        kinds: Mapping[str, str],
+        asked: Iterable[str] = (),
+        missing: Iterable[str] = (),
+        date_formats: Mapping[str, str] | None = None,
+    ) -> TextOptions:
+        """Return the options with what a model knows; what is given now goes before."""
+        return replace(
+            self,
+            kinds={**kinds, **self.kinds},
+            asked=tuple(dict.fromkeys([*asked, *self.asked])),
+            missing=tuple(dict.fromkeys([*missing, *self.missing])),
+            date_formats={**(date_formats or {}), **self.date_formats},
+        )
+
+
+def parse_date_formats(given: Iterable[str]) -> dict[str, str]:
+    """Read options of the form ``column=format``.
+
+    Examples
+    --------
+    >>> parse_date_formats(["day=%d/%m/%Y"])
+    {'day': '%d/%m/%Y'}
+    """
+    formats = {}
+    for item in given:
+        column, equals, form = item.partition("=")
+        try:
+            TextRules(date_formats={column: form})
+        except ValueError:
+            equals = ""
+        if not equals:
+            raise UsageError(f"--date-format {item}: write column=format, as in 'day=%d/%m/%Y %H:%M'")
+        formats[column] = form
+    return formats
+
+
+# ------------------------------------------------------------------------------------------------ tables with types
+
+
+def without_numbers(dataset: Dataset, missing: Iterable[str]) -> Dataset:
+    """Return a dataset whose numbers are missing where they equal one of these, as -999."""
+    numbers = tuple(float(text) for text in missing if class_of(text) in CODES)
+    return replace(dataset, source=WithoutNumbers(dataset.source, numbers)) if numbers else dataset
+
+
+def read_text(dataset: Dataset, rules: TextRules) -> tuple[Dataset, list[TextColumn]]:
+    """Read the columns of text of a table that has types as what they hold: a pass over them, if any may be more.
+
+    Only what nobody means as labels is read as something else: numbers with fractions or marks of missing values,
+    dates, and what options or a model say.
+    """
+    names = [
+        column.name
+        for column in dataset.schema
+        if is_text(column.type) and (rules.missing or rules.kinds.get(column.name) != "category")
+    ]
+    if not names:
+        return dataset, []
+    facts = _survey(dataset, names, rules)
+    columns = [
+        decided(lambda query: _answer(query, dataset, names), name, f"c{place}", facts[name], rules)
+        for place, name in enumerate(names)
+    ]
+    changed = {column.name: column for column in columns if column.sql or column.marks}
+    return replace(dataset, source=ReadText(dataset.source, changed)) if changed else dataset, columns
+
+
+def is_text(kind: Any) -> bool:
+    """Whether a column of an Arrow type holds text; categories that somebody made are not text."""
+    from pyarrow import types
+
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def _survey(dataset: Dataset, names: Sequence[str], rules: TextRules) -> dict[str, Facts]:
+    """Count the classes of values, until no column is left of which they could say anything."""
+    found = {name: Facts(missing=set(rules.missing)) for name in names}  # rows that nobody looks at may hold them
+    enough = (1 - NEARLY) * dataset.n_rows
+    left = list(names)
+    for batch in dataset.select(names).batches():
+        for name in left:
+            for item in batch[name].value_counts():
+                _count(found[name], item["values"].as_py(), item["counts"].as_py(), rules)
+        left = [name for name in left if name in rules.kinds or found[name].counts["text"] <= enough]
+        if not left:
+            break
+    return found
+
+
+def _count(facts: Facts, cell: str | None, count: int, rules: TextRules) -> None:
+    if cell is not None:
+        value = cell.strip(BLANKS)
+        facts.add("missing" if value in rules.missing else class_of(value, rules.decimal), count, value)
+
+
+def _answer(query: str, dataset: Dataset, names: Sequence[str]) -> list[tuple[Any, ...]]:
+    import pyarrow as pa
+
+    schema = pa.schema([(f"c{place}", dataset.schema.field(name).type) for place, name in enumerate(names)])
+    batches = (batch.rename_columns(schema.names) for batch in dataset.select(names).batches())
+    connection = connect(None if dataset.budget is None else dataset.budget.begun().working() // 2)
+    try:
+        connection.register("rows", pa.RecordBatchReader.from_batches(schema, batches))
+        answer: list[tuple[Any, ...]] = connection.execute(query).fetchall()
+        return answer
+    finally:
+        connection.close()
+
+
+@dataclass(frozen=True)
+class ReadText:
+    """A source with some columns of text read as what they hold.
+
+    Parameters
+    ----------
+    source : Source
+        All columns.
+    columns : dict
+        How to read those of text.
+    """
+
+    source: Source
+    columns: Mapping[str, TextColumn]
+
+    def prepare(self, budget: MemoryBudget | None) -> None:
+        """Prepare the source."""
+        self.source.prepare(budget)
+
+    def schema(self) -> Any:
+        """Return names and types."""
+        schema = self.source.schema()
+        return self._read(schema.empty_table(), schema.names, connect(LEAST_QUERY_MEMORY)).schema
+
+    def n_rows(self) -> int:
+        """Count the rows."""
+        return self.source.n_rows()
+
+    def batches(self, names: Sequence[str], size: int, memory: int | None = None) -> Iterator[Any]:
+        """Read batch by batch; DuckDB has half of the memory."""
+        memory = None if memory is None else memory // 2
+        connection = connect(memory)
+        for batch in self.source.batches(names, size, memory):
+            yield from self._read(batch, names, connection).to_batches()
+
+    def buffers(self, names: Sequence[str]) -> list[int]:
+        """Return the bytes that a reader holds of each column."""
+        return self.source.buffers(names)
+
+    def _read(self, batch: Any, names: Sequence[str], connection: Any) -> Any:
+        import pyarrow as pa
+
+        found = {name: batch[name] for name in names}
+        texts = [name for name in names if name in self.columns]
+        if texts:
+            cells = pa.table({f"c{place}": found[name] for place, name in enumerate(texts)})
+            connection.register("cells", cells)
+            chosen = (f"{self.columns[name].expression(f'c{place}')} AS c{place}" for place, name in enumerate(texts))
+            relation = connection.sql(f"SELECT {', '.join(chosen)} FROM cells")
+            table = (getattr(relation, "to_arrow_table", None) or relation.fetch_arrow_table)()
+            found |= {name: table[f"c{place}"].combine_chunks() for place, name in enumerate(texts)}
+            connection.unregister("cells")
+        return pa.table(found)
+
+
+@dataclass(frozen=True)
+class WithoutNumbers:
+    """A source whose numbers are missing where they are one of some numbers.
+
+    Parameters
+    ----------
+    source : Source
+        All columns.
+    numbers : tuple of float
+        What stands for a missing value.
+    """
+
+    source: Source
+    numbers: tuple[float, ...]
+
+    def prepare(self, budget: MemoryBudget | None) -> None:
+        """Prepare the source."""
+        self.source.prepare(budget)
+
+    def schema(self) -> Any:
+        """Return names and types."""
+        return self.source.schema()
+
+    def n_rows(self) -> int:
+        """Count the rows."""
+        return self.source.n_rows()
+
+    def batches(self, names: Sequence[str], size: int, memory: int | None = None) -> Iterator[Any]:
+        """Look through batch by batch."""
+        import pyarrow as pa
+
+        for batch in self.source.batches(names, size, memory):
+            yield pa.record_batch([self._without(column) for column in batch.columns], names=list(names))
+
+    def buffers(self, names: Sequence[str]) -> list[int]:
+        """Return the bytes that a reader holds of each column."""
+        return self.source.buffers(names)
+
+    def _without(self, column: Any) -> Any:
+        import pyarrow as pa
+        import pyarrow.compute as compute
+
+        kind = column.type
+        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+            return column
+        is_one = compute.is_in(compute.cast(column, pa.float64(), safe=False), pa.array(self.numbers, pa.float64()))
+        return compute.if_else(is_one, pa.scalar(None, kind), column)

@@ -1,0 +1,159 @@
+"""The table of exit codes of docs/command.md, line by line: what ends with which code, in words and as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.shop import Run, files, shop_table
+
+import arboretum as arb
+from arboretum.cli.errors import EXIT_CODES
+
+TRAIN = ("train", "shop.csv", "-t", "sold", "-m", "tree", "--holdout", "0.3")
+COMMAND = [sys.executable, "-c", "from arboretum.cli import main; main()"]
+
+# exit code, words, part of the message
+ENDS: list[tuple[int, tuple[Any, ...], str]] = [
+    (0, TRAIN, ""),
+    (0, ("predict", "kept.arb", "shop.csv", "-o", "p.csv"), ""),
+    (0, ("evaluate", "kept.arb", "shop.csv"), ""),
+    (0, ("show", "kept.arb"), ""),
+    (1, (*TRAIN, "--set", "monotonic_cst={'nothing': 1}"), "nothing"),
+    (2, (*TRAIN, "--colour", "red"), "No such option: --colour"),
+    (2, (*TRAIN, "--out"), "requires an argument"),
+    (2, (*TRAIN[:-2], "--holdout", "7"), "--holdout"),
+    (2, (*TRAIN, "--set", "max_depth=abc"), "max_depth='abc'"),
+    (2, (*TRAIN, "--cv", "3"), "contradict each other"),
+    (2, ("sing",), "No such command"),
+    (2, ("predict",), "Missing argument"),
+    (3, ("train", "absent.csv", "-t", "y"), "there is no file absent.csv"),
+    (3, ("train", "shop.csv", "-t", "prise"), "did you mean 'price'?"),
+    (4, ("predict", "absent.arb", "shop.csv", "-o", "p.csv"), "there is no such file"),
+    (4, ("show", "shop.csv"), "shop.csv"),
+    (5, (*TRAIN, "-o", "kept.arb"), "kept.arb exists already"),
+    (5, (*TRAIN, "-o", "no/m.arb"), "there is no folder no"),
+]
+
+
+@pytest.mark.parametrize(("code", "words", "message"), ENDS, ids=lambda value: str(value)[:60])
+def test_every_end_has_its_code(run: Run, shop: Path, model: Path, code: int, words: Any, message: str) -> None:
+    before = files(shop.parent)
+    ran = run(*words)
+    assert ran.code == code, ran.err
+    assert message in ran.err
+    if code:
+        assert ran.out == ""
+        assert "error: " in ran.err
+        assert files(shop.parent) == before
+
+
+@pytest.mark.parametrize(("code", "words", "message"), ENDS, ids=lambda value: str(value)[:60])
+def test_every_end_has_its_json(run: Run, shop: Path, model: Path, code: int, words: Any, message: str) -> None:
+    ran = run(words[0], "--json", *words[1:])
+    if words == ("sing",):  # an option of a command that does not exist
+        return
+    assert ran.code == code, ran.err
+    if code:
+        assert set(ran.json) == {"error", "exit_code"}
+        assert ran.json["exit_code"] == code
+        assert message in ran.json["error"]
+    else:
+        assert "error" not in ran.json
+
+
+def test_every_code_is_seen_here() -> None:
+    assert {code for code, _, _ in ENDS} | {130} == set(EXIT_CODES)
+
+
+def test_nothing_asked_is_help(run: Run) -> None:
+    ran = run()
+    assert ran.code == 0
+    assert "train" in ran.out
+
+
+def test_the_version_is_told(run: Run) -> None:
+    assert run("--version") == (0, f"arboretum {arb.__version__}\n".encode(), "")
+
+
+# ---- Ctrl-C --------------------------------------------------------------------------------------------------------
+
+LONG = ("--set", "n_estimators=1000000", "--set", "learning_rate=1e-9", "--set", "early_stopping=False")
+
+
+def interrupted(folder: Path, *words: str, when: Path) -> tuple[int, dict[str, Any]]:
+    """Run the command, press Ctrl-C as soon as a file is there, and return exit code and JSON."""
+    process = subprocess.Popen([*COMMAND, *words, "--json"], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 60
+    while not when.exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert out, err.decode()
+    return process.returncode, json.loads(out)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Ctrl-C is a signal")
+def test_an_interrupted_training_keeps_the_model_and_says_so(shop: Path, tmp_path: Path) -> None:
+    steps = ("--checkpoint", "c.arb", "--checkpoint-every", "0")
+    words = ("train", "shop.csv", "-t", "price", "--holdout", "0.3", *LONG)
+    code, told = interrupted(tmp_path, *words, *steps, when=tmp_path / "c.arb")
+    assert (code, told["exit_code"], told["interrupted"]) == (130, 130, True)
+    assert arb.load(tmp_path / "model.arb").fingerprint() == told["fingerprint"]
+    assert "rmse" in told["scores"]
+    assert (tmp_path / "c.arb").exists()  # the same command goes on from it
+    (tmp_path / "model.arb").unlink()
+    (tmp_path / "c.arb").unlink()
+    code, told = interrupted(tmp_path, *words[:4], "--cv", "3", *LONG, *steps, when=tmp_path / "c.arb")
+    assert (code, told["interrupted"], "scores" in told) == (130, True, False)
+    assert arb.load(tmp_path / "model.arb").n_iter_ >= 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Ctrl-C is a signal")
+def test_an_interruption_before_there_is_a_model_writes_nothing(
+    run: Run, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pressed(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = files(shop.parent)
+    monkeypatch.setattr(arb.DecisionTreeClassifier, "fit", pressed)
+    ran = run(*TRAIN, "--json")
+    assert ran.code == 130
+    assert ran.json == {"error": "interrupted; nothing was written", "exit_code": 130}
+    assert files(shop.parent) == before
+
+
+def test_an_interrupted_comparison_shows_what_is_done(run: Run, shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def pressed(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(arb.ExtraTreesClassifier, "fit", pressed)
+    ran = run("compare", shop, "-t", "sold", "-m", "tree", "-m", "extra", "-m", "forest", "--json")
+    assert ran.code == 130
+    board = {line["method"]: line["failure"] for line in ran.json["leader_board"]}
+    assert board == {"tree": None, "baseline": None, "extra": "interrupted", "forest": "interrupted"}
+    assert not Path("model.arb").exists()
+    ran = run("compare", shop, "-t", "sold", "-m", "tree", "-m", "extra")
+    assert (ran.code, "interrupted: no model was written" in ran.out) == (130, True)
+
+
+# ---- presets -------------------------------------------------------------------------------------------------------
+
+
+def test_presets_have_one_name_in_all_commands(run: Run, shop: Path) -> None:
+    settings = ("-m", "boosted:lightgbm", "--holdout", "0.3")
+    compared = run("compare", shop, "-t", "price", *settings, "-o", "a.arb", "--json")
+    assert [line["method"] for line in compared.json["leader_board"]] == ["boosted:lightgbm", "baseline"]
+    run("train", shop, "-t", "price", "-m", "boosted:lightgbm", "--cv", "2", "-o", "b.arb")
+    assert arb.load("a.arb").fingerprint() == arb.load("b.arb").fingerprint()
+    table = shop_table().drop_columns(["order_id", "price"])
+    own = arb.BoostedTreesRegressor.preset("lightgbm").fit(table, shop_table()["price"].to_numpy())
+    assert own.fingerprint() == arb.load("a.arb").fingerprint()
