@@ -5,31 +5,35 @@ export CXX  # for CMake, so that the sanitizer libraries are those of the same c
 BENCH ?= boosting --rows 100000
 VENV := .venv
 BIN := $(VENV)/bin
-PYTHON_FOLDERS := src tests benchmarks examples
+PYTHON_FOLDERS := src tests benchmarks examples .ci
 KERNEL := $(shell find kernel -name '*.hpp' -o -name '*.cpp')
+WORKFLOWS := $(wildcard .github/workflows/*.yml)
 # Folders are listed too: their time changes when a file is added or removed.
 SOURCES := CMakeLists.txt pyproject.toml $(wildcard README.md LICENSE) \
            $(shell find src kernel -name __pycache__ -prune -o -print)
-INSTALL := $(BIN)/pip install --quiet --no-build-isolation
+# Any pip that can read pyproject.toml will do: wheels before newer sources, settings of the build by environment.
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --prefer-binary
 SANITIZED := build/sanitize/package
 
-.PHONY: help demo test lint format sanitize bench clean
+.PHONY: help demo test lint format sanitize package bench clean
 .DELETE_ON_ERROR:
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/installed-demo  ## install and run the demo: a year of flights, a leader board, a report
+demo: $(VENV)/installed-cli  ## install and run the demo: a year of flights, a leader board, a report
 	$(BIN)/arboretum demo
 
 test: $(VENV)/installed-test  ## all tests and doctests against the installed package
 	$(BIN)/python -m pytest -n 2
 
-lint: $(VENV)/installed-lint  ## style, types, C++ format; changes nothing
+lint: $(VENV)/installed-lint  ## style, types, C++ format, GitHub workflows; changes nothing
 	$(BIN)/ruff check $(PYTHON_FOLDERS)
 	$(BIN)/ruff format --check $(PYTHON_FOLDERS)
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run --Werror $(KERNEL)
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows $(WORKFLOWS)
+	$(BIN)/zizmor --quiet --offline $(WORKFLOWS)
 
 format: $(VENV)/installed-lint  ## format Python and C++ in place
 	$(BIN)/ruff check --fix $(PYTHON_FOLDERS)
@@ -43,6 +47,17 @@ sanitize: build/sanitize/stamp $(VENV)/installed-test  ## kernel tests under add
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONPATH=$(SANITIZED) \
 	$(BIN)/python -m pytest -n 2 --capture=sys tests/kernel
 
+# The wheel is built from what the sdist holds, in a folder that keeps its name: .ci/pythons goes on there.
+package: $(VENV)/package-tools  ## sdist and wheel in dist/, checked, and tried alone and with each extra
+	rm -rf dist build/package/source
+	mkdir -p build/package/source
+	$(BIN)/python -m build --no-isolation --sdist
+	tar -xzf dist/*.tar.gz --strip-components=1 -C build/package/source
+	SKBUILD_BUILD_DIR=$(CURDIR)/build/package/cmake \
+	$(BIN)/python -m build --no-isolation --wheel --outdir dist build/package/source
+	$(BIN)/twine check --strict dist/*
+	.ci/extras $(BIN)/python dist/*.whl
+
 bench: $(VENV)/installed-benchmark  ## speed and accuracy against the other libraries, at a tenth of the size
 	$(BIN)/python -m benchmarks $(BENCH)
 
@@ -52,17 +67,21 @@ clean:  ## remove everything that make made
 
 $(VENV)/build-tools:
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --upgrade pip
-	$(BIN)/pip install --quiet "scikit-build-core>=0.10" "nanobind>=2.4" cmake ninja setuptools
+	$(INSTALL) "scikit-build-core>=0.11" "nanobind>=2.4" cmake ninja
+	touch $@
+
+$(VENV)/package-tools: $(VENV)/build-tools
+	$(INSTALL) build twine
 	touch $@
 
 # installed-test is the package with the extra "test" of pyproject.toml, and so on.
 $(VENV)/installed-%: $(VENV)/build-tools $(SOURCES)
-	$(INSTALL) -C build-dir=build/release ".[$*]"
+	SKBUILD_BUILD_DIR=build/release $(INSTALL) --no-build-isolation ".[$*]"
 	touch $@
 
 build/sanitize/stamp: $(VENV)/build-tools $(SOURCES)
 	rm -rf $(SANITIZED)
-	$(INSTALL) --no-deps --target $(SANITIZED) -C build-dir=build/sanitize/cmake -C cmake.build-type=Debug \
-	    -C cmake.define.ARBORETUM_SANITIZE=ON -C install.strip=false .
+	SKBUILD_BUILD_DIR=build/sanitize/cmake SKBUILD_CMAKE_BUILD_TYPE=Debug \
+	SKBUILD_CMAKE_DEFINE=ARBORETUM_SANITIZE=ON SKBUILD_INSTALL_STRIP=false \
+	$(INSTALL) --no-build-isolation --no-deps --target $(SANITIZED) .
 	touch $@

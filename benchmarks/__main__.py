@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import boosting_defaults, data, forest_defaults
+from benchmarks import boosting_defaults, data, findings, forest_defaults, survival_averaging
 from benchmarks.explaining import EXPLAINING
 from benchmarks.family import Family
+from benchmarks.faults import memory_limits, mutated_files
 from benchmarks.goals import Verdict, judge
 from benchmarks.measuring import Bench
 from benchmarks.real_sets import SETS
@@ -43,9 +44,19 @@ def parser() -> argparse.ArgumentParser:
     study = commands.add_parser("boosting-defaults", help="libraries as they come, or settings, over real data sets")
     add_study(study, boosting_defaults.run, folds=5)
     add_contenders(study)
+    study = commands.add_parser("survival-averaging", help="what a survival forest averages, over real data sets")
+    survival_averaging.add_options(study, positive)
+    add_output(study)
     files = commands.add_parser("data", help="from a file to a model, in little memory")
     data.add_options(files, positive)
     add_output(files)
+    limits = commands.add_parser("memory-limits", help="fits of every estimator in processes that run out of memory")
+    memory_limits.add_options(limits, positive)
+    alarms = commands.add_parser("findings", help="false alarms of reports on clean tables; planted faults they find")
+    findings.add_options(alarms, positive)
+    add_output(alarms)
+    files = commands.add_parser("mutated-files", help="load damaged files of every kind of model")
+    mutated_files.add_options(files, positive)
     return root
 
 

@@ -7,6 +7,8 @@ file to the model, and CPU time, of all threads, tells the same on a busy machin
 with its start and its judging.
 
 ``killed``: a run with a checkpoint that is killed again and again (workloads/killed.py).
+
+``limits``: the peak memory of commands under ``--memory-limit`` (workloads/limits.py).
 """
 
 from __future__ import annotations
@@ -31,11 +33,12 @@ from benchmarks.measuring import FIT, MEGABYTE, RATIO, SCORES, Row, better, brie
 from benchmarks.rivals import BOOSTING
 from benchmarks.table import Column, Table
 from benchmarks.task import Settings, Task
-from benchmarks.workloads import dense, killed
+from benchmarks.workloads import dense, killed, limits
 
 ROWS, TEST_ROWS, GROUP_ROWS, FEATURES = 10_000_000, 200_000, 100_000, 28
 JUDGING_ROWS = 1_000  # of the command, which always judges its model
-WORKLOADS = ("file", "killed")
+WORKLOADS = ("file", "killed", "limits")
+IN_FOLDER = ("file", "limits")  # which write files that the next run finds
 MEMORY_LIMIT = "400MB"
 COLUMNS = (FIT, RATIO, Column("cpu_s", "CPU s"), Column("peak_mb", "peak MB"), *SCORES["binary"])
 NAMES = [f"x{j}" for j in range(FEATURES)]
@@ -208,9 +211,14 @@ def add_options(command: argparse.ArgumentParser, positive: Callable[[str], int]
     command.set_defaults(run=run)
     add = command.add_argument
     add("--workloads", default=",".join(WORKLOADS), help="comma-separated; default: %(default)s")
-    add("--folder", type=Path, help="where the file is written (about 1.1 GB), and found the next time")
+    add("--folder", type=Path, help="where files are written (about 2 GB), and found the next time")
     add("--libraries", default=",".join(LIBRARIES), help="comma-separated; default: %(default)s")
-    add("--rows", type=positive, default=ROWS, help="of the file; a run that is killed has a fiftieth")
+    add(
+        "--rows",
+        type=positive,
+        default=ROWS,
+        help="of the file; a run that is killed has a fiftieth, files of limits have a fifth",
+    )
     add("--rounds", type=positive, default=100)
     add("--repeat", type=positive, default=1, help="turns of each library; the best one counts")
 
@@ -222,8 +230,8 @@ def run(options: argparse.Namespace) -> int:
         if unknown := [name for name in names if name not in known]:
             print(f"no {kind} is called {unknown[0]!r}; there are: {', '.join(known)}", file=sys.stderr)
             return 2
-    if "file" in chosen and options.folder is None:
-        print("--workloads file: say where the file is written, with --folder FOLDER", file=sys.stderr)
+    if options.folder is None and (writing := [name for name in chosen if name in IN_FOLDER]):
+        print(f"--workloads {writing[0]}: say where files are written, with --folder FOLDER", file=sys.stderr)
         return 2
     tables = []
     if "file" in chosen:
@@ -231,6 +239,9 @@ def run(options: argparse.Namespace) -> int:
     if "killed" in chosen:
         rows = max(400, round(killed.ROWS * options.rows / ROWS))
         tables.append(killed.run(rows, options.rounds, options.threads))
+    if "limits" in chosen:
+        options.folder.mkdir(parents=True, exist_ok=True)
+        tables.append(limits.run(options.folder.resolve(), options.rows // 5, options.rounds))
     for table in tables:
         print(table.markdown() if options.markdown else table.text(), *(v.text() for v in judge(table)), sep="\n")
     if options.json:

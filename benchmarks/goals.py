@@ -225,6 +225,7 @@ GOALS: tuple[Goal, ...] = (
     Goal("data", "≥ 2 × XGBoost in external memory", times_slower("fit_s", ["xgboost"]), 2.0),
     Goal("killed", "the model of an undisturbed run", own("same"), 1.0),
     Goal("killed", "no checkpoint file that cannot be read", own("unreadable"), 0.0, at_least=False),
+    Goal("limits", "peak at most 1.15 × the limit", over_rows("worst", max), 1.15, at_least=False),
     Goal("contention", "at most 2 × the undisturbed time", own("slowdown"), 2.0, at_least=False),
     Goal("custom-loss", "at most 1.5 × the time of the built-in loss", own("cost"), 1.5, at_least=False),
     Goal("custom-loss", "the trees of the built-in loss to the bit (1 = yes)", own("same"), 1.0),

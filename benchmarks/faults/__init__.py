@@ -1,0 +1,1 @@
+"""What must never happen to a user's process: crashes without memory, crashes by damaged files."""
