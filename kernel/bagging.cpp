@@ -13,7 +13,8 @@
 namespace arboretum {
 
 std::vector<Row> content_order(const BinnedData& data, const CodeEdges* edges, const Projections& projections,
-                               const int32_t* classes, const double* numbers, int n_outputs, int threads) {
+                               const int32_t* classes, const double* numbers, int n_outputs, const double* weight,
+                               int threads) {
     std::vector<std::pair<uint64_t, Row>> keys(data.n_rows());
     parallel_blocks(data.n_rows(), 4096, threads, [&](int64_t begin, int64_t end, int) {
         for (int64_t row = begin; row < end; ++row) {
@@ -32,7 +33,11 @@ std::vector<Row> content_order(const BinnedData& data, const CodeEdges* edges, c
             keys[row] = {key, static_cast<Row>(row)};
         }
     });
-    std::sort(keys.begin(), keys.end());
+    std::sort(keys.begin(), keys.end(), [weight](const auto& a, const auto& b) {
+        if (a.first != b.first) return a.first < b.first;
+        if (weight != nullptr && weight[a.second] != weight[b.second]) return weight[a.second] < weight[b.second];
+        return a.second < b.second;
+    });
     std::vector<Row> rows;
     for (const auto& [key, row] : keys) rows.push_back(row);
     return rows;

@@ -15,9 +15,10 @@ namespace arboretum {
 
 // Rows in an order that depends on their content alone: by a hash of codes, categories, numbers that nodes project, and
 // target. Draws by place in this order are the same however the table is sorted, and whether a row has weight 3 or
-// comes three times.
+// comes three times. Equal rows go by their weight, if there is one.
 std::vector<Row> content_order(const BinnedData& data, const CodeEdges* edges, const Projections& projections,
-                               const int32_t* classes, const double* numbers, int n_outputs, int threads);
+                               const int32_t* classes, const double* numbers, int n_outputs, const double* weight,
+                               int threads);
 
 // How often each row is drawn for a tree, with replacement. A draw is a hash of (key, number), so that the copies can
 // be drawn again at any time: that is how rows out of the bag are known.

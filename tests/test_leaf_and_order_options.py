@@ -43,6 +43,25 @@ def test_first_order_log_loss_is_friedmans():
     assert np.mean(difference < 1e-3) > 0.95
 
 
+def test_first_order_log_loss_of_several_classes_is_friedmans():
+    """Leaves of all classes start from where the round began."""
+    classes = np.digitize(NUMBERS, np.quantile(NUMBERS, [0.3, 0.6]))
+    ours = arb.BoostedTreesClassifier(n_estimators=10, **FRIEDMAN).fit(X, classes)
+    theirs = GradientBoostingClassifier(n_estimators=10).fit(X, classes)
+    difference = np.abs(ours.predict_proba(X) - theirs.predict_proba(X)).max(axis=1)
+    assert np.mean(difference < 1e-3) > 0.95
+
+
+@pytest.mark.parametrize("options", [{}, {"leaf_steps": 5}, {"leaf_steps": 3, "trees_per_round": 2}])
+def test_names_of_classes_have_no_say(options):
+    classes = np.digitize(NUMBERS, np.quantile(NUMBERS, [0.3, 0.6]))
+    model, renamed = (
+        arb.BoostedTreesClassifier(n_estimators=5, **{**FRIEDMAN, **options}).fit(X, names[classes])
+        for names in (np.array(["a", "b", "c"]), np.array(["c", "b", "a"]))
+    )
+    np.testing.assert_allclose(model.predict_proba(X), renamed.predict_proba(X)[:, ::-1], rtol=1e-9)
+
+
 def test_steps_lower_the_training_loss():
     losses = []
     for steps in (1, 2, 5):

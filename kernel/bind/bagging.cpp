@@ -177,14 +177,16 @@ void bind_bagging(nb::module_& m) {
     m.def(
         "content_order",
         [](const BinnedData& data, const CodeEdges* edges, std::optional<Matrix<const int32_t>> classes,
-           std::optional<Matrix<const double>> numbers, int threads, const Projections* projections) {
+           std::optional<Matrix<const double>> numbers, int threads, const Projections* projections,
+           std::optional<Vector<const double>> weight) {
             const int n_outputs = static_cast<int>(classes ? classes->shape(1) : numbers->shape(1));
             return to_numpy<Row>(content_order(data, edges, projections != nullptr ? *projections : Projections(),
                                                classes ? classes->data() : nullptr, numbers ? numbers->data() : nullptr,
-                                               n_outputs, threads));
+                                               n_outputs, weight ? weight->data() : nullptr, threads));
         },
         nb::arg("data"), nb::arg("edges").none(), nb::arg("classes").noconvert().none(),
-        nb::arg("numbers").noconvert().none(), nb::arg("threads"), nb::arg("projections").none() = nb::none());
+        nb::arg("numbers").noconvert().none(), nb::arg("threads"), nb::arg("projections").none() = nb::none(),
+        nb::arg("weight").noconvert().none() = nb::none());
     bind_rules(m);
     bind_grown(m);
     nb::class_<ForestGrower>(m, "ForestGrower")

@@ -31,6 +31,8 @@ def content_order(
     | None,
     threads: int,
     projections: Projections | None = None,
+    weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None = None,
 ) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
 
 class Criterion(enum.Enum):

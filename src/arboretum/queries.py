@@ -1,16 +1,14 @@
-"""Queries: which rows are ranked against each other, in which order they are kept, and how well they are ranked."""
+"""Queries: which rows are ranked against each other, and how well they are ranked."""
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
-from arboretum.table import SparseTable, Table
 
 FloatArray: TypeAlias = NDArray[np.float64]
 Metric: TypeAlias = Literal["ndcg", "map", "mrr"]
@@ -81,38 +79,3 @@ class Queries:
                 "more queries"
             )
         return float((values[known] * weights[known]).sum() / weights[known].sum())
-
-
-def content_order(table: Table, query: NDArray[np.int64], y: FloatArray, weight: FloatArray | None) -> NDArray[np.intp]:
-    """Order rows by query, those of a query by a hash of their content, and equal ones by weight.
-
-    However the rows of a table are sorted, they come out in the same order; a weight moves no row past another.
-    """
-    hashed = _hashed(y, _key("target of the row"))
-    keys = [_key(name) for name in table.schema.names]
-    if isinstance(table, SparseTable):
-        entries = table.matrix.tocoo()
-        parts = _hashed(entries.data, np.array(keys, dtype=np.uint64)[entries.col])
-        np.add.at(hashed, entries.row, parts)
-    else:
-        for key, values in zip(keys, table.columns, strict=True):
-            hashed += _hashed(values, key)
-    return np.lexsort((hashed, query) if weight is None else (weight, hashed, query))
-
-
-def _key(name: str) -> np.uint64:
-    return np.uint64(zlib.crc32(name.encode()) << 32)
-
-
-def _hashed(values: NDArray[Any], key: Any) -> NDArray[np.uint64]:
-    """Hash numbers, by the finaliser of SplitMix64 (Steele et al. 2014); 0 stays 0, as in a sparse table."""
-    numbers = values.astype(np.float64) + 0.0  # no -0
-    numbers[np.isnan(numbers)] = np.nan  # one NaN of many
-    bits: NDArray[np.uint64] = numbers.view(np.uint64) ^ key
-    bits ^= bits >> np.uint64(30)
-    bits *= np.uint64(0xBF58476D1CE4E5B9)
-    bits ^= bits >> np.uint64(27)
-    bits *= np.uint64(0x94D049BB133111EB)
-    bits ^= bits >> np.uint64(31)
-    bits[numbers == 0] = 0
-    return bits

@@ -17,7 +17,6 @@ from arboretum import BoostedTreesRanker, load
 from arboretum.estimators.boosting_problem import Problem
 from arboretum.losses import LambdaMart, SquaredError
 from arboretum.metrics import map_score, ndcg_score
-from arboretum.queries import content_order
 from arboretum.table import read_table
 
 LOSSES = ["lambdamart", "pairwise", "listwise"]
@@ -104,28 +103,21 @@ def test_sparse_and_dense_tables_give_the_same_model():
     assert fit(sparse.csr_array(dense), GRADE, QUERY).fingerprint() == fit(dense, GRADE, QUERY).fingerprint()
 
 
-def test_content_order_ignores_the_order_of_columns_and_the_sign_of_zero():
-    table = FRAME[["a", "b"]].head(50).assign(c=0.0)
-    query, grade = QUERY[:50].astype(np.int64), GRADE[:50].astype(float)
-    order = content_order(read_table(table), query, grade, None)
-    other = content_order(read_table(table[["c", "b", "a"]].assign(c=-0.0)), query, grade, None)
-    np.testing.assert_array_equal(order, other)
-    assert (np.diff(query[order]) >= 0).all()
-
-
 # ---- weights ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_weight_of_a_query_counts_its_copies(loss):
+    """Copies change how often a category occurs, by which its code goes."""
+    table = pd.DataFrame(X, columns=list("abcde")).assign(size=np.array(list("wxyz"))[np.digitize(X[:, 0], [-1, 0, 1])])
     copies = np.array([0, 1, 2])[QUERY % 3]
     rows = np.concatenate([np.flatnonzero(copies > time) for time in range(2)])
     names = np.concatenate([QUERY[copies > time] + 100 * time for time in range(2)])
     params = {"loss": loss, "min_samples_leaf": 1, "min_child_weight": 0.1, "max_bins": None}
-    weighted = ranker(**params).fit(X, GRADE, QUERY, sample_weight=copies).predict(X)
-    repeated = ranker(**params).fit(X[rows], GRADE[rows], names).predict(X)
+    weighted = ranker(**params).fit(table, GRADE, QUERY, sample_weight=copies).predict(table)
+    repeated = ranker(**params).fit(table.iloc[rows], GRADE[rows], names).predict(table)
     np.testing.assert_allclose(weighted, repeated, atol=1e-6)
-    assert not np.allclose(weighted, ranker(**params).fit(X, GRADE, QUERY).predict(X), atol=1e-3)
+    assert not np.allclose(weighted, ranker(**params).fit(table, GRADE, QUERY).predict(table), atol=1e-3)
 
 
 def test_rows_of_weight_0_are_no_rows():

@@ -84,6 +84,25 @@ def test_whole_weights_are_copies(case):
     np.testing.assert_allclose(answers(weighted, seen), answers(again, seen), rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.name != "UpliftBoostedTrees"], ids=lambda case: case.name
+)
+@pytest.mark.parametrize("few", [{}, {"max_samples": 0.5}, {"max_samples": 20, "bootstrap": False}, {"subsample": 0.7}], ids=str)
+def test_equal_rows_of_other_weights_come_in_any_order(case, few):
+    """Rows that are the same but for their weights were drawn in the order of the table."""
+    bootstraps = case.name.startswith(("RandomForest", "ExtraTrees", "RandomSurvival", "Uplift"))
+    if not set(few) <= set(case.make().get_params(deep=False)) or (few and (bootstraps or case in BOOSTED)):
+        pytest.skip("no such parameter, or rows are drawn by place")
+    rng, half = np.random.default_rng(1), np.arange(N_ROWS) // 10 * 5 + np.arange(N_ROWS) % 5
+    rows = taken(case.problem(N_ROWS), half)  # each twice
+    weight, order = rng.random(N_ROWS) + 0.1, rng.permutation(N_ROWS)
+    weight = np.repeat(weight[::5], 5) if "group" in rows else weight
+    if "group" in rows:
+        rows["group"] = np.arange(N_ROWS) // 5
+    one, other = case.fitted(rows, weight, **few), case.fitted(taken(rows, order), weight[order], **few)
+    np.testing.assert_allclose(answers(one, rows["X"]), answers(other, rows["X"]), rtol=1e-9, atol=1e-12)
+
+
 PENALTIES = [{"l2": 1.0}, {"min_child_weight": 1.0}, {"l1": 0.3, "min_gain": 0.05}]
 
 

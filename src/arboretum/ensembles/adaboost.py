@@ -88,8 +88,8 @@ class Learners(Protocol):
 
     takes_weights: bool
 
-    def content_order(self) -> NDArray[np.uint32]:
-        """Return the rows in an order that depends on their content alone."""
+    def content_order(self, weight: FloatArray) -> NDArray[np.uint32]:
+        """Return the rows in an order that depends on their content and weight alone."""
 
     def fit(self, weight: FloatArray, number: int) -> NDArray[Any]:
         """Fit learner ``number`` to weighted rows; return what it predicts for them."""
@@ -217,8 +217,8 @@ class Resampled:
     draws: DrawsByWeight
     takes_weights = False
 
-    def content_order(self) -> NDArray[np.uint32]:
-        """Return the rows in an order that depends on their content alone."""
+    def content_order(self, weight: FloatArray) -> NDArray[np.uint32]:
+        """Return the rows in an order that depends on their content and first weight alone."""
         return self.draws.order
 
     def fit(self, weight: FloatArray, number: int) -> NDArray[Any]:
@@ -228,7 +228,7 @@ class Resampled:
 
 def resampled(learners: Learners, weight: FloatArray, seed: int) -> Resampled:
     """Let learners see rows drawn by weight; ``weight`` is that of the start."""
-    return Resampled(learners, DrawsByWeight.of(learners.content_order(), weight, seed))
+    return Resampled(learners, DrawsByWeight.of(learners.content_order(weight), weight, seed))
 
 
 @dataclass
@@ -323,9 +323,9 @@ class NumberTrees:
         self.params = tree.to_kernel()
         self.trees: list[WeightedTree] = []
 
-    def content_order(self) -> NDArray[np.uint32]:
-        """Return the rows in an order that depends on their content alone."""
-        return _kernel.content_order(self.data.codes, self.edges, None, self.y[:, None], self.threads)
+    def content_order(self, weight: FloatArray) -> NDArray[np.uint32]:
+        """Return the rows in an order that depends on their content and weight alone."""
+        return _kernel.content_order(self.data.codes, self.edges, None, self.y[:, None], self.threads, None, weight)
 
     def fit(self, weight: FloatArray, number: int) -> FloatArray:
         """Grow tree ``number`` from weighted rows; return its predictions of all rows."""
@@ -360,11 +360,11 @@ class ImpurityTrees:
     trees: list[Forest] = field(default_factory=list)
     takes_weights = True
 
-    def content_order(self) -> NDArray[np.uint32]:
-        """Return the rows in an order that depends on their content alone."""
+    def content_order(self, weight: FloatArray) -> NDArray[np.uint32]:
+        """Return the rows in an order that depends on their content and weight alone."""
         target = self.target
         return _kernel.content_order(
-            self.data.codes, self.edges, target.classes, target.numbers, self.threads, self.projections
+            self.data.codes, self.edges, target.classes, target.numbers, self.threads, self.projections, weight
         )
 
     def fit(self, weight: FloatArray, number: int) -> NDArray[Any]:

@@ -136,7 +136,7 @@ class Draws:
         if self.share is None:
             return _kernel.Bootstrap()
         order = _kernel.content_order(
-            data.codes, edges, target.classes, target.numbers_of_content, threads, projections
+            data.codes, edges, target.classes, target.numbers_of_content, threads, projections, target.weight
         )
         weight = None if target.weight is None else target.weight[order]
         if weight is not None:

@@ -283,7 +283,7 @@ class BoostingRun:
         """Grow the trees of a round, all from the same gradients, each on its own sample."""
         params, rows = self.params, self.rows
         n_outputs, n_trees = len(rows.raw), params.trees_per_round
-        if renews_leaves(loss) and n_trees > 1:
+        if (renews_leaves(loss) or params.refits_leaves) and n_trees * n_outputs > 1:
             rows = replace(rows, raw=rows.raw.copy())  # leaf values too start from where the round began
         numbers = range(number * n_trees, (number + 1) * n_trees)
         if params.vector_leaves:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from arboretum import _kernel
 from arboretum.ensembles.bagging import is_whole
+from arboretum.ensembles.resampling import content_order
 from arboretum.forest import Forest
 from arboretum.growing import grown_to_forest
 from arboretum.table import SparseTable, Table
@@ -85,15 +86,16 @@ class RowPool:
         keys, missing = np.empty(table.n_rows, np.uint64), np.zeros(table.schema.n_features, np.uint8)
         for first, part in table.row_batches():
             _columns_by_name(part).content_keys(keys[first : first + part.n_rows], missing, threads)
-        rows = _kernel.order_by_key(keys)
+        is_shared = weight is not None and not is_whole(weight)
+        rows = content_order(keys, weight).astype(np.uint32) if is_shared else _kernel.order_by_key(keys)
         has_missing = [False] * len(missing)
         for feature, column in enumerate(table.schema.by_name):
             has_missing[column] = bool(missing[feature])
         if weight is None:
             return cls(rows, None), has_missing
-        if is_whole(weight):
-            return cls(np.repeat(rows, weight[rows].astype(np.int64)), None), has_missing
-        return cls(rows, weight[rows]), has_missing
+        if is_shared:
+            return cls(rows, weight[rows]), has_missing
+        return cls(np.repeat(rows, weight[rows].astype(np.int64)), None), has_missing
 
 
 def isolate(table: Table, pool: RowPool, params: IsolationParams) -> Forest:

@@ -91,7 +91,7 @@ class RowDraws:
     @classmethod
     def of(cls, keys: Keys, weight: FloatArray | None, size: float | int, *, replace: bool) -> RowDraws:
         """Return the draws of ``size`` rows, a share or a number, from rows with these content keys and weights."""
-        order = np.argsort(keys, kind="stable")
+        order = content_order(keys, weight)
         if weight is not None:
             order = order[weight[order] > 0]
             weight = weight[order]
@@ -200,6 +200,17 @@ def content_keys(table: Table, target: FloatArray) -> Keys:
     ):
         keys += _hash_values(output, key)
     return _mix(keys)
+
+
+def content_order(keys: Keys, weight: FloatArray | None) -> Positions:
+    """Order rows by their keys, equal ones by weight, so that it does not matter how the table is sorted.
+
+    Examples
+    --------
+    >>> content_order(np.array([7, 3, 3], dtype=np.uint64), np.array([1.0, 0.5, 0.2]))
+    array([2, 1, 0])
+    """
+    return np.argsort(keys, kind="stable") if weight is None else np.lexsort((weight, keys))
 
 
 def _hash_values(values: NDArray[np.generic], column_key: np.uint64 | Keys) -> Keys:

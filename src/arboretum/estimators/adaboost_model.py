@@ -24,7 +24,7 @@ from arboretum.arguments import shown
 from arboretum.binning import BinnedData, assign_bins, learn_bins
 from arboretum.ensembles.adaboost import ImpurityTrees, Votes, starting_weights
 from arboretum.ensembles.bagging import SingleTree
-from arboretum.ensembles.resampling import Bag, Positions
+from arboretum.ensembles.resampling import Bag, Positions, content_order
 from arboretum.estimators import targets
 from arboretum.estimators.bagged_trees import GivenRows
 from arboretum.estimators.bagging_members import GivenTable, OneClass, in_fit_order, is_classifier, seeded, unfitted
@@ -491,9 +491,9 @@ class MemberLearners:
         self.rows = source.part(kept, None)
         self.members: list[Any] = []
 
-    def content_order(self) -> NDArray[np.uint32]:
-        """Return the rows in an order that depends on their content alone, if they can be read."""
-        return np.argsort(self.source.keys(self.values, self.kept), kind="stable").astype(np.uint32)
+    def content_order(self, weight: FloatArray) -> NDArray[np.uint32]:
+        """Return the rows in an order that depends on their content and weight alone, if they can be read."""
+        return content_order(self.source.keys(self.values, self.kept), weight).astype(np.uint32)
 
     def fit(self, weight: FloatArray, number: int) -> NDArray[Any]:
         """Fit member ``number``; return codes of classes, or numbers, that it predicts for the rows."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from arboretum import losses
 from arboretum.arguments import shown
+from arboretum.ensembles.resampling import content_keys
 from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosting import BoostedTrees
@@ -24,7 +25,6 @@ from arboretum.forest import Forest
 from arboretum.losses import GradientFunction, Loss
 from arboretum.losses.ranking import METRICS, LambdaMart, RankingLoss
 from arboretum.metrics import ndcg_score
-from arboretum.queries import content_order
 from arboretum.schema import Schema
 
 JUDGED = np.dtype([("grade", np.float64), ("query", np.int64)])
@@ -360,4 +360,6 @@ class BoostedTreesRanker(BoostedTrees):
 def in_content_order(problem: Problem) -> Problem:
     """Sort rows by query, and those of a query so that the order they came in does not matter."""
     assert problem.query is not None
-    return problem.take(content_order(problem.table, problem.query, problem.y, problem.weight))
+    keys = content_keys(problem.table, problem.y)
+    by_weight = () if problem.weight is None else (problem.weight,)
+    return problem.take(np.lexsort((*by_weight, keys, problem.query)))

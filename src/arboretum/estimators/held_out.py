@@ -161,7 +161,7 @@ class HeldOutModel(Explained, Estimator):
         salt = np.uint64(_kernel.draw(seed, FOLD_PURPOSE, 0))
         mixed = (keys ^ salt) * np.uint64(ODD)
         copies = weight.astype(np.int64) if is_whole(weight) else np.ones(len(keys), dtype=np.int64)
-        order = np.lexsort((mixed, np.zeros(len(keys)) if strata is None else strata))
+        order = np.lexsort((weight, mixed, np.zeros(len(keys)) if strata is None else strata))
         pool = np.repeat(order, copies[order])
         place = np.arange(len(pool))
         if self.calibration == "split":
