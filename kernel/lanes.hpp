@@ -267,8 +267,11 @@ inline LaneScale wide_scale(const LaneFacts& facts) {
 // which a few huge values cannot lift.
 constexpr double least_mean_steps = 64, least_median_steps = 8;
 
-// largest_*: what a row's fields hold (short and packed rows differ).
-inline LaneScale choose_scale(const LaneFacts& facts, double largest_gradient, double largest_hessian) {
+inline double power_of_two_below(double x) { return std::isnormal(x) ? std::ldexp(1.0, std::ilogb(x)) : x; }
+
+// largest_*: what a row's fields hold (short and packed rows differ). `whole`: whole gradients stay exact, at the price
+// of up to a bit. Those of absolute errors are ±weight and tie all the time; rounding must not decide.
+inline LaneScale choose_scale(const LaneFacts& facts, double largest_gradient, double largest_hessian, bool whole) {
     double n = static_cast<double>(facts.n_rows);
     double mean_gradient = (facts.positive + facts.negative) / n, mean_hessian = facts.hessian / n;
     bool constant = facts.min_hessian == facts.max_hessian;
@@ -277,13 +280,13 @@ inline LaneScale choose_scale(const LaneFacts& facts, double largest_gradient, d
     if (facts.max_gradient > 0)
         scale.gradient = std::min((2147483647.0 - n) / std::max(facts.positive, facts.negative),
                                   largest_gradient / facts.max_gradient);
+    if (whole) scale.gradient = power_of_two_below(scale.gradient);
     if (scale.hessian_counts_rows)
         scale.hessian = 1 / facts.max_hessian;
     else if (facts.max_hessian > 0)
         scale.hessian = std::min((4294967295.0 - n) / facts.hessian, largest_hessian / facts.max_hessian);
     // Whole weights stay exact: a sum that is exactly min_child_weight must not fall below it.
-    if (!constant && facts.hessian_fraction == 0 && std::isnormal(scale.hessian))
-        scale.hessian = std::ldexp(1.0, std::ilogb(scale.hessian));
+    if (!constant && facts.hessian_fraction == 0) scale.hessian = power_of_two_below(scale.hessian);
     auto fine = [](double mean, double median, double steps) {
         return mean * steps >= least_mean_steps && (median == 0 || median * steps >= least_median_steps);
     };
@@ -295,8 +298,10 @@ inline LaneScale choose_scale(const LaneFacts& facts, double largest_gradient, d
     return scale;
 }
 
-inline LaneScale choose_scale(const LaneFacts& facts, float) { return choose_scale(facts, 32767, 65535); }
-inline LaneScale choose_scale(const LaneFacts& facts, double) { return choose_scale(facts, 2147483647, 4294967295); }
+inline LaneScale choose_scale(const LaneFacts& facts, float) { return choose_scale(facts, 32767, 65535, false); }
+inline LaneScale choose_scale(const LaneFacts& facts, double) {
+    return choose_scale(facts, 2147483647, 4294967295, true);
+}
 
 inline WideSum wide_stat(double gradient, double hessian, const LaneScale& wide) {
     return {std::llrint(gradient * wide.gradient), std::llrint(hessian * wide.hessian)};

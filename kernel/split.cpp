@@ -88,7 +88,12 @@ class CategoryFinder {
 
     void prefixes(std::vector<CategoryBin>& bins) {
         std::erase_if(bins, [&](const CategoryBin& b) { return rule_.is_rare(b.hessian); });
-        auto key = [&](const CategoryBin& b) { return b.gradient / (b.hessian + params_.category_smoothing); };
+        auto mean = [&](const CategoryBin& b) { return b.gradient / (b.hessian + params_.category_smoothing); };
+        double largest = 0;
+        for (const CategoryBin& bin : bins) largest = std::max(largest, std::abs(mean(bin)));
+        // In steps of the largest: means that tie in exact arithmetic tie here too, as gains do (comparable).
+        const double steps = largest > 0 ? 131072 / largest : 0;
+        auto key = [&](const CategoryBin& b) { return std::rint(mean(b) * steps); };
         std::sort(bins.begin(), bins.end(), [&](const CategoryBin& a, const CategoryBin& b) {
             return key(a) != key(b) ? key(a) < key(b) : rank(a) < rank(b);
         });

@@ -8,6 +8,8 @@
 Parameters such as ``l2`` or ``min_child_weight`` count weight in rows. No rule can make both laws hold for such a
 number at once: all weights 2 would have to be n rows by one law and 2 n rows by the other. So whole weights follow the
 law of copies, all others the law of shares. Rows of weight 0 take no part in the mean, as they take no part in a fit.
+Weights below 2⁻⁶⁰ of the mean are 0: no sum of float64 would notice such a row beside another, and a leaf of such rows
+alone has no value that arithmetic could find.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from numpy.typing import NDArray
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
+FAINT = 2.0**-60
 MOST_COPIES = 2.0**53  # beyond, every float is a whole number
 
 
@@ -43,10 +46,16 @@ def in_rows(weight: FloatArray | None) -> FloatArray | None:
     if weight is None:
         return None
     if not are_copies(weight):
-        given = weight[weight > 0]
-        if given.min() == given.max():
-            weight = np.asarray((weight > 0).astype(np.float64))
-        else:
-            # An exact sum, which does not depend on the order of the rows.
-            weight = weight / (math.fsum(given.tolist()) / len(given))
+        weight = _shares(weight)
     return None if (weight == 1).all() else weight
+
+
+def _shares(weight: FloatArray) -> FloatArray:
+    """Divide weights by the mean of those above 0; faint ones become 0."""
+    given = weight[weight > 0]
+    if given.min() == given.max():
+        return np.asarray((weight > 0).astype(np.float64))
+    # An exact sum, which does not depend on the order of the rows.
+    shares = weight / (math.fsum(given.tolist()) / len(given))
+    faint = (weight > 0) & (shares < FAINT)
+    return _shares(np.where(faint, 0.0, weight)) if faint.any() else shares

@@ -39,7 +39,7 @@ Mask: TypeAlias = NDArray[np.bool_]
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
 
-# Sums of weights that differ by less, relatively, are equal.
+# Sums of weights or risks that differ by less, relatively, are equal.
 _TIE = 1e-12
 
 
@@ -89,8 +89,12 @@ class CostComplexityPath:
         return (self[step] for step in range(len(self)))
 
     def mask_at(self, alpha: float) -> Mask:
-        """Give the mask of the smallest subtree that is best at `alpha`."""
-        return self._mask(int(np.searchsorted(self.alphas, alpha, side="right")) - 1)
+        """Give the mask of the smallest subtree that is best at `alpha`.
+
+        Risks are sums in the order of the rows: an alpha that equals a step's but for rounding has reached it.
+        """
+        reached = alpha + _TIE * max(alpha, float(self.risks.max()))
+        return self._mask(int(np.searchsorted(self.alphas, reached, side="right")) - 1)
 
     def _mask(self, step: int) -> Mask:
         mask = np.zeros(len(self.parent), dtype=bool)
