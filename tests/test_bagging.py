@@ -108,8 +108,9 @@ def test_a_row_of_weight_three_is_drawn_as_three_equal_rows(seed, balanced, shar
     repeated = draws.bootstrap(data, target, threads=1).copies(seed, 0, len(rows))
     codes = assign_bins(read_table(X), data.bin_map)
     weighted = draws.bootstrap(codes, of_classes(y, weight.astype(float)), threads=1).copies(seed, 0, N_ROWS)
-    content = np.unique(np.column_stack([*codes_of(X), y]), axis=0, return_inverse=True)[1].ravel()  # some rows are equal
-    np.testing.assert_array_equal(np.bincount(content[rows], repeated, content.max() + 1), np.bincount(content, weighted))
+    content = np.unique(np.column_stack([*codes_of(X), y]), axis=0, return_inverse=True)[1].ravel()  # some are equal
+    drawn = np.bincount(content[rows], repeated, content.max() + 1)
+    np.testing.assert_array_equal(drawn, np.bincount(content, weighted))
     assert table.n_rows == len(rows)
 
 

@@ -18,7 +18,7 @@ from arboretum.ensembles.boosting import BoostingParams, boost
 from arboretum.ensembles.linear_leaves import LinearLeaves, fit_slopes, number_columns
 from arboretum.ensembles.rows import Rows, filled_raw, start_raw
 from arboretum.forest import LEAF, NUMERIC, Forest
-from arboretum.growing import TreeParams
+from arboretum.growing import StepBound, TreeParams
 from arboretum.losses import Multinomial, SquaredError
 from arboretum.sampling import Goss, Sample, Subsample
 from arboretum.table import read_table
@@ -106,7 +106,9 @@ def test_slopes_are_the_ridge_solution(X, l2, sampled, narrow):
     params = TreeParams(max_leaf_nodes=5, min_samples_leaf=2, min_child_weight=0.0)
     sample = Sample(rows, factor)
     tree, values, leaf_of_row, numbers = grown(X, g, h, params, sample)
-    slopes = fit_slopes(tree, values, leaf_of_row, sample, (g, h), numbers, LinearLeaves(l2).rules(params), 1)
+    slopes = fit_slopes(
+        tree, values, leaf_of_row, sample, (g, h), numbers, LinearLeaves(l2).rules(params, StepBound()), 1
+    )
     terms = terms_of(slopes)
     members, factors = np.arange(len(X)) if rows is None else rows, np.ones(len(X))
     factors[members] = 1.0 if factor is None else factor
@@ -409,7 +411,9 @@ def test_leaves_parted_by_a_constraint_do_not_overlap(seed, growth, max_delta_st
     params = TreeParams(growth, 12, 5, 3, monotone=directions, max_delta_step=max_delta_step)
     sample = Sample(None, None)
     tree, values, leaf_of_row, numbers = grown(X, g, h, params, sample)
-    slopes = fit_slopes(tree, values, leaf_of_row, sample, (g, h), numbers, LinearLeaves(0.1).rules(params), 1)
+    slopes = fit_slopes(
+        tree, values, leaf_of_row, sample, (g, h), numbers, LinearLeaves(0.1).rules(params, StepBound()), 1
+    )
     terms = terms_of(slopes)
     low, high = values.copy(), values.copy()
     for (leaf, column), (weight, centre, *ends) in terms.items():
@@ -435,7 +439,7 @@ def test_slopes_are_scaled_to_finite_ones_only():
     grower = _kernel.Grower(data.codes, 1)
     gradients = (1e3 * x, np.ones(40))
     tree = grower.grow(*gradients, None, params.to_kernel(), 0)
-    numbers, rules = number_columns(table, data.bin_map), LinearLeaves(l2=0.0).rules(params)
+    numbers, rules = number_columns(table, data.bin_map), LinearLeaves(l2=0.0).rules(params, StepBound())
     leaves, sample = grower.leaf_of_row, Sample(None, None)
     slopes = fit_slopes(tree, np.zeros(tree.n_nodes), leaves, sample, gradients, numbers, rules, 1)
     np.testing.assert_array_equal(slopes.scaled(0.5).weight, slopes.weight / 2)

@@ -93,7 +93,16 @@ SURVIVAL = [
 
 
 @pytest.mark.parametrize("params", SURVIVAL, ids=lambda params: "-".join(map(str, params.values())))
-@pytest.mark.parametrize("options", [{"learning_rate": 1.0}, {"leaf_steps": 10}, {"trees_per_round": 3}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"learning_rate": 1.0},
+        {"leaf_steps": 10},
+        {"trees_per_round": 3},
+        {"leaf_model": "linear", "linear_l2": 0.0},
+    ],
+    ids=str,
+)
 def test_survival_without_penalty_does_not_diverge(params, options):
     """Risks of 1e5 came of Cox's loss, 1e16 of others, at concordances of guesses."""
     rng = np.random.default_rng(0)
@@ -102,7 +111,7 @@ def test_survival_without_penalty_does_not_diverge(params, options):
     y = np.column_stack([np.minimum(died, left), died <= left])
     model = arb.BoostedTreesSurvival(n_estimators=60, l2=0.0, min_samples_leaf=1, **params, **options).fit(X, y)
     assert np.abs(model.predict(X)).max() < 100
-    assert model.score(X, y) > 0.9
+    assert model.score(X, y) > (0.5 if "leaf_model" in options else 0.9)  # slopes that are too steep are left out
 
 
 @settings(max_examples=25)

@@ -118,6 +118,11 @@ class StepBound:
     growth: float = 0.0
     share: float = 1.0
 
+    @property
+    def longest(self) -> float:
+        """The longest step; infinite if there is no bound."""
+        return float(self.moved(np.array([1e300]), 1.0)[0]) if self.growth else np.inf
+
     def moved(self, values: NDArray[np.float64], weight: float) -> NDArray[np.float64]:
         """Return values times a weight, none beyond the bound; OverflowError if one is not finite."""
         flat, share = values.ravel(), self.share if self.growth else np.inf

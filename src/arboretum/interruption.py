@@ -2,7 +2,41 @@
 
 from __future__ import annotations
 
-__all__ = ["InterruptedFit", "warn_interrupted"]
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+__all__ = ["InterruptedFit", "inner_fits", "keeps_part", "warn_interrupted"]
+
+_IS_INNER: ContextVar[bool] = ContextVar("whether another fit waits for this one", default=False)
+
+
+@contextmanager
+def inner_fits() -> Iterator[None]:
+    """Mark fits inside as parts of another: Ctrl-C ends the outer fit, which must not go on with half a member.
+
+    Examples
+    --------
+    >>> with inner_fits():
+    ...     keeps_part(7)
+    False
+    """
+    before = _IS_INNER.set(True)
+    try:
+        yield
+    finally:
+        _IS_INNER.reset(before)
+
+
+def keeps_part(n: int) -> bool:
+    """Whether a fit that Ctrl-C ended after ``n`` rounds or trees keeps them, rather than pass the interrupt on.
+
+    Examples
+    --------
+    >>> keeps_part(7), keeps_part(0)
+    (True, False)
+    """
+    return n > 0 and not _IS_INNER.get()
 
 
 class InterruptedFit(UserWarning):

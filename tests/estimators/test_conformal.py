@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import PoissonRegressor, Ridge
 from sklearn.pipeline import make_pipeline
@@ -254,6 +255,8 @@ OF_COUNTS = {
     "forest": arb.RandomForestRegressor(n_estimators=10, criterion="poisson"),
     "bagged": arb.BaggingRegressor(estimator=boosted(loss="poisson"), n_estimators=3),
     "additive": arb.AdditiveBoostingRegressor(loss="poisson", n_estimators=10),
+    "adaboost": arb.AdaBoostRegressor(estimator=arb.DecisionTreeRegressor(criterion="poisson", max_depth=2)),
+    "histograms": HistGradientBoostingRegressor(loss="poisson", max_iter=10),
     "sklearn": PoissonRegressor(),
 }
 
@@ -265,7 +268,7 @@ def test_intervals_around_counts_are_not_negative(name, tmp_path):
     ends = model.predict_interval(X, [0.8, 0.95])
     assert ends.min() == 0
     assert coverage_of(ends[0], y) > 0.75
-    if name not in ("bagged", "additive", "sklearn"):
+    if name not in ("bagged", "additive", "adaboost", "sklearn", "histograms"):
         model.save(tmp_path / "m.arb")
         np.testing.assert_array_equal(arb.load(tmp_path / "m.arb").predict_interval(X, [0.8, 0.95]), ends)
 

@@ -243,10 +243,14 @@ def test_rounds_that_are_added_start_from_the_offset():
     half = whole.first_rounds(3).fit_more(X, COUNT, n_estimators=5, offset=LOG)
     assert half.fingerprint() == whole.fingerprint()
     assert half.has_offset_
-    assert half.fit_more(X, COUNT, n_estimators=1).has_offset_
+    assert half.fit_more(X, COUNT, n_estimators=1, offset=0).has_offset_
+    with pytest.raises(ValueError, match=r"was fitted with an offset, and none is given .* or offset=0"):
+        half.fit_more(X, COUNT, n_estimators=1)
     warm = arb.BoostedTreesRegressor(**{**QUICK, "n_estimators": 3}, loss="poisson", warm_start=True)
     warm.fit(X, COUNT, offset=LOG).set_params(n_estimators=8).fit(X, COUNT, offset=LOG)
     assert warm.fingerprint() == whole.fingerprint()
+    with pytest.raises(ValueError, match="was fitted with an offset, and none is given to train it further"):
+        warm.set_params(n_estimators=9).fit(X, COUNT)
 
 
 def test_checkpoints_know_the_offset(tmp_path):

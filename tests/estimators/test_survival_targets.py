@@ -92,6 +92,7 @@ def test_columns_numbered_by_pandas_go_by_place():
         ),
         ({"event": [0, 1], "status": [1, 0]}, "'event' and 'status', and nothing tells which of them is the event"),
         ({"x": [True, False], "y": [True, False]}, "'x' and 'y', and nothing tells which of them is the event"),
+        ({"time": [5, 3], "Censoring": [0, 1]}, "a column 'Censoring', and an event could be meant by either"),
         (
             {"time": [5, 3], "is_censored": [True, False]},
             "a column 'is_censored', and an event could be meant by either",

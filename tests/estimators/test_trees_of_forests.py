@@ -200,3 +200,40 @@ def test_file_objects_must_take_bytes(tmp_path):
         arb.load(3)
     with pytest.raises(arb.ModelFileError):
         arb.load(io.BytesIO(b"no model"))
+    (tmp_path / "m.arb").write_bytes(b"")
+    with (tmp_path / "m.arb").open("rb") as file, pytest.raises(ValueError, match=r"write\. Open it with mode 'wb'"):
+        model.save(file)
+    with pytest.raises(ValueError, match=r"closed file\. Open it with mode 'rb'"):
+        arb.load(file)
+    with pytest.raises(TypeError) as caught:
+        arb.load(bytes(1_000_000))
+    assert len(str(caught.value)) < 1000
+
+
+class Slow(io.RawIOBase):
+    """Takes and gives a hundred bytes at a time, as sockets may."""
+
+    def __init__(self) -> None:
+        self.content = io.BytesIO()
+
+    def write(self, data):
+        return self.content.write(bytes(data)[:100])
+
+    def read(self, size=-1):
+        return self.content.read(100)
+
+
+def test_file_objects_may_take_and_give_some_bytes_at_a_time():
+    model, file = fitted(FORESTS[0]), Slow()
+    model.save(file)
+    file.content.seek(0)
+    assert arb.load(file).fingerprint() == model.fingerprint()
+
+
+def test_only_numeric_conditions_have_a_threshold():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.normal(size=200), "town": np.array(["a", "b", "c"])[rng.integers(0, 3, 200)]})
+    y = table["x"].to_numpy() + 3 * (table["town"] == "b").to_numpy()
+    frame = arb.RandomForestRegressor(n_estimators=3).fit(table, y).to_frame()
+    assert (frame["threshold"].notna() == (frame["feature"] == "x")).all()
+    assert {"x", "town"} <= set(frame["feature"].dropna())

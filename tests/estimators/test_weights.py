@@ -87,7 +87,9 @@ def test_whole_weights_are_copies(case):
 @pytest.mark.parametrize(
     "case", [case for case in CASES if case.name != "UpliftBoostedTrees"], ids=lambda case: case.name
 )
-@pytest.mark.parametrize("few", [{}, {"max_samples": 0.5}, {"max_samples": 20, "bootstrap": False}, {"subsample": 0.7}], ids=str)
+@pytest.mark.parametrize(
+    "few", [{}, {"max_samples": 0.5}, {"max_samples": 20, "bootstrap": False}, {"subsample": 0.7}], ids=str
+)
 def test_equal_rows_of_other_weights_come_in_any_order(case, few):
     """Rows that are the same but for their weights were drawn in the order of the table."""
     bootstraps = case.name.startswith(("RandomForest", "ExtraTrees", "RandomSurvival", "Uplift"))

@@ -112,3 +112,11 @@ def test_a_device_is_not_replaced(tmp_path):
     link.symlink_to(os.devnull)
     with pytest.raises(OSError, match="not a regular file"), replacing(link):
         pass
+
+
+@posix
+@pytest.mark.parametrize("name", ["🌳" * 60 + ".arb", "ü" * 120 + ".arb", "n" * 250 + ".arb"])
+def test_names_of_any_letters_may_be_as_long_as_the_system_allows(tmp_path, name):
+    """Room for the new file beside it was counted in letters, where systems count bytes."""
+    save_model(tmp_path / name)
+    assert names(tmp_path) == [name]

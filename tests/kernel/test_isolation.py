@@ -93,7 +93,7 @@ def test_trees_are_those_of_the_twin(seed, max_terms, with_replacement, max_feat
         max_features=max_features,
     )
     pool, _ = RowPool.of(table, None)
-    forest = isolate(table, pool, params)
+    forest, _ = isolate(table, pool, params)
     forest.validate(table.schema.n_features)
     for tree in range(3):
         rows = slow.drawn_rows(pool.rows.tolist(), n_draws, with_replacement, seed, tree)
@@ -134,7 +134,7 @@ def test_order_by_key_sorts(keys):
 def test_training_rows_reach_the_leaves_that_counted_them(seed, max_terms):
     table = random_table(seed)
     pool, _ = RowPool.of(table, None)
-    forest = isolate(table, pool, params_of(table, seed, max_terms=max_terms))
+    forest, _ = isolate(table, pool, params_of(table, seed, max_terms=max_terms))
     reached = forest.apply(table.columns, table.n_rows)
     for tree in range(forest.n_trees):
         nodes = slice(*forest.tree_start[tree : tree + 2])
@@ -149,7 +149,7 @@ def test_threads_change_nothing(seed, threads, max_terms):
     forests = []
     for n in (1, threads):
         pool, _ = RowPool.of(table, None, threads=n)
-        forests.append(isolate(table, pool, params_of(table, seed, n_trees=7, threads=n, max_terms=max_terms)))
+        forests.append(isolate(table, pool, params_of(table, seed, n_trees=7, threads=n, max_terms=max_terms))[0])
     for name, array in forests[0].to_arrays().items():
         np.testing.assert_array_equal(array, getattr(forests[1], name), strict=True)
 
@@ -158,7 +158,7 @@ def test_path_lengths_are_those_of_random_search_trees():
     for n in (1, 2, 3, 4, 7, 50, 257):
         rows = np.zeros((n, 1))  # rows that no cut can tell apart
         pool, _ = RowPool.of(read_table(rows), None)
-        forest = isolate(read_table(rows), pool, params_of(read_table(rows), 0, n_trees=1))
+        forest, _ = isolate(read_table(rows), pool, params_of(read_table(rows), 0, n_trees=1))
         assert forest.n_nodes == 1
         assert forest.value[0, 0] == pytest.approx(slow.average_path_length(n), rel=1e-13)
     assert slow.average_path_length(3) == pytest.approx(5 / 3, abs=2.0**-33)  # leaves at the depths 1, 2, 2
@@ -183,7 +183,7 @@ def test_rows_are_drawn_by_weight(with_replacement, weight):
 def test_columns_are_drawn_alike():
     table = read_table(np.random.default_rng(0).normal(size=(30, 6)))
     pool, _ = RowPool.of(table, None)
-    forest = isolate(table, pool, params_of(table, 1, n_trees=600, max_features=2))
+    forest, _ = isolate(table, pool, params_of(table, 1, n_trees=600, max_features=2))
     used = [set(np.unique(forest[t : t + 1].feature)) - {-1} for t in range(600)]
     assert {len(features) for features in used} == {2}
     counts = np.bincount(np.concatenate([list(features) for features in used]))
@@ -193,7 +193,7 @@ def test_columns_are_drawn_alike():
 def test_the_first_cut_is_uniform_between_the_extremes():
     table = read_table(np.array([[0.0], [1.0], [4.0]]))
     pool, _ = RowPool.of(table, None)
-    forest = isolate(table, pool, params_of(table, 3, n_trees=4000))
+    forest, _ = isolate(table, pool, params_of(table, 3, n_trees=4000))
     cuts = np.sort(forest.threshold[forest.tree_start[:-1]]) / 4
     assert np.abs(cuts - (np.arange(4000) + 0.5) / 4000).max() < 0.03  # Kolmogorov and Smirnov
 
@@ -204,7 +204,7 @@ def test_the_first_cut_is_uniform_between_the_extremes():
 def test_contributions_are_those_of_the_twin(seed, max_terms, unknown):
     table = random_table(seed)
     pool, _ = RowPool.of(table, None)
-    forest = isolate(table, pool, params_of(table, seed, max_terms=max_terms))
+    forest, _ = isolate(table, pool, params_of(table, seed, max_terms=max_terms))
     rng = np.random.default_rng(seed)
     columns = [np.array(column) for column in table.columns]
     for column in columns:  # unknown categories, new numbers
@@ -236,6 +236,6 @@ def test_a_table_needs_keys_for_each_column():
 def test_float32_is_the_float64_it_equals():
     X = np.random.default_rng(1).normal(size=(60, 3)).astype(np.float32)
     wide, narrow = read_table(X.astype(np.float64)), read_table(X)
-    forests = [isolate(t, RowPool.of(t, None)[0], params_of(t, 2, max_terms=2)) for t in (wide, narrow)]
+    forests = [isolate(t, RowPool.of(t, None)[0], params_of(t, 2, max_terms=2))[0] for t in (wide, narrow)]
     for name, array in forests[0].to_arrays().items():
         np.testing.assert_array_equal(array, getattr(forests[1], name), strict=True)

@@ -37,6 +37,7 @@ from arboretum.ensembles.bagging import BaggedTarget, SingleTree, grow_tree, is_
 from arboretum.ensembles.boosting import EXACT_ROWS, TREE_PURPOSE
 from arboretum.forest import Forest
 from arboretum.growing import SplitRules, TreeParams, WeightedTree, to_forest
+from arboretum.interruption import keeps_part
 from arboretum.table import Table
 from arboretum.trees.cart import majorities
 
@@ -131,7 +132,7 @@ def boost_classes(rounds: ClassRounds, *, n_classes: int, n_rounds: int, learnin
                 break
             rounds.reweight(*_factors(error, weight))
     except KeyboardInterrupt:
-        if not votes.weights:
+        if not keeps_part(len(votes.weights)):
             raise
         votes.interrupted = True
     return votes
@@ -173,7 +174,7 @@ def boost_numbers(
             weight *= bounded_exp(np.minimum(exponents - exponents[weight > 0].max(), 0.0))
             weight *= total / weight.sum()
     except KeyboardInterrupt:
-        if not votes.weights:
+        if not keeps_part(len(votes.weights)):
             raise
         votes.interrupted = True
     return votes

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from arboretum.ensembles.gradients import check_gradients
 from arboretum.ensembles.history import Callback, History, Judge, Patience, RoundReport
+from arboretum.interruption import keeps_part
 from arboretum.losses import Loss, SquaredError
 from arboretum.losses.base import constant_raw
 from arboretum.losses.root_finding import zero_between
@@ -126,22 +127,27 @@ def add_stages(
     """
     run = _Run(learners, training, loss, params, start, validation, judge)
     started, idle = time.monotonic(), 0
-    for number in range(params.n_stages):
-        step = run.best_step(number)
-        if step is None:
-            idle += 1
-            if run.is_hopeless(idle):
-                run.history.stopped_by = "no descent"
+    try:
+        for number in range(params.n_stages):
+            step = run.best_step(number)
+            if step is None:
+                idle += 1
+                if run.is_hopeless(idle):
+                    run.history.stopped_by = "no descent"
+                    break
+                continue
+            idle = 0
+            run.take(step, number)
+            report = run.report(number + 1, time.monotonic() - started)
+            for callback in callbacks:
+                callback(report)
+            if run.is_stale():
+                run.history.stopped_by = "early stopping"
                 break
-            continue
-        idle = 0
-        run.take(step, number)
-        report = run.report(number + 1, time.monotonic() - started)
-        for callback in callbacks:
-            callback(report)
-        if run.is_stale():
-            run.history.stopped_by = "early stopping"
-            break
+    except KeyboardInterrupt:
+        if not keeps_part(len(run.history.training_loss)):
+            raise
+        run.history.stopped_by = "interrupt"
     return run.kept(), run.history
 
 
@@ -222,8 +228,9 @@ class _Run:
         return self.params.patience is not None and self.params.patience.is_over(self.history.curve)
 
     def kept(self) -> list[Stage]:
-        """Return the stages up to the best one."""
-        return self.stages if self.params.patience is None else self.stages[: self.history.best_round]
+        """Return the stages that were reported, up to the best one."""
+        reported = self.stages[: len(self.history.training_loss)]
+        return reported if self.params.patience is None else reported[: self.history.best_round]
 
 
 # ---- the line search -----------------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from arboretum.binning import BinnedData
 from arboretum.ensembles.history import RoundReport
 from arboretum.forest import Forest
 from arboretum.growing import SplitRules, grown_to_forest
+from arboretum.interruption import keeps_part
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -225,14 +226,14 @@ def bag(
     grown: list[_kernel.GrownForest] = []
     interrupted, started, done = False, time.monotonic(), 0
     try:
-        for first, n in _batches(params):
+        for first, n in batches(params.first_tree, params.n_trees, params.threads):
             grown.append(grower.grow(first, n, params.seed))
             done = first + n - params.first_tree
             check_size(done, sum(int(part.sizes.sum()) for part in grown))
             for callback in callbacks:
                 callback(RoundReport(done, params.n_trees, time.monotonic() - started, None, None))
     except KeyboardInterrupt:
-        if not grown:
+        if not keeps_part(len(grown)):
             raise
         interrupted = True
     for more in grown[1:]:
@@ -265,15 +266,15 @@ def _grower(
     )
 
 
-def _batches(params: BaggingParams) -> Iterator[tuple[int, int]]:
+def batches(first_tree: int, n_trees: int, threads: int) -> Iterator[tuple[int, int]]:
     """First tree and number of trees of each batch: the first tells how long a tree takes."""
-    started, n, done = time.monotonic(), max(params.threads, 1), 0
-    while done < params.n_trees:
-        n = min(n, params.n_trees - done)
-        yield params.first_tree + done, n
+    started, n, done = time.monotonic(), max(threads, 1), 0
+    while done < n_trees:
+        n = min(n, n_trees - done)
+        yield first_tree + done, n
         done += n
         pace = (time.monotonic() - started) / done
-        n = max(params.threads, int(SECONDS_A_BATCH / max(pace, 1e-9)) // params.threads * params.threads)
+        n = max(threads, int(SECONDS_A_BATCH / max(pace, 1e-9)) // threads * threads)
 
 
 # ---- out of the bag ------------------------------------------------------------------------------------------------

@@ -36,6 +36,7 @@ from arboretum.ensembles.score_noise import noise_deviation
 from arboretum.ensembles.vector_leaves import Gradients, OutputSketch, each_column, newton_step, stepped_vectors
 from arboretum.forest import Forest
 from arboretum.growing import ALL_OUTPUTS, StepBound, TreeParams, WeightedTree, to_forest
+from arboretum.interruption import keeps_part
 from arboretum.losses import EachOutput, LeafRows, Loss
 from arboretum.sampling import Sample, Sampler, sample_key
 
@@ -134,7 +135,7 @@ def boost(
                 run.history.stopped_by = "callback"
                 break
     except KeyboardInterrupt:
-        if not run.rounds:
+        if not keeps_part(len(run.rounds)):
             raise
         run.history.stopped_by = "interrupt"
     return run.forest_of(run.kept_rounds()), run.history
@@ -252,6 +253,8 @@ class BoostingRun:
         self.round_loss = loss
         at = rows if self.ordered is None else replace(rows, raw=self.ordered.unseen_raw(number % params.n_orders))
         fill_gradients(loss, at, self.gradients, self.hessians, params.threads)
+        if not self.hessians.any() and self.gradients.any():
+            raise ValueError(f"{loss!r} returned hessians that are all 0: return 1 for each row, to step by gradients")
         if not params.second_order:
             self.hessians[:] = 1.0 if rows.weight is None else rows.weight
             if isinstance(loss, EachOutput):
@@ -391,7 +394,7 @@ class BoostingRun:
             return None
         assert self.rows.numbers is not None
         gradients, leaves = (self.gradients[output], self.hessians[output]), self.grower.leaf_of_row
-        rules, threads = self.params.linear.rules(self.params.tree), self.params.threads
+        rules, threads = self.params.linear.rules(self.params.tree, self.bound), self.params.threads
         return fit_slopes(tree, values, leaves, sample, gradients, self.rows.numbers, rules, threads)
 
     def add_to_training(self, item: WeightedTree) -> None:

@@ -14,6 +14,7 @@ is uniform between the least and the largest value of its node (``kernel/isolati
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -21,10 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
-from arboretum.ensembles.bagging import is_whole
+from arboretum.ensembles.bagging import batches, is_whole
 from arboretum.ensembles.resampling import content_order
 from arboretum.forest import Forest
 from arboretum.growing import grown_to_forest
+from arboretum.interruption import keeps_part
 from arboretum.table import SparseTable, Table
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -98,7 +100,7 @@ class RowPool:
         return cls(np.repeat(rows, weight[rows].astype(np.int64)), None), has_missing
 
 
-def isolate(table: Table, pool: RowPool, params: IsolationParams) -> Forest:
+def isolate(table: Table, pool: RowPool, params: IsolationParams) -> tuple[Forest, bool]:
     """Grow the trees; the value of a leaf is the path length that it stands for.
 
     Parameters
@@ -112,33 +114,44 @@ def isolate(table: Table, pool: RowPool, params: IsolationParams) -> Forest:
 
     Returns
     -------
-    Forest
+    forest : Forest
         The mean of its trees is the path length of a row; the root, if it were a leaf, says that of a random tree.
+    interrupted : bool
+        Whether Ctrl-C ended it before all trees were grown; at least one was.
     """
     sample = _kernel.IsolationSample(pool.rows, pool.weight, params.n_draws, params.with_replacement)
     rules = _kernel.IsolationRules(_depth_limit(params.n_draws), params.max_features, params.max_terms)
-    if isinstance(table, SparseTable):
-        grown = _grow_sparse(table, sample, rules, params)
-    else:
-        grown = _kernel.grow_isolation(
-            _columns_by_name(table), sample, rules, params.first_tree, params.n_trees, params.seed, params.threads
-        )
-    return grown_to_forest(grown, 1, table.schema.by_name)
+    grow = _grow_sparse if isinstance(table, SparseTable) else _grow_dense
+    grown: list[_kernel.GrownForest] = []
+    interrupted = False
+    try:
+        grown.extend(grow(table, sample, rules, params))
+    except KeyboardInterrupt:
+        if not keeps_part(len(grown)):
+            raise
+        interrupted = True
+    for more in grown[1:]:
+        grown[0].extend(more)
+    return grown_to_forest(grown[0], 1, table.schema.by_name), interrupted
+
+
+def _grow_dense(
+    table: Table, sample: _kernel.IsolationSample, rules: _kernel.IsolationRules, params: IsolationParams
+) -> Iterator[_kernel.GrownForest]:
+    columns = _columns_by_name(table)
+    for first, n in batches(params.first_tree, params.n_trees, params.threads):
+        yield _kernel.grow_isolation(columns, sample, rules, first, n, params.seed, params.threads)
 
 
 def _grow_sparse(
-    table: SparseTable, sample: _kernel.IsolationSample, rules: _kernel.IsolationRules, params: IsolationParams
-) -> _kernel.GrownForest:
+    table: Table, sample: _kernel.IsolationSample, rules: _kernel.IsolationRules, params: IsolationParams
+) -> Iterator[_kernel.GrownForest]:
     """Grow each tree from its own rows, made dense."""
     all_rows = _kernel.IsolationSample(np.arange(params.n_draws, dtype=np.uint32), None, 0, False)
-    grown: list[_kernel.GrownForest] = []
     for tree in range(params.first_tree, params.first_tree + params.n_trees):
         drawn = table.take(sample.rows(params.seed, tree))
         ((_, dense),) = drawn.row_batches(size=params.n_draws)
-        grown.append(_kernel.grow_isolation(_columns_by_name(dense), all_rows, rules, tree, 1, params.seed, 1))
-    for more in grown[1:]:
-        grown[0].extend(more)
-    return grown[0]
+        yield _kernel.grow_isolation(_columns_by_name(dense), all_rows, rules, tree, 1, params.seed, 1)
 
 
 def _depth_limit(n_draws: int) -> int:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from arboretum import _kernel
 from arboretum.binning import BinMap
-from arboretum.growing import TreeParams
+from arboretum.growing import StepBound, TreeParams
 from arboretum.sampling import Sample
 from arboretum.table import SparseTable, Table
 
@@ -35,12 +35,12 @@ class LinearLeaves:
 
     l2: float
 
-    def rules(self, tree: TreeParams) -> _kernel.LinearRules:
-        """Pack for the kernel, with the bounds that leaves of such trees keep."""
+    def rules(self, tree: TreeParams, bound: StepBound) -> _kernel.LinearRules:
+        """Pack for the kernel, with the bounds that leaves of such trees keep, slopes included."""
         rules = _kernel.LinearRules()
         rules.l2, rules.monotone = self.l2, list(tree.monotone)
-        if tree.max_delta_step > 0:
-            rules.lower, rules.upper = -tree.max_delta_step, tree.max_delta_step
+        longest = min(tree.max_delta_step or np.inf, bound.longest)
+        rules.lower, rules.upper = -longest, longest
         return rules
 
 

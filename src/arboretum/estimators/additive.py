@@ -25,6 +25,7 @@ from arboretum.estimators.protocol import Classifier, Estimator, Regressor, own_
 from arboretum.estimators.scoring import JudgedRows, judge_of
 from arboretum.estimators.standing_in import after_round, twin
 from arboretum.estimators.validation import check_rounds, choice, number, seed_of, split_rows
+from arboretum.interruption import warn_interrupted
 from arboretum.io import model_file
 from arboretum.losses import Loss
 from arboretum.metrics.named import Metric
@@ -226,6 +227,8 @@ class AdditiveModel(Explained, Estimator):
                 judge=None if validation is None else self._judge(scoring, validation, facts),
                 callbacks=[] if bar is None else [bar],
             )
+        if history.stopped_by == "interrupt":
+            warn_interrupted(len(stages), "stages")
         self._schema, self.init_, self.loss_, self.history_ = source.schema, start, loss, history
         self._take_facts(facts)
         self._take_stages(bases, stages)

@@ -16,6 +16,7 @@ from arboretum.ensembles.resampling import RowDraws
 from arboretum.estimators import selection
 from arboretum.estimators.bagging_members import FloatArray, is_classifier, seeded, takes_weights, unfitted
 from arboretum.estimators.base import ForestModel
+from arboretum.interruption import inner_fits
 from arboretum.table import Table
 
 LEARNER_PURPOSE = 0x6C6561726E6572  # "learner": keeps the seeds of learners apart from all other draws
@@ -164,10 +165,11 @@ class TrainingRows:
         columns = [residual] if residual.ndim == 1 else list(residual.T)
         first = (stage * len(self.learners) + learner) * len(columns)
         sample = self._sample(stage)
-        return [
-            self._fit_one(learner, _kernel.draw(self.seed, LEARNER_PURPOSE, first + output), sample, column)
-            for output, column in enumerate(columns)
-        ]
+        with inner_fits():
+            return [
+                self._fit_one(learner, _kernel.draw(self.seed, LEARNER_PURPOSE, first + output), sample, column)
+                for output, column in enumerate(columns)
+            ]
 
     def predict(self, learner: int, stage: int, models: list[Any], X: Any) -> FloatArray:
         """Return what fitted models say of rows, shaped like the residuals."""

@@ -16,6 +16,7 @@ from arboretum.dataset import Dataset
 from arboretum.ensembles.resampling import Bag, Keys, Positions, columns_of_table, content_keys
 from arboretum.estimators import selection
 from arboretum.estimators.protocol import Classifier, Estimator
+from arboretum.interruption import inner_fits
 from arboretum.schema import ColumnSchema, Schema
 from arboretum.table import Table, check_matrix, read_table
 
@@ -107,7 +108,8 @@ class SharedTable:
 
     def fit(self, model: Any, bag: Bag, threads: int) -> Any:
         """Fit a member to its bag."""
-        return model._fit_shared(self.shared, replace(bag, rows=self.place[bag.rows]), threads)
+        with inner_fits():
+            return model._fit_shared(self.shared, replace(bag, rows=self.place[bag.rows]), threads)
 
     def part(self, rows: Positions, columns: Positions | None) -> Table:
         """Return rows for a member to predict."""
@@ -144,11 +146,12 @@ class GivenTable:
     def fit(self, model: Any, bag: Bag, threads: int) -> Any:
         """Fit a member to its bag."""
         whole = selection.take_columns(self.X, bag.columns)
-        if not self.takes_weights:
-            rows = np.repeat(bag.rows, bag.copies)
-            return model.fit(selection.take_rows(whole, rows), self.y[rows])
-        weight = {} if (bag.weight == 1).all() else {"sample_weight": bag.weight}
-        return model.fit(selection.take_rows(whole, bag.rows), self.y[bag.rows], **weight)
+        with inner_fits():
+            if not self.takes_weights:
+                rows = np.repeat(bag.rows, bag.copies)
+                return model.fit(selection.take_rows(whole, rows), self.y[rows])
+            weight = {} if (bag.weight == 1).all() else {"sample_weight": bag.weight}
+            return model.fit(selection.take_rows(whole, bag.rows), self.y[bag.rows], **weight)
 
     def part(self, rows: Positions, columns: Positions | None) -> Any:
         """Return rows for a member to predict."""

@@ -48,6 +48,7 @@ from arboretum.estimators.out_of_bag import check_rule, score_out_of_bag
 from arboretum.estimators.protocol import Estimator, own_class
 from arboretum.estimators.threads import n_threads
 from arboretum.estimators.validation import choice, number, seed_of
+from arboretum.interruption import keeps_part, warn_interrupted
 from arboretum.io import model_file
 from arboretum.progress import ProgressBar
 from arboretum.schema import Schema, warn_user
@@ -128,7 +129,14 @@ class BaggingModel(Explained, Estimator):
         columns = [self._draw_columns(source, seed, member) for member in range(earlier, self.n_estimators)]
         if earlier:
             self._require_like(base, source.schema)
-        members = list(self._fit_members(base, source, draws, columns, seed, earlier, threads))
+        members: list[Any] = []
+        try:
+            members.extend(self._fit_members(base, source, draws, columns, seed, earlier, threads))
+        except KeyboardInterrupt:
+            if not keeps_part(len(members)):
+                raise
+            warn_interrupted(len(members), "members")
+            columns = columns[: len(members)]
         everything = np.arange(source.n_columns or 0)
         features = [everything if chosen is None else chosen for chosen in columns]
         drawn: list[RowDraws | None] = [draws] * len(columns)

@@ -468,6 +468,11 @@ class BoostedTrees(BoostingParameters):
                 f"the fitted model has loss {self.loss_.to_json()}, not {target.loss.to_json()}: "
                 "rounds of another loss cannot be added to it; fit anew with warm_start=False"
             )
+        if earlier is not None and self.has_offset_ and offset is None:
+            raise ValueError(
+                f"this {type(self).__name__} was fitted with an offset, and none is given to train it further: "
+                "give the offset of each row, or offset=0"
+            )
         offsets = targets.row_offsets(offset, table.n_rows, target.loss.n_outputs)
         if offsets is not None and isinstance(target.loss, EachOutput):
             target = replace(target, loss=target.loss.in_units_of(target.y, target.weight, offsets))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
@@ -23,6 +24,8 @@ from arboretum.estimators.threads import n_threads
 from arboretum.estimators.validation import as_float, choice
 from arboretum.losses import Loss
 from arboretum.losses.links import RANGES
+
+POSITIVE = {"poisson", "gamma", "tweedie"}
 
 # The spread is smoother than the target and its sizes are noisy: a small model is enough, a large one learns noise.
 SPREAD: dict[str, Any] = {
@@ -281,8 +284,14 @@ def range_of(model: Any) -> tuple[float, float]:
         return range_of(model.estimators_[0])
     if isinstance(loss := getattr(model, "loss_", None), Loss):
         return RANGES[loss.link]
+    if isinstance(model, Estimator) and (base := getattr(model, "estimator", None)) is not None:
+        return range_of(base)
+    # Such as "poisson", "count:poisson" or "Tweedie:variance_power=1.5", in the words of several libraries.
+    given = [getattr(model, name, None) for name in ("criterion", "loss", "objective", "loss_function")]
+    if any(set(re.split("[:_]", name.lower())) & POSITIVE for name in given if isinstance(name, str)):
+        return RANGES["exp"]
     if isinstance(model, Estimator):
-        return RANGES["exp" if getattr(model, "criterion", None) == "poisson" else "identity"]
+        return RANGES["identity"]
     from sklearn.utils import get_tags
 
     try:

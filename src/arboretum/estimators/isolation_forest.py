@@ -20,6 +20,7 @@ from arboretum.estimators.threads import n_threads
 from arboretum.estimators.validation import check_columns, choice, number, read_seed, seed_of, share
 from arboretum.forest import LEAF, Forest
 from arboretum.inspection import path_contributions
+from arboretum.interruption import warn_interrupted
 from arboretum.schema import Schema, warn_user
 from arboretum.table import Table, read_table
 
@@ -150,7 +151,7 @@ class IsolationForest(OutlierDetector, ForestModel):
         pool, has_missing = RowPool.of(table, weight, threads=threads)
         schema = table.schema.with_missing(has_missing)
         params = self._params(schema, len(pool.rows), seed, threads)
-        forest = isolate(table, pool, params) if earlier is None else self._with_more(earlier, table, pool, params)
+        forest = self._with_more(earlier, table, pool, params)
         offset = AUTO_OFFSET
         if self.contamination != "auto":
             scores = _scores(forest, self._raw_of(forest, table, threads))
@@ -159,8 +160,10 @@ class IsolationForest(OutlierDetector, ForestModel):
         self._set_input_names()
         return self
 
-    def _with_more(self, earlier: Forest, table: Table, pool: RowPool, params: IsolationParams) -> Forest:
+    def _with_more(self, earlier: Forest | None, table: Table, pool: RowPool, params: IsolationParams) -> Forest:
         """Add the trees that are missing; path lengths are comparable if all trees draw as many rows."""
+        if earlier is None:
+            return self._isolate(table, pool, params)
         if params.n_trees < earlier.n_trees:
             raise ValueError(
                 f"n_estimators={self.n_estimators} is less than the {earlier.n_trees} trees already fitted "
@@ -174,7 +177,13 @@ class IsolationForest(OutlierDetector, ForestModel):
         if params.n_trees == earlier.n_trees:
             return earlier
         n_trees, first = params.n_trees - earlier.n_trees, earlier.n_trees
-        return Forest.concat([earlier, isolate(table, pool, replace(params, n_trees=n_trees, first_tree=first))])
+        return Forest.concat([earlier, self._isolate(table, pool, replace(params, n_trees=n_trees, first_tree=first))])
+
+    def _isolate(self, table: Table, pool: RowPool, params: IsolationParams) -> Forest:
+        forest, interrupted = isolate(table, pool, params)
+        if interrupted:
+            warn_interrupted(forest.n_trees, "trees")
+        return forest
 
     def _read_rows(self, X: Any, sample_weight: Any) -> tuple[Table, FloatArray | None]:
         """Rows that have weight."""

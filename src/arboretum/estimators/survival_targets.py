@@ -22,10 +22,10 @@ from arboretum.losses.survival import check_bounds, is_event
 TIME_WORDS = {"time", "times", "duration", "durations", "tenure", "age", "stop", "survival", "lifetime", "t"} | {
     *("hours", "day", "days", "week", "weeks", "month", "months", "year", "years", "futime", "survtime", "followup")
 }
-EVENT_WORDS = {"event", "events", "status", "observed", "happened", "outcome", "cens", "censor", "e"} | {
+EVENT_WORDS = {"event", "events", "status", "observed", "happened", "outcome", "cens", "e"} | {
     *("death", "deaths", "dead", "died", "fail", "failed", "failure", "churn", "churned", "relapse", "fstat")
 }
-CENSORED_WORDS = {"censored"}
+CENSORED_WORDS = {"censor", "censored", "censoring", "uncensored"}
 
 FORMS = (
     "give a structured array of (event, time), two columns time and event, or columns named lower and upper as a "

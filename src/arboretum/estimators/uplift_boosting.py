@@ -31,9 +31,11 @@ from arboretum.estimators.threads import n_threads
 from arboretum.estimators.uplift_model import UpliftModel
 from arboretum.estimators.uplift_target import UpliftTarget, read_uplift
 from arboretum.estimators.validation import check_columns, check_rounds, choice, deal_out, number, seed_of
-from arboretum.forest import Forest
+from arboretum.forest import LEAF, Forest
+from arboretum.interruption import inner_fits
 from arboretum.losses import Loss
 from arboretum.metrics.scoring import find_scoring
+from arboretum.schema import warn_user
 from arboretum.table import Table, read_table
 from arboretum.weights import in_rows
 
@@ -104,9 +106,10 @@ class _Member(BoostedTreesRegressor):
         """Fit rows of a table that is read already; scorers read the columns."""
         in_units = in_rows(weight)
         problem, target = Problem(table, y, in_units, columns=columns or {}), Target(y, in_units, loss)
-        self._train(int(self.n_estimators), problem, target, threads)
-        if self._has_searched(None) and self._fits_again(table.n_rows):
-            self._train_again(problem, target, threads)
+        with inner_fits():
+            self._train(int(self.n_estimators), problem, target, threads)
+            if self._has_searched(None) and self._fits_again(table.n_rows):
+                self._train_again(problem, target, threads)
         return self
 
 
@@ -209,6 +212,7 @@ class UpliftBoostedTrees(UpliftModel):
 
     propensity: str
     n_folds: int
+    min_samples_leaf: int
     scoring: Any
     random_state: Any
     categorical_features: Any
@@ -283,6 +287,12 @@ class UpliftBoostedTrees(UpliftModel):
             self._learn_effect(_Pair.of(table, target, weight, arm), seed, threads)
             for arm in range(1, len(target.arms.labels))
         ]
+        for label, forest in zip(target.arms.in_order[1:].tolist(), forests, strict=True):
+            if not (forest.kind != LEAF).any():
+                warn_user(
+                    f"no tree of treatment {label!r} has a split, so that all rows have the same uplift: a leaf needs "
+                    f"{self.min_samples_leaf} rows (min_samples_leaf); lower it, or give more rows or columns that vary"
+                )
         self._set_arms(target.arms, target.outcomes)
         self.schema_, self.forest_ = table.schema, _side_by_side(forests)
         self._set_input_names()

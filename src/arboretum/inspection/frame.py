@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.arguments import shown
-from arboretum.forest import LEAF, Forest
+from arboretum.forest import LEAF, NUMERIC, OBLIQUE, Forest
 from arboretum.inspection.conditions import condition
 from arboretum.inspection.multiway import branch_text
 from arboretum.inspection.node_values import node_values
@@ -91,7 +91,7 @@ def forest_columns(
         "left": forest.left,
         "right": forest.right,
         "feature": _names(schema, forest.feature),
-        "threshold": forest.threshold,
+        "threshold": np.where(np.isin(forest.kind, (NUMERIC, OBLIQUE)), forest.threshold, np.nan),
         "missing": _SIDES[np.where(forest.kind == LEAF, 2, forest.missing_left)],
         "gain": forest.gain,
         "rows": forest.n_rows,

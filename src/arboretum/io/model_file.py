@@ -33,7 +33,7 @@ import numpy as np
 import numpy.typing as npt
 
 import arboretum
-from arboretum.arguments import check_flag
+from arboretum.arguments import check_flag, shown
 from arboretum.io import encodings, exact_json
 from arboretum.io.arrays import DTYPE_NAMES, Arrays, ModelFileError, are_sizes, check_shape, damaged, read_type
 from arboretum.io.whole_file import replacing
@@ -286,21 +286,38 @@ def fingerprint(header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]
 
 def _write_to_object(file: Any, parts: Iterable[bytes | memoryview]) -> None:
     if not hasattr(file, "write"):
-        raise TypeError(f"Cannot save to {file!r}: give a path, or a file object opened for writing bytes.")
+        raise TypeError(f"Cannot save to {shown(file)}: give a path, or a file object opened for writing bytes.")
     try:
         for part in parts:
-            file.write(part)
+            _write_whole(file, memoryview(part).cast("B"))
     except TypeError as error:
         raise TypeError(f"Cannot save to {file!r}: it takes text. Open it with mode 'wb'.") from error
+    except ValueError as error:  # io.UnsupportedOperation is one too
+        raise ValueError(f"Cannot save to {file!r}: {error}. Open it with mode 'wb'.") from error
+
+
+def _write_whole(file: Any, part: memoryview) -> None:
+    """Write all bytes: a raw file may take some of them at a time, and says how many."""
+    while len(part):
+        written = file.write(part)
+        if written is None:  # of objects that do not say
+            return
+        part = part[written:]
 
 
 def _read_object(file: Any) -> bytes:
     if not hasattr(file, "read"):
-        raise TypeError(f"Cannot load {file!r}: give a path, or a file object opened for reading bytes.")
-    content = file.read()
-    if not isinstance(content, bytes | bytearray | memoryview):
-        raise TypeError(f"Cannot load {file!r}: it gives {type(content).__name__}. Open it with mode 'rb'.")
-    return bytes(content)
+        raise TypeError(f"Cannot load {shown(file)}: give a path, or a file object opened for reading bytes.")
+    parts: list[bytes] = []
+    try:
+        while not parts or parts[-1]:  # a raw file may give some bytes at a time
+            part = file.read()
+            if not isinstance(part, bytes | bytearray | memoryview):
+                raise TypeError(f"Cannot load {file!r}: it gives {type(part).__name__}. Open it with mode 'rb'.")
+            parts.append(bytes(part))
+    except ValueError as error:  # io.UnsupportedOperation is one too
+        raise ValueError(f"Cannot load {file!r}: {error}. Open it with mode 'rb'.") from error
+    return b"".join(parts)
 
 
 # Writing

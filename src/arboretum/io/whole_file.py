@@ -73,7 +73,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 def remove_abandoned(target: Path) -> None:
     """Remove what processes that were killed while they wrote ``target`` left behind."""
-    left = re.compile(rf"\.{re.escape(target.name[:64])}\.[0-9a-f]{{16}}({re.escape(_suffix(target))})?")
+    left = re.compile(rf"\.{re.escape(_beginning(target))}\.[0-9a-f]{{16}}({re.escape(_suffix(target))})?")
     try:
         with os.scandir(target.parent) as entries:
             found = [entry.path for entry in entries if left.fullmatch(entry.name) and entry.is_file()]
@@ -89,7 +89,7 @@ def remove_abandoned(target: Path) -> None:
 def _create_beside(target: Path) -> tuple[Path, BinaryIO]:
     """Create a file that nobody else has; others know by its lock that its writer lives."""
     while True:
-        new = target.with_name(f".{target.name[:64]}.{secrets.token_hex(8)}{_suffix(target)}")
+        new = target.with_name(f".{_beginning(target)}.{secrets.token_hex(8)}{_suffix(target)}")
         held = new.open("xb")
         if fcntl is None:
             return new, held
@@ -98,6 +98,11 @@ def _create_beside(target: Path) -> tuple[Path, BinaryIO]:
         if new.exists():  # else it was removed before it was locked
             return new, held
         held.close()
+
+
+def _beginning(target: Path) -> str:
+    """Return what there is room for: names are limited by their bytes."""
+    return target.name.encode(errors="replace")[:64].decode(errors="ignore")
 
 
 def _suffix(target: Path) -> str:

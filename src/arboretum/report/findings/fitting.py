@@ -58,8 +58,8 @@ def _against_baseline(
         yield Finding(
             "caution",
             "no better than the baseline",
-            f"The loss of the model{of} is {gain:.3g} ± {error:.2g} below that of one answer for all rows: chance may "
-            "explain it.",
+            f"The loss of the model{of} is {abs(gain):.3g} ± {error:.2g} {'below' if gain > 0 else 'above'} that of "
+            "one answer for all rows: chance may explain it.",
             "The columns may not tell the target, or the rows are too few to learn it from.",
         )
 
