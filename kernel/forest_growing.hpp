@@ -7,11 +7,11 @@
 namespace arboretum {
 
 // Rows of branches carry their codes if a table is narrow enough. Random cuts are drawn between values, which ranks do
-// not tell; and where rows are ranked by what they are, nothing is gained.
+// not tell; and where rows are ranked by what they are, or have long statistics, nothing is gained.
 template <class Statistics>
 std::unique_ptr<BranchRows<Statistics>> make_branch_rows(const ForestTask<Statistics>& task) {
     using Stat = typename Statistics::Stat;
-    if constexpr (!RanksRows<Statistics>) {
+    if constexpr (!RanksRows<Statistics> && !requires { Statistics::codes_stay; }) {
         const bool may_travel = !(task.rules.random_thresholds && TravellingCodes::need_ranks(task.data));
         const int64_t bytes = TravellingCodes::bytes(task.data);
         if (may_travel && bytes <= 32) return std::make_unique<BranchRowsAs<Statistics, Travelling<Stat, 32>>>(task, 1);

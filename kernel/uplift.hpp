@@ -79,6 +79,7 @@ class Arms {
         Row row;
     };
     using Word = int64_t;
+    static constexpr bool codes_stay = true;
     using Sum = std::conditional_t<(fixed > 0), std::array<Word, 3 * fixed>, std::vector<Word>>;
     // Outcome of each arm in the parent.
     using Inherited = std::conditional_t<(fixed > 0), std::array<double, fixed>, std::vector<double>>;
