@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from arboretum.arguments import shown
-from arboretum.metrics.named import Metric, find_metric, named_metrics
+from arboretum.metrics.named import METRICS, Metric, find_metric, named_metrics
+from arboretum.other_libraries import VALUES, advice
 
 LOSS = "loss"
 ONLY_IF_NAMED = ("group", "treatment")  # a scorer that takes any keyword would hand them on to its metric
@@ -113,8 +114,10 @@ def _sklearn_scorer(name: str, task: str) -> Scorer:
     if name in get_scorer_names():
         return Scorer(name, get_scorer(name))
     own = named_metrics(task)
-    near = difflib.get_close_matches(name, [*own, *get_scorer_names()], n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}? " if near else ""
+    known = [LOSS, *own, *(scorer for scorer in get_scorer_names() if scorer not in METRICS)]
+    told = advice(VALUES, name, known, owner="scoring")
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    hint = f"{told}. " if told else f"did you mean {near[0]!r}? " if near else ""
     raise ValueError(
         f"scoring={name!r} is neither a metric nor a scikit-learn scorer: {hint}"
         f"Use 'loss', {', '.join(map(repr, own))} or one of sklearn.metrics.get_scorer_names()"
