@@ -125,7 +125,7 @@ def _refuse_unknown(cls: type, names: Iterable[str], known: Collection[str], err
             if f"fit({name}=)" in place.has:
                 told = f"give it to fit, as fit(..., {name}=...)"
             told = told or advice(ARGUMENTS, name, [], place=place)
-            hint = _hint(told, name, own) or f"; parameters are {', '.join(own)}"
+            hint = meant(told, name, own) or f"; parameters are {', '.join(own)}"
             raise error(f"{cls.__name__} has no parameter {name!r}{hint}")
 
 
@@ -138,7 +138,7 @@ def _refuse_positional(cls: type, given: tuple[Any, ...]) -> None:
         raise TypeError(f"{cls.__name__} takes no positional arguments, parameters are keyword-only: {cure}")
 
 
-def _hint(told: str, name: str, known: Collection[str]) -> str:
+def meant(told: str, name: str, known: Collection[str]) -> str:
     """Say what an unknown name may have meant: what is told of it, or the nearest one."""
     if told:
         return f": {told}"
@@ -158,7 +158,7 @@ def knows_its_arguments(method: Callable[..., Any]) -> Callable[..., Any]:
             if name not in known:
                 call = f"{type(self).__name__}.{method.__name__}()"
                 hint = (
-                    _hint(_of_argument(type(self), name, known), name, known) or f"; arguments are {', '.join(known)}"
+                    meant(_of_argument(type(self), name, known), name, known) or f"; arguments are {', '.join(known)}"
                 )
                 raise TypeError(f"{call} got an unexpected keyword argument {name!r}{hint}")
         return method(self, *given, **named)

@@ -86,7 +86,7 @@ def find_scoring(scoring: Any, task: str) -> Metric | Scorer | None:
     ValueError: scoring='roc' is neither a metric nor a scikit-learn scorer: did you mean 'roc_auc'? Use 'loss', ...
     """
     if scoring is None:
-        return Scorer("score", _own_score)
+        return OWN_SCORE
     if isinstance(scoring, str):
         return None if scoring == LOSS else find_metric(scoring, task) or _sklearn_scorer(scoring, task)
     if not callable(scoring) or isinstance(scoring, type):
@@ -106,6 +106,9 @@ def _own_score(
 ) -> float:
     columns = {"sample_weight": sample_weight, "group": group, "treatment": treatment}
     return float(model.score(X, y, **{name: column for name, column in columns.items() if column is not None}))
+
+
+OWN_SCORE = Scorer("score", _own_score)
 
 
 def _sklearn_scorer(name: str, task: str) -> Scorer:
