@@ -216,7 +216,7 @@ def error_of_value(cls: type, parameter: str, value: str) -> str:
         (arb.BoostedTreesRegressor, "loss", "MSE", "LightGBM's MSE is 'squared_error' here"),
         (arb.BoostedTreesRegressor, "loss", "L2", "LightGBM's L2 is 'squared_error' here"),
         (arb.BoostedTreesRegressor, "loss", "least_squares", "scikit-learn's least_squares is 'squared_error' here"),
-        (arb.BoostedTreesRegressor, "loss", "MAPE", r"'absolute_error' here \(with sample_weight=1/\|y\|"),
+        (arb.BoostedTreesRegressor, "loss", "MAPE", r"'absolute_error' here \(with sample_weight=1 / max\(1, \|y\|\)"),
         (arb.BoostedTreesRegressor, "loss", "Quantile:alpha=0.9", r"'quantile' here \(with quantile=\.\.\.\)"),
         (arb.AdaBoostRegressor, "loss", "mse", "LightGBM's mse is 'square' here"),
         (arb.RandomForestClassifier, "criterion", "mse", "'squared_error' of RandomForestRegressor"),

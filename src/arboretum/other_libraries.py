@@ -187,7 +187,7 @@ PARAMETERS = (
     ),
     Elsewhere(
         "",
-        "bins are made from all rows",
+        "bins are cut at quantiles of about 200,000 rows; max_bins=None reads all",
         lightgbm="subsample_for_bin bin_construct_sample_cnt",
         needs="max_bins=",
         lacks="makes no bins",
@@ -773,7 +773,6 @@ VALUES = (
         "of log(1 + y)",
         owner="loss",
         xgboost="reg:squaredlogerror",
-        catboost="MSLE",
         of="BoostedTreesRegressor",
     ),
     Elsewhere(
@@ -788,7 +787,7 @@ VALUES = (
     ),
     Elsewhere(
         "absolute_error",
-        "with sample_weight=1/|y|, which is the same",
+        "with sample_weight=1 / max(1, |y|), which is the same",
         owner="loss",
         lightgbm="mape mean_absolute_percentage_error",
         catboost="MAPE",
@@ -815,11 +814,11 @@ VALUES = (
     Elsewhere(
         "huber",
         owner="loss",
-        lightgbm="fair",
         xgboost="reg:pseudohubererror",
-        catboost="Huber LogCosh",
+        catboost="Huber",
         of="BoostedTreesRegressor",
     ),
+    Elsewhere("huber", "the nearest", owner="loss", lightgbm="fair", catboost="LogCosh", of="BoostedTreesRegressor"),
     Elsewhere(
         "quantile",
         "with quantile=...",
