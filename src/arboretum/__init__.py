@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -134,6 +135,8 @@ if not TYPE_CHECKING:  # a type checker would take any name for known
             from arboretum.other_libraries import CLASSES, advice
 
             told = advice(CLASSES, name, __all__)
+            if told and sys._getframe(1).f_code.co_name == "_handle_fromlist":  # which hides an AttributeError
+                raise ImportError(f"cannot import {name!r} from {__name__!r}: {told}", name=__name__)
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}{f': {told}' if told else ''}")
         else:
             value = import_module(f"{__name__}.{name}")

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.metrics import log_loss
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, TimeSeriesSplit
 
 import arboretum as arb
@@ -137,12 +138,12 @@ def test_splitters_and_pairs_of_rows():
 def test_a_class_that_a_fold_lacks_is_impossible_to_its_model():
     y = np.where(np.arange(N) < 5, "rare", CLASSES)
     first, rest = np.arange(5), np.arange(5, N)
-    cv = [(rest[::2], rest[1::2]), (np.arange(N)[::2], rest[1::2]), (np.concatenate([first, rest[::2]]), rest[1::4])]
+    cv = [(rest[::2], rest[1::2]), (np.arange(N)[1::2], rest[1::2]), (np.concatenate([first, rest[::2]]), rest[1::4])]
     found = arb.cross_validate(arb.BoostedTreesClassifier(**QUICK), X, y, cv=cv)
     assert found.predictions.shape == (N, 4)
     lacking = found.folds == 0
     assert not lacking.any() or (found.predictions[lacking, 3] == 0).all()
-    with pytest.raises(ValueError, match="y_val has the label 'rare'"):
+    with pytest.raises(ValueError, match="cv: fold 0 holds out the label 'rare' in row 0, which its training rows do"):
         arb.cross_validate(arb.BoostedTreesClassifier(**QUICK), X, y, cv=[(rest, first)])
 
 
@@ -255,6 +256,156 @@ def test_the_table_and_the_drawing():
 def test_bad_folds_are_refused(change, message):
     with pytest.raises(ValueError, match=message):
         arb.cross_validate(arb.BoostedTreesRegressor(**QUICK), X, NUMBERS, **change)
+
+
+@pytest.mark.parametrize(
+    ("model", "y", "given"),
+    [
+        (arb.AdditiveBoostingRegressor(n_estimators=4, scoring="rmse"), NUMBERS, {"sample_weight": WEIGHT + 1}),
+        (arb.AdditiveBoostingClassifier(n_estimators=4, scoring="log_loss"), CLASSES, {}),
+        (arb.AdditiveBoostingRegressor(n_estimators=4, scoring="neg_median_absolute_error"), NUMBERS, {}),
+        (arb.UpliftBoostedTrees(n_estimators=4, min_samples_leaf=5, n_folds=2, scoring="auuc"), NUMBERS, TREATED),
+        (
+            arb.UpliftBoostedTrees(
+                n_estimators=4,
+                min_samples_leaf=5,
+                n_folds=2,
+                scoring=lambda model, X, y, treatment: treatment.mean() + y.mean(),
+            ),
+            NUMBERS,
+            np.array(["control", "mail"])[TREATED],
+        ),
+    ],
+    ids=["rmse", "log_loss", "scorer", "auuc", "function"],
+)
+def test_other_boosted_models_are_compared_by_their_scoring(model, y, given):
+    given = given if isinstance(given, dict) else {"treatment": given}
+    found = arb.cross_validate(model, X, y, cv=3, **given)
+    held = found.folds == 1
+    weight = {name: values[held] for name, values in given.items() if name == "sample_weight"}
+    best, truth = found.models[1], y[held]
+    if model.scoring == "rmse":
+        expected = np.sqrt(np.average((best.predict(X[held]) - truth) ** 2, weights=weight["sample_weight"]))
+    elif model.scoring == "log_loss":
+        expected = log_loss(truth, best.predict_proba(X[held]))
+    elif model.scoring == "auuc":
+        of_held = best.against_control(X[held], truth, given["treatment"][held])
+        expected = arb.metrics.auuc_score(*of_held[:3], normalise=False)
+    elif callable(model.scoring):
+        expected = TREATED[held].mean() + truth.mean()
+    else:
+        expected = -np.median(np.abs(best.predict(X[held]) - truth))
+    assert found.scoring == (model.scoring if isinstance(model.scoring, str) else "<lambda>")
+    assert found.greater_is_better == (model.scoring not in ("rmse", "log_loss"))
+    assert found.scores[1, found.best_round - 1] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("scoring", ["loss", "rmse"])
+def test_callbacks_hear_of_the_rounds_of_all_folds(scoring):
+    reports = []
+    model = arb.BoostedTreesRegressor(**QUICK, scoring=scoring, callbacks=[reports.append])
+    found = arb.cross_validate(model, X, NUMBERS, cv=3)
+    assert [report.number for report in reports] == list(range(1, 13))
+    told = [r.validation_loss if scoring == "loss" else r.validation_score for r in reports]
+    assert told == found.mean.tolist()
+    model.set_params(callbacks=[lambda report: report.number == 5])
+    assert arb.cross_validate(model, X, NUMBERS, cv=3).scores.shape == (3, 5)
+
+
+def changed(values, row, value):
+    values = np.array(values, dtype=object if isinstance(value, str | None) else float)
+    values[row] = value
+    return values
+
+
+EFFECTS = arb.UpliftBoostedTrees(n_estimators=2)
+
+
+@pytest.mark.parametrize(
+    ("model", "y", "given", "message"),
+    [
+        (arb.BoostedTreesRegressor(**QUICK), changed(NUMBERS, 203, np.nan), {}, "y contains NaN: nan in row 203 "),
+        (arb.BoostedTreesRegressor(**QUICK, loss="poisson"), changed(GRADES, 203, -1), {}, r"y\[203\]"),
+        (arb.BoostedTreesClassifier(**QUICK), changed(CLASSES, 203, None), {}, "y has a missing label .* in row 203"),
+        (arb.BoostedTreesRanker(**QUICK), changed(GRADES, 203, np.inf), {"group": QUERY}, "infinity: inf in row 203 "),
+        (arb.AdaBoostRegressor(n_estimators=2), changed(NUMBERS, 203, np.nan), {}, "y contains NaN: nan in row 203 "),
+        (arb.AdaBoostClassifier(n_estimators=2), changed(CLASSES, 203, None), {}, "y has a missing label .* row 203"),
+        (EFFECTS, changed(NUMBERS, 203, np.nan), {"treatment": TREATED}, "y contains NaN: nan in row 203 "),
+        (EFFECTS, NUMBERS, {"treatment": changed(TREATED, 203, np.nan)}, "treatment contains NaN: nan in row 203 "),
+        (EFFECTS, NUMBERS, {}, "treatment is None|treatment to be passed"),
+        *(
+            (model, NUMBERS, {"sample_weight": changed(WEIGHT, 203, -1)}, "sample_weight is negative in row 203 ")
+            for model in (arb.BoostedTreesRegressor(**QUICK), arb.AdditiveBoostingRegressor(n_estimators=2))
+        ),
+        (
+            arb.BoostedTreesRegressor(**QUICK),
+            NUMBERS,
+            {"offset": changed(NUMBERS, 203, np.nan)},
+            "offset contains NaN: nan in row 203 ",
+        ),
+        (arb.BoostedTreesRegressor(**QUICK), NUMBERS[:200], {}, "y has 200 values, but X has 300 rows"),
+        (arb.AdaBoostClassifier(n_estimators=2), CLASSES[:200], {}, "y has 200 values, but X has 300 rows"),
+        (arb.BoostedTreesRegressor(**QUICK), None, {}, "the target y is None"),
+        (arb.BoostedTreesRegressor(**QUICK), NUMBERS, {"group": [1, 2]}, "group has 2 ids, but X has 300 rows"),
+        (arb.BoostedTreesRegressor(**QUICK), NUMBERS, {"offset": [1, 2]}, "offset has shape"),
+        (
+            arb.BoostedTreesRegressor(**QUICK),
+            NUMBERS,
+            {"treatment": TREATED},
+            "treatment: BoostedTreesRegressor takes none; uplift models do",
+        ),
+        (
+            arb.BoostedTreesRegressor(**QUICK),
+            NUMBERS,
+            {"cv": [(np.arange(9), np.arange(5, 20))]},
+            "cv: fold 0 learns from 4 of the rows that it holds out, such as row 5: give each row to one side",
+        ),
+        (
+            arb.BoostedTreesClassifier(**QUICK),
+            changed(CLASSES, 203, "rare"),
+            {},
+            "cv: fold . holds out the label 'rare' in row 203, which its training rows do not have: leave such rows",
+        ),
+        (
+            arb.UpliftBoostedTrees(n_estimators=2, scoring=lambda model, X, y, treatment: 0.0, n_folds=2),
+            NUMBERS,
+            {"treatment": np.arange(N) % 3},
+            "scoring='<lambda>' compares one treatment with the control, but there are 2: use 'qini' or 'auuc'",
+        ),
+    ],
+)
+def test_errors_tell_the_rows_of_the_user(model, y, given, message):
+    with pytest.raises(ValueError, match=message):
+        arb.cross_validate(model, X, y, **given)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"nfold": 3}, r"'nfold': LightGBM's, XGBoost's and CatBoost's nfold is cv here \(a number of folds\)$"),
+        ({"folds": 3}, "folds is cv here"),
+        ({"groups": [1]}, "scikit-learn's groups is group here"),
+        ({"early_stopping_rounds": 3}, "set n_iter_no_change of the model"),
+        ({"scoring": "rmse"}, "set scoring of the model"),
+        ({"sample_wieght": [1]}, "did you mean 'sample_weight'"),
+        ({"spam": 1}, "unexpected keyword argument 'spam'; arguments are model, X, y, cv, sample_weight"),
+    ],
+)
+def test_unknown_arguments_are_refused_with_ours(given, message):
+    with pytest.raises(TypeError, match=message):
+        arb.cross_validate(arb.BoostedTreesRegressor(**QUICK), X, NUMBERS, **given)
+
+
+def test_all_arguments_may_be_named():
+    found = arb.cross_validate(model=arb.BoostedTreesRegressor(**QUICK), X=X, y=NUMBERS, cv=2)
+    assert found.scores.shape == (2, 12)
+
+
+def test_a_class_is_refused():
+    with pytest.raises(
+        TypeError, match=r"model=AdaBoostRegressor is a class: give an object, such as AdaBoostRegressor"
+    ):
+        arb.cross_validate(arb.AdaBoostRegressor, X, NUMBERS)
 
 
 def test_an_offset_that_a_model_does_not_take_is_refused():

@@ -10,8 +10,11 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import time
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
@@ -26,12 +29,17 @@ from arboretum.estimators.bagging_members import unfitted
 from arboretum.estimators.boosting import BoostedTrees
 from arboretum.estimators.boosting_problem import HeldRows
 from arboretum.estimators.dataset_arguments import takes_dataset
-from arboretum.estimators.protocol import Classifier
+from arboretum.estimators.protocol import Classifier, meant
 from arboretum.estimators.survival_model import SurvivalModel
 from arboretum.estimators.survival_targets import survival_bounds
 from arboretum.estimators.threads import n_threads
+from arboretum.estimators.uplift_model import UpliftModel
+from arboretum.estimators.uplift_target import read_uplift
 from arboretum.estimators.validation import deal_out, seed_of
 from arboretum.losses.survival import is_event
+from arboretum.metrics.named import Answered, Metric
+from arboretum.metrics.scoring import LOSS, OWN_SCORE, Scorer, find_scoring
+from arboretum.other_libraries import CROSS_VALIDATION, advice
 from arboretum.progress import ProgressBar
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -150,6 +158,24 @@ class FoldRun(Protocol):
         """Return the model of the rounds that were marked last."""
 
 
+def _knows_its_arguments(function: Callable[..., CrossValidation]) -> Callable[..., CrossValidation]:
+    """Let cross_validate refuse unknown arguments with what they are called here, if they come from elsewhere."""
+    known = inspect.signature(function).parameters
+
+    @functools.wraps(function)
+    def checked(model: Any, X: Any, *given: Any, **named: Any) -> CrossValidation:
+        for name in named:
+            if name not in known:
+                hint = (
+                    meant(advice(CROSS_VALIDATION, name, known), name, known) or f"; arguments are {', '.join(known)}"
+                )
+                raise TypeError(f"cross_validate() got an unexpected keyword argument {name!r}{hint}")
+        return function(model, X, *given, **named)
+
+    return checked
+
+
+@_knows_its_arguments
 @takes_dataset
 def cross_validate(
     model: Any,
@@ -166,10 +192,11 @@ def cross_validate(
 
     Every fold is a fit of its own: nothing of its held-out rows, neither bins nor statistics of categories, reaches its
     model. All folds grow a round, then the next, and end together when the mean of ``model.scoring`` over them has not
-    improved for ``model.n_iter_no_change`` rounds, unless ``model.early_stopping`` is False.
+    improved for ``model.n_iter_no_change`` rounds, unless ``model.early_stopping`` is False. ``model.callbacks`` are
+    called after each round of all folds, with the mean.
 
-    AdaBoost, additive boosting and uplift boosting have no such rounds: their folds are fitted whole, and compared by
-    ``score`` after each round.
+    AdaBoost, additive boosting and uplift boosting have no such rounds: their folds are fitted whole, and compared
+    after each round by ``model.scoring`` if that is a metric or a function, else by ``score``.
 
     Parameters
     ----------
@@ -178,8 +205,9 @@ def cross_validate(
     X, y
         Rows and target, as for its ``fit``.
     cv : int, splitter or iterable of (training rows, held-out rows), default=5
-        Folds. A number deals rows out at random: the same share of each class, of rows with events, of each treatment;
-        whole groups if ``group`` is given. Splitters are scikit-learn's, such as ``TimeSeriesSplit(5)``.
+        Folds; none learns from rows that it holds out. A number deals rows out at random: the same share of each class,
+        of rows with events, of each treatment; whole groups if ``group`` is given. Splitters are those of
+        scikit-learn, such as ``TimeSeriesSplit(5)``.
     sample_weight, offset : array-like, optional
         As for ``fit``; held-out rows are weighted too.
     group : array-like, optional
@@ -205,6 +233,8 @@ def cross_validate(
     >>> final.n_iter_ == found.best_round
     True
     """
+    if isinstance(model, type):
+        raise TypeError(f"model={model.__name__} is a class: give an object, such as {model.__name__}()")
     if not hasattr(model, "first_rounds"):
         raise TypeError(
             f"cross_validate compares rounds, which {type(model).__name__} does not have: give a boosted model, or use "
@@ -212,10 +242,13 @@ def cross_validate(
         )
     if offset is not None and not isinstance(model, BoostedTrees):
         raise ValueError(f"offset: {type(model).__name__} takes none; boosted trees do")
+    if treatment is not None and not isinstance(model, UpliftModel):
+        raise ValueError(f"treatment: {type(model).__name__} takes none; uplift models do")
     rows = _Rows(
         selection.as_container(X),
         {"y": y, "sample_weight": sample_weight, "group": group, "treatment": treatment, "offset": offset},
     )
+    _check_rows(model, rows)
     folds = split(model, rows, cv)
     kind = _BoostedFold if isinstance(model, BoostedTrees) else _StagedFold
     runs: list[FoldRun] = [kind(model, rows.take(learnt), rows.take(held)) for learnt, held in folds]
@@ -241,6 +274,7 @@ def _side_by_side(runs: Sequence[FoldRun], model: Any) -> tuple[FloatArray, int]
     scores: list[list[float]] = []
     n_rounds, started = int(model.n_estimators), time.monotonic()
     with ProgressBar(n_rounds) if getattr(model, "verbose", 0) else nullcontext() as bar:
+        callbacks = [*(getattr(model, "callbacks", None) or []), *([bar] if bar is not None else [])]
         while patience is None or not patience.is_over(history.curve):
             found = [score for run in runs if (score := run.advance()) is not None]
             if len(found) < len(runs):
@@ -250,9 +284,12 @@ def _side_by_side(runs: Sequence[FoldRun], model: Any) -> tuple[FloatArray, int]
             if history.best_round == len(scores):
                 for run in runs:
                     run.mark()
-            if bar is not None:
-                seconds = time.monotonic() - started
-                bar(RoundReport(len(scores), n_rounds, seconds, None, None, history.validation_score[-1]))
+            mean, seconds = history.validation_score[-1], time.monotonic() - started
+            of_loss = (mean, None) if history.scoring == LOSS else (None, mean)
+            report = RoundReport(len(scores), n_rounds, seconds, None, *of_loss)
+            # A list, not a generator: every callback hears of every round.
+            if any([callback(report) is True for callback in callbacks]):
+                break
     assert history.best_round is not None
     return np.array(scores).T, history.best_round
 
@@ -287,11 +324,42 @@ class _Rows:
         return {name: self.columns[name] for name in names if self.columns[name] is not None}
 
 
+def _check_rows(model: Any, rows: _Rows) -> None:
+    """Check what belongs to the rows before they are dealt out, so that errors tell the numbers of the user's rows."""
+    fresh, given, n_rows = unfitted(model), rows.columns, rows.n_rows
+    fresh._check_parameters()
+    weight = targets.training_weights(given["sample_weight"], n_rows)
+    if given["group"] is not None:
+        targets.query_numbers(given["group"], n_rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the folds warn
+        if isinstance(fresh, BoostedTrees):
+            column = fresh._as_column(fresh._with_queries(given["y"], given["group"]), n_rows)
+            target = fresh._read_target(column, weight, False)
+            target.loss.check_target(target.y)
+            targets.row_offsets(given["offset"], n_rows, target.loss.n_outputs)
+        elif isinstance(fresh, UpliftModel):
+            read_uplift(given["y"], given["treatment"], n_rows, fresh.control, weight)
+        else:
+            check = targets.check_labels if isinstance(fresh, Classifier) else targets.regression_target
+            check(targets.as_column(given["y"], n_rows))
+
+
 def split(model: Any, rows: _Rows, cv: Any) -> Folds:
     """Return training and held-out rows of each fold."""
-    n_rows, y, group = rows.n_rows, rows.columns["y"], rows.column("group")
     if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
-        return _dealt(model, rows, int(cv))
+        folds = _dealt(model, rows, int(cv))
+    else:
+        folds = _given(rows, cv)
+    for number, (learnt, held) in enumerate(folds):
+        _refuse_seen(number, learnt, held)
+        if isinstance(model, Classifier) and isinstance(model, BoostedTrees):
+            _refuse_unknown_labels(number, targets.to_numpy(rows.columns["y"], "y"), learnt, held)
+    return folds
+
+
+def _given(rows: _Rows, cv: Any) -> Folds:
+    n_rows, y, group = rows.n_rows, rows.columns["y"], rows.column("group")
     if hasattr(cv, "split") and not isinstance(cv, str):
         found: Iterable[Any] = cv.split(np.zeros((n_rows, 1)), y, **({} if group is None else {"groups": group}))
     elif isinstance(cv, Iterable) and not isinstance(cv, str):
@@ -302,6 +370,25 @@ def split(model: Any, rows: _Rows, cv: Any) -> Folds:
     if not folds or not all(len(learnt) and len(held) for learnt, held in folds):
         raise ValueError("cv gives folds without training rows or without held-out rows: each needs both")
     return folds
+
+
+def _refuse_seen(number: int, learnt: Positions, held: Positions) -> None:
+    seen = np.intersect1d(learnt, held)
+    if len(seen):
+        raise ValueError(
+            f"cv: fold {number} learns from {len(seen)} of the rows that it holds out, such as row {seen[0]}: give "
+            "each row to one side"
+        )
+
+
+def _refuse_unknown_labels(number: int, y: NDArray[Any], learnt: Positions, held: Positions) -> None:
+    unknown = ~np.isin(y[held], y[learnt])
+    if y.ndim == 1 and unknown.any():
+        row = held[np.argmax(unknown)]
+        raise ValueError(
+            f"cv: fold {number} holds out the label {y.tolist()[row]!r} in row {row}, which its training rows do not "
+            "have: leave such rows out, or choose folds that all have it, as StratifiedKFold does"
+        )
 
 
 def _positions(part: Any, n_rows: int) -> Positions:
@@ -388,22 +475,22 @@ class _BoostedFold:
 class _StagedFold:
     """A boosted model of a fold that is fitted whole and then scored after each of its rounds."""
 
-    scoring, greater_is_better = "score", True
-
     def __init__(self, model: Any, learnt: _Rows, held: _Rows) -> None:
         self.model, self.held, self.n_rounds, self.n_best = unfitted(model), held, 0, 0
         if "early_stopping" in self.model.get_params(deep=False):
             self.model.set_params(early_stopping=False)
         self.model.fit(learnt.X, learnt.columns["y"], **learnt.given("treatment", "sample_weight"))
         self.n_fitted = int(np.max(getattr(self.model, "n_iter_", len(getattr(self.model, "estimator_weights_", ())))))
+        self.compared = find_scoring(getattr(model, "scoring", None), _task_of(self.model)) or OWN_SCORE
+        self.scoring = self.compared.name
+        self.greater_is_better = isinstance(self.compared, Scorer) or self.compared.greater_is_better
 
     def advance(self) -> float | None:
         """Score one round more."""
         if self.n_rounds == self.n_fitted:
             return None
         self.n_rounds += 1
-        model, held = self.model.first_rounds(self.n_rounds), self.held
-        return float(model.score(held.X, held.columns["y"], **held.given("treatment", "sample_weight")))
+        return _score(self.compared, self.model.first_rounds(self.n_rounds), self.held)
 
     def mark(self) -> None:
         """Remember the number of rounds."""
@@ -412,6 +499,44 @@ class _StagedFold:
     def best_model(self) -> Any:
         """Leave the other rounds out."""
         return self.model.first_rounds(self.n_best)
+
+
+def _task_of(model: Any) -> str:
+    if isinstance(model, Classifier):
+        return "binary" if len(model.classes_) == 2 else "multiclass"
+    return "uplift" if isinstance(model, UpliftModel) else "regression"
+
+
+def _score(compared: Metric | Scorer, model: Any, held: _Rows) -> float:
+    """Score a fitted model by a metric, a function or its own ``score``."""
+    given = held.given("y", "treatment", "sample_weight")
+    if isinstance(model, UpliftModel) and compared is not OWN_SCORE:
+        return _score_of_uplift(compared, model, held.X, given)
+    if isinstance(compared, Scorer):
+        return float(compared.score(model, held.X, **given))
+    y = targets.to_numpy(given["y"], "y")
+    weight = targets.row_weights(given.get("sample_weight"), held.n_rows)
+    if isinstance(model, Classifier):
+        answer: Any = model.predict_proba(held.X)  # type: ignore[attr-defined]
+        code_of = {label: code for code, label in enumerate(model.classes_.tolist())}
+        y = np.array([code_of.get(label, -1) for label in y.tolist()])
+    else:
+        answer, y = model.predict(held.X), targets.regression_target(y)
+    return compared.value(Answered(y, answer, weight))
+
+
+def _score_of_uplift(compared: Metric | Scorer, model: UpliftModel, X: Any, given: dict[str, Any]) -> float:
+    """Score effects: the mean over treatments, each against the control."""
+    pairs = [model.against_control(X, arm=arm, **given) for arm in model.arms_[1:].tolist()]
+    if not isinstance(compared, Scorer):
+        return float(np.mean([compared.value(Answered(y, up, weight, treated=had)) for y, up, had, weight in pairs]))
+    if len(pairs) > 1:
+        raise ValueError(
+            f"scoring={compared.name!r} compares one treatment with the control, but there are {len(pairs)}: use "
+            "'qini' or 'auuc'"
+        )
+    y, _, treated, weight = pairs[0]
+    return float(compared.score(model, X, y, treatment=treated.astype(np.float64), sample_weight=weight))
 
 
 # ---- what is found ---------------------------------------------------------------------------------------------------

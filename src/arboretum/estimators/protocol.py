@@ -20,11 +20,12 @@ import inspect
 import reprlib
 from collections.abc import Callable, Collection, Iterable
 from functools import cache
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from arboretum.estimators.dataset_arguments import DATASET_METHODS, takes_dataset
 from arboretum.estimators.own_scores import accuracy, r_squared
-from arboretum.other_libraries import ARGUMENTS, ATTRIBUTES, PARAMETERS, Elsewhere, advice
+from arboretum.other_libraries import ARGUMENTS, ATTRIBUTES, PARAMETERS, Place, advice
 
 Self = TypeVar("Self", bound="Estimator")
 
@@ -97,17 +98,48 @@ def _metadata(cls: type[Estimator], method: str) -> list[str]:
     return [name for name in arguments(function) if name not in ours] if inspect.isfunction(function) else []
 
 
+@cache
+def members(cls: type) -> frozenset[str]:
+    """Public methods of an estimator, and attributes of a fitted one: those that classes define or announce."""
+    announced = {name for base in cls.__mro__ for name in inspect.get_annotations(base) if name.endswith("_")}
+    defined = {name: inspect.getattr_static(cls, name) for name in dir(cls) if not name.startswith("_")}
+    return frozenset(announced | {name for name, member in defined.items() if _is_member(name, member)})
+
+
+def _is_member(name: str, member: Any) -> bool:
+    return name.endswith("_") or isinstance(member, FunctionType | classmethod | property)
+
+
+@cache
+def place_of(cls: type) -> Place:
+    """Return what the users of a class can write, for advice to them."""
+    own = {f"{name}=" for name in parameters(cls)} | {f"model.{name}" for name in members(cls)}
+    return Place(cls.__name__, own | {f"fit({name}=)" for name in arguments(cls.fit)} if hasattr(cls, "fit") else own)
+
+
 def _refuse_unknown(cls: type, names: Iterable[str], known: Collection[str], error: type[Exception]) -> None:
     for name in names:
         if name not in known:
-            own = [name for name in known if "__" not in name]
-            hint = _unknown(name, own, PARAMETERS) or f"; parameters are {', '.join(own)}"
+            own, place = [name for name in known if "__" not in name], place_of(cls)
+            told = advice(PARAMETERS, name, own, place=place)
+            if f"fit({name}=)" in place.has:
+                told = f"give it to fit, as fit(..., {name}=...)"
+            told = told or advice(ARGUMENTS, name, [], place=place)
+            hint = meant(told, name, own) or f"; parameters are {', '.join(own)}"
             raise error(f"{cls.__name__} has no parameter {name!r}{hint}")
 
 
-def _unknown(name: str, known: Collection[str], table: tuple[Elsewhere, ...]) -> str:
-    """Say what an unknown name may have meant: a name of another library, or a misspelt one."""
-    told = advice(table, name, known)
+def _refuse_positional(cls: type, given: tuple[Any, ...]) -> None:
+    """Refuse arguments without a name, if the constructor of a class takes none."""
+    taken = list(inspect.signature(cls.__init__).parameters.values())[1:]  # type: ignore[misc]
+    if given and all(parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_KEYWORD) for parameter in taken):
+        first = next(iter(parameters(cls)), None)
+        cure = f"write {cls.__name__}({first}={_SHORT.repr(given[0])})" if first else "it has none"
+        raise TypeError(f"{cls.__name__} takes no positional arguments, parameters are keyword-only: {cure}")
+
+
+def meant(told: str, name: str, known: Collection[str]) -> str:
+    """Say what an unknown name may have meant: what is told of it, or the nearest one."""
     if told:
         return f": {told}"
     near = difflib.get_close_matches(name, known, n=1)
@@ -125,11 +157,24 @@ def knows_its_arguments(method: Callable[..., Any]) -> Callable[..., Any]:
         for name in named:
             if name not in known:
                 call = f"{type(self).__name__}.{method.__name__}()"
-                hint = _unknown(name, known, ARGUMENTS) or f"; arguments are {', '.join(known)}"
+                hint = (
+                    meant(_of_argument(type(self), name, known), name, known) or f"; arguments are {', '.join(known)}"
+                )
                 raise TypeError(f"{call} got an unexpected keyword argument {name!r}{hint}")
         return method(self, *given, **named)
 
     return checked
+
+
+def _of_argument(cls: type, name: str, known: Collection[str]) -> str:
+    """Say what an unknown argument of a method may be: one of another library, or a parameter of the constructor."""
+    own, place = parameters(cls), place_of(cls)
+    if told := advice(ARGUMENTS, name, known, place=place):
+        return told
+    if name in own:
+        return f"give {name}= to the constructor"
+    told = advice(PARAMETERS, name, own, place=place)
+    return f"{told}; parameters are given to the constructor" if told else ""
 
 
 class _FromSklearn:
@@ -202,8 +247,9 @@ class Estimator:
         return 0
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Refuse unknown parameters with the nearest name."""
+        """Refuse unknown parameters with the nearest name, and those without a name."""
         _refuse_unknown(cls, kwargs, parameters(cls), TypeError)
+        _refuse_positional(cls, args)
         return super().__new__(cls)
 
     if not TYPE_CHECKING:  # a type checker would take any name for known
@@ -212,7 +258,7 @@ class Estimator:
             """Refuse an attribute that does not exist; one of another library with its name here."""
             if hasattr(type(self), name):  # a property raised AttributeError: ask again for its own words
                 return object.__getattribute__(self, name)
-            told = advice(ATTRIBUTES, name)
+            told = advice(ATTRIBUTES, name, members(type(self)), place=place_of(type(self)))
             hint = f": {told}" if told else ""
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}", name=name, obj=self)
 

@@ -66,6 +66,12 @@ LOSSES: dict[str, Callable[..., Loss]] = {
 }
 # Apart, for their targets are bounds of times.
 SURVIVAL_LOSSES: dict[str, Callable[..., Loss]] = {"cox": Cox, "aft": AcceleratedFailure}
+_CLASS_OF: dict[Task, str] = {
+    "regression": "BoostedTreesRegressor",
+    "classification": "BoostedTreesClassifier",
+    "ranking": "BoostedTreesRanker",
+    "survival": "BoostedTreesSurvival",
+}
 
 
 def resolve(
@@ -108,6 +114,7 @@ def resolve(
             raise ValueError(f"{', '.join(given)} given beside the loss object {loss!r}: set it on the object")
         resolved = loss
     elif isinstance(loss, str):
+        _refuse_unknown(loss, _names_of(task if n_classes is None else "classification"))
         resolved = _from_name(loss, n_classes, given)
     elif callable(loss) and not isinstance(loss, type):
         resolved = _from_function(loss, n_classes, task, given)
@@ -165,16 +172,30 @@ def _from_function(function: GradientFunction, n_classes: int | None, task: Task
 
 def _build(name: str, parameters: dict[str, Any]) -> Loss:
     known = {**LOSSES, **SURVIVAL_LOSSES}
-    if name not in known:
-        told = advice(VALUES, name, owner="loss")
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"{told}. " if told else f"did you mean {near[0]!r}? " if near else ""
-        raise ValueError(f"unknown loss {name!r}: {hint}Known: {', '.join(known)}")
+    _refuse_unknown(name, list(known))
     accepted = inspect.signature(known[name]).parameters
     for parameter in parameters:
         if parameter not in accepted:
             raise ValueError(f"loss={name!r} has no parameter {parameter!r}")
     return known[name](**parameters)
+
+
+def _names_of(task: Task) -> list[str]:
+    return [name for name, build in {**LOSSES, **SURVIVAL_LOSSES}.items() if build().task == task]
+
+
+def _refuse_unknown(name: str, fitting: list[str]) -> None:
+    """Refuse a name that no loss has, with what fits instead."""
+    known = {**LOSSES, **SURVIVAL_LOSSES}
+    if name in known:
+        return
+    told = advice(VALUES, name, fitting, owner="loss")
+    near = difflib.get_close_matches(name, fitting, n=1) or difflib.get_close_matches(name, known, n=1)
+    hint = f"{told}. " if told else ""
+    if near and not told:
+        of_others = "" if near[0] in fitting else f" of {_CLASS_OF[known[near[0]]().task]}"
+        hint = f"did you mean {near[0]!r}{of_others}? "
+    raise ValueError(f"unknown loss {name!r}: {hint}Known: {', '.join(fitting)}")
 
 
 def _outputs(n_classes: int) -> int:
@@ -184,8 +205,10 @@ def _outputs(n_classes: int) -> int:
 def _check_task(loss: Loss, n_classes: int | None, task: Task) -> None:
     task = task if n_classes is None else "classification"
     if loss.task != task:
-        fitting = [name for name, build in {**LOSSES, **SURVIVAL_LOSSES}.items() if build().task == task]
-        raise ValueError(f"loss {loss.name!r} is for {loss.task}, not {task}: use one of {', '.join(fitting)}")
+        raise ValueError(
+            f"loss {loss.name!r} is for {loss.task}, not {task}: use one of {', '.join(_names_of(task))}, or "
+            f"{_CLASS_OF[loss.task]}"
+        )
     if isinstance(loss, Ordinal):
         if loss.n_classes != n_classes:
             raise ValueError(f"loss {loss!r} has n_classes={loss.n_classes}, but y has {n_classes} classes")

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from arboretum.arguments import shown
-from arboretum.metrics.named import Metric, find_metric, named_metrics
+from arboretum.metrics.named import METRICS, Metric, find_metric, named_metrics
+from arboretum.other_libraries import VALUES, advice
 
 LOSS = "loss"
 ONLY_IF_NAMED = ("group", "treatment")  # a scorer that takes any keyword would hand them on to its metric
@@ -85,7 +86,7 @@ def find_scoring(scoring: Any, task: str) -> Metric | Scorer | None:
     ValueError: scoring='roc' is neither a metric nor a scikit-learn scorer: did you mean 'roc_auc'? Use 'loss', ...
     """
     if scoring is None:
-        return Scorer("score", _own_score)
+        return OWN_SCORE
     if isinstance(scoring, str):
         return None if scoring == LOSS else find_metric(scoring, task) or _sklearn_scorer(scoring, task)
     if not callable(scoring) or isinstance(scoring, type):
@@ -107,14 +108,19 @@ def _own_score(
     return float(model.score(X, y, **{name: column for name, column in columns.items() if column is not None}))
 
 
+OWN_SCORE = Scorer("score", _own_score)
+
+
 def _sklearn_scorer(name: str, task: str) -> Scorer:
     from sklearn.metrics import get_scorer, get_scorer_names
 
     if name in get_scorer_names():
         return Scorer(name, get_scorer(name))
     own = named_metrics(task)
-    near = difflib.get_close_matches(name, [*own, *get_scorer_names()], n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}? " if near else ""
+    known = [LOSS, *own, *(scorer for scorer in get_scorer_names() if scorer not in METRICS)]
+    told = advice(VALUES, name, known, owner="scoring")
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    hint = f"{told}. " if told else f"did you mean {near[0]!r}? " if near else ""
     raise ValueError(
         f"scoring={name!r} is neither a metric nor a scikit-learn scorer: {hint}"
         f"Use 'loss', {', '.join(map(repr, own))} or one of sklearn.metrics.get_scorer_names()"
