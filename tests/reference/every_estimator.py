@@ -106,7 +106,7 @@ CASES = [
     Case("RandomForestClassifier", FEW, classes),
     Case("RandomForestRegressor", FEW, numbers),
     Case("RandomSurvivalForest", FEW, times),
-    Case("UpliftBoostedTrees", FEW, effects),
+    Case("UpliftBoostedTrees", {**FEW, "min_samples_leaf": 3}, effects),
     Case("UpliftForest", FEW, effects),
 ]
 PUBLIC = [
