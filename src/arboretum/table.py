@@ -17,6 +17,7 @@ import datetime
 import numbers
 import sys
 from collections.abc import Iterator, Sequence
+from copy import copy
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -626,6 +627,9 @@ def checked_sparse(X: Any) -> Any:
         raise ValueError(f"Complex data not supported: X has dtype {X.dtype}; give real and imaginary parts")
     if X.format not in ("csr", "csc", "bsr", "coo"):
         X = X.tocsr()
+    if not X.dtype.isnative:  # which scipy neither converts nor takes rows of
+        X = copy(X)
+        X.data = X.data.astype(X.dtype.newbyteorder("="))
     n_rows, n_columns = X.shape
     if X.format == "coo":
         _check_lengths(len(X.row) == len(X.col) == len(X.data))
@@ -636,8 +640,9 @@ def checked_sparse(X: Any) -> Any:
     rows, columns = (n_rows // height, "row"), (n_columns // width, "column")
     (n_major, _), (n_minor, noun) = (columns, rows) if X.format == "csc" else (rows, columns)
     start, places = X.indptr, X.indices
-    rising = start.shape == (n_major + 1,) and start.dtype.kind == "i" and start[0] == 0 and (np.diff(start) >= 0).all()
-    _check_lengths(rising and start[-1] <= min(len(places), len(X.data)))
+    fits = start.shape == (n_major + 1,) and start.dtype.kind == "i" and start[0] == 0
+    # Compared, not subtracted: differences of int32 may wrap around.
+    _check_lengths(fits and (start[1:] >= start[:-1]).all() and start[-1] <= min(len(places), len(X.data)))
     _check_places(places[: start[-1]], n_minor, noun)
     return X
 

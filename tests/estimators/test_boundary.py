@@ -165,16 +165,18 @@ def damaged(kind, damage):
         matrix.indptr[1] = matrix.indptr[2] + 1
     elif damage == "end":
         matrix.indptr[-1] = 10**9
+    elif damage == "far below":  # so far that a difference of int32 wraps around
+        matrix.indptr[-1] = -(2**31)
     elif damage == "short":
         matrix.data = matrix.data[:3]
     return matrix
 
 
 @pytest.mark.parametrize("kind", ["csr_matrix", "csc_matrix", "bsr_matrix", "coo_matrix", "csr_array", "coo_array"])
-@pytest.mark.parametrize("damage", ["beyond", "negative", "float", "falling", "end", "short"])
+@pytest.mark.parametrize("damage", ["beyond", "negative", "float", "falling", "end", "far below", "short"])
 def test_damaged_sparse_matrices_are_refused(kind, damage):
     """Scipy trusts the indices: a fit crashed."""
-    if kind.startswith("coo") and damage in ("falling", "end", "float"):
+    if kind.startswith("coo") and damage in ("falling", "end", "far below", "float"):
         pytest.skip("has no such array")
     try:
         matrix = damaged(kind, damage)
@@ -185,6 +187,15 @@ def test_damaged_sparse_matrices_are_refused(kind, damage):
     for read in (read_table, lambda matrix: conform(matrix, schema), lambda matrix: bagging.fit(matrix, Y)):
         with pytest.raises(ValueError, match=r"X is a damaged sparse matrix|same length"):
             read(matrix)
+
+
+@pytest.mark.parametrize("kind", ["csr_matrix", "csc_array", "bsr_matrix", "coo_matrix"])
+def test_big_endian_sparse_matrices_are_read(kind):
+    matrix = getattr(sparse, kind)(np.round(X))
+    matrix.data = matrix.data.astype(">f8")
+    model = arb.BoostedTreesRegressor(n_estimators=2).fit(matrix, Y)
+    np.testing.assert_array_equal(model.predict(matrix), model.predict(np.round(X)))
+    assert matrix.data.dtype == ">f8"
 
 
 def test_a_list_of_lists_with_a_column_too_many_is_refused():

@@ -184,3 +184,11 @@ def test_kinds_of_importance_disagree_by_shares():
     assert list(disagreements(["a", "b", "c"], {"gain": gain, "shap": shap})) == ["b"]
     assert disagreements(["a", "b", "c"], {"gain": gain, "shap": gain * [1, 0.5, 2]}) == {}
     assert disagreements(["a"], {"gain": np.zeros(1), "shap": np.ones(1)}) == {}
+
+
+def test_unknown_categories_without_training_rows_end_no_report(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"town": np.array(["a", "b", "c"])[rng.integers(0, 3, 300)], "x": rng.normal(size=300)})
+    model = arb.BoostedTreesRegressor(n_estimators=3).fit(table, table["x"])
+    table.loc[5, "town"] = "new"
+    assert model.report(table, table["x"], tmp_path / "page.html").exists()

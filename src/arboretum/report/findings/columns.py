@@ -67,7 +67,7 @@ def _identifier(column: ColumnSchema, known: NDArray[Any], after: Any, share: fl
     if len(values) < LEAST_ROWS:
         return
     if column.kind == "categorical":
-        counts = np.bincount(values)
+        counts = np.bincount(values[values >= 0])  # without training rows, some may be unknown
         if (counts == 1).sum() > ALONE * len(values):
             found = int((counts > 0).sum())
             text = f"{column.name} has {found:,} different values in {len(values):,} rows: it names rows."
