@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from arboretum.text_columns import class_in_sql, trimmed
+from arboretum.text_columns import Facts, TextRules, class_in_sql, decide, trimmed
 from arboretum.text_values import BLANKS, class_of, hidden_values
 
 duckdb = pytest.importorskip("duckdb")
@@ -46,7 +46,7 @@ CLASSES = {
     "time": ["0:00", "23:59:59.5"],
     "grouped": ["1,234", "-1,234,567.89", "1 234", "1'234"],
     "comma": ["1,5", "1234,56", "-0,125"],
-    "other date": ["31/12/20", "1-Jan-2020", "1. January 2020"],
+    "other date": ["31/12/20", "1-Jan-2020", "1. January 2020", "Jan 31, 2024", "december 1 2020"],
     "amount": ["$5", "7%", "(1.50)", "5 \u20ac", "-$1,234.50"],
     "text": [
         "Oslo",
@@ -148,3 +148,35 @@ def test_every_whole_number_of_18_digits_is_one(value):
 def test_what_categories_really_are(categories, found):
     assert hidden_values(categories) == found
     assert hidden_values(reversed(categories)) == found
+
+
+@pytest.mark.parametrize("believed", [False, True])
+@pytest.mark.parametrize(
+    ("values", "remark"),
+    [
+        (
+            [*["2024-01-31"] * 30, "foo"],
+            "1 of 31 values are not dates, such as 'foo' (add it to missing=",
+        ),
+        (
+            [*["31/01/2024"] * 30, "31-01-2024"],
+            "1 of 31 values are not dates, such as '31-01-2024'",
+        ),
+        ([*["2024-01-31"] * 30, "0001-01-01"], "1 of 31 values are not dates, such as '0001-01-01'"),
+        ([*["1.5"] * 30, "007"], "stays a category, because it has codes such as '007'"),
+        ([*["1.5"] * 30, "x"], "1 of 31 values are not numbers, such as 'x'"),
+        (
+            ["Jan 31, 2024", "Feb 1, 2024"],
+            "dates such as 'Feb 1, 2024' (give their form, as date_formats=",
+        ),
+        (["01-Apr-23"], "such as '01-Apr-23' (give their form, as date_formats={'c': '%d-%b-%y'})"),
+    ],
+)
+def test_what_makes_text_of_a_column_is_said(values, remark, believed):
+    """One bad value of thousands made a category of a column without a word."""
+    facts = Facts()
+    for value in values:
+        facts.add(class_of(value), 1, value)
+    column = decide("c", facts, TextRules(believed=believed))
+    assert (column.kind, column.is_guess) == ("category", True)
+    assert remark in column.remark

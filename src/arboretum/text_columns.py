@@ -28,6 +28,7 @@ from arboretum.text_values import (
     OFFSET,
     ORDERED_DATES,
     classes,
+    form_of,
 )
 
 Kind: TypeAlias = Literal["number", "category", "date", "bool"]
@@ -340,7 +341,8 @@ def _as_found(name: str, facts: Facts, rules: TextRules) -> TextColumn:
         return TextColumn(name, "number", _number(facts, rules), facts.taken)
     if "code" in present and present <= CODES:
         remark = f"column {name!r} stays a category, because it has codes such as {facts.examples['code']!r} {cure}"
-        return _as_category(name, facts, rules, "" if rules.believed else remark)
+        labels = rules.believed and "decimal" not in present
+        return _as_category(name, facts, rules, "" if labels else remark, is_guess="decimal" in present)
     if present == {"bool"} and not rules.believed:
         return TextColumn(name, "bool", _truth(("true",), ("false",)), facts.taken)
     if present == {"time"}:
@@ -424,10 +426,15 @@ def _nearly(name: str, facts: Facts, rules: TextRules) -> str:
         return f"{stays}: it has numbers such as {facts.examples['comma']!r} ({cure} reads them)"
     if others and others <= {"grouped", "comma", "amount"}:
         return f"{stays}: it has amounts such as {value!r}, not plain numbers ({cures.plain_numbers(name)})"
-    if others == {"other date"}:
-        return f"{stays}: it has dates such as {value!r} (give their form, as {cures.date_format(name, '%d/%m/%y')})"
+    if facts.present == {"other date"}:
+        form = cures.date_format(name, form_of(facts.examples["other date"]) or "%d/%m/%y")
+        return f"{stays}: it has dates such as {facts.examples['other date']!r} (give their form, as {form})"
     if total > plain >= NEARLY * total:
         return f"{stays}: {total - plain} of {total} values are not numbers, such as {value!r} ({cures.missing(value)})"
+    days = max((DATES, *ORDERED_DATES.values()), key=facts.number_of)
+    if total > facts.number_of(days) >= NEARLY * total:
+        odd, left = min(facts.examples[one] for one in facts.present - days), total - facts.number_of(days)
+        return f"{stays}: {left} of {total} values are not dates, such as {odd!r} ({cures.missing(odd)})"
     return ""
 
 

@@ -28,6 +28,22 @@ CLOCK_OF_12 = "(0?[1-9]|1[0-2]):[0-5][0-9](:[0-5][0-9])? [AaPp][Mm]"
 FRACTION = "([.][0-9]{1,9})?"
 OFFSET = " ?(Z|[+-][0-9]{2}(:?[0-9]{2})?)"
 SEPARATORS = "/.-"
+MONTHS = "(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
+# Of dates whose order cannot be told, or that name months: what a message proposes.
+OTHER_FORMS = (
+    *(
+        separator.join(parts)
+        for parts in (
+            ("%d", "%m", "%y"),
+            ("%m", "%d", "%y"),
+            ("%d", "%b", "%y"),
+            ("%d", "%b", "%Y"),
+            ("%d", "%B", "%Y"),
+        )
+        for separator in "/.- "
+    ),
+    *("%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%B %d %Y", "%d. %b %Y", "%d. %B %Y"),
+)
 
 NUMBERS, CODES, DATES = {"decimal", "whole"}, {"decimal", "whole", "code"}, {"date", "moment", "zoned", "impossible"}
 ORDERED_DATES = {s: {f"day{s}", f"month{s}", f"either{s}", "impossible"} for s in SEPARATORS}
@@ -68,6 +84,7 @@ def classes(decimal: str = ".") -> tuple[ValueClass, ...]:
         ValueClass("code", "[+-]?[0-9]+"),  # leading zeros, or more digits than 64 bits hold
         ValueClass("mark", f"(?i:{MARKS})"),
         ValueClass("bool", "(?i:true|false)"),
+        ValueClass("other date", f"{MONTHS}[a-z]* {DAY},? [0-9]{{4}}"),
         ValueClass("text", f"(?s:[^-+0-9.,({MONEY}].*)"),  # what is left begins as numbers and dates do
         *dates,
         ValueClass("time", f"{CLOCK}{FRACTION}"),
@@ -109,6 +126,23 @@ def _is_day(value: str, form: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def form_of(value: str) -> str | None:
+    """Return the form of a date that is not read by itself, if it is one of the usual ones.
+
+    Examples
+    --------
+    >>> form_of("01-Apr-23"), form_of("Jan 31, 2024"), form_of("31/12/20"), form_of("1 of May")
+    ('%d-%b-%y', '%b %d, %Y', '%d/%m/%y', None)
+    """
+    for form in OTHER_FORMS:
+        try:
+            datetime.datetime.strptime(value, form)
+        except ValueError:
+            continue
+        return form
+    return None
 
 
 def hidden_values(categories: Iterable[str]) -> tuple[str, str] | None:
