@@ -390,3 +390,22 @@ def test_fuzzed_schemas_load_or_raise_value_error(data, junk):
     except ValueError:
         return
     assert Schema.from_json(json.loads(json.dumps(schema.to_json(), allow_nan=False))) == schema
+
+
+@pytest.mark.parametrize(
+    ("then", "now"),
+    [(["1", "2", "3"], ["1.0", "3.0"]), (["01", "02"], ["1", "2"]), (["Oslo", "Rome"], ["OSLO ", "rome"])],
+)
+def test_categories_in_another_form_are_told(then, now):
+    """Missing values made 1.0 of the codes 1: every row was unknown, without a word."""
+    schema = read_table(pd.DataFrame({"c": then})).schema
+    with pytest.warns(
+        UserWarning, match=rf"no value of column 'c' is a category .*: '{now[0]}' was '{then[0]}' at fit"
+    ):
+        conform(pd.DataFrame({"c": now}), schema)
+
+
+@pytest.mark.parametrize("now", [["1.0", "1"], ["9.0"], ["1.0", "x"]])
+def test_other_unknown_categories_are_not(now):
+    schema = read_table(pd.DataFrame({"c": ["1", "2", "3"]})).schema
+    conform(pd.DataFrame({"c": now}), schema)

@@ -492,8 +492,31 @@ def apply_column(column: ColumnSchema, reading: Reading, unknown: str) -> Array:
         codes, categories = _encode_numbers(reading)
     if unknown == "error":
         _refuse(column, sorted((c for c in categories if c not in column.code), key=str))
-    code_of = [*(column.code.get(category, UNKNOWN) for category in categories), MISSING]
-    return np.array(code_of, dtype=np.int32)[codes]
+    code_of = np.array([*(column.code.get(category, UNKNOWN) for category in categories), MISSING], dtype=np.int32)
+    if len(categories) and (code_of[:-1] == UNKNOWN).all():
+        _warn_of_other_forms(column, categories)
+    return code_of[codes]
+
+
+def _warn_of_other_forms(column: ColumnSchema, categories: Sequence[Category]) -> None:
+    """Warn where no category is known, but all would be if they were written as at fit, '1' for '1.0'."""
+    known = {_plain(category): category for category in column.categories}
+    meant = [(category, known.get(_plain(category))) for category in categories]
+    if all(other is not None for _, other in meant):
+        now, then = meant[0]
+        warn_user(
+            f"no value of column {column.name!r} is a category of the model, but all look like one: {now!r} was "
+            f"{then!r} at fit; write them as they were"
+        )
+
+
+def _plain(category: Category) -> Category:
+    """Return a category without what may differ between two files: blanks, case, leading and trailing zeros."""
+    text = str(category).strip().lower()
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _clash(column: ColumnSchema, reading: Reading) -> TypeError:
