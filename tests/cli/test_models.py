@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
@@ -77,6 +79,11 @@ def test_contributions_add_up_to_the_raw_prediction(run: Run, shop: Path) -> Non
     assert set(ran.json["importances"]["size"]) >= {"gain", "permutation", "shap"}
 
 
+def facts_of(page: str) -> Any:
+    """Return what a report knows."""
+    return json.loads(re.search(r'id="facts">(.*?)</script>', page, re.DOTALL)[1])
+
+
 def test_a_report_is_one_page(run: Run, shop: Path, model: Path) -> None:
     ran = run("report", model, shop, "-o", "r.html")
     assert ran.code == 0, ran.err
@@ -88,7 +95,7 @@ def test_a_report_names_target_file_date_and_rows(run: Run, shop: Path, model: P
     assert run("report", model, shop, "-o", "r.html", "--train", shop).code == 0
     page = Path("r.html").read_text(encoding="utf-8")
     assert re.search(rf"<title>sold · {re.escape(str(shop))} · \d{{4}}-\d\d-\d\d</title>", page)
-    facts = json.loads(re.search(r'id="facts">(.*?)</script>', page, re.DOTALL)[1])
+    facts = facts_of(page)
     assert facts["about"]["source_train"] == str(shop)
     assert facts["about"]["id_name"] == "order_id"
     names = shop_table()["order_id"].to_pylist()
@@ -104,7 +111,7 @@ def test_a_report_of_training_names_rows_by_the_ids_that_were_found(
     ran = run("train", shop, "-t", "sold", "--holdout", 0.3, "--report", "r.html", *few, *limit)
     assert ran.code == 0, ran.err
     page = Path("r.html").read_text(encoding="utf-8")
-    facts = json.loads(re.search(r'id="facts">(.*?)</script>', page, re.DOTALL)[1])
+    facts = facts_of(page)
     assert facts["about"]["source"] == f"{shop} (30% of the rows, held out)"
     assert facts["about"]["source_train"] == str(shop)
     assert facts["about"]["id_name"] == "order_id"
@@ -112,6 +119,27 @@ def test_a_report_of_training_names_rows_by_the_ids_that_were_found(
     price = {str(row["order_id"]): row["price"] for row in shop_table().to_pylist()}
     column = [entry["name"] for entry in facts["sections"]["data"]["columns"]].index("price")
     assert all(float(cells[column]) == pytest.approx(price[name], rel=1e-4) for name, cells in shown.items())
+
+
+@pytest.mark.parametrize("words", [(), ("--cv", 3), ("--cv", 3, "--time", "day"), ("--holdout", 0.3)], ids=str)
+def test_a_report_of_training_shows_rows_that_its_model_has_not_seen(
+    run: Run, tmp_path: Path, words: tuple[object, ...]
+) -> None:
+    random = np.random.default_rng(0)
+    names = {name: random.normal(size=300) for name in ("a", "b")}
+    noise = pa.table({**names, "day": np.arange(300), "y": random.choice(["no", "yes"], 300)})
+    pa.csv.write_csv(noise, tmp_path / "noise.csv")
+    ran = run("train", "noise.csv", "-t", "y", "-m", "tree", "--report", "r.html", *words, "--json")
+    assert ran.code == 0, ran.err
+    facts = facts_of(Path("r.html").read_text(encoding="utf-8"))
+    figures = {entry["name"]: entry for entry in facts["sections"]["evaluation"]["outputs"][0]["metrics"]}
+    assert figures["accuracy"]["model"] < 0.65
+    assert figures["accuracy"]["train"] == 1
+    if "--holdout" not in words:
+        last = {(): "fold 5 of 5", ("--cv", 3): "fold 3 of 3"}.get(words, "part 3 of 3")
+        learnt = "rows before it" if "--time" in words else "other folds"
+        assert ran.json["report_about"] == f"{last}, predicted by the model of the {learnt}"
+        assert facts["about"]["source"] == f"noise.csv ({ran.json['report_about']})"
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,17 @@ class Judging:
             return f"{self.n_folds} {'later parts' if last else 'folds'}"
         return f"{'the last ' if last else ''}{self.share:.0%} of the rows{'' if last else ', held out'}"
 
+    def describe_last(self, problem: Problem) -> str | None:
+        """Say which rows of the data the last part judges by; None if they are not of the data."""
+        if self.test is not None:
+            return None
+        if self.n_folds is None:
+            return self.describe(problem)
+        number = f"{self.n_folds} of {self.n_folds}"
+        if problem.roles.time is not None:
+            return f"part {number}, predicted by the model of the rows before it"
+        return f"fold {number}, predicted by the model of the other folds"
+
 
 def choose_judging(
     problem: Problem, *, test: Examples | None, n_folds: int | None, share: float | None, prefer_folds: bool = False

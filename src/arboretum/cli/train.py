@@ -64,8 +64,8 @@ def train(
     """Train a model, judge it by rows it has not seen, beside a baseline, and write it.
 
     The task and the kinds of columns are guessed, and said. With --cv, or with few rows, folds judge and the model that
-    is written learns from all rows; otherwise the model that is judged is the one that is written. --memory-limit
-    leaves rows in their files; the model is the same. After a crash the same command with the same --checkpoint goes on
+    is written learns from all rows, while --report shows that of the last fold; otherwise the model that is judged is
+    the one that is written. --memory-limit leaves rows in their files; the model is the same. After a crash the same command with the same --checkpoint goes on
     to the model that it would have written, and then removes the file.
     """
     with session(as_json=as_json, quiet=quiet, traceback=traceback, out=out) as terminal:
@@ -133,16 +133,14 @@ def train(
             checkpoint.unlink(missing_ok=True)
             terminal.text(f"removed {checkpoint}, for the run is done")
         if report is not None:
-            learnt, judged = list(judging.parts(problem))[-1]
-            judged, compared = some_rows(terminal, budget, judged, None if in_folds else learnt)
-            write_report(
-                terminal,
-                fitted,
-                judged,
-                report,
-                learnt=compared,
-                share=None if test is not None else judging.describe(problem),
-            )
+            assert line is not None
+            *_, (learnt, judged) = judging.parts(problem)
+            judged, compared = some_rows(terminal, budget, judged, learnt)
+            share = judging.describe_last(problem)
+            write_report(terminal, line.model, judged, report, learnt=compared, share=share)
+            if in_folds:
+                terminal.text(f"the report is about {share}; the model that was written has learnt from all rows")
+                terminal.result |= {"report_about": share}
 
 
 def _after_interruption(is_judged: bool, checkpoint: Path | None, report: Path | None) -> str:
