@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from arboretum.cli.columns import Roles, kinds_of_model
 from arboretum.cli.errors import ModelError, OutputError
 from arboretum.cli.file_formats import STANDARD, shown
-from arboretum.cli.terminal import standard_output
+from arboretum.cli.terminal import Terminal, standard_output
 
 if TYPE_CHECKING:
     from arboretum.cli.text import TextOptions
@@ -38,12 +37,12 @@ def check_output(path: Path | None, *, overwrite: bool) -> None:
         raise OutputError(f"cannot write {path}: no permission to write in {path.parent}")
 
 
-def wrote(path: Path, *, replaces: bool, with_size: bool = False) -> str:
+def tell_written(terminal: Terminal, path: Path, *, replaces: bool, with_size: bool = False, more: str = "") -> None:
     """Say that a file was written."""
-    if str(path) == STANDARD:
-        return "wrote standard output"
-    size = f" ({path.stat().st_size / 1024:.0f} KB)" if with_size else ""
-    return f"{'replaced' if replaces else 'wrote'} {shown(str(path))}{size}"
+    name = "standard output" if str(path) == STANDARD else shown(str(path))
+    size = f" ({path.stat().st_size / 1024:.0f} KB)" if with_size and str(path) != STANDARD else ""
+    terminal.written.append(name)
+    terminal.text(f"{'replaced' if replaces else 'wrote'} {name}{size}{more}")
 
 
 @contextmanager
@@ -53,8 +52,8 @@ def destination(path: Path) -> Iterator[Path | BinaryIO]:
         with written_whole(path) as temporary:
             yield temporary
         return
-    with standard_output():
-        yield sys.stdout.buffer
+    with standard_output() as stream:
+        yield stream.buffer
 
 
 @contextmanager
@@ -75,8 +74,9 @@ def output_path(path: Path) -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         temporary = Path(folder) / "output"
         yield temporary
-        with standard_output(), temporary.open("rb") as content:
-            shutil.copyfileobj(content, sys.stdout.buffer)
+        with standard_output() as stream, temporary.open("rb") as content:
+            shutil.copyfileobj(content, stream.buffer)
+            stream.flush()
 
 
 @contextmanager

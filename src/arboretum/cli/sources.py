@@ -223,6 +223,8 @@ def reading(name: str) -> Iterator[None]:
 
 def _standard_input() -> Path:
     """Keep what comes by standard input in a temporary file: rows are read in several passes."""
+    if sys.stdin is None:
+        raise DataError("standard input is closed: give it a table with a line of names, or name a file")
     file = temporary_file(STANDARD)
     with file.open("wb") as content:
         shutil.copyfileobj(sys.stdin.buffer, content)

@@ -63,16 +63,17 @@ def train(
 ) -> None:
     """Train a model, judge it by rows it has not seen, beside a baseline, and write it.
 
-    The task and the kinds of columns are guessed, and said. With --cv, or with few rows, folds judge and the model that
-    is written learns from all rows, while --report shows that of the last fold; otherwise the model that is judged is
-    the one that is written. --memory-limit leaves rows in their files; the model is the same. After a crash the same command with the same --checkpoint goes on
-    to the model that it would have written, and then removes the file.
+    The task and the kinds of columns are guessed, and said. With --cv, or with few rows, folds judge and the model
+    that is written learns from all rows, while --report shows that of the last fold; otherwise the model that is
+    judged is the one that is written. --memory-limit leaves rows in their files; the model is the same. After a
+    crash the same command with the same --checkpoint goes on to the model that it would have written, and then
+    removes the file.
     """
     with session(as_json=as_json, quiet=quiet, traceback=traceback, out=out) as terminal:
         budget = options.memory_budget(memory_limit)
         from arboretum.cli.errors import UsageError
         from arboretum.cli.file_formats import STANDARD
-        from arboretum.cli.files import check_output, save_model, wrote
+        from arboretum.cli.files import check_output, save_model, tell_written
         from arboretum.cli.leaderboard import fit, measure, measure_baseline
         from arboretum.cli.methods import check_offset, check_streams, make, parse_settings, training_bytes
         from arboretum.cli.report import report_bytes, some_rows, write_report
@@ -124,7 +125,7 @@ def train(
             show_scores(terminal, problem, judging, line, measure_baseline(problem, judging))
         replaces = out.exists()
         save_model(fitted, out, problem.roles)
-        terminal.text(wrote(out, replaces=replaces, with_size=True))
+        tell_written(terminal, out, replaces=replaces, with_size=True)
         terminal.result |= {"model": str(out), "fingerprint": fitted.fingerprint(), "class": type(fitted).__name__}
         if terminal.interrupted:
             terminal.text(_after_interruption(line is not None, checkpoint, report))
