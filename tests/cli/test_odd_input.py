@@ -203,3 +203,38 @@ def test_a_replaced_file_is_said_to_be(run: Run, shop: Path, model: Path) -> Non
     ran = run("train", shop, "-t", "price", *QUICK, "-o", model, "--overwrite")
     assert f"replaced {model}" in ran.out
     assert arb.load(model).fingerprint() != before
+
+
+@pytest.mark.parametrize(
+    ("words", "options"),
+    [
+        (("train", "shop.csv", "-t", "sold", "-o", "x.arb", "--report", "./x.arb"), "--out and --report both name x.arb"),
+        (("train", "shop.csv", "-t", "sold", "--checkpoint", "model.arb"), "--checkpoint and --out both name model.arb"),
+        (("train", "shop.csv", "-t", "sold", "-o", "shop.csv"), "--out shop.csv is a file of DATA"),
+        (("train", "sh*.csv", "-t", "sold", "--report", "link.csv"), "--report link.csv is a file of DATA"),
+        (("train", "kept.arb", "-t", "sold", "--test", "shop.csv", "-o", "shop.csv"), "--out shop.csv is a file of --test"),
+        (("compare", "shop.csv", "-t", "sold", "-o", "shop.csv"), "--out shop.csv is a file of DATA"),
+        (("predict", "kept.arb", "shop.csv", "-o", "kept.arb", "--format", "csv"), "--out kept.arb is a file of MODEL"),
+        (("predict", "kept.arb", ".", "-o", "shop.csv"), "--out shop.csv is a file of DATA"),
+        (("report", "kept.arb", "shop.csv", "-o", "kept.arb"), "--out kept.arb is a file of MODEL"),
+        (("report", "kept.arb", "-", "--train", "shop.csv", "-o", "shop.csv"), "--out shop.csv is a file of --train"),
+        (("convert", "kept.arb", "kept.arb"), "OUT kept.arb is a file of MODEL"),
+    ],
+    ids=lambda value: " ".join(value)[:60],
+)
+@pytest.mark.parametrize("overwrite", [(), ("--overwrite",)], ids=["", "overwrite"])
+def test_no_file_is_written_twice_or_over_what_is_read(
+    run: Run, shop: Path, model: Path, words: tuple[str, ...], options: str, overwrite: tuple[str, ...]
+) -> None:
+    Path("link.csv").symlink_to(shop)
+    before = files(shop.parent)
+    ran = run(*words, *overwrite)
+    assert (ran.code, files(shop.parent)) == (2, before)
+    assert options in ran.err.replace("./x.arb", "x.arb")
+
+
+@pytest.mark.parametrize("folder", ["shop.csv", "/proc/x", "no/such"])
+def test_a_folder_that_cannot_be_made_is_refused_before_the_demo(run: Run, shop: Path, folder: str) -> None:
+    ran = run("demo", "-o", folder)
+    assert ran.code == 5
+    assert f"cannot write {'into ' if folder == 'shop.csv' else ''}{folder}: " in ran.err

@@ -61,10 +61,10 @@ def compare(
     """
     with session(as_json=as_json, quiet=quiet, traceback=traceback, out=out) as terminal:
         from arboretum.cli.errors import CommandError, UsageError
-        from arboretum.cli.files import check_output, save_model, tell_written
+        from arboretum.cli.files import check_outputs, save_model, tell_written
         from arboretum.cli.leaderboard import BASELINE, candidates, fit_whole, leader_board
 
-        check_output(out, overwrite=overwrite)
+        check_outputs({"--out": out}, {"DATA": data}, overwrite=overwrite)
         roles = options.roles_of(target, weight, group, time, event, treatment, offset, positive, ids, ignore, kind)
         text = options.text_of(missing, date_format, delimiter, encoding, decimal)
         problem = options.read_problem(terminal, data, table, sql, text, roles, task)

@@ -45,12 +45,13 @@ def demo(
     """
     with session(as_json=as_json, quiet=quiet, traceback=traceback) as terminal:
         from arboretum.cli.compare import ends_interrupted, show_board, told
-        from arboretum.cli.files import save_model, tell_written
+        from arboretum.cli.files import check_folder, save_model, tell_written
         from arboretum.cli.leaderboard import BASELINE, leader_board
         from arboretum.cli.methods import make
         from arboretum.cli.problem import Judging
         from arboretum.cli.report import write_report
 
+        check_folder(out)
         terminal.remark(QUESTION)
         problem = flights(terminal, rows)
         judging = Judging(None, 0.25, None)

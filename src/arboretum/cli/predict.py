@@ -58,12 +58,12 @@ def predict(
     """
     with session(as_json=as_json, quiet=quiet, traceback=traceback, out=out) as terminal:
         budget = options.memory_budget(memory_limit)
-        from arboretum.cli.files import check_output, known_of, tell_written
+        from arboretum.cli.files import check_outputs, known_of, tell_written
         from arboretum.cli.predictions import write_predictions
         from arboretum.cli.sources import open_rows
         from arboretum.cli.writers import format_to_write
 
-        check_output(out, overwrite=overwrite)
+        check_outputs({"--out": out}, {"MODEL": model, "DATA": data}, overwrite=overwrite)
         wanted = format_to_write(out, form)
         text = options.text_of(missing, date_format, delimiter, encoding, decimal)
         fitted, roles = options.load_with_roles(model, {"positive": positive}, offset)

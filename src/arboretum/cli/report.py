@@ -48,10 +48,10 @@ def report(
     """Write a report of a model on the rows of DATA: one HTML file that opens from disk."""
     with session(as_json=as_json, quiet=quiet, traceback=traceback, out=out) as terminal:
         budget = options.memory_budget(memory_limit)
-        from arboretum.cli.files import check_output
+        from arboretum.cli.files import check_outputs
         from arboretum.memory_budget import ROW_BYTES
 
-        check_output(out, overwrite=overwrite)
+        check_outputs({"--out": out}, {"MODEL": model, "DATA": data, "--train": train}, overwrite=overwrite)
         named = {"target": target, "positive": positive}
         text = options.text_of(missing, date_format, delimiter, encoding, decimal)
 

@@ -73,14 +73,13 @@ def train(
         budget = options.memory_budget(memory_limit)
         from arboretum.cli.errors import UsageError
         from arboretum.cli.file_formats import STANDARD
-        from arboretum.cli.files import check_output, save_model, tell_written
+        from arboretum.cli.files import check_outputs, save_model, tell_written
         from arboretum.cli.leaderboard import fit, measure, measure_baseline
         from arboretum.cli.methods import check_offset, check_streams, make, parse_settings, training_bytes
         from arboretum.cli.report import report_bytes, some_rows, write_report
 
-        check_output(out, overwrite=overwrite)
-        check_output(report, overwrite=overwrite)
-        check_output(checkpoint, overwrite=True)
+        outputs = {"--checkpoint": checkpoint, "--out": out, "--report": report}
+        check_outputs(outputs, {"DATA": data, "--test": test}, overwrite=overwrite, renewed=("--checkpoint",))
         for option, path in (("--report", report), ("--checkpoint", checkpoint)):
             if path is not None and str(path) == STANDARD:
                 raise UsageError(f"{option} -: name a file; only --out can be standard output")
@@ -108,7 +107,7 @@ def train(
             "time_limit": _limit(new_model(), time_limit),
             "progress": terminal.shows_progress,
         }
-        kept = _checkpoint(new_model(), checkpoint, every, out)
+        kept = _checkpoint(new_model(), checkpoint, every)
         in_folds = judging.n_folds is not None
         fitted: Any = fit(new_model(), problem.rows, **fit_options, checkpoint=kept) if in_folds else None
         line = None
@@ -153,7 +152,7 @@ def _after_interruption(is_judged: bool, checkpoint: Path | None, report: Path |
     return "; ".join(words)
 
 
-def _checkpoint(model: Any, path: Path | None, seconds: float, out: Path) -> Checkpoint | None:
+def _checkpoint(model: Any, path: Path | None, seconds: float) -> Checkpoint | None:
     from inspect import signature
 
     from arboretum import Checkpoint
@@ -163,8 +162,6 @@ def _checkpoint(model: Any, path: Path | None, seconds: float, out: Path) -> Che
         return None
     if "checkpoint" not in signature(model.fit).parameters:
         raise UsageError(f"--checkpoint: {type(model).__name__} has none; boosted trees do (--model boosted)")
-    if path.resolve() == out.resolve():
-        raise UsageError(f"--checkpoint and --out both name {path}: the checkpoint is removed at the end; rename one")
     return Checkpoint(path, seconds=seconds)
 
 
