@@ -22,6 +22,9 @@ from arboretum.interruption import warn_interrupted
 
 TRAIN = ("train", "shop.csv", "-t", "sold", "-m", "tree", "--holdout", "0.3")
 COMMAND = [sys.executable, "-c", "from arboretum.cli import main; main()"]
+UPLIFT = ("train", "shop.csv", "-t", "sold", "--treatment", "zip")
+EARLY = "SELECT size - 9 AS t, 1 AS e, zip FROM data"
+NEGATIVE = "SELECT * REPLACE (-1 AS size) FROM data"
 
 # exit code, words, part of the message
 ENDS: list[tuple[int, tuple[Any, ...], str]] = [
@@ -29,11 +32,28 @@ ENDS: list[tuple[int, tuple[Any, ...], str]] = [
     (0, ("predict", "kept.arb", "shop.csv", "-o", "p.csv"), ""),
     (0, ("evaluate", "kept.arb", "shop.csv"), ""),
     (0, ("show", "kept.arb"), ""),
-    (1, (*TRAIN, "--set", "monotonic_cst={'nothing': 1}"), "nothing"),
+    (
+        1,
+        ("train", "shop.csv", "-t", "t", "--event", "e", "--sql", "SELECT size - 9 AS t, 1 AS e FROM data"),
+        "the time -",
+    ),
     (2, (*TRAIN, "--colour", "red"), "No such option: --colour"),
     (2, (*TRAIN, "--out"), "requires an argument"),
     (2, (*TRAIN[:-2], "--holdout", "7"), "--holdout"),
     (2, (*TRAIN, "--set", "max_depth=abc"), "max_depth='abc'"),
+    (2, (*TRAIN, "--set", "monotonic_cst={'nothing': 1}"), "monotonic_cst names column 'nothing'"),
+    (2, (*TRAIN, "--set", "class_weight=foo"), "class_weight='foo': use"),
+    (2, (*TRAIN, "--set", "random_state=abc"), "random_state='abc': use"),
+    (2, ("train", "shop.csv", "-t", "price", "--set", "loss=mse"), "unknown loss 'mse'"),
+    (2, ("train", "shop.csv", "-t", "price", "--set", "scoring=auc"), "scoring='auc' is neither"),
+    (2, ("train", "shop.csv", "-t", "price", "--set", "quantile=2"), "has no parameter 'quantile'"),
+    (2, ("train", "shop.csv", "-t", "price", "--set", "n_jobs=0", "--cv", "2"), "n_jobs=0: use"),
+    (2, ("train", "shop.csv", "-t", "sold", "-m", "bagging", "--set", "estimator=foo"), "estimator='foo': use"),
+    (2, ("train", "shop.csv", "-m", "isolation", "--set", "extension=99"), "extension=99 needs"),
+    (2, (*UPLIFT, "--set", "control=zz"), "control='zz' is not a label"),
+    (3, UPLIFT, "holds '01234', '04321', '09876', and no 'control', which would be the control: name the control, as"),
+    (3, ("compare", *UPLIFT[1:]), "'control', which would be the control: call one of them so by --sql"),
+    (3, ("train", "shop.csv", "-t", "sold", "--weight", "size", "--sql", NEGATIVE), "the weight 'size' is -1 in a row"),
     (2, (*TRAIN, "--cv", "3"), "contradict each other"),
     (2, ("sing",), "No such command"),
     (2, ("predict",), "Missing argument"),

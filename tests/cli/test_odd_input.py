@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from tests.cli.shop import Run, files, is_root
 
 import arboretum as arb
 
+TRAIN = ("train", "shop.csv", "-t", "sold")
 QUICK = ("-m", "tree", "--holdout", "0.3")
 LINES = ["a,b,y", *(f"{i},{i % 7},{'no' if i % 3 else 'yes'}" for i in range(60))]
 
@@ -208,11 +210,20 @@ def test_a_replaced_file_is_said_to_be(run: Run, shop: Path, model: Path) -> Non
 @pytest.mark.parametrize(
     ("words", "options"),
     [
-        (("train", "shop.csv", "-t", "sold", "-o", "x.arb", "--report", "./x.arb"), "--out and --report both name x.arb"),
-        (("train", "shop.csv", "-t", "sold", "--checkpoint", "model.arb"), "--checkpoint and --out both name model.arb"),
-        (("train", "shop.csv", "-t", "sold", "-o", "shop.csv"), "--out shop.csv is a file of DATA"),
+        (
+            (*TRAIN, "-o", "x.arb", "--report", "./x.arb"),
+            "--out and --report both name x.arb",
+        ),
+        (
+            (*TRAIN, "--checkpoint", "model.arb"),
+            "--checkpoint and --out both name model.arb",
+        ),
+        ((*TRAIN, "-o", "shop.csv"), "--out shop.csv is a file of DATA"),
         (("train", "sh*.csv", "-t", "sold", "--report", "link.csv"), "--report link.csv is a file of DATA"),
-        (("train", "kept.arb", "-t", "sold", "--test", "shop.csv", "-o", "shop.csv"), "--out shop.csv is a file of --test"),
+        (
+            ("train", "kept.arb", "--test", "shop.csv", "-o", "shop.csv"),
+            "--out shop.csv is a file of --test",
+        ),
         (("compare", "shop.csv", "-t", "sold", "-o", "shop.csv"), "--out shop.csv is a file of DATA"),
         (("predict", "kept.arb", "shop.csv", "-o", "kept.arb", "--format", "csv"), "--out kept.arb is a file of MODEL"),
         (("predict", "kept.arb", ".", "-o", "shop.csv"), "--out shop.csv is a file of DATA"),
@@ -238,3 +249,15 @@ def test_a_folder_that_cannot_be_made_is_refused_before_the_demo(run: Run, shop:
     ran = run("demo", "-o", folder)
     assert ran.code == 5
     assert f"cannot write {'into ' if folder == 'shop.csv' else ''}{folder}: " in ran.err
+
+
+def test_events_are_zero_and_one(run: Run, tmp_path: Path) -> None:
+    lines = ["days,status,age", *(f"{i % 40 + 1},{1 + i % 2},{i % 13}" for i in range(100))]
+    (tmp_path / "lung.csv").write_text("\n".join(lines))
+    words = ("train", "lung.csv", "-t", "days", "--event", "status", "-m", "forest", "--set", "n_estimators=5")
+    ran = run(*words)
+    assert ran.code == 3
+    cure = """--sql 'SELECT * REPLACE ("status" = 2 AS "status") FROM data'"""
+    assert "the event 'status' holds 1, 2: 1 or true says that it happened" in ran.err
+    assert f"if 2 says that it happened, {cure}\n" in ran.err
+    assert run(*words, *shlex.split(cure)).code == 0

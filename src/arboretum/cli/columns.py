@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, overload
@@ -403,6 +404,8 @@ def examples(table: Any, roles: Roles, kinds: Mapping[str, str], where: str) -> 
         role: None if name is None else _numbers(beside[name], name, role)
         for role, name in (("weight", roles.weight), ("event", roles.event))
     }
+    _check_weight(numbers["weight"], roles.weight)
+    _check_event(numbers["event"], roles.event)
     values = {
         role: None if name is None else _values(beside[name], name, role)
         for role, name in (("group", roles.group), ("time", roles.time), ("treatment", roles.treatment))
@@ -442,6 +445,28 @@ def _values(column: Any, name: str, role: str) -> NDArray[Any]:
 
 def _numbers(column: Any, name: str, role: str) -> NDArray[np.float64]:
     return _values(as_kind(column, "number", name), name, role).astype(np.float64)
+
+
+def _check_weight(weight: NDArray[np.float64] | None, name: str | None) -> None:
+    if weight is None:
+        return
+    if wrong := [value for value in weight.tolist() if not 0 <= value < np.inf][:1]:
+        raise DataError(f"the weight {name!r} is {wrong[0]:g} in a row: weights are 0 or more; correct it by --sql")
+    if not weight.any():
+        raise DataError(f"the weight {name!r} is 0 in every row: give one that is above 0 in some")
+
+
+def _check_event(event: NDArray[np.float64] | None, name: str | None) -> None:
+    if event is None:
+        return
+    found = np.unique(event)
+    if not np.isin(found, (0, 1)).all():
+        column, happened = '"' + str(name).replace('"', '""') + '"', f"{found[-1]:g}"
+        query = f"SELECT * REPLACE ({column} = {happened} AS {column}) FROM data"
+        raise DataError(
+            f"the event {name!r} holds {', '.join(f'{value:g}' for value in found[:5])}: 1 or true says that it "
+            f"happened, 0 or false that it has not yet; if {happened} says that it happened, --sql {shlex.quote(query)}"
+        )
 
 
 class Distinct(Sequence[Any]):

@@ -63,6 +63,7 @@ def compare(
         from arboretum.cli.errors import CommandError, UsageError
         from arboretum.cli.files import check_outputs, save_model, tell_written
         from arboretum.cli.leaderboard import BASELINE, candidates, fit_whole, leader_board
+        from arboretum.cli.tasks import check_control
 
         check_outputs({"--out": out}, {"DATA": data}, overwrite=overwrite)
         roles = options.roles_of(target, weight, group, time, event, treatment, offset, positive, ids, ignore, kind)
@@ -70,6 +71,7 @@ def compare(
         problem = options.read_problem(terminal, data, table, sql, text, roles, task)
         if problem.rows.y is None:
             raise UsageError("compare judges by a target: give --target COLUMN, of anomalies too")
+        check_control(problem.rows.treatment, roles, "call one of them so by --sql")
         judging = options.read_judging(terminal, problem, None, text, cv, holdout, prefer_folds=True)
         entries = candidates(problem.task, methods, with_offset=bool(roles.offset))
         lines = leader_board(problem, judging, entries, time_limit=time_limit, tell=told(terminal))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
-from contextlib import suppress
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from arboretum.cli.errors import UsageError, nearest
@@ -149,6 +150,26 @@ def training_bytes(method: str, n_rows: int, n_columns: int, *, settings: dict[s
         with suppress(UsageError):
             return int(make(method, task, settings=settings).training_bytes(n_rows, n_columns))
     return 0
+
+
+@contextmanager
+def setting_errors(settings: Mapping[str, Any]) -> Iterator[None]:
+    """Turn errors of a fit that name a setting into those of usage: some settings can only be checked with the rows.
+
+    Examples
+    --------
+    >>> with setting_errors({"n_jobs": 0}):
+    ...     raise ValueError("n_jobs=0: use None or a number of threads")
+    Traceback (most recent call last):
+        ...
+    arboretum.cli.errors.UsageError: n_jobs=0: use None or a number of threads
+    """
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        if any(re.search(rf"\b{name}\b", str(error)) for name in settings):
+            raise UsageError(str(error)) from error
+        raise
 
 
 def parse_settings(given: Iterable[str]) -> dict[str, Any]:

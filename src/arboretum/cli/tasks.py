@@ -81,6 +81,19 @@ def check_target(y: NDArray[Any] | None, task: str, roles: Roles) -> None:
         raise DataError(f"the target {name} has {len(values)} values, {listed(values, 5)}: --task binary needs two")
 
 
+def check_control(treatment: NDArray[Any] | None, roles: Roles, cure: str) -> None:
+    """Refuse treatments of which none is the control by its name; {} in the cure stands for one of them."""
+    if treatment is None:
+        return
+    labels = Distinct(treatment)[:]
+    usual = "control" if isinstance(labels[0], str) else 0
+    if usual not in labels:
+        raise DataError(
+            f"the treatment {roles.treatment!r} holds {listed(labels, 5)}, and no {usual!r}, which would be the "
+            f"control: {cure.format(labels[0])}"
+        )
+
+
 def place_of_class(classes: Any, text: str) -> int | None:
     """Return which of the classes a person means; None if it is none of them.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -74,9 +75,17 @@ def train(
         from arboretum.cli.errors import UsageError
         from arboretum.cli.file_formats import STANDARD
         from arboretum.cli.files import check_outputs, save_model, tell_written
-        from arboretum.cli.leaderboard import fit, measure, measure_baseline
-        from arboretum.cli.methods import check_offset, check_streams, make, parse_settings, training_bytes
+        from arboretum.cli.leaderboard import measure_baseline
+        from arboretum.cli.methods import (
+            check_offset,
+            check_streams,
+            make,
+            parse_settings,
+            setting_errors,
+            training_bytes,
+        )
         from arboretum.cli.report import report_bytes, some_rows, write_report
+        from arboretum.cli.tasks import check_control
 
         outputs = {"--checkpoint": checkpoint, "--out": out, "--report": report}
         check_outputs(outputs, {"DATA": data, "--test": test}, overwrite=overwrite, renewed=("--checkpoint",))
@@ -98,6 +107,8 @@ def train(
             check_streams(model, problem.task)
         if roles.offset:
             check_offset(model, problem.task)
+        if "control" not in chosen:
+            check_control(problem.rows.treatment, roles, "name the control, as in --set control={}")
         judging = options.read_judging(terminal, problem, test, text, cv, holdout, budget=budget)
 
         def new_model() -> Any:
@@ -109,18 +120,9 @@ def train(
         }
         kept = _checkpoint(new_model(), checkpoint, every)
         in_folds = judging.n_folds is not None
-        fitted: Any = fit(new_model(), problem.rows, **fit_options, checkpoint=kept) if in_folds else None
-        line = None
-        try:
-            if not terminal.interrupted:
-                name = type(new_model()).__name__
-                line = measure(name, new_model, problem, judging, **fit_options, checkpoint=None if in_folds else kept)
-        except KeyboardInterrupt:
-            if fitted is None:
-                raise
-            terminal.interrupted = True
+        with setting_errors(chosen):
+            fitted, line = _fit_and_judge(terminal, new_model, problem, judging, kept, fit_options)
         if line is not None:
-            fitted = line.model if fitted is None else fitted
             show_scores(terminal, problem, judging, line, measure_baseline(problem, judging))
         replaces = out.exists()
         save_model(fitted, out, problem.roles)
@@ -141,6 +143,29 @@ def train(
             if in_folds:
                 terminal.text(f"the report is about {share}; the model that was written has learnt from all rows")
                 terminal.result |= {"report_about": share}
+
+
+def _fit_and_judge(
+    terminal: Terminal,
+    new_model: Callable[[], Any],
+    problem: Problem,
+    judging: Judging,
+    checkpoint: Checkpoint | None,
+    fit_options: dict[str, Any],
+) -> tuple[Any, Line | None]:
+    """Return the model to write, and how it, or its like of each fold, is judged; None if Ctrl-C came first."""
+    from arboretum.cli.leaderboard import fit, measure
+
+    name = type(new_model()).__name__
+    if judging.n_folds is None:
+        line = measure(name, new_model, problem, judging, **fit_options, checkpoint=checkpoint)
+        return line.model, line
+    fitted = fit(new_model(), problem.rows, **fit_options, checkpoint=checkpoint)
+    try:
+        return fitted, None if terminal.interrupted else measure(name, new_model, problem, judging, **fit_options)
+    except KeyboardInterrupt:
+        terminal.interrupted = True
+        return fitted, None
 
 
 def _after_interruption(is_judged: bool, checkpoint: Path | None, report: Path | None) -> str:
