@@ -23,7 +23,7 @@ from arboretum.interruption import warn_interrupted
 TRAIN = ("train", "shop.csv", "-t", "sold", "-m", "tree", "--holdout", "0.3")
 COMMAND = [sys.executable, "-c", "from arboretum.cli import main; main()"]
 UPLIFT = ("train", "shop.csv", "-t", "sold", "--treatment", "zip")
-EARLY = "SELECT size - 9 AS t, 1 AS e, zip FROM data"
+EARLY = "SELECT size - 9 AS t, 1 AS e, price FROM data"
 NEGATIVE = "SELECT * REPLACE (-1 AS size) FROM data"
 
 # exit code, words, part of the message

@@ -169,3 +169,32 @@ def test_numbers_are_judged_by_the_loss_of_their_model(
 def test_the_reference_is_that_of_the_program() -> None:
     page = Path(__file__).parents[2] / "docs" / "command.md"
     assert page.read_text(encoding="utf-8") == reference(), "python -m arboretum.cli.reference > docs/command.md"
+
+
+@pytest.mark.parametrize(
+    ("role", "model", "target"), [("--treatment", "forest", "sold"), ("--group", "boosted", "grade")], ids=str
+)
+def test_explain_knows_treatments_and_groups(run: Run, shop: Path, role: str, model: str, target: str) -> None:
+    query = "SELECT *, order_id % 2 AS arm, round(price)::INT % 3 AS grade FROM data"
+    few = ("-m", model, "--set", "n_estimators=5", "--cv", 2)
+    assert run("train", shop, "--sql", query, "-t", target, role, "arm", *few).code == 0
+    ran = run("explain", "model.arb", shop, "--sql", query, "--rows", 1, "--json")
+    assert ran.code == 0, ran.err
+    assert "permutation" in ran.json["importances"]["size"]
+    ran = run("explain", "model.arb", shop, "--sql", f"SELECT * EXCLUDE (arm) FROM ({query})", "--rows", 1, "--json")
+    assert (ran.code, "permutation" in ran.json["importances"]["size"]) == (0, False)
+
+
+@pytest.mark.parametrize("method", ["forest", "tree", "boosted", "adaboost"])
+def test_explain_tells_of_which_class_its_predictions_are(run: Run, shop: Path, method: str) -> None:
+    few = [] if method == "tree" else ["--set", "n_estimators=5"]
+    told = {}
+    for positive in ("no", "yes"):
+        words = ("-m", method, "--positive", positive, "--cv", 2, "-o", f"{positive}.arb", *few)
+        assert run("train", shop, "-t", "sold", *words).code == 0
+        assert f"raw prediction for {positive} " in run("explain", f"{positive}.arb", shop, "--rows", 1).out
+        (told[positive],) = run("explain", f"{positive}.arb", shop, "--rows", 1, "--json").json["contributions"]
+        assert told[positive]["output"] == positive
+    whole = 1 if method in ("forest", "tree") else 0
+    assert told["no"]["base"] == pytest.approx(whole - told["yes"]["base"])
+    assert told["no"]["adds"] == pytest.approx({name: -value for name, value in told["yes"]["adds"].items()})

@@ -364,7 +364,9 @@ def read_for_model(
     source = open_rows(data, table=table, sql=sql, text=known, budget=budget, needed_bytes=needed)
     with reading(source.name):
         found = source.table() if budget is None else source.dataset
-        if not needs_target and roles.target not in found.schema.names:
+        needed_beside = (roles.target, roles.weight, roles.group, roles.event, roles.treatment, *roles.offset)
+        absent = {name for name in needed_beside if name is not None} - set(found.schema.names)
+        if not needs_target and (absent or roles.target is None):
             roles = replace(roles, target=None, weight=None, group=None, event=None, treatment=None, offset=())
         rows, remarks = examples(found, roles, kinds, source.name)
     check_model(fitted, rows.y, task, roles)
