@@ -149,6 +149,7 @@ def test_a_report_of_training_shows_rows_that_its_model_has_not_seen(
         (["loss=quantile", "quantile=[0.1,0.9]"], ["pinball loss (0.1)", "pinball loss (0.9)"]),
         (["loss=huber"], ["Huber loss", "rmse"]),
         (["loss=gamma"], ["gamma deviance", "rmse"]),
+        (["loss=absolute_error"], ["mae", "rmse"]),
     ],
 )
 def test_numbers_are_judged_by_the_loss_of_their_model(
@@ -164,6 +165,31 @@ def test_numbers_are_judged_by_the_loss_of_their_model(
     assert again["scores"][names[0]] < again["baseline"][names[0]]
     assert ("r2" in again["scores"]) == ("rmse" in names)
     assert names[0] in run("evaluate", "model.arb", shop).out
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "first", "in_report"),
+    [
+        ("boosted", "sold", "log loss", "log loss"),
+        ("forest", "sold", "Brier score", "Brier score"),
+        ("tree", "zip", "Brier score", "Brier score"),
+        ("adaboost", "sold", "error rate", "error rate"),
+        ("adaboost", "price", "mae", "MAE"),
+        ("forest", "price", "rmse", "RMSE"),
+    ],
+)
+def test_training_and_its_report_are_judged_by_the_same_loss(
+    run: Run, shop: Path, method: str, target: str, first: str, in_report: str
+) -> None:
+    few = [] if method == "tree" else ["--set", "n_estimators=5"]
+    words = ("-m", method, "--holdout", 0.3, "--report", "r.html", *few)
+    ran = run("train", shop, "-t", target, *words, "--json")
+    assert ran.code == 0, ran.err
+    assert next(iter(ran.json["scores"])) == first
+    figure = facts_of(Path("r.html").read_text(encoding="utf-8"))["sections"]["evaluation"]["outputs"][0]["metrics"][0]
+    assert (figure["name"], figure["own"]) == (in_report, True)
+    assert ran.json["scores"][first] == pytest.approx(figure["model"], rel=1e-3)
+    assert run("train", shop, "-t", target, *words, "--overwrite").out.splitlines()[2].startswith(first)
 
 
 def test_the_reference_is_that_of_the_program() -> None:

@@ -34,6 +34,9 @@ CLASSES: dict[str, dict[str, str]] = {
     "isolation": {"anomaly": "IsolationForest"},
 }
 
+PRESETS = ("lightgbm", "xgboost", "catboost", "gbm")
+SHORT_NAMES = {"lgbm": "lightgbm", "lgb": "lightgbm", "xgb": "xgboost", "cat": "catboost", "sklearn": "gbm"}
+
 # Fits that read codes of values, never all values at once, so that rows may stay in their files.
 STREAMED = {
     "boosted": ("class", "regression"),
@@ -62,7 +65,7 @@ def preset_methods(task: str) -> list[str]:
     ['boosted:lightgbm', 'boosted:xgboost', 'boosted:catboost', 'boosted:gbm']
     """
     has_presets = task in ("binary", "multiclass", "regression", "ranking")
-    return [f"boosted:{name}" for name in ("lightgbm", "xgboost", "catboost", "gbm")] if has_presets else []
+    return [f"boosted:{name}" for name in PRESETS] if has_presets else []
 
 
 def _family(task: str) -> str:
@@ -81,8 +84,7 @@ def make(method: str, task: str, *, settings: dict[str, Any] | None = None) -> A
     """
     import arboretum
 
-    method, _, preset = method.partition(":")
-    method = _suitable(method, task)
+    method, preset = _suitable(method, task)
     cls = getattr(arboretum, CLASSES[method][_family(task)])
     if preset and not hasattr(cls, "preset"):
         raise UsageError(f"--model {method}:{preset}: presets belong to boosted trees; write --model {method}")
@@ -94,14 +96,21 @@ def make(method: str, task: str, *, settings: dict[str, Any] | None = None) -> A
     return model
 
 
-def _suitable(method: str, task: str) -> str:
+def _suitable(method: str, task: str) -> tuple[str, str]:
+    """Return a method that suits a task, and the name of a preset, if there is one."""
+    name, colon, preset = method.partition(":")
     suitable = methods(task)
-    method = suitable[0] if method == "auto" else method
-    if method not in CLASSES:
-        raise UsageError(f"--model {method}: {nearest(method, CLASSES)}")
-    if method not in suitable:
-        raise UsageError(f"--model {method} cannot do {task}: {', '.join(suitable)} can")
-    return method
+    name = suitable[0] if name == "auto" else name
+    if name not in CLASSES:
+        meant = SHORT_NAMES.get(name.lower(), name.lower())
+        hint = f"did you mean 'boosted:{meant}'?" if meant in PRESETS else nearest(name, CLASSES)
+        raise UsageError(f"--model {method}: {hint}")
+    if colon and preset not in PRESETS:
+        near = nearest(SHORT_NAMES.get(preset.lower(), preset), [f"boosted:{known}" for known in PRESETS])
+        raise UsageError(f"--model {method}: {near}")
+    if name not in suitable:
+        raise UsageError(f"--model {name} cannot do {task}: {', '.join(suitable)} can")
+    return name, preset
 
 
 def check_streams(method: str, task: str) -> None:
@@ -112,7 +121,7 @@ def check_streams(method: str, task: str) -> None:
     >>> check_streams("auto", "regression")
     >>> check_streams("boosted:lightgbm", "binary")
     """
-    method = _suitable(method.partition(":")[0], task)
+    method, _ = _suitable(method, task)
     if _family(task) in STREAMED.get(method, ()):
         return
     others = [name for name, families in STREAMED.items() if _family(task) in families]
@@ -130,7 +139,7 @@ def takes_offset(method: str, task: str) -> bool:
     """
     import arboretum
 
-    cls = getattr(arboretum, CLASSES[_suitable(method.partition(":")[0], task)][_family(task)])
+    cls = getattr(arboretum, CLASSES[_suitable(method, task)[0]][_family(task)])
     return "offset" in arguments(cls.fit)
 
 
