@@ -24,6 +24,7 @@ TRAIN = ("train", "shop.csv", "-t", "sold", "-m", "tree", "--holdout", "0.3")
 COMMAND = [sys.executable, "-c", "from arboretum.cli import main; main()"]
 UPLIFT = ("train", "shop.csv", "-t", "sold", "--treatment", "zip")
 EARLY = "SELECT size - 9 AS t, 1 AS e, price FROM data"
+HALVES = "SELECT *, order_id % 2 + 0.5 AS h FROM data"
 NEGATIVE = "SELECT * REPLACE (-1 AS size) FROM data"
 
 # exit code, words, part of the message
@@ -34,7 +35,7 @@ ENDS: list[tuple[int, tuple[Any, ...], str]] = [
     (0, ("show", "kept.arb"), ""),
     (
         1,
-        ("train", "shop.csv", "-t", "t", "--event", "e", "--sql", "SELECT size - 9 AS t, 1 AS e FROM data"),
+        ("train", "shop.csv", "-t", "t", "--event", "e", "--sql", EARLY),
         "the time -",
     ),
     (2, (*TRAIN, "--colour", "red"), "No such option: --colour"),
@@ -54,6 +55,29 @@ ENDS: list[tuple[int, tuple[Any, ...], str]] = [
     (3, UPLIFT, "holds '01234', '04321', '09876', and no 'control', which would be the control: name the control, as"),
     (3, ("compare", *UPLIFT[1:]), "'control', which would be the control: call one of them so by --sql"),
     (3, ("train", "shop.csv", "-t", "sold", "--weight", "size", "--sql", NEGATIVE), "the weight 'size' is -1 in a row"),
+    (2, ("train", "shop.csv", "-t", "sold", "-m", "catboost"), "--model catboost: did you mean 'boosted:catboost'?"),
+    (2, ("compare", "shop.csv", "-t", "sold", "-m", "xgb"), "--model xgb: did you mean 'boosted:xgboost'?"),
+    (2, ("train", "shop.csv", "-t", "sold", "-m", "boosted:lgbm"), "did you mean 'boosted:lightgbm'?"),
+    (2, ("train", "shop.csv", "-t", "sold", "-m", "boosted:"), "--model boosted:: there are 'boosted:lightgbm', "),
+    (2, (*TRAIN, "--id", "sold"), "--target and --id both name 'sold': a column is one or the other"),
+    (2, (*TRAIN, "--ignore", "sold"), "--target and --ignore both name 'sold'"),
+    (2, (*TRAIN, "--ignore", "size", "--weight", "size"), "--weight and --ignore both name 'size'"),
+    (
+        2,
+        ("evaluate", "kept.arb", "shop.csv", "--event", "size"),
+        "--event: the model is one of binary, not of",
+    ),
+    (2, ("evaluate", "kept.arb", "shop.csv", "--treatment", "zip"), "--treatment: the model is one of binary, not of"),
+    (
+        3,
+        ("train", "shop.csv", "-t", "h", "--task", "binary", "--sql", HALVES),
+        "'h' holds 0.5, which is no class",
+    ),
+    (
+        3,
+        ("train", "shop.csv", "-t", "sold", "--sql", "SELECT * FROM data WHERE 0"),
+        "no rows: see whether the query",
+    ),
     (2, (*TRAIN, "--cv", "3"), "contradict each other"),
     (2, ("sing",), "No such command"),
     (2, ("predict",), "Missing argument"),

@@ -261,3 +261,34 @@ def test_events_are_zero_and_one(run: Run, tmp_path: Path) -> None:
     assert "the event 'status' holds 1, 2: 1 or true says that it happened" in ran.err
     assert f"if 2 says that it happened, {cure}\n" in ran.err
     assert run(*words, *shlex.split(cure)).code == 0
+
+
+def test_an_id_may_not_be_called_as_predictions_are(run: Run, shop: Path) -> None:
+    query = "SELECT *, order_id AS prediction FROM data"
+    words = (*TRAIN, *QUICK, "--sql", query, "--id", "prediction")
+    assert run(*words).code == 0
+    ran = run("predict", "model.arb", "shop.csv", "--sql", query, "-o", "p.csv")
+    cure = """--sql 'SELECT * EXCLUDE ("prediction"), "prediction" AS given FROM data'"""
+    assert (ran.code, Path("p.csv").exists()) == (2, False)
+    assert "the column 'prediction' of shop.csv would stand beside predictions of that name: rename it" in ran.err
+    assert f"as in {cure}\n" in ran.err
+
+
+def test_only_a_query_is_blamed_for_the_rows_that_it_lacks(run: Run, model: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty.csv").write_text("size,zip,day,sold\n")
+    for command in (("train", "empty.csv", "-t", "sold"), ("predict", "kept.arb", "empty.csv", "-o", "p.csv")):
+        ran = run(*command)
+        assert (ran.code, files(tmp_path).keys()) == (3, {"empty.csv", "kept.arb"})
+        assert "empty.csv has no rows: give some below the names of columns" in ran.err
+
+
+@pytest.mark.filterwarnings("always:loss='ordinal' takes text")
+def test_a_warning_of_every_fold_is_said_once_with_a_cure_of_the_command(run: Run, tmp_path: Path) -> None:
+    sizes = ("small", "medium", "large")
+    lines = ["a,size", *(f"{i % 3 + i % 5 / 9},{sizes[i % 3]}" for i in range(90))]
+    (tmp_path / "sizes.csv").write_text("\n".join(lines))
+    ran = run("train", "sizes.csv", "-t", "size", "--set", "loss=ordinal", "--set", "n_estimators=3", "--cv", 3)
+    assert ran.code == 0, ran.err
+    assert ran.err.count("takes text in alphabetical order") == 1
+    assert "if that is not the order of the classes, number them in their order by --sql\n" in ran.err
+    assert "pandas" not in ran.err

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from arboretum.arrow_types import as_numpy
 from arboretum.cli.errors import DataError, UsageError, nearest
 from arboretum.dataset import Dataset
-from arboretum.dataset_sources import Source
+from arboretum.dataset_sources import Source, identifier
 from arboretum.estimators.protocol import arguments
 from arboretum.estimators.targets import unique_labels
 from arboretum.memory_budget import MemoryBudget
@@ -57,6 +57,17 @@ class Roles:
         found = {column: role for role, column in single.items() if column is not None}
         several = {"offset": self.offset, "id": self.ids, "ignored": self.ignored}
         return found | {column: role for role, columns in several.items() for column in columns}
+
+    def check(self) -> None:
+        """Refuse columns whose roles exclude each other: a target is nothing else, nor is what is left out."""
+        singles = ("target", "weight", "group", "time", "event", "treatment")
+        given = [(f"--{role}", getattr(self, role)) for role in singles if getattr(self, role) is not None]
+        given += [("--offset", column) for column in self.offset] + [("--id", column) for column in self.ids]
+        given += [("--ignore", column) for column in self.ignored]
+        for option, column in given:
+            for other, same in given:
+                if column == same and option != other and (option == "--target" or other == "--ignore"):
+                    raise UsageError(f"{option} and {other} both name {column!r}: a column is one or the other")
 
     def to_json(self) -> dict[str, Any]:
         """Return what JSON can hold."""
@@ -390,8 +401,6 @@ def examples(table: Any, roles: Roles, kinds: Mapping[str, str], where: str) -> 
     require(table, roles.offset, where, OFFSET_ROLE)
     needed = [name for name in roles.named if name not in roles.ignored + roles.ids]
     require(table, needed, where)
-    if not count_rows(table):
-        raise DataError(f"{where} has no rows: see whether the query or its filter is right")
     beside = table.select(needed).to_frame() if isinstance(table, Dataset) and needed else table
     remarks = []
     if roles.target is not None and (absent := beside[roles.target].null_count):
@@ -461,7 +470,7 @@ def _check_event(event: NDArray[np.float64] | None, name: str | None) -> None:
         return
     found = np.unique(event)
     if not np.isin(found, (0, 1)).all():
-        column, happened = '"' + str(name).replace('"', '""') + '"', f"{found[-1]:g}"
+        column, happened = identifier(str(name)), f"{found[-1]:g}"
         query = f"SELECT * REPLACE ({column} = {happened} AS {column}) FROM data"
         raise DataError(
             f"the event {name!r} holds {', '.join(f'{value:g}' for value in found[:5])}: 1 or true says that it "

@@ -122,6 +122,9 @@ def open_rows(
         is_typeless = isinstance(found.source, CsvFiles)
         found, others = (found, []) if is_typeless else read_text(found, text.rules(believed=True))
         found = without_numbers(found, text.missing)
+        if not found.n_rows:
+            cure = "see whether the query or its filter is right" if sql else "give some below the names of columns"
+            raise DataError(f"{name} has no rows: {cure}")
         missing = [column for column in text.date_formats if column not in found.names]
         if missing:
             raise DataError(f"{name} has no column {missing[0]!r}: {nearest(missing[0], found.names)}")

@@ -74,6 +74,11 @@ def check_target(y: NDArray[Any] | None, task: str, roles: Roles) -> None:
     if task in ("regression", "ranking", "survival") and y.dtype.kind not in "biuf":
         value = next(iter(Distinct(y)))
         raise DataError(f"the target {name} holds {value!r}, which is not a number: {task} needs numbers")
+    if task in ("binary", "multiclass") and y.dtype.kind == "f" and (parts := y[y != np.trunc(y)]).size:
+        raise DataError(
+            f"the target {name} holds {parts[0]:g}, which is no class: classes are text or whole numbers; choose "
+            "--task regression, or make text of it by --sql"
+        )
     values = Distinct(y)
     if len(values) < 2 and task not in ("anomaly", "survival"):
         raise DataError(f"the target {name} is {values[0]!r} in every row: there is nothing to learn")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -36,6 +37,7 @@ class Terminal:
         self.as_json, self.quiet, self.gives_way = as_json, quiet, gives_way
         self.result: dict[str, Any] = {}
         self.interrupted = False  # Ctrl-C ended a fit, which kept what it had
+        self.warned: set[str] = set()
         self.written: list[str] = []  # names of files
         self.unprinted: OutputError | None = None  # why a part of the result is not on standard output
 
@@ -182,8 +184,12 @@ def tell_failure(message: str, code: int, *, as_json: bool) -> None:
 
 
 def _remark_warning(terminal: Terminal, message: Warning | str) -> None:
+    """Say a warning once, for each fold gives it, with a cure that the command has."""
     terminal.interrupted = terminal.interrupted or isinstance(message, InterruptedFit)
-    terminal.remark(f"note: {message}")
+    text = re.sub(r"give y as pandas\.Categorical.*", "number them in their order by --sql", str(message))
+    if text not in terminal.warned:
+        terminal.warned.add(text)
+        terminal.remark(f"note: {text}")
 
 
 def interruption(written: Sequence[str] = ()) -> str:
