@@ -459,7 +459,8 @@ def _numbers(column: Any, name: str, role: str) -> NDArray[np.float64]:
 def _check_weight(weight: NDArray[np.float64] | None, name: str | None) -> None:
     if weight is None:
         return
-    if wrong := [value for value in weight.tolist() if not 0 <= value < np.inf][:1]:
+    wrong = weight[(weight < 0) | ~np.isfinite(weight)]
+    if wrong.size:
         raise DataError(f"the weight {name!r} is {wrong[0]:g} in a row: weights are 0 or more; correct it by --sql")
     if not weight.any():
         raise DataError(f"the weight {name!r} is 0 in every row: give one that is above 0 in some")

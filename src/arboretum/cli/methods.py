@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from difflib import get_close_matches
 from typing import Any
 
 from arboretum.cli.errors import UsageError, nearest
@@ -102,15 +103,18 @@ def _suitable(method: str, task: str) -> tuple[str, str]:
     suitable = methods(task)
     name = suitable[0] if name == "auto" else name
     if name not in CLASSES:
-        meant = SHORT_NAMES.get(name.lower(), name.lower())
-        hint = f"did you mean 'boosted:{meant}'?" if meant in PRESETS else nearest(name, CLASSES)
-        raise UsageError(f"--model {method}: {hint}")
+        raise UsageError(f"--model {method}: {_preset_hint(name, likeness=0.8) or nearest(name, CLASSES)}")
     if colon and preset not in PRESETS:
-        near = nearest(SHORT_NAMES.get(preset.lower(), preset), [f"boosted:{known}" for known in PRESETS])
-        raise UsageError(f"--model {method}: {near}")
+        known = ", ".join(f"boosted:{known}" for known in PRESETS)
+        raise UsageError(f"--model {method}: {_preset_hint(preset, likeness=0.6) or f'there are {known}'}")
     if name not in suitable:
         raise UsageError(f"--model {name} cannot do {task}: {', '.join(suitable)} can")
     return name, preset
+
+
+def _preset_hint(text: str, *, likeness: float) -> str | None:
+    near = get_close_matches(SHORT_NAMES.get(text.lower(), text.lower()), PRESETS, n=1, cutoff=likeness)
+    return f"did you mean 'boosted:{near[0]}'?" if near else None
 
 
 def check_streams(method: str, task: str) -> None:

@@ -154,12 +154,15 @@ def judge(model: Any, judged: Examples, task: str) -> dict[str, float]:
 
 
 def judge_constant(model: Any, learnt: Examples, judged: Examples, task: str) -> dict[str, float]:
-    """Return the loss that a model was trained for, of the best answer that is the same for all rows."""
+    """Return the loss that a model was trained for, of the best answer that is the same for all rows.
+
+    Nothing where that answer is the baseline of the task: the mean, or the shares of the classes.
+    """
     if learnt.y is None or judged.y is None or task not in ("regression", "multiclass", "binary"):
         return {}
     answers = ask(model, judged, task)
     own = _own_losses(model, answers, judged, task)
-    if not own:
+    if not own or own[0].name in ("RMSE", "log loss"):
         return {}
     y, known = _truth(answers, judged), _truth(answers, learnt)
     constants = [loss.constant(known, learnt.weight) for loss in own]

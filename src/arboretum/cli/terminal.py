@@ -168,7 +168,7 @@ def session(*, as_json: bool, quiet: bool, traceback: bool, out: Path | None = N
             to_standard_error(lambda stream: stream.write(trace))
         code, message = _judge(error, terminal.written)
         if terminal.written and code != INTERRUPTED:
-            message += f"; {' and '.join(terminal.written)} was written all the same"
+            message += f"; {_are_written(terminal.written)} all the same"
         tell_failure(message, code, as_json=as_json)
         raise SystemExit(code) from None
     if terminal.interrupted:
@@ -200,8 +200,11 @@ def interruption(written: Sequence[str] = ()) -> str:
     >>> interruption(["flights.arb"])
     'interrupted; flights.arb was written, nothing else'
     """
-    left = f"{' and '.join(written)} was written, nothing else" if written else "nothing was written"
-    return f"interrupted; {left}"
+    return f"interrupted; {_are_written(written)}, nothing else" if written else "interrupted; nothing was written"
+
+
+def _are_written(names: Sequence[str]) -> str:
+    return f"{' and '.join(names)} {'was' if len(names) == 1 else 'were'} written"
 
 
 def _judge(error: BaseException, written: Sequence[str]) -> tuple[int, str]:
