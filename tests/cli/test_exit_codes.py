@@ -163,6 +163,22 @@ def test_an_interrupted_training_keeps_the_model_and_says_so(shop: Path, tmp_pat
     assert arb.load(tmp_path / "model.arb").n_iter_ >= 1
 
 
+def test_an_interrupted_fold_judges_nothing(run: Run, shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fit, rows = arb.BoostedTreesRegressor.fit, []
+
+    def pressed(model: Any, X: Any, *rest: Any, **given: Any) -> Any:
+        rows.append(len(X))
+        if len(rows) == 3:
+            warn_interrupted(3, "rounds")
+        return fit(model, X, *rest, **given)
+
+    monkeypatch.setattr(arb.BoostedTreesRegressor, "fit", pressed)
+    ran = run("train", shop, "-t", "price", "--cv", 4, "--set", "n_estimators=5", "--json")
+    assert (ran.code, ran.json["interrupted"], "scores" in ran.json) == (130, True, False)
+    assert rows == [240, 180, 180]
+    assert arb.load("model.arb").n_iter_ == 5
+
+
 @pytest.mark.skipif(os.name != "posix", reason="Ctrl-C is a signal")
 def test_an_interruption_before_there_is_a_model_writes_nothing(
     run: Run, shop: Path, monkeypatch: pytest.MonkeyPatch

@@ -66,6 +66,7 @@ def _run(words: Sequence[str]) -> int:
     from arboretum.cli.errors import INTERRUPTED, CommandError, UsageError
     from arboretum.cli.terminal import standard_output, tell_failure
 
+    ended = 0
     try:
         from typer.main import get_command
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -155,15 +156,20 @@ def _fit_and_judge(
 ) -> tuple[Any, Line | None]:
     """Return the model to write, and how it, or its like of each fold, is judged; None if Ctrl-C came first."""
     from arboretum.cli.leaderboard import fit, measure
+    from arboretum.interruption import InterruptedFit
 
     name = type(new_model()).__name__
     if judging.n_folds is None:
         line = measure(name, new_model, problem, judging, **fit_options, checkpoint=checkpoint)
         return line.model, line
     fitted = fit(new_model(), problem.rows, **fit_options, checkpoint=checkpoint)
+    if terminal.interrupted:
+        return fitted, None
     try:
-        return fitted, None if terminal.interrupted else measure(name, new_model, problem, judging, **fit_options)
-    except KeyboardInterrupt:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", InterruptedFit)  # half a model of a fold judges nothing
+            return fitted, measure(name, new_model, problem, judging, **fit_options)
+    except (KeyboardInterrupt, InterruptedFit):
         terminal.interrupted = True
         return fitted, None
 
