@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.arrow_types import joined
+from arboretum.interruption import is_interruption, on_interruption
 from arboretum.memory_budget import MemoryBudget, ReaderMemoryError, as_text, available_bytes
 from arboretum.parquet_files import ParquetFiles
 
@@ -118,7 +119,22 @@ def connect(memory: int | None, database: str = ":memory:") -> Any:
     }
     connection = import_engine().connect(database, read_only=database != ":memory:", config=settings)
     connection.execute("SET enable_progress_bar = false")  # it would write into the output of the program
-    return connection
+    return Interruptible(connection)
+
+
+class Interruptible:
+    """A connection of DuckDB whose queries end with Ctrl-C; DuckDB alone would let its threads finish their work."""
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+
+    def execute(self, query: str) -> Any:
+        """Run a query."""
+        with on_interruption(self.connection.interrupt):
+            return self.connection.execute(query)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.connection, name)
 
 
 def connect_wide(n_columns: int, memory: int | None) -> Any:
@@ -217,6 +233,10 @@ class Snapshot:
             if budget is None:
                 raise MemoryError(f"{error.what} needs more memory than there is: {as_text(error.needed)}") from None
             raise budget.too_small(budget.least_for(error.needed), error.what) from None
+        except Exception as error:
+            if is_interruption(error):
+                raise KeyboardInterrupt from error
+            raise
 
     @property
     def kept(self) -> ParquetFiles:
@@ -348,7 +368,7 @@ def _answer(connection: Any, query: str, folder: Path, memory: int | None) -> No
     try:
         if isinstance(connection, sqlite3.Connection):
             _copy_cursor(connection.execute(query), folder, memory)
-        elif isinstance(connection, engine.DuckDBPyConnection):
+        elif isinstance(connection, engine.DuckDBPyConnection | Interruptible):
             copy_out(connection, query, folder, memory)
         else:
             raise TypeError(

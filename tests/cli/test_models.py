@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
@@ -77,6 +79,11 @@ def test_contributions_add_up_to_the_raw_prediction(run: Run, shop: Path) -> Non
     assert set(ran.json["importances"]["size"]) >= {"gain", "permutation", "shap"}
 
 
+def facts_of(page: str) -> Any:
+    """Return what a report knows."""
+    return json.loads(re.search(r'id="facts">(.*?)</script>', page, re.DOTALL)[1])
+
+
 def test_a_report_is_one_page(run: Run, shop: Path, model: Path) -> None:
     ran = run("report", model, shop, "-o", "r.html")
     assert ran.code == 0, ran.err
@@ -88,7 +95,7 @@ def test_a_report_names_target_file_date_and_rows(run: Run, shop: Path, model: P
     assert run("report", model, shop, "-o", "r.html", "--train", shop).code == 0
     page = Path("r.html").read_text(encoding="utf-8")
     assert re.search(rf"<title>sold · {re.escape(str(shop))} · \d{{4}}-\d\d-\d\d</title>", page)
-    facts = json.loads(re.search(r'id="facts">(.*?)</script>', page, re.DOTALL)[1])
+    facts = facts_of(page)
     assert facts["about"]["source_train"] == str(shop)
     assert facts["about"]["id_name"] == "order_id"
     names = shop_table()["order_id"].to_pylist()
@@ -104,7 +111,7 @@ def test_a_report_of_training_names_rows_by_the_ids_that_were_found(
     ran = run("train", shop, "-t", "sold", "--holdout", 0.3, "--report", "r.html", *few, *limit)
     assert ran.code == 0, ran.err
     page = Path("r.html").read_text(encoding="utf-8")
-    facts = json.loads(re.search(r'id="facts">(.*?)</script>', page, re.DOTALL)[1])
+    facts = facts_of(page)
     assert facts["about"]["source"] == f"{shop} (30% of the rows, held out)"
     assert facts["about"]["source_train"] == str(shop)
     assert facts["about"]["id_name"] == "order_id"
@@ -114,6 +121,27 @@ def test_a_report_of_training_names_rows_by_the_ids_that_were_found(
     assert all(float(cells[column]) == pytest.approx(price[name], rel=1e-4) for name, cells in shown.items())
 
 
+@pytest.mark.parametrize("words", [(), ("--cv", 3), ("--cv", 3, "--time", "day"), ("--holdout", 0.3)], ids=str)
+def test_a_report_of_training_shows_rows_that_its_model_has_not_seen(
+    run: Run, tmp_path: Path, words: tuple[object, ...]
+) -> None:
+    random = np.random.default_rng(0)
+    names = {name: random.normal(size=300) for name in ("a", "b")}
+    noise = pa.table({**names, "day": np.arange(300), "y": random.choice(["no", "yes"], 300)})
+    pa.csv.write_csv(noise, tmp_path / "noise.csv")
+    ran = run("train", "noise.csv", "-t", "y", "-m", "tree", "--report", "r.html", *words, "--json")
+    assert ran.code == 0, ran.err
+    facts = facts_of(Path("r.html").read_text(encoding="utf-8"))
+    figures = {entry["name"]: entry for entry in facts["sections"]["evaluation"]["outputs"][0]["metrics"]}
+    assert figures["accuracy"]["model"] < 0.65
+    assert figures["accuracy"]["train"] == 1
+    if "--holdout" not in words:
+        last = {(): "fold 5 of 5", ("--cv", 3): "fold 3 of 3"}.get(words, "part 3 of 3")
+        learnt = "rows before it" if "--time" in words else "other folds"
+        assert ran.json["report_about"] == f"{last}, predicted by the model of the {learnt}"
+        assert facts["about"]["source"] == f"noise.csv ({ran.json['report_about']})"
+
+
 @pytest.mark.parametrize(
     ("settings", "names"),
     [
@@ -121,6 +149,7 @@ def test_a_report_of_training_names_rows_by_the_ids_that_were_found(
         (["loss=quantile", "quantile=[0.1,0.9]"], ["pinball loss (0.1)", "pinball loss (0.9)"]),
         (["loss=huber"], ["Huber loss", "rmse"]),
         (["loss=gamma"], ["gamma deviance", "rmse"]),
+        (["loss=absolute_error"], ["mae", "rmse"]),
     ],
 )
 def test_numbers_are_judged_by_the_loss_of_their_model(
@@ -138,6 +167,60 @@ def test_numbers_are_judged_by_the_loss_of_their_model(
     assert names[0] in run("evaluate", "model.arb", shop).out
 
 
+@pytest.mark.parametrize(
+    ("method", "target", "first", "in_report"),
+    [
+        ("boosted", "sold", "log loss", "log loss"),
+        ("forest", "sold", "Brier score", "Brier score"),
+        ("tree", "zip", "Brier score", "Brier score"),
+        ("adaboost", "sold", "error rate", "error rate"),
+        ("adaboost", "price", "mae", "MAE"),
+        ("forest", "price", "rmse", "RMSE"),
+    ],
+)
+def test_training_and_its_report_are_judged_by_the_same_loss(
+    run: Run, shop: Path, method: str, target: str, first: str, in_report: str
+) -> None:
+    few = [] if method == "tree" else ["--set", "n_estimators=5"]
+    words = ("-m", method, "--holdout", 0.3, "--report", "r.html", *few)
+    ran = run("train", shop, "-t", target, *words, "--json")
+    assert ran.code == 0, ran.err
+    assert next(iter(ran.json["scores"])) == first
+    figure = facts_of(Path("r.html").read_text(encoding="utf-8"))["sections"]["evaluation"]["outputs"][0]["metrics"][0]
+    assert (figure["name"], figure["own"]) == (in_report, True)
+    assert ran.json["scores"][first] == pytest.approx(figure["model"], rel=1e-3)
+    assert run("train", shop, "-t", target, *words, "--overwrite").out.splitlines()[2].startswith(first)
+
+
 def test_the_reference_is_that_of_the_program() -> None:
     page = Path(__file__).parents[2] / "docs" / "command.md"
     assert page.read_text(encoding="utf-8") == reference(), "python -m arboretum.cli.reference > docs/command.md"
+
+
+@pytest.mark.parametrize(
+    ("role", "model", "target"), [("--treatment", "forest", "sold"), ("--group", "boosted", "grade")], ids=str
+)
+def test_explain_knows_treatments_and_groups(run: Run, shop: Path, role: str, model: str, target: str) -> None:
+    query = "SELECT *, order_id % 2 AS arm, round(price)::INT % 3 AS grade FROM data"
+    few = ("-m", model, "--set", "n_estimators=5", "--cv", 2)
+    assert run("train", shop, "--sql", query, "-t", target, role, "arm", *few).code == 0
+    ran = run("explain", "model.arb", shop, "--sql", query, "--rows", 1, "--json")
+    assert ran.code == 0, ran.err
+    assert "permutation" in ran.json["importances"]["size"]
+    ran = run("explain", "model.arb", shop, "--sql", f"SELECT * EXCLUDE (arm) FROM ({query})", "--rows", 1, "--json")
+    assert (ran.code, "permutation" in ran.json["importances"]["size"]) == (0, False)
+
+
+@pytest.mark.parametrize("method", ["forest", "tree", "boosted", "adaboost"])
+def test_explain_tells_of_which_class_its_predictions_are(run: Run, shop: Path, method: str) -> None:
+    few = [] if method == "tree" else ["--set", "n_estimators=5"]
+    told = {}
+    for positive in ("no", "yes"):
+        words = ("-m", method, "--positive", positive, "--cv", 2, "-o", f"{positive}.arb", *few)
+        assert run("train", shop, "-t", "sold", *words).code == 0
+        assert f"raw prediction for {positive} " in run("explain", f"{positive}.arb", shop, "--rows", 1).out
+        (told[positive],) = run("explain", f"{positive}.arb", shop, "--rows", 1, "--json").json["contributions"]
+        assert told[positive]["output"] == positive
+    whole = 1 if method in ("forest", "tree") else 0
+    assert told["no"]["base"] == pytest.approx(whole - told["yes"]["base"])
+    assert told["no"]["adds"] == pytest.approx({name: -value for name, value in told["yes"]["adds"].items()})

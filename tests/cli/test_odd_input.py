@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from tests.cli.shop import Run, files, is_root
 
 import arboretum as arb
 
+TRAIN = ("train", "shop.csv", "-t", "sold")
 QUICK = ("-m", "tree", "--holdout", "0.3")
 LINES = ["a,b,y", *(f"{i},{i % 7},{'no' if i % 3 else 'yes'}" for i in range(60))]
 
@@ -57,7 +59,7 @@ TABLES: dict[str, tuple[list[str], list[str], int, str]] = {
     "setting without value": (LINES, ["-t", "y", "--set", "max_depth"], 2, "write name=value"),
     "unknown method": (LINES, ["-t", "y", "-m", "forrest"], 2, "did you mean 'forest'?"),
     "method of another task": (LINES, ["-t", "a", "-m", "isolation"], 2, "--model isolation cannot do regression"),
-    "unknown preset": (LINES, ["-t", "y", "-m", "boosted:xgbost"], 2, "did you mean 'xgboost'?"),
+    "unknown preset": (LINES, ["-t", "y", "-m", "boosted:xgbost"], 2, "did you mean 'boosted:xgboost'?"),
     "preset of another method": (LINES, ["-t", "y", "-m", "forest:xgboost"], 2, "presets belong to boosted trees"),
     "wrong setting": (LINES, ["-t", "y", "--set", "max_depth=abc"], 2, "max_depth='abc': use an integer"),
     "contradicting settings": (
@@ -164,7 +166,7 @@ def test_models_that_do_not_fit(run: Run, shop: Path, model: Path, tmp_path: Pat
         (["predict", model, "other.csv", "-o", "p.csv"], 3, "other.csv has no column 'day'"),
         (["predict", model, shop, "-o", "p.xlsx"], 2, "--out p.xlsx: rows are written as csv, tsv, txt, json, jsonl"),
         (["predict", model, shop, "-o", "p.csv", "--keep", "prediction"], 3, "has no column 'prediction'"),
-        (["predict", model, shop, "-o", shop], 5, "shop.csv exists already"),
+        (["predict", model, shop, "-o", "other.csv"], 5, "other.csv exists already"),
         (["predict", model, shop, "--sql", "SELECT * FROM data WHERE size > 99", "-o", "p.csv"], 3, "has no rows"),
         (["show", model, "--tree", 7], 2, "the model has trees 0 to 0"),
         (["convert", model, "m.onnx"], 2, "give --to arb, mapped, json or text"),
@@ -192,14 +194,95 @@ def test_an_error_is_json_too(run: Run, shop: Path) -> None:
     assert ran.json == {"error": f"{shop} has no column 'prise': did you mean 'price'?", "exit_code": 3}
 
 
-def test_a_traceback_shows_on_demand_only(run: Run, shop: Path) -> None:
-    assert "Traceback" not in run("train", shop, "-t", "prise").err
-    with pytest.raises(Exception, match="has no column 'prise'"):
-        run("train", shop, "-t", "prise", "--traceback")
-
-
 def test_a_replaced_file_is_said_to_be(run: Run, shop: Path, model: Path) -> None:
     before = arb.load(model).fingerprint()
     ran = run("train", shop, "-t", "price", *QUICK, "-o", model, "--overwrite")
     assert f"replaced {model}" in ran.out
     assert arb.load(model).fingerprint() != before
+
+
+@pytest.mark.parametrize(
+    ("words", "options"),
+    [
+        (
+            (*TRAIN, "-o", "x.arb", "--report", "./x.arb"),
+            "--out and --report both name x.arb",
+        ),
+        (
+            (*TRAIN, "--checkpoint", "model.arb"),
+            "--checkpoint and --out both name model.arb",
+        ),
+        ((*TRAIN, "-o", "shop.csv"), "--out shop.csv is a file of DATA"),
+        (("train", "sh*.csv", "-t", "sold", "--report", "link.csv"), "--report link.csv is a file of DATA"),
+        (
+            ("train", "kept.arb", "--test", "shop.csv", "-o", "shop.csv"),
+            "--out shop.csv is a file of --test",
+        ),
+        (("compare", "shop.csv", "-t", "sold", "-o", "shop.csv"), "--out shop.csv is a file of DATA"),
+        (("predict", "kept.arb", "shop.csv", "-o", "kept.arb", "--format", "csv"), "--out kept.arb is a file of MODEL"),
+        (("predict", "kept.arb", ".", "-o", "shop.csv"), "--out shop.csv is a file of DATA"),
+        (("report", "kept.arb", "shop.csv", "-o", "kept.arb"), "--out kept.arb is a file of MODEL"),
+        (("report", "kept.arb", "-", "--train", "shop.csv", "-o", "shop.csv"), "--out shop.csv is a file of --train"),
+        (("convert", "kept.arb", "kept.arb"), "OUT kept.arb is a file of MODEL"),
+    ],
+    ids=lambda value: " ".join(value)[:60],
+)
+@pytest.mark.parametrize("overwrite", [(), ("--overwrite",)], ids=["", "overwrite"])
+def test_no_file_is_written_twice_or_over_what_is_read(
+    run: Run, shop: Path, model: Path, words: tuple[str, ...], options: str, overwrite: tuple[str, ...]
+) -> None:
+    Path("link.csv").symlink_to(shop)
+    before = files(shop.parent)
+    ran = run(*words, *overwrite)
+    assert (ran.code, files(shop.parent)) == (2, before)
+    assert options in ran.err.replace("./x.arb", "x.arb")
+
+
+@pytest.mark.parametrize("folder", ["shop.csv", "/proc/x", "no/such"])
+def test_a_folder_that_cannot_be_made_is_refused_before_the_demo(run: Run, shop: Path, folder: str) -> None:
+    ran = run("demo", "-o", folder)
+    assert ran.code == 5
+    assert f"cannot write {'into ' if folder == 'shop.csv' else ''}{folder}: " in ran.err
+
+
+def test_events_are_zero_and_one(run: Run, tmp_path: Path) -> None:
+    lines = ["days,status,age", *(f"{i % 40 + 1},{1 + i % 2},{i % 13}" for i in range(100))]
+    (tmp_path / "lung.csv").write_text("\n".join(lines))
+    words = ("train", "lung.csv", "-t", "days", "--event", "status", "-m", "forest", "--set", "n_estimators=5")
+    ran = run(*words)
+    assert ran.code == 3
+    cure = """--sql 'SELECT * REPLACE ("status" = 2 AS "status") FROM data'"""
+    assert "the event 'status' holds 1, 2: 1 or true says that it happened" in ran.err
+    assert f"if 2 says that it happened, {cure}\n" in ran.err
+    assert run(*words, *shlex.split(cure)).code == 0
+
+
+def test_an_id_may_not_be_called_as_predictions_are(run: Run, shop: Path) -> None:
+    query = "SELECT *, order_id AS prediction FROM data"
+    words = (*TRAIN, *QUICK, "--sql", query, "--id", "prediction")
+    assert run(*words).code == 0
+    ran = run("predict", "model.arb", "shop.csv", "--sql", query, "-o", "p.csv")
+    cure = """--sql 'SELECT * EXCLUDE ("prediction"), "prediction" AS given FROM data'"""
+    assert (ran.code, Path("p.csv").exists()) == (2, False)
+    assert "the column 'prediction' of shop.csv would stand beside predictions of that name: rename it" in ran.err
+    assert f"as in {cure}\n" in ran.err
+
+
+def test_only_a_query_is_blamed_for_the_rows_that_it_lacks(run: Run, model: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty.csv").write_text("size,zip,day,sold\n")
+    for command in (("train", "empty.csv", "-t", "sold"), ("predict", "kept.arb", "empty.csv", "-o", "p.csv")):
+        ran = run(*command)
+        assert (ran.code, files(tmp_path).keys()) == (3, {"empty.csv", "kept.arb"})
+        assert "empty.csv has no rows: give some below the names of columns" in ran.err
+
+
+@pytest.mark.filterwarnings("always:loss='ordinal' takes text")
+def test_a_warning_of_every_fold_is_said_once_with_a_cure_of_the_command(run: Run, tmp_path: Path) -> None:
+    sizes = ("small", "medium", "large")
+    lines = ["a,size", *(f"{i % 3 + i % 5 / 9},{sizes[i % 3]}" for i in range(90))]
+    (tmp_path / "sizes.csv").write_text("\n".join(lines))
+    ran = run("train", "sizes.csv", "-t", "size", "--set", "loss=ordinal", "--set", "n_estimators=3", "--cv", 3)
+    assert ran.code == 0, ran.err
+    assert ran.err.count("takes text in alphabetical order") == 1
+    assert "if that is not the order of the classes, number them in their order by --sql\n" in ran.err
+    assert "pandas" not in ran.err

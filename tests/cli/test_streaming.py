@@ -169,7 +169,7 @@ REFUSED: dict[str, tuple[list[Any], int, str]] = {
     "one file": (["-t", "price", "--checkpoint", "model.arb"], 2, "--checkpoint and --out both name model.arb"),
     "place": (["-t", "price", "--checkpoint", "no/c.arb"], 5, "cannot write no/c.arb: there is no folder no"),
     "a model": (["-t", "price", "--checkpoint", "kept.arb"], 1, "is a model that save() wrote, not a checkpoint"),
-    "no model": (["-t", "price", "--checkpoint", "rows.parquet"], 4, "rows.parquet"),
+    "no model": (["-t", "price", "--checkpoint", "other.parquet"], 4, "other.parquet"),
 }
 
 
@@ -209,7 +209,7 @@ def test_a_killed_command_goes_on_to_the_same_model(run: Run, rows: Path, tmp_pa
     assert process.returncode < 0
     assert 0 < arb.load("c.arb").forest_.n_trees < 200
     other = run(*words, "--set", "max_depth=2")
-    assert (other.code, "it was begun with max_depth=None, this fit has 2" in other.err) == (1, True)
+    assert (other.code, "it was begun with max_depth=None, this fit has 2" in other.err) == (2, True)
     ran = run(*words)
     assert ran.code == 0, ran.err
     assert "removed c.arb, for the run is done" in ran.out

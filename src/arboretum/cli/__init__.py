@@ -17,8 +17,10 @@ Modules of commands import what computes inside of their functions: help and com
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from importlib.abc import MetaPathFinder
 from typing import Any
 
@@ -34,31 +36,59 @@ class WithoutPandas(MetaPathFinder):
 
 def main() -> None:
     """Run the command; without its extra, say how to get it."""
-    try:
-        import typer  # noqa: F401
-    except ImportError:
-        print("The command needs its extra: pip install 'arboretum[cli]'", file=sys.stderr)
-        raise SystemExit(2) from None
+    _occupy_closed_streams()
     sys.meta_path.insert(0, WithoutPandas())
     raise SystemExit(run(sys.argv[1:]))
+
+
+def _occupy_closed_streams() -> None:
+    """Where a standard stream is closed, a file that is opened would take its number, and what is written to it."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:  # noqa: PERF203
+            os.open(os.devnull, os.O_RDWR)
 
 
 def run(words: Sequence[str]) -> int:
     """Run the command with the words of a command line; return its exit code."""
     try:
+        return _run(words)
+    except KeyboardInterrupt:  # before a command had begun
+        from arboretum.cli.errors import INTERRUPTED
+        from arboretum.cli.terminal import interruption, tell_failure
+
+        tell_failure(interruption(), INTERRUPTED, as_json="--json" in words)
+        return INTERRUPTED
+
+
+def _run(words: Sequence[str]) -> int:
+    from arboretum.cli.errors import INTERRUPTED, CommandError, UsageError
+    from arboretum.cli.terminal import standard_output, tell_failure
+
+    ended = 0
+    try:
         from typer.main import get_command
 
         from arboretum.cli.app import app
-        from arboretum.cli.terminal import tell_failure
 
-        code = get_command(app)(list(words) or ["--help"], prog_name="arboretum", standalone_mode=False)
-    except KeyboardInterrupt:  # before a command had begun
-        print("error: interrupted; nothing was written", file=sys.stderr)
-        return 130
+        with nullcontext() if sys.stdout is None else standard_output():  # of help and version
+            ended = get_command(app)(list(words) or ["--help"], prog_name="arboretum", standalone_mode=False)
+        if ended == INTERRUPTED:  # what typer makes of Ctrl-C
+            raise KeyboardInterrupt
+        return 0
+    except SystemExit as end:  # of a command, which has told its result or failure
+        return int(end.code or 0)
+    except CommandError as error:
+        code, message = error.exit_code, str(error)
+    except ImportError as error:
+        if error.name != "typer":
+            raise
+        code, message = UsageError.exit_code, "the command needs its extra: pip install 'arboretum[cli]'"
     except Exception as error:
         # Words that the parser refuses. Where its exceptions live depends on the release of typer.
         if not hasattr(error, "format_message"):
             raise
-        tell_failure(error.format_message(), 2, as_json="--json" in words)
-        return 2
-    return code if isinstance(code, int) else 0
+        code, message = UsageError.exit_code, error.format_message()
+    tell_failure(message, code, as_json="--json" in words)
+    return code

@@ -23,6 +23,7 @@ app = typer.Typer(
     name="arboretum",
     epilog=f"Exit codes: {_EXIT}.",
     no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, overload
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from arboretum.arrow_types import as_numpy
 from arboretum.cli.errors import DataError, UsageError, nearest
 from arboretum.dataset import Dataset
-from arboretum.dataset_sources import Source
+from arboretum.dataset_sources import Source, identifier
 from arboretum.estimators.protocol import arguments
 from arboretum.estimators.targets import unique_labels
 from arboretum.memory_budget import MemoryBudget
@@ -56,6 +57,17 @@ class Roles:
         found = {column: role for role, column in single.items() if column is not None}
         several = {"offset": self.offset, "id": self.ids, "ignored": self.ignored}
         return found | {column: role for role, columns in several.items() for column in columns}
+
+    def check(self) -> None:
+        """Refuse columns whose roles exclude each other: a target is nothing else, nor is what is left out."""
+        singles = ("target", "weight", "group", "time", "event", "treatment")
+        given = [(f"--{role}", getattr(self, role)) for role in singles if getattr(self, role) is not None]
+        given += [("--offset", column) for column in self.offset] + [("--id", column) for column in self.ids]
+        given += [("--ignore", column) for column in self.ignored]
+        for option, column in given:
+            for other, same in given:
+                if column == same and option != other and (option == "--target" or other == "--ignore"):
+                    raise UsageError(f"{option} and {other} both name {column!r}: a column is one or the other")
 
     def to_json(self) -> dict[str, Any]:
         """Return what JSON can hold."""
@@ -389,8 +401,6 @@ def examples(table: Any, roles: Roles, kinds: Mapping[str, str], where: str) -> 
     require(table, roles.offset, where, OFFSET_ROLE)
     needed = [name for name in roles.named if name not in roles.ignored + roles.ids]
     require(table, needed, where)
-    if not count_rows(table):
-        raise DataError(f"{where} has no rows: see whether the query or its filter is right")
     beside = table.select(needed).to_frame() if isinstance(table, Dataset) and needed else table
     remarks = []
     if roles.target is not None and (absent := beside[roles.target].null_count):
@@ -403,6 +413,8 @@ def examples(table: Any, roles: Roles, kinds: Mapping[str, str], where: str) -> 
         role: None if name is None else _numbers(beside[name], name, role)
         for role, name in (("weight", roles.weight), ("event", roles.event))
     }
+    _check_weight(numbers["weight"], roles.weight)
+    _check_event(numbers["event"], roles.event)
     values = {
         role: None if name is None else _values(beside[name], name, role)
         for role, name in (("group", roles.group), ("time", roles.time), ("treatment", roles.treatment))
@@ -442,6 +454,29 @@ def _values(column: Any, name: str, role: str) -> NDArray[Any]:
 
 def _numbers(column: Any, name: str, role: str) -> NDArray[np.float64]:
     return _values(as_kind(column, "number", name), name, role).astype(np.float64)
+
+
+def _check_weight(weight: NDArray[np.float64] | None, name: str | None) -> None:
+    if weight is None:
+        return
+    wrong = weight[(weight < 0) | ~np.isfinite(weight)]
+    if wrong.size:
+        raise DataError(f"the weight {name!r} is {wrong[0]:g} in a row: weights are 0 or more; correct it by --sql")
+    if not weight.any():
+        raise DataError(f"the weight {name!r} is 0 in every row: give one that is above 0 in some")
+
+
+def _check_event(event: NDArray[np.float64] | None, name: str | None) -> None:
+    if event is None:
+        return
+    found = np.unique(event)
+    if not np.isin(found, (0, 1)).all():
+        column, happened = identifier(str(name)), f"{found[-1]:g}"
+        query = f"SELECT * REPLACE ({column} = {happened} AS {column}) FROM data"
+        raise DataError(
+            f"the event {name!r} holds {', '.join(f'{value:g}' for value in found[:5])}: 1 or true says that it "
+            f"happened, 0 or false that it has not yet; if {happened} says that it happened, --sql {shlex.quote(query)}"
+        )
 
 
 class Distinct(Sequence[Any]):

@@ -61,32 +61,33 @@ def compare(
     """
     with session(as_json=as_json, quiet=quiet, traceback=traceback, out=out) as terminal:
         from arboretum.cli.errors import CommandError, UsageError
-        from arboretum.cli.files import check_output, save_model, wrote
-        from arboretum.cli.leaderboard import BASELINE, INTERRUPTED_LINE, candidates, fit, leader_board
+        from arboretum.cli.files import check_outputs, save_model, tell_written
+        from arboretum.cli.leaderboard import BASELINE, candidates, fit_whole, leader_board
+        from arboretum.cli.tasks import check_control
 
-        check_output(out, overwrite=overwrite)
+        check_outputs({"--out": out}, {"DATA": data}, overwrite=overwrite)
         roles = options.roles_of(target, weight, group, time, event, treatment, offset, positive, ids, ignore, kind)
         text = options.text_of(missing, date_format, delimiter, encoding, decimal)
         problem = options.read_problem(terminal, data, table, sql, text, roles, task)
         if problem.rows.y is None:
             raise UsageError("compare judges by a target: give --target COLUMN, of anomalies too")
+        check_control(problem.rows.treatment, roles, "call one of them so by --sql")
         judging = options.read_judging(terminal, problem, None, text, cv, holdout, prefer_folds=True)
         entries = candidates(problem.task, methods, with_offset=bool(roles.offset))
         lines = leader_board(problem, judging, entries, time_limit=time_limit, tell=told(terminal))
         show_board(terminal, problem, judging, lines)
-        if any(line.failure == INTERRUPTED_LINE for line in lines):
-            terminal.interrupted = True
-            terminal.text("interrupted: no model was written")
+        if ends_interrupted(terminal, lines):
             return
         best = next((line for line in lines if line.method != BASELINE and line.failure is None), None)
         if best is None:
             raise CommandError(
                 "no method could be fitted: " + "; ".join(f"{line.method}: {line.failure}" for line in lines)
             )
-        fitted = fit(entries[best.method](), problem.rows, progress=terminal.shows_progress)
+        fitted = fit_whole(entries[best.method](), problem.rows, progress=terminal.shows_progress)
         replaces = out.exists()
         save_model(fitted, out, problem.roles)
-        terminal.text(f"{wrote(out, replaces=replaces)}: {best.method}, fitted to all {len(problem.rows)} rows")
+        more = f": {best.method}, fitted to all {len(problem.rows)} rows"
+        tell_written(terminal, out, replaces=replaces, more=more)
         terminal.result |= {"model": str(out), "best": best.method, "fingerprint": fitted.fingerprint()}
 
 
@@ -97,6 +98,16 @@ def told(terminal: Terminal) -> Callable[[Line], None]:
         terminal.remark(f"{line.method}: {line.failure or f'{line.seconds:.1f} s'}")
 
     return tell
+
+
+def ends_interrupted(terminal: Terminal, lines: list[Line]) -> bool:
+    """Whether Ctrl-C ended a comparison, which is said then."""
+    from arboretum.cli.leaderboard import INTERRUPTED_LINE
+
+    if any(line.failure == INTERRUPTED_LINE for line in lines):
+        terminal.interrupted = True
+        terminal.text("interrupted: no model was written")
+    return terminal.interrupted
 
 
 def show_board(terminal: Terminal, problem: Problem, judging: Judging, lines: list[Line]) -> None:

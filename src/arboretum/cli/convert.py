@@ -32,9 +32,9 @@ def convert(
     """Convert a model file to JSON, which holds every number of it, or back; or write its trees as text."""
     with session(as_json=as_json, quiet=quiet, traceback=traceback, out=out) as terminal:
         from arboretum.cli.errors import UsageError
-        from arboretum.cli.files import check_output, output_path, wrote
+        from arboretum.cli.files import check_outputs, output_path, tell_written
 
-        check_output(out, overwrite=overwrite)
+        check_outputs({"OUT": out}, {"MODEL": model}, overwrite=overwrite)
         wanted = to or FORMATS.get(out.suffix)
         if wanted not in ("arb", "mapped", "json", "text"):
             raise UsageError(f"cannot tell the format of {out}: give --to arb, mapped, json or text")
@@ -42,7 +42,7 @@ def convert(
         replaces = out.exists()
         with output_path(out) as path:
             write_as(wanted, header, arrays, path)
-        terminal.text(wrote(out, replaces=replaces, with_size=True))
+        tell_written(terminal, out, replaces=replaces, with_size=True)
         terminal.result |= {"file": str(out), "format": wanted}
 
 

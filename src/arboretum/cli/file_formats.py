@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import glob
 import re
 import shutil
 import tempfile
@@ -50,6 +51,28 @@ REFUSED = {  # formats that are not read, with what to do
 def shown(name: str) -> str:
     """Return a file name that can be printed, whatever its bytes are."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def files_named(data: str) -> list[Path]:
+    """Return the files of a path, a table of a data base, a pattern or a folder; none of what is no file.
+
+    Examples
+    --------
+    >>> files_named("no such file.csv")
+    []
+    """
+    found = Path(data) if Path(data).exists() else Path(data.partition("::")[0]).expanduser()
+    if found.is_dir():
+        return [file for file in sorted(found.rglob("*")) if file.is_file() and not is_hidden(file.relative_to(found))]
+    if found.exists():
+        return [found]
+    matches = glob.glob(str(found), recursive=True)  # noqa: PTH207  # Path.glob takes no absolute patterns
+    return [Path(name) for name in sorted(matches)]
+
+
+def is_hidden(path: Path) -> bool:
+    """Whether a file or one of its folders is passed over, as .git and _SUCCESS."""
+    return any(part.startswith((".", "_")) for part in path.parts)
 
 
 def suffix_of(file: Path) -> str:

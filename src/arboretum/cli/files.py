@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from arboretum.cli.columns import Roles, kinds_of_model
-from arboretum.cli.errors import ModelError, OutputError
-from arboretum.cli.file_formats import STANDARD, shown
-from arboretum.cli.terminal import standard_output
+from arboretum.cli.errors import ModelError, OutputError, UsageError
+from arboretum.cli.file_formats import STANDARD, files_named, shown
+from arboretum.cli.terminal import Terminal, standard_output
 
 if TYPE_CHECKING:
     from arboretum.cli.text import TextOptions
@@ -22,10 +21,51 @@ if TYPE_CHECKING:
 HEADER = "command"  # the field of a model file's header that holds the roles of columns
 
 
-def check_output(path: Path | None, *, overwrite: bool) -> None:
-    """Refuse, before any work is done, a path that cannot be written or that exists."""
-    if path is None or str(path) == STANDARD:
-        return
+def check_outputs(
+    outputs: Mapping[str, Path | None],
+    inputs: Mapping[str, Path | str | None],
+    *,
+    overwrite: bool,
+    renewed: Sequence[str] = (),
+) -> None:
+    """Refuse, before any work is done, paths that cannot be written, that exist, or that are read or written already.
+
+    Parameters
+    ----------
+    outputs, inputs : dict
+        Files to write, and files or DATA to read, by what a person calls them.
+    overwrite : bool
+        Whether files that exist are replaced.
+    renewed : sequence of str
+        Outputs that are replaced in any case.
+    """
+    given = {name: path for name, path in outputs.items() if path is not None and str(path) != STANDARD}
+    for place, (name, path) in enumerate(given.items()):
+        for other in list(given)[:place]:
+            if _is_same(path, given[other]):
+                raise UsageError(f"{other} and {name} both name {path}: one would replace the other; rename one")
+        for other, data in inputs.items():
+            if data is not None and any(_is_same(path, file) for file in files_named(str(data))):
+                raise UsageError(f"{name} {path} is a file of {other}, which it would replace: choose another name")
+    for name, path in given.items():
+        _check_output(path, overwrite=overwrite or name in renewed)
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    return path.resolve() == other.resolve() or (path.exists() and other.exists() and path.samefile(other))
+
+
+def check_folder(path: Path) -> None:
+    """Refuse, before any work is done, a folder that cannot be made or written to."""
+    if path.exists() and not path.is_dir():
+        raise OutputError(f"cannot write into {path}: it is a file, not a folder; name another")
+    with output_errors(path):
+        if not path.exists():
+            path.mkdir()
+            path.rmdir()
+
+
+def _check_output(path: Path, *, overwrite: bool) -> None:
     if path.is_dir():
         raise OutputError(f"cannot write {path}: it is a folder; add a file name")
     if path.exists() and not path.is_file():
@@ -38,12 +78,12 @@ def check_output(path: Path | None, *, overwrite: bool) -> None:
         raise OutputError(f"cannot write {path}: no permission to write in {path.parent}")
 
 
-def wrote(path: Path, *, replaces: bool, with_size: bool = False) -> str:
+def tell_written(terminal: Terminal, path: Path, *, replaces: bool, with_size: bool = False, more: str = "") -> None:
     """Say that a file was written."""
-    if str(path) == STANDARD:
-        return "wrote standard output"
-    size = f" ({path.stat().st_size / 1024:.0f} KB)" if with_size else ""
-    return f"{'replaced' if replaces else 'wrote'} {shown(str(path))}{size}"
+    name = "standard output" if str(path) == STANDARD else shown(str(path))
+    size = f" ({path.stat().st_size / 1024:.0f} KB)" if with_size and str(path) != STANDARD else ""
+    terminal.written.append(name)
+    terminal.text(f"{'replaced' if replaces else 'wrote'} {name}{size}{more}")
 
 
 @contextmanager
@@ -53,8 +93,8 @@ def destination(path: Path) -> Iterator[Path | BinaryIO]:
         with written_whole(path) as temporary:
             yield temporary
         return
-    with standard_output():
-        yield sys.stdout.buffer
+    with standard_output() as stream:
+        yield stream.buffer
 
 
 @contextmanager
@@ -75,8 +115,9 @@ def output_path(path: Path) -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         temporary = Path(folder) / "output"
         yield temporary
-        with standard_output(), temporary.open("rb") as content:
-            shutil.copyfileobj(content, sys.stdout.buffer)
+        with standard_output() as stream, temporary.open("rb") as content:
+            shutil.copyfileobj(content, stream.buffer)
+            stream.flush()
 
 
 @contextmanager

@@ -67,6 +67,13 @@ def fit(
     return model.set_params(verbose=known["verbose"]) if "verbose" in known else model
 
 
+def fit_whole(model: Any, rows: Examples, **options: Any) -> Any:
+    """Fit a model to rows; Ctrl-C is an error, for half a model is not wanted."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", InterruptedFit)
+        return fit(model, rows, **options)
+
+
 def measure(method: str, make_model: Callable[[], Any], problem: Problem, judging: Judging, **fit_options: Any) -> Line:
     """Fit and judge one method on every part."""
     found: list[dict[str, float]] = []

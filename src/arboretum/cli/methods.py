@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
-from contextlib import suppress
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from difflib import get_close_matches
 from typing import Any
 
 from arboretum.cli.errors import UsageError, nearest
@@ -32,6 +34,9 @@ CLASSES: dict[str, dict[str, str]] = {
     "tree": {"class": "DecisionTreeClassifier", "regression": "DecisionTreeRegressor"},
     "isolation": {"anomaly": "IsolationForest"},
 }
+
+PRESETS = ("lightgbm", "xgboost", "catboost", "gbm")
+SHORT_NAMES = {"lgbm": "lightgbm", "lgb": "lightgbm", "xgb": "xgboost", "cat": "catboost", "sklearn": "gbm"}
 
 # Fits that read codes of values, never all values at once, so that rows may stay in their files.
 STREAMED = {
@@ -61,7 +66,7 @@ def preset_methods(task: str) -> list[str]:
     ['boosted:lightgbm', 'boosted:xgboost', 'boosted:catboost', 'boosted:gbm']
     """
     has_presets = task in ("binary", "multiclass", "regression", "ranking")
-    return [f"boosted:{name}" for name in ("lightgbm", "xgboost", "catboost", "gbm")] if has_presets else []
+    return [f"boosted:{name}" for name in PRESETS] if has_presets else []
 
 
 def _family(task: str) -> str:
@@ -80,8 +85,7 @@ def make(method: str, task: str, *, settings: dict[str, Any] | None = None) -> A
     """
     import arboretum
 
-    method, _, preset = method.partition(":")
-    method = _suitable(method, task)
+    method, preset = _suitable(method, task)
     cls = getattr(arboretum, CLASSES[method][_family(task)])
     if preset and not hasattr(cls, "preset"):
         raise UsageError(f"--model {method}:{preset}: presets belong to boosted trees; write --model {method}")
@@ -93,14 +97,24 @@ def make(method: str, task: str, *, settings: dict[str, Any] | None = None) -> A
     return model
 
 
-def _suitable(method: str, task: str) -> str:
+def _suitable(method: str, task: str) -> tuple[str, str]:
+    """Return a method that suits a task, and the name of a preset, if there is one."""
+    name, colon, preset = method.partition(":")
     suitable = methods(task)
-    method = suitable[0] if method == "auto" else method
-    if method not in CLASSES:
-        raise UsageError(f"--model {method}: {nearest(method, CLASSES)}")
-    if method not in suitable:
-        raise UsageError(f"--model {method} cannot do {task}: {', '.join(suitable)} can")
-    return method
+    name = suitable[0] if name == "auto" else name
+    if name not in CLASSES:
+        raise UsageError(f"--model {method}: {_preset_hint(name, likeness=0.8) or nearest(name, CLASSES)}")
+    if colon and preset not in PRESETS:
+        known = ", ".join(f"boosted:{known}" for known in PRESETS)
+        raise UsageError(f"--model {method}: {_preset_hint(preset, likeness=0.6) or f'there are {known}'}")
+    if name not in suitable:
+        raise UsageError(f"--model {name} cannot do {task}: {', '.join(suitable)} can")
+    return name, preset
+
+
+def _preset_hint(text: str, *, likeness: float) -> str | None:
+    near = get_close_matches(SHORT_NAMES.get(text.lower(), text.lower()), PRESETS, n=1, cutoff=likeness)
+    return f"did you mean 'boosted:{near[0]}'?" if near else None
 
 
 def check_streams(method: str, task: str) -> None:
@@ -111,7 +125,7 @@ def check_streams(method: str, task: str) -> None:
     >>> check_streams("auto", "regression")
     >>> check_streams("boosted:lightgbm", "binary")
     """
-    method = _suitable(method.partition(":")[0], task)
+    method, _ = _suitable(method, task)
     if _family(task) in STREAMED.get(method, ()):
         return
     others = [name for name, families in STREAMED.items() if _family(task) in families]
@@ -129,7 +143,7 @@ def takes_offset(method: str, task: str) -> bool:
     """
     import arboretum
 
-    cls = getattr(arboretum, CLASSES[_suitable(method.partition(":")[0], task)][_family(task)])
+    cls = getattr(arboretum, CLASSES[_suitable(method, task)[0]][_family(task)])
     return "offset" in arguments(cls.fit)
 
 
@@ -149,6 +163,26 @@ def training_bytes(method: str, n_rows: int, n_columns: int, *, settings: dict[s
         with suppress(UsageError):
             return int(make(method, task, settings=settings).training_bytes(n_rows, n_columns))
     return 0
+
+
+@contextmanager
+def setting_errors(settings: Mapping[str, Any]) -> Iterator[None]:
+    """Turn errors of a fit that name a setting into those of usage: some settings can only be checked with the rows.
+
+    Examples
+    --------
+    >>> with setting_errors({"n_jobs": 0}):
+    ...     raise ValueError("n_jobs=0: use None or a number of threads")
+    Traceback (most recent call last):
+        ...
+    arboretum.cli.errors.UsageError: n_jobs=0: use None or a number of threads
+    """
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        if any(re.search(rf"\b{name}\b", str(error)) for name in settings):
+            raise UsageError(str(error)) from error
+        raise
 
 
 def parse_settings(given: Iterable[str]) -> dict[str, Any]:

@@ -150,7 +150,7 @@ def roles_of(
     """Gather what options say about columns."""
     from arboretum.cli.columns import Roles, parse_kinds
 
-    return Roles(
+    roles = Roles(
         target,
         weight,
         group,
@@ -163,6 +163,8 @@ def roles_of(
         tuple(ignore or ()),
         parse_kinds(kind or []),
     )
+    roles.check()
+    return roles
 
 
 def text_of(
@@ -316,6 +318,10 @@ def load_with_roles(model: Path, named: Mapping[str, str | None], offset: list[s
         if "offset" not in arguments(type(fitted).predict):
             raise UsageError(f"--offset: {type(fitted).__name__} takes none; boosted trees do (train --model boosted)")
         given["offset"] = tuple(offset)
+    for role, task in (("event", "survival"), ("treatment", "uplift")):
+        if role in given and task_of(fitted, roles) != task:
+            words = f"the model is one of {task_of(fitted, roles)}, not of {task}"
+            raise UsageError(f"--{role}: {words}; leave the option out")
     roles = replace(roles, **given)
     check_positive(getattr(fitted, "classes_", ()), task_of(fitted, roles), roles)
     return fitted, roles
@@ -364,7 +370,9 @@ def read_for_model(
     source = open_rows(data, table=table, sql=sql, text=known, budget=budget, needed_bytes=needed)
     with reading(source.name):
         found = source.table() if budget is None else source.dataset
-        if not needs_target and roles.target not in found.schema.names:
+        needed_beside = (roles.target, roles.weight, roles.group, roles.event, roles.treatment, *roles.offset)
+        absent = {name for name in needed_beside if name is not None} - set(found.schema.names)
+        if not needs_target and (absent or roles.target is None):
             roles = replace(roles, target=None, weight=None, group=None, event=None, treatment=None, offset=())
         rows, remarks = examples(found, roles, kinds, source.name)
     check_model(fitted, rows.y, task, roles)

@@ -58,12 +58,12 @@ def predict(
     """
     with session(as_json=as_json, quiet=quiet, traceback=traceback, out=out) as terminal:
         budget = options.memory_budget(memory_limit)
-        from arboretum.cli.files import check_output, known_of, wrote
+        from arboretum.cli.files import check_outputs, known_of, tell_written
         from arboretum.cli.predictions import write_predictions
         from arboretum.cli.sources import open_rows
         from arboretum.cli.writers import format_to_write
 
-        check_output(out, overwrite=overwrite)
+        check_outputs({"--out": out}, {"MODEL": model, "DATA": data}, overwrite=overwrite)
         wanted = format_to_write(out, form)
         text = options.text_of(missing, date_format, delimiter, encoding, decimal)
         fitted, roles = options.load_with_roles(model, {"positive": positive}, offset)
@@ -82,5 +82,5 @@ def predict(
         kept = list(dict.fromkeys([*(name for name in roles.ids if name not in absent), *(keep or [])]))
         replaces = out.exists()
         n_rows = write_predictions(fitted, roles, source, kinds, kept, out, wanted, batch)
-        terminal.text(f"{wrote(out, replaces=replaces)}: {n_rows} rows")
+        tell_written(terminal, out, replaces=replaces, more=f": {n_rows} rows")
         terminal.result |= {"file": str(out), "rows": n_rows, "remarks": remarks}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from arboretum.cli.columns import OFFSET_ROLE, Roles, read_offset, require, select
-from arboretum.cli.errors import DataError, UsageError
+from arboretum.cli.errors import UsageError
 from arboretum.cli.files import destination, task_of
 from arboretum.cli.sources import Rows
 from arboretum.cli.tasks import place_of_class
 from arboretum.cli.writers import open_writer
+from arboretum.dataset_sources import identifier
 
 
 def predictions(model: Any, X: Any, task: str, *, positive: str | None = None, offset: Any = None) -> dict[str, Any]:
@@ -66,7 +68,12 @@ def write_predictions(
                 X = select(batch, kinds, source.name)
                 found = predictions(model, X, task, positive=roles.positive, offset=offset)
                 if clash := [name for name in kept if name in found]:
-                    raise UsageError(f"--keep {clash[0]}: predictions have a column of that name; rename it by --sql")
+                    column = identifier(clash[0])
+                    query = f"SELECT * EXCLUDE ({column}), {column} AS given FROM data"
+                    raise UsageError(
+                        f"the column {clash[0]!r} of {source.name} would stand beside predictions of that name: rename "
+                        f"it, as in --sql {shlex.quote(query)}"
+                    )
                 columns = {**{name: batch[name] for name in kept}, **{name: pa.array(v) for name, v in found.items()}}
                 table = pa.table(columns)
                 if writer is None:
@@ -76,6 +83,4 @@ def write_predictions(
         finally:
             if writer is not None:
                 writer.close()
-        if writer is None:
-            raise DataError(f"{source.name} has no rows: see whether the query or its filter is right")
     return n_rows

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from arboretum.cli.columns import Distinct, Examples, Roles, count_rows, examples, find_features
-from arboretum.cli.errors import DataError, UsageError
+from arboretum.cli.columns import Distinct, Examples, Roles, examples, find_features
+from arboretum.cli.errors import UsageError
 from arboretum.cli.splits import Chosen, folds, holdout
 from arboretum.cli.tasks import TASKS, check_positive, check_target, check_task, guess_task, positive_class
 from arboretum.dataset import Dataset
@@ -58,8 +58,6 @@ def understand(table: Any, roles: Roles, task: str, where: str) -> Problem:
         raise UsageError(f"--task {task}: choose auto, {', '.join(TASKS)}")
     if task != "auto":
         check_task(task, roles)
-    if not count_rows(table):
-        raise DataError(f"{where} has no rows: see whether the query or its filter is right")
     seen = _first_rows(table) if isinstance(table, Dataset) else table
     features = find_features(seen, roles)
     roles = replace(roles, kinds=features.kinds, ids=(*roles.ids, *features.ids))
@@ -121,6 +119,17 @@ class Judging:
         if self.n_folds is not None:
             return f"{self.n_folds} {'later parts' if last else 'folds'}"
         return f"{'the last ' if last else ''}{self.share:.0%} of the rows{'' if last else ', held out'}"
+
+    def describe_last(self, problem: Problem) -> str | None:
+        """Say which rows of the data the last part judges by; None if they are not of the data."""
+        if self.test is not None:
+            return None
+        if self.n_folds is None:
+            return self.describe(problem)
+        number = f"{self.n_folds} of {self.n_folds}"
+        if problem.roles.time is not None:
+            return f"part {number}, predicted by the model of the rows before it"
+        return f"fold {number}, predicted by the model of the other folds"
 
 
 def choose_judging(

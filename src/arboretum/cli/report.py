@@ -48,10 +48,10 @@ def report(
     """Write a report of a model on the rows of DATA: one HTML file that opens from disk."""
     with session(as_json=as_json, quiet=quiet, traceback=traceback, out=out) as terminal:
         budget = options.memory_budget(memory_limit)
-        from arboretum.cli.files import check_output
+        from arboretum.cli.files import check_outputs
         from arboretum.memory_budget import ROW_BYTES
 
-        check_output(out, overwrite=overwrite)
+        check_outputs({"--out": out}, {"MODEL": model, "DATA": data, "--train": train}, overwrite=overwrite)
         named = {"target": target, "positive": positive}
         text = options.text_of(missing, date_format, delimiter, encoding, decimal)
 
@@ -97,7 +97,7 @@ def write_report(
     """Write the report and say how to open it; ``share`` says which rows of their source judge, if not all."""
     from arboretum.cli.errors import ModelError
     from arboretum.cli.file_formats import STANDARD
-    from arboretum.cli.files import output_errors, output_path, wrote
+    from arboretum.cli.files import output_errors, output_path, tell_written
     from arboretum.cli.tasks import positive_class
 
     if not hasattr(model, "report"):
@@ -119,7 +119,7 @@ def write_report(
     with output_errors(path), output_path(path) as file:
         model.report(rows.X, rows.target, file, **given)
     place = "" if str(path) == STANDARD else f"; open it in a browser: {path.resolve().as_uri()}"
-    terminal.text(f"{wrote(path, replaces=replaces)}{place}")
+    tell_written(terminal, path, replaces=replaces, more=place)
     terminal.result |= {"report": str(path)}
 
 

@@ -27,7 +27,7 @@ METRICS: dict[str, dict[str, bool]] = {
     "anomaly": {"roc auc": True, "average precision": True},
 }
 OF_SEPARATION = ("roc auc", "average precision")  # which rows of one class alone do not have
-COVERED = ("RMSE", "MAE", "log loss", "Brier score", "error rate")  # own losses that the metrics of a task cover
+USUAL = {"RMSE": "rmse", "MAE": "mae", "log loss": "log loss"}  # losses of models that are metrics of a task, too
 BELOW = "rows below"  # share of rows at or below a quantile
 
 
@@ -141,6 +141,9 @@ def judge(model: Any, judged: Examples, task: str) -> dict[str, float]:
     own = _own_losses(model, answers, judged, task)
     if not own:
         return score(answers, judged, task)
+    if (first := USUAL.get(own[0].name)) is not None:
+        found = score(answers, judged, task)
+        return {first: found[first]} | found
     y, told = _truth(answers, judged), _parts(answers, own)
     found = {loss.name: loss.mean(y, part, judged.weight) for loss, part in zip(own, told, strict=True)}
     if not _are_quantiles(own):
@@ -153,18 +156,18 @@ def judge(model: Any, judged: Examples, task: str) -> dict[str, float]:
 def judge_constant(model: Any, learnt: Examples, judged: Examples, task: str) -> dict[str, float]:
     """Return the loss that a model was trained for, of the best answer that is the same for all rows.
 
-    Nothing where the metrics of the task, which have a baseline of their own, cover the loss.
+    Nothing where that answer is the baseline of the task: the mean, or the shares of the classes.
     """
     if learnt.y is None or judged.y is None or task not in ("regression", "multiclass", "binary"):
         return {}
     answers = ask(model, judged, task)
     own = _own_losses(model, answers, judged, task)
-    if not own:
+    if not own or own[0].name in ("RMSE", "log loss"):
         return {}
     y, known = _truth(answers, judged), _truth(answers, learnt)
     constants = [loss.constant(known, learnt.weight) for loss in own]
     found = {
-        loss.name: loss.mean(y, loss.repeated(constant, len(y)), judged.weight)
+        USUAL.get(loss.name, loss.name): loss.mean(y, loss.repeated(constant, len(y)), judged.weight)
         for loss, constant in zip(own, constants, strict=True)
     }
     if _are_quantiles(own):
@@ -174,16 +177,14 @@ def judge_constant(model: Any, learnt: Examples, judged: Examples, task: str) ->
 
 
 def lines(found: Mapping[str, float], base: Mapping[str, float], task: str) -> list[tuple[str, float, Any, str]]:
-    """Return name, figure, that of the baseline, and what is better, of every metric in the order of a table.
+    """Return name, figure, that of the baseline, and what is better, of every metric.
 
     Examples
     --------
     >>> lines({"rows below (0.1)": 0.12, "pinball loss (0.1)": 2.0}, {"pinball loss (0.1)": 3.0}, "regression")
     [('rows below (0.1)', 0.12, None, 'near 0.1'), ('pinball loss (0.1)', 2.0, 3.0, 'lower')]
     """
-    usual = METRICS[task]
-    order = [name for name in found if name not in usual] + [name for name in usual if name in found]
-    return [(name, found[name], base.get(name), _better(name, usual)) for name in order]
+    return [(name, figure, base.get(name), _better(name, METRICS[task])) for name, figure in found.items()]
 
 
 def _better(name: str, usual: Mapping[str, bool]) -> str:
@@ -193,7 +194,7 @@ def _better(name: str, usual: Mapping[str, bool]) -> str:
 
 
 def _own_losses(model: Any, answers: Answers, judged: Examples, task: str) -> list[Any]:
-    """Return the loss of a model, or of each of its quantiles, if the metrics of the task do not cover it."""
+    """Return the loss of a model, or of each of its quantiles."""
     if judged.y is None or task not in ("regression", "multiclass", "binary"):
         return []
     from arboretum.judging import own_loss
@@ -205,8 +206,7 @@ def _own_losses(model: Any, answers: Answers, judged: Examples, task: str) -> li
         return []
     if task == "regression" and values.ndim > 1:
         return [own_loss(model, y, part, judged.weight, k) for k, part in enumerate(values.T)]
-    loss = own_loss(model, y, values, judged.weight)
-    return [] if loss.name in COVERED else [loss]
+    return [own_loss(model, y, values, judged.weight)]
 
 
 def _truth(answers: Answers, rows: Examples) -> NDArray[Any]:

@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import re
 import shutil
@@ -23,7 +22,16 @@ from typing import TYPE_CHECKING, Any
 
 from arboretum.arrow_types import width_of
 from arboretum.cli.errors import CommandError, DataError, UsageError, nearest
-from arboretum.cli.file_formats import FORMATS, STANDARD, recognise, shown, suffix_of, temporary_file
+from arboretum.cli.file_formats import (
+    FORMATS,
+    STANDARD,
+    files_named,
+    is_hidden,
+    recognise,
+    shown,
+    suffix_of,
+    temporary_file,
+)
 from arboretum.memory_budget import MemoryLimitError
 from arboretum.schema import listed
 
@@ -114,6 +122,9 @@ def open_rows(
         is_typeless = isinstance(found.source, CsvFiles)
         found, others = (found, []) if is_typeless else read_text(found, text.rules(believed=True))
         found = without_numbers(found, text.missing)
+        if not found.n_rows:
+            cure = "see whether the query or its filter is right" if sql else "give some below the names of columns"
+            raise DataError(f"{name} has no rows: {cure}")
         missing = [column for column in text.date_formats if column not in found.names]
         if missing:
             raise DataError(f"{name} has no column {missing[0]!r}: {nearest(missing[0], found.names)}")
@@ -223,6 +234,8 @@ def reading(name: str) -> Iterator[None]:
 
 def _standard_input() -> Path:
     """Keep what comes by standard input in a temporary file: rows are read in several passes."""
+    if sys.stdin is None:
+        raise DataError("standard input is closed: give it a table with a line of names, or name a file")
     file = temporary_file(STANDARD)
     with file.open("wb") as content:
         shutil.copyfileobj(sys.stdin.buffer, content)
@@ -235,37 +248,23 @@ def _files(path: str) -> list[Path]:
     """Return the files of a path, pattern or folder; all can be read."""
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", path):
         raise DataError(f"{path} is an address on the network: download the file first, as with curl -O")
-    found = Path(path)
-    if not found.exists():
-        found = found.expanduser()
-    if found.is_dir():
-        inside = (
-            file for file in sorted(found.rglob("*")) if file.is_file() and not _is_hidden(file.relative_to(found))
-        )
-        files = [file for file in inside if suffix_of(file) in FORMATS]
+    files = files_named(path)
+    if Path(path).expanduser().is_dir():
+        files = [file for file in files if suffix_of(file) in FORMATS]
         if not files:
             raise DataError(f"the folder {shown(path)} has no file of a known format: {', '.join(FORMATS)}")
-    elif found.exists():
-        files = [found]
-    else:
-        matches = glob.glob(str(found), recursive=True)  # noqa: PTH207  # Path.glob takes no absolute patterns
-        files = [Path(name) for name in sorted(matches)]
-        if not files:
-            raise DataError(f"there is no file {shown(path)}{_neighbour(found)}")
+    if not files:
+        raise DataError(f"there is no file {shown(path)}{_neighbour(Path(path).expanduser())}")
     for file in files:
         if not os.access(file, os.R_OK):
             raise DataError(f"no permission to read {shown(str(file))}: change the permissions of the file")
     return files
 
 
-def _is_hidden(path: Path) -> bool:
-    return any(part.startswith((".", "_")) for part in path.parts)
-
-
 def _neighbour(path: Path) -> str:
     if not path.parent.is_dir():
         return f": there is no folder {path.parent}"
-    near = nearest(path.name, (file.name for file in path.parent.iterdir() if not _is_hidden(Path(file.name))))
+    near = nearest(path.name, (file.name for file in path.parent.iterdir() if not is_hidden(Path(file.name))))
     return f": {near}" if near.startswith("did") else ""
 
 

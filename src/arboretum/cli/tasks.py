@@ -74,11 +74,29 @@ def check_target(y: NDArray[Any] | None, task: str, roles: Roles) -> None:
     if task in ("regression", "ranking", "survival") and y.dtype.kind not in "biuf":
         value = next(iter(Distinct(y)))
         raise DataError(f"the target {name} holds {value!r}, which is not a number: {task} needs numbers")
+    if task in ("binary", "multiclass") and y.dtype.kind == "f" and (parts := y[y != np.trunc(y)]).size:
+        raise DataError(
+            f"the target {name} holds {parts[0]:g}, which is no class: classes are text or whole numbers; choose "
+            "--task regression, or make text of it by --sql"
+        )
     values = Distinct(y)
     if len(values) < 2 and task not in ("anomaly", "survival"):
         raise DataError(f"the target {name} is {values[0]!r} in every row: there is nothing to learn")
     if task == "binary" and len(values) != 2:
         raise DataError(f"the target {name} has {len(values)} values, {listed(values, 5)}: --task binary needs two")
+
+
+def check_control(treatment: NDArray[Any] | None, roles: Roles, cure: str) -> None:
+    """Refuse treatments of which none is the control by its name; {} in the cure stands for one of them."""
+    if treatment is None:
+        return
+    labels = Distinct(treatment)[:]
+    usual = "control" if isinstance(labels[0], str) else 0
+    if usual not in labels:
+        raise DataError(
+            f"the treatment {roles.treatment!r} holds {listed(labels, 5)}, and no {usual!r}, which would be the "
+            f"control: {cure.format(labels[0])}"
+        )
 
 
 def place_of_class(classes: Any, text: str) -> int | None:

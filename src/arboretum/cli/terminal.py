@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from traceback import format_exc
 from typing import Any, TextIO
-
-import typer
 
 from arboretum.cli.errors import INTERRUPTED, CommandError, DataError, ModelError, OutputError, UsageError
 from arboretum.cli.file_formats import STANDARD
-from arboretum.interruption import InterruptedFit
+from arboretum.interruption import InterruptedFit, is_interruption
 
 Cell = str | float | int | None
 
@@ -37,96 +37,122 @@ class Terminal:
         self.as_json, self.quiet, self.gives_way = as_json, quiet, gives_way
         self.result: dict[str, Any] = {}
         self.interrupted = False  # Ctrl-C ended a fit, which kept what it had
+        self.warned: set[str] = set()
+        self.written: list[str] = []  # names of files
+        self.unprinted: OutputError | None = None  # why a part of the result is not on standard output
 
     @property
     def shows_progress(self) -> bool:
         """Whether a person looks on."""
-        return not (self.quiet or self.as_json) and sys.stderr.isatty()
-
-    @property
-    def stream(self) -> TextIO:
-        """Where results go."""
-        return sys.stderr if self.gives_way else sys.stdout
+        return not (self.quiet or self.as_json) and sys.stderr is not None and sys.stderr.isatty()
 
     def remark(self, text: str) -> None:
         """Say something besides the result."""
         if not (self.quiet or self.as_json):
-            print(text, file=sys.stderr)
+            to_standard_error(lambda stream: print(text, file=stream))
 
     def text(self, text: str) -> None:
         """Print a part of the result."""
-        if not self.as_json:
-            with standard_output():
-                print(text, file=self.stream)
+        self._print(lambda stream: print(text, file=stream))
 
     def table(self, title: str, header: Sequence[str], lines: Sequence[Sequence[Cell]]) -> None:
         """Print a part of the result as a table: numbers to the right, four digits."""
-        if self.as_json:
-            return
         cells = [[_shown(cell) for cell in line] for line in lines]
         numeric = [all(not isinstance(line[j], str) for line in lines) for j in range(len(header))]
-        with standard_output():
-            if self.stream.isatty():
-                self._rich_table(title, header, cells, numeric)
-            else:
-                self._plain_table(title, header, cells, numeric)
+        self._print(
+            lambda stream: (_rich_table if stream.isatty() else _plain_table)(stream, title, header, cells, numeric)
+        )
 
-    def _plain_table(self, title: str, header: Sequence[str], cells: list[list[str]], numeric: list[bool]) -> None:
-        widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
-        print(title, file=self.stream)
-        for line in [list(header), *cells]:
-            aligned = [
-                text.rjust(width) if right else text.ljust(width)
-                for text, width, right in zip(line, widths, numeric, strict=True)
-            ]
-            print("  ".join(aligned).rstrip(), file=self.stream)
-
-    def _rich_table(self, title: str, header: Sequence[str], cells: list[list[str]], numeric: list[bool]) -> None:
-        from rich import box
-        from rich.console import Console
-        from rich.table import Table
-        from rich.text import Text
-
-        table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD)
-        for name, right in zip(header, numeric, strict=True):
-            table.add_column(Text(name), justify="right" if right else "left", overflow="fold")
-        for line in cells:
-            table.add_row(*map(Text, line))  # Text: a column named [red] is no markup
-        Console(file=self.stream).print(table)
+    def _print(self, write: Callable[[TextIO], object]) -> None:
+        """Print a part of the result; if that fails, the command says so when its other work is done."""
+        if self.as_json:
+            return
+        if self.gives_way:
+            to_standard_error(write)
+            return
+        try:
+            with standard_output() as stream:
+                write(stream)
+        except OutputError as error:
+            self.unprinted = self.unprinted or error
 
     def finish(self) -> None:
         """Print the JSON object and see that all of it is out."""
-        with standard_output():
+        if self.unprinted is not None:
+            raise self.unprinted
+        if self.gives_way:
+            return
+        with standard_output() as stream:
             if self.as_json:
-                print(json.dumps(_plain(self.result), indent=2, allow_nan=False))
-            sys.stdout.flush()
+                print(json.dumps(_plain(self.result), indent=2, allow_nan=False), file=stream)
+            stream.flush()
+
+
+def _plain_table(
+    stream: TextIO, title: str, header: Sequence[str], cells: list[list[str]], numeric: list[bool]
+) -> None:
+    widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
+    print(title, file=stream)
+    for line in [list(header), *cells]:
+        aligned = [
+            text.rjust(width) if right else text.ljust(width)
+            for text, width, right in zip(line, widths, numeric, strict=True)
+        ]
+        print("  ".join(aligned).rstrip(), file=stream)
+
+
+def _rich_table(stream: TextIO, title: str, header: Sequence[str], cells: list[list[str]], numeric: list[bool]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD)
+    for name, right in zip(header, numeric, strict=True):
+        table.add_column(Text(name), justify="right" if right else "left", overflow="fold")
+    for line in cells:
+        table.add_row(*map(Text, line))  # Text: a column named [red] is no markup
+    Console(file=stream).print(table)
 
 
 @contextmanager
-def standard_output() -> Iterator[None]:
+def standard_output() -> Iterator[TextIO]:
     """Go on in silence where the reader, as head, has seen enough; say so where output cannot be written."""
+    if sys.stdout is None:
+        raise OutputError("cannot write to standard output: it is closed")
     try:
-        yield
+        yield sys.stdout
     except BrokenPipeError:
-        _mute()
+        _mute(sys.stdout)
     except OSError as error:
-        _mute()
-        raise OutputError(f"cannot write to standard output: {error.strerror}") from None
+        _mute(sys.stdout)
+        raise OutputError(f"cannot write to standard output: {error.strerror or error}") from None
 
 
-def _mute() -> None:
+def to_standard_error(write: Callable[[TextIO], object]) -> None:
+    """Write remarks, which are dropped where standard error is closed or full: no work is lost for them."""
+    if sys.stderr is None:
+        return
+    try:
+        write(sys.stderr)
+        sys.stderr.flush()
+    except OSError:
+        _mute(sys.stderr)
+
+
+def _mute(stream: TextIO) -> None:
     """Send the rest to nowhere, or the interpreter complains about it when it ends."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 @contextmanager
 def session(*, as_json: bool, quiet: bool, traceback: bool, out: Path | None = None) -> Iterator[Terminal]:
     """Run the body of a command that may write to ``out``: its failures become a message and an exit code."""
-    from arboretum.schema import TextColumnWarning
-
     gives_way = out is not None and str(out) == STANDARD
     terminal = Terminal(as_json=as_json, quiet=quiet, gives_way=gives_way)
     try:
+        from arboretum.schema import TextColumnWarning
+
         if gives_way and as_json:
             raise UsageError("--json and --out - both write to standard output: leave out one of them")
         with warnings.catch_warnings():
@@ -136,38 +162,58 @@ def session(*, as_json: bool, quiet: bool, traceback: bool, out: Path | None = N
         if terminal.interrupted:
             terminal.result |= {"interrupted": True, "exit_code": INTERRUPTED}
         terminal.finish()
-    except typer.Exit:
-        raise
     except (Exception, KeyboardInterrupt) as error:
         if traceback:
-            raise
-        code, message = _judge(error)
+            trace = format_exc()
+            to_standard_error(lambda stream: stream.write(trace))
+        code, message = _judge(error, terminal.written)
+        if terminal.written and code != INTERRUPTED:
+            message += f"; {_are_written(terminal.written)} all the same"
         tell_failure(message, code, as_json=as_json)
-        raise typer.Exit(code) from None
+        raise SystemExit(code) from None
     if terminal.interrupted:
-        raise typer.Exit(INTERRUPTED)
+        raise SystemExit(INTERRUPTED)
 
 
 def tell_failure(message: str, code: int, *, as_json: bool) -> None:
     """Say why a command failed, on standard error, and as the JSON object that stands for its result."""
     if as_json:
-        with standard_output():
-            print(json.dumps({"error": message, "exit_code": code}, indent=2), flush=True)
-    print(f"error: {message}", file=sys.stderr)
+        with suppress(OutputError), standard_output() as stream:
+            print(json.dumps({"error": message, "exit_code": code}, indent=2), file=stream, flush=True)
+    to_standard_error(lambda stream: print(f"error: {message}", file=stream))
 
 
 def _remark_warning(terminal: Terminal, message: Warning | str) -> None:
+    """Say a warning once, for each fold gives it, with a cure that the command has."""
     terminal.interrupted = terminal.interrupted or isinstance(message, InterruptedFit)
-    terminal.remark(f"note: {message}")
+    text = re.sub(r"give y as pandas\.Categorical.*", "number them in their order by --sql", str(message))
+    if text not in terminal.warned:
+        terminal.warned.add(text)
+        terminal.remark(f"note: {text}")
 
 
-def _judge(error: BaseException) -> tuple[int, str]:
+def interruption(written: Sequence[str] = ()) -> str:
+    """Say that Ctrl-C ended a command, and what it left.
+
+    Examples
+    --------
+    >>> interruption(["flights.arb"])
+    'interrupted; flights.arb was written, nothing else'
+    """
+    return f"interrupted; {_are_written(written)}, nothing else" if written else "interrupted; nothing was written"
+
+
+def _are_written(names: Sequence[str]) -> str:
+    return f"{' and '.join(names)} {'was' if len(names) == 1 else 'were'} written"
+
+
+def _judge(error: BaseException, written: Sequence[str]) -> tuple[int, str]:
     """Return exit code and message of an error."""
+    if is_interruption(error):
+        return INTERRUPTED, interruption(written)
     from arboretum import ModelFileError
     from arboretum.memory_budget import MemoryLimitError
 
-    if isinstance(error, KeyboardInterrupt):
-        return INTERRUPTED, "interrupted; nothing was written"
     if isinstance(error, CommandError):
         return error.exit_code, str(error)
     if isinstance(error, ModelFileError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -63,23 +65,31 @@ def train(
 ) -> None:
     """Train a model, judge it by rows it has not seen, beside a baseline, and write it.
 
-    The task and the kinds of columns are guessed, and said. With --cv, or with few rows, folds judge and the model that
-    is written learns from all rows; otherwise the model that is judged is the one that is written. --memory-limit
-    leaves rows in their files; the model is the same. After a crash the same command with the same --checkpoint goes on
-    to the model that it would have written, and then removes the file.
+    The task and the kinds of columns are guessed, and said. With --cv, or with few rows, folds judge and the model
+    that is written learns from all rows, while --report shows that of the last fold; otherwise the model that is
+    judged is the one that is written. --memory-limit leaves rows in their files; the model is the same. After a
+    crash the same command with the same --checkpoint goes on to the model that it would have written, and then
+    removes the file.
     """
     with session(as_json=as_json, quiet=quiet, traceback=traceback, out=out) as terminal:
         budget = options.memory_budget(memory_limit)
         from arboretum.cli.errors import UsageError
         from arboretum.cli.file_formats import STANDARD
-        from arboretum.cli.files import check_output, save_model, wrote
-        from arboretum.cli.leaderboard import fit, measure, measure_baseline
-        from arboretum.cli.methods import check_offset, check_streams, make, parse_settings, training_bytes
+        from arboretum.cli.files import check_outputs, save_model, tell_written
+        from arboretum.cli.leaderboard import measure_baseline
+        from arboretum.cli.methods import (
+            check_offset,
+            check_streams,
+            make,
+            parse_settings,
+            setting_errors,
+            training_bytes,
+        )
         from arboretum.cli.report import report_bytes, some_rows, write_report
+        from arboretum.cli.tasks import check_control
 
-        check_output(out, overwrite=overwrite)
-        check_output(report, overwrite=overwrite)
-        check_output(checkpoint, overwrite=True)
+        outputs = {"--checkpoint": checkpoint, "--out": out, "--report": report}
+        check_outputs(outputs, {"DATA": data, "--test": test}, overwrite=overwrite, renewed=("--checkpoint",))
         for option, path in (("--report", report), ("--checkpoint", checkpoint)):
             if path is not None and str(path) == STANDARD:
                 raise UsageError(f"{option} -: name a file; only --out can be standard output")
@@ -98,6 +108,8 @@ def train(
             check_streams(model, problem.task)
         if roles.offset:
             check_offset(model, problem.task)
+        if "control" not in chosen:
+            check_control(problem.rows.treatment, roles, "name the control, as in --set control={}")
         judging = options.read_judging(terminal, problem, test, text, cv, holdout, budget=budget)
 
         def new_model() -> Any:
@@ -107,24 +119,15 @@ def train(
             "time_limit": _limit(new_model(), time_limit),
             "progress": terminal.shows_progress,
         }
-        kept = _checkpoint(new_model(), checkpoint, every, out)
+        kept = _checkpoint(new_model(), checkpoint, every)
         in_folds = judging.n_folds is not None
-        fitted: Any = fit(new_model(), problem.rows, **fit_options, checkpoint=kept) if in_folds else None
-        line = None
-        try:
-            if not terminal.interrupted:
-                name = type(new_model()).__name__
-                line = measure(name, new_model, problem, judging, **fit_options, checkpoint=None if in_folds else kept)
-        except KeyboardInterrupt:
-            if fitted is None:
-                raise
-            terminal.interrupted = True
+        with setting_errors(chosen):
+            fitted, line = _fit_and_judge(terminal, new_model, problem, judging, kept, fit_options)
         if line is not None:
-            fitted = line.model if fitted is None else fitted
             show_scores(terminal, problem, judging, line, measure_baseline(problem, judging))
         replaces = out.exists()
         save_model(fitted, out, problem.roles)
-        terminal.text(wrote(out, replaces=replaces, with_size=True))
+        tell_written(terminal, out, replaces=replaces, with_size=True)
         terminal.result |= {"model": str(out), "fingerprint": fitted.fingerprint(), "class": type(fitted).__name__}
         if terminal.interrupted:
             terminal.text(_after_interruption(line is not None, checkpoint, report))
@@ -133,16 +136,42 @@ def train(
             checkpoint.unlink(missing_ok=True)
             terminal.text(f"removed {checkpoint}, for the run is done")
         if report is not None:
-            learnt, judged = list(judging.parts(problem))[-1]
-            judged, compared = some_rows(terminal, budget, judged, None if in_folds else learnt)
-            write_report(
-                terminal,
-                fitted,
-                judged,
-                report,
-                learnt=compared,
-                share=None if test is not None else judging.describe(problem),
-            )
+            assert line is not None
+            *_, (learnt, judged) = judging.parts(problem)
+            judged, compared = some_rows(terminal, budget, judged, learnt)
+            share = judging.describe_last(problem)
+            write_report(terminal, line.model, judged, report, learnt=compared, share=share)
+            if in_folds:
+                terminal.text(f"the report is about {share}; the model that was written has learnt from all rows")
+                terminal.result |= {"report_about": share}
+
+
+def _fit_and_judge(
+    terminal: Terminal,
+    new_model: Callable[[], Any],
+    problem: Problem,
+    judging: Judging,
+    checkpoint: Checkpoint | None,
+    fit_options: dict[str, Any],
+) -> tuple[Any, Line | None]:
+    """Return the model to write, and how it, or its like of each fold, is judged; None if Ctrl-C came first."""
+    from arboretum.cli.leaderboard import fit, measure
+    from arboretum.interruption import InterruptedFit
+
+    name = type(new_model()).__name__
+    if judging.n_folds is None:
+        line = measure(name, new_model, problem, judging, **fit_options, checkpoint=checkpoint)
+        return line.model, line
+    fitted = fit(new_model(), problem.rows, **fit_options, checkpoint=checkpoint)
+    if terminal.interrupted:
+        return fitted, None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", InterruptedFit)  # half a model of a fold judges nothing
+            return fitted, measure(name, new_model, problem, judging, **fit_options)
+    except (KeyboardInterrupt, InterruptedFit):
+        terminal.interrupted = True
+        return fitted, None
 
 
 def _after_interruption(is_judged: bool, checkpoint: Path | None, report: Path | None) -> str:
@@ -154,7 +183,7 @@ def _after_interruption(is_judged: bool, checkpoint: Path | None, report: Path |
     return "; ".join(words)
 
 
-def _checkpoint(model: Any, path: Path | None, seconds: float, out: Path) -> Checkpoint | None:
+def _checkpoint(model: Any, path: Path | None, seconds: float) -> Checkpoint | None:
     from inspect import signature
 
     from arboretum import Checkpoint
@@ -164,8 +193,6 @@ def _checkpoint(model: Any, path: Path | None, seconds: float, out: Path) -> Che
         return None
     if "checkpoint" not in signature(model.fit).parameters:
         raise UsageError(f"--checkpoint: {type(model).__name__} has none; boosted trees do (--model boosted)")
-    if path.resolve() == out.resolve():
-        raise UsageError(f"--checkpoint and --out both name {path}: the checkpoint is removed at the end; rename one")
     return Checkpoint(path, seconds=seconds)
 
 

@@ -1,0 +1,5 @@
+"""The command, as ``python -m arboretum``."""
+
+from arboretum.cli import main
+
+main()
