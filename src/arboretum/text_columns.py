@@ -27,6 +27,7 @@ from arboretum.text_values import (
     NUMBERS,
     OFFSET,
     ORDERED_DATES,
+    class_of,
     classes,
     form_of,
 )
@@ -455,6 +456,9 @@ def _checked(ask: Ask, place: str, column: TextColumn, rules: TextRules) -> Text
 def _refused(name: str, value: str, kind: Kind, rules: TextRules) -> str:
     form = f" of the form {rules.date_formats[name]}" if name in rules.date_formats and kind == "date" else ""
     what = rules.types.get(name, f"a {kind}{form}")
+    other = "." if rules.decimal == "," else ","
+    if kind == "number" and class_of(value, other) in NUMBERS:
+        return f"column {name!r} holds {value!r}, which is not {what}: {rules.cures.decimal(other)} reads it"
     return f"column {name!r} holds {value!r}, which is not {what}: correct it, or {rules.cures.missing(value)}"
 
 

@@ -15,6 +15,7 @@ import pytest
 from tests.cli.shop import Run
 
 import arboretum as arb
+from arboretum.io import model_file
 
 pytestmark = pytest.mark.filterwarnings("default")  # the command prints warnings
 N_ROWS = 120
@@ -240,3 +241,41 @@ def test_options_that_cannot_be_followed(run: Run, name: str) -> None:
     ran = run("train", "a.csv", "-t", "y", *QUICK, *words)
     assert message in ran.err
     assert ran.code == code
+
+
+def test_the_model_remembers_the_decimal_mark(run: Run) -> None:
+    lines = [f"{i % 9},5;{i % 7},25" for i in range(60)]
+    write_lines("comma.csv", "x;y", *lines)
+    assert run("train", "comma.csv", "-t", "y", "--decimal", ",", *QUICK).code == 0
+    assert run("evaluate", "model.arb", "comma.csv").code == 0
+    write_lines("point.csv", "x;y", *(line.replace(",", ".") for line in lines))
+    refused = run("evaluate", "model.arb", "point.csv")
+    assert (refused.code, "which is not a number: --decimal . reads it" in refused.err) == (3, True), refused.err
+    assert run("evaluate", "model.arb", "point.csv", "--decimal", ".").code == 0
+
+
+def test_dictionaries_in_arrow_files_are_categories(run: Run) -> None:
+    """Counting their different values failed in Arrow."""
+    table = pd.DataFrame({"y": np.arange(60.0) % 7, "c": pd.Categorical(list("abc") * 20)})
+    for name, write in (("a.feather", table.to_feather), ("a.parquet", table.to_parquet)):
+        write(name)
+        ran = run("train", name, "-t", "y", *QUICK, "--task", "regression")
+        assert (ran.code, "1 category" in ran.err) == (0, True), ran.err
+
+
+def test_groups_of_what_is_no_grade_stay_together(run: Run) -> None:
+    write_lines("a.csv", "x,y,g", *(f"{i % 9}.5,{i % 7}.25,{i // 6}" for i in range(60)))
+    ran = run("train", "a.csv", "-t", "y", "--group", "g", *QUICK)
+    assert (ran.code, "task: regression" in ran.err) == (0, True), ran.err
+
+
+@pytest.mark.parametrize(
+    ("role", "value"), [("task", "x"), ("task", 3), ("kinds", [1]), ("target", 7), ("ids", "a"), ("kinds", {"a": 3})]
+)
+def test_crafted_roles_are_a_damaged_model(run: Run, role: str, value: Any) -> None:
+    write_lines("a.csv", "x,y", *ROWS)
+    run("train", "a.csv", "-t", "y", *QUICK)
+    header, arrays = model_file.load("model.arb")
+    model_file.save("bad.arb", {**header, "command": {**header["command"], role: value}}, arrays)
+    ran = run("evaluate", "bad.arb", "a.csv")
+    assert (ran.code, "bad.arb is damaged" in ran.err) == (4, True), ran.err

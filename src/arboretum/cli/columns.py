@@ -10,7 +10,8 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.arrow_types import as_numpy
+from arboretum.arguments import shown
+from arboretum.arrow_types import as_numpy, plain_type
 from arboretum.cli.errors import DataError, UsageError, nearest
 from arboretum.dataset import Dataset
 from arboretum.dataset_sources import Source, identifier
@@ -47,6 +48,7 @@ class Roles:
     kinds: Mapping[str, str] = field(default_factory=dict)
     task: str | None = None
     missing: tuple[str, ...] = ()  # what --missing named
+    decimal: str | None = None  # what --decimal named
     date_formats: Mapping[str, str] = field(default_factory=dict)  # of dates that are not ISO
     asked: tuple[str, ...] = ()  # columns whose kind the user asked for
 
@@ -76,10 +78,20 @@ class Roles:
 
     @classmethod
     def from_json(cls, stored: Any) -> Roles:
-        """Undo ``to_json``; fields of later releases are passed over."""
-        known: dict[str, Any] = {name: stored[name] for name in cls.__dataclass_fields__ if name in stored}
-        lists = {name: tuple(value) for name, value in known.items() if isinstance(value, list)}
-        return cls(**{**known, **lists})
+        """Undo ``to_json``; fields of later releases are passed over, TypeError if one is of another type."""
+        if not isinstance(stored, dict):
+            raise TypeError(f"its roles of columns are {type(stored).__name__}, not an object")
+        shapes: dict[type, Any] = {tuple: list, dict: dict, type(None): str | None}
+        usual = cls()
+        found: dict[str, Any] = {}
+        for name in cls.__dataclass_fields__.keys() & stored.keys():
+            value = stored[name]
+            texts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else [value]
+            of_type = isinstance(value, shapes[type(getattr(usual, name))])
+            if not of_type or not all(isinstance(text, str | None) for text in texts):
+                raise TypeError(f"its role {name!r} of columns is {shown(value)}")
+            found[name] = tuple(value) if isinstance(value, list) else value
+        return cls(**found)
 
 
 def parse_kinds(given: Iterable[str]) -> dict[str, str]:
@@ -310,7 +322,7 @@ def _names_rows(column: Any, name: str, kind: str | None) -> bool:
         return False
     import pyarrow.compute as compute
 
-    return bool(compute.count_distinct(column).as_py() == len(column))
+    return bool(compute.count_distinct(column.cast(plain_type(column.type))).as_py() == len(column))
 
 
 def _named_as_id(name: str) -> bool:

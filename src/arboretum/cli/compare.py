@@ -45,7 +45,7 @@ def compare(
     date_format: options.DateFormats = None,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = None,
-    decimal: options.Decimal = ".",
+    decimal: options.Decimal = None,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="File of the best model.")] = Path(
         "model.arb"
     ),

@@ -30,7 +30,7 @@ def explain(
     date_format: options.DateFormats = None,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = None,
-    decimal: options.Decimal = ".",
+    decimal: options.Decimal = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
     traceback: options.Traceback = False,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from arboretum.cli.columns import Roles, kinds_of_model
 from arboretum.cli.errors import ModelError, OutputError, UsageError
 from arboretum.cli.file_formats import STANDARD, files_named, shown
+from arboretum.cli.tasks import TASKS
 from arboretum.cli.terminal import Terminal, standard_output
 
 if TYPE_CHECKING:
@@ -170,8 +171,10 @@ def load_model(path: Path) -> tuple[Any, Roles]:
     model, stored = from_file(header, arrays), header.get(HEADER, {})
     try:
         roles = Roles.from_json(stored)
-    except (AttributeError, TypeError) as error:
+    except TypeError as error:
         raise ModelError(f"{path} is damaged: {error}") from None
+    if roles.task not in (None, *TASKS):
+        raise ModelError(f"{path} is damaged, or of a later version: its task is {roles.task!r}")
     return model, roles
 
 
@@ -179,7 +182,7 @@ def known_of(model: Any, roles: Roles, text: TextOptions) -> tuple[dict[str, str
     """Return the kinds of a model's columns, and options that know what the model does about text."""
     kinds = {**kinds_of_model(model), **roles.kinds}
     formats = {name: form for name, form in roles.date_formats.items() if name in kinds}  # --time is not asked for
-    return kinds, text.knowing(kinds, roles.asked, roles.missing, formats)
+    return kinds, text.knowing(kinds, roles.asked, roles.missing, formats, roles.decimal)
 
 
 def task_of(model: Any, roles: Roles) -> str:

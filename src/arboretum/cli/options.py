@@ -114,7 +114,9 @@ Delimiter = Annotated[
 Encoding = Annotated[
     str | None, typer.Option("--encoding", metavar="NAME", help="Of text files, as latin-1; UTF-8 by default.")
 ]
-Decimal = Annotated[str, typer.Option("--decimal", metavar="MARK", help="Stands before fractions of numbers in text.")]
+Decimal = Annotated[
+    str | None, typer.Option("--decimal", metavar="MARK", help="Stands before fractions of numbers in text.")
+]
 Folds = Annotated[int | None, typer.Option("--cv", metavar="NUMBER", min=2, help="Judge by so many folds.")]
 Holdout = Annotated[
     float | None,
@@ -172,7 +174,7 @@ def text_of(
     date_format: list[str] | None,
     delimiter: str | None,
     encoding: str | None,
-    decimal: str,
+    decimal: str | None,
 ) -> TextOptions:
     """Gather what options say about text."""
     import codecs
@@ -183,7 +185,7 @@ def text_of(
     delimiter = {"tab": "\t", "\\t": "\t"}.get(delimiter or "", delimiter)
     if delimiter is not None and len(delimiter) != 1:
         raise UsageError(f"--delimiter {delimiter}: give one character, or tab")
-    if decimal not in (".", ","):
+    if decimal not in (None, ".", ","):
         raise UsageError(f"--decimal {decimal}: give . or ,")
     try:
         codecs.lookup(encoding or "utf-8")
@@ -229,7 +231,13 @@ def read_problem(
     if questions := [column.question for column in used if column.question]:
         raise DataError("; ".join(questions))
     found = {column.name: column.format for column in used if column.format}
-    roles = replace(roles, missing=text.missing, asked=text.asked, date_formats={**found, **text.date_formats})
+    roles = replace(
+        roles,
+        missing=text.missing,
+        decimal=text.decimal,
+        asked=text.asked,
+        date_formats={**found, **text.date_formats},
+    )
     if budget is None:
         _remark_size(terminal, source)
     about_text = source.remarks([column.name for column in used])
@@ -293,7 +301,7 @@ def read_judging(
     if test is not None:
         roles, y = problem.roles, problem.rows.y
         kinds = {**roles.kinds, **({roles.target: target_kind(y)} if roles.target and y is not None else {})}
-        known = text.knowing(kinds, roles.asked, roles.missing, roles.date_formats)
+        known = text.knowing(kinds, roles.asked, roles.missing, roles.date_formats, roles.decimal)
         source = open_rows(test, text=known, budget=budget)
         with reading(source.name):
             found = source.table() if budget is None else source.dataset

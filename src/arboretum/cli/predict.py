@@ -45,7 +45,7 @@ def predict(
     date_format: options.DateFormats = None,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = None,
-    decimal: options.Decimal = ".",
+    decimal: options.Decimal = None,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,

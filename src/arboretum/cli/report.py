@@ -39,7 +39,7 @@ def report(
     date_format: options.DateFormats = None,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = None,
-    decimal: options.Decimal = ".",
+    decimal: options.Decimal = None,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from arboretum.cli.columns import Distinct, Roles
 from arboretum.cli.errors import DataError, ModelError, UsageError
+from arboretum.queries import LARGEST_GRADE
 from arboretum.schema import listed
 
 TASKS = ("binary", "multiclass", "regression", "ranking", "survival", "uplift", "anomaly")
@@ -35,7 +36,7 @@ def guess_task(y: NDArray[Any] | None, roles: Roles) -> Task:
     Task(name='regression', reason="'price' has numbers that are not whole")
     """
     for role, task in (("group", "ranking"), ("event", "survival"), ("treatment", "uplift")):
-        if getattr(roles, role) is not None:
+        if getattr(roles, role) is not None and (role != "group" or are_grades(y)):
             return Task(task, f"there is a column of {role}s, {getattr(roles, role)!r}")
     if y is None or roles.target is None:
         return Task("anomaly", "no --target is given")
@@ -56,6 +57,19 @@ def guess_task(y: NDArray[Any] | None, roles: Roles) -> Task:
             "looks like an identifier; choose another target"
         )
     return Task("multiclass", f"{name} has {len(values)} values, {listed(values, 4)}")
+
+
+def are_grades(y: NDArray[Any] | None) -> bool:
+    """Whether a target may say how relevant rows are to their query; rows of a group only stay together if not.
+
+    Examples
+    --------
+    >>> are_grades(np.array([0, 2, 1])), are_grades(np.array([0.5, 2.0])), are_grades(np.array(["yes", "no"]))
+    (True, False, False)
+    """
+    if y is None or y.dtype.kind not in "biuf":
+        return y is None
+    return bool(((y >= 0) & (y <= LARGEST_GRADE) & (y == np.trunc(y))).all())
 
 
 def check_task(task: str, roles: Roles) -> None:

@@ -79,7 +79,7 @@ class TextOptions:
 
     delimiter: str | None = None
     encoding: str | None = None
-    decimal: str = "."
+    decimal: str | None = None  # None: "."
     missing: tuple[str, ...] = ()
     date_formats: Mapping[str, str] = field(default_factory=dict)
     kinds: Mapping[str, str] = field(default_factory=dict)
@@ -91,7 +91,7 @@ class TextOptions:
         kinds |= {name: "category" for name, kind in self.kinds.items() if kind == "ignore"}
         return TextRules(
             missing=self.missing if believed else (*MISSING, *self.missing),
-            decimal=self.decimal,
+            decimal=self.decimal or ".",
             kinds=kinds,
             asked=frozenset(self.asked),
             date_formats=self.date_formats,
@@ -105,6 +105,7 @@ class TextOptions:
         asked: Iterable[str] = (),
         missing: Iterable[str] = (),
         date_formats: Mapping[str, str] | None = None,
+        decimal: str | None = None,
     ) -> TextOptions:
         """Return the options with what a model knows; what is given now goes before."""
         return replace(
@@ -113,6 +114,7 @@ class TextOptions:
             asked=tuple(dict.fromkeys([*asked, *self.asked])),
             missing=tuple(dict.fromkeys([*missing, *self.missing])),
             date_formats={**(date_formats or {}), **self.date_formats},
+            decimal=self.decimal or decimal,
         )
 
 

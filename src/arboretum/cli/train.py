@@ -55,7 +55,7 @@ def train(
     date_format: options.DateFormats = None,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = None,
-    decimal: options.Decimal = ".",
+    decimal: options.Decimal = None,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Model file to write.")] = Path("model.arb"),
     report: Annotated[Path | None, typer.Option("--report", metavar="FILE", help="HTML report to write.")] = None,
     overwrite: options.Overwrite = False,
