@@ -298,7 +298,8 @@ def conform_dataset(
     """
     names = dataset.names
     if schema.named:
-        known = [name for name in names if name in set(schema.names)]
+        learnt = set(schema.names)
+        known = [name for name in names if name in learnt]
         schema.in_order(known, known)
         names = schema.names
     else:
