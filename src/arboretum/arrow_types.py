@@ -83,8 +83,8 @@ def joined(schema: Any, other: Any, where: str) -> Any:
         raise ValueError(f"{where} has other columns than the first part: {'; '.join(parts)}")
     fields = []
     for name, field in mine.items():
+        pair = [pyarrow.schema([field]), pyarrow.schema([theirs[name]])]
         try:
-            pair = [pyarrow.schema([field]), pyarrow.schema([theirs[name]])]
             fields += pyarrow.unify_schemas(pair, promote_options="permissive")
         except (pyarrow.ArrowTypeError, pyarrow.ArrowInvalid):
             raise TypeError(
