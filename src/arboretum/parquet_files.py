@@ -117,7 +117,8 @@ class ParquetFiles:
 
     def _rows_of_batch(self, schema: Any, size: int, memory: int | None) -> int:
         of_row = max(1.0, self._parts[0].row_bytes(schema))
-        return min(size, max(1, int(BATCH_SHARE * (memory or UNLIMITED) / of_row)))
+        planned = UNLIMITED if memory is None else min(memory, MOST_READING)
+        return min(size, max(1, int(BATCH_SHARE * planned / of_row)))
 
     def _spool(self, schema: Any, memory: int) -> ColumnSpool:
         """Write as many columns at a time as memory holds the pages of."""
