@@ -274,6 +274,15 @@ def test_the_model_is_that_of_the_rows_in_memory(frame, file, model, target, wei
         np.testing.assert_array_equal(model.predict(dataset), predicted, err_msg=name)
 
 
+def test_a_limit_counts_batches_that_are_made_and_not_those_in_memory():
+    n_rows = 12_000_000  # 96 MB
+    made = Dataset.from_batches(lambda: ({"a": np.ones(n_rows)} for _ in range(2)), memory_limit="60MB")
+    with pytest.raises(ValueError, match=r"60MB is too small: holding a batch .* needs at least 1[3-9].MB"):
+        list(made.batches())
+    kept = {"a": np.ones(n_rows)}
+    assert sum(len(batch) for batch in Dataset.from_batches([kept], memory_limit="60MB").batches()) == n_rows
+
+
 def test_a_limit_that_does_not_hold_all_rows_is_rejected_where_they_are_needed():
     part = {"a": np.arange(100_000.0)}
     many = Dataset.from_batches(lambda: (part for _ in range(100)), memory_limit="60MB")
