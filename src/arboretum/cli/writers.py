@@ -168,14 +168,18 @@ def _in_sqlite(value: Any) -> Any:
 
 
 class DuckdbWriter:
-    """A DuckDB file with one table, written by one thread with the memory that its columns need and no more."""
+    """A DuckDB file with one table, written by one thread; numbers with the memory that they need and no more."""
 
     def __init__(self, path: Path, schema: Any) -> None:
-        from arboretum.dataset_sources import COLUMN_MEMORY, LEAST_QUERY_MEMORY, import_engine
+        from arboretum.arrow_types import width_of
+        from arboretum.dataset_sources import COLUMN_MEMORY, LEAST_QUERY_MEMORY, ROW_GROUP, import_engine
 
         path.unlink(missing_ok=True)  # DuckDB refuses an empty file
-        memory = LEAST_QUERY_MEMORY + 2 * COLUMN_MEMORY * len(schema)  # a block being filled, and one being written
-        settings = {"memory_limit": f"{memory}B", "threads": 1}
+        settings: dict[str, Any] = {"threads": 1}
+        widths = [width_of(column.type) for column in schema]
+        if None not in widths:  # a row group is held until it is written: how much text it has is not known
+            row_group = sum(COLUMN_MEMORY + ROW_GROUP * (width or 0) for width in widths)
+            settings["memory_limit"] = f"{LEAST_QUERY_MEMORY + 2 * int(row_group)}B"
         self.connection, self.is_new = import_engine().connect(str(path), config=settings), True
 
     def write(self, table: Any) -> None:
