@@ -17,6 +17,7 @@ from sklearn.base import clone
 import arboretum as arb
 from arboretum import Dataset
 from arboretum.memory_budget import MemoryBudget
+from arboretum.streamed_table import read_dataset
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -272,6 +273,23 @@ def test_the_model_is_that_of_the_rows_in_memory(frame, file, model, target, wei
         model.set_params(n_jobs=jobs).fit(dataset.select(columns), **({"target": target} if target else {}), **named)
         assert fingerprint is None or model.fingerprint() == fingerprint, name
         np.testing.assert_array_equal(model.predict(dataset), predicted, err_msg=name)
+
+
+def test_long_texts_count_by_their_letters(monkeypatch):
+    monkeypatch.setattr(MemoryBudget, "keep", lambda budget: False)
+    parts = [{"t": [f"{i:010000}" for i in range(first, first + 1_000)]} for first in range(0, 4_000, 1_000)]
+    # A quarter of the rows has 10 MB of letters; 2 % and 2 MB are added for safety.
+    with pytest.raises(ValueError, match=r"column 't', 1000 in the first 1000 rows, needs at least 1\.055GB"):
+        read_dataset(Dataset.from_batches(parts, memory_limit="1GB"))
+
+
+def test_a_limit_counts_batches_that_are_made_and_not_those_in_memory():
+    n_rows = 12_000_000  # 96 MB
+    made = Dataset.from_batches(lambda: ({"a": np.ones(n_rows)} for _ in range(2)), memory_limit="60MB")
+    with pytest.raises(ValueError, match=r"60MB is too small: holding a batch .* needs at least 1[3-9].MB"):
+        list(made.batches())
+    kept = {"a": np.ones(n_rows)}
+    assert sum(len(batch) for batch in Dataset.from_batches([kept], memory_limit="60MB").batches()) == n_rows
 
 
 def test_a_limit_that_does_not_hold_all_rows_is_rejected_where_they_are_needed():

@@ -34,6 +34,13 @@ def test_a_limit_that_is_too_small_is_rejected_with_one_that_is_not():
     MemoryBudget(least * 10**6, budget.start).require(60_000_000, "a pass")
 
 
+@pytest.mark.parametrize("needed", [10**6, 10 * memory_budget.MOST_READING])
+def test_the_least_limit_for_a_reader_gives_it_what_it_needs(monkeypatch, needed):
+    monkeypatch.setattr(memory_budget, "resident", lambda: 50_000_000)
+    small = MemoryBudget(10_000_000, start=20_000_000)
+    assert MemoryBudget(small.least_for(needed), small.start).reading() >= needed
+
+
 @pytest.mark.parametrize("limit", ["much", "9" * 400 + "GB", "1e3", "-5MB", 0, True, 2.5, None])
 def test_what_is_not_a_size_is_refused(limit):
     with pytest.raises(ValueError, match="use a number of bytes, or text such as '500MB' or '2GB'"):

@@ -5,6 +5,9 @@ from __future__ import annotations
 import base64
 import datetime
 import decimal
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -90,6 +93,34 @@ def test_a_page_that_does_not_fit_is_named_with_the_memory_it_needs(tmp_path):
         MemoryLimitError, match=r"memory_limit=100KB is too small: reading column 'large' .* needs at least"
     ):
         list(Dataset.from_parquet(path, memory_limit="100KB").batches())
+
+
+def test_a_footer_that_does_not_fit_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    path = tmp_path / "rows.parquet"
+    table = pa.table({f"c{j}": np.arange(300.0) for j in range(100)})
+    parquet.write_table(table, path, row_group_size=1)
+    dataset = Dataset.from_parquet(path, memory_limit="30MB")
+    with monkeypatch.context() as patch:
+        patch.setattr("pyarrow.parquet.ParquetFile", None)
+        with pytest.raises(MemoryLimitError, match=r"reading the footer of .*rows\.parquet needs at least"):
+            dataset.n_rows
+    assert Dataset.from_parquet(path, memory_limit="1GB").to_frame().equals(table)
+
+
+def test_a_file_that_was_written_again_is_read_as_it_is_now(tmp_path):
+    source = ParquetFiles([str(tmp_path / "rows.parquet")])
+    for table in (TABLE, pa.concat_tables([TABLE, TABLE])):
+        parquet.write_table(table, tmp_path / "rows.parquet")
+        assert read(source, TABLE.schema.names).equals(table)
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux")
+def test_a_limit_counts_the_libraries_that_reading_loads(tmp_path):
+    parquet.write_table(TABLE, tmp_path / "rows.parquet")
+    reading = "import sys, arboretum as arb; list(arb.Dataset.from_parquet(sys.argv[1], memory_limit='10MB').batches())"
+    words = [sys.executable, "-c", reading, str(tmp_path / "rows.parquet")]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert "memory_limit=10MB is too small" in done.stderr
 
 
 @pytest.mark.usefixtures("_bytes_as_allocated")

@@ -75,20 +75,20 @@ def joined(schema: Any, other: Any, where: str) -> Any:
     """
     import pyarrow
 
-    missing = [name for name in schema.names if name not in set(other.names)]
-    extra = [name for name in other.names if name not in set(schema.names)]
+    mine, theirs = ({field.name: field.remove_metadata() for field in one} for one in (schema, other))
+    missing = [name for name in mine if name not in theirs]
+    extra = [name for name in theirs if name not in mine]
     if missing or extra:
         parts = [f"{word} {listed(names)}" for word, names in (("missing", missing), ("unexpected", extra)) if names]
         raise ValueError(f"{where} has other columns than the first part: {'; '.join(parts)}")
     fields = []
-    for mine in schema:
-        theirs = other.field(mine.name)
+    for name, field in mine.items():
+        pair = [pyarrow.schema([field]), pyarrow.schema([theirs[name]])]
         try:
-            pair = [pyarrow.schema([mine.remove_metadata()]), pyarrow.schema([theirs.remove_metadata()])]
             fields += pyarrow.unify_schemas(pair, promote_options="permissive")
         except (pyarrow.ArrowTypeError, pyarrow.ArrowInvalid):
             raise TypeError(
-                f"column {mine.name!r} is {mine.type} in the first part, but {theirs.type} in {where}: convert it to "
+                f"column {name!r} is {field.type} in the first part, but {theirs[name].type} in {where}: convert it to "
                 "one type"
             ) from None
     return pyarrow.schema(fields)

@@ -342,9 +342,10 @@ class Dataset:
     def batches_beside(self, beside: int, size: int = BATCH_ROWS) -> Iterator[Any]:
         """Yield the rows, where so many bytes more will be held while they are read."""
         budget = None if self.budget is None else self.budget.begun()
+        source = self.begun()._prepared  # before memory is planned: the libraries that it loads count
         memory = None if budget is None else budget.reading(beside=beside)
         try:
-            for batch in self._prepared.batches(self.names, size, memory):
+            for batch in source.batches(self.names, size, memory):
                 if batch.num_rows:
                     yield batch
                 del batch

@@ -19,6 +19,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -27,7 +28,15 @@ from numpy.typing import NDArray
 
 from arboretum.arrow_types import joined
 from arboretum.interruption import is_interruption, on_interruption
-from arboretum.memory_budget import MemoryBudget, ReaderMemoryError, as_text, available_bytes
+from arboretum.memory_budget import (
+    READER_BYTES,
+    MemoryBudget,
+    ReaderMemoryError,
+    as_text,
+    available_bytes,
+    give_back,
+    resident,
+)
 from arboretum.parquet_files import ParquetFiles
 
 BATCH_ROWS = 65_536
@@ -424,16 +433,18 @@ class Batches:
     def __init__(self, make: Callable[[], Iterable[Any]]) -> None:
         self.make = make
         self._surveyed: tuple[Any, int] | None = None
+        self._largest = 0  # bytes that this process took to hold a batch: none if all were in memory before
 
     def prepare(self, budget: MemoryBudget | None) -> None:
         """Do nothing: there is no work to be done once."""
 
     def _survey(self) -> tuple[Any, int]:
-        """Types that hold the values of all batches, and the number of rows: one pass."""
+        """Types that hold the values of all batches, and the number of rows: one pass, which measures the batches."""
         if self._surveyed is None:
-            schema, n_rows = None, 0
+            schema, n_rows, before = None, 0, _resident_with_arrow()
             for number, batch in enumerate(self.make()):
                 table = as_arrow(batch)
+                self._largest = max(self._largest, resident() - before)
                 schema = (
                     table.schema.remove_metadata()
                     if schema is None
@@ -454,10 +465,12 @@ class Batches:
         return self._survey()[1]
 
     def batches(self, names: Sequence[str], size: int, memory: int | None = None) -> Iterator[Any]:
-        """Cut what the user gives to size, in the types of all batches; its memory is the user's."""
+        """Cut what the user gives to size, in the types of all batches; each is held whole."""
         import pyarrow
 
         types = pyarrow.schema([self.schema().field(name) for name in names])
+        if memory is not None and self._largest > max(memory, READER_BYTES):
+            raise ReaderMemoryError(self._largest, "holding a batch of the data, which smaller batches would avoid,")
         for batch in self.make():
             table = as_arrow(batch).select(list(names))
             yield from table.cast(types).to_batches(max_chunksize=size)
@@ -465,6 +478,14 @@ class Batches:
     def buffers(self, names: Sequence[str]) -> list[int]:
         """Return the bytes that a reader holds of each column: none."""
         return [0] * len(names)
+
+
+def _resident_with_arrow() -> int:
+    """Return the memory of this process once pyarrow is loaded."""
+    with suppress(ImportError):  # of which as_arrow tells
+        import pyarrow  # noqa: F401
+    give_back()
+    return resident()
 
 
 def as_arrow(batch: Any) -> Any:

@@ -30,7 +30,7 @@ CGROUP_FILES = (  # limit, statistics and what in them cannot be freed: versions
 STATM = Path("/proc/self/statm")  # sizes of this process in pages; the second is what is resident
 READING_SHARE = 0.7  # of what is left: allocators keep more than they are asked for
 CROWDED = 0.85  # share of the limit from which allocators are asked to give back what they keep
-MOST_READING = 256_000_000  # bytes of a reader: more make no pass faster
+MOST_READING = 256_000_000  # bytes of a reader, unless a single column needs them: more make no pass faster
 # Shares of the memory of a reader: what it holds of each column (pages), and a batch, of which its users make copies.
 PAGES_SHARE, BATCH_SHARE = 1 / 2, 1 / 8
 # Of any fit: a reader with small batches; and, of a row, its target in all and in parts, and which part it belongs to.
@@ -152,7 +152,7 @@ class MemoryBudget:
 
     def reading(self, *, beside: int = 0) -> int:
         """Return what a reader may hold, copies of its batches included, with so many bytes more beside it."""
-        return max(1, min(MOST_READING, int(READING_SHARE * (self.free() - beside))))
+        return max(1, int(READING_SHARE * (self.free() - beside)))
 
     def require(self, more: int, what: str) -> None:
         """Reject a limit that does not hold so many bytes more, with the least one that does."""

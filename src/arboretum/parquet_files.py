@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import unquote
@@ -24,18 +25,18 @@ from arboretum.memory_budget import (
     BATCH_SHARE,
     MOST_READING,
     PAGES_SHARE,
+    READER_BYTES,
     MemoryBudget,
     ReaderMemoryError,
     give_back,
     grouped,
 )
-from arboretum.parquet_pages import STREAM_BUFFER, open_bytes, overhead
+from arboretum.parquet_pages import ENCRYPTED_MAGIC, MAGIC, STREAM_BUFFER, footer_bytes, open_bytes, overhead
 
 UNLIMITED = 512_000_000  # bytes that batches are planned for where there is no limit
 OBJECT_BYTES = 96  # of a text as a Python object, and of the place that refers to it
 PROBED_ROWS = 256  # which tell how long text is
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
-MAGIC, ENCRYPTED_MAGIC = b"PAR1", b"PARE"  # the last bytes of a file
 
 
 class ParquetFiles:
@@ -55,14 +56,24 @@ class ParquetFiles:
         self._spools: list[ColumnSpool] = []
 
     def prepare(self, budget: MemoryBudget | None) -> None:
-        """Do nothing: files are ready to be read."""
+        """Read the footers, which stay in memory one at a time; a limit that does not hold the largest is rejected."""
+        if self._surveyed is None and budget is not None:
+            largest = max(map(_footer_of, self.files))
+            if largest > READER_BYTES:
+                budget.begun().require(READER_BYTES + largest, f"reading the footer of {self._shown}")
+        self._survey()
+
+    @property
+    def _shown(self) -> str:
+        return self.files[0] + (f" and {len(self.files) - 1} more" if len(self.files) > 1 else "")
 
     @cached_property
     def _parts(self) -> list[_Part]:
         texts = [_folder_texts(file) for file in self.files]
         shared = [name for name in texts[0] if all(name in one for one in texts)]
         columns = {name: _parsed([one[name] for one in texts]) for name in shared}
-        return [_Part(file, {name: columns[name][i] for name in shared}) for i, file in enumerate(self.files)]
+        footer = _Footer()
+        return [_Part(file, {name: columns[name][i] for name in shared}, footer) for i, file in enumerate(self.files)]
 
     def _survey(self) -> tuple[Any, int]:
         """Names and types that hold the values of all files, and the number of rows."""
@@ -106,15 +117,15 @@ class ParquetFiles:
 
     def _rows_of_batch(self, schema: Any, size: int, memory: int | None) -> int:
         of_row = max(1.0, self._parts[0].row_bytes(schema))
-        return min(size, max(1, int(BATCH_SHARE * (memory or UNLIMITED) / of_row)))
+        planned = UNLIMITED if memory is None else min(memory, MOST_READING)
+        return min(size, max(1, int(BATCH_SHARE * planned / of_row)))
 
     def _spool(self, schema: Any, memory: int) -> ColumnSpool:
         """Write as many columns at a time as memory holds the pages of."""
         held = dict(zip(schema.names, self.buffers(schema.names), strict=True))
         widest = max(held, key=held.__getitem__)
         if held[widest] > PAGES_SHARE * memory:
-            shown = self.files[0] + (f" and {len(self.files) - 1} more" if len(self.files) > 1 else "")
-            raise ReaderMemoryError(int(held[widest] / PAGES_SHARE), f"reading column {widest!r} of {shown}")
+            raise ReaderMemoryError(int(held[widest] / PAGES_SHARE), f"reading column {widest!r} of {self._shown}")
         spool, n_rows = ColumnSpool(), self._rows_of_batch(schema, 1 << 20, memory)
         for places in grouped(list(held.values()), int(PAGES_SHARE * memory)):
             group = _chosen(schema, [schema.names[place] for place in places])
@@ -123,11 +134,19 @@ class ParquetFiles:
         return spool
 
 
+@dataclass
+class _Footer:
+    """The footer of the file that was opened last: large ones take long to read, and who holds one has counted it."""
+
+    file: tuple[str, int, int] | None = None  # path, size and time of the last change
+    metadata: Any = None
+
+
 class _Part:
     """One file, and what the names of its folders say of its rows."""
 
-    def __init__(self, path: str, of_folders: Mapping[str, Any]) -> None:
-        self.path = path
+    def __init__(self, path: str, of_folders: Mapping[str, Any], footer: _Footer) -> None:
+        self.path, self._footer = path, footer
         with self._opened() as file:
             self._stored, self.n_rows = file.schema_arrow, int(file.metadata.num_rows)
         names = self._stored.names
@@ -151,10 +170,20 @@ class _Part:
         import pyarrow
         from pyarrow import parquet
 
+        footer = self._footer
         try:
+            found = Path(self.path).stat()
+            version = (self.path, found.st_size, found.st_mtime_ns)
+            if footer.file != version:
+                footer.file, footer.metadata = version, None
             with parquet.ParquetFile(
-                self.path, buffer_size=STREAM_BUFFER, pre_buffer=False, coerce_int96_timestamp_unit="us"
+                self.path,
+                metadata=footer.metadata,
+                buffer_size=STREAM_BUFFER,
+                pre_buffer=False,
+                coerce_int96_timestamp_unit="us",
             ) as file:
+                footer.metadata = file.metadata
                 yield file
         except (pyarrow.ArrowException, OSError, MemoryError) as error:
             raise self._failure(error) from error
@@ -230,6 +259,11 @@ class _Part:
                 f"{self.path}: column {field.name!r} has values that {field.type}, its type in other parts, cannot "
                 "hold; convert it to one type"
             ) from error
+
+
+def _footer_of(path: str) -> int:
+    with Path(path).open("rb") as file:
+        return footer_bytes(file)
 
 
 def _chosen(schema: Any, names: Sequence[str]) -> Any:

@@ -12,10 +12,27 @@ whole chunk. The footer of the file does not tell; the headers of the pages do.
 
 from __future__ import annotations
 
+import io
 from typing import Any, BinaryIO
 
 STREAM_BUFFER = 65_536  # bytes of a column that are fetched from the file at a time
 HEADER_BYTES = 64  # more than the fields of a page header that are read here
+MAGIC, ENCRYPTED_MAGIC = b"PAR1", b"PARE"  # the last bytes of a file
+FOOTER_FACTOR = 11  # bytes that pyarrow takes for a byte of a footer: 8.8 for 8,000 columns, 10.6 for 200 row groups
+
+
+def footer_bytes(file: BinaryIO) -> int:
+    """Return the memory that an open file takes for its footer, which describes every column of every row group.
+
+    Examples
+    --------
+    >>> import io
+    >>> footer_bytes(io.BytesIO(bytes(100) + (96).to_bytes(4, "little") + b"PAR1"))
+    1056
+    """
+    file.seek(max(0, file.seek(0, io.SEEK_END) - 4 - len(MAGIC)))
+    end = file.read()
+    return FOOTER_FACTOR * int.from_bytes(end[:4], "little") if end[4:] == MAGIC else 0
 
 
 def page_sizes(header: bytes) -> tuple[int, int]:

@@ -214,9 +214,9 @@ class Schema:
 
     def in_order(self, found: list[str], raw: list[Any]) -> list[Any]:
         """Return the columns named ``found`` in the order of the fit; lost and unexpected names are refused."""
-        by_name, wanted = dict(zip(found, raw, strict=True)), self.names
+        by_name, wanted = dict(zip(found, raw, strict=True)), dict.fromkeys(self.names)
         lost = [name for name in wanted if name not in by_name]
-        extra = [name for name in found if name not in set(wanted)]
+        extra = [name for name in found if name not in wanted]
         if lost or extra:
             hints = [f"{name!r}{_nearest(name, extra)}" for name in lost]
             raise ValueError(

@@ -41,7 +41,7 @@ from arboretum.schema import (
 )
 from arboretum.table import Table, has_missing, read_column
 
-LEVEL_BYTES = 200  # of a category: its text, its count, its code and its place in the schema
+LEVEL_BYTES = 200  # of a category besides its letters: its count, its code and its place in the schema
 Positions: TypeAlias = NDArray[np.unsignedinteger[Any]]
 
 
@@ -283,7 +283,7 @@ def _check_levels(dataset: Dataset, levels: Sequence[_Levels], seen: int) -> Non
     budget = None if dataset.budget is None else dataset.budget.begun()
     if budget is None or budget.keep():
         return
-    held = sum(LEVEL_BYTES * len(one.counts) for one in levels)
+    held = sum(LEVEL_BYTES + len(str(category)) for one in levels for category in one.counts)
     longest = max(levels, key=lambda one: len(one.counts))
     what = f"to know the values of column {longest.name!r}, {len(longest.counts)} in the first {seen} rows,"
     raise budget.too_small(budget.limit + held * (dataset.n_rows - seen) // seen, what)
@@ -298,7 +298,8 @@ def conform_dataset(
     """
     names = dataset.names
     if schema.named:
-        known = [name for name in names if name in set(schema.names)]
+        learnt = set(schema.names)
+        known = [name for name in names if name in learnt]
         schema.in_order(known, known)
         names = schema.names
     else:

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
@@ -19,9 +20,10 @@ import pyarrow.parquet
 import pytest
 from tests.cli.shop import N_ROWS, Ran, Run, shop_table
 
+from arboretum import Dataset
 from arboretum.cli.file_formats import COMPRESSED
 from arboretum.cli.sources import open_rows
-from arboretum.cli.writers import NAMES
+from arboretum.cli.writers import NAMES, DuckdbWriter
 
 QUICK = ("-m", "tree", "--set", "max_depth=3", "--cv", 2, "--overwrite")
 
@@ -283,3 +285,14 @@ def test_dates_that_only_training_needs_are_not_asked_for(run: Run, tmp_path: Pa
 def test_only_the_model_goes_to_standard_output(run: Run, shop: Path, option: str) -> None:
     ran = run("train", shop, "-t", "sold", option, "-")
     assert (ran.code, f"{option} -: name a file; only --out can be standard output" in ran.err) == (2, True)
+
+
+@pytest.mark.parametrize("columns", [{f"c{j}": np.arange(2_000.0) for j in range(60)}, {"t": ["long " * 1_000] * 500}])
+def test_duckdb_has_the_memory_that_wide_rows_and_long_texts_need(tmp_path, columns):
+    table, path = pa.table(columns), tmp_path / "rows.duckdb"
+    writer = DuckdbWriter(path, table.schema)
+    for _ in range(70):
+        writer.write(table)
+    writer.close()
+    counted = Dataset.from_sql("SELECT count(*) AS n FROM predictions", path).to_frame()
+    assert counted["n"].to_pylist() == [70 * len(table)]

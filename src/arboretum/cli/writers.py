@@ -60,7 +60,7 @@ def open_writer(target: Path | BinaryIO, name: str, wanted: str, schema: Any) ->
 
     if wanted in DATABASES:
         assert isinstance(target, Path)
-        return SqliteWriter(target, schema) if wanted in SQLITE else DuckdbWriter(target)
+        return SqliteWriter(target, schema) if wanted in SQLITE else DuckdbWriter(target, schema)
     compression = COMPRESSED.get(name.lower().rpartition(".")[2])
     if isinstance(target, Path):  # opened by Python: Arrow takes no names that are not UTF-8
         sink: Any = pa.output_stream(target.open("wb"), compression=compression)
@@ -168,13 +168,19 @@ def _in_sqlite(value: Any) -> Any:
 
 
 class DuckdbWriter:
-    """A DuckDB file with one table."""
+    """A DuckDB file with one table, written by one thread; numbers with the memory that they need and no more."""
 
-    def __init__(self, path: Path) -> None:
-        from arboretum.dataset_sources import import_engine
+    def __init__(self, path: Path, schema: Any) -> None:
+        from arboretum.arrow_types import width_of
+        from arboretum.dataset_sources import COLUMN_MEMORY, LEAST_QUERY_MEMORY, ROW_GROUP, import_engine
 
         path.unlink(missing_ok=True)  # DuckDB refuses an empty file
-        self.connection, self.is_new = import_engine().connect(str(path)), True
+        settings: dict[str, Any] = {"threads": 1}
+        widths = [width_of(column.type) for column in schema]
+        if None not in widths:  # a row group is held until it is written: how much text it has is not known
+            row_group = sum(COLUMN_MEMORY + ROW_GROUP * (width or 0) for width in widths)
+            settings["memory_limit"] = f"{LEAST_QUERY_MEMORY + 2 * int(row_group)}B"
+        self.connection, self.is_new = import_engine().connect(str(path), config=settings), True
 
     def write(self, table: Any) -> None:
         """Write the rows of an Arrow table."""
