@@ -117,7 +117,7 @@ def check_alone() -> None:
     """Check that the command without its extra says what to install."""
     ran = command("--help")
     assert ran.returncode == 2, ran
-    assert ran.stderr == "The command needs its extra: pip install 'arboretum[cli]'\n", ran
+    assert ran.stderr == "error: the command needs its extra: pip install 'arboretum[cli]'\n", ran
 
 
 def check_data() -> None:
