@@ -1,45 +1,67 @@
-"""Ctrl-C ends every fit soon: with what was fitted and a warning, or with KeyboardInterrupt."""
+"""Ctrl-C ends every fit: with what was fitted and a warning, or with KeyboardInterrupt."""
 
 from __future__ import annotations
 
-import signal
-import time
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from tests.reference.every_estimator import CASES, answers
 
 import arboretum as arb
+from arboretum.ensembles import additive, bagging, isolation
+from arboretum.ensembles.boosting import BoostingRun
 
-MANY = 1_000_000
 WHOLE = {"CalibratedClassifier", "ConformalRegressor", "UpliftBoostedTrees"}  # half of one is none
-LONG = {
-    "BaggingClassifier": {"estimator": lambda: arb.BoostedTreesClassifier(n_estimators=200), "n_estimators": 2000},
-    "BaggingRegressor": {"estimator": lambda: arb.BoostedTreesRegressor(n_estimators=200), "n_estimators": 2000},
-    "CalibratedClassifier": {"estimator": lambda: arb.BoostedTreesClassifier(n_estimators=MANY)},
-    "ConformalRegressor": {"estimator": lambda: arb.BoostedTreesRegressor(n_estimators=MANY)},
-}
-AT_ONCE = ("DecisionTreeClassifier", "DecisionTreeRegressor", "AdaBoostRegressor")  # the last ends by itself, soon
+BOOSTED = {"BaggingClassifier": arb.BoostedTreesClassifier, "BaggingRegressor": arb.BoostedTreesRegressor}
+OF_TREES = ("RandomForest", "ExtraTrees", "RandomSurvival", "UpliftForest", "IsolationForest")
 
 
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer that interrupts")
-@pytest.mark.parametrize("case", [case for case in CASES if case.name not in AT_ONCE], ids=lambda case: case.name)
-def test_every_fit_ends_soon(case):
-    """An inner fit kept its rounds and the outer one went on; isolation forests heard nothing before the last tree."""
-    rows, params = case.problem(60), {"n_estimators": MANY, "early_stopping": False, **LONG.get(case.name, {})}
-    known = case.make().get_params(deep=False)
-    params = {name: value for name, value in params.items() if name in known}
-    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
-    started = time.monotonic()
-    signal.setitimer(signal.ITIMER_REAL, 0.4)
-    try:
-        if case.name in WHOLE:
-            with pytest.raises(KeyboardInterrupt):
-                case.fitted(rows, **params)
-        else:
-            with pytest.warns(arb.InterruptedFit, match=r"fit was interrupted: the model keeps the \d+ "):
-                model = case.fitted(rows, **params)
-            assert len(answers(model, rows["X"])) == 60
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-    assert time.monotonic() - started < 20  # of the hours that it would take
+def interrupted_once(function: Callable[..., Any], call: int) -> Callable[..., Any]:
+    """Return the function, whose call of this number is interrupted; the others, before and after, are not."""
+    calls = []
+
+    def wrapped(*given: Any, **named: Any) -> Any:
+        calls.append(1)
+        if len(calls) == call:
+            raise KeyboardInterrupt
+        return function(*given, **named)
+
+    return wrapped
+
+
+def first_batch_alone(first_tree: int, n_trees: int, threads: int) -> Any:
+    yield first_tree, 1
+    raise KeyboardInterrupt
+
+
+@pytest.fixture
+def interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Interrupt boosting in its eighth round, stages in their third, forests after their first tree."""
+    monkeypatch.setattr(BoostingRun, "advance", interrupted_once(BoostingRun.advance, 8))
+    monkeypatch.setattr(additive._Run, "best_step", interrupted_once(additive._Run.best_step, 3))
+    for module in (bagging, isolation):
+        monkeypatch.setattr(module, "batches", first_batch_alone)
+
+
+@pytest.mark.usefixtures("interrupt")
+@pytest.mark.parametrize(
+    "case",
+    [case for case in CASES if case.name.startswith(("Boosted", "Bagging", "Additive", *OF_TREES, *WHOLE))],
+    ids=lambda case: case.name,
+)
+def test_every_fit_ends_at_once(case):
+    """An inner fit kept its rounds, and the fit around it went on; isolation forests heard nothing before their end."""
+    rows, params = case.problem(60), {"n_estimators": 20, "early_stopping": False}
+    params = {name: value for name, value in params.items() if name in case.make().get_params(deep=False)}
+    if case.name in BOOSTED:
+        params = {"estimator": lambda: BOOSTED[case.name](n_estimators=5), "n_estimators": 6, "n_jobs": 1}
+    if case.name in WHOLE:
+        with pytest.raises(KeyboardInterrupt):
+            case.fitted(rows, **params)
+        return
+    with pytest.warns(arb.InterruptedFit, match=r"fit was interrupted: the model keeps the \d+ "):
+        model = case.fitted(rows, **params)
+    assert len(answers(model, rows["X"])) == 60
+    if case.name in BOOSTED:
+        assert [member.n_iter_ for member in model.estimators_] == [5]  # the second was in its third round
