@@ -7,6 +7,7 @@ as soon as it used the same name. So a fork waits until imports of other threads
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -14,6 +15,7 @@ from typing import Any
 LIBRARIES = {
     *("arboretum", "narwhals", "numpy", "scipy", "sklearn", "joblib", "threadpoolctl"),
     *("duckdb", "matplotlib", "pandas", "polars", "pyarrow", "rich"),
+    *sys.stdlib_module_names,  # codecs, for one, are imported when a file is first opened
 }
 
 _IMPORTS: Any = import_module("importlib._bootstrap")
