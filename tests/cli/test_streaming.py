@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from tests.cli.shop import N_ROWS, Run, files, shop_table
+from tests.cli.shop import N_ROWS, Ran, Run, files, shop_table
 
 import arboretum as arb
 from arboretum.cli.columns import Converted, Examples, select
@@ -77,9 +77,19 @@ def test_text_files_stream_too(run: Run, shop: Path) -> None:
     ids=lambda words: " ".join(words[:2]),
 )
 def test_a_limit_that_is_too_small_is_rejected_with_one_that_is_enough(
-    run: Run, shop: Path, model: Path, tmp_path: Path, words: list[str]
+    shop: Path, model: Path, tmp_path: Path, words: list[str]
 ) -> None:
-    """The rows of text files are counted as they are read: what training needs is known after that."""
+    """The rows of text files are counted as they are read: what training needs is known after that.
+
+    Each run is a process of its own: limits are counted from its start, and libraries are not loaded yet.
+    """
+
+    def run(*given: str) -> Ran:
+        done = subprocess.run(
+            [sys.executable, "-m", "arboretum", *given], cwd=tmp_path, capture_output=True, check=False
+        )
+        return Ran(done.returncode, done.stdout, done.stderr.decode())
+
     pa.parquet.write_table(shop_table(), tmp_path / "shop.parquet")
     before = files(tmp_path)
     limit, most = "1KB", 3 if "shop.csv" in words else 1
