@@ -22,7 +22,7 @@ from arboretum.category_encoding import CategoryEncoding
 from arboretum.dataset_sources import BATCH_ROWS
 from arboretum.memory_budget import BATCH_SHARE, MemoryBudget
 from arboretum.row_stream import Pass, RowStream
-from arboretum.schema import Array, Schema
+from arboretum.schema import Array
 from arboretum.streamed_table import StreamedTable
 from arboretum.table import Table
 
@@ -30,7 +30,28 @@ STATISTIC_BYTES = 32  # of a row while it is encoded: key, level and value
 
 
 @dataclass(eq=False)
-class TransformedStream(RowStream):
+class EncodedStream(RowStream):
+    """Rows that become others: what trees read, of rows as they were given."""
+
+    source: StreamedTable
+    encoding: CategoryEncoding
+
+    def __post_init__(self) -> None:
+        self.schema = self.encoding.schema  # columns that are kept, then statistics
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.source.n_rows
+
+    @property
+    def budget(self) -> MemoryBudget | None:
+        """What is left of the memory limit of the dataset."""
+        return self.source.budget
+
+
+@dataclass(eq=False)
+class TransformedStream(EncodedStream):
     """Rows to predict on.
 
     Parameters
@@ -45,25 +66,8 @@ class TransformedStream(RowStream):
         Threads to use; they change nothing in the result.
     """
 
-    source: StreamedTable
-    encoding: CategoryEncoding
     unknown_is_missing: bool
     threads: int
-
-    @property
-    def schema(self) -> Schema:  # type: ignore[override]
-        """Columns that trees read."""
-        return self.encoding.schema
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.source.n_rows
-
-    @property
-    def budget(self) -> MemoryBudget | None:  # type: ignore[override]
-        """What is left of the memory limit of the dataset."""
-        return self.source.budget
 
     def row_batches(self, size: int = BATCH_ROWS, *, beside: int = 0) -> Iterator[tuple[int, Table]]:
         """Encode batch by batch."""
@@ -75,17 +79,17 @@ class TransformedStream(RowStream):
 
 
 @dataclass(eq=False)
-class OrderedStream(RowStream):
+class OrderedStream(EncodedStream):
     """Training rows in one random order.
 
     Parameters
     ----------
     source : StreamedTable
         Rows as they were given.
-    categories : Table
-        Their categories, in memory.
     encoding : CategoryEncoding
         What becomes of them.
+    categories_of_rows : Table
+        Their categories, in memory.
     y, weight : ndarray
         As for ``CategoryEncoding.ordered``.
     number, seed : int
@@ -94,29 +98,12 @@ class OrderedStream(RowStream):
         Threads to use; they change nothing in the result.
     """
 
-    source: StreamedTable
     categories_of_rows: Table
-    encoding: CategoryEncoding
     y: NDArray[np.float64]
     weight: NDArray[np.float64] | None
     number: int
     seed: int
     threads: int
-
-    @property
-    def schema(self) -> Schema:  # type: ignore[override]
-        """Columns that trees read: those that are kept, then statistics."""
-        return self.encoding.schema
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.source.n_rows
-
-    @property
-    def budget(self) -> MemoryBudget | None:  # type: ignore[override]
-        """What is left of the memory limit of the dataset."""
-        return self.source.budget
 
     @property
     def _kept(self) -> StreamedTable:

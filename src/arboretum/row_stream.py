@@ -20,11 +20,14 @@ Pass: TypeAlias = tuple[Sequence[int], Iterator[tuple[int, list[Array]]]]
 class RowStream(Table):
     """Rows that are made a batch at a time.
 
-    A kind of stream defines ``schema``, ``n_rows``, ``budget`` and ``row_batches``; one that can read columns without
-    the others defines ``passes`` and ``samples``, too.
+    A kind of stream defines ``schema``, ``n_rows`` and ``row_batches``, and ``budget`` if memory may be limited; one
+    that can read columns without the others defines ``passes`` and ``samples``, too.
     """
 
-    budget: MemoryBudget | None
+    @property
+    def budget(self) -> MemoryBudget | None:
+        """What is left of the memory limit; None if there is none."""
+        return None
 
     def row_batches(self, size: int = BATCH_ROWS, *, beside: int = 0) -> Iterator[tuple[int, Table]]:
         """Yield (first row, dense table of some of the next rows): one pass.

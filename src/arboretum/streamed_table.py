@@ -89,7 +89,7 @@ class StreamedTable(RowStream):
         return self.dataset.n_rows if self.rows is None else len(self.rows)
 
     @property
-    def budget(self) -> MemoryBudget | None:  # type: ignore[override]
+    def budget(self) -> MemoryBudget | None:
         """What is left of the memory limit of the dataset."""
         return self.dataset.budget
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -183,9 +183,9 @@ class History:
         return found
 
     @classmethod
-    def from_json(cls, entry: dict[str, object]) -> History:
+    def from_json(cls, entry: dict[str, Any]) -> History:
         """Check and return the history of a file."""
-        history = cls(**entry)  # type: ignore[arg-type]
+        history = cls(**entry)
         for values in (history.training_loss, history.validation_loss, history.validation_score):
             if not isinstance(values, list) or not all(type(value) is float for value in values):
                 raise ValueError(f"history: expected lists of numbers, found {values!r:.80}")

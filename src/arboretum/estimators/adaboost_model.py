@@ -274,7 +274,7 @@ class AdaBoostModel(ForestModel):
         n = int(n_rounds)
         learners = {"_members": self._members[:n]} if self._has_members else {"forest_": self.forest_[:n]}
         weights, errors = self.estimator_weights_[:n], self.estimator_errors_[:n]
-        return twin(self, **learners, estimator_weights_=weights, estimator_errors_=errors)  # type: ignore[no-any-return]
+        return twin(self, **learners, estimator_weights_=weights, estimator_errors_=errors)
 
     def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
         """Yield the score after each round: accuracy, or R².

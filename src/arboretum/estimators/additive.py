@@ -322,7 +322,7 @@ class AdditiveModel(Explained, Estimator):
             raise self._not_fitted()
         check_rounds(n_rounds, self.n_iter_)
         n = int(n_rounds)
-        return twin(  # type: ignore[no-any-return]
+        return twin(
             self,
             estimators_=self.estimators_[:n],
             coefficients_=self.coefficients_[:n],

@@ -643,7 +643,7 @@ class BoostedTrees(BoostingParameters):
         if offset is None:
             return self
         raw = self._raw_beside(X, offset)
-        return twin(self, _raw=lambda asked: raw, has_offset_=False)  # type: ignore[no-any-return]
+        return twin(self, _raw=lambda asked: raw, has_offset_=False)
 
     def first_rounds(self: Boosted, n_rounds: int) -> Boosted:
         """Return the model of the first rounds alone: it predicts, explains and saves as any model does.
@@ -673,9 +673,7 @@ class BoostedTrees(BoostingParameters):
         check_rounds(n_rounds, self.n_iter_)
         kept = forest[: int(n_rounds) * trees_of_round(forest, self.trees_per_round_)]
         history = self.history_.first(int(n_rounds))
-        return twin(  # type: ignore[no-any-return]
-            self, forest_=kept, history_=history, n_iter_=int(n_rounds), checkpoint_=None
-        )
+        return twin(self, forest_=kept, history_=history, n_iter_=int(n_rounds), checkpoint_=None)
 
     def _staged_raw(self, X: Any, offset: Any = None) -> Iterator[FloatArray]:
         forest, threads = self._fitted(), n_threads(self.n_jobs)

@@ -47,7 +47,7 @@ class TrainingRows:
         categories = table.categories()
         for number in range(self.n_versions):
             if isinstance(table, StreamedTable):
-                yield OrderedStream(table, categories, self.encoding, y, weight, number, self.seed, self.threads)
+                yield OrderedStream(table, self.encoding, categories, y, weight, number, self.seed, self.threads)
             else:
                 yield self.encoding.ordered(table, y, weight, number, seed=self.seed, threads=self.threads)
 

@@ -516,8 +516,9 @@ def _score(compared: Metric | Scorer, model: Any, held: _Rows) -> float:
         return float(compared.score(model, held.X, **given))
     y = targets.to_numpy(given["y"], "y")
     weight = targets.row_weights(given.get("sample_weight"), held.n_rows)
-    if isinstance(model, Classifier):
-        answer: Any = model.predict_proba(held.X)  # type: ignore[attr-defined]
+    classifies = isinstance(model, Classifier)
+    if classifies:
+        answer = model.predict_proba(held.X)
         code_of = {label: code for code, label in enumerate(model.classes_.tolist())}
         y = np.array([code_of.get(label, -1) for label in y.tolist()])
     else:

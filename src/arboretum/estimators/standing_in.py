@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from arboretum.forest import Forest
 from arboretum.table import Table
 
 FloatArray = NDArray[np.float64]
+Twin = TypeVar("Twin")
 
 
 def with_raw(model: ForestModel, raw: FloatArray) -> Any:
@@ -67,7 +68,7 @@ def after_round(model: Any, X: Any, raw: FloatArray, **learnt: Any) -> Any:
     return twin(model, _raw=known, **learnt)
 
 
-def twin(model: Any, **attributes: Any) -> Any:
+def twin(model: Twin, **attributes: Any) -> Twin:
     """Copy an estimator without copying what it holds, and give it some attributes."""
     copied = object.__new__(type(model))
     copied.__dict__.update(model.__dict__, **attributes)

@@ -362,7 +362,7 @@ class UpliftBoostedTrees(UpliftModel):
         kept = [
             forest[int(begin) : int(begin + min(n_rounds, count))] for begin, count in zip(first, counts, strict=True)
         ]
-        return twin(self, forest_=Forest.concat(kept))  # type: ignore[no-any-return]
+        return twin(self, forest_=Forest.concat(kept))
 
     # ---- prediction ----------------------------------------------------------------------------------------------
 
