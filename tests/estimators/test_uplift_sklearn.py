@@ -37,7 +37,7 @@ class DealtBoosting(UpliftBoostedTrees):
 
 MODELS = (
     DealtForest(criterion="euclidean", n_estimators=5, min_samples_leaf=2, min_samples_treatment=1),
-    DealtBoosting(n_estimators=5, n_folds=2),
+    DealtBoosting(n_estimators=5, n_folds=2, min_samples_leaf=2),
 )
 
 
