@@ -21,7 +21,8 @@ import numpy as np
 from benchmarks.table import Column, Table
 
 LIMITS = (200, 500, 1000)  # MB
-COMMANDS = ("train", "predict", "evaluate", "report")
+COMMANDS = ("train", "predict", "predict to DuckDB", "evaluate", "report")
+DATABASE = "predictions.duckdb"
 GROUPS = {"groups of 10⁴": 10_000, "groups of 10⁶": 1_000_000, "one group": None}
 SCRIPT = """
 import json, sys
@@ -52,6 +53,7 @@ class Shape:
     rows: int
     numbers: int
     levels: tuple[int, ...] = ()  # of each column of text
+    letters: int = 0  # of a text that is different in every row
 
     def parts(self) -> Iterator[Any]:
         """Draw the table a few rows at a time."""
@@ -65,6 +67,8 @@ class Shape:
                 code = rng.integers(0, levels, n)
                 columns[f"t{j}"] = pa.array([f"level number {level} of column {j}" for level in code])
                 y += code % 3 == 0
+            if self.letters:
+                columns["long"] = pa.array([rng.bytes(self.letters // 2).hex() for _ in range(n)])
             yield pa.table(columns | {"y": y})
 
 
@@ -74,6 +78,7 @@ def shapes(rows: int) -> list[Shape]:
         Shape("narrow", rows, 12),
         Shape("wide", max(1_000, rows // 100), 1_500),
         Shape("text", rows // 5, 6, (4, 12, 40, 400, 4_000)),
+        Shape("long texts", max(1_000, rows // 700), 2, letters=60_000),
     ]
 
 
@@ -109,12 +114,12 @@ def run(folder: Path, rows: int, rounds: int) -> Table:
 
 def _measured(command: str, path: Path, folder: Path, rounds: int) -> dict[str, float] | str:
     words = {
-        "train": [str(path), "--target", "y", "--set", f"n_estimators={rounds}", "--out", "model.arb"],
-        "predict": ["model.arb", str(path), "--out", "predictions.parquet"],
-        "evaluate": ["model.arb", str(path)],
-        "report": ["model.arb", str(path), "--out", "report.html"],
+        "train": ["train", str(path), "-t", "y", "--set", f"n_estimators={rounds}", "-o", "model.arb", "--overwrite"],
+        "predict": ["predict", "model.arb", str(path), "-o", "predictions.parquet", "--overwrite"],
+        "predict to DuckDB": ["predict", "model.arb", str(path), "-o", DATABASE],
+        "evaluate": ["evaluate", "model.arb", str(path)],
+        "report": ["report", "model.arb", str(path), "-o", "report.html", "--overwrite"],
     }[command]
-    words = [command, *words, *(["--overwrite"] if command != "evaluate" else []), "--quiet"]
     row: dict[str, float] = {}
     limit, peak = 1.0, None
     for _ in range(4):  # a limit that passes the first check may still be too small for a later one
@@ -136,7 +141,8 @@ def _measured(command: str, path: Path, folder: Path, rounds: int) -> dict[str, 
 
 def _peak(words: list[str], limit: float, folder: Path) -> tuple[float | None, float | None]:
     """Run a command; return its peak in MB, or the least limit if this one was rejected."""
-    arguments = [sys.executable, "-c", SCRIPT, *words, "--memory-limit", f"{limit:g}MB"]
+    (folder / DATABASE).unlink(missing_ok=True)  # the command replaces no data base
+    arguments = [sys.executable, "-c", SCRIPT, *words, "--quiet", "--memory-limit", f"{limit:g}MB"]
     done = subprocess.run(arguments, capture_output=True, text=True, cwd=folder)
     told = done.stderr.splitlines()
     if rejected := re.search(r"needs at least ([\d.]+)(MB|GB)", done.stderr):

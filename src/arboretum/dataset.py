@@ -375,6 +375,11 @@ class Dataset:
         ]
         return grouped(shares, 1.0)
 
+    def reader_bytes(self) -> int:
+        """Return what reading takes at least: the pages of the widest column, and a batch beside them."""
+        widest = max(self._prepared.buffers(self.names), default=0)
+        return int(widest / PAGES_SHARE / READING_SHARE)
+
     def to_frame(self) -> Any:
         """Read all rows into memory: a pyarrow.Table, which has ``to_pandas``."""
         import pyarrow

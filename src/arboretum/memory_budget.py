@@ -109,6 +109,8 @@ class MemoryBudget:
         The bytes.
     start : int, optional
         Resident memory at the start; None before the start.
+    reserved : int
+        Bytes that are kept for a later use.
 
     Examples
     --------
@@ -120,6 +122,7 @@ class MemoryBudget:
 
     limit: int
     start: int | None = None
+    reserved: int = 0
 
     def begun(self) -> MemoryBudget:
         """Return the budget from now on, if it has not begun before."""
@@ -132,7 +135,7 @@ class MemoryBudget:
         """Return what is left; it may be negative."""
         assert self.start is not None
         give_back()
-        return self.limit - (resident() - self.start)
+        return self.limit - self.reserved - (resident() - self.start)
 
     def working(self) -> int:
         """Return what an engine with buffers of its own may take, at least a few megabytes."""

@@ -96,9 +96,10 @@ class ParquetFiles:
     def batches(self, names: Sequence[str], size: int, memory: int | None = None) -> Iterator[Any]:
         """Stream the files in their order."""
         schema = _chosen(self.schema(), names)
-        if memory is None or sum(self.buffers(names)) <= PAGES_SHARE * memory:
+        pages = 0 if memory is None else sum(self.buffers(names))
+        if memory is None or pages <= PAGES_SHARE * memory:
             # Threads have heaps of their own, of which nothing is given back before they end.
-            threads = memory is None or memory >= MOST_READING
+            threads = memory is None or memory >= MOST_READING + 2 * pages
             return self._slices(schema, self._rows_of_batch(schema, size, memory), threads=threads)
         spool = next((one for one in self._spools if one.holds(names)), None)
         if spool is None:

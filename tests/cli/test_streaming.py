@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,10 @@ from tests.cli.shop import N_ROWS, Ran, Run, files, shop_table
 
 import arboretum as arb
 from arboretum.cli.columns import Converted, Examples, select
+from arboretum.cli.problem import _first_rows
+from arboretum.cli.report import _columns
 from arboretum.dataset import Dataset
+from arboretum.memory_budget import MemoryBudget
 
 LIMIT = ("--memory-limit", "400MB")
 
@@ -71,6 +75,7 @@ def test_text_files_stream_too(run: Run, shop: Path) -> None:
         ["train", "shop.parquet", "-t", "sold", "-m", "forest", "--set", "n_estimators=2", "-o", "m.arb"],
         ["train", "shop.parquet", "-t", "sold", "-m", "extra", "--set", "n_estimators=2", "--report", "r.html"],
         ["predict", "kept.arb", "shop.csv", "-o", "p.csv"],
+        ["predict", "kept.arb", "shop.parquet", "-o", "p.duckdb"],
         ["evaluate", "kept.arb", "shop.parquet"],
         ["report", "kept.arb", "shop.parquet", "-o", "r.html"],
     ],
@@ -101,7 +106,7 @@ def test_a_limit_that_is_too_small_is_rejected_with_one_that_is_enough(
         assert (small.code, small.out, files(tmp_path)) == (2, "", before)
         limit = told[1]
     assert limit != "1KB", small.err
-    replacing = () if words[0] == "evaluate" else ("--overwrite",)
+    replacing = () if words[0] == "evaluate" or "p.duckdb" in words else ("--overwrite",)
     ran = run(*words, "--memory-limit", limit, *replacing)
     assert ran.code == 0, ran.err
 
@@ -119,6 +124,20 @@ def test_columns_are_known_by_the_first_rows_and_the_task_by_all(
     assert "the first 20 rows" in ran.err
     assert "column 'late' is left out: it has no values" in ran.err
     assert "task: binary" in ran.err
+
+
+def test_long_texts_are_looked_at_in_a_share_of_the_memory_left(tmp_path: Path) -> None:
+    texts = pa.table({"text": [f"{row:06}" * 500 for row in range(20_000)]})  # 60 MB
+    pa.parquet.write_table(texts, tmp_path / "texts.parquet", use_dictionary=False)
+    limited = replace(Dataset.from_parquet(tmp_path / "texts.parquet"), budget=MemoryBudget(200_000_000).begun())
+    seen = _first_rows(limited)
+    assert 50 <= seen.num_rows < 20_000
+    assert seen.nbytes <= 200_000_000 / 8
+    assert _first_rows(replace(limited, budget=None)).num_rows == 20_000
+
+
+def test_ids_of_a_report_are_cut() -> None:
+    assert _columns(pa.table({"id": ["a" * 5_000, None], "n": [1, 2]})) == {"id": ["a" * 100, None], "n": [1, 2]}
 
 
 def test_a_report_reads_some_of_the_rows(run: Run, rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:

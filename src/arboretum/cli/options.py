@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from arboretum.dataset import Dataset
     from arboretum.memory_budget import MemoryBudget
 
-COMMAND_BYTES = 40_000_000  # of libraries that a command has yet to load, and of a reader with small batches
+COMMAND_BYTES = 60_000_000  # of libraries that a command has yet to load, and of a reader with small batches
 
 Data = Annotated[
     str | None,

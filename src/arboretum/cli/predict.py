@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -61,13 +62,16 @@ def predict(
         from arboretum.cli.files import check_outputs, known_of, tell_written
         from arboretum.cli.predictions import write_predictions
         from arboretum.cli.sources import open_rows
-        from arboretum.cli.writers import format_to_write
+        from arboretum.cli.writers import format_to_write, writer_bytes
 
         check_outputs({"--out": out}, {"MODEL": model, "DATA": data}, overwrite=overwrite)
         wanted = format_to_write(out, form)
         text = options.text_of(missing, date_format, delimiter, encoding, decimal)
         fitted, roles = options.load_with_roles(model, {"positive": positive}, offset)
         kinds, known = known_of(fitted, roles, text)
+
+        if budget is not None:
+            budget = replace(budget, reserved=writer_bytes(wanted))
 
         def needed(dataset: Dataset) -> int:
             return options.COMMAND_BYTES + BATCH_BYTES

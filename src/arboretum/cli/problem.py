@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,6 +16,7 @@ from arboretum.dataset import Dataset
 FEW_ROWS = 2_000  # below which five folds judge rather than one held-out share
 DEFAULT_FOLDS, DEFAULT_SHARE = 5, 0.2
 ROWS_SEEN, LEAST_ROWS_SEEN, CELLS_SEEN = 100_000, 1_000, 5_000_000  # of rows that stay in their files
+SEEN_SHARE = 1 / 8  # of what is left of a memory limit: looking for identifiers copies a column of text
 
 
 @dataclass(frozen=True)
@@ -80,10 +82,14 @@ def _first_rows(dataset: Dataset) -> Any:
     import pyarrow as pa
 
     most = max(LEAST_ROWS_SEEN, min(ROWS_SEEN, CELLS_SEEN // len(dataset.names)))
-    found, n_rows = [], 0
+    most_bytes = math.inf if dataset.budget is None else SEEN_SHARE * dataset.budget.free()
+    found: list[Any] = []
+    n_rows = n_bytes = 0
     for batch in dataset.batches(most):
+        if found and n_bytes + batch.nbytes > most_bytes:
+            break
         found.append(batch)
-        n_rows += batch.num_rows
+        n_rows, n_bytes = n_rows + batch.num_rows, n_bytes + batch.nbytes
         if n_rows >= most:
             break
     return pa.Table.from_batches(found).slice(0, most)

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 # Where there is a limit to memory: rows of a report, bytes of a value in all its copies, and bytes of the rest.
 MOST_ROWS, LEAST_ROWS, CELL_BYTES, REPORT_BYTES = 100_000, 500, 40, 40_000_000
+TEXT_COPIES = 4  # of a row: as Arrow reads it, chosen, as Python's own text, and as levels
 METRICS_BYTES = 85_000_000  # of scikit-learn's metrics
+LONGEST_ID = 100  # letters
 
 
 def report(
@@ -85,10 +87,16 @@ def some_rows(
     parts, n_columns = 1 if learnt is None else 2, len(rows.X.names)
     budget.require(report_bytes(n_columns, parts), f"a report of {n_columns} columns")
     import_module("sklearn.metrics")  # which the report will import: rows are to fit beside it
-    fitting = (budget.free() - REPORT_BYTES) / (parts * n_columns * CELL_BYTES)
-    most = int(min(MOST_ROWS, max(LEAST_ROWS, fitting)))
+    of_row = max(n_columns * CELL_BYTES, TEXT_COPIES * max(map(_row_bytes, filter(None, (rows, learnt)))))
+    most = int(min(MOST_ROWS, max(LEAST_ROWS, (budget.free() - REPORT_BYTES) / (parts * of_row))))
     terminal.remark(f"the report reads at most {most} of the rows that judge, and of those learnt from")
     return rows.in_memory(most), None if learnt is None else learnt.in_memory(most)
+
+
+def _row_bytes(rows: Examples) -> float:
+    """Return what a row takes with its ids, by the first ones."""
+    first = [next(iter(columns.batches(LEAST_ROWS))) for columns in (rows.X, rows.ids) if columns is not None]
+    return float(sum(batch.nbytes / batch.num_rows for batch in first))
 
 
 def write_report(
@@ -124,5 +132,13 @@ def write_report(
 
 
 def _columns(table: Any) -> dict[str, Any] | None:
-    """Return the columns that name rows, by name."""
-    return None if table is None else {name: table[name].to_pylist() for name in table.column_names}
+    """Return the columns that name rows, by name; a longer text would name no row better."""
+    if table is None:
+        return None
+    import pyarrow as pa
+    import pyarrow.compute as compute
+
+    columns = {name: table[name] for name in table.column_names}
+    texts = [name for name, column in columns.items() if pa.types.is_string(column.type)]
+    columns |= {name: compute.utf8_slice_codeunits(columns[name], 0, LONGEST_ID) for name in texts}
+    return {name: column.to_pylist() for name, column in columns.items()}

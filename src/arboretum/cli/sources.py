@@ -118,6 +118,8 @@ def open_rows(
     with reading(name):
         if budget is not None and needed_bytes is not None:
             needed = needed_bytes(found)
+            if needed > budget.free():  # the limit that is named should hold the reader too
+                needed += found.reader_bytes()
             budget.require(needed, f"a command on {found.n_rows} rows of {len(found.names)} columns")
         is_typeless = isinstance(found.source, CsvFiles)
         found, others = (found, []) if is_typeless else read_text(found, text.rules(believed=True))

@@ -14,6 +14,7 @@ from arboretum.cli.file_formats import COMPRESSED, DATABASES, FORMATS, SQLITE, S
 
 NAMES = (*FORMATS, *DATABASES)
 TABLE = "predictions"  # of a data base
+DUCKDB_BYTES = 60_000_000  # of DuckDB while it writes a row group of a few columns
 
 
 class Writer(Protocol):
@@ -40,6 +41,16 @@ def format_to_write(path: Path, given: str | None) -> str:
     if wanted in DATABASES and path.exists():
         raise OutputError(f"{path} exists already, and may hold other tables: choose another name")
     return wanted
+
+
+def writer_bytes(wanted: str) -> int:
+    """Load what a format needs, and return what its writer will hold beside that."""
+    if wanted not in DATABASES or wanted in SQLITE:
+        return 0
+    from arboretum.dataset_sources import LEAST_QUERY_MEMORY, connect
+
+    connect(LEAST_QUERY_MEMORY).close()
+    return DUCKDB_BYTES
 
 
 def open_writer(target: Path | BinaryIO, name: str, wanted: str, schema: Any) -> Writer:
