@@ -248,7 +248,7 @@ def alarms_of(model: Any, split: Split) -> list[Alarm]:
 
 def suspects_of(model: Any, split: Split) -> list[Alarm]:
     """Return the columns that ``arboretum explain`` warns of."""
-    from arboretum.judging import negative_own_loss
+    from arboretum.metrics.own_loss import negative_own_loss
 
     scoring = negative_own_loss if split.kind in ("binary", "multiclass", "regression") else None
     given = {"scoring": scoring, "shap": False, "max_rows": MAX_ROWS, **split.test_arguments}

@@ -7,7 +7,7 @@
 
 namespace arboretum {
 
-// The arrays of forest.py, already validated.
+// The arrays of model/forest.py, already validated.
 struct ForestView {
     int64_t n_trees, n_nodes, n_outputs, width;
     const int64_t* tree_start;

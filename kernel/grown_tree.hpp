@@ -1,4 +1,4 @@
-// A tree as it is grown, in code space; forest.py freezes it in the user's units.
+// A tree as it is grown, in code space; model/forest.py freezes it in the user's units.
 #pragma once
 
 #include <vector>

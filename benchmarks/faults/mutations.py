@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.io import ModelFileError, from_bytes, to_bytes
-from arboretum.io.arrays import DTYPES
+from arboretum.model import ModelFileError, from_bytes, to_bytes
+from arboretum.model.arrays import DTYPES
 
 Arrays = dict[str, NDArray[Any]]
 

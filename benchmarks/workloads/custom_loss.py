@@ -45,7 +45,7 @@ def run(bench: Bench) -> Iterator[Table]:
 
     def turn(rival: Rival) -> Row:
         from arboretum import BoostedTreesClassifier
-        from arboretum.io import fingerprint
+        from arboretum.model import fingerprint
 
         settings = rival.settings(task)
         built_in_s, built_in = timed(lambda: BoostedTreesClassifier(**settings).fit(task.X, task.y))

@@ -7,12 +7,12 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from arboretum.forking import finish_imports
+from arboretum.running.forking import finish_imports
 
 if TYPE_CHECKING:
-    from arboretum.criteria import entropy, gain_ratio, gini, information_gain, variance_reduction
-    from arboretum.dataset import Dataset
-    from arboretum.ensembles.history import History, RoundReport
+    from arboretum.data.dataset import Dataset
+    from arboretum.data.schema import TextColumnWarning
+    from arboretum.ensembles.boosting.history import History, RoundReport
     from arboretum.estimators.adaboost import AdaBoostClassifier, AdaBoostRegressor
     from arboretum.estimators.additive import AdditiveBoostingClassifier, AdditiveBoostingRegressor
     from arboretum.estimators.bagging import BaggingClassifier, BaggingRegressor
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from arboretum.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
     from arboretum.estimators.extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
     from arboretum.estimators.isolation_forest import IsolationForest
+    from arboretum.estimators.presets import presets
     from arboretum.estimators.random_forest import RandomForestClassifier, RandomForestRegressor
     from arboretum.estimators.random_survival_forest import RandomSurvivalForest
     from arboretum.estimators.uplift_boosting import UpliftBoostedTrees
     from arboretum.estimators.uplift_forest import UpliftForest
-    from arboretum.forest import Forest
-    from arboretum.interruption import InterruptedFit
-    from arboretum.io.model_file import ModelFileError
+    from arboretum.growing.criteria import entropy, gain_ratio, gini, information_gain, variance_reduction
     from arboretum.losses import Loss
-    from arboretum.preset_table import presets
-    from arboretum.schema import TextColumnWarning
+    from arboretum.model.forest import Forest
+    from arboretum.model.model_file import ModelFileError
+    from arboretum.running.interruption import InterruptedFit
 
 __version__: str
 
@@ -86,9 +86,9 @@ __all__ = [
 
 # Where each of these names lives; it is imported when it is asked for, so that a process waits only for what it uses.
 _PLACES = {
-    "criteria": ("entropy", "gain_ratio", "gini", "information_gain", "variance_reduction"),
-    "dataset": ("Dataset",),
-    "ensembles.history": ("History", "RoundReport"),
+    "growing.criteria": ("entropy", "gain_ratio", "gini", "information_gain", "variance_reduction"),
+    "data.dataset": ("Dataset",),
+    "ensembles.boosting.history": ("History", "RoundReport"),
     "estimators.adaboost": ("AdaBoostClassifier", "AdaBoostRegressor"),
     "estimators.additive": ("AdditiveBoostingClassifier", "AdditiveBoostingRegressor"),
     "estimators.bagging": ("BaggingClassifier", "BaggingRegressor"),
@@ -108,12 +108,12 @@ _PLACES = {
     "estimators.random_survival_forest": ("RandomSurvivalForest",),
     "estimators.uplift_boosting": ("UpliftBoostedTrees",),
     "estimators.uplift_forest": ("UpliftForest",),
-    "forest": ("Forest",),
-    "interruption": ("InterruptedFit",),
-    "io.model_file": ("ModelFileError",),
+    "model.forest": ("Forest",),
+    "running.interruption": ("InterruptedFit",),
+    "model.model_file": ("ModelFileError",),
     "losses": ("Loss",),
-    "preset_table": ("presets",),
-    "schema": ("TextColumnWarning",),
+    "estimators.presets": ("presets",),
+    "data.schema": ("TextColumnWarning",),
 }
 _PLACE = {name: place for place, names in _PLACES.items() for name in names}
 
@@ -132,7 +132,7 @@ if not TYPE_CHECKING:  # a type checker would take any name for known
         elif name in _PLACE:
             value = getattr(import_module(f"{__name__}.{_PLACE[name]}"), name)
         elif name.startswith("_") or not _is_module(name):
-            from arboretum.other_libraries import CLASSES, advice
+            from arboretum.estimators.other_libraries import CLASSES, advice
 
             told = advice(CLASSES, name, __all__)
             if told and sys._getframe(1).f_code.co_name == "_handle_fromlist":  # which hides an AttributeError

@@ -18,7 +18,7 @@ from tests.cli.shop import Run, files, shop_table
 
 import arboretum as arb
 from arboretum.cli.errors import EXIT_CODES
-from arboretum.interruption import warn_interrupted
+from arboretum.running.interruption import warn_interrupted
 
 TRAIN = ("train", "shop.csv", "-t", "sold", "-m", "tree", "--holdout", "0.3")
 COMMAND = [sys.executable, "-c", "from arboretum.cli import main; main()"]
@@ -226,7 +226,7 @@ def test_an_error_of_a_query_that_was_interrupted_is_an_interruption(run: Run, m
     def pressed(*_: Any, **__: Any) -> None:
         raise duckdb.InterruptException("INTERRUPT Error: Interrupted!")
 
-    monkeypatch.setattr("arboretum.dataset_sources.copy_out", pressed)
+    monkeypatch.setattr("arboretum.data.sources.copy_out", pressed)
     with pytest.raises(KeyboardInterrupt):
         arb.Dataset.from_sql("SELECT 1 AS a").to_frame()
     assert run("train", "--sql", "SELECT 1 AS a", "-t", "a").code == 130

@@ -16,7 +16,7 @@ from tests.cli.conftest import run_command
 from tests.cli.shop import Run, shop_table
 
 import arboretum as arb
-from arboretum.judging import own_loss
+from arboretum.metrics.own_loss import own_loss
 
 BOOSTED = ("--set", "n_estimators=6", "--set", "learning_rate=0.3", "--set", "early_stopping=false")
 

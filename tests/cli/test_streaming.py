@@ -20,8 +20,8 @@ import arboretum as arb
 from arboretum.cli.columns import Converted, Examples, select
 from arboretum.cli.problem import _first_rows
 from arboretum.cli.report import _columns
-from arboretum.dataset import Dataset
-from arboretum.memory_budget import MemoryBudget
+from arboretum.data.dataset import Dataset
+from arboretum.data.memory_budget import MemoryBudget
 
 LIMIT = ("--memory-limit", "400MB")
 
@@ -219,7 +219,7 @@ def test_a_table_of_half_the_free_memory_is_told_of_the_option(
 ) -> None:
     words = ["train", rows, "-t", "price", "-m", "tree", "--holdout", 0.3, "--overwrite"]
     assert "--memory-limit" not in run(*words).err
-    monkeypatch.setattr("arboretum.memory_budget.available_bytes", lambda: 20_000.0)
+    monkeypatch.setattr("arboretum.data.memory_budget.available_bytes", lambda: 20_000.0)
     assert "0.0 GB are free: arboretum train --memory-limit 1MB leaves rows in their files" in run(*words).err
 
 

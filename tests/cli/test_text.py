@@ -15,7 +15,7 @@ import pytest
 from tests.cli.shop import Run
 
 import arboretum as arb
-from arboretum.io import model_file
+from arboretum.model import model_file
 
 pytestmark = pytest.mark.filterwarnings("default")  # the command prints warnings
 N_ROWS = 120

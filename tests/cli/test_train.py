@@ -11,7 +11,7 @@ import pytest
 from tests.cli.shop import Run, shop_table
 
 import arboretum as arb
-from arboretum.dataset_sources import COLUMN_MEMORY, QUERY_MEMORY
+from arboretum.data.sources import COLUMN_MEMORY, QUERY_MEMORY
 
 QUICK = ("--set", "n_estimators=5", "--holdout", 0.3)
 

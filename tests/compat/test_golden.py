@@ -12,7 +12,7 @@ import pytest
 from tests.golden import make
 
 import arboretum as arb
-from arboretum.io import FORMAT_VERSION, model_file
+from arboretum.model import FORMAT_VERSION, model_file
 
 GOLDEN = sorted(make.FOLDER.glob("*.arb"))
 PAGE = Path(__file__).parents[2] / "docs" / "format.md"

@@ -21,7 +21,7 @@ import arboretum as arb
 from arboretum import AdaBoostClassifier, AdaBoostRegressor
 from arboretum.ensembles import adaboost
 from arboretum.estimators.protocol import Classifier, Regressor
-from arboretum.io import model_file
+from arboretum.model import model_file
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 4)).astype(np.float32).astype(float)  # scikit-learn's trees see float32

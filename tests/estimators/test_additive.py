@@ -39,8 +39,8 @@ from tests.reference.additive_models import (
 from tests.reference.sklearn_checks import checks_of
 
 from arboretum import DecisionTreeRegressor, losses
+from arboretum.data.weights import in_rows
 from arboretum.losses import Loss, Quantile
-from arboretum.weights import in_rows
 
 # --------------------------------------------------------------------------------------------- scikit-learn's checks
 

@@ -28,8 +28,8 @@ from tests.reference.additive_models import (
 
 import arboretum as arb
 from arboretum import DecisionTreeRegressor
-from arboretum.io import model_file
 from arboretum.losses import Loss, Quantile
+from arboretum.model import model_file
 
 
 class LogCosh(Loss):

@@ -37,11 +37,11 @@ from tests.reference.bagging_models import (
 from tests.reference.sklearn_checks import checks_of
 
 import arboretum as arb
+from arboretum.data.selection import as_container, take_columns, take_rows
+from arboretum.data.table import read_table
 from arboretum.estimators.bagging import BaggingClassifier, BaggingRegressor
 from arboretum.estimators.bagging_members import OneClass
 from arboretum.estimators.protocol import Regressor
-from arboretum.estimators.selection import as_container, take_columns, take_rows
-from arboretum.table import read_table
 
 # --------------------------------------------------------------------------------------------- scikit-learn's checks
 

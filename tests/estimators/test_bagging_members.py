@@ -38,11 +38,11 @@ from tests.reference.bagging_models import (
 )
 
 import arboretum as arb
-from arboretum.ensembles.resampling import RowDraws
+from arboretum.ensembles.bagging.resampling import RowDraws
 from arboretum.estimators.bagging import BaggingClassifier, BaggingRegressor
 from arboretum.estimators.base import load
 from arboretum.estimators.protocol import Classifier
-from arboretum.io import model_file
+from arboretum.model import model_file
 
 
 def clone_of_fit(model):

@@ -14,10 +14,10 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from tests.reference.sklearn_checks import checks_of
 
 from arboretum import BoostedTreesRanker, load
+from arboretum.data.table import read_table
 from arboretum.estimators.boosting_problem import Problem
 from arboretum.losses import LambdaMart, SquaredError
 from arboretum.metrics import map_score, ndcg_score
-from arboretum.table import read_table
 
 LOSSES = ["lambdamart", "pairwise", "listwise"]
 N_ROWS = 1200

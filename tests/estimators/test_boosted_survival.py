@@ -12,8 +12,8 @@ from tests.reference import survival as slow
 
 import arboretum as arb
 from arboretum import BoostedTreesSurvival
-from arboretum.io import model_file
 from arboretum.losses import AcceleratedFailure, Cox, Loss
+from arboretum.model import model_file
 
 ROUNDS = {
     "n_estimators": 15,

@@ -14,7 +14,7 @@ from benchmarks.faults.every_estimator import CASES, draw_problem
 from scipy import sparse
 
 import arboretum as arb
-from arboretum.table import conform, read_table
+from arboretum.data.table import conform, read_table
 
 PROBLEM = draw_problem(40, 3)
 X, Y = PROBLEM.X, PROBLEM.number

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 import arboretum as arb
-from arboretum.category_encoding import CategoryEncoding, learn_encoding
-from arboretum.table import read_table
-from arboretum.target_statistics import draw_orders
+from arboretum.data.table import read_table
+from arboretum.encoding.category_encoding import CategoryEncoding, learn_encoding
+from arboretum.encoding.target_statistics import draw_orders
 
 
 def towns(n_rows=600, seed=0, n_levels=40):

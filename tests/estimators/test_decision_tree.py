@@ -28,7 +28,7 @@ from tests.reference.decision_trees import (
 from tests.reference.sklearn_checks import checks_of
 
 import arboretum as arb
-from arboretum.table import read_table
+from arboretum.data.table import read_table
 from arboretum.trees import grow_c45
 
 # --------------------------------------------------------------------------------- CART, as scikit-learn grows it

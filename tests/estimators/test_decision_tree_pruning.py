@@ -26,7 +26,7 @@ from tests.reference.decision_trees import (
 )
 
 import arboretum as arb
-from arboretum.ensembles.bagging import BaggedTarget
+from arboretum.ensembles.bagging.trees import BaggedTarget
 from arboretum.trees.cart import training_errors, validation_losses
 
 # ------------------------------------------------------------------------------------------------------ pruning

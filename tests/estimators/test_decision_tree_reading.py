@@ -26,7 +26,7 @@ from tests.reference.decision_trees import (
 )
 
 import arboretum as arb
-from arboretum.io import model_file
+from arboretum.model import model_file
 
 mpl.use("Agg")
 

@@ -17,7 +17,7 @@ import pytest
 from sklearn.base import clone
 
 import arboretum as arb
-from arboretum.io import model_file
+from arboretum.model import model_file
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(240, 4))

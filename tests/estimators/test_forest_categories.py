@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import arboretum as arb
-from arboretum.forest import CATEGORY, LISTED
+from arboretum.model.forest import CATEGORY, LISTED
 
 
 @pytest.mark.parametrize("model_class", [arb.RandomForestClassifier, arb.ExtraTreesClassifier])

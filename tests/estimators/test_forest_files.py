@@ -11,7 +11,7 @@ import pytest
 from tests.estimators.test_random_forest import CLASSIFIERS, FORESTS, THREE, TWO, X, Y, make, output
 
 import arboretum as arb
-from arboretum.io import model_file
+from arboretum.model import model_file
 
 
 def fitted(cls, **params):

@@ -9,8 +9,9 @@ import pytest
 from tests.reference.every_estimator import CASES, answers
 
 import arboretum as arb
-from arboretum.ensembles import additive, bagging, isolation
-from arboretum.ensembles.boosting import BoostingRun
+from arboretum.ensembles import additive, isolation
+from arboretum.ensembles.bagging import trees as bagging
+from arboretum.ensembles.boosting.rounds import BoostingRun
 
 WHOLE = {"CalibratedClassifier", "ConformalRegressor", "UpliftBoostedTrees"}  # half of one is none
 BOOSTED = {"BaggingClassifier": arb.BoostedTreesClassifier, "BaggingRegressor": arb.BoostedTreesRegressor}

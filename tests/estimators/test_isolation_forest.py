@@ -21,7 +21,7 @@ from tests.reference.isolation import average_path_length
 from tests.reference.sklearn_checks import checks_of
 
 import arboretum as arb
-from arboretum.io import model_file
+from arboretum.model import model_file
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 3))

@@ -193,7 +193,7 @@ def test_importance_refuses_other_rows(regressor):
 
 
 def test_a_matrix_beyond_memory_names_the_sparse_form(classifier, monkeypatch):
-    monkeypatch.setattr("arboretum.ensembles.proximity.available_bytes", lambda: 1000.0)
+    monkeypatch.setattr("arboretum.ensembles.bagging.proximity.available_bytes", lambda: 1000.0)
     with pytest.raises(MemoryError, match="top_k"):
         classifier.proximity()
 

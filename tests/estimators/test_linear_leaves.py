@@ -17,7 +17,7 @@ from tests.reference.sklearn_checks import checks_of
 
 import arboretum as arb
 from arboretum import BaggingRegressor, BoostedTreesClassifier, BoostedTreesRegressor
-from arboretum.io.model_file import ModelFileError
+from arboretum.model.model_file import ModelFileError
 
 MODELS = {
     "squared_error": (BoostedTreesRegressor, {}),

@@ -11,8 +11,8 @@ from sklearn import ensemble
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss, r2_score, roc_auc_score
 
 import arboretum as arb
-from arboretum.ensembles import bagging
-from arboretum.table import read_table
+from arboretum.data.table import read_table
+from arboretum.ensembles.bagging import trees as bagging
 
 RNG = np.random.default_rng(0)
 N_ROWS = 400

@@ -13,7 +13,7 @@ from tests.reference import survival as slow
 
 import arboretum as arb
 from arboretum import RandomSurvivalForest
-from arboretum.io import model_file
+from arboretum.model import model_file
 
 law = settings(max_examples=25, deadline=None)
 SEEDS = st.integers(0, 2**32 - 1)
@@ -145,7 +145,7 @@ def test_hazards_between_and_beyond_the_times_of_events(monkeypatch):
     assert survival.max() <= 1
     np.testing.assert_array_equal(model.predict_survival_function(X, asked)[:, 2:], survival[:, [0, 1, -1, -1]])
     np.testing.assert_array_equal(model.predict_survival_function(X, asked)[:, :2], 1.0)
-    monkeypatch.setattr("arboretum.ensembles.leaf_hazards.CELLS_AT_ONCE", 1)  # one time after the other
+    monkeypatch.setattr("arboretum.ensembles.bagging.leaf_hazards.CELLS_AT_ONCE", 1)  # one time after the other
     np.testing.assert_allclose(model.predict_cumulative_hazard(X), whole, rtol=1e-12)
 
 

@@ -7,8 +7,8 @@ import os
 import joblib
 import pytest
 
-from arboretum.estimators import threads
-from arboretum.estimators.threads import available_cores, n_threads
+from arboretum.running import threads
+from arboretum.running.threads import available_cores, n_threads
 
 
 @pytest.fixture

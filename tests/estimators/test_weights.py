@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.reference.every_estimator import CASES, PUBLIC, answers, taken
 
 import arboretum as arb
-from arboretum.weights import are_copies, in_rows
+from arboretum.data.weights import are_copies, in_rows
 
 N_ROWS = 60
 RNG = np.random.default_rng(0)

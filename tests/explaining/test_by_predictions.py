@@ -12,8 +12,8 @@ from sklearn.inspection import partial_dependence as scikit_dependence
 from sklearn.linear_model import LogisticRegression, Ridge
 
 import arboretum as arb
+from arboretum.data.table import read_table
 from arboretum.explaining.by_predictions import like
-from arboretum.table import read_table
 
 RNG = np.random.default_rng(0)
 N_ROWS = 200

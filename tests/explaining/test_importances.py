@@ -12,10 +12,10 @@ from sklearn.base import clone
 from sklearn.metrics import get_scorer
 
 import arboretum as arb
+from arboretum.data.table import read_table
 from arboretum.explaining import permutation
 from arboretum.explaining.sage import sage_values
 from arboretum.explaining.structure import Uses
-from arboretum.table import read_table
 
 RNG = np.random.default_rng(2)
 N = 240

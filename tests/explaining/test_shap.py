@@ -12,7 +12,7 @@ from tests.reference import prediction, shapley
 
 from arboretum import _kernel
 from arboretum.explaining import shap_values
-from arboretum.forest import LEAF
+from arboretum.model.forest import LEAF
 
 NUMBERS = [-1.0, 0.0, 0.5, 1.0, 2.0, np.inf, -np.inf]
 SEEDS = st.integers(0, 2**32 - 1)

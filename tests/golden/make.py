@@ -206,7 +206,7 @@ MODELS = {
 
 def main(folder=FOLDER, names=()):
     import arboretum as arb
-    from arboretum.io import FORMAT_VERSION
+    from arboretum.model import FORMAT_VERSION
 
     cases = {f"format{FORMAT_VERSION}-{name}": build for name, build in FORMATS.items()}
     cases |= {f"model-{name}": build for name, build in MODELS.items()}

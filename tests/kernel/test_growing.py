@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.reference import growing as slow
 
 from arboretum import _kernel
-from arboretum.growing import TreeParams
+from arboretum.growing.grower import TreeParams
 
 SEEDS = st.integers(0, 2**32 - 1)
 FREE = TreeParams(min_samples_leaf=1, max_leaf_nodes=1000)

@@ -14,8 +14,8 @@ from tests.reference import impurity as slow
 from tests.reference.growing import Codes
 
 from arboretum import _kernel
-from arboretum.forest import CATEGORY, LISTED
-from arboretum.growing import SplitRules
+from arboretum.growing.grower import SplitRules
+from arboretum.model.forest import CATEGORY, LISTED
 
 SEEDS = st.integers(0, 2**32 - 1)
 WEIGHTS = st.sampled_from(["equal", "whole", "parts"])

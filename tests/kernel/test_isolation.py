@@ -12,10 +12,10 @@ from tests.reference import isolation as slow
 from tests.reference.oblique import draw
 
 from arboretum import _kernel
+from arboretum.data.table import read_table
 from arboretum.ensembles.isolation import IsolationParams, RowPool, isolate
-from arboretum.forest import CATEGORY, LEAF, LISTED, NUMERIC, OBLIQUE
-from arboretum.inspection import path_contributions
-from arboretum.table import read_table
+from arboretum.model.forest import CATEGORY, LEAF, LISTED, NUMERIC, OBLIQUE
+from arboretum.reading import path_contributions
 
 SEEDS = st.integers(0, 2**32 - 1)
 ODD = [0.0, -0.0, 1.0, -1.0, 5e-324, 1e-300, 1e16, 1e300, -1e300, 1.7e308, -1.7e308, math.inf, -math.inf, math.nan]

@@ -12,8 +12,8 @@ from hypothesis.extra.numpy import arrays
 from tests.reference import oblique as slow
 
 import arboretum as arb
-from arboretum.forest import LEAF, OBLIQUE
-from arboretum.projections import mean_and_scale
+from arboretum.growing.projections import mean_and_scale
+from arboretum.model.forest import LEAF, OBLIQUE
 
 SEEDS = st.integers(0, 2**32 - 1)
 CLASSES = [

@@ -7,7 +7,7 @@ import pytest
 from tests.reference import growing as slow
 
 from arboretum import _kernel
-from arboretum.growing import TreeParams
+from arboretum.growing.grower import TreeParams
 
 
 def walk(tree, columns, n_bins, categorical, row):

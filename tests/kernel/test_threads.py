@@ -14,7 +14,7 @@ from tests.reference import growing as slow
 
 import arboretum as arb
 from arboretum import _kernel
-from arboretum.growing import TreeParams
+from arboretum.growing.grower import TreeParams
 from arboretum.losses import SquaredError
 
 

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arboretum import _kernel
-from arboretum.binning import assign_bins, learn_bins
-from arboretum.growing import TreeParams
+from arboretum.data.binning import assign_bins, learn_bins
+from arboretum.data.table import read_table
+from arboretum.growing.grower import TreeParams
 from arboretum.losses import Logistic, Poisson, SquaredError, Tweedie
-from arboretum.table import read_table
 
 SEEDS = st.integers(0, 2**32 - 1)
 LOSSES = [

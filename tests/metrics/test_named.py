@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as sklearn_metrics
 
+from arboretum.data.queries import Queries
 from arboretum.metrics import auuc_score, concordance_index, ndcg_score, qini_score
 from arboretum.metrics.named import METRICS, Answered, find_metric, named_metrics
 from arboretum.metrics.scoring import Scorer, find_scoring
-from arboretum.queries import Queries
 
 SCORES = st.sampled_from([0.0, 0.1, 0.5, 0.5 + 2**-53, 1.0, -1e300, np.inf])
 ROWS = st.lists(st.tuples(SCORES, st.booleans(), st.integers(0, 3)), min_size=1, max_size=30)

@@ -15,7 +15,7 @@ import pytest
 from tests.reference.growing import Codes, numeric_conditions, random_codes
 
 from arboretum import _kernel
-from arboretum.growing import SplitRules
+from arboretum.growing.grower import SplitRules
 
 CLASSES, NUMBERS = ("gini", "entropy"), ("squared_error", "poisson", "absolute_error")
 NODE_ARRAYS = ("kind", "feature", "threshold", "left", "right", "missing_left", "gain", "risk", "weight", "n_rows")

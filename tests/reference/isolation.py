@@ -9,7 +9,7 @@ import numpy as np
 from tests.reference.oblique import draw, mix, unit
 from tests.reference.prediction import projected
 
-from arboretum.forest import CATEGORY, LEAF, LISTED, NUMERIC, OBLIQUE
+from arboretum.model.forest import CATEGORY, LEAF, LISTED, NUMERIC, OBLIQUE
 
 LEFT, RIGHT, CUT, MISSING, SIDE, NORMAL, FEATURE = range(7)
 BOOTSTRAP, TREE = 0x626F6F74, 0x74726565

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from arboretum.forest import CATEGORY, LEAF, LISTED, NUMERIC, OBLIQUE, Forest
+from arboretum.model.forest import CATEGORY, LEAF, LISTED, NUMERIC, OBLIQUE, Forest
 
 # Few distinct numbers, so that values meet thresholds; 0.1 is not a float32.
 NUMBERS = [-math.inf, -1e300, -3e38, -1.0, -0.0, 0.0, 1e-45, 0.1, 0.5, 1.0, 1 + 2**-30, 3e38, 1e300, math.inf]

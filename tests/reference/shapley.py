@@ -8,7 +8,7 @@ import math
 import numpy as np
 from tests.reference import prediction
 
-from arboretum.forest import LEAF, OBLIQUE
+from arboretum.model.forest import LEAF, OBLIQUE
 
 
 def columns_of(forest, node):

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from arboretum.data.schema import UNKNOWN, ColumnSchema, Schema
+from arboretum.data.table import Table
 from arboretum.report.drift import (
     Drift,
     column_drifts,
@@ -19,8 +21,6 @@ from arboretum.report.drift import (
 )
 from arboretum.report.findings.columns import unseen_by_chance
 from arboretum.report.subject import Rows, Subject
-from arboretum.schema import UNKNOWN, ColumnSchema, Schema
-from arboretum.table import Table
 
 NUMBER = ColumnSchema("x", "numeric", "number")
 NUMBERS = st.lists(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn import metrics
 
 import arboretum as arb
-from arboretum.inspection.conditions import condition
+from arboretum.reading.conditions import condition
 from arboretum.report import columns, evaluation, examples, trees
 from arboretum.report.evaluation.survival import kaplan_meier
 from arboretum.report.facts import rounded, to_json

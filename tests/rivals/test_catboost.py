@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arboretum.ensembles.automatic_rate import automatic_rate
+from arboretum.ensembles.boosting.automatic_rate import automatic_rate
 from arboretum.losses import Logistic, Multinomial, SquaredError
 
 catboost = pytest.importorskip("catboost")

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
 
-from arboretum.criteria import information_gain
-from arboretum.table import read_table
+from arboretum.data.table import read_table
+from arboretum.growing.criteria import information_gain
 from arboretum.trees import grow_id3
 from arboretum.trees.multiway import LEAF
 

@@ -15,8 +15,8 @@ from sklearn.datasets import make_classification, make_regression
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from tests.reference import prediction as slow
 
-from arboretum.forest import LEAF
-from arboretum.table import read_table
+from arboretum.data.table import read_table
+from arboretum.model.forest import LEAF
 from arboretum.trees import (
     cost_complexity,
     grow_c45,

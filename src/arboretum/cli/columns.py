@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.arguments import shown
-from arboretum.arrow_types import as_numpy, plain_type
 from arboretum.cli.errors import DataError, UsageError, nearest
-from arboretum.dataset import Dataset
-from arboretum.dataset_sources import Source, identifier
+from arboretum.data.arrow_types import as_numpy, plain_type
+from arboretum.data.dataset import Dataset
+from arboretum.data.memory_budget import MemoryBudget
+from arboretum.data.sources import Source, identifier
 from arboretum.estimators.protocol import arguments
 from arboretum.estimators.targets import unique_labels
-from arboretum.memory_budget import MemoryBudget
 
 KINDS = ("number", "category", "date", "bool", "ignore")
 FEW_ROWS = 50  # below which values that are all different mean nothing

@@ -50,7 +50,7 @@ def read_any(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Read a model file, or the JSON of one."""
     from arboretum.cli.errors import ModelError
     from arboretum.estimators.base import from_file
-    from arboretum.io import model_file
+    from arboretum.model import model_file
 
     try:
         with path.open("rb") as file:
@@ -76,7 +76,7 @@ def write_as(wanted: str, header: dict[str, Any], arrays: dict[str, Any], path: 
 
 def to_json(header: dict[str, Any], arrays: dict[str, Any]) -> bytes:
     """Return header and arrays as strict JSON that keeps every number to the bit."""
-    from arboretum.io import exact_json
+    from arboretum.model import exact_json
 
     stored = {
         name: {"dtype": array.dtype.str, "shape": list(array.shape), "values": array.ravel().tolist()}
@@ -90,7 +90,7 @@ def from_json(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     import numpy as np
 
     from arboretum.cli.errors import ModelError
-    from arboretum.io import exact_json
+    from arboretum.model import exact_json
 
     try:
         stored = exact_json.loads(path.read_bytes())

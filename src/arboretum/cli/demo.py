@@ -75,7 +75,7 @@ def flights(terminal: Terminal, n_rows: int) -> Problem:
     """Read the flights, and say what was understood."""
     from arboretum.cli.columns import Roles
     from arboretum.cli.problem import understand
-    from arboretum.dataset import Dataset
+    from arboretum.data.dataset import Dataset
 
     table = Dataset.from_parquet(FLIGHTS).to_frame()
     if n_rows < N_FLIGHTS:

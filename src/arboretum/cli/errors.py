@@ -57,7 +57,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     >>> nearest("x", ["price", "size"])
     "there are 'price', 'size'"
     """
-    from arboretum.schema import listed
+    from arboretum.data.schema import listed
 
     names = list(known)
     lower = {candidate.lower(): candidate for candidate in names}

@@ -66,7 +66,7 @@ def show_importances(terminal: Terminal, model: Any, rows: Examples, limit: int)
 def _scoring(model: Any) -> dict[str, Any]:
     """Score classes and numbers by the loss that the model was trained for: accuracy does not see most effects."""
     from arboretum.estimators.protocol import Classifier, Regressor
-    from arboretum.judging import negative_own_loss
+    from arboretum.metrics.own_loss import negative_own_loss
 
     return {"scoring": negative_own_loss} if isinstance(model, Classifier | Regressor) else {}
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from arboretum.cli.errors import DataError
 
 if TYPE_CHECKING:
-    from arboretum.text_files import TextFile
+    from arboretum.data.text_files import TextFile
 
 STANDARD = "-"  # standard input or output
 FORMATS = {
@@ -89,8 +89,8 @@ def suffix_of(file: Path) -> str:
 
 def recognise(file: Path) -> tuple[str, Path]:
     """Return the format (csv, json, parquet, arrow, database) and the file, decompressed unless it is text."""
-    from arboretum.text_columns import Arguments
-    from arboretum.text_files import TextFile
+    from arboretum.data.text_columns import Arguments
+    from arboretum.data.text_files import TextFile
 
     with file.open("rb") as content:
         head = content.read(16)

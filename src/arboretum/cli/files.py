@@ -101,7 +101,7 @@ def destination(path: Path) -> Iterator[Path | BinaryIO]:
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
     """Give the path of a new file, which takes the place of ``path`` if the body succeeds."""
-    from arboretum.io.whole_file import replacing
+    from arboretum.model.whole_file import replacing
 
     with output_errors(path), replacing(path) as new:
         yield new
@@ -132,7 +132,7 @@ def output_errors(path: Path) -> Iterator[None]:
 
 def save_model(model: Any, path: Path, roles: Roles) -> None:
     """Write a model file that knows the roles of its columns."""
-    from arboretum.io import model_file
+    from arboretum.model import model_file
 
     with _model_file_errors(), output_path(path) as file, tempfile.TemporaryDirectory() as folder:
         plain = Path(folder) / "model.arb"
@@ -144,7 +144,7 @@ def save_model(model: Any, path: Path, roles: Roles) -> None:
 
 def write_model_file(path: Path, header: dict[str, Any], arrays: dict[str, Any], *, compact: bool = True) -> None:
     """Write the content of a model file."""
-    from arboretum.io import model_file
+    from arboretum.model import model_file
 
     with _model_file_errors():
         model_file.save(path, header, arrays, compact=compact)
@@ -162,7 +162,7 @@ def _model_file_errors() -> Iterator[None]:
 def load_model(path: Path) -> tuple[Any, Roles]:
     """Read a model file, and the roles of its columns if the command wrote it."""
     from arboretum.estimators.base import from_file
-    from arboretum.io import model_file
+    from arboretum.model import model_file
 
     try:
         header, arrays = model_file.load(path)

@@ -14,8 +14,8 @@ from arboretum.cli.columns import Examples
 from arboretum.cli.methods import check_offset, make, methods, preset_methods, takes_offset
 from arboretum.cli.problem import Judging, Problem
 from arboretum.cli.scores import METRICS, baseline, judge, judge_constant, score
-from arboretum.interruption import InterruptedFit
-from arboretum.schema import NEWLY_MISSING
+from arboretum.data.schema import NEWLY_MISSING
+from arboretum.running.interruption import InterruptedFit
 
 if TYPE_CHECKING:
     from arboretum import Checkpoint

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from arboretum.cli.sources import Rows as Source
     from arboretum.cli.terminal import Terminal
     from arboretum.cli.text import TextOptions
-    from arboretum.dataset import Dataset
-    from arboretum.memory_budget import MemoryBudget
+    from arboretum.data.dataset import Dataset
+    from arboretum.data.memory_budget import MemoryBudget
 
 COMMAND_BYTES = 60_000_000  # of libraries that a command has yet to load, and of a reader with small batches
 
@@ -217,7 +217,7 @@ def read_problem(
     from arboretum.cli.errors import DataError
     from arboretum.cli.problem import understand
     from arboretum.cli.sources import open_rows, reading
-    from arboretum.memory_budget import ROW_BYTES
+    from arboretum.data.memory_budget import ROW_BYTES
 
     text = text.knowing(roles.kinds, asked=roles.kinds)
 
@@ -253,7 +253,7 @@ def read_problem(
 
 
 def _remark_size(terminal: Terminal, source: Source) -> None:
-    from arboretum.memory_budget import available_bytes
+    from arboretum.data.memory_budget import available_bytes
 
     needed, free = source.nbytes(), available_bytes()
     if needed > free / 2:
@@ -266,7 +266,7 @@ def _remark_size(terminal: Terminal, source: Source) -> None:
 def memory_budget(limit: str | None) -> MemoryBudget | None:
     """Begin to count memory."""
     from arboretum.cli.errors import UsageError
-    from arboretum.memory_budget import MemoryBudget, as_bytes, resident
+    from arboretum.data.memory_budget import MemoryBudget, as_bytes, resident
 
     start = resident()
     # pyarrow looks when it is imported; its other allocators keep twice what they are asked for.

@@ -12,7 +12,7 @@ from arboretum.cli import options
 from arboretum.cli.terminal import session
 
 if TYPE_CHECKING:
-    from arboretum.dataset import Dataset
+    from arboretum.data.dataset import Dataset
 
 BATCH_BYTES = 32_000_000  # of the predictions of a batch, their encoding and the file that they are written to
 

@@ -15,7 +15,7 @@ from arboretum.cli.files import destination, task_of
 from arboretum.cli.sources import Rows
 from arboretum.cli.tasks import place_of_class
 from arboretum.cli.writers import open_writer
-from arboretum.dataset_sources import identifier
+from arboretum.data.sources import identifier
 
 
 def predictions(model: Any, X: Any, task: str, *, positive: str | None = None, offset: Any = None) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from arboretum.cli.columns import Distinct, Examples, Roles, examples, find_feat
 from arboretum.cli.errors import UsageError
 from arboretum.cli.splits import Chosen, folds, holdout
 from arboretum.cli.tasks import TASKS, check_positive, check_target, check_task, guess_task, positive_class
-from arboretum.dataset import Dataset
+from arboretum.data.dataset import Dataset
 
 FEW_ROWS = 2_000  # below which five folds judge rather than one held-out share
 DEFAULT_FOLDS, DEFAULT_SHARE = 5, 0.2

@@ -14,7 +14,7 @@ from arboretum.cli.terminal import Terminal, session
 
 if TYPE_CHECKING:
     from arboretum.cli.columns import Examples
-    from arboretum.memory_budget import MemoryBudget
+    from arboretum.data.memory_budget import MemoryBudget
 
 # Where there is a limit to memory: rows of a report, bytes of a value in all its copies, and bytes of the rest.
 MOST_ROWS, LEAST_ROWS, CELL_BYTES, REPORT_BYTES = 100_000, 500, 40, 40_000_000
@@ -51,7 +51,7 @@ def report(
     with session(as_json=as_json, quiet=quiet, traceback=traceback, out=out) as terminal:
         budget = options.memory_budget(memory_limit)
         from arboretum.cli.files import check_outputs
-        from arboretum.memory_budget import ROW_BYTES
+        from arboretum.data.memory_budget import ROW_BYTES
 
         check_outputs({"--out": out}, {"MODEL": model, "DATA": data, "--train": train}, overwrite=overwrite)
         named = {"target": target, "positive": positive}

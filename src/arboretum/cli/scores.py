@@ -197,7 +197,7 @@ def _own_losses(model: Any, answers: Answers, judged: Examples, task: str) -> li
     """Return the loss of a model, or of each of its quantiles."""
     if judged.y is None or task not in ("regression", "multiclass", "binary"):
         return []
-    from arboretum.judging import own_loss
+    from arboretum.metrics.own_loss import own_loss
 
     values = answers.values
     try:

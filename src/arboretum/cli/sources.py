@@ -20,7 +20,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from arboretum.arrow_types import width_of
 from arboretum.cli.errors import CommandError, DataError, UsageError, nearest
 from arboretum.cli.file_formats import (
     FORMATS,
@@ -32,14 +31,15 @@ from arboretum.cli.file_formats import (
     suffix_of,
     temporary_file,
 )
-from arboretum.memory_budget import MemoryLimitError
-from arboretum.schema import listed
+from arboretum.data.arrow_types import width_of
+from arboretum.data.memory_budget import MemoryLimitError
+from arboretum.data.schema import listed
 
 if TYPE_CHECKING:
     from arboretum.cli.text import TextOptions
-    from arboretum.dataset import Dataset
-    from arboretum.memory_budget import MemoryBudget
-    from arboretum.text_columns import TextColumn
+    from arboretum.data.dataset import Dataset
+    from arboretum.data.memory_budget import MemoryBudget
+    from arboretum.data.text_columns import TextColumn
 
 TEXT_BYTES = 24  # of a value that has no width: a text of some twenty letters, with its end
 
@@ -71,7 +71,7 @@ class Rows:
 
     def remarks(self, names: Sequence[str]) -> list[str]:
         """Say what a user should know about text in some of the columns."""
-        from arboretum.text_columns import lines_about
+        from arboretum.data.text_columns import lines_about
 
         return lines_about([column for column in self.texts if column.name in set(names)])
 
@@ -104,8 +104,8 @@ def open_rows(
     {'a': [1]}
     """
     from arboretum.cli.text import TextOptions, read_text, without_numbers
-    from arboretum.csv_files import CsvFiles
-    from arboretum.dataset import Dataset
+    from arboretum.data.csv_files import CsvFiles
+    from arboretum.data.dataset import Dataset
 
     text = text or TextOptions()
     texts: list[TextColumn] = []
@@ -169,9 +169,9 @@ def of_files(
 ) -> Dataset:
     """Return the dataset of files of one format; what columns of CSV files were read as is added to ``texts``."""
     from arboretum.cli.text import CURES, TextOptions
-    from arboretum.csv_files import CsvFiles
-    from arboretum.dataset import Dataset
-    from arboretum.json_files import json_files
+    from arboretum.data.csv_files import CsvFiles
+    from arboretum.data.dataset import Dataset
+    from arboretum.data.json_files import json_files
 
     text = text or TextOptions()
     found: list[TextColumn] = [] if texts is None else texts
@@ -209,8 +209,8 @@ def _arrow_batches(files: list[Path]) -> Iterator[Any]:
 
 def asked(sql: str, **tables: Dataset) -> Dataset:
     """Return the answer of a query to datasets, each a table of its name."""
-    from arboretum.dataset import Dataset
-    from arboretum.dataset_sources import connect
+    from arboretum.data.dataset import Dataset
+    from arboretum.data.sources import connect
 
     connection = connect(None)
     for name, dataset in tables.items():
@@ -275,7 +275,7 @@ def _neighbour(path: Path) -> str:
 
 def _of_database(files: list[Path], table: str | None, sql: str | None) -> Dataset:
     """Return the answer of a data base: to a query, or all of a table, or of its only one."""
-    from arboretum.dataset import Dataset
+    from arboretum.data.dataset import Dataset
 
     if len(files) > 1:
         raise DataError(f"{len(files)} data bases at once, {listed(list(map(str, files)))}: name one")
@@ -295,7 +295,7 @@ def _of_database(files: list[Path], table: str | None, sql: str | None) -> Datas
 
 
 def _tables(file: Path) -> list[str]:
-    from arboretum.dataset import Dataset
+    from arboretum.data.dataset import Dataset
 
     with file.open("rb") as content:
         is_sqlite = content.read(6) == b"SQLite"

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from arboretum.cli.columns import Distinct, Roles
 from arboretum.cli.errors import DataError, ModelError, UsageError
-from arboretum.queries import LARGEST_GRADE
-from arboretum.schema import listed
+from arboretum.data.queries import LARGEST_GRADE
+from arboretum.data.schema import listed
 
 TASKS = ("binary", "multiclass", "regression", "ranking", "survival", "uplift", "anomaly")
 FEW_VALUES = 10  # whole numbers up to so many distinct values are classes

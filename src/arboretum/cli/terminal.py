@@ -15,7 +15,7 @@ from typing import Any, TextIO
 
 from arboretum.cli.errors import INTERRUPTED, CommandError, DataError, ModelError, OutputError, UsageError
 from arboretum.cli.file_formats import STANDARD
-from arboretum.interruption import InterruptedFit, is_interruption
+from arboretum.running.interruption import InterruptedFit, is_interruption
 
 Cell = str | float | int | None
 
@@ -151,7 +151,7 @@ def session(*, as_json: bool, quiet: bool, traceback: bool, out: Path | None = N
     gives_way = out is not None and str(out) == STANDARD
     terminal = Terminal(as_json=as_json, quiet=quiet, gives_way=gives_way)
     try:
-        from arboretum.schema import TextColumnWarning
+        from arboretum.data.schema import TextColumnWarning
 
         if gives_way and as_json:
             raise UsageError("--json and --out - both write to standard output: leave out one of them")
@@ -212,7 +212,7 @@ def _judge(error: BaseException, written: Sequence[str]) -> tuple[int, str]:
     if is_interruption(error):
         return INTERRUPTED, interruption(written)
     from arboretum import ModelFileError
-    from arboretum.memory_budget import MemoryLimitError
+    from arboretum.data.memory_budget import MemoryLimitError
 
     if isinstance(error, CommandError):
         return error.exit_code, str(error)

@@ -2,9 +2,9 @@
 
 ::
 
-    CSV ────────────────────────────────► csv_files.py ──┐
-                                                          ├─ one rule: text_columns.py
-    Parquet, Arrow, JSON, data bases ──► read_text ───────┘
+    CSV ────────────────────────────────► data/csv_files.py ──┐
+                                                              ├─ one rule: data/text_columns.py
+    Parquet, Arrow, JSON, data bases ──► read_text ───────────┘
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
 from arboretum.cli.errors import UsageError
-from arboretum.dataset import Dataset
-from arboretum.dataset_sources import LEAST_QUERY_MEMORY, Source, connect
-from arboretum.memory_budget import MemoryBudget
-from arboretum.text_columns import NEARLY, Facts, Kind, TextColumn, TextRules, decided
-from arboretum.text_values import BLANKS, CODES, MISSING, class_of
+from arboretum.data.dataset import Dataset
+from arboretum.data.memory_budget import MemoryBudget
+from arboretum.data.sources import LEAST_QUERY_MEMORY, Source, connect
+from arboretum.data.text_columns import NEARLY, Facts, Kind, TextColumn, TextRules, decided
+from arboretum.data.text_values import BLANKS, CODES, MISSING, class_of
 
 
 class OptionCures:

@@ -156,7 +156,7 @@ def _fit_and_judge(
 ) -> tuple[Any, Line | None]:
     """Return the model to write, and how it, or its like of each fold, is judged; None if Ctrl-C came first."""
     from arboretum.cli.leaderboard import fit, measure
-    from arboretum.interruption import InterruptedFit
+    from arboretum.running.interruption import InterruptedFit
 
     name = type(new_model()).__name__
     if judging.n_folds is None:

@@ -47,7 +47,7 @@ def writer_bytes(wanted: str) -> int:
     """Load what a format needs, and return what its writer will hold beside that."""
     if wanted not in DATABASES or wanted in SQLITE:
         return 0
-    from arboretum.dataset_sources import LEAST_QUERY_MEMORY, connect
+    from arboretum.data.sources import LEAST_QUERY_MEMORY, connect
 
     connect(LEAST_QUERY_MEMORY).close()
     return DUCKDB_BYTES
@@ -157,7 +157,7 @@ class SqliteWriter:
     def __init__(self, path: Path, schema: Any) -> None:
         import sqlite3
 
-        from arboretum.dataset_sources import identifier
+        from arboretum.data.sources import identifier
 
         self.connection = sqlite3.connect(path)
         self.connection.execute(f"CREATE TABLE {TABLE} ({', '.join(map(identifier, schema.names))})")
@@ -182,8 +182,8 @@ class DuckdbWriter:
     """A DuckDB file with one table, written by one thread; numbers with the memory that they need and no more."""
 
     def __init__(self, path: Path, schema: Any) -> None:
-        from arboretum.arrow_types import width_of
-        from arboretum.dataset_sources import COLUMN_MEMORY, LEAST_QUERY_MEMORY, ROW_GROUP, import_engine
+        from arboretum.data.arrow_types import width_of
+        from arboretum.data.sources import COLUMN_MEMORY, LEAST_QUERY_MEMORY, ROW_GROUP, import_engine
 
         path.unlink(missing_ok=True)  # DuckDB refuses an empty file
         settings: dict[str, Any] = {"threads": 1}

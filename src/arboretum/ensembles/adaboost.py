@@ -31,14 +31,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
-from arboretum.binning import BinnedData
+from arboretum.data.binning import BinnedData
+from arboretum.data.table import Table
 from arboretum.elementary import bounded_exp, expm1
-from arboretum.ensembles.bagging import BaggedTarget, SingleTree, grow_tree, is_whole
-from arboretum.ensembles.boosting import EXACT_ROWS, TREE_PURPOSE
-from arboretum.forest import Forest
-from arboretum.growing import SplitRules, TreeParams, WeightedTree, to_forest
-from arboretum.interruption import keeps_part
-from arboretum.table import Table
+from arboretum.ensembles.bagging.trees import BaggedTarget, SingleTree, grow_tree, is_whole
+from arboretum.ensembles.boosting.rounds import EXACT_ROWS, TREE_PURPOSE
+from arboretum.growing.grower import SplitRules, TreeParams, WeightedTree, to_forest
+from arboretum.model.forest import Forest
+from arboretum.running.interruption import keeps_part
 from arboretum.trees.cart import majorities
 
 FloatArray: TypeAlias = NDArray[np.float64]

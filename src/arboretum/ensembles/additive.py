@@ -19,12 +19,12 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.ensembles.gradients import check_gradients
-from arboretum.ensembles.history import Callback, History, Judge, Patience, RoundReport
-from arboretum.interruption import keeps_part
+from arboretum.ensembles.boosting.gradients import check_gradients
+from arboretum.ensembles.boosting.history import Callback, History, Judge, Patience, RoundReport
 from arboretum.losses import Loss, SquaredError
 from arboretum.losses.base import constant_raw
 from arboretum.losses.root_finding import zero_between
+from arboretum.running.interruption import keeps_part
 
 FloatArray: TypeAlias = NDArray[np.float64]
 

@@ -22,12 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
-from arboretum.ensembles.bagging import batches, is_whole
-from arboretum.ensembles.resampling import content_order
-from arboretum.forest import Forest
-from arboretum.growing import grown_to_forest
-from arboretum.interruption import keeps_part
-from arboretum.table import SparseTable, Table
+from arboretum.data.table import SparseTable, Table
+from arboretum.ensembles.bagging.resampling import content_order
+from arboretum.ensembles.bagging.trees import batches, is_whole
+from arboretum.growing.grower import grown_to_forest
+from arboretum.model.forest import Forest
+from arboretum.running.interruption import keeps_part
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -72,7 +72,7 @@ class RowPool:
 
     Examples
     --------
-    >>> from arboretum.table import read_table
+    >>> from arboretum.data.table import read_table
     >>> table = read_table([[3.0], [1.0], [2.0]])
     >>> pool, has_missing = RowPool.of(table, np.array([2.0, 1.0, 1.0]))
     >>> np.bincount(pool.rows).tolist(), pool.weight, has_missing

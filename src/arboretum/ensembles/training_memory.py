@@ -10,7 +10,7 @@ from arboretum.arguments import check_integer, shown
 
 FIXED = 36_000_000  # threads, the model and its file as it is checked, small arrays, a reader with small batches
 HISTOGRAMS = 2 << 30  # the kernel keeps at most so many bytes of them (kernel/grow.hpp)
-EXACT_ROWS = 65_536  # up to which gradients are doubles (ensembles/boosting.py)
+EXACT_ROWS = 65_536  # up to which gradients are doubles (ensembles/boosting/rounds.py)
 
 MOST = 2**48  # rows, columns, predictions: sums of their bytes are exact in double
 

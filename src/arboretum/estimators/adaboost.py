@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.binning import BinnedData, code_edges
+from arboretum.data.binning import BinnedData, code_edges
+from arboretum.data.table import Table
 from arboretum.elementary import bounded_exp
 from arboretum.ensembles.adaboost import (
     LOSSES,
@@ -35,9 +36,8 @@ from arboretum.estimators.labels import classes_from_json, classes_to_json
 from arboretum.estimators.protocol import Classifier, Regressor
 from arboretum.estimators.single_tree import SingleTreeModel
 from arboretum.estimators.validation import choice
-from arboretum.forest import Forest
-from arboretum.growing import category_ranks
-from arboretum.table import Table
+from arboretum.growing.grower import category_ranks
+from arboretum.model.forest import Forest
 
 STUMP_DEPTH = 1
 DEFAULT_DEPTH = 3  # of a tree of numbers

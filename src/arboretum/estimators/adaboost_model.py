@@ -21,10 +21,12 @@ from numpy.typing import NDArray
 
 from arboretum import _kernel
 from arboretum.arguments import shown
-from arboretum.binning import BinnedData, assign_bins, learn_bins
+from arboretum.data.binning import BinnedData, assign_bins, learn_bins
+from arboretum.data.schema import Schema
+from arboretum.data.table import Table, conform, read_table
 from arboretum.ensembles.adaboost import ImpurityTrees, Votes, starting_weights
-from arboretum.ensembles.bagging import SingleTree
-from arboretum.ensembles.resampling import Bag, Positions, content_order
+from arboretum.ensembles.bagging.resampling import Bag, Positions, content_order
+from arboretum.ensembles.bagging.trees import SingleTree
 from arboretum.estimators import targets
 from arboretum.estimators.bagged_trees import GivenRows
 from arboretum.estimators.bagging_members import GivenTable, OneClass, in_fit_order, is_classifier, seeded, unfitted
@@ -37,13 +39,11 @@ from arboretum.estimators.own_scores import accuracy, r_squared
 from arboretum.estimators.protocol import defaults, own_class
 from arboretum.estimators.single_tree import GrownTree, SingleTreeModel
 from arboretum.estimators.standing_in import twin
-from arboretum.estimators.threads import n_threads
 from arboretum.estimators.validation import check_columns, check_rounds, choice, number, seed_of
-from arboretum.forest import Forest
-from arboretum.interruption import warn_interrupted
-from arboretum.io import model_file
-from arboretum.schema import Schema
-from arboretum.table import Table, conform, read_table
+from arboretum.model import model_file
+from arboretum.model.forest import Forest
+from arboretum.running.interruption import warn_interrupted
+from arboretum.running.threads import n_threads
 from arboretum.trees.pruning import parents
 
 Ada = TypeVar("Ada", bound="AdaBoostModel")

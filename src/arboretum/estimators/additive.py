@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import losses
+from arboretum.data import selection
+from arboretum.data.schema import Schema
 from arboretum.ensembles.additive import AdditiveParams, Part, Stage, add_stages
-from arboretum.ensembles.history import History, Judge, Patience
-from arboretum.ensembles.resampling import RowDraws
-from arboretum.estimators import selection, targets
+from arboretum.ensembles.bagging.resampling import RowDraws
+from arboretum.ensembles.boosting.history import History, Judge, Patience
+from arboretum.estimators import targets
 from arboretum.estimators.additive_learners import BaseLearner, TrainingRows, named_learners, predicted
 from arboretum.estimators.bagging_members import FloatArray, GivenTable, in_fit_order, set_input_names
 from arboretum.estimators.bagging_model import base_from_json, read_member
@@ -25,13 +27,12 @@ from arboretum.estimators.protocol import Classifier, Estimator, Regressor, own_
 from arboretum.estimators.scoring import JudgedRows, judge_of
 from arboretum.estimators.standing_in import after_round, twin
 from arboretum.estimators.validation import check_rounds, choice, number, seed_of, split_rows
-from arboretum.interruption import warn_interrupted
-from arboretum.io import model_file
 from arboretum.losses import Loss
 from arboretum.metrics.named import Metric
 from arboretum.metrics.scoring import Scorer, find_scoring
-from arboretum.progress import ProgressBar
-from arboretum.schema import Schema
+from arboretum.model import model_file
+from arboretum.running.interruption import warn_interrupted
+from arboretum.running.progress import ProgressBar
 
 Additive = TypeVar("Additive", bound="AdditiveModel")
 

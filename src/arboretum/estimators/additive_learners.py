@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from arboretum import _kernel
 from arboretum.arguments import shown
+from arboretum.data import selection
+from arboretum.data.table import Table
 from arboretum.ensembles.additive import Part
-from arboretum.ensembles.resampling import RowDraws
-from arboretum.estimators import selection
+from arboretum.ensembles.bagging.resampling import RowDraws
 from arboretum.estimators.bagging_members import FloatArray, is_classifier, seeded, takes_weights, unfitted
 from arboretum.estimators.base import ForestModel
-from arboretum.interruption import inner_fits
-from arboretum.table import Table
+from arboretum.running.interruption import inner_fits
 
 LEARNER_PURPOSE = 0x6C6561726E6572  # "learner": keeps the seeds of learners apart from all other draws
 

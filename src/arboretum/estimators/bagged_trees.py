@@ -12,23 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
-from arboretum.binning import BinnedData, assign_bins, bin_values, code_edges, learn_bins
-from arboretum.constraints import in_binned_order, monotone_directions
-from arboretum.ensembles.bagging import BaggedTarget, BaggingParams, Draws, bag, out_of_bag_mean
+from arboretum.data.binning import BinnedData, assign_bins, bin_values, code_edges, learn_bins
+from arboretum.data.schema import Schema, warn_user
+from arboretum.data.table import Table, read_table
+from arboretum.ensembles.bagging.trees import BaggedTarget, BaggingParams, Draws, bag, out_of_bag_mean
 from arboretum.ensembles.training_memory import bagging_bytes, check_counts, forest_bytes
 from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray, ForestModel
 from arboretum.estimators.oblique import check_oblique, projections_of, refuse_monotone
 from arboretum.estimators.out_of_bag import check_rule, score_out_of_bag
 from arboretum.estimators.protocol import Classifier
-from arboretum.estimators.threads import n_threads
 from arboretum.estimators.validation import check_columns, choice, number, read_seed, seed_of
-from arboretum.forest import Forest
-from arboretum.growing import NO_LIMIT, SplitRules
-from arboretum.interruption import warn_interrupted
-from arboretum.progress import ProgressBar
-from arboretum.schema import Schema, warn_user
-from arboretum.table import Table, read_table
+from arboretum.growing.constraints import in_binned_order, monotone_directions
+from arboretum.growing.grower import NO_LIMIT, SplitRules
+from arboretum.model.forest import Forest
+from arboretum.running.interruption import warn_interrupted
+from arboretum.running.progress import ProgressBar
+from arboretum.running.threads import n_threads
 
 Bagged = TypeVar("Bagged", bound="BaggedTrees")
 

@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.ensembles.resampling import Bag
-from arboretum.estimators import selection, targets
+from arboretum.data import selection
+from arboretum.data.table import Table
+from arboretum.ensembles.bagging.resampling import Bag
+from arboretum.estimators import targets
 from arboretum.estimators.bagging_members import FloatArray, GivenTable, OneClass, default_estimator
 from arboretum.estimators.bagging_model import BaggingModel
 from arboretum.estimators.labels import classes_from_json, classes_to_json
 from arboretum.estimators.protocol import Classifier, Regressor
 from arboretum.estimators.validation import choice
-from arboretum.table import Table
 
 _PARAMETERS = """
     Rows are drawn by a hash of (seed, member, draw) from an order that depends on their content: the model is the same

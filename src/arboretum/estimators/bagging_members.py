@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
-from arboretum.dataset import Dataset
-from arboretum.ensembles.resampling import Bag, Keys, Positions, columns_of_table, content_keys
-from arboretum.estimators import selection
+from arboretum.data import selection
+from arboretum.data.dataset import Dataset
+from arboretum.data.schema import ColumnSchema, Schema
+from arboretum.data.table import Table, check_matrix, read_table
+from arboretum.ensembles.bagging.resampling import Bag, Keys, Positions, columns_of_table, content_keys
 from arboretum.estimators.protocol import Classifier, Estimator
-from arboretum.interruption import inner_fits
-from arboretum.schema import ColumnSchema, Schema
-from arboretum.table import Table, check_matrix, read_table
+from arboretum.running.interruption import inner_fits
 
 FloatArray: TypeAlias = NDArray[np.float64]
 Item = TypeVar("Item")

@@ -3,7 +3,7 @@
 ::
 
     y, weight ──► classes or numbers
-    X ──► rows by content ──► bag 0, bag 1, …      ensembles/resampling.py
+    X ──► rows by content ──► bag 0, bag 1, …      ensembles/bagging/resampling.py
               ┌──────────────────┴──┐
        SharedTable              GivenTable         bagging_members.py
        read and cut once,       rows and columns taken from the
@@ -25,9 +25,12 @@ from numpy.typing import NDArray
 
 from arboretum import _kernel
 from arboretum.arguments import shown
-from arboretum.ensembles.history import RoundReport
-from arboretum.ensembles.resampling import Bag, Positions, RowDraws, draw_columns
-from arboretum.estimators import selection, targets
+from arboretum.data import selection
+from arboretum.data.schema import Schema, warn_user
+from arboretum.data.table import Table, conform
+from arboretum.ensembles.bagging.resampling import Bag, Positions, RowDraws, draw_columns
+from arboretum.ensembles.boosting.history import RoundReport
+from arboretum.estimators import targets
 from arboretum.estimators.bagging_members import (
     FloatArray,
     GivenTable,
@@ -46,13 +49,11 @@ from arboretum.estimators.base import ForestModel, call_to_json, from_plain, mod
 from arboretum.estimators.explained import Explained
 from arboretum.estimators.out_of_bag import check_rule, score_out_of_bag
 from arboretum.estimators.protocol import Estimator, own_class
-from arboretum.estimators.threads import n_threads
 from arboretum.estimators.validation import choice, number, seed_of
-from arboretum.interruption import keeps_part, warn_interrupted
-from arboretum.io import model_file
-from arboretum.progress import ProgressBar
-from arboretum.schema import Schema, warn_user
-from arboretum.table import Table, conform
+from arboretum.model import model_file
+from arboretum.running.interruption import keeps_part, warn_interrupted
+from arboretum.running.progress import ProgressBar
+from arboretum.running.threads import n_threads
 
 Bagging = TypeVar("Bagging", bound="BaggingModel")
 

@@ -11,20 +11,20 @@ from numpy.typing import NDArray
 
 import arboretum
 from arboretum import losses
-from arboretum.category_encoding import CategoryEncoding
-from arboretum.encoded_stream import TransformedStream
+from arboretum.data.schema import Schema, warn_user
+from arboretum.data.streamed_table import StreamedTable
+from arboretum.data.table import Table, conform, lies_ready
+from arboretum.encoding.category_encoding import CategoryEncoding
+from arboretum.encoding.encoded_stream import TransformedStream
 from arboretum.estimators.explained import Explained
 from arboretum.estimators.protocol import Estimator, defaults, is_own, own_class, parameters
-from arboretum.estimators.threads import n_threads
-from arboretum.forest import ON_CATEGORIES, Forest
-from arboretum.io import model_file
 from arboretum.losses import Loss
-from arboretum.schema import Schema, warn_user
-from arboretum.streamed_table import StreamedTable
-from arboretum.table import Table, conform, lies_ready
+from arboretum.model import model_file
+from arboretum.model.forest import ON_CATEGORIES, Forest
+from arboretum.running.threads import n_threads
 
 if TYPE_CHECKING:
-    from arboretum.inspection.frame import Backend
+    from arboretum.reading.frame import Backend
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -174,7 +174,7 @@ class ForestModel(Explained, Estimator):
         start : ndarray of int64, (n_trees + 1)
             Columns ``start[t] : start[t + 1]`` are the nodes of tree ``t``.
         """
-        from arboretum.inspection import decision_path
+        from arboretum.reading import decision_path
 
         return decision_path(self._fitted(), self.apply(X))
 
@@ -191,8 +191,8 @@ class ForestModel(Explained, Estimator):
         digits : int
             Significant digits of values; conditions are always exact.
         """
-        from arboretum.inspection import tree_to_text
-        from arboretum.inspection.description import model_to_text
+        from arboretum.reading import tree_to_text
+        from arboretum.reading.description import model_to_text
 
         if tree is None:
             self._fitted()
@@ -229,12 +229,12 @@ class ForestModel(Explained, Estimator):
         1     1       0  x0 <= 35     2    1.0
         2     2       0   x0 > 35     1    4.0
         """
-        from arboretum.inspection.frame import as_frame
+        from arboretum.reading.frame import as_frame
 
         return as_frame(self._node_columns(), backend)
 
     def _node_columns(self) -> dict[str, Any]:
-        from arboretum.inspection.frame import forest_columns
+        from arboretum.reading.frame import forest_columns
 
         return forest_columns(self._fitted(), self._read_schema, **self._value_meaning())
 
@@ -262,7 +262,7 @@ class ForestModel(Explained, Estimator):
         -------
         matplotlib.axes.Axes
         """
-        from arboretum.inspection import plot_tree
+        from arboretum.plotting import plot_tree
 
         return plot_tree(self._fitted(), self._read_schema, tree, ax=ax, max_depth=max_depth, **self._value_meaning())
 
@@ -271,7 +271,7 @@ class ForestModel(Explained, Estimator):
         shown = super()._repr_html_()
         if shown is None or not hasattr(self, "forest_"):
             return shown
-        from arboretum.inspection.description import model_to_html
+        from arboretum.reading.description import model_to_html
 
         return model_to_html(self)
 

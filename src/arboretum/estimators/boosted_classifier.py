@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel, losses
+from arboretum.data.schema import Schema
 from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosting import BoostedTrees
@@ -16,9 +17,8 @@ from arboretum.estimators.boosting_docs import FUNCTION, OUTPUT_PARAMETERS, desc
 from arboretum.estimators.boosting_problem import Problem, Target
 from arboretum.estimators.labels import classes_from_json, classes_to_json, side_by_side
 from arboretum.estimators.protocol import Classifier
-from arboretum.forest import Forest
 from arboretum.losses import EachOutput, GradientFunction, Loss, Ordinal
-from arboretum.schema import Schema
+from arboretum.model.forest import Forest
 
 _CLASS_PARAMETERS = """\
     class_weight : "balanced" or dict, optional

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from arboretum import losses
 from arboretum.arguments import shown
-from arboretum.ensembles.resampling import content_keys
+from arboretum.data.schema import Schema
+from arboretum.ensembles.bagging.resampling import content_keys
 from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosting import BoostedTrees
@@ -21,11 +22,10 @@ from arboretum.estimators.boosting_parameters import MOST
 from arboretum.estimators.boosting_problem import HeldRows, Problem, Target
 from arboretum.estimators.checkpoints import Checkpoint
 from arboretum.estimators.validation import choice, number, split_rows
-from arboretum.forest import Forest
 from arboretum.losses import GradientFunction, Loss
 from arboretum.losses.ranking import METRICS, LambdaMart, RankingLoss
 from arboretum.metrics import ndcg_score
-from arboretum.schema import Schema
+from arboretum.model.forest import Forest
 
 JUDGED = np.dtype([("grade", np.float64), ("query", np.int64)])
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import losses
+from arboretum.data.weights import in_rows
 from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosting import BoostedTrees
@@ -18,7 +19,6 @@ from arboretum.estimators.protocol import Regressor
 from arboretum.estimators.validation import number
 from arboretum.losses import EachOutput, GradientFunction, Loss, Quantiles
 from arboretum.losses.base import constant_raw
-from arboretum.weights import in_rows
 
 _LOSS_PARAMETERS = """\
     quantile : float or sequence of float, optional

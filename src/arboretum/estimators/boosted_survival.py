@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from arboretum import losses
 from arboretum.arguments import shown
+from arboretum.data.schema import Schema
 from arboretum.elementary import EXP_LIMIT
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosting import BoostedTrees
@@ -19,10 +20,9 @@ from arboretum.estimators.boosting_rows import beside_offset, downhill
 from arboretum.estimators.survival_model import SurvivalModel, read_event_times
 from arboretum.estimators.survival_targets import survival_bounds
 from arboretum.estimators.validation import choice, number
-from arboretum.forest import Forest
 from arboretum.losses import AcceleratedFailure, Cox, GradientFunction, Loss
 from arboretum.losses.survival import DISTRIBUTIONS, by_time, check_events, is_event
-from arboretum.schema import Schema
+from arboretum.model.forest import Forest
 
 _SUMMARY = """\
 Gradient-boosted trees for times to an event, of which some are censored.

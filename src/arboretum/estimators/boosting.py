@@ -14,14 +14,16 @@ from numpy.typing import NDArray
 
 from arboretum import losses
 from arboretum.arguments import check_integer
-from arboretum.binning import BinMap, assign_bins, learn_bins
-from arboretum.category_encoding import CategoryEncoding, learn_encoding
-from arboretum.constraints import interaction_sets, monotone_directions
-from arboretum.ensembles.boosting import boost
-from arboretum.ensembles.history import History, Judge
-from arboretum.ensembles.linear_leaves import number_columns
-from arboretum.ensembles.resampling import Bag, columns_of_bins, with_schema
-from arboretum.ensembles.rows import Rows, filled_raw, start_raw, user_shape
+from arboretum.data.binning import BinMap, assign_bins, learn_bins
+from arboretum.data.queries import Queries
+from arboretum.data.schema import Schema, warn_user
+from arboretum.data.table import Table, conform, read_table
+from arboretum.encoding.category_encoding import CategoryEncoding, learn_encoding
+from arboretum.ensembles.bagging.resampling import Bag, columns_of_bins, with_schema
+from arboretum.ensembles.boosting.history import History, Judge
+from arboretum.ensembles.boosting.linear_leaves import number_columns
+from arboretum.ensembles.boosting.rounds import boost
+from arboretum.ensembles.boosting.rows import Rows, filled_raw, start_raw, user_shape
 from arboretum.ensembles.training_memory import boosting_bytes, check_counts
 from arboretum.estimators import boosting_automatic as automatic
 from arboretum.estimators import targets
@@ -34,18 +36,16 @@ from arboretum.estimators.dataset_arguments import offset_of
 from arboretum.estimators.protocol import Classifier
 from arboretum.estimators.scoring import JudgedRows, judge_of
 from arboretum.estimators.standing_in import after_round, twin
-from arboretum.estimators.threads import n_threads
 from arboretum.estimators.validation import check_columns, check_rounds, choice, number, seed_of, split_rows
-from arboretum.forest import Forest
-from arboretum.growing import ALL_OUTPUTS
-from arboretum.interruption import warn_interrupted
+from arboretum.growing.constraints import interaction_sets, monotone_directions
+from arboretum.growing.grower import ALL_OUTPUTS
 from arboretum.losses import EachOutput, Loss
 from arboretum.metrics.named import Metric, named_metrics
 from arboretum.metrics.scoring import Scorer, find_scoring
-from arboretum.progress import ProgressBar
-from arboretum.queries import Queries
-from arboretum.schema import Schema, warn_user
-from arboretum.table import Table, conform, read_table
+from arboretum.model.forest import Forest
+from arboretum.running.interruption import warn_interrupted
+from arboretum.running.progress import ProgressBar
+from arboretum.running.threads import n_threads
 
 Boosted = TypeVar("Boosted", bound="BoostedTrees")
 

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from arboretum.category_encoding import CategoryEncoding
-from arboretum.constraints import in_binned_order, interaction_sets, monotone_directions
-from arboretum.ensembles.automatic_rate import automatic_rate
-from arboretum.ensembles.boosting import BoostingParams, renews_leaves
-from arboretum.ensembles.dart import Dart
-from arboretum.ensembles.history import Patience
-from arboretum.ensembles.linear_leaves import LinearLeaves
+from arboretum.data.schema import Schema
+from arboretum.encoding.category_encoding import CategoryEncoding
+from arboretum.ensembles.boosting.automatic_rate import automatic_rate
+from arboretum.ensembles.boosting.dart import Dart
+from arboretum.ensembles.boosting.history import Patience
+from arboretum.ensembles.boosting.linear_leaves import LinearLeaves
+from arboretum.ensembles.boosting.rounds import BoostingParams, renews_leaves
 from arboretum.estimators import boosting_automatic as automatic
 from arboretum.estimators.base import FloatArray, ForestModel
 from arboretum.estimators.boosting_problem import Problem, Target
+from arboretum.estimators.presets import presets
 from arboretum.estimators.row_sampling import check_sampling, sampler_of
 from arboretum.estimators.validation import callables, choice, number, share
-from arboretum.growing import NO_LIMIT, Growth, TreeParams, category_ranks
+from arboretum.growing.constraints import in_binned_order, interaction_sets, monotone_directions
+from arboretum.growing.grower import NO_LIMIT, Growth, TreeParams, category_ranks
 from arboretum.losses import EachOutput, GradientFunction, Loss
-from arboretum.preset_table import presets
-from arboretum.schema import Schema
 
 Preset = TypeVar("Preset", bound="BoostingParameters")
 

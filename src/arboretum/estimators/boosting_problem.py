@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.binning import BinMap
-from arboretum.category_encoding import CategoryEncoding
-from arboretum.ensembles.boosting import BoostingParams
-from arboretum.ensembles.history import Judge
-from arboretum.ensembles.resampling import Bag, columns_of_table
-from arboretum.ensembles.rows import Rows
+from arboretum.data.binning import BinMap
+from arboretum.data.schema import Schema
+from arboretum.data.table import Table
+from arboretum.data.weights import in_rows
+from arboretum.encoding.category_encoding import CategoryEncoding
+from arboretum.ensembles.bagging.resampling import Bag, columns_of_table
+from arboretum.ensembles.boosting.history import Judge
+from arboretum.ensembles.boosting.rounds import BoostingParams
+from arboretum.ensembles.boosting.rows import Rows
 from arboretum.estimators.base import FloatArray
 from arboretum.losses import Loss
-from arboretum.schema import Schema
-from arboretum.table import Table
-from arboretum.weights import in_rows
 
 
 @dataclass(frozen=True, eq=False)

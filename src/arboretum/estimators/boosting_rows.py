@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from arboretum.binning import BinnedData
-from arboretum.category_encoding import CategoryEncoding
-from arboretum.encoded_stream import OrderedStream
-from arboretum.ensembles.rows import start_raw
+from arboretum.data.binning import BinnedData
+from arboretum.data.schema import Schema
+from arboretum.data.streamed_table import StreamedTable
+from arboretum.data.table import Table
+from arboretum.encoding.category_encoding import CategoryEncoding
+from arboretum.encoding.encoded_stream import OrderedStream
+from arboretum.ensembles.boosting.rows import start_raw
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosting_problem import Problem
 from arboretum.losses import Loss
 from arboretum.losses.base import constant_raw
-from arboretum.schema import Schema
-from arboretum.streamed_table import StreamedTable
-from arboretum.table import Table
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.arguments import shown
-from arboretum.calibration import Calibration
-from arboretum.ensembles.resampling import Positions
+from arboretum.correcting.calibration import Calibration
+from arboretum.ensembles.bagging.resampling import Positions
 from arboretum.estimators import targets
 from arboretum.estimators.bagging_members import FloatArray, GivenTable
 from arboretum.estimators.held_out import HeldOutModel, Unseen

@@ -27,14 +27,14 @@ from numpy.typing import NDArray
 
 import arboretum
 from arboretum.arguments import shown
-from arboretum.ensembles.boosting import Keep, Progress
-from arboretum.ensembles.history import History, RoundReport
-from arboretum.ensembles.rows import Rows
+from arboretum.ensembles.boosting.history import History, RoundReport
+from arboretum.ensembles.boosting.rounds import Keep, Progress
+from arboretum.ensembles.boosting.rows import Rows
 from arboretum.estimators.base import load, plain
 from arboretum.estimators.boosting_problem import HeldRows, Problem, Run
 from arboretum.estimators.protocol import own_class
 from arboretum.estimators.standing_in import twin
-from arboretum.forest import Forest
+from arboretum.model.forest import Forest
 
 if TYPE_CHECKING:
     from arboretum.estimators.boosting import BoostedTrees

@@ -12,18 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.arguments import shown
-from arboretum.conformal import Scores, nonconformity
-from arboretum.ensembles.resampling import Positions
+from arboretum.correcting.conformal import Scores, nonconformity
+from arboretum.ensembles.bagging.resampling import Positions
 from arboretum.estimators import targets
 from arboretum.estimators.bagging_members import FloatArray, GivenTable, is_classifier
 from arboretum.estimators.bagging_model import BaggingModel, read_member
 from arboretum.estimators.boosted_regressor import BoostedTreesRegressor
 from arboretum.estimators.held_out import HeldOutModel, Unseen, quiet
 from arboretum.estimators.protocol import Estimator, Regressor
-from arboretum.estimators.threads import n_threads
 from arboretum.estimators.validation import as_float, choice
 from arboretum.losses import Loss
 from arboretum.losses.links import RANGES
+from arboretum.running.threads import n_threads
 
 POSITIVE = {"poisson", "gamma", "tweedie"}
 

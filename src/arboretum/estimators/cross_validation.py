@@ -22,25 +22,26 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.ensembles.boosting import BoostingRun
-from arboretum.ensembles.history import History, Patience, RoundReport
-from arboretum.estimators import selection, targets
+from arboretum.data import selection
+from arboretum.ensembles.boosting.history import History, Patience, RoundReport
+from arboretum.ensembles.boosting.rounds import BoostingRun
+from arboretum.estimators import targets
 from arboretum.estimators.bagging_members import unfitted
 from arboretum.estimators.boosting import BoostedTrees
 from arboretum.estimators.boosting_problem import HeldRows
 from arboretum.estimators.dataset_arguments import takes_dataset
+from arboretum.estimators.other_libraries import CROSS_VALIDATION, advice
 from arboretum.estimators.protocol import Classifier, meant
 from arboretum.estimators.survival_model import SurvivalModel
 from arboretum.estimators.survival_targets import survival_bounds
-from arboretum.estimators.threads import n_threads
 from arboretum.estimators.uplift_model import UpliftModel
 from arboretum.estimators.uplift_target import read_uplift
 from arboretum.estimators.validation import deal_out, seed_of
 from arboretum.losses.survival import is_event
 from arboretum.metrics.named import Answered, Metric
 from arboretum.metrics.scoring import LOSS, OWN_SCORE, Scorer, find_scoring
-from arboretum.other_libraries import CROSS_VALIDATION, advice
-from arboretum.progress import ProgressBar
+from arboretum.running.progress import ProgressBar
+from arboretum.running.threads import n_threads
 
 FloatArray: TypeAlias = NDArray[np.float64]
 Positions: TypeAlias = NDArray[np.intp]
@@ -125,7 +126,7 @@ class CrossValidation:
         matplotlib Axes
             The best round has a vertical line.
         """
-        from arboretum.inspection.learning_curve import plot_cross_validation
+        from arboretum.plotting.learning_curve import plot_cross_validation
 
         return plot_cross_validation(self, ax=ax)
 

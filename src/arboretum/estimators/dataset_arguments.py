@@ -6,7 +6,7 @@
      = fit(dataset without price and weight, y=column "price", sample_weight=column "weight")
 
 Every method named in DATASET_METHODS has this, by ``Estimator.__init_subclass__``; what it gets in the place of X is a
-Dataset of the features alone, which the table layer reads (table.py).
+Dataset of the features alone, which the table layer reads (data/table.py).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from arboretum.arrow_types import as_numpy
-from arboretum.dataset import Dataset
-from arboretum.memory_budget import READER_BYTES, ROW_BYTES
-from arboretum.schema import listed
+from arboretum.data.arrow_types import as_numpy
+from arboretum.data.dataset import Dataset
+from arboretum.data.memory_budget import READER_BYTES, ROW_BYTES
+from arboretum.data.schema import listed
 
 DATASET_METHODS = ("fit", "fit_more", "score")
 VALIDATION = "_val"

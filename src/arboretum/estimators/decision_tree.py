@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.criteria import total_entropy
+from arboretum.data.schema import Schema
+from arboretum.data.table import Table
 from arboretum.elementary import LN_2
-from arboretum.ensembles.bagging import BaggedTarget
+from arboretum.ensembles.bagging.trees import BaggedTarget
 from arboretum.estimators import targets
 from arboretum.estimators.bagged_tasks import BaggedClassifier, BaggedRegressor
 from arboretum.estimators.bagged_trees import BaggedTrees, GivenRows, rows_of_share
@@ -18,9 +19,8 @@ from arboretum.estimators.decision_tree_docs import CLASSIFIER_DOC, REGRESSOR_DO
 from arboretum.estimators.labels import classes_from_json
 from arboretum.estimators.single_tree import GrownTree, SingleTreeModel
 from arboretum.estimators.validation import choice, number
-from arboretum.forest import Forest
-from arboretum.schema import Schema
-from arboretum.table import Table
+from arboretum.growing.criteria import total_entropy
+from arboretum.model.forest import Forest
 from arboretum.trees.c45 import grow_c45
 from arboretum.trees.id3 import grow_id3
 from arboretum.trees.multiway import MultiwayTree
@@ -268,7 +268,7 @@ class DecisionTreeClassifier(SingleTreeModel, BaggedClassifier):
         """
         if self._multiway is None:
             return super().to_text(max_depth=max_depth, digits=digits)
-        from arboretum.inspection.multiway import multiway_to_text
+        from arboretum.reading.multiway import multiway_to_text
 
         names = self._value_meaning()["class_names"]
         return multiway_to_text(self._multiway, self.schema_, class_names=names, max_depth=max_depth, digits=digits)
@@ -289,7 +289,7 @@ class DecisionTreeClassifier(SingleTreeModel, BaggedClassifier):
         """
         if self._multiway is None:
             return super().plot_tree(ax=ax, max_depth=max_depth)
-        from arboretum.inspection.multiway import plot_multiway
+        from arboretum.reading.multiway import plot_multiway
 
         names = self._value_meaning()["class_names"]
         return plot_multiway(self._multiway, self.schema_, class_names=names, ax=ax, max_depth=max_depth)
@@ -301,7 +301,7 @@ class DecisionTreeClassifier(SingleTreeModel, BaggedClassifier):
     def _node_columns(self) -> dict[str, Any]:
         if self._multiway is None:
             return super()._node_columns()
-        from arboretum.inspection.frame import multiway_columns
+        from arboretum.reading.frame import multiway_columns
 
         return multiway_columns(self._multiway, self.schema_, class_names=self._value_meaning()["class_names"])
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from arboretum.explaining import Dependence, Explanation, Importances
-    from arboretum.forest import Forest
+    from arboretum.model.forest import Forest
 
 
 class Explained:

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from arboretum import _kernel
 from arboretum.arguments import shown
-from arboretum.ensembles.bagging import is_whole
-from arboretum.ensembles.resampling import Bag, Keys, Positions
+from arboretum.ensembles.bagging.resampling import Bag, Keys, Positions
+from arboretum.ensembles.bagging.trees import is_whole
 from arboretum.estimators import targets
 from arboretum.estimators.bagging_members import FloatArray, GivenTable, is_classifier, unfitted
 from arboretum.estimators.bagging_model import base_from_json, read_member
@@ -30,7 +30,7 @@ from arboretum.estimators.base import ForestModel, call_to_json, register, write
 from arboretum.estimators.explained import Explained
 from arboretum.estimators.protocol import Estimator, own_class
 from arboretum.estimators.validation import choice, number, seed_of
-from arboretum.io import model_file
+from arboretum.model import model_file
 
 HeldOut = TypeVar("HeldOut", bound="HeldOutModel")
 Fit: TypeAlias = Callable[[FloatArray], Any]

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
-from arboretum.binning import BinMap
+from arboretum.data.binning import BinMap
+from arboretum.data.table import Table
 from arboretum.estimators.validation import choice, number
-from arboretum.projections import Sparsity, projections
-from arboretum.table import Table
+from arboretum.growing.projections import Sparsity, projections
 
 MOST_PROJECTIONS = 1_000_000
 

@@ -7,7 +7,7 @@ from typing import Any
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosting_automatic import share_of_rows
 from arboretum.estimators.validation import choice, number
-from arboretum.sampling import Bayesian, Bootstrap, Goss, Mvs, Sampler, Stratified, Subsample
+from arboretum.growing.sampling import Bayesian, Bootstrap, Goss, Mvs, Sampler, Stratified, Subsample
 
 SAMPLINGS = ("subsample", "bootstrap", "stratified", "goss", "mvs", "bayesian")
 SAMPLING_OF = {

@@ -17,11 +17,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.ensembles.history import Judge
+from arboretum.data.queries import Queries
+from arboretum.ensembles.boosting.history import Judge
 from arboretum.losses import Loss
 from arboretum.metrics.named import Answered, Metric
 from arboretum.metrics.scoring import Scorer
-from arboretum.queries import Queries
 
 FloatArray: TypeAlias = NDArray[np.float64]
 

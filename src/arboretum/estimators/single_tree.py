@@ -9,16 +9,16 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.ensembles.bagging import BaggedTarget, grow_tree
+from arboretum.data.schema import MISSING, UNKNOWN, Schema
+from arboretum.data.table import Table, conform
+from arboretum.ensembles.bagging.trees import BaggedTarget, grow_tree
 from arboretum.estimators import targets
 from arboretum.estimators.bagged_trees import BaggedTrees, GivenRows
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.protocol import defaults
-from arboretum.estimators.threads import n_threads
 from arboretum.estimators.validation import choice, number, seed_of, split_rows
-from arboretum.forest import LEAF, Forest
-from arboretum.schema import MISSING, UNKNOWN, Schema
-from arboretum.table import Table, conform
+from arboretum.model.forest import LEAF, Forest
+from arboretum.running.threads import n_threads
 from arboretum.trees.cart import training_errors, validation_losses
 from arboretum.trees.multiway import MultiwayTree
 from arboretum.trees.pruning import (
@@ -299,7 +299,7 @@ class SingleTreeModel(BaggedTrees):
         scipy.sparse.csr_matrix, (n_rows, n_nodes)
             1 where a row passes a node.
         """
-        from arboretum.inspection import decision_path
+        from arboretum.reading import decision_path
 
         return decision_path(self._fitted(), self.apply(X)[:, None])[0]
 
@@ -342,7 +342,7 @@ def recoded(table: Table, schema: Schema, unknown: int) -> Table:
 
     Examples
     --------
-    >>> from arboretum.table import read_table
+    >>> from arboretum.data.table import read_table
     >>> table, other = read_table([["b"], ["a"], ["b"], [None]]), read_table([["a"]])
     >>> recoded(table, other.schema, UNKNOWN).columns
     [array([-2,  0, -2, -1], dtype=int32)]

@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.data.table import Table
 from arboretum.estimators.base import ForestModel
-from arboretum.forest import Forest
-from arboretum.table import Table
+from arboretum.model.forest import Forest
 
 FloatArray = NDArray[np.float64]
 Twin = TypeVar("Twin")

@@ -19,25 +19,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import losses
-from arboretum.ensembles.resampling import with_schema
-from arboretum.ensembles.rows import Rows
+from arboretum.data.schema import warn_user
+from arboretum.data.table import Table, read_table
+from arboretum.data.weights import in_rows
+from arboretum.ensembles.bagging.resampling import with_schema
+from arboretum.ensembles.boosting.rows import Rows
 from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosted_regressor import BoostedTreesRegressor
 from arboretum.estimators.boosting_problem import Problem, Target
 from arboretum.estimators.scoring import JudgedRows
 from arboretum.estimators.standing_in import twin
-from arboretum.estimators.threads import n_threads
 from arboretum.estimators.uplift_model import UpliftModel
 from arboretum.estimators.uplift_target import UpliftTarget, read_uplift
 from arboretum.estimators.validation import check_columns, check_rounds, choice, deal_out, number, seed_of
-from arboretum.forest import LEAF, Forest
-from arboretum.interruption import inner_fits
 from arboretum.losses import Loss
 from arboretum.metrics.scoring import find_scoring
-from arboretum.schema import warn_user
-from arboretum.table import Table, read_table
-from arboretum.weights import in_rows
+from arboretum.model.forest import LEAF, Forest
+from arboretum.running.interruption import inner_fits
+from arboretum.running.threads import n_threads
 
 Uplift = TypeVar("Uplift", bound="UpliftBoostedTrees")
 

@@ -7,15 +7,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from arboretum.ensembles.bagging import BaggedTarget, Draws, Treatment
-from arboretum.ensembles.honest_leaves import fill_leaves
+from arboretum.data.schema import warn_user
+from arboretum.ensembles.bagging.honest_leaves import fill_leaves
+from arboretum.ensembles.bagging.trees import BaggedTarget, Draws, Treatment
 from arboretum.estimators.bagged_trees import MOST, BaggedTrees, TrainingSet
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.uplift_model import UpliftModel
 from arboretum.estimators.uplift_target import UpliftTarget, read_uplift
 from arboretum.estimators.validation import choice, number
-from arboretum.forest import LEAF, Forest
-from arboretum.schema import warn_user
+from arboretum.model.forest import LEAF, Forest
 
 Uplift = TypeVar("Uplift", bound="UpliftForest")
 

@@ -24,12 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
-from arboretum.ensembles.boosting import renews_leaves
-from arboretum.ensembles.rows import user_shape
-from arboretum.estimators.threads import n_threads
-from arboretum.forest import Forest
-from arboretum.growing import ALL_OUTPUTS
+from arboretum.ensembles.boosting.rounds import renews_leaves
+from arboretum.ensembles.boosting.rows import user_shape
+from arboretum.growing.grower import ALL_OUTPUTS
 from arboretum.losses import FunctionLoss, Loss, Multinomial
+from arboretum.model.forest import Forest
+from arboretum.running.threads import n_threads
 
 if TYPE_CHECKING:
     from arboretum.estimators.boosting import BoostedTrees

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.data.schema import ColumnSchema
+from arboretum.data.selection import as_container
+from arboretum.data.table import Table, read_table
 from arboretum.estimators.base import ForestModel
-from arboretum.estimators.selection import as_container
-from arboretum.schema import ColumnSchema
-from arboretum.table import Table, read_table
 
 _TIMES = {"datetime": "datetime64[us]", "duration": "timedelta64[us]"}
 METHODS = ("predict", "predict_proba", "decision_function", "score_samples", "score")

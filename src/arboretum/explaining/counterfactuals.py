@@ -17,17 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.arguments import check_integer
+from arboretum.data.table import Table
 from arboretum.estimators.bagged_tasks import BaggedClassifier, BaggedRegressor
 from arboretum.estimators.base import ForestModel
 from arboretum.estimators.boosted_classifier import BoostedTreesClassifier
 from arboretum.estimators.boosted_regressor import BoostedTreesRegressor
 from arboretum.estimators.protocol import Classifier
-from arboretum.estimators.threads import n_threads
 from arboretum.explaining.options import Column, options_of
-from arboretum.forest import LEAF, NUMERIC
-from arboretum.inspection.conditions import condition
-from arboretum.inspection.quantities import name_text, number_text
-from arboretum.table import Table
+from arboretum.model.forest import LEAF, NUMERIC
+from arboretum.reading.conditions import condition
+from arboretum.reading.quantities import name_text, number_text
+from arboretum.running.threads import n_threads
 
 Array: TypeAlias = NDArray[Any]
 FloatArray: TypeAlias = NDArray[np.float64]

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.ensembles.shared_leaves import membership, number_leaves
+from arboretum.ensembles.bagging.shared_leaves import membership, number_leaves
 from arboretum.estimators import targets
 from arboretum.estimators.labels import typed_column
 from arboretum.estimators.protocol import Classifier
-from arboretum.estimators.threads import n_threads
-from arboretum.forest import LEAF, Forest
+from arboretum.model.forest import LEAF, Forest
+from arboretum.running.threads import n_threads
 
 if TYPE_CHECKING:
     from arboretum.estimators.bagged_tasks import BaggedClassifier, BaggedRegressor

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.schema import MISSING, ColumnSchema
+from arboretum.data.schema import MISSING, ColumnSchema
 
 FloatArray = NDArray[np.float64]
 

@@ -11,17 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.arguments import check_integer, shown
+from arboretum.data.schema import MISSING, Schema
+from arboretum.data.selection import as_container, n_rows_of, take_rows
+from arboretum.data.table import Table
 from arboretum.estimators import targets
 from arboretum.estimators.base import ForestModel
-from arboretum.estimators.selection import as_container, n_rows_of, take_rows
-from arboretum.estimators.threads import n_threads
 from arboretum.explaining.by_predictions import as_asked, require_fitted
 from arboretum.explaining.permutation import StandIns, by_bags, by_tables, by_trees, permutation_falls
 from arboretum.explaining.reading import draw_rows, read_groups
 from arboretum.explaining.sage import sage_values
 from arboretum.explaining.structure import kinds_of, schema_of
-from arboretum.schema import MISSING, Schema
-from arboretum.table import Table
+from arboretum.running.threads import n_threads
 
 FloatArray = NDArray[np.float64]
 

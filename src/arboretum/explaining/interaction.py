@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.arguments import check_integer, holds_others, shown
+from arboretum.data.table import Table
 from arboretum.estimators.base import ForestModel
 from arboretum.estimators.standing_in import with_table
-from arboretum.estimators.threads import n_threads
 from arboretum.explaining.by_predictions import as_asked
 from arboretum.explaining.dependence import Dependence
 from arboretum.explaining.reading import column_position, draw_rows
 from arboretum.explaining.response import Response, response_of
 from arboretum.explaining.substitution import Substitution
-from arboretum.table import Table
+from arboretum.running.threads import n_threads
 
 FloatArray = NDArray[np.float64]
 

@@ -17,10 +17,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.data.schema import ColumnSchema, Schema
+from arboretum.data.table import Table
 from arboretum.estimators.base import ForestModel
-from arboretum.forest import NUMERIC
-from arboretum.schema import ColumnSchema, Schema
-from arboretum.table import Table
+from arboretum.model.forest import NUMERIC
 
 Array: TypeAlias = NDArray[Any]
 FloatArray: TypeAlias = NDArray[np.float64]

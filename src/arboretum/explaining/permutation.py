@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
+from arboretum.data.table import Table
 from arboretum.estimators.base import ForestModel
 from arboretum.estimators.standing_in import summed_forest, with_raw, with_table
 from arboretum.explaining.reading import sources
 from arboretum.explaining.structure import reads_with_slopes
-from arboretum.forest import Forest
-from arboretum.table import Table
+from arboretum.model.forest import Forest
 
 if TYPE_CHECKING:
     from arboretum.estimators.kept_bags import KeptBags
@@ -57,7 +57,7 @@ def permutation_falls(
     Examples
     --------
     >>> import arboretum as arb
-    >>> from arboretum.table import read_table
+    >>> from arboretum.data.table import read_table
     >>> X = np.random.default_rng(0).random((200, 2))
     >>> model = arb.DecisionTreeRegressor().fit(X, X[:, 0] > 0.5)
     >>> stand_ins = by_trees(model, read_table(X), threads=1)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from arboretum.arguments import shown
+from arboretum.data.schema import Schema
 from arboretum.estimators.base import ForestModel
-from arboretum.schema import Schema
 
 
 def sources(model: ForestModel) -> list[tuple[int, ...]]:
@@ -26,7 +26,7 @@ def column_position(column: Any, schema: Schema) -> int:
 
     Examples
     --------
-    >>> from arboretum.table import read_table
+    >>> from arboretum.data.table import read_table
     >>> column_position("x1", read_table([[1.0, 2.0], [4.0, 5.0]]).schema)
     1
     """
@@ -55,7 +55,7 @@ def read_groups(groups: Any, schema: Schema) -> tuple[list[str], list[list[int]]
 
     Examples
     --------
-    >>> from arboretum.table import read_table
+    >>> from arboretum.data.table import read_table
     >>> read_groups({"place": [0, 2]}, read_table([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]).schema)
     (['place', 'x1'], [[0, 2], [1]])
     """

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.data.table import Table
 from arboretum.estimators import targets
 from arboretum.estimators.base import ForestModel
 from arboretum.estimators.protocol import Regressor
 from arboretum.estimators.standing_in import with_table
-from arboretum.table import Table
 
 FloatArray = NDArray[np.float64]
 N_DRAWS, N_BACKGROUND = 256, 32
@@ -61,7 +61,7 @@ def sage_values(
     Examples
     --------
     >>> import arboretum as arb
-    >>> from arboretum.table import read_table
+    >>> from arboretum.data.table import read_table
     >>> X = np.random.default_rng(0).random((500, 2))
     >>> model = arb.BoostedTreesRegressor(n_estimators=50).fit(X, X[:, 0])
     >>> sage_values(model, read_table(X), X[:, 0], [[0], [1]], seed=0).round(2)

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from arboretum import _kernel
 from arboretum.arguments import check_flag
-from arboretum.category_encoding import CategoryEncoding
-from arboretum.estimators.threads import n_threads
+from arboretum.data.table import Table, values_as_given
+from arboretum.encoding.category_encoding import CategoryEncoding
 from arboretum.explaining.explanation import Explanation
-from arboretum.forest import Forest
-from arboretum.table import Table, values_as_given
+from arboretum.model.forest import Forest
+from arboretum.running.threads import n_threads
 
 FloatArray = NDArray[np.float64]
 

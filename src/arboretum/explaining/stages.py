@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from arboretum.estimators.base import ForestModel
 from arboretum.estimators.standing_in import summed_forest, with_raw
-from arboretum.estimators.threads import n_threads
-from arboretum.forest import LEAF, Forest
+from arboretum.model.forest import LEAF, Forest
+from arboretum.running.threads import n_threads
 
 MOST_TREES = 50  # that are cut at a depth
 

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.data.schema import Schema
 from arboretum.estimators.bagging_members import OneClass
 from arboretum.estimators.base import ForestModel
 from arboretum.explaining.by_predictions import has_own_trees, require_fitted
 from arboretum.explaining.reading import sources
-from arboretum.forest import Forest
-from arboretum.schema import Schema
+from arboretum.model.forest import Forest
 
 FloatArray = NDArray[np.float64]
 

@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
+from arboretum.data.table import Table
 from arboretum.estimators.base import ForestModel
 from arboretum.estimators.standing_in import summed_forest, with_table
 from arboretum.explaining.reading import sources
 from arboretum.explaining.response import Response
-from arboretum.table import Table
 
 FloatArray = NDArray[np.float64]
 
@@ -52,7 +52,7 @@ class Substitution:
     --------
     >>> import arboretum as arb
     >>> from arboretum.explaining.response import response_of
-    >>> from arboretum.table import read_table
+    >>> from arboretum.data.table import read_table
     >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     >>> model = arb.DecisionTreeRegressor().fit(X, X[:, 0] + 2 * X[:, 1])
     >>> asked = Substitution(model, response_of(model, "auto"), [0], [np.array([0.0, 1.0])])

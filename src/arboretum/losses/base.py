@@ -34,8 +34,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
+from arboretum.data.queries import Queries
 from arboretum.losses.links import INVERSE_LINKS, FloatArray, LinkName
-from arboretum.queries import Queries
 
 Task: TypeAlias = Literal["regression", "classification", "ranking", "survival"]
 

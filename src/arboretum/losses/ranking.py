@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from arboretum import _kernel
+from arboretum.data.queries import LARGEST_GRADE, Metric, Queries
 from arboretum.losses.base import Loss, require
 from arboretum.losses.links import FloatArray
-from arboretum.queries import LARGEST_GRADE, Metric, Queries
 
 # Places that count when a model is scored by NDCG; MAP looks at whole lists.
 SCORED_PLACES = 10

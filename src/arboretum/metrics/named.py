@@ -24,10 +24,10 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.data.queries import Metric as RankingMetric
+from arboretum.data.queries import Queries
 from arboretum.metrics.survival import concordance_of_bounds
 from arboretum.metrics.uplift import auuc_score, qini_score
-from arboretum.queries import Metric as RankingMetric
-from arboretum.queries import Queries
 
 FloatArray: TypeAlias = NDArray[np.float64]
 

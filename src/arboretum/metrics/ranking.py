@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from arboretum.arguments import check_integer
+from arboretum.data.queries import Metric, Queries
 from arboretum.estimators import targets
-from arboretum.estimators.threads import n_threads
 from arboretum.losses.ranking import check_grades
-from arboretum.queries import Metric, Queries
+from arboretum.running.threads import n_threads
 
 
 def ndcg_score(y: Any, scores: Any, group: Any, *, k: int | None = 10, sample_weight: Any = None) -> float:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.data.schema import MISSING, UNKNOWN, ColumnSchema
+from arboretum.data.table import Table
 from arboretum.report.subject import Subject, value_text
-from arboretum.schema import MISSING, UNKNOWN, ColumnSchema
-from arboretum.table import Table
 
 BINS = 20
 SHOWN_CATEGORIES = 8

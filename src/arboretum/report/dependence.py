@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from arboretum.data.schema import ColumnSchema
 from arboretum.estimators.standing_in import twin
 from arboretum.report.facts import LeftOut
 from arboretum.report.importance import ranking
 from arboretum.report.subject import Subject, ask, draw_rows
-from arboretum.schema import ColumnSchema
 
 MOST_COLUMNS = 12
 MOST_OUTPUTS = 8

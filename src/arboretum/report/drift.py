@@ -27,10 +27,10 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.data.schema import UNKNOWN, ColumnSchema
 from arboretum.report.chance import chi_square_limit
 from arboretum.report.columns import each_column, quantile
 from arboretum.report.subject import Rows, Subject
-from arboretum.schema import UNKNOWN, ColumnSchema
 
 BINS = 10
 LEAST_COUNT = 10  # rows of both samples that a category needs for a bin of its own

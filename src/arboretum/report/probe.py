@@ -15,11 +15,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.data.schema import ColumnSchema
 from arboretum.report.chance import mean_and_error
 from arboretum.report.columns import each_column, quantile
 from arboretum.report.facts import LeftOut
 from arboretum.report.subject import FloatArray, Rows, Subject
-from arboretum.schema import ColumnSchema
 
 Codes: TypeAlias = NDArray[np.intp]
 

@@ -17,8 +17,8 @@ from arboretum.estimators.bagging_model import BaggingModel
 from arboretum.estimators.base import ForestModel
 from arboretum.estimators.held_out import HeldOutModel
 from arboretum.explaining.stages import by_depth, by_rounds, evenly
-from arboretum.judging import OwnLoss, own_loss
 from arboretum.metrics import concordance_index, ndcg_score
+from arboretum.metrics.own_loss import OwnLoss, own_loss
 from arboretum.report.chance import FloatArray
 from arboretum.report.evaluation.anomalies import known_anomalies
 from arboretum.report.facts import LeftOut

@@ -12,7 +12,7 @@ import numpy as np
 from arboretum.estimators.bagging_model import BaggingModel
 from arboretum.estimators.held_out import HeldOutModel
 from arboretum.estimators.protocol import defaults
-from arboretum.forest import LEAF
+from arboretum.model.forest import LEAF
 from arboretum.report.evaluation.charts import curves, series
 from arboretum.report.facts import LeftOut
 from arboretum.report.stages import Stages, by_round

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.forest import LEAF, Forest
-from arboretum.inspection.conditions import Condition, condition
-from arboretum.inspection.node_values import node_values, nodes_of
-from arboretum.inspection.quantities import category_text, name_text, threshold_text
+from arboretum.data.schema import Schema
+from arboretum.model.forest import LEAF, Forest
+from arboretum.reading.conditions import Condition, condition
+from arboretum.reading.node_values import node_values, nodes_of
+from arboretum.reading.quantities import category_text, name_text, threshold_text
 from arboretum.report.subject import TEXT_DIGITS, Subject
-from arboretum.schema import Schema
 from arboretum.trees.multiway import MultiwayTree
 
 BUDGET = 600_000  # characters of all trees

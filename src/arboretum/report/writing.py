@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from arboretum.arguments import shown
+from arboretum.data.schema import NEWLY_MISSING
 from arboretum.estimators.explained import Explained
-from arboretum.io.whole_file import replacing
+from arboretum.model.whole_file import replacing
 from arboretum.report import columns, dependence, evaluation, examples, findings, importance, training, trees
 from arboretum.report.facts import to_json
 from arboretum.report.subject import Subject, id_columns, or_reason, positive_place, read_rows, schema_of, task_of
-from arboretum.schema import NEWLY_MISSING
 
 MAX_ROWS = 2_000
 SCRIPTS = ("text.js", "charts.js", "sections.js", "trees.js", "examples.js", "page.js")

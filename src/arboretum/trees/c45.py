@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from arboretum.criteria import total_entropy, xlog2x
+from arboretum.data.table import Table
 from arboretum.elementary import log2
-from arboretum.table import Table
+from arboretum.growing.criteria import total_entropy, xlog2x
 from arboretum.trees.multiway import ABOVE, AT_MOST, CATEGORY, NUMERIC, MultiwayTree
 from arboretum.trees.partitioning import (
     TIE,
@@ -86,7 +86,7 @@ def grow_c45(
 
     Examples
     --------
-    >>> from arboretum.table import read_table
+    >>> from arboretum.data.table import read_table
     >>> from arboretum.trees.c45 import grow_c45
     >>> rows = [(70, "dry"), (90, "wet"), (85, "dry"), (95, "wet"), (65, "wet"), (75, "dry"), (60, "dry"), (99, "dry")]
     >>> table = read_table([list(row) for row in rows])

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from arboretum.elementary import log
-from arboretum.ensembles.bagging import BaggedTarget
-from arboretum.forest import Forest
+from arboretum.ensembles.bagging.trees import BaggedTarget
+from arboretum.model.forest import Forest
 from arboretum.trees.pruning import parents
 
 __all__ = ["training_errors", "validation_losses"]

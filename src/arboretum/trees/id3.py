@@ -10,8 +10,8 @@ from typing import Any
 
 from numpy.typing import ArrayLike, NDArray
 
-from arboretum.criteria import total_entropy
-from arboretum.table import Table
+from arboretum.data.table import Table
+from arboretum.growing.criteria import total_entropy
 from arboretum.trees.multiway import CATEGORY, MultiwayTree
 from arboretum.trees.partitioning import (
     TIE,
@@ -70,7 +70,7 @@ def grow_id3(
     --------
     The weather of 14 Saturdays, and whether one would play tennis (Quinlan 1986, table 1):
 
-    >>> from arboretum.table import read_table
+    >>> from arboretum.data.table import read_table
     >>> from arboretum.trees.id3 import grow_id3
     >>> weather = [
     ...     ("sunny", "hot", "high", "weak", "no"),        ("sunny", "hot", "high", "strong", "no"),

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.cached import cached_property
-from arboretum.schema import MISSING
+from arboretum.data.schema import MISSING
 
 __all__ = ["MultiwayTree"]
 

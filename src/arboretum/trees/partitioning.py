@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from arboretum.schema import MISSING
-from arboretum.table import Table
+from arboretum.data.schema import MISSING
+from arboretum.data.table import Table
 from arboretum.trees.multiway import LEAF, MultiwayTree
 
 IntArray: TypeAlias = NDArray[np.int64]

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from arboretum.forest import LEAF, OBLIQUE, ON_CATEGORIES, Forest
+from arboretum.model.forest import LEAF, OBLIQUE, ON_CATEGORIES, Forest
 from arboretum.trees.multiway import MultiwayTree
 
 __all__ = [
@@ -293,7 +293,7 @@ def validation_errors(
 
     Examples
     --------
-    >>> from arboretum.table import read_table
+    >>> from arboretum.data.table import read_table
     >>> from arboretum.trees import grow_id3
     >>> tree = grow_id3(read_table([["a"], ["a"], ["b"]]), [1, 1, 0])
     >>> validation_errors(tree, [np.array([0, 0, 1, -2], np.int32)], [1, 0, 0, 0])
@@ -424,7 +424,7 @@ def prune_multiway(tree: MultiwayTree, mask: ArrayLike) -> MultiwayTree:
 
     Examples
     --------
-    >>> from arboretum.table import read_table
+    >>> from arboretum.data.table import read_table
     >>> from arboretum.trees import grow_id3
     >>> tree = grow_id3(read_table([["a", "x"], ["b", "y"], ["b", "z"]]), [1, 1, 0])
     >>> prune_multiway(tree, [True] + [False] * (tree.n_nodes - 1)).to_text()

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.estimators import targets
-from arboretum.judging import BRIER, LOG_LOSS, RANKED, OwnLoss, mean_distance, own_loss
+from arboretum.metrics.own_loss import BRIER, LOG_LOSS, RANKED, OwnLoss, mean_distance, own_loss
 from arboretum.report.calibration import calibration_of
 from arboretum.report.chance import Positions
 from arboretum.report.evaluation.charts import curves, histogram, series

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from arboretum.estimators import targets
-from arboretum.judging import ABSOLUTE, SQUARED, OwnLoss, own_loss
 from arboretum.losses import Quantiles
+from arboretum.metrics.own_loss import ABSOLUTE, SQUARED, OwnLoss, own_loss
 from arboretum.report.calibration import coverages
 from arboretum.report.chance import Positions
 from arboretum.report.evaluation.charts import curves, histogram, points, series

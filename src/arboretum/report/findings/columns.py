@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.data.schema import MISSING, UNKNOWN, ColumnSchema
 from arboretum.report.chance import LEVEL, normal_limit
 from arboretum.report.columns import each_column
 from arboretum.report.facts import LeftOut
 from arboretum.report.findings.finding import LEAST_ROWS, Finding, Grade, counted_rows
 from arboretum.report.subject import Subject
-from arboretum.schema import MISSING, UNKNOWN, ColumnSchema
 
 ALONE = 0.8  # share of rows whose category no other row has
 NOTED_SHARE, WORRYING_SHARE = 0.01, 0.05  # of rows with missing or unseen values

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from arboretum.schema import listed
+from arboretum.data.schema import listed
 
 Grade: TypeAlias = Literal["serious", "caution", "note"]
 GRADES: tuple[Grade, ...] = ("serious", "caution", "note")

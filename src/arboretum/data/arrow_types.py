@@ -1,0 +1,113 @@
+"""Types of Arrow columns: the plain ones that rows are read as, those that several parts share, and their widths."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum.data.schema import listed
+
+
+def plain_type(kind: Any) -> Any:
+    """Return the type that values are read as: how text is stored, as a dictionary for instance, is not kept.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> plain_type(pyarrow.dictionary(pyarrow.int8(), pyarrow.large_string()))
+    DataType(string)
+    """
+    import pyarrow
+    from pyarrow import types
+
+    if isinstance(kind, pyarrow.BaseExtensionType):
+        return plain_type(kind.storage_type)
+    if types.is_dictionary(kind):
+        return plain_type(kind.value_type)
+    if types.is_float16(kind):
+        return pyarrow.float32()
+    stored = {"large_string": "string", "string_view": "string", "large_binary": "binary", "binary_view": "binary"}
+    return getattr(pyarrow, stored[str(kind)])() if str(kind) in stored else kind
+
+
+def as_type(column: Any, kind: Any) -> Any:
+    """Return an Arrow array as another type, from which all its values can be got back."""
+    import pyarrow
+
+    if isinstance(column.type, pyarrow.BaseExtensionType):
+        column = column.storage
+    return column if column.type == kind else column.cast(kind)
+
+
+def as_numpy(column: Any) -> NDArray[Any]:
+    """Return an Arrow array, or several chunks of one, as a NumPy array; equal texts are one object.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> as_numpy(pyarrow.array(["no", "yes", None, "no"]))
+    array(['no', 'yes', None, 'no'], dtype=object)
+    """
+    import pyarrow
+
+    if isinstance(column, pyarrow.ChunkedArray):
+        parts = [as_numpy(chunk) for chunk in column.chunks]
+        return np.concatenate(parts) if parts else as_numpy(pyarrow.array([], column.type))
+    if pyarrow.types.is_string(column.type) or pyarrow.types.is_large_string(column.type):
+        column = column.dictionary_encode()
+    if not pyarrow.types.is_dictionary(column.type):
+        return np.asarray(column.to_numpy(zero_copy_only=False))
+    values = np.array([*column.dictionary.to_pylist(), None], dtype=object)
+    return np.asarray(values[column.indices.fill_null(len(values) - 1).to_numpy()])
+
+
+def joined(schema: Any, other: Any, where: str) -> Any:
+    """Return types that hold the values of two parts, such as numbers and nothing but missing values.
+
+    Parameters
+    ----------
+    schema, other : pyarrow.Schema
+        Those of the parts so far, and of the next one.
+    where : str
+        What messages call the next part.
+    """
+    import pyarrow
+
+    mine, theirs = ({field.name: field.remove_metadata() for field in one} for one in (schema, other))
+    missing = [name for name in mine if name not in theirs]
+    extra = [name for name in theirs if name not in mine]
+    if missing or extra:
+        parts = [f"{word} {listed(names)}" for word, names in (("missing", missing), ("unexpected", extra)) if names]
+        raise ValueError(f"{where} has other columns than the first part: {'; '.join(parts)}")
+    fields = []
+    for name, field in mine.items():
+        pair = [pyarrow.schema([field]), pyarrow.schema([theirs[name]])]
+        try:
+            fields += pyarrow.unify_schemas(pair, promote_options="permissive")
+        except (pyarrow.ArrowTypeError, pyarrow.ArrowInvalid):
+            raise TypeError(
+                f"column {name!r} is {field.type} in the first part, but {theirs[name].type} in {where}: convert it to "
+                "one type"
+            ) from None
+    return pyarrow.schema(fields)
+
+
+def width_of(kind: Any) -> float | None:
+    """Return the bytes of a value of an Arrow type, with its bit of validity; None for text, lists and the like.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> width_of(pyarrow.float64()), width_of(pyarrow.string())
+    (8.125, None)
+    """
+    import pyarrow
+
+    if pyarrow.types.is_null(kind):
+        return 0.0
+    try:
+        return float(kind.bit_width) / 8 + 1 / 8
+    except ValueError:
+        return None

@@ -1,0 +1,599 @@
+"""Schemas: what each column of a table is, and how the values found in it become numbers or codes.
+
+A column comes here as a `Reading`, whatever library held it::
+
+    Reading ──learn_column──► ColumnSchema + column    (at fit)
+       └──────apply_column──► column                   (at predict, as that ColumnSchema says)
+
+so that every format shares one order of categories, one rule for missing values and one set of errors.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import numbers
+import sys
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from arboretum.arguments import holds_others, shown
+from arboretum.cached import cached_property
+from arboretum.data.text_values import hidden_values
+
+Kind: TypeAlias = Literal["numeric", "categorical"]
+Source: TypeAlias = Literal["number", "bool", "datetime", "duration", "string", "category"]
+Category: TypeAlias = "str | int | float | bool"
+Array: TypeAlias = npt.NDArray[Any]
+
+MISSING = -1
+UNKNOWN = -2
+
+NEWLY_MISSING = "missing values in columns that had none at fit"  # begins the warning, to filter it by
+
+
+@dataclass(frozen=True)
+class ColumnSchema:
+    """What one column was at fit.
+
+    Parameters
+    ----------
+    name : str
+        The name as given; ``"x0"``, ``"x1"``, … for arrays.
+    kind : {"numeric", "categorical"}
+        How trees split it: by a threshold or by a set of categories.
+    source : {"number", "bool", "datetime", "duration", "string", "category"}
+        The type the values had.
+    categories : tuple
+        The value of each code: falling frequency, ties in the order of the values. No row order and no
+        dictionary order of the input can change it.
+    has_missing : bool
+        Whether values were missing at fit.
+
+    Examples
+    --------
+    >>> from arboretum.data.table import read_table
+    >>> read_table([["b"], ["a"], ["b"], [None]]).schema.columns[0]
+    ColumnSchema(name='x0', kind='categorical', source='string', categories=('b', 'a'), has_missing=True)
+    """
+
+    name: str
+    kind: Kind
+    source: Source
+    categories: tuple[Category, ...] = ()
+    has_missing: bool = False
+
+    @property
+    def holds_numbers(self) -> bool:
+        """Whether it holds numbers or booleans to be split by thresholds."""
+        return self.kind == "numeric" and _family(self) == "number"
+
+    @property
+    def read_as(self) -> Literal["number", "category", "date", "bool"] | None:
+        """The kind that text must be read as to be such a column; None if text says nothing of the kind."""
+        if self.source == "category":
+            is_text = any(isinstance(category, str) for category in self.categories)
+            return "category" if is_text else "number" if self.categories else None
+        kinds: dict[Source, Literal["number", "category", "date", "bool"]]
+        kinds = {"number": "number", "bool": "bool", "datetime": "date", "string": "category"}
+        return kinds.get(self.source)
+
+    @cached_property
+    def ranks(self) -> tuple[int, ...]:
+        """Rank of each category among the values: unlike its code, it does not depend on how often it occurs."""
+        rank = [0] * len(self.categories)
+        for place, code in enumerate(sorted(range(len(rank)), key=self.categories.__getitem__)):
+            rank[code] = place
+        return tuple(rank)
+
+    @cached_property
+    def code(self) -> dict[Category, int]:
+        """The code of each category."""
+        return {category: code for code, category in enumerate(self.categories)}
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns a model was fitted on.
+
+    Parameters
+    ----------
+    columns : tuple of ColumnSchema
+        One a column, in the order of the fit.
+    named : bool
+        Whether columns are matched by name; if not, by position.
+
+    Examples
+    --------
+    >>> size = ColumnSchema("size", "numeric", "number")
+    >>> color = ColumnSchema("color", "categorical", "string", ("red", "blue"))
+    >>> schema = Schema((size, color), named=True)
+    >>> schema.names, schema.categorical
+    (['size', 'color'], [1])
+    >>> Schema.from_json(schema.to_json()) == schema
+    True
+    """
+
+    columns: tuple[ColumnSchema, ...]
+    named: bool
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns."""
+        return [column.name for column in self.columns]
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return len(self.columns)
+
+    @property
+    def categorical(self) -> list[int]:
+        """Positions of the categorical columns."""
+        return [j for j, column in enumerate(self.columns) if column.kind == "categorical"]
+
+    @cached_property
+    def by_name(self) -> list[int]:
+        """Columns in the order of their names; as they are if they have none."""
+        names = self.names
+        return sorted(range(len(names)), key=names.__getitem__) if self.named else list(range(len(names)))
+
+    @cached_property
+    def all_numbers(self) -> bool:
+        """Whether every column holds numbers or booleans: a float matrix is such a table as it is."""
+        return all(column.holds_numbers for column in self.columns)
+
+    @cached_property
+    def never_missing(self) -> npt.NDArray[np.bool_]:
+        """Which columns had no missing values at fit."""
+        return np.array([not column.has_missing for column in self.columns])
+
+    @cached_property
+    def watches_missing(self) -> bool:
+        """Whether missing values would be new in any column."""
+        return bool(self.never_missing.any())
+
+    def describes_like(self, other: Schema) -> bool:
+        """Whether columns have the same names, kinds and categories, so that trees of both can stand in one forest.
+
+        Examples
+        --------
+        >>> size = ColumnSchema("size", "numeric", "number")
+        >>> one = Schema((size,), named=True)
+        >>> one.describes_like(one.with_missing([True]))
+        True
+        """
+        return [(column.name, column.kind, column.categories) for column in self.columns] == [
+            (column.name, column.kind, column.categories) for column in other.columns
+        ]
+
+    def with_missing(self, flags: Sequence[bool]) -> Schema:
+        """Mark the columns in which missing values were found, besides those already marked.
+
+        Examples
+        --------
+        >>> columns = tuple(ColumnSchema(name, "numeric", "number") for name in ("x0", "x1"))
+        >>> schema = Schema(columns, named=False).with_missing([True, False])
+        >>> [column.has_missing for column in schema.columns]
+        [True, False]
+        """
+        pairs = zip(self.columns, flags, strict=True)
+        marked = (replace(column, has_missing=column.has_missing or bool(flag)) for column, flag in pairs)
+        return replace(self, columns=tuple(marked))
+
+    def judge_missing(self, found: Array, policy: Literal["warn", "error"]) -> None:
+        """Warn of, or refuse, missing values in columns that had none at fit.
+
+        Parameters
+        ----------
+        found : ndarray of bool
+            Which columns have missing values now.
+        policy : {"warn", "error"}
+            What to do about it.
+        """
+        fresh = found & self.never_missing
+        if not fresh.any():
+            return
+        names = listed([self.columns[j].name for j in np.flatnonzero(fresh)])
+        message = f"{NEWLY_MISSING}: {names}; fill them or fit on data that has some"
+        if policy == "error":
+            raise ValueError(message)
+        warn_user(message)
+
+    def check_width(self, width: int, estimator_name: str) -> None:
+        """Refuse a table of another number of columns, in scikit-learn's words."""
+        if width != self.n_features:
+            raise ValueError(
+                f"X has {width} features, but {estimator_name} is expecting {self.n_features} features as input"
+            )
+
+    def in_order(self, found: list[str], raw: list[Any]) -> list[Any]:
+        """Return the columns named ``found`` in the order of the fit; lost and unexpected names are refused."""
+        by_name, wanted = dict(zip(found, raw, strict=True)), dict.fromkeys(self.names)
+        lost = [name for name in wanted if name not in by_name]
+        extra = [name for name in found if name not in wanted]
+        if lost or extra:
+            hints = [f"{name!r}{_nearest(name, extra)}" for name in lost]
+            raise ValueError(
+                "the columns of X are not those of the fit.\n"
+                f"missing: {', '.join(hints) or 'none'}\n"
+                f"unexpected: {', '.join(map(repr, extra)) or 'none'}"
+            )
+        return [by_name[name] for name in wanted]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a dictionary that strict JSON can hold; infinite categories become ``{"float": "inf"}``."""
+        columns = [
+            {
+                "name": column.name,
+                "kind": column.kind,
+                "source": column.source,
+                "categories": [_category_to_json(category) for category in column.categories],
+                "has_missing": column.has_missing,
+            }
+            for column in self.columns
+        ]
+        return {"named": self.named, "columns": columns}
+
+    @classmethod
+    def from_json(cls, data: Any) -> Schema:
+        """Rebuild a schema, trusting nothing: any deviation from `to_json` is a ValueError."""
+        _require_keys(data, {"named", "columns"}, "schema")
+        _require(isinstance(data["named"], bool), "'named' must be true or false")
+        _require(isinstance(data["columns"], list) and data["columns"], "'columns' must be a non-empty list")
+        columns = tuple(_column_from_json(column, j) for j, column in enumerate(data["columns"]))
+        names = [column.name for column in columns]
+        _require(len(set(names)) == len(names), "column names repeat")
+        _require(data["named"] or names == positional_names(len(names)), "unnamed columns must be x0, x1, …")
+        return cls(columns, data["named"])
+
+
+def _require(condition: object, message: str) -> None:
+    if not condition:
+        raise ValueError(f"invalid schema: {message}")
+
+
+def _require_keys(data: Any, keys: set[str], where: str) -> None:
+    _require(isinstance(data, dict) and set(data) == keys, f"{where} must be an object with {sorted(keys)}")
+
+
+def _category_to_json(category: Category) -> Any:
+    return {"float": str(category)} if isinstance(category, float) and math.isinf(category) else category
+
+
+def _category_from_json(category: Any, where: str) -> Category:
+    if isinstance(category, dict):
+        _require(category in ({"float": "inf"}, {"float": "-inf"}), f"{where} has a category {category!r}")
+        return float(category["float"])
+    _require(isinstance(category, str | int | float), f"{where} has a category {category!r}")
+    finite = not isinstance(category, float) or math.isfinite(category)
+    _require(finite, f"{where} has a category {category!r}")
+    return category  # type: ignore[no-any-return]
+
+
+def _column_from_json(data: Any, position: int) -> ColumnSchema:
+    where = f"column {position}"
+    _require_keys(data, {"name", "kind", "source", "categories", "has_missing"}, where)
+    name, kind, source, found = data["name"], data["kind"], data["source"], data["categories"]
+    _require(isinstance(name, str), f"{where} needs a string as its name")
+    _require(kind in get_args(Kind), f"{where} has kind {kind!r}")
+    _require(source in get_args(Source), f"{where} has source {source!r}")
+    _require(isinstance(data["has_missing"], bool), f"{where}: 'has_missing' must be true or false")
+    _require(isinstance(found, list), f"{where}: 'categories' must be a list")
+    if kind == "numeric":
+        _require(not found and source not in ("string", "category"), f"{where} is numeric with categories")
+    categories = tuple(_category_from_json(category, where) for category in found)
+    _require(len(set(categories)) == len(categories), f"{where} repeats a category")
+    texts = sum(isinstance(category, str) for category in categories)
+    _require(texts in (0, len(categories)), f"{where} mixes text and numbers in its categories")
+    if source != "category":
+        agrees = not categories or (texts > 0) == (source == "string")
+        _require(agrees, f"{where} has categories that are no {source}")
+    return ColumnSchema(name, kind, source, categories, data["has_missing"])
+
+
+# ----------------------------------------------------------------------------------------------------- names
+
+
+def positional_names(n: int) -> list[str]:
+    """Return the names of columns that have none.
+
+    Examples
+    --------
+    >>> positional_names(2)
+    ['x0', 'x1']
+    """
+    return [f"x{j}" for j in range(n)]
+
+
+def _nearest(name: str, names: Iterable[str]) -> str:
+    matches = difflib.get_close_matches(name, names, n=1)
+    return f" (did you mean {matches[0]!r}?)" if matches else ""
+
+
+def categorical_mask(spec: Any, names: list[str], *, named: bool) -> list[bool]:
+    """Say of each column whether ``categorical_features`` names it.
+
+    Parameters
+    ----------
+    spec : None, "from_dtype" or sequence of names, positions or booleans
+        What the user gave.
+    names : list of str
+        Names of the columns.
+    named : bool
+        Whether these are the user's names.
+
+    Examples
+    --------
+    >>> categorical_mask(["size"], ["color", "size"], named=True)
+    [False, True]
+    """
+    mask = [False] * len(names)
+    if spec is None or (isinstance(spec, str) and spec == "from_dtype"):
+        return mask
+    if isinstance(spec, str):
+        raise ValueError(f"categorical_features={spec!r} is a single name; give a list, as [{spec!r}]")
+    if not holds_others(spec):
+        raise ValueError(f"categorical_features={shown(spec)}: use a list of names or positions, a mask, or None")
+    items = np.asarray(spec, dtype=object).tolist() if not isinstance(spec, list | tuple) else list(spec)
+    if items and all(isinstance(item, bool | np.bool_) for item in items):
+        if len(items) != len(names):
+            raise ValueError(f"categorical_features masks {len(items)} columns, but X has {len(names)}")
+        return [bool(item) for item in items]
+    for item in items:
+        mask[_position(item, names, named)] = True
+    return mask
+
+
+def _position(item: Any, names: list[str], named: bool) -> int:
+    if isinstance(item, str):
+        if not named:
+            raise ValueError(f"categorical_features has {item!r}, but X has no column names: give positions")
+        if item not in names:
+            hint = _nearest(item, names)
+            raise ValueError(f"categorical_features has {item!r}, which is no column of X{hint}")
+        return names.index(item)
+    if isinstance(item, bool | np.bool_) or not isinstance(item, numbers.Integral):
+        raise TypeError(f"categorical_features must hold names, positions or booleans only; found {item!r}")
+    if not 0 <= int(item) < len(names):
+        raise ValueError(f"categorical_features has position {item}, but X has columns 0 to {len(names) - 1}")
+    return int(item)
+
+
+# --------------------------------------------------------------------- readings: values -> column of a table
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A column as found: floats if `categories` is None, else int32 codes (−1 = missing) into `categories`.
+
+    The categories all occur, are of one family (text or numbers) and stand in no particular order.
+
+    Examples
+    --------
+    >>> Reading("string", np.array([0, 1, 0, -1], dtype=np.int32), ["red", "blue"]).categories
+    ['red', 'blue']
+    """
+
+    source: Source
+    values: Array
+    categories: list[Category] | None = None
+
+
+def _encode_numbers(reading: Reading) -> tuple[Array, list[Category]]:
+    """Codes and values of a numeric column; whole numbers as int, booleans as bool."""
+    codes = np.full(len(reading.values), MISSING, dtype=np.int32)
+    there = ~np.isnan(reading.values)
+    values, codes[there] = np.unique(reading.values[there], return_inverse=True)
+    return codes, as_categories(values, reading.source)
+
+
+def as_categories(values: Array, source: Source) -> list[Category]:
+    """Return the distinct numbers of a column as categories: booleans, else whole numbers if all are whole.
+
+    Examples
+    --------
+    >>> as_categories(np.array([1.0, 2.0]), "number"), as_categories(np.array([1.0, 2.5]), "number")
+    ([1, 2], [1.0, 2.5])
+    """
+    if source == "bool":
+        return [bool(value) for value in values]
+    whole = bool(np.isfinite(values).all() and (values == np.trunc(values)).all())
+    return [int(value) if whole else float(value) for value in values]
+
+
+def learn_column(name: str, reading: Reading, as_categorical: bool) -> tuple[ColumnSchema, Array]:
+    """Return what a column is at fit, and its values: floats, or codes of its categories.
+
+    Examples
+    --------
+    >>> learn_column("size", Reading("number", np.array([7.0, 3.0, 7.0])), as_categorical=True)[0].categories
+    (7, 3)
+    """
+    codes, categories = reading.values, reading.categories
+    if categories is None:
+        if not as_categorical:
+            return ColumnSchema(name, "numeric", reading.source), reading.values
+        codes, categories = _encode_numbers(reading)
+    return rank_categories(name, reading.source, codes, list(categories))
+
+
+def rank_categories(name: str, source: Source, codes: Array, found: Sequence[Category]) -> tuple[ColumnSchema, Array]:
+    """Recode categories by falling frequency, ties by value, without those that do not occur.
+
+    Examples
+    --------
+    >>> column, codes = rank_categories("size", "string", np.array([1, 0, 1]), ["S", "L", "XL"])
+    >>> column.categories, codes
+    (('L', 'S'), array([0, 1, 0], dtype=int32))
+    """
+    counts = np.bincount(codes + 1, minlength=len(found) + 1)[1:].tolist()
+    column, order = rank_counts(name, source, found, counts, bool((codes == MISSING).any()))
+    rank = np.full(len(found) + 1, MISSING, dtype=np.int32)  # code −1 reads the last slot
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    return column, rank[codes]
+
+
+def rank_counts(
+    name: str, source: Source, found: Sequence[Category], counts: Sequence[int], has_missing: bool
+) -> tuple[ColumnSchema, list[int]]:
+    """Return the column of categories that occur so often, and which of them has each code.
+
+    Examples
+    --------
+    >>> column, order = rank_counts("size", "string", ["S", "L", "XL"], [1, 2, 0], has_missing=False)
+    >>> column.categories, order
+    (('L', 'S'), [1, 0])
+    """
+    occurring = [code for code, count in enumerate(counts) if count]
+    order = sorted(occurring, key=lambda code: (-counts[code], found[code]))
+    return ColumnSchema(name, "categorical", source, tuple(found[code] for code in order), has_missing), order
+
+
+def _family(column: ColumnSchema | Reading) -> str | None:
+    """Return text, number, datetime or duration, what may be compared; None if no value is there."""
+    if column.source in ("string", "category"):
+        if not column.categories:
+            return None
+        return "text" if isinstance(column.categories[0], str) else "number"
+    return "number" if column.source == "bool" else column.source
+
+
+def apply_column(column: ColumnSchema, reading: Reading, unknown: str) -> Array:
+    """Return the values of a column as it was at fit: floats, or codes with −1 = missing and −2 = unknown.
+
+    Examples
+    --------
+    >>> column = ColumnSchema("size", "categorical", "number", (7, 3))
+    >>> apply_column(column, Reading("number", np.array([3.0, 4.0, np.nan])), unknown="average")
+    array([ 1, -2, -1], dtype=int32)
+    """
+    wanted, got = _family(column), _family(reading)
+    if wanted is not None and got not in (wanted, None):
+        if reading.categories is None and np.isnan(reading.values).all():
+            got = None
+        else:
+            raise _clash(column, reading)
+    if got is None:
+        n = len(reading.values)
+        return np.full(n, np.nan) if column.kind == "numeric" else np.full(n, MISSING, dtype=np.int32)
+    if column.kind == "numeric":
+        if reading.categories is None:
+            return reading.values
+        numbers_of = np.array([*reading.categories, np.nan], dtype=np.float64)
+        return numbers_of[reading.values]
+    codes, categories = reading.values, reading.categories
+    if categories is None:
+        codes, categories = _encode_numbers(reading)
+    if unknown == "error":
+        _refuse(column, sorted((c for c in categories if c not in column.code), key=str))
+    code_of = np.array([*(column.code.get(category, UNKNOWN) for category in categories), MISSING], dtype=np.int32)
+    if len(categories) and (code_of[:-1] == UNKNOWN).all():
+        _warn_of_other_forms(column, categories)
+    return code_of[codes]
+
+
+def _warn_of_other_forms(column: ColumnSchema, categories: Sequence[Category]) -> None:
+    """Warn where no category is known, but all would be if they were written as at fit, '1' for '1.0'."""
+    known = {_plain(category): category for category in column.categories}
+    meant = [(category, known.get(_plain(category))) for category in categories]
+    if all(other is not None for _, other in meant):
+        now, then = meant[0]
+        warn_user(
+            f"no value of column {column.name!r} is a category of the model, but all look like one: {now!r} was "
+            f"{then!r} at fit; write them as they were"
+        )
+
+
+def _plain(category: Category) -> Category:
+    """Return a category without what may differ between two files: blanks, case, leading and trailing zeros."""
+    text = str(category).strip().lower()
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _clash(column: ColumnSchema, reading: Reading) -> TypeError:
+    if reading.categories is not None:
+        value: Any = reading.categories[0]
+    else:
+        value = float(reading.values[~np.isnan(reading.values)][0])
+    was = f"{_family(column)} at fit"
+    return TypeError(
+        f"column {column.name!r} was {was} but holds {_family(reading)} now, such as {value!r}; "
+        "convert it to the type it had at fit"
+    )
+
+
+def _refuse(column: ColumnSchema, unseen: Sequence[Category]) -> None:
+    if unseen:
+        raise ValueError(
+            f"column {column.name!r} has categories not seen at fit: {listed(unseen)}; "
+            'map them to known ones, or use unknown="average" or unknown="missing"'
+        )
+
+
+# -------------------------------------------------------------------------------------------------- messages
+
+
+class TextColumnWarning(UserWarning):
+    """A column of text in a data frame holds numbers or dates, and becomes categories.
+
+    Examples
+    --------
+    >>> import warnings, pandas as pd, arboretum as arb
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     prices = pd.DataFrame({"price": ["9.50", "?", "12.25"]})
+    ...     _ = arb.DecisionTreeRegressor().fit(prices, [1.0, 2.0, 3.0])
+    >>> told[0].category.__name__
+    'TextColumnWarning'
+    """
+
+
+def warn_of_text(name: str, categories: Sequence[Category]) -> None:
+    """Warn of a column of text that holds numbers or dates, which would be more than categories."""
+    found = hidden_values(category for category in categories if isinstance(category, str))
+    if found is None:
+        return
+    what, value = found
+    cure = "pandas.to_numeric(…, errors='coerce')" if what == "numbers" else "pandas.to_datetime(…)"
+    warn_user(
+        f"column {name!r} is text and becomes {len(categories)} categories, but it holds {what}, such as {value!r}: "
+        f"convert it, as with {cure}; if categories are meant, name it in categorical_features",
+        TextColumnWarning,
+    )
+
+
+def listed(values: Sequence[Any], limit: int = 5) -> str:
+    """Return the first few values for an error message.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"], limit=2)
+    "'a', 'b' and 1 more"
+    """
+    more = f" and {len(values) - limit} more" if len(values) > limit else ""
+    return ", ".join(map(repr, values[:limit])) + more
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn about the first line outside this package.
+
+    Python drops a warning that cannot be written, but raises ValueError where standard error is a closed file: a
+    remark must not end a fit.
+    """
+    package, level, frame = __name__.partition(".")[0], 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        frame, level = frame.f_back, level + 1
+    try:
+        warnings.warn(message, category, stacklevel=level)
+    except ValueError:
+        if not getattr(sys.stderr, "closed", False):
+            raise

@@ -1,0 +1,124 @@
+"""Rows and columns of a table of any kind, by position: the container stays what it is.
+
+For estimators that hand parts of the user's table to other people's estimators; ours read a Table instead.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum.data.dataset import Dataset
+from arboretum.data.table import checked_sparse
+
+Positions = NDArray[np.intp]
+
+
+def as_container(X: Any) -> Any:
+    """Return X if it is an array, a list, a data frame or sparse (in rows), a Dataset in memory, else a NumPy array."""
+    if isinstance(X, Dataset):
+        return X.to_frame()
+    if _is_sparse(X):
+        return checked_sparse(X).tocsr()
+    if isinstance(X, np.ndarray | list | tuple) or _as_frame(X) is not None:
+        return X
+    return np.asarray(X)
+
+
+def n_rows_of(X: Any) -> int:
+    """Return the number of rows."""
+    if isinstance(X, np.ndarray) and X.ndim == 0:
+        raise ValueError("Expected 2D array, got scalar array instead: give one row a sample")
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def n_columns_of(X: Any) -> int | None:
+    """Return the number of columns; None if the rows are no lists of values, as documents are."""
+    if _is_structured(X):
+        return len(X.dtype.names)
+    if hasattr(X, "shape"):
+        return int(X.shape[1]) if len(X.shape) == 2 else None
+    return len(X[0]) if len(X) and hasattr(X[0], "__len__") and not isinstance(X[0], str | bytes) else None
+
+
+def names_of(X: Any) -> list[str] | None:
+    """Return the names of columns; None if they have none, or names that are not text."""
+    frame = _as_frame(X)
+    names = list(X.dtype.names) if _is_structured(X) else [] if frame is None else list(frame.columns)
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def take_rows(X: Any, rows: Positions) -> Any:
+    """Return the rows at these positions, in this order, perhaps repeated.
+
+    Examples
+    --------
+    >>> take_rows([["a", 1], ["b", 2]], np.array([1, 1]))
+    [['b', 2], ['b', 2]]
+    """
+    if isinstance(X, list | tuple):
+        return [X[row] for row in rows]
+    if _is_sparse(X):
+        return X[rows]
+    frame = _as_frame(X)
+    return X[rows] if frame is None else frame[rows].to_native()
+
+
+def take_values(column: Any, rows: Positions) -> Any:
+    """Return values of a column, or rows of a target of several; a series of a data frame library stays one.
+
+    Examples
+    --------
+    >>> take_values(["a", "b"], np.array([1, 1]))
+    array(['b', 'b'], dtype='<U1')
+    """
+    if hasattr(column, "iloc"):
+        return column.iloc[rows]
+    if type(column).__module__.partition(".")[0] == "polars":
+        return column[rows]
+    return np.asarray(column)[rows] if _as_frame(column) is None else take_rows(column, rows)
+
+
+def take_columns(X: Any, columns: Positions | None) -> Any:
+    """Return the columns at these positions, each once; None is all of them.
+
+    Examples
+    --------
+    >>> take_columns([["a", 1], ["b", 2]], np.array([1]))
+    [[1], [2]]
+    """
+    if columns is None:
+        return X
+    if isinstance(X, list | tuple):
+        return [[row[column] for column in columns] for row in X]
+    if _is_sparse(X):
+        return X.tocsc()[:, columns]
+    if _is_structured(X):
+        return X[[X.dtype.names[column] for column in columns]]
+    frame = _as_frame(X)
+    return X[:, columns] if frame is None else frame[:, columns.tolist()].to_native()
+
+
+def _is_structured(X: Any) -> bool:
+    """Whether X is an array of named fields."""
+    return isinstance(X, np.ndarray) and X.ndim == 1 and X.dtype.names is not None
+
+
+def _is_sparse(X: Any) -> bool:
+    return hasattr(X, "tocsr") and hasattr(X, "nnz")
+
+
+def _as_frame(X: Any) -> Any | None:
+    """Return a narwhals frame, None if X is no data frame."""
+    if isinstance(X, np.ndarray | list | tuple) or _is_sparse(X):
+        return None
+    import narwhals.stable.v1 as nw
+    from narwhals.exceptions import DuplicateError
+
+    try:
+        frame = nw.from_native(X, eager_only=True, pass_through=True)
+    except DuplicateError as error:
+        raise ValueError(f"column names must be unique, rename the columns: {error}") from None
+    return frame if isinstance(frame, nw.DataFrame) else None

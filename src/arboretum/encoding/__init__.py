@@ -1,0 +1,1 @@
+"""Encoding: categories as levels, target statistics and combinations."""

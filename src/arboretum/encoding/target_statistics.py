@@ -1,0 +1,587 @@
+"""Target statistics: categories as numbers that tell how the target behaves in them.
+
+A statistic is the mean of some part of the target over the training rows of a level, or how frequent the level is.
+A level is a category of one column, or a combination of categories of several; missing is a category like any other::
+
+    Table ──► level of each row ─┬─ all training rows ──► one value a level    transform, for prediction
+    target, weight ──────────────┴─ rows before it ─────► one value a row      ordered, for training
+
+With w the weight of a row, t the part of its target, p a prior and a its weight (Prokhorenkova et al., *CatBoost:
+unbiased boosting with categorical features*, NeurIPS 2018, section 3; Dorogush et al., *CatBoost: gradient boosting
+with categorical features support*, 2018)::
+
+    value = (Σ w t + a p) / (Σ w + a)        over all rows of the level, or those before this one in a random order
+
+A row's ordered value is made without its own target, so that a model cannot read the target off it. The loops are in
+``kernel/target_statistics.hpp``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from arboretum import _kernel
+from arboretum.data.memory_budget import grouped
+from arboretum.data.schema import Schema
+from arboretum.data.table import Table
+from arboretum.encoding.levels import Columns, Keys, find_levels, key_stages, learn_levels
+
+__all__ = ["Prior", "Statistic", "TargetStatistics", "draw_orders", "learn_statistics"]
+
+FloatArray: TypeAlias = NDArray[np.float64]
+StatisticKind: TypeAlias = Literal["class", "above", "number", "count"]
+
+ORDER_PURPOSE = 0x6F726472  # "ordr": keeps these draws apart from all others of the same seed
+
+_PARTS = {
+    "class": _kernel.TargetPart.equal,
+    "above": _kernel.TargetPart.above,
+    "number": _kernel.TargetPart.number,
+}
+
+
+@dataclass(frozen=True)
+class Prior:
+    """What a mean is before any row of its level is known, and how many rows that counts for.
+
+    Parameters
+    ----------
+    value : float, optional
+        By default the mean over all rows.
+    weight : float
+        More than 0.
+
+    Examples
+    --------
+    >>> Prior(0.5, weight=10)
+    Prior(value=0.5, weight=10)
+    >>> Prior(weight=0)
+    Traceback (most recent call last):
+    ValueError: a prior has weight 0: use a finite number above 0
+    """
+
+    value: float | None = None
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.weight < math.inf:
+            raise ValueError(f"a prior has weight {self.weight}: use a finite number above 0")
+        if self.value is not None and not math.isfinite(self.value * self.weight):
+            raise ValueError(f"a prior has value {self.value}: use a smaller number, or None for the mean")
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """One column of numbers that stands for categories.
+
+    Parameters
+    ----------
+    columns : tuple of int
+        The columns of the table whose categories make a level.
+    kind : {"class", "above", "number", "count"}
+        Share of rows of the class `at`; share of rows with a target above `at`; mean of the target; weight of the
+        level as a share of that of the most frequent one.
+    at : float
+        Code of the class, or the border.
+    prior, prior_weight : float
+        Value of a level without rows, and what it weighs in a mean; a count starts from 0.
+
+    Examples
+    --------
+    >>> Statistic((0, 2), "class", at=1.0, prior=0.3)
+    Statistic(columns=(0, 2), kind='class', at=1.0, prior=0.3, prior_weight=1.0)
+    """
+
+    columns: Columns
+    kind: StatisticKind
+    at: float = 0.0
+    prior: float = 0.0
+    prior_weight: float = 1.0
+
+    def part(self, target: FloatArray) -> FloatArray:
+        """Give what the mean is a mean of, row by row."""
+        if self.kind == "number":
+            return target
+        return np.asarray(target == self.at if self.kind == "class" else target > self.at, np.float64)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TargetStatistics:
+    """Learned statistics: frozen tables from levels to values. Made by `learn_statistics`.
+
+    Parameters
+    ----------
+    schema : Schema
+        Of the training table. Tables to encode must be read by it.
+    statistics : tuple of Statistic
+        One a column of numbers.
+    keys : dict of tuple of int to tuple of int64 arrays
+        The known levels of all columns and combinations: categories as digits of a number, sorted. Where 63 bits do not
+        hold all columns, the first of them are numbered by an array of their own and the numbers become a digit.
+    values : tuple of float64 arrays
+        Of each statistic, one a level.
+    class_names : tuple of str
+        How `describe` calls the classes.
+
+    Examples
+    --------
+    >>> from arboretum.data.table import conform, read_table
+    >>> table = read_table([["oslo"], ["rome"], ["oslo"], ["bern"]])
+    >>> learned = learn_statistics(table, [1, 0, 1, 0], n_classes=2, class_names=["no", "yes"], one_hot_max=0)
+    >>> learned.describe(0), learned.describe(1)
+    ("mean of class 'yes' by x0", 'frequency of x0')
+    >>> learned.transform(conform([["oslo"], ["rome"], ["lima"]], table.schema))[0].round(3)
+    array([0.833, 0.25 , 0.5  ])
+    >>> learned.ordered(table, [1, 0, 1, 0], [[2, 0, 1, 3]])[0, 0]
+    array([0.75, 0.5 , 0.5 , 0.5 ])
+    """
+
+    schema: Schema
+    statistics: tuple[Statistic, ...]
+    keys: Mapping[Columns, tuple[Keys, ...]]
+    values: tuple[FloatArray, ...]
+    class_names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "keys", {c: tuple(map(_frozen, stages)) for c, stages in self.keys.items()})
+        object.__setattr__(self, "values", tuple(map(_frozen, self.values)))
+
+    def __repr__(self) -> str:
+        return f"TargetStatistics({len(self.statistics)} statistics of {len(self.keys)} columns or combinations)"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TargetStatistics.from_arrays, (self.to_json(), self.to_arrays(), self.schema)
+
+    def describe(self, i: int) -> str:
+        """Say in words what statistic ``i`` is."""
+        one = self.statistics[i]
+        source = " × ".join(self.schema.columns[j].name for j in one.columns)
+        if one.kind == "count":
+            return f"frequency of {source}"
+        part = {"class": "class ", "above": f"target > {one.at:g}", "number": "target"}[one.kind]
+        if one.kind == "class":
+            part += self.class_names[int(one.at)] if self.class_names else str(int(one.at))
+        same = (one.columns, one.kind, one.at)
+        n_priors = sum((other.columns, other.kind, other.at) == same for other in self.statistics)
+        prior = f" with prior {one.prior:g} of weight {one.prior_weight:g}" if n_priors > 1 else ""
+        return f"mean of {part} by {source}{prior}"
+
+    def transform(self, table: Table, *, threads: int = 1) -> list[FloatArray]:
+        """Encode rows to predict on: each gets the value of its level, a level that is not known the prior.
+
+        Parameters
+        ----------
+        table : Table
+            Read by the schema of the training table.
+        threads : int
+            Threads to use; they change nothing in the result.
+
+        Returns
+        -------
+        list of float64 arrays
+            One a statistic.
+        """
+        levels = self._levels(table, self.keys, threads)
+        pairs = zip(self.statistics, self.values, strict=True)
+        return [_looked_up(values, levels[one.columns], one.prior) for one, values in pairs]
+
+    def ordered(
+        self, table: Table, target: ArrayLike, orders: ArrayLike, *, weight: ArrayLike | None = None, threads: int = 1
+    ) -> FloatArray:
+        """Encode training rows: a mean is that of the rows before this one. Counts do not look at the target.
+
+        Parameters
+        ----------
+        table : Table
+            The training table.
+        target : array
+            Class codes or numbers.
+        orders : uint32 array (orders, rows)
+            Permutations of the rows, as by `draw_orders`.
+        weight : array, optional
+            Row weights.
+        threads : int
+            Threads to use; they change nothing in the result.
+
+        Returns
+        -------
+        float64 array (orders, statistics, rows)
+        """
+        _, out = next(self.ordered_in_parts(table, target, orders, weight=weight, threads=threads))
+        return out
+
+    def ordered_in_parts(
+        self,
+        table: Table,
+        target: ArrayLike,
+        orders: ArrayLike,
+        *,
+        weight: ArrayLike | None = None,
+        memory: float = math.inf,
+        threads: int = 1,
+    ) -> Iterator[tuple[list[int], FloatArray]]:
+        """Yield (statistics, their values) as ``ordered`` would give, so many at a time as take up this memory."""
+        y, w = _numbers(target, table.n_rows, "target"), checked_weight(weight, table.n_rows)
+        check_sums(y, w)
+        orders = _checked_orders(orders, table.n_rows)
+        of_source = {
+            columns: [i for i, one in enumerate(self.statistics) if one.columns == columns] for columns in self.keys
+        }
+        # A row has a key and a level for each source, and a value of each statistic.
+        sizes = [table.n_rows * (12 + 8 * len(orders) * len(places)) for places in of_source.values()]
+        sources = list(of_source)
+        for group in grouped(sizes, memory):
+            chosen = [sources[place] for place in group]
+            places = [i for columns in chosen for i in of_source[columns]]
+            yield places, self._ordered(chosen, places, table, y, w, orders, threads)
+
+    def _ordered(
+        self,
+        sources: list[Columns],
+        places: list[int],
+        table: Table,
+        y: FloatArray,
+        w: FloatArray | None,
+        orders: NDArray[np.uint32],
+        threads: int,
+    ) -> FloatArray:
+        levels = self._levels(table, sources, threads)
+        out = np.empty((len(orders), len(places), table.n_rows))
+        means = []
+        for i, place in enumerate(places):
+            one = self.statistics[place]
+            if one.kind == "count":
+                out[:, i] = _looked_up(self.values[place], levels[one.columns], one.prior)
+                continue
+            source, part = sources.index(one.columns), _PARTS[one.kind]
+            means.append(_kernel.OrderedMean(source, part, one.at, one.prior, one.prior_weight, i))
+        n_levels = [len(self.keys[columns][-1]) for columns in sources]
+        _kernel.ordered_means(means, list(levels.values()), n_levels, y, w, orders, threads, out)
+        return out
+
+    def _levels(self, table: Table, sources: Iterable[Columns], threads: int) -> dict[Columns, NDArray[np.int32]]:
+        return {columns: find_levels(table, columns, self.keys[columns], threads) for columns in sources}
+
+    # --------------------------------------------------------------------------------------------------- files
+
+    def to_json(self) -> dict[str, Any]:
+        """Give what a header holds; the rest is in `to_arrays`, and the schema is the model's."""
+        statistics = [asdict(one) | {"columns": list(one.columns)} for one in self.statistics]
+        return {"statistics": statistics, "class_names": list(self.class_names)}
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Give the keys of all levels and the values of all statistics, each in one array, and where they start."""
+        keys = [stage for stages in self.keys.values() for stage in stages]
+        return {
+            "level_start": _starts(keys),
+            "level_keys": np.concatenate([*keys, np.zeros(0, np.int64)]),
+            "statistic_start": _starts(self.values),
+            "statistic_values": np.concatenate([*self.values, np.zeros(0)]),
+        }
+
+    @classmethod
+    def from_arrays(cls, header: Any, arrays: Mapping[str, NDArray[Any]], schema: Schema) -> TargetStatistics:
+        """Rebuild from `to_json` and `to_arrays`, trusting neither: any deviation is a ValueError."""
+        _require(isinstance(header, dict) and set(header) == {"statistics", "class_names"}, "its header has other keys")
+        names = header["class_names"]
+        _require(isinstance(names, list) and all(isinstance(name, str) for name in names), "class_names are no texts")
+        _require(isinstance(header["statistics"], list), "'statistics' is no list")
+        statistics = tuple(_statistic_from_json(one, schema, len(names)) for one in header["statistics"])
+        sources = list(dict.fromkeys(one.columns for one in statistics))
+        n_stages = [len(key_stages(schema, columns)) for columns in sources]
+        parts = iter(_split(arrays, "level_keys", "level_start", np.dtype(np.int64), sum(n_stages)))
+        keys = {columns: tuple(next(parts) for _ in range(n)) for columns, n in zip(sources, n_stages, strict=True)}
+        for stages in keys.values():
+            for stage in stages:
+                _require((stage >= 0).all() and (np.diff(stage) > 0).all(), "keys of levels are negative or not rising")
+        values = _split(arrays, "statistic_values", "statistic_start", np.dtype(np.float64), len(statistics))
+        for one, value in zip(statistics, values, strict=True):
+            _require(len(value) == len(keys[one.columns][-1]), "a statistic has other levels than its columns")
+            _require(np.isfinite(value).all(), "a value is not finite")
+        return cls(schema, statistics, keys, tuple(values), tuple(names))
+
+
+def learn_statistics(
+    table: Table,
+    target: ArrayLike,
+    *,
+    n_classes: int | None = None,
+    weight: ArrayLike | None = None,
+    kinds: Collection[Literal["mean", "count"]] = ("mean", "count"),
+    priors: Sequence[Prior] = (Prior(),),
+    n_target_borders: int = 1,
+    one_hot_max: int = 2,
+    combinations: Sequence[Sequence[int]] = (),
+    class_names: Sequence[Any] | None = None,
+    threads: int = 1,
+) -> TargetStatistics:
+    """Learn statistics of the categorical columns of a table, and of combinations of them.
+
+    Parameters
+    ----------
+    table : Table
+        The training table.
+    target : array
+        Class codes from 0, or numbers.
+    n_classes : int, optional
+        Number of classes: all but the first get a mean each. Without it the target is a number.
+    weight : array, optional
+        Row weights.
+    kinds : collection of {"mean", "count"}
+        Means of the target, and how frequent a level is.
+    priors : sequence of Prior
+        Every mean is made with each of them.
+    n_target_borders : int
+        Cut a numeric target at so many quantiles; the means are shares of rows above each. 0: means of the target.
+    one_hot_max : int
+        Leave out columns of at most so many levels: splits by sets of categories lose nothing there.
+    combinations : sequence of sequences of int
+        Columns to combine, as by `arboretum.encoding.combinations.best_combinations`.
+    class_names : sequence, optional
+        Labels of the classes, for `TargetStatistics.describe`.
+    threads : int
+        Threads to use; they change nothing in the result.
+
+    Returns
+    -------
+    TargetStatistics
+
+    Examples
+    --------
+    >>> from arboretum.data.table import read_table
+    >>> table = read_table([["a", "x"], ["a", "y"], ["b", "x"], ["b", "y"]])
+    >>> learned = learn_statistics(table, [3.0, 1, 4, 8], kinds=["mean"], one_hot_max=0, combinations=[(0, 1)])
+    >>> [learned.describe(i) for i in range(3)]
+    ['mean of target > 3 by x0', 'mean of target > 3 by x1', 'mean of target > 3 by x0 × x1']
+    >>> learned.values[0].round(3)
+    array([0.167, 0.833])
+    """
+    y, w = checked_target(target, table.n_rows, n_classes), checked_weight(weight, table.n_rows)
+    check_sums(y, w)
+    unknown = set(kinds) - {"mean", "count"}
+    if unknown:
+        raise ValueError(f"kinds has {sorted(unknown)}: use 'mean' and 'count'")
+    parts = _parts(y, w, n_classes, n_target_borders) if "mean" in kinds else []
+    statistics: list[Statistic] = []
+    keys: dict[Columns, tuple[Keys, ...]] = {}
+    values: list[FloatArray] = []
+    for columns in _sources(table.schema, combinations):
+        stages, levels = learn_levels(table, columns, threads)
+        if len(columns) == 1 and len(stages[-1]) <= one_hot_max:
+            continue
+        sums = _Sums(levels, len(stages[-1]), w)
+        learned = [sums.mean(columns, kind, at, prior, y) for kind, at in parts for prior in priors]
+        learned += [sums.count(columns)] if "count" in kinds else []
+        if learned:
+            keys[columns] = stages
+        statistics += [one for one, _ in learned]
+        values += [value for _, value in learned]
+    names = tuple(repr(name) for name in class_names) if class_names is not None else ()
+    return TargetStatistics(table.schema, tuple(statistics), keys, tuple(values), names)
+
+
+def draw_orders(n_rows: int, n_orders: int, *, seed: int, first: int = 0, threads: int = 1) -> NDArray[np.uint32]:
+    """Draw permutations of the rows: each by the hash of (seed, number of the permutation, row).
+
+    Parameters
+    ----------
+    n_rows, n_orders : int
+        Length and number of the permutations.
+    seed : int
+        Of the model.
+    first : int
+        Number of the first permutation: later ones can be drawn without the earlier.
+    threads : int
+        Threads to use; they change nothing in the result.
+
+    Returns
+    -------
+    uint32 array (orders, rows)
+
+    Examples
+    --------
+    >>> draw_orders(5, 2, seed=0)
+    array([[2, 3, 0, 1, 4],
+           [0, 2, 4, 1, 3]], dtype=uint32)
+    """
+    out = np.empty((n_orders, n_rows), np.uint32)
+    keys = [_kernel.draw(seed, ORDER_PURPOSE, number) for number in range(first, first + n_orders)]
+    _kernel.draw_orders(keys, threads, out)
+    return out
+
+
+# ---------------------------------------------------------------------------------------------------------- values
+
+
+def _looked_up(values: FloatArray, levels: NDArray[np.int32], otherwise: float) -> FloatArray:
+    return np.append(values, [otherwise, otherwise])[levels]  # level −2, unknown, reads the last but one
+
+
+class _Sums:
+    """Weight of every level, and what follows from it."""
+
+    def __init__(self, levels: NDArray[np.int32], n_levels: int, weight: FloatArray | None) -> None:
+        self.slot, self.n_slots = levels + 2, n_levels + 2  # an unknown level falls into slot 0, none into slot 1
+        self.row_weight = np.ones(len(levels)) if weight is None else weight
+        self.weight = self._by_level(self.row_weight)
+
+    def _by_level(self, x: FloatArray) -> FloatArray:
+        return np.asarray(np.bincount(self.slot, x, self.n_slots)[2:], np.float64)
+
+    def mean(
+        self, columns: Columns, kind: StatisticKind, at: float, prior: Prior, y: FloatArray
+    ) -> tuple[Statistic, FloatArray]:
+        part = Statistic(columns, kind, at).part(y)
+        p = float(np.average(part, weights=self.row_weight)) if prior.value is None else float(prior.value)
+        a = float(prior.weight)
+        value = (self._by_level(self.row_weight * part) + a * p) / (self.weight + a)
+        return Statistic(columns, kind, at, p, a), np.where(self.weight > 0, value, p)
+
+    def count(self, columns: Columns) -> tuple[Statistic, FloatArray]:
+        most = self.weight.max(initial=0.0)
+        return Statistic(columns, "count"), self.weight / (most if most > 0 else 1.0)
+
+
+def _sources(schema: Schema, combined: Sequence[Sequence[int]]) -> list[Columns]:
+    """Categorical columns, then the combinations, each once."""
+    for columns in combined:
+        check_categorical(schema, columns, f"combination {tuple(columns)}")
+        if len(columns) < 2 or len(set(columns)) < len(columns):
+            raise ValueError(f"combination {tuple(columns)}: give two or more different columns")
+    return list(dict.fromkeys([(j,) for j in schema.categorical] + [tuple(sorted(columns)) for columns in combined]))
+
+
+def _parts(
+    y: FloatArray, w: FloatArray | None, n_classes: int | None, n_borders: int
+) -> list[tuple[StatisticKind, float]]:
+    if n_classes is not None:
+        return [("class", float(k)) for k in range(1, n_classes)]
+    return [("above", border) for border in _borders(y, w, n_borders)] if n_borders > 0 else [("number", 0.0)]
+
+
+def _borders(y: FloatArray, w: FloatArray | None, n: int) -> list[float]:
+    """Values of the target nearest to its n quantiles, with rows on both sides."""
+    if w is not None:
+        y, w = y[w > 0], w[w > 0]
+    values, of_row = np.unique(y, return_inverse=True)
+    up_to = np.cumsum(np.bincount(of_row, w))
+    if len(values) < 2:
+        return []
+    wanted = up_to[-1] * np.arange(1, n + 1) / (n + 1)
+    return sorted({float(values[np.abs(up_to[:-1] - one).argmin()]) for one in wanted})
+
+
+# ---------------------------------------------------------------------------------------------------------- checks
+
+
+def _numbers(given: ArrayLike, n_rows: int, name: str) -> FloatArray:
+    numbers = np.ascontiguousarray(given, np.float64)
+    if numbers.shape != (n_rows,):
+        raise ValueError(f"{name} has shape {numbers.shape}, but the table has {n_rows} rows: give one number a row")
+    if not (finite := np.isfinite(numbers)).all():
+        row = int(np.argmin(finite))
+        raise ValueError(f"{name} is {numbers[row]} in row {row}: remove or fill such rows")
+    return numbers
+
+
+def checked_target(target: ArrayLike, n_rows: int, n_classes: int | None) -> FloatArray:
+    """Return class codes or numbers as float64; anything else is refused with its row."""
+    y = _numbers(target, n_rows, "target")
+    if n_classes is not None and (bad := (y < 0) | (y >= n_classes) | (y != np.floor(y))).any():
+        row = int(np.argmax(bad))
+        raise ValueError(f"target is {y[row]:g} in row {row}: give class codes from 0 to {n_classes - 1}")
+    return y
+
+
+def checked_weight(weight: ArrayLike | None, n_rows: int) -> FloatArray | None:
+    """Return weights as float64; negative ones, or zeros alone, are refused."""
+    if weight is None:
+        return None
+    w = _numbers(weight, n_rows, "weight")
+    if (w < 0).any():
+        row = int(np.argmax(w < 0))
+        raise ValueError(f"weight is {w[row]:g} in row {row}: weights must be 0 or more")
+    if not w.any():
+        raise ValueError("weight is zero in all rows: give at least one row some weight")
+    return w
+
+
+def check_sums(y: FloatArray, w: FloatArray | None) -> None:
+    """Refuse targets and weights whose sums would overflow."""
+    with np.errstate(over="ignore"):
+        largest = 2 * (np.abs(y).sum() if w is None else max(np.abs(y) @ w, w.sum()))
+    if not np.isfinite(largest):
+        raise ValueError("the sum of weight × target overflows: divide the target or the weights by a constant")
+
+
+def _checked_orders(given: ArrayLike, n_rows: int) -> NDArray[np.uint32]:
+    orders = np.asarray(given)
+    if orders.ndim != 2 or orders.shape[1] != n_rows or orders.dtype.kind not in "iu":
+        raise ValueError(f"orders must be permutations of {n_rows} rows, one a row; use draw_orders")
+    for number, order in enumerate(orders):
+        inside = order.min() >= 0 and order.max() < n_rows
+        if not inside or np.bincount(order.astype(np.intp), minlength=n_rows).max() > 1:
+            raise ValueError(f"order {number} does not hold each of the {n_rows} rows once; use draw_orders")
+    return np.ascontiguousarray(orders, np.uint32)
+
+
+def check_categorical(schema: Schema, columns: Sequence[int], where: str) -> None:
+    """Refuse positions that are not those of categorical columns."""
+    for j in columns:
+        if not 0 <= j < schema.n_features:
+            raise ValueError(f"{where} has {j}, but the table has columns 0 to {schema.n_features - 1}")
+        if schema.columns[j].kind != "categorical":
+            name = schema.columns[j].name
+            raise ValueError(f"{where} has column {name!r}, which is numeric: name it in categorical_features")
+
+
+# ----------------------------------------------------------------------------------------------------------- files
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
+def _starts(arrays: Sequence[NDArray[Any]]) -> Keys:
+    return np.array([0, *itertools.accumulate(map(len, arrays))], np.int64)
+
+
+def _require(condition: object, message: str) -> None:
+    if not condition:
+        raise ValueError(f"invalid target statistics: {message}")
+
+
+def _split(
+    arrays: Mapping[str, NDArray[Any]], name: str, start_name: str, dtype: np.dtype[Any], n: int
+) -> list[NDArray[Any]]:
+    """Cut an array of a file at the places that another one holds."""
+    _require(name in arrays and start_name in arrays, f"the arrays {name} and {start_name} are needed")
+    whole, start = arrays[name], arrays[start_name]
+    _require(whole.ndim == 1 and whole.dtype == dtype, f"{name} is no {dtype} vector")
+    _require(start.shape == (n + 1,) and start.dtype == np.int64, f"{start_name} is no int64 vector of {n + 1}")
+    _require(start[0] == 0 and start[-1] == len(whole) and (np.diff(start) >= 0).all(), f"{start_name} does not fit")
+    return [whole[begin:end] for begin, end in itertools.pairwise(start.tolist())]
+
+
+def _statistic_from_json(data: Any, schema: Schema, n_names: int) -> Statistic:
+    keys = {"columns", "kind", "at", "prior", "prior_weight"}
+    _require(isinstance(data, dict) and set(data) == keys, f"a statistic must be an object with {sorted(keys)}")
+    columns, kind = data["columns"], data["kind"]
+    _require(isinstance(columns, list) and columns and all(type(j) is int for j in columns), "columns are no positions")
+    _require(columns == sorted(set(columns)) and set(columns) <= set(schema.categorical), f"columns {columns}")
+    _require(kind in get_args(StatisticKind), f"kind {kind!r}")
+    facts = [data[key] for key in ("at", "prior", "prior_weight")]
+    _require(all(type(fact) is float and math.isfinite(fact) for fact in facts), "a fact is no finite float")
+    _require(data["prior_weight"] > 0, "a prior without weight")
+    _require(kind != "class" or (data["at"].is_integer() and data["at"] >= 0), f"class {data['at']}")
+    _require(kind != "class" or not n_names or data["at"] < n_names, f"class {data['at']} has no name")
+    return Statistic(tuple(columns), kind, *facts)

@@ -1,0 +1,183 @@
+"""Cumulative hazards of the leaves of survival trees (Nelson 1969; Aalen 1978), as steps.
+
+A leaf of a few rows has a few steps, so steps are kept, not a value for every time::
+
+    node          0     1           2     …        all nodes of all trees
+    start         0     0           3     5        node i owns steps start[i] : start[i + 1]; inner nodes have none
+    time                4   9   30  7  9           which of the times of events of all rows
+    step                ⅛   ⅐   ½   ¼  ⅓           deaths / rows at risk
+
+The hazard of a row is the mean of its leaves', of which the sums of steps are found first and added up last. So is its
+survival function, from the steps of the leaves' Kaplan–Meier curves, S ← S · (1 − step).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum import _kernel
+from arboretum.model.forest import Forest
+
+FloatArray: TypeAlias = NDArray[np.float64]
+
+TREES_AT_ONCE = 16
+CELLS_AT_ONCE = 1 << 22  # nodes × times that are laid out at once
+
+
+@dataclass(frozen=True, eq=False)
+class TimedRows:
+    """Training rows in the order of their times: ranks of these, from 1 on, less than 0 for a row without event."""
+
+    rank: FloatArray
+    weight: FloatArray | None
+
+    @property
+    def event_index(self) -> NDArray[np.int32]:
+        """Which of the times of events is the first from each row's on."""
+        return np.searchsorted(np.unique(self.rank[self.rank > 0]), np.abs(self.rank)).astype(np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class LeafHazards:
+    """Steps of the cumulative hazards of all leaves of a forest."""
+
+    start: NDArray[np.int64]
+    time: NDArray[np.int32]
+    step: FloatArray
+
+    @classmethod
+    def of(
+        cls,
+        forest: Forest,
+        leaves: Callable[[int, int], NDArray[np.int32]],
+        bootstrap: _kernel.Bootstrap,
+        seed: int,
+        rows: TimedRows,
+        first: int = 0,
+    ) -> LeafHazards:
+        """Find the steps of the trees from ``first`` on.
+
+        Parameters
+        ----------
+        forest : Forest
+            The trees, numbered from 0.
+        leaves : callable
+            ``leaves(first, last)`` gives the leaf of each training row in these trees, as ``Forest.apply`` does.
+        bootstrap, seed
+            What the trees were grown with.
+        rows : TimedRows
+            The training rows.
+        first : int
+            Trees before it are left out.
+        """
+        parts = [cls(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0))]
+        event_index = rows.event_index
+        for begin in range(first, forest.n_trees, TREES_AT_ONCE):
+            end = min(begin + TREES_AT_ONCE, forest.n_trees)
+            reached = np.ascontiguousarray(leaves(begin, end).T)
+            for tree in range(begin, end):
+                copies = bootstrap.copies(seed, tree, len(rows.rank)) if bootstrap.n_draws else None
+                weight = rows.weight if copies is None else None  # else rows were drawn by weight
+                n_nodes = int(forest.tree_start[tree + 1] - forest.tree_start[tree])
+                leaf = reached[tree - begin]
+                parts.append(cls(*_kernel.leaf_hazards(leaf, copies, weight, rows.rank, event_index, n_nodes)))
+        return cls.concat(parts)
+
+    @classmethod
+    def concat(cls, parts: list[LeafHazards]) -> LeafHazards:
+        """Join the steps of trees that follow each other."""
+        ends = np.cumsum([0, *(len(part.step) for part in parts)])
+        starts = [part.start[:-1] + offset for part, offset in zip(parts, ends, strict=False)]
+        return cls(
+            np.concatenate([*starts, ends[-1:]]),
+            np.concatenate([part.time for part in parts]),
+            np.concatenate([part.step for part in parts]),
+        )
+
+    @property
+    def n_nodes(self) -> int:
+        """Nodes of all trees."""
+        return len(self.start) - 1
+
+    @property
+    def node_of_step(self) -> NDArray[np.int64]:
+        """Node that each step belongs to."""
+        return np.repeat(np.arange(self.n_nodes), np.diff(self.start))
+
+    def mortality(self, forest: Forest, n_times: int) -> FloatArray:
+        """Sum of the cumulative hazard over the times of events: deaths expected if all rows were in the node.
+
+        Inner nodes have the mean of their children, weighted by rows.
+        """
+        # A step counts at its own time and at all later ones.
+        value = np.zeros(self.n_nodes)
+        np.add.at(value, self.node_of_step, self.step * (n_times - self.time))
+        first = np.repeat(forest.tree_start[:-1], np.diff(forest.tree_start))
+        depth = np.where(forest.left >= 0, forest.depths, -1)
+        for level in range(int(depth.max(initial=-1)), -1, -1):
+            node = np.flatnonzero(depth == level)
+            left, right = first[node] + forest.left[node], first[node] + forest.right[node]
+            rows_left, rows_right = forest.n_rows[left], forest.n_rows[right]
+            value[node] = (value[left] * rows_left + value[right] * rows_right) / (rows_left + rows_right)
+        return value
+
+    def survival_steps(self) -> FloatArray:
+        """Return by how much the Kaplan–Meier curve of a leaf falls at each of its steps (Kaplan & Meier 1958).
+
+        Examples
+        --------
+        >>> hazards = LeafHazards(np.array([0, 0, 3]), np.array([0, 1, 4], np.int32), np.array([0.5, 0.5, 1.0]))
+        >>> hazards.survival_steps()
+        array([0.5 , 0.25, 0.25])
+        """
+        fall, alive = np.empty_like(self.step), np.ones(self.n_nodes)
+        leaves, place = np.flatnonzero(np.diff(self.start)), 0
+        while len(leaves):  # the first step of all leaves, then the second of those that have one, …
+            steps = self.start[leaves] + place
+            fall[steps] = alive[leaves] * np.minimum(self.step[steps], 1.0)
+            alive[leaves] -= fall[steps]
+            place += 1
+            leaves = leaves[place < np.diff(self.start)[leaves]]
+        return fall
+
+    def forests(self, forest: Forest, n_times: int, steps: FloatArray) -> Iterator[tuple[slice, Forest]]:
+        """Yield forests whose leaves have the steps at a few times as values: their sums are those of the steps."""
+        width = max(1, min(n_times, CELLS_AT_ONCE // max(self.n_nodes, 1)))
+        node = self.node_of_step
+        for begin in range(0, n_times, width):
+            end = min(begin + width, n_times)
+            some = (self.time >= begin) & (self.time < end)
+            value = np.zeros((self.n_nodes, end - begin))
+            value[node[some], self.time[some] - begin] = steps[some]
+            outputs = np.full(forest.n_trees, 0 if end - begin == 1 else -1, np.int32)
+            yield slice(begin, end), replace(forest, value=value, base=np.zeros(end - begin), tree_output=outputs)
+
+    # ---- files ---------------------------------------------------------------------------------------------------
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Give all arrays by name."""
+        return {"hazard_start": self.start, "hazard_time": self.time, "hazard_step": self.step}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], forest: Forest, n_times: int) -> LeafHazards:
+        """Take them back, and refuse steps that do not fit the forest and its times."""
+        start, time, step = (arrays[f"hazard_{name}"] for name in ("start", "time", "step"))
+        shapes = [(start, np.int64), (time, np.int32), (step, np.float64)]
+        if any(array.ndim != 1 or array.dtype != dtype for array, dtype in shapes):
+            raise ValueError("hazards of another type")
+        if len(start) != forest.n_nodes + 1 or start[0] != 0 or start[-1] != len(step) or len(time) != len(step):
+            raise ValueError("hazards that do not fit the forest")
+        if (np.diff(start) < 0).any() or (np.diff(start)[forest.left >= 0] != 0).any():
+            raise ValueError("hazards that are not those of leaves")
+        if len(step) and not (time.min() >= 0 and time.max() < n_times and step.min() > 0 and step.max() <= 1 + 1e-9):
+            raise ValueError("steps of hazards at unknown times, or of sizes that are none")
+        within = np.ones(max(len(step) - 1, 0), dtype=bool)
+        within[start[1:-1][(start[1:-1] > 0) & (start[1:-1] < len(step))] - 1] = False  # from one leaf to the next
+        if (np.diff(time)[within] <= 0).any():
+            raise ValueError("steps of a hazard that are not in order")
+        return cls(start, time, step)

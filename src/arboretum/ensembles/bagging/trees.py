@@ -1,0 +1,314 @@
+"""Bagging: every tree grows on its own draw of the rows (Breiman 1996, 2001).
+
+::
+
+    order the rows by content
+    for each tree:   draw rows with replacement ─► grow to the end ─► keep
+    predict:         the mean of the trees
+
+Rows are drawn by weight from an order that depends on their content alone. So a row of weight 3 is the same as three
+equal rows, and the order of the table does not matter. The draws of a tree are a hash of (seed, tree, draw): rows out
+of its bag can be found again at any time from the seed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum import _kernel
+from arboretum.data.binning import BinnedData
+from arboretum.ensembles.boosting.history import RoundReport
+from arboretum.growing.grower import SplitRules, grown_to_forest
+from arboretum.model.forest import Forest
+from arboretum.running.interruption import keeps_part
+
+FloatArray: TypeAlias = NDArray[np.float64]
+
+SECONDS_A_BATCH = 1.0  # the kernel grows so long before an interrupt is heard
+
+
+@dataclass(frozen=True, eq=False)
+class Treatment:
+    """Which arm each row belongs to, 0 is the control, and what uplift trees ask of arms (kernel/uplift.hpp).
+
+    ``min_rows_arm`` is the least rows of each arm in a leaf; the outcome of a node's parent counts for
+    ``parent_weight`` rows of each arm; ``balanced_gain`` divides gains by how unevenly a cut deals out the arms.
+    """
+
+    arms: NDArray[np.int32]
+    n_arms: int
+    min_rows_arm: int = 1
+    parent_weight: float = 0.0
+    balanced_gain: bool = False
+
+    def take(self, rows: NDArray[np.intp]) -> Treatment:
+        """Return that of some rows."""
+        return replace(self, arms=np.ascontiguousarray(self.arms[rows]))
+
+    def to_kernel(self) -> _kernel.Treatment:
+        """Pack into the kernel's struct."""
+        return _kernel.Treatment(self.arms, self.n_arms, self.min_rows_arm, self.parent_weight, self.balanced_gain)
+
+
+@dataclass(frozen=True, eq=False)
+class BaggedTarget:
+    """What trees predict: class codes or numbers, (rows, outputs), and the weight of each row.
+
+    With a treatment, numbers are outcomes, and a leaf predicts one an arm.
+    """
+
+    criterion: str
+    weight: FloatArray | None
+    classes: NDArray[np.int32] | None = None
+    n_classes: tuple[int, ...] = ()
+    numbers: FloatArray | None = None
+    treatment: Treatment | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.classes if self.classes is not None else self._numbers)
+
+    @property
+    def width(self) -> int:
+        """Values of a leaf: the share of the second of two classes, of all classes, a number an output, or an arm."""
+        if self.treatment is not None:
+            return self.treatment.n_arms
+        if self.classes is None:
+            return int(self._numbers.shape[1])
+        return 1 if self.n_classes == (2,) else sum(self.n_classes)
+
+    @property
+    def numbers_of_content(self) -> FloatArray | None:
+        """Numbers that tell rows apart."""
+        if self.treatment is None:
+            return self.numbers
+        return np.column_stack([self._numbers, self.treatment.arms])
+
+    @property
+    def _numbers(self) -> FloatArray:
+        assert self.numbers is not None
+        return self.numbers
+
+
+@dataclass(frozen=True)
+class Draws:
+    """How a tree draws its rows.
+
+    Parameters
+    ----------
+    share : float or int, optional
+        Draws: a share of the rows, or their number; None makes no draws, every row takes part once.
+    balanced : bool
+        The same number of draws from each class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from arboretum.data.binning import assign_bins, learn_bins
+    >>> from arboretum.data.table import read_table
+    >>> table = read_table([[0.0], [1.0], [2.0], [3.0]])
+    >>> data = assign_bins(table, learn_bins(table))
+    >>> target = BaggedTarget("gini", None, np.array([[0], [0], [0], [1]], np.int32), (2,))
+    >>> bootstrap = Draws(share=1.0).bootstrap(data, target, threads=1)
+    >>> int(bootstrap.copies(seed=0, tree=0, n_rows=4).sum())
+    4
+    """
+
+    share: float | int | None = None
+    balanced: bool = False
+
+    def bootstrap(
+        self,
+        data: BinnedData,
+        target: BaggedTarget,
+        threads: int,
+        projections: _kernel.Projections | None = None,
+        edges: _kernel.CodeEdges | None = None,
+    ) -> _kernel.Bootstrap:
+        """Return the draws for these rows; with ``edges``, categories are told apart by their values, not codes."""
+        if self.share is None:
+            return _kernel.Bootstrap()
+        order = _kernel.content_order(
+            data.codes, edges, target.classes, target.numbers_of_content, threads, projections, target.weight
+        )
+        weight = None if target.weight is None else target.weight[order]
+        if weight is not None:
+            order, weight = order[weight > 0], weight[weight > 0]
+        starts = [0, len(order)]
+        if self.balanced and target.classes is not None:
+            codes = target.classes[order, 0]
+            by_class = np.argsort(codes, kind="stable")
+            order, weight = order[by_class], None if weight is None else weight[by_class]
+            starts = [0, *np.cumsum(np.bincount(codes)).tolist()]
+        n_draws = float(len(order))
+        cumulative = np.zeros(0)
+        if weight is not None and is_whole(weight):
+            repeats = weight.astype(np.int64)
+            order, ends = np.repeat(order, repeats), np.concatenate([[0], np.cumsum(repeats)])
+            starts, n_draws = ends[starts].tolist(), float(len(order))
+        elif weight is not None:
+            cumulative = np.cumsum(weight)
+        n_draws = self.share if isinstance(self.share, Integral) else max(1, round(self.share * n_draws))
+        strata = np.unique(starts).astype(np.int64)  # classes without rows have none
+        return _kernel.Bootstrap(int(n_draws), order.astype(np.uint32), cumulative, strata)
+
+
+def is_whole(weight: FloatArray) -> bool:
+    """Whether weights are whole numbers, small enough that rows can be repeated by them."""
+    return bool((weight == np.floor(weight)).all() and weight.sum() <= max(8 * len(weight), 1 << 22))
+
+
+@dataclass(frozen=True)
+class BaggingParams:
+    """How to bag."""
+
+    n_trees: int
+    rules: SplitRules
+    seed: int
+    threads: int
+    first_tree: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class SingleTree:
+    """One tree, with what pruning asks of its nodes: weight · impurity, and weight."""
+
+    forest: Forest
+    risk: FloatArray
+    weight: FloatArray
+
+
+def grow_tree(
+    data: BinnedData,
+    edges: _kernel.CodeEdges,
+    target: BaggedTarget,
+    rules: SplitRules,
+    *,
+    seed: int,
+    threads: int,
+    projections: _kernel.Projections | None = None,
+) -> SingleTree:
+    """Grow one tree on all rows; threads share its large nodes and then its branches."""
+    grown = _grower(data, edges, target, _kernel.Bootstrap(), rules, threads, projections).grow(0, 1, seed)
+    return SingleTree(grown_to_forest(grown, target.width, data.bin_map.order), grown.risk, grown.weight)
+
+
+def bag(
+    data: BinnedData,
+    edges: _kernel.CodeEdges,
+    target: BaggedTarget,
+    bootstrap: _kernel.Bootstrap,
+    params: BaggingParams,
+    callbacks: Sequence[Callable[[RoundReport], object]] = (),
+    projections: _kernel.Projections | None = None,
+    check_size: Callable[[int, int], None] = lambda n_trees, n_nodes: None,
+) -> tuple[Forest, bool]:
+    """Grow trees ``first_tree`` … of the forest with this seed.
+
+    ``check_size`` is told after each batch how many trees and nodes there are; it may raise an error.
+
+    Returns
+    -------
+    forest : Forest
+        Each tree predicts by itself: a forest's prediction is their mean.
+    interrupted : bool
+        Whether Ctrl-C ended it before all trees were grown; at least one was.
+    """
+    grower = _grower(data, edges, target, bootstrap, params.rules, params.threads, projections)
+    grown: list[_kernel.GrownForest] = []
+    interrupted, started, done = False, time.monotonic(), 0
+    try:
+        for first, n in batches(params.first_tree, params.n_trees, params.threads):
+            grown.append(grower.grow(first, n, params.seed))
+            done = first + n - params.first_tree
+            check_size(done, sum(int(part.sizes.sum()) for part in grown))
+            for callback in callbacks:
+                callback(RoundReport(done, params.n_trees, time.monotonic() - started, None, None))
+    except KeyboardInterrupt:
+        if not keeps_part(len(grown)):
+            raise
+        interrupted = True
+    for more in grown[1:]:
+        grown[0].extend(more)
+    return grown_to_forest(grown[0], target.width, data.bin_map.order), interrupted
+
+
+def _grower(
+    data: BinnedData,
+    edges: _kernel.CodeEdges,
+    target: BaggedTarget,
+    bootstrap: _kernel.Bootstrap,
+    rules: SplitRules,
+    threads: int,
+    projections: _kernel.Projections | None,
+) -> _kernel.ForestGrower:
+    return _kernel.ForestGrower(
+        data.codes,
+        getattr(_kernel.Criterion, target.criterion),
+        list(target.n_classes),
+        target.classes,
+        target.numbers,
+        target.weight if bootstrap.n_draws == 0 else None,  # else rows are drawn by weight
+        rules.to_kernel(),
+        edges,
+        bootstrap,
+        threads,
+        projections,
+        None if target.treatment is None else target.treatment.to_kernel(),
+    )
+
+
+def batches(first_tree: int, n_trees: int, threads: int) -> Iterator[tuple[int, int]]:
+    """First tree and number of trees of each batch: the first tells how long a tree takes."""
+    started, n, done = time.monotonic(), max(threads, 1), 0
+    while done < n_trees:
+        n = min(n, n_trees - done)
+        yield first_tree + done, n
+        done += n
+        pace = (time.monotonic() - started) / done
+        n = max(threads, int(SECONDS_A_BATCH / max(pace, 1e-9)) // threads * threads)
+
+
+# ---- out of the bag ------------------------------------------------------------------------------------------------
+
+
+def out_of_bag_mean(
+    forest: Forest,
+    leaves: Callable[[int, int], NDArray[np.int32]],
+    bootstrap: _kernel.Bootstrap,
+    seed: int,
+    n_rows: int,
+) -> tuple[FloatArray, NDArray[np.int64]]:
+    """Mean of the trees that never saw a row, and how many those are; NaN where there is none.
+
+    Parameters
+    ----------
+    forest : Forest
+        The trees, numbered from 0.
+    leaves : callable
+        ``leaves(first, last)`` gives the leaf of each training row in these trees, as ``Forest.apply`` does.
+    bootstrap, seed
+        What the trees were grown with.
+    n_rows : int
+        Training rows.
+    """
+    sums, counts = np.zeros((n_rows, forest.width)), np.zeros(n_rows, dtype=np.int64)
+    block = 16
+    for first in range(0, forest.n_trees, block):
+        last = min(first + block, forest.n_trees)
+        reached = leaves(first, last)
+        for tree in range(first, last):
+            out = bootstrap.copies(seed, tree, n_rows) == 0
+            nodes = forest.tree_start[tree] + reached[:, tree - first]
+            sums += np.where(out[:, None], forest.value[nodes], 0.0)
+            counts += out
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return sums / counts[:, None], counts

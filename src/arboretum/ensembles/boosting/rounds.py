@@ -1,0 +1,523 @@
+"""Gradient boosting: trees fitted, one after the other, to the gradients of a loss (Friedman 2001).
+
+    raw = start
+    each round:   g, h = gradients of the loss at raw
+                  tree = grown from (g, h) on a sample of the rows
+                  raw += learning rate · leaf value of each row
+
+With several outputs a round grows a tree each, or one tree with vector leaves (vector_leaves.py).
+A round may grow several trees from the same gradients and take their mean (boosted forests), and leave out earlier
+rounds while it does (dart.py).
+
+All state of a run can be derived from the data and the trees so far: raw is their prediction.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum import _kernel
+from arboretum.ensembles.boosting.dart import Dart, contribution, rescaled
+from arboretum.ensembles.boosting.gradients import fill_gradients, leaf_gradients
+from arboretum.ensembles.boosting.history import Callback, History, Judge, Patience, RoundReport
+from arboretum.ensembles.boosting.leaf_steps import LeafRule, newton_values
+from arboretum.ensembles.boosting.linear_leaves import LinearLeaves, fit_slopes
+from arboretum.ensembles.boosting.ordered import OrderedModels
+from arboretum.ensembles.boosting.rows import Rows, fits_float32, of_output, start_of_rows, user_shape
+from arboretum.ensembles.boosting.score_noise import noise_deviation
+from arboretum.ensembles.boosting.vector_leaves import (
+    Gradients,
+    OutputSketch,
+    each_column,
+    newton_step,
+    stepped_vectors,
+)
+from arboretum.growing.grower import ALL_OUTPUTS, StepBound, TreeParams, WeightedTree, to_forest
+from arboretum.growing.sampling import Sample, Sampler, sample_key
+from arboretum.losses import EachOutput, LeafRows, Loss
+from arboretum.model.forest import Forest
+from arboretum.running.interruption import keeps_part
+
+FloatArray: TypeAlias = NDArray[np.float64]
+
+# Up to so many rows gradients are kept in double precision; beyond, moving them would cost more than it is worth.
+EXACT_ROWS = 65_536
+TREE_PURPOSE = 0x7472656573  # "trees"
+ALL = slice(None)
+
+
+@dataclass(frozen=True)
+class BoostingParams:
+    """How to boost."""
+
+    n_rounds: int
+    learning_rate: float
+    tree: TreeParams
+    sampler: Sampler
+    seed: int
+    threads: int
+    patience: Patience | None = None  # None: no early stopping
+    time_limit: float | None = None
+    track_training: bool = False
+    trees_per_round: int = 1  # and output
+    dart: Dart | None = None
+    prune_gain: float | None = None  # grown trees lose splits that gain no more than this; None: no pruning
+    second_order: bool = True  # False: trees are fitted to gradients alone, by least squares
+    leaf_steps: int = 1  # Newton steps to a leaf's value; 0: its least-squares value
+    n_orders: int = 0  # random orders of ordered boosting; 0: plain boosting
+    score_noise: float = 0.0  # of the scores that features are compared by, in units of chance
+    linear: LinearLeaves | None = None  # None: constant leaves
+    vector_leaves: bool = False  # one tree a round for all outputs
+
+    @property
+    def refits_leaves(self) -> bool:
+        """Whether leaf values come from other gradients than those that shaped the tree."""
+        return self.leaf_steps > (1 if self.second_order else 0) or self.n_orders > 0
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is: its rounds, their history and the time they took."""
+
+    rounds: int = 0
+    history: History = field(default_factory=History)
+    seconds: float = 0.0
+
+
+Keep: TypeAlias = Callable[[RoundReport, Callable[[], Forest], History], object]
+
+
+def boost(
+    rows: Rows,
+    loss: Loss,
+    params: BoostingParams,
+    *,
+    base: FloatArray,
+    first_round: int = 0,
+    reordered: Sequence[Rows] = (),
+    validation: Rows | None = None,
+    judge: Judge | None = None,
+    callbacks: Sequence[Callback] = (),
+    done: Progress | None = None,
+    keep: Keep | None = None,
+) -> tuple[Forest, History]:
+    """Boost until a rule says stop, and return the trees of these rounds.
+
+    Parameters
+    ----------
+    rows, loss, params, base, first_round, reordered, validation, judge, done
+        As for ``BoostingRun``.
+    callbacks : sequence of callables
+        Called with a RoundReport after each round; one that returns True ends the run.
+    keep : callable, optional
+        Called after each round with the report, a function that makes the forest of all rounds since ``done``, and the
+        history.
+    """
+    run = BoostingRun(
+        rows,
+        loss,
+        params,
+        base=base,
+        first_round=first_round,
+        reordered=reordered,
+        validation=validation,
+        judge=judge,
+        done=done,
+    )
+    try:
+        while (report := run.advance()) is not None:
+            if keep is not None:
+                keep(report, run.forest, run.history)
+            # A list, not a generator: every callback hears of every round.
+            if any([callback(report) is True for callback in callbacks]):
+                run.history.stopped_by = "callback"
+                break
+    except KeyboardInterrupt:
+        if not keeps_part(len(run.rounds)):
+            raise
+        run.history.stopped_by = "interrupt"
+    return run.forest_of(run.kept_rounds()), run.history
+
+
+class BoostingRun:
+    """Rounds of boosting, grown one at a time by ``advance``.
+
+    Parameters
+    ----------
+    rows : Rows
+        Training rows; their raw predictions hold what came before (``base`` and offsets, or an earlier forest).
+    loss : Loss
+        What to minimise.
+    params : BoostingParams
+        How.
+    base : ndarray
+        Constant of the forest that is returned.
+    first_round : int
+        Rounds that came before: continuing gives the same trees as never having stopped. 0 with ``params.dart``, whose
+        later rounds change the earlier ones.
+    reordered : sequence of Rows
+        The same rows with the statistics of their categories in other random orders. Rounds grow from each of these
+        versions in turn; every version has raw predictions of its own.
+    validation : Rows, optional
+        Rows whose loss is followed; with ``params.patience`` the best round is kept.
+    judge : Judge, optional
+        Score of the validation rows by which rounds are compared; without one, their loss.
+    done : Progress, optional
+        Of an earlier process: the raw predictions hold its rounds, which count among those of this run. The trees that
+        are returned are those of the rounds after them.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        loss: Loss,
+        params: BoostingParams,
+        *,
+        base: FloatArray,
+        first_round: int = 0,
+        reordered: Sequence[Rows] = (),
+        validation: Rows | None = None,
+        judge: Judge | None = None,
+        done: Progress | None = None,
+    ) -> None:
+        done = done or Progress()
+        loss = loss.of_queries(rows.queries)
+        if isinstance(loss, EachOutput):
+            rows, *reordered = (replace(one, y=np.asfortranarray(one.y)) for one in (rows, *reordered))
+        self.versions, self.loss, self.params, self.validation = (rows, *reordered), loss, params, validation
+        self.base, self.first_round, self.judge = base, first_round + done.rounds, judge
+        self.history = done.history.copy()
+        if judge is not None:
+            self.history.scoring, self.history.greater_is_better = judge.name, judge.greater_is_better
+        self.rounds: list[list[WeightedTree]] = []
+        self.kernel_params = params.tree.to_kernel()
+        self.growers = [_kernel.Grower(one.data.codes, params.threads) for one in self.versions]
+        real = np.float32 if rows.data.n_rows > EXACT_ROWS and fits_float32(rows) else np.float64
+        self.gradients, self.hessians = np.empty(rows.raw.shape, real), np.empty(rows.raw.shape, real)
+        # Losses of different rounds must be comparable, also where a loss adapts to each round.
+        first_raw = user_shape(start_of_rows(base, rows) if done.rounds else rows.raw)
+        self.scoring_loss = loss.for_round(rows.y, first_raw, rows.weight)
+        # A continued model competes with what it was before.
+        before = History(scoring=self.history.scoring, greater_is_better=self.history.greater_is_better)
+        if first_round:
+            before.add(*self.validate())
+        self.best = min([np.inf, *before.curve, *self.history.curve])
+        self.best_rounds: list[list[WeightedTree]] = []
+        # One step is bounded as it is taken, learning rate included; of several, each.
+        several, tree = params.leaf_steps > 1, params.tree
+        bound = StepBound(float(loss.self_concordant), 1.0 if several else 1 / params.trees_per_round)
+        self.bound = StepBound() if several else bound
+        self.leaf_rule = LeafRule(tree.l1, tree.l2, tree.max_delta_step, bound if several and bound.growth else None)
+        self.round_loss = self.scoring_loss
+        n_orders = params.n_orders
+        self.ordered = OrderedModels(rows.raw, n_orders, params.seed, self.gradients_of) if n_orders else None
+        if params.vector_leaves:
+            at_start = user_shape(start_of_rows(base, rows))
+            self.sketch = OutputSketch(loss, rows.y, at_start, rows.weight, params.seed)
+            # Directions are those of each output, not of a mixture: they bound values, not the search.
+            self.shape_params = replace(params.tree, monotone=()).to_kernel()
+        self.number, self.started = done.rounds, time.monotonic() - done.seconds
+
+    def advance(self) -> RoundReport | None:
+        """Grow a round and report it; None if a rule says stop."""
+        if self.is_over(self.number, time.monotonic() - self.started):
+            return None
+        self.grow_round()
+        self.number += 1
+        return self.report(self.number, time.monotonic() - self.started)
+
+    @property
+    def turn(self) -> int:
+        """Version of the rows that this round grows from."""
+        return (self.first_round + len(self.rounds)) % len(self.versions)
+
+    @property
+    def rows(self) -> Rows:
+        """Version of the rows that this round grows from."""
+        return self.versions[self.turn]
+
+    @property
+    def grower(self) -> _kernel.Grower:
+        """Grower of that version."""
+        return self.growers[self.turn]
+
+    def grow_round(self) -> None:
+        """Grow the trees of a round and add them to all raw predictions."""
+        rows, params = self.rows, self.params
+        number = self.first_round + len(self.rounds)
+        dropped = params.dart.dropped(number, params.seed) if params.dart is not None else []
+        lifted = self.lift(dropped)
+        loss = self.loss.for_round(rows.y, user_shape(rows.raw), rows.weight)
+        self.round_loss = loss
+        at = rows if self.ordered is None else replace(rows, raw=self.ordered.unseen_raw(number % params.n_orders))
+        fill_gradients(loss, at, self.gradients, self.hessians, params.threads)
+        if not self.hessians.any() and self.gradients.any():
+            raise ValueError(f"{loss!r} returned hessians that are all 0: return 1 for each row, to step by gradients")
+        if not params.second_order:
+            self.hessians[:] = 1.0 if rows.weight is None else rows.weight
+            if isinstance(loss, EachOutput):
+                self.hessians[np.isnan(rows.y.T)] = 0.0  # a missing target has no say
+        new_weight, kept_weight = Dart.weights(len(dropped), params.learning_rate)
+        try:
+            grown = self.grow_trees(loss, number, new_weight / params.trees_per_round)
+        except OverflowError as error:
+            raise self.divergence() from error
+        for raw, part in lifted:
+            raw += kept_weight * part
+        rounds = [*self.rounds, grown]
+        for i in dropped:
+            rounds[i] = rescaled(rounds[i], kept_weight)
+        self.rounds = rounds  # one statement: an interrupt comes before or after it
+
+    def lift(self, dropped: list[int]) -> list[tuple[FloatArray, FloatArray]]:
+        """Take rounds out of all raw predictions; return these with what was taken."""
+        trees = [tree for number in dropped for tree in self.rounds[number]]
+        lifted = []
+        for held in (*self.versions, self.validation) if trees else ():
+            if held is not None:
+                part = contribution(trees, held.data, len(held.raw), self.params.threads, held.numbers)
+                np.subtract(held.raw, part, out=held.raw)
+                lifted.append((held.raw, part))
+        return lifted
+
+    def grow_trees(self, loss: Loss, number: int, weight: float) -> list[WeightedTree]:
+        """Grow the trees of a round, all from the same gradients, each on its own sample."""
+        params, rows = self.params, self.rows
+        n_outputs, n_trees = len(rows.raw), params.trees_per_round
+        if (renews_leaves(loss) or params.refits_leaves) and n_trees * n_outputs > 1:
+            rows = replace(rows, raw=rows.raw.copy())  # leaf values too start from where the round began
+        numbers = range(number * n_trees, (number + 1) * n_trees)
+        if params.vector_leaves:
+            return [self.grow_vector_tree(sample_number, weight) for sample_number in numbers]
+        grown = []
+        for sample_number in numbers:
+            sample = self.draw_sample(sample_number, (self.gradients, self.hessians))
+            for output in range(n_outputs):
+                seed = _kernel.draw(params.seed, TREE_PURPOSE, sample_number * n_outputs + output)
+                tree = self.grow_tree((self.gradients[output], self.hessians[output]), sample, seed, self.kernel_params)
+                renewed = self.renewed(loss, tree, rows, sample, output)
+                if renewed is None and params.refits_leaves:
+                    renewed = self.stepped_values(tree, rows, output)
+                grown.append(self.add_tree(tree, renewed, output, weight, sample))
+                if self.ordered is not None:
+                    leaf, rule, bound = self.grower.leaf_of_row, self.leaf_rule, self.bound
+                    self.ordered.add_tree(leaf, tree.n_nodes, output, rule, weight, bound)
+        return grown
+
+    def grow_vector_tree(self, number: int, weight: float) -> WeightedTree:
+        """Grow a tree for all outputs: its shape from a mixture of them, its values from each."""
+        params, kept = self.params, (self.gradients, self.hessians)
+        mixed = self.sketch.of(kept, number, params.threads)
+        sample = self.draw_sample(number, (mixed[0][None], mixed[1][None]))
+        tree = self.grow_tree(mixed, sample, _kernel.draw(params.seed, TREE_PURPOSE, number), self.shape_params)
+        leaf, rule = self.grower.leaf_of_row, self.leaf_rule
+        if params.refits_leaves:
+            steps = stepped_vectors(tree, leaf, self.rows.raw, partial(self.gradients_of, ALL), rule, params.leaf_steps)
+        else:
+            steps = newton_step(tree, leaf, sample, kept, rule, params.threads)
+        values = each_column(lambda column: tree.values(self.kernel_params, column), steps)
+        return self.add_weighted(WeightedTree(tree, values, ALL_OUTPUTS), weight)
+
+    def draw_sample(self, number: int, gradients: Gradients) -> Sample:
+        """Rows that tree ``number`` sees."""
+        key = sample_key(self.params.seed, number)
+        return self.params.sampler.sample(*gradients, key=key, threads=self.params.threads)
+
+    def grow_tree(
+        self, gradients: Gradients, sample: Sample, seed: int, kernel_params: _kernel.TreeParams
+    ) -> _kernel.GrownTree:
+        """Grow a tree from a sample, and prune it if that is asked for."""
+        g, h = gradients
+        if self.params.score_noise:
+            length = self.params.learning_rate * (self.first_round + len(self.rounds))
+            cosine = self.params.tree.cosine
+            kernel_params.score_noise = noise_deviation(self.params.score_noise, g, h, length, cosine=cosine)
+        tree = self.grower.grow(g, h, sample.rows, kernel_params, seed, sample.factor)
+        if self.params.prune_gain is not None:
+            self.grower.prune(tree, self.params.prune_gain)
+        return tree
+
+    def renewed(
+        self, loss: Loss, tree: _kernel.GrownTree, rows: Rows, sample: Sample, output: int
+    ) -> FloatArray | None:
+        """Values of nodes that the loss finds itself; None if it leaves that to Newton."""
+        if not renews_leaves(loss):
+            return None
+        if loss.parts:
+            loss, rows = loss.parts[output], of_output(rows, output)
+        if sample.factor is not None:
+            rows = replace(rows, weight=weight_with_factors(rows, sample))
+        return renewed_values(loss, tree, self.grower, rows, sample.rows, self.params)
+
+    def gradients_of(self, members: NDArray[np.intp] | slice, raw: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Gradients and hessians of some rows at some raw predictions (outputs × rows)."""
+        rows = self.rows
+        weight = None if rows.weight is None else rows.weight[members]
+        g, h = np.empty(raw.shape), np.empty(raw.shape)
+        part = Rows(rows.data, rows.y[members], weight, np.ascontiguousarray(raw))
+        fill_gradients(self.round_loss, part, g, h, self.params.threads)
+        return g, h
+
+    def stepped_values(self, tree: _kernel.GrownTree, rows: Rows, output: int) -> FloatArray:
+        """Leaf values by Newton steps from the raw predictions of the model (leaf_steps.py)."""
+        leaf = self.grower.leaf_of_row
+
+        def sums_at(values: FloatArray) -> FloatArray:
+            return leaf_gradients(self.round_loss, rows, leaf, values, output, self.params.threads)
+
+        return tree.with_means(newton_values(self.leaf_rule, sums_at, tree.n_nodes, self.params.leaf_steps))
+
+    def add_tree(
+        self, tree: _kernel.GrownTree, renewed: FloatArray | None, output: int, weight: float, sample: Sample
+    ) -> WeightedTree:
+        """Give a tree its values and slopes, and add it to the raw predictions of its output."""
+        values = tree.values(self.kernel_params, renewed)
+        slopes = self.fit_slopes(tree, values, output, sample)
+        return self.add_weighted(WeightedTree(tree, values, output, slopes), weight)
+
+    def add_weighted(self, tree: WeightedTree, weight: float) -> WeightedTree:
+        """Shorten the step of a tree and add it to the raw predictions of all rows."""
+        weighted = tree.scaled(weight, self.bound)
+        self.add_to_training(weighted)
+        if self.validation is not None:
+            held = self.validation
+            weighted.add_to(held.raw, held.data, held.numbers, self.params.threads)
+        return weighted
+
+    def fit_slopes(
+        self, tree: _kernel.GrownTree, values: FloatArray, output: int, sample: Sample
+    ) -> _kernel.LeafSlopes | None:
+        """Slopes of linear leaves; None if leaves are constant."""
+        if self.params.linear is None:
+            return None
+        assert self.rows.numbers is not None
+        gradients, leaves = (self.gradients[output], self.hessians[output]), self.grower.leaf_of_row
+        rules, threads = self.params.linear.rules(self.params.tree, self.bound), self.params.threads
+        return fit_slopes(tree, values, leaves, sample, gradients, self.rows.numbers, rules, threads)
+
+    def add_to_training(self, item: WeightedTree) -> None:
+        """Add what the tree of the last growth says: the leaves of its rows are known."""
+        if item.is_plain:
+            self.grower.add_values(item.values, self.rows.raw[item.output])
+        else:
+            item.add_at(self.grower.leaf_of_row, self.rows.raw, self.rows.numbers, self.params.threads)
+        for turn, other in enumerate(self.versions):
+            if turn != self.turn:
+                item.add_to(other.raw, other.data, other.numbers, self.params.threads)
+
+    def divergence(self) -> ValueError:
+        """Return the error of a fit whose numbers are no longer finite."""
+        return ValueError(
+            f"the fit diverged in round {self.first_round + len(self.rounds) + 1}: gradients or leaf values are no "
+            f"longer finite; lower learning_rate={self.params.learning_rate:g} or scale the target"
+        )
+
+    def report(self, number: int, seconds: float) -> RoundReport:
+        """Measure the model after a round, and remember it if it is the best so far."""
+        training, history = None, self.history
+        if self.params.track_training and self.loss.has_values:
+            training = self.fitted_loss().value(self.rows.y, user_shape(self.rows.raw), self.rows.weight)
+            history.training_loss.append(training)
+        loss, score = self.validate()
+        history.add(loss, score)
+        if history.curve and history.curve[-1] < self.best:
+            self.best, self.best_rounds = history.curve[-1], self.rounds
+        return RoundReport(number, self.params.n_rounds, seconds, training, loss, score)
+
+    def fitted_loss(self) -> Loss:
+        """Return the loss that scores rows now, with what it learns of its own from the training rows."""
+        return self.scoring_loss.fitted(self.rows.y, user_shape(self.rows.raw), self.rows.weight)
+
+    def validate(self) -> tuple[float | None, float | None]:
+        """Loss and score of the validation rows now, as far as there are such."""
+        held = self.validation
+        if held is None:
+            return None, None
+        loss, raw = self.fitted_loss(), user_shape(held.raw)
+        value = loss.of_queries(held.queries).value(held.y, raw, held.weight) if loss.has_values else None
+        return value, None if self.judge is None else self.judge.score(raw, loss)
+
+    def is_over(self, number: int, seconds: float) -> bool:
+        """Whether a rule says stop after so many rounds."""
+        limit = self.params.time_limit
+        if number == self.params.n_rounds:
+            return True
+        # The next round will take about as long as the mean so far.
+        if limit is not None and number and seconds * (number + 1) / number > limit:
+            self.history.stopped_by = "time limit"
+        elif self.params.patience is not None and self.params.patience.is_over(self.history.curve):
+            self.history.stopped_by = "early stopping"
+        return self.history.stopped_by != "rounds"
+
+    def kept_rounds(self) -> list[list[WeightedTree]]:
+        """Return the rounds up to the best one with early stopping, else all of them."""
+        stops_early = self.params.patience is not None and self.history.curve
+        return self.best_rounds if stops_early else self.rounds
+
+    def forest(self) -> Forest:
+        """Return all rounds so far."""
+        return self.forest_of(self.rounds)
+
+    def forest_of(self, rounds: list[list[WeightedTree]]) -> Forest:
+        """Freeze rounds."""
+        trees = [tree for grown in rounds for tree in grown]
+        return to_forest(trees, self.base, self.versions[0].data.bin_map, self.params.vector_leaves)
+
+
+# ---- leaf renewal ------------------------------------------------------------------------------------------------
+
+
+def renews_leaves(loss: Loss) -> bool:
+    """Whether the loss has leaf values of its own in place of Newton's step."""
+    return type(loss).leaf_values is not Loss.leaf_values
+
+
+def weight_with_factors(rows: Rows, sample: Sample) -> FloatArray:
+    """Weights of all rows times the factors of a sample; 0 outside it."""
+    assert sample.factor is not None
+    members = slice(None) if sample.rows is None else sample.rows
+    weight = np.zeros(rows.data.n_rows)
+    weight[members] = sample.factor if rows.weight is None else sample.factor * rows.weight[members]
+    return weight
+
+
+def renewed_values(
+    loss: Loss,
+    tree: _kernel.GrownTree,
+    grower: _kernel.Grower,
+    rows: Rows,
+    sample: NDArray[np.uint32] | None,
+    params: BoostingParams,
+) -> FloatArray | None:
+    """Ask the loss for the values of the leaves; inner nodes get the mean of theirs.
+
+    Monotone bounds are set by the values of inner nodes, so there the loss is asked for these as well.
+    """
+    grouped, start = _kernel.group_by_leaf(grower.leaf_of_row, sample, tree.n_nodes)
+    if params.tree.monotone:
+        grouped, start = _with_inner_nodes(tree, grouped, start)
+    members = LeafRows(grouped, start, params.threads)
+    values = loss.leaf_values(members, rows.y, user_shape(rows.raw), rows.weight)
+    if values is None:
+        return None
+    values = np.array(values, dtype=np.float64)
+    return values if params.tree.monotone else tree.with_means(values)
+
+
+def _with_inner_nodes(
+    tree: _kernel.GrownTree, grouped: NDArray[np.uint32], start: NDArray[np.int64]
+) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    left, right = tree.left, tree.right
+    parts = [grouped[a:b] for a, b in pairwise(start)]
+    for node in range(tree.n_nodes - 1, -1, -1):
+        if left[node] >= 0:
+            parts[node] = np.concatenate([parts[left[node]], parts[right[node]]])
+    return np.concatenate(parts), np.concatenate([[0], np.cumsum([len(part) for part in parts])])

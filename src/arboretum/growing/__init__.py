@@ -1,0 +1,1 @@
+"""Growing: calls of the kernel that grow one tree, and what they are told: samples, constraints, projections."""

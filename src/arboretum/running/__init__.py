@@ -1,0 +1,1 @@
+"""Running: threads, progress, interruption and forks of the process that fits."""

@@ -1,0 +1,106 @@
+"""Maps of probabilities: against scikit-learn's, and the laws of an honest one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.calibration import _sigmoid_calibration
+from sklearn.isotonic import IsotonicRegression
+
+from arboretum.correcting.calibration import Calibration, Isotonic, Platt, log_odds
+
+RNG = np.random.default_rng(0)
+P = RNG.uniform(0.01, 0.99, 500)
+TRUE = P**2  # the model is too sure
+Y = (RNG.uniform(size=500) < TRUE).astype(float)
+
+rows = st.lists(
+    st.tuples(st.floats(0, 1) | st.sampled_from([0.0, 1.0]), st.booleans(), st.integers(1, 3)), min_size=2, max_size=40
+).filter(lambda rows: len({of_class for _, of_class, _ in rows}) == 2)
+
+
+@pytest.mark.parametrize("fit", [Isotonic.fit, Platt.fit])
+@settings(max_examples=40)
+@given(rows)
+def test_laws(fit, rows):
+    p, is_class, weight = np.array(rows, dtype=float).T
+    found = fit(p, is_class, weight)
+    line = found.apply(np.linspace(0, 1, 101))
+    assert ((line > 0) & (line < 1)).all(), "n rows of one kind do not prove that the next is"
+    assert (np.diff(line) >= -1e-15).all(), "the ranking is never turned round"
+    repeated = fit(*(np.repeat(part, weight.astype(int)) for part in (p, is_class)), np.ones(int(weight.sum())))
+    np.testing.assert_allclose(repeated.apply(p), found.apply(p), atol=1e-6)
+    again = type(found).from_array(found.to_array())
+    np.testing.assert_array_equal(again.apply(p), found.apply(p))
+
+
+def test_isotonic_equals_sklearn_on_the_rows_and_the_two_imaginary_ones():
+    weight = RNG.uniform(0.5, 2, 500)
+    twin = IsotonicRegression(out_of_bounds="clip").fit(
+        np.append(P, [P.min(), P.max()]), np.append(Y, [1, 0]), np.append(weight, [1, 1])
+    )
+    grid = np.linspace(0, 1, 1001)
+    np.testing.assert_allclose(Isotonic.fit(P, Y, weight).apply(grid), twin.predict(grid), atol=1e-12)
+
+
+def test_isotonic_keeps_only_the_ends_of_steps():
+    found = Isotonic.fit(P, Y, np.ones(500))
+    assert len(found.p) <= 2 * len(np.unique(found.value))
+    assert len(found.p) < 100
+
+
+def test_platt_equals_sklearn():
+    slope, intercept = _sigmoid_calibration(log_odds(P), Y)
+    found = Platt.fit(P, Y, np.ones(500))
+    assert found.slope == pytest.approx(-slope, rel=1e-4)
+    assert found.intercept == pytest.approx(-intercept, rel=1e-4)
+
+
+def test_platt_of_scores_that_tell_nothing_or_the_contrary():
+    for y in (1 - Y, np.tile([0.0, 1.0], 250)):
+        found = Platt.fit(np.sort(P), np.sort(y)[::-1], np.ones(500))
+        assert found.slope == 0
+        assert found.apply(np.array([0.1]))[0] == pytest.approx(y.mean(), abs=0.01)
+
+
+@pytest.mark.parametrize("method", ["isotonic", "platt"])
+def test_probabilities_become_honest(method):
+    rng = np.random.default_rng(1)
+    p = rng.uniform(size=20_000)
+    y = (rng.uniform(size=20_000) < p**2 / (p**2 + (1 - p) ** 2)).astype(float)
+    found = Calibration.fit(method, np.stack([1 - p, p], axis=1), y, np.ones(20_000))
+    grid = np.linspace(0.05, 0.95, 19)
+    honest = found.apply(np.stack([1 - grid, grid], axis=1))
+    np.testing.assert_allclose(honest[:, 1], grid**2 / (grid**2 + (1 - grid) ** 2), atol=0.05)
+    np.testing.assert_allclose(honest.sum(axis=1), 1)
+
+
+def test_several_classes_sum_to_one():
+    proba = RNG.dirichlet([1, 1, 1], 300)
+    codes = np.array([RNG.choice(3, p=row) for row in proba], dtype=float)
+    for method in ("isotonic", "platt"):
+        found = Calibration.fit(method, proba, codes, np.ones(300))
+        assert len(found.maps) == 3
+        np.testing.assert_allclose(found.apply(proba).sum(axis=1), 1)
+        again = Calibration.from_arrays(method, found.to_arrays(), 3)
+        np.testing.assert_array_equal(again.apply(proba), found.apply(proba))
+
+
+@pytest.mark.parametrize(
+    ("method", "array", "message"),
+    [
+        ("platt", np.zeros((2, 2)), "no slope of at least 0 and intercept"),
+        ("platt", np.array([[-1.0], [0.0]]), "no slope of at least 0 and intercept"),
+        ("platt", np.array([[np.nan], [0.0]]), "no two rows of finite numbers"),
+        ("isotonic", np.zeros((3, 2)), "no two rows of finite numbers"),
+        ("isotonic", np.zeros((2, 0)), r"does not rise within \[0, 1\]"),
+        ("isotonic", np.array([[0.1, 0.1], [0.2, 0.3]]), "does not rise"),
+        ("isotonic", np.array([[0.1, 0.2], [0.3, 0.2]]), "does not rise"),
+        ("isotonic", np.array([[0.1, 0.2], [0.3, 1.2]]), "does not rise"),
+    ],
+)
+def test_damaged_files(method, array, message):
+    with pytest.raises(ValueError, match=message):
+        Calibration.from_arrays(method, {"calibration 0": array}, 2)
