@@ -12,7 +12,7 @@ from arboretum.running.forking import finish_imports
 if TYPE_CHECKING:
     from arboretum.data.dataset import Dataset
     from arboretum.data.schema import TextColumnWarning
-    from arboretum.ensembles.boosting.history import History, RoundReport
+    from arboretum.ensembles.boosting.history import History
     from arboretum.estimators.adaboost import AdaBoostClassifier, AdaBoostRegressor
     from arboretum.estimators.additive import AdditiveBoostingClassifier, AdditiveBoostingRegressor
     from arboretum.estimators.bagging import BaggingClassifier, BaggingRegressor
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from arboretum.model.forest import Forest
     from arboretum.model.model_file import ModelFileError
     from arboretum.running.interruption import InterruptedFit
+    from arboretum.running.progress import RoundReport
 
 __version__: str
 
@@ -88,7 +89,7 @@ __all__ = [
 _PLACES = {
     "growing.criteria": ("entropy", "gain_ratio", "gini", "information_gain", "variance_reduction"),
     "data.dataset": ("Dataset",),
-    "ensembles.boosting.history": ("History", "RoundReport"),
+    "ensembles.boosting.history": ("History",),
     "estimators.adaboost": ("AdaBoostClassifier", "AdaBoostRegressor"),
     "estimators.additive": ("AdditiveBoostingClassifier", "AdditiveBoostingRegressor"),
     "estimators.bagging": ("BaggingClassifier", "BaggingRegressor"),
@@ -110,6 +111,7 @@ _PLACES = {
     "estimators.uplift_forest": ("UpliftForest",),
     "model.forest": ("Forest",),
     "running.interruption": ("InterruptedFit",),
+    "running.progress": ("RoundReport",),
     "model.model_file": ("ModelFileError",),
     "losses": ("Loss",),
     "estimators.presets": ("presets",),
@@ -132,7 +134,7 @@ if not TYPE_CHECKING:  # a type checker would take any name for known
         elif name in _PLACE:
             value = getattr(import_module(f"{__name__}.{_PLACE[name]}"), name)
         elif name.startswith("_") or not _is_module(name):
-            from arboretum.estimators.other_libraries import CLASSES, advice
+            from arboretum.other_libraries import CLASSES, advice
 
             told = advice(CLASSES, name, __all__)
             if told and sys._getframe(1).f_code.co_name == "_handle_fromlist":  # which hides an AttributeError

@@ -15,7 +15,7 @@ from sklearn.metrics import get_scorer_names
 from tests.reference.every_estimator import CASES
 
 import arboretum as arb
-from arboretum.estimators import other_libraries as elsewhere
+from arboretum import other_libraries as elsewhere
 from arboretum.metrics.named import METRICS
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,7 @@ import pytest
 from tests.reference.sklearn_checks import checks_of
 
 from arboretum import BoostedTreesSurvival, RandomSurvivalForest
-from arboretum.estimators import targets
+from arboretum.data import targets
 
 
 def as_events(y, n_rows):

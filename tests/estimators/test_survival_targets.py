@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from arboretum.estimators.survival_targets import event_times, survival_bounds
+from arboretum.losses.survival_targets import event_times, survival_bounds
 
 TIMES, EVENTS = [5.0, 3.0, 0.0], [True, False, True]
 BOUNDS = np.array([[5.0, 5.0], [3.0, np.inf], [0.0, 0.0]])

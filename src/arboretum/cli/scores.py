@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from arboretum.cli.columns import Examples
 from arboretum.cli.tasks import place_of_class
-from arboretum.estimators.targets import unique_labels
+from arboretum.data.targets import unique_labels
 from arboretum.metrics.named import Answered, find_metric
 
 FloatArray = NDArray[np.float64]
@@ -211,7 +211,7 @@ def _own_losses(model: Any, answers: Answers, judged: Examples, task: str) -> li
 
 def _truth(answers: Answers, rows: Examples) -> NDArray[Any]:
     """Return numbers, or codes of the classes that the model knows."""
-    from arboretum.estimators.targets import encode_classes
+    from arboretum.data.targets import encode_classes
 
     assert rows.y is not None
     return rows.y.astype(np.float64) if answers.classes is None else encode_classes(rows.y, answers.classes, "y")

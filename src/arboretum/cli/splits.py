@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from arboretum.cli.columns import Examples
 from arboretum.cli.errors import DataError
-from arboretum.estimators.targets import unique_labels
+from arboretum.data.targets import unique_labels
 
 Chosen = NDArray[np.bool_]
 SEED = 0

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from arboretum.data.memory_budget import MemoryBudget
-from arboretum.data.schema import warn_user
 from arboretum.data.sources import (
     Snapshot,
     connect_wide,
@@ -34,6 +33,7 @@ from arboretum.data.sources import (
 )
 from arboretum.data.text_columns import Kind, TextColumn, TextRules, WrongValueError, lines_about, read_columns
 from arboretum.data.text_files import TextFile, escaped
+from arboretum.running.warning import warn_user
 
 DELIMITERS = ",;\t|"
 LEAST_BUFFER, MOST_BUFFER = 4_000_000, 32_000_000  # bytes of a file that DuckDB reads at a time

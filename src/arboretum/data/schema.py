@@ -13,8 +13,6 @@ from __future__ import annotations
 import difflib
 import math
 import numbers
-import sys
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
@@ -25,6 +23,7 @@ import numpy.typing as npt
 from arboretum.arguments import holds_others, shown
 from arboretum.cached import cached_property
 from arboretum.data.text_values import hidden_values
+from arboretum.running.warning import warn_user
 
 Kind: TypeAlias = Literal["numeric", "categorical"]
 Source: TypeAlias = Literal["number", "bool", "datetime", "duration", "string", "category"]
@@ -581,19 +580,3 @@ def listed(values: Sequence[Any], limit: int = 5) -> str:
     """
     more = f" and {len(values) - limit} more" if len(values) > limit else ""
     return ", ".join(map(repr, values[:limit])) + more
-
-
-def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn about the first line outside this package.
-
-    Python drops a warning that cannot be written, but raises ValueError where standard error is a closed file: a
-    remark must not end a fit.
-    """
-    package, level, frame = __name__.partition(".")[0], 1, sys._getframe()
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
-        frame, level = frame.f_back, level + 1
-    try:
-        warnings.warn(message, category, stacklevel=level)
-    except ValueError:
-        if not getattr(sys.stderr, "closed", False):
-            raise

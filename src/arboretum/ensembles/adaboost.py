@@ -37,9 +37,8 @@ from arboretum.elementary import bounded_exp, expm1
 from arboretum.ensembles.bagging.trees import BaggedTarget, SingleTree, grow_tree, is_whole
 from arboretum.ensembles.boosting.rounds import EXACT_ROWS, TREE_PURPOSE
 from arboretum.growing.grower import SplitRules, TreeParams, WeightedTree, to_forest
-from arboretum.model.forest import Forest
+from arboretum.model.forest import Forest, majorities
 from arboretum.running.interruption import keeps_part
-from arboretum.trees.cart import majorities
 
 FloatArray: TypeAlias = NDArray[np.float64]
 

@@ -20,11 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.ensembles.boosting.gradients import check_gradients
-from arboretum.ensembles.boosting.history import Callback, History, Judge, Patience, RoundReport
+from arboretum.ensembles.boosting.history import History, Judge, Patience
 from arboretum.losses import Loss, SquaredError
 from arboretum.losses.base import constant_raw
 from arboretum.losses.root_finding import zero_between
 from arboretum.running.interruption import keeps_part
+from arboretum.running.progress import Callback, RoundReport
 
 FloatArray: TypeAlias = NDArray[np.float64]
 

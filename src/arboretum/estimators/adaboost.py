@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.data import targets
 from arboretum.data.binning import BinnedData, code_edges
+from arboretum.data.labels import classes_from_json, classes_to_json
 from arboretum.data.table import Table
 from arboretum.elementary import bounded_exp
 from arboretum.ensembles.adaboost import (
@@ -27,12 +29,10 @@ from arboretum.ensembles.adaboost import (
     voting_forest,
     weighted_median,
 )
-from arboretum.estimators import targets
 from arboretum.estimators.adaboost_docs import CLASSIFIER_DOC, REGRESSOR_DOC
 from arboretum.estimators.adaboost_model import AdaBoostModel
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
-from arboretum.estimators.labels import classes_from_json, classes_to_json
 from arboretum.estimators.protocol import Classifier, Regressor
 from arboretum.estimators.single_tree import SingleTreeModel
 from arboretum.estimators.validation import choice

@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 
 from arboretum import _kernel
 from arboretum.arguments import shown
+from arboretum.data import targets
 from arboretum.data.binning import BinnedData, assign_bins, learn_bins
 from arboretum.data.schema import Schema
 from arboretum.data.table import Table, conform, read_table
 from arboretum.ensembles.adaboost import ImpurityTrees, Votes, starting_weights
 from arboretum.ensembles.bagging.resampling import Bag, Positions, content_order
 from arboretum.ensembles.bagging.trees import SingleTree
-from arboretum.estimators import targets
 from arboretum.estimators.bagged_trees import GivenRows
 from arboretum.estimators.bagging_members import GivenTable, OneClass, in_fit_order, is_classifier, seeded, unfitted
 from arboretum.estimators.bagging_model import MEMBER_PURPOSE, base_from_json, read_member
@@ -35,11 +35,11 @@ from arboretum.estimators.base import FloatArray, ForestModel, call_to_json
 from arboretum.estimators.boosting import SMALL_FIT
 from arboretum.estimators.boosting_parameters import MAX_BINS, MOST
 from arboretum.estimators.decision_tree import DecisionTreeClassifier
-from arboretum.estimators.own_scores import accuracy, r_squared
 from arboretum.estimators.protocol import defaults, own_class
 from arboretum.estimators.single_tree import GrownTree, SingleTreeModel
 from arboretum.estimators.standing_in import twin
 from arboretum.estimators.validation import check_columns, check_rounds, choice, number, seed_of
+from arboretum.metrics.own_scores import accuracy, r_squared
 from arboretum.model import model_file
 from arboretum.model.forest import Forest
 from arboretum.running.interruption import warn_interrupted

@@ -11,18 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import losses
-from arboretum.data import selection
+from arboretum.data import selection, targets
+from arboretum.data.labels import classes_from_json, classes_to_json
 from arboretum.data.schema import Schema
 from arboretum.ensembles.additive import AdditiveParams, Part, Stage, add_stages
 from arboretum.ensembles.bagging.resampling import RowDraws
 from arboretum.ensembles.boosting.history import History, Judge, Patience
-from arboretum.estimators import targets
 from arboretum.estimators.additive_learners import BaseLearner, TrainingRows, named_learners, predicted
 from arboretum.estimators.bagging_members import FloatArray, GivenTable, in_fit_order, set_input_names
 from arboretum.estimators.bagging_model import base_from_json, read_member
 from arboretum.estimators.base import ForestModel, call_to_json, register, write_file
 from arboretum.estimators.explained import Explained
-from arboretum.estimators.labels import classes_from_json, classes_to_json
 from arboretum.estimators.protocol import Classifier, Estimator, Regressor, own_class
 from arboretum.estimators.scoring import JudgedRows, judge_of
 from arboretum.estimators.standing_in import after_round, twin

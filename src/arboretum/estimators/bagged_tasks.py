@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.cached import cached_property
+from arboretum.data import targets
+from arboretum.data.labels import classes_from_json, classes_to_json, side_by_side, typed_column
 from arboretum.ensembles.bagging.trees import BaggedTarget, Draws
-from arboretum.estimators import targets
 from arboretum.estimators.bagged_trees import BaggedTrees, TrainingSet
 from arboretum.estimators.base import FloatArray
-from arboretum.estimators.labels import classes_from_json, classes_to_json, side_by_side, typed_column
 from arboretum.estimators.protocol import Classifier, Regressor
 from arboretum.estimators.validation import choice
 from arboretum.losses.base import LARGEST_TARGET

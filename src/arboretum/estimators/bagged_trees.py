@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
+from arboretum.data import targets
 from arboretum.data.binning import BinnedData, assign_bins, bin_values, code_edges, learn_bins
-from arboretum.data.schema import Schema, warn_user
+from arboretum.data.schema import Schema
 from arboretum.data.table import Table, read_table
 from arboretum.ensembles.bagging.trees import BaggedTarget, BaggingParams, Draws, bag, out_of_bag_mean
 from arboretum.ensembles.training_memory import bagging_bytes, check_counts, forest_bytes
-from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray, ForestModel
 from arboretum.estimators.oblique import check_oblique, projections_of, refuse_monotone
 from arboretum.estimators.out_of_bag import check_rule, score_out_of_bag
@@ -29,6 +29,7 @@ from arboretum.model.forest import Forest
 from arboretum.running.interruption import warn_interrupted
 from arboretum.running.progress import ProgressBar
 from arboretum.running.threads import n_threads
+from arboretum.running.warning import warn_user
 
 Bagged = TypeVar("Bagged", bound="BaggedTrees")
 

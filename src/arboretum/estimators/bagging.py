@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.data import selection
+from arboretum.data import selection, targets
+from arboretum.data.labels import classes_from_json, classes_to_json
 from arboretum.data.table import Table
 from arboretum.ensembles.bagging.resampling import Bag
-from arboretum.estimators import targets
 from arboretum.estimators.bagging_members import FloatArray, GivenTable, OneClass, default_estimator
 from arboretum.estimators.bagging_model import BaggingModel
-from arboretum.estimators.labels import classes_from_json, classes_to_json
 from arboretum.estimators.protocol import Classifier, Regressor
 from arboretum.estimators.validation import choice
 

@@ -25,12 +25,10 @@ from numpy.typing import NDArray
 
 from arboretum import _kernel
 from arboretum.arguments import shown
-from arboretum.data import selection
-from arboretum.data.schema import Schema, warn_user
+from arboretum.data import selection, targets
+from arboretum.data.schema import Schema
 from arboretum.data.table import Table, conform
 from arboretum.ensembles.bagging.resampling import Bag, Positions, RowDraws, draw_columns
-from arboretum.ensembles.boosting.history import RoundReport
-from arboretum.estimators import targets
 from arboretum.estimators.bagging_members import (
     FloatArray,
     GivenTable,
@@ -52,8 +50,9 @@ from arboretum.estimators.protocol import Estimator, own_class
 from arboretum.estimators.validation import choice, number, seed_of
 from arboretum.model import model_file
 from arboretum.running.interruption import keeps_part, warn_interrupted
-from arboretum.running.progress import ProgressBar
+from arboretum.running.progress import ProgressBar, RoundReport
 from arboretum.running.threads import n_threads
+from arboretum.running.warning import warn_user
 
 Bagging = TypeVar("Bagging", bound="BaggingModel")
 

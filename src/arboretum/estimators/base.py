@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import arboretum
 from arboretum import losses
-from arboretum.data.schema import Schema, warn_user
+from arboretum.data.schema import Schema
 from arboretum.data.streamed_table import StreamedTable
 from arboretum.data.table import Table, conform, lies_ready
 from arboretum.encoding.category_encoding import CategoryEncoding
@@ -22,6 +22,7 @@ from arboretum.losses import Loss
 from arboretum.model import model_file
 from arboretum.model.forest import ON_CATEGORIES, Forest
 from arboretum.running.threads import n_threads
+from arboretum.running.warning import warn_user
 
 if TYPE_CHECKING:
     from arboretum.reading.frame import Backend

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel, losses
+from arboretum.data import targets
+from arboretum.data.labels import classes_from_json, classes_to_json, side_by_side
 from arboretum.data.schema import Schema
-from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosting import BoostedTrees
 from arboretum.estimators.boosting_docs import FUNCTION, OUTPUT_PARAMETERS, describe
 from arboretum.estimators.boosting_problem import Problem, Target
-from arboretum.estimators.labels import classes_from_json, classes_to_json, side_by_side
 from arboretum.estimators.protocol import Classifier
 from arboretum.losses import EachOutput, GradientFunction, Loss, Ordinal
 from arboretum.model.forest import Forest

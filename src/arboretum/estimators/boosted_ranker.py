@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from arboretum import losses
 from arboretum.arguments import shown
+from arboretum.data import targets
 from arboretum.data.schema import Schema
 from arboretum.ensembles.bagging.resampling import content_keys
-from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosting import BoostedTrees
 from arboretum.estimators.boosting_docs import describe

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import losses
+from arboretum.data import targets
 from arboretum.data.weights import in_rows
-from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosting import BoostedTrees
 from arboretum.estimators.boosting_docs import FUNCTION, OUTPUT_PARAMETERS, describe

@@ -18,10 +18,10 @@ from arboretum.estimators.boosting_docs import FUNCTION, describe
 from arboretum.estimators.boosting_problem import Problem, Target
 from arboretum.estimators.boosting_rows import beside_offset, downhill
 from arboretum.estimators.survival_model import SurvivalModel, read_event_times
-from arboretum.estimators.survival_targets import survival_bounds
 from arboretum.estimators.validation import choice, number
 from arboretum.losses import AcceleratedFailure, Cox, GradientFunction, Loss
 from arboretum.losses.survival import DISTRIBUTIONS, by_time, check_events, is_event
+from arboretum.losses.survival_targets import survival_bounds
 from arboretum.model.forest import Forest
 
 _SUMMARY = """\

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from arboretum import losses
 from arboretum.arguments import check_integer
+from arboretum.data import targets
 from arboretum.data.binning import BinMap, assign_bins, learn_bins
 from arboretum.data.queries import Queries
-from arboretum.data.schema import Schema, warn_user
+from arboretum.data.schema import Schema
 from arboretum.data.table import Table, conform, read_table
 from arboretum.encoding.category_encoding import CategoryEncoding, learn_encoding
 from arboretum.ensembles.bagging.resampling import Bag, columns_of_bins, with_schema
@@ -26,7 +27,6 @@ from arboretum.ensembles.boosting.rounds import boost
 from arboretum.ensembles.boosting.rows import Rows, filled_raw, start_raw, user_shape
 from arboretum.ensembles.training_memory import boosting_bytes, check_counts
 from arboretum.estimators import boosting_automatic as automatic
-from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosting_parameters import MAX_BINS, MOST, BoostingParameters
 from arboretum.estimators.boosting_problem import HeldRows, Problem, Run, Shared, Target, Training
@@ -46,6 +46,7 @@ from arboretum.model.forest import Forest
 from arboretum.running.interruption import warn_interrupted
 from arboretum.running.progress import ProgressBar
 from arboretum.running.threads import n_threads
+from arboretum.running.warning import warn_user
 
 Boosted = TypeVar("Boosted", bound="BoostedTrees")
 

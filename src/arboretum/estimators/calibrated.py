@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from arboretum.arguments import shown
 from arboretum.correcting.calibration import Calibration
+from arboretum.data import targets
+from arboretum.data.labels import classes_from_json, classes_to_json
 from arboretum.ensembles.bagging.resampling import Positions
-from arboretum.estimators import targets
 from arboretum.estimators.bagging_members import FloatArray, GivenTable
 from arboretum.estimators.held_out import HeldOutModel, Unseen
-from arboretum.estimators.labels import classes_from_json, classes_to_json
 from arboretum.estimators.protocol import Classifier
 from arboretum.estimators.validation import choice
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from arboretum.arguments import shown
 from arboretum.correcting.conformal import Scores, nonconformity
+from arboretum.data import targets
 from arboretum.ensembles.bagging.resampling import Positions
-from arboretum.estimators import targets
 from arboretum.estimators.bagging_members import FloatArray, GivenTable, is_classifier
 from arboretum.estimators.bagging_model import BaggingModel, read_member
 from arboretum.estimators.boosted_regressor import BoostedTreesRegressor

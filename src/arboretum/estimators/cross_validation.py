@@ -22,25 +22,24 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.data import selection
-from arboretum.ensembles.boosting.history import History, Patience, RoundReport
+from arboretum.data import selection, targets
+from arboretum.ensembles.boosting.history import History, Patience
 from arboretum.ensembles.boosting.rounds import BoostingRun
-from arboretum.estimators import targets
 from arboretum.estimators.bagging_members import unfitted
 from arboretum.estimators.boosting import BoostedTrees
 from arboretum.estimators.boosting_problem import HeldRows
 from arboretum.estimators.dataset_arguments import takes_dataset
-from arboretum.estimators.other_libraries import CROSS_VALIDATION, advice
 from arboretum.estimators.protocol import Classifier, meant
 from arboretum.estimators.survival_model import SurvivalModel
-from arboretum.estimators.survival_targets import survival_bounds
 from arboretum.estimators.uplift_model import UpliftModel
 from arboretum.estimators.uplift_target import read_uplift
 from arboretum.estimators.validation import deal_out, seed_of
 from arboretum.losses.survival import is_event
+from arboretum.losses.survival_targets import survival_bounds
 from arboretum.metrics.named import Answered, Metric
 from arboretum.metrics.scoring import LOSS, OWN_SCORE, Scorer, find_scoring
-from arboretum.running.progress import ProgressBar
+from arboretum.other_libraries import CROSS_VALIDATION, advice
+from arboretum.running.progress import ProgressBar, RoundReport
 from arboretum.running.threads import n_threads
 
 FloatArray: TypeAlias = NDArray[np.float64]

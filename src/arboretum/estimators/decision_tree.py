@@ -7,16 +7,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.data import targets
+from arboretum.data.labels import classes_from_json
 from arboretum.data.schema import Schema
 from arboretum.data.table import Table
 from arboretum.elementary import LN_2
 from arboretum.ensembles.bagging.trees import BaggedTarget
-from arboretum.estimators import targets
 from arboretum.estimators.bagged_tasks import BaggedClassifier, BaggedRegressor
 from arboretum.estimators.bagged_trees import BaggedTrees, GivenRows, rows_of_share
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.decision_tree_docs import CLASSIFIER_DOC, REGRESSOR_DOC
-from arboretum.estimators.labels import classes_from_json
 from arboretum.estimators.single_tree import GrownTree, SingleTreeModel
 from arboretum.estimators.validation import choice, number
 from arboretum.growing.criteria import total_entropy
@@ -289,7 +289,7 @@ class DecisionTreeClassifier(SingleTreeModel, BaggedClassifier):
         """
         if self._multiway is None:
             return super().plot_tree(ax=ax, max_depth=max_depth)
-        from arboretum.reading.multiway import plot_multiway
+        from arboretum.plotting.multiway import plot_multiway
 
         names = self._value_meaning()["class_names"]
         return plot_multiway(self._multiway, self.schema_, class_names=names, ax=ax, max_depth=max_depth)

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from arboretum import _kernel
 from arboretum.arguments import shown
+from arboretum.data import targets
 from arboretum.ensembles.bagging.resampling import Bag, Keys, Positions
 from arboretum.ensembles.bagging.trees import is_whole
-from arboretum.estimators import targets
 from arboretum.estimators.bagging_members import FloatArray, GivenTable, is_classifier, unfitted
 from arboretum.estimators.bagging_model import base_from_json, read_member
 from arboretum.estimators.base import ForestModel, call_to_json, register, write_file

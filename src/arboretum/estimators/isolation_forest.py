@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.data.schema import Schema, warn_user
+from arboretum.data import targets
+from arboretum.data.schema import Schema
 from arboretum.data.table import Table, read_table
 from arboretum.elementary import exp2
 from arboretum.ensembles.bagging.trees import is_whole
 from arboretum.ensembles.isolation import IsolationParams, RowPool, isolate
-from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray, ForestModel
 from arboretum.estimators.protocol import OutlierDetector
 from arboretum.estimators.validation import check_columns, choice, number, read_seed, seed_of, share
@@ -23,6 +23,7 @@ from arboretum.model.forest import LEAF, Forest
 from arboretum.reading import path_contributions
 from arboretum.running.interruption import warn_interrupted
 from arboretum.running.threads import n_threads
+from arboretum.running.warning import warn_user
 
 AUTO_SAMPLES = 256  # Liu, Ting & Zhou 2008, §5
 AUTO_OFFSET = -0.5  # the score of a row whose path is as long as that of a random tree

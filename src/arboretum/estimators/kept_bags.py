@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.arguments import check_flag, check_integer
+from arboretum.data import targets
 from arboretum.data.table import Table
 from arboretum.ensembles.bagging.leaf_statistics import forest_quantiles, infinitesimal_jackknife
 from arboretum.ensembles.bagging.proximity import dense_proximity, outlier_scores, top_k_proximity
-from arboretum.estimators import targets
 from arboretum.estimators.bagged_trees import BaggedTrees, TrainingSet
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.out_of_bag import score_out_of_bag

@@ -24,8 +24,8 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from arboretum.estimators.dataset_arguments import DATASET_METHODS, takes_dataset
-from arboretum.estimators.other_libraries import ARGUMENTS, ATTRIBUTES, PARAMETERS, Place, advice
-from arboretum.estimators.own_scores import accuracy, r_squared
+from arboretum.metrics.own_scores import accuracy, r_squared
+from arboretum.other_libraries import ARGUMENTS, ATTRIBUTES, PARAMETERS, Place, advice
 
 Self = TypeVar("Self", bound="Estimator")
 

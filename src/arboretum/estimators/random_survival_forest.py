@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.arguments import shown
+from arboretum.data import targets
 from arboretum.ensembles.bagging.leaf_hazards import LeafHazards, TimedRows
 from arboretum.ensembles.bagging.trees import BaggedTarget
-from arboretum.estimators import targets
 from arboretum.estimators.bagged_trees import BaggedTrees, GivenRows, TrainingSet
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.survival_model import SurvivalModel, read_event_times
-from arboretum.estimators.survival_targets import event_times
+from arboretum.losses.survival_targets import event_times
 from arboretum.metrics.survival import concordance_index
 from arboretum.model.forest import Forest
 from arboretum.running.threads import n_threads

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.data import targets
 from arboretum.data.schema import MISSING, UNKNOWN, Schema
 from arboretum.data.table import Table, conform
 from arboretum.ensembles.bagging.trees import BaggedTarget, grow_tree
-from arboretum.estimators import targets
 from arboretum.estimators.bagged_trees import BaggedTrees, GivenRows
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.protocol import defaults

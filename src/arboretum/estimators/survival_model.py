@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.data.targets import as_numbers, to_numpy
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.protocol import Estimator
-from arboretum.estimators.targets import as_numbers, to_numpy
 from arboretum.metrics.survival import concordance_index
 
 

@@ -19,12 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import losses
-from arboretum.data.schema import warn_user
+from arboretum.data import targets
 from arboretum.data.table import Table, read_table
 from arboretum.data.weights import in_rows
 from arboretum.ensembles.bagging.resampling import with_schema
 from arboretum.ensembles.boosting.rows import Rows
-from arboretum.estimators import targets
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosted_regressor import BoostedTreesRegressor
 from arboretum.estimators.boosting_problem import Problem, Target
@@ -38,6 +37,7 @@ from arboretum.metrics.scoring import find_scoring
 from arboretum.model.forest import LEAF, Forest
 from arboretum.running.interruption import inner_fits
 from arboretum.running.threads import n_threads
+from arboretum.running.warning import warn_user
 
 Uplift = TypeVar("Uplift", bound="UpliftBoostedTrees")
 

@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from arboretum.data.schema import warn_user
 from arboretum.ensembles.bagging.honest_leaves import fill_leaves
 from arboretum.ensembles.bagging.trees import BaggedTarget, Draws, Treatment
 from arboretum.estimators.bagged_trees import MOST, BaggedTrees, TrainingSet
@@ -16,6 +15,7 @@ from arboretum.estimators.uplift_model import UpliftModel
 from arboretum.estimators.uplift_target import UpliftTarget, read_uplift
 from arboretum.estimators.validation import choice, number
 from arboretum.model.forest import LEAF, Forest
+from arboretum.running.warning import warn_user
 
 Uplift = TypeVar("Uplift", bound="UpliftForest")
 

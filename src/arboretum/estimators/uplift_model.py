@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.arguments import holds_others, shown
-from arboretum.estimators import targets
+from arboretum.data import targets
+from arboretum.data.labels import classes_from_json, classes_to_json
 from arboretum.estimators.base import FloatArray, ForestModel
-from arboretum.estimators.labels import classes_from_json, classes_to_json
 from arboretum.estimators.uplift_target import ArmLabels
 from arboretum.metrics.uplift import qini_score
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.arguments import shown
-from arboretum.estimators import targets
+from arboretum.data import targets
 from arboretum.estimators.base import FloatArray
 from arboretum.losses.base import LARGEST_TARGET
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.arguments import holds_others, shown
-from arboretum.estimators.other_libraries import VALUES, advice
+from arboretum.other_libraries import VALUES, advice
 
 SPLIT_PURPOSE = 0x73706C6974  # "split"
 FOLD_PURPOSE = 0x666F6C64  # "fold"

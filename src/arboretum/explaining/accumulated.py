@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.arguments import check_integer
+from arboretum.data import targets
 from arboretum.data.table import Table
-from arboretum.estimators import targets
 from arboretum.estimators.base import ForestModel
 from arboretum.estimators.standing_in import with_table
 from arboretum.explaining.dependence import Dependence, Question

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.arguments import check_integer, holds_others, shown
+from arboretum.data import targets
 from arboretum.data.table import Table
-from arboretum.estimators import targets
 from arboretum.estimators.base import ForestModel
 from arboretum.explaining.by_predictions import as_asked
 from arboretum.explaining.grid import Axis, axis_of, given_axis

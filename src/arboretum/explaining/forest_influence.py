@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.data import targets
+from arboretum.data.labels import typed_column
 from arboretum.ensembles.bagging.shared_leaves import membership, number_leaves
-from arboretum.estimators import targets
-from arboretum.estimators.labels import typed_column
 from arboretum.estimators.protocol import Classifier
 from arboretum.model.forest import LEAF, Forest
 from arboretum.running.threads import n_threads

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.arguments import check_integer, shown
+from arboretum.data import targets
 from arboretum.data.schema import MISSING, Schema
 from arboretum.data.selection import as_container, n_rows_of, take_rows
 from arboretum.data.table import Table
-from arboretum.estimators import targets
 from arboretum.estimators.base import ForestModel
 from arboretum.explaining.by_predictions import as_asked, require_fitted
 from arboretum.explaining.permutation import StandIns, by_bags, by_tables, by_trees, permutation_falls

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.data import targets
 from arboretum.data.table import Table
-from arboretum.estimators import targets
 from arboretum.estimators.base import ForestModel
 from arboretum.estimators.protocol import Regressor
 from arboretum.estimators.standing_in import with_table

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 from arboretum.arguments import shown
-from arboretum.estimators.other_libraries import VALUES, advice
 from arboretum.losses.base import LeafRows, Loss, PredictOnly, Task
 from arboretum.losses.classification import Logistic, Multinomial, log_loss
 from arboretum.losses.each_output import EachOutput
@@ -18,6 +17,7 @@ from arboretum.losses.quantiles import Quantile, Quantiles, quantile_loss
 from arboretum.losses.ranking import LambdaMart, Listwise, Pairwise
 from arboretum.losses.regression import AbsoluteError, Gamma, Huber, Poisson, SquaredError, Tweedie
 from arboretum.losses.survival import AcceleratedFailure, Cox
+from arboretum.other_libraries import VALUES, advice
 
 __all__ = [
     "LOSSES",

@@ -2,7 +2,7 @@
 
 The life of a loss
 ------------------
- 1. ``resolve``       a name such as ``"poisson"``, or an object, becomes a ``Loss`` (``losses/__init__.py``)
+ 1. ``resolve``       a name such as ``"poisson"``, or an object, becomes a ``Loss`` (``__init__.py``)
  2. ``check_target``  refuses targets the loss cannot take
  3. ``of_queries``    the loss of rows that compete within queries (ranking)
  4. ``start``         the constant that every raw prediction begins with; ``start_from`` if rows have offsets

@@ -30,7 +30,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.estimators import targets
+from arboretum.data import targets
 from arboretum.losses import EachOutput, Huber, Loss, Ordinal, PredictOnly, Quantile, Quantiles
 from arboretum.losses.base import constant_raw, weighted_quantile
 

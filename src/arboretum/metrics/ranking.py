@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from arboretum.arguments import check_integer
+from arboretum.data import targets
 from arboretum.data.queries import Metric, Queries
-from arboretum.estimators import targets
 from arboretum.losses.ranking import check_grades
 from arboretum.running.threads import n_threads
 

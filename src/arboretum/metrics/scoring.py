@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from arboretum.arguments import shown
-from arboretum.estimators.other_libraries import VALUES, advice
 from arboretum.metrics.named import METRICS, Metric, find_metric, named_metrics
+from arboretum.other_libraries import VALUES, advice
 
 LOSS = "loss"
 ONLY_IF_NAMED = ("group", "treatment")  # a scorer that takes any keyword would hand them on to its metric

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
-from arboretum.estimators.survival_targets import event_times, events_of_bounds
-from arboretum.estimators.targets import as_numbers, row_weights, to_numpy
+from arboretum.data.targets import as_numbers, row_weights, to_numpy
+from arboretum.losses.survival_targets import event_times, events_of_bounds
 
 __all__ = ["brier_score", "concordance_index", "integrated_brier_score"]
 

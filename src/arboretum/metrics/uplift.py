@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from arboretum.estimators import targets
+from arboretum.data import targets
 
 FloatArray: TypeAlias = NDArray[np.float64]
 

@@ -544,3 +544,11 @@ def _check_starts(name: str, start: NDArray[np.int64], end: int) -> None:
         _fail(f"{name}[0] = {start[0]}", "must be 0")
     if start[-1] != end:
         _fail(f"{name}[{len(start) - 1}] = {start[-1]}", f"must be {end}")
+
+
+def majorities(forest: Forest, n_classes: tuple[int, ...]) -> NDArray[np.int64]:
+    """Most frequent class of every node, (nodes, outputs); the first of several."""
+    if forest.width == 1:
+        return (forest.value > 0.5).astype(np.int64)
+    parts = np.split(forest.value, np.cumsum(n_classes)[:-1], axis=1)
+    return np.stack([part.argmax(axis=1) for part in parts], axis=1)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.data import targets
 from arboretum.data.selection import take_rows
-from arboretum.estimators import targets
 from arboretum.report import trees
 from arboretum.report.evaluation import classes as class_rows
 from arboretum.report.evaluation import numbers

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.estimators import targets
+from arboretum.data import targets
 from arboretum.estimators.bagging_model import BaggingModel
 from arboretum.estimators.base import ForestModel
 from arboretum.estimators.held_out import HeldOutModel

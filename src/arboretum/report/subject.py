@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.cached import cached_property
+from arboretum.data import targets
 from arboretum.data.schema import MISSING, ColumnSchema, Schema, listed
 from arboretum.data.selection import Positions, as_container, n_rows_of, take_rows
 from arboretum.data.table import Table, conform
-from arboretum.estimators import targets
 from arboretum.estimators.explained import Explained
 from arboretum.estimators.protocol import Classifier, OutlierDetector, Regressor, arguments
-from arboretum.estimators.survival_targets import survival_bounds
+from arboretum.losses.survival_targets import survival_bounds
 from arboretum.metrics.own_loss import negative_own_loss
 from arboretum.reading.quantities import category_text, threshold_text
 from arboretum.report.facts import LeftOut

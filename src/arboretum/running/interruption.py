@@ -67,7 +67,7 @@ def warn_interrupted(n: int, what: str) -> None:
     >>> str(caught[0].message)
     'fit was interrupted: the model keeps the 7 rounds so far'
     """
-    from arboretum.data.schema import warn_user
+    from arboretum.running.warning import warn_user
 
     warn_user(f"fit was interrupted: the model keeps the {n} {what} so far", InterruptedFit)
 

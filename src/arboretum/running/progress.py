@@ -7,12 +7,30 @@ what cannot be written is dropped.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Any
-
-from arboretum.ensembles.boosting.history import RoundReport
+from typing import Any, TypeAlias
 
 PLAIN_SECONDS = 1.0  # between two lines of plain text
+
+
+@dataclass(frozen=True)
+class RoundReport:
+    """What callbacks are told after a round.
+
+    ``number`` counts from 1; losses and scores are None where they are not tracked.
+    """
+
+    number: int
+    n_rounds: int
+    seconds: float
+    training_loss: float | None
+    validation_loss: float | None
+    validation_score: float | None = None
+
+
+Callback: TypeAlias = Callable[[RoundReport], object]
 
 
 class Unfailing:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from arboretum.elementary import log
 from arboretum.ensembles.bagging.trees import BaggedTarget
-from arboretum.model.forest import Forest
+from arboretum.model.forest import Forest, majorities
 from arboretum.trees.pruning import parents
 
 __all__ = ["training_errors", "validation_losses"]
@@ -73,14 +73,6 @@ def validation_losses(forest: Forest, leaves: ArrayLike, target: BaggedTarget) -
         climbs = node > 0
         row, node = row[climbs], parent[node[climbs]]
     return losses
-
-
-def majorities(forest: Forest, n_classes: tuple[int, ...]) -> IntArray:
-    """Most frequent class of every node, (nodes, outputs); the first of several."""
-    if forest.width == 1:
-        return (forest.value > 0.5).astype(np.int64)
-    parts = np.split(forest.value, np.cumsum(n_classes)[:-1], axis=1)
-    return np.stack([part.argmax(axis=1) for part in parts], axis=1)
 
 
 def _loss(target: BaggedTarget, row: IntArray, predicted: NDArray[Any], scale: float) -> FloatArray:

@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 
 from arboretum import _kernel
 from arboretum.data.binning import BinnedData
-from arboretum.ensembles.boosting.history import RoundReport
 from arboretum.growing.grower import SplitRules, grown_to_forest
 from arboretum.model.forest import Forest
 from arboretum.running.interruption import keeps_part
+from arboretum.running.progress import RoundReport
 
 FloatArray: TypeAlias = NDArray[np.float64]
 

@@ -24,24 +24,6 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class RoundReport:
-    """What callbacks are told after a round.
-
-    ``number`` counts from 1; losses and scores are None where they are not tracked.
-    """
-
-    number: int
-    n_rounds: int
-    seconds: float
-    training_loss: float | None
-    validation_loss: float | None
-    validation_score: float | None = None
-
-
-Callback: TypeAlias = Callable[[RoundReport], object]
-
-
-@dataclass(frozen=True)
 class Judge:
     """What rounds are compared by in place of the loss: a score of the validation rows.
 

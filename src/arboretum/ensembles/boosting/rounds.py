@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from arboretum import _kernel
 from arboretum.ensembles.boosting.dart import Dart, contribution, rescaled
 from arboretum.ensembles.boosting.gradients import fill_gradients, leaf_gradients
-from arboretum.ensembles.boosting.history import Callback, History, Judge, Patience, RoundReport
+from arboretum.ensembles.boosting.history import History, Judge, Patience
 from arboretum.ensembles.boosting.leaf_steps import LeafRule, newton_values
 from arboretum.ensembles.boosting.linear_leaves import LinearLeaves, fit_slopes
 from arboretum.ensembles.boosting.ordered import OrderedModels
@@ -45,6 +45,7 @@ from arboretum.growing.sampling import Sample, Sampler, sample_key
 from arboretum.losses import EachOutput, LeafRows, Loss
 from arboretum.model.forest import Forest
 from arboretum.running.interruption import keeps_part
+from arboretum.running.progress import Callback, RoundReport
 
 FloatArray: TypeAlias = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.estimators import targets
+from arboretum.data import targets
 from arboretum.metrics.own_loss import BRIER, LOG_LOSS, RANKED, OwnLoss, mean_distance, own_loss
 from arboretum.report.calibration import calibration_of
 from arboretum.report.chance import Positions

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from arboretum.estimators import targets
+from arboretum.data import targets
 from arboretum.losses import Quantiles
 from arboretum.metrics.own_loss import ABSOLUTE, SQUARED, OwnLoss, own_loss
 from arboretum.report.calibration import coverages

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from arboretum.data import targets
 from arboretum.data.queries import Metric, Queries
-from arboretum.estimators import targets
 from arboretum.report.evaluation.charts import curves, histogram, series
 from arboretum.report.evaluation.figures import Figure, measured
 from arboretum.report.subject import FloatArray, Rows, Subject

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from arboretum.data import targets
 from arboretum.data.schema import listed
-from arboretum.estimators import targets
 from arboretum.report.findings import columns, fitting, leaks, moving
 from arboretum.report.findings.finding import KINDS, LEAST_ROWS, NEED_TRAINING, Finding, merged
 from arboretum.report.probe import probes_of

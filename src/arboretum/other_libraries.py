@@ -1,7 +1,7 @@
 """What names from other libraries are called here: one table for errors and for docs/coming-from.md.
 
 There are no aliases. A name of another library raises an error that says what to write instead; the page
-docs/coming-from.md is the same table: ``python -m arboretum.estimators.other_libraries > docs/coming-from.md``.
+docs/coming-from.md is the same table: ``python -m arboretum.other_libraries > docs/coming-from.md``.
 """
 
 from __future__ import annotations
@@ -1170,7 +1170,7 @@ def _ours(row: Elsewhere) -> str:
 HEAD = """# Coming from another library
 
 There are no aliases: a name of another library raises an error that tells its name here. This page is the table behind
-those errors, written by the program: `python -m arboretum.estimators.other_libraries > docs/coming-from.md`.
+those errors, written by the program: `python -m arboretum.other_libraries > docs/coming-from.md`.
 [presets.md](presets.md) shows the switches that make boosted trees grow as each library does.
 
 ```python

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.estimators.targets import FloatArray, as_numbers, refuse_missing, to_numpy
+from arboretum.data.targets import FloatArray, as_numbers, refuse_missing, to_numpy
 from arboretum.losses.base import LARGEST_TARGET
 from arboretum.losses.survival import check_bounds, is_event
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.arguments import shown
-from arboretum.data.schema import warn_user
+from arboretum.data.labels import typed_column
 from arboretum.data.weights import are_copies, in_rows
-from arboretum.estimators.labels import typed_column
+from arboretum.running.warning import warn_user
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -399,7 +399,7 @@ def _offset_column(given: NDArray[Any], name: str) -> FloatArray:
 
 
 def training_weights(sample_weight: Any, n_rows: int) -> FloatArray | None:
-    """Return weights of training rows in units of rows (data/weights.py), None if all are 1."""
+    """Return weights of training rows in units of rows (weights.py), None if all are 1."""
     return in_rows(row_weights(sample_weight, n_rows))
 
 
@@ -433,7 +433,7 @@ def _class_totals(weight: FloatArray | None, codes: FloatArray, n_classes: int) 
 def class_factors(
     weight: FloatArray | None, class_weight: Any, classes: NDArray[Any], codes: FloatArray
 ) -> FloatArray | None:
-    """Weight of each class in units of rows (data/weights.py); None if there are none."""
+    """Weight of each class in units of rows (weights.py); None if there are none."""
     if class_weight is None:
         return None
     labels = classes.tolist()

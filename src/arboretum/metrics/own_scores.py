@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.estimators import targets
-from arboretum.estimators.labels import typed_column
+from arboretum.data import targets
+from arboretum.data.labels import typed_column
 
 
 def accuracy(y: Any, predicted: NDArray[Any], sample_weight: Any = None) -> float:
