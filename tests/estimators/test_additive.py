@@ -128,7 +128,7 @@ SMOOTH_AND_NOT = [*(name for name, build in losses.LOSSES.items() if build().tas
 @pytest.mark.parametrize("params", [{}, {"selection": "cycle", "subsample": 0.5}], ids=["best", "cycle"])
 def test_the_loss_of_a_stage_never_rises(loss, rate, weight, params):
     model = regressor(estimators=MIXED, loss=loss, learning_rate=rate, **params).fit(X, POSITIVE, weight)
-    raws = list(model._staged_raw(X))
+    raws = [raw[:, 0] for raw in model._staged_raw(X)]
     assert len(raws) == model.n_iter_ + 1 > 3
     for before, after in pairwise(raws):
         of_stage = model.loss_.for_round(POSITIVE, before, weight)
@@ -439,4 +439,4 @@ def test_a_loss_of_the_users():
 def test_losses_with_a_link_predict_positive_numbers():
     model = regressor(loss="poisson", estimators=MIXED, n_estimators=30).fit(X, POSITIVE)
     assert model.predict(X).min() > 0
-    np.testing.assert_allclose(model.predict(X), np.exp(list(model._staged_raw(X))[-1]))
+    np.testing.assert_allclose(model.predict(X), np.exp(model.predict_raw(X)[:, 0]))

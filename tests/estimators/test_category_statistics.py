@@ -162,7 +162,7 @@ def test_stages_end_at_the_prediction():
 def test_unseen_levels_take_the_prior():
     model = model_of(SCORE).fit(TABLE, SCORE)
     unseen = TABLE.assign(town="nowhere")
-    encoded = model._as_read(model._conform(unseen), 1)
+    encoded = model.model_.as_read(model.model_.conform(unseen), 1)
     place = encoded.schema.names.index("mean of target by town")
     np.testing.assert_allclose(encoded.columns[place], SCORE.mean())
     with pytest.raises(ValueError, match="nowhere"):

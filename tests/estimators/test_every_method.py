@@ -18,7 +18,7 @@ N_ROWS = 60
 SILENT = {"check_parameters", "save"}
 NO_BAGS = "needs the bags of the trees: fit with keep_bags=True"
 NO_SUM = "predicts no sum of trees, which SHAP values would split"
-OF_COMPOSED = {"explain": NO_SUM, "influence": "influence is not known for"}
+OF_COMPOSED = {"model_": "has no trees of its own", "explain": NO_SUM, "influence": "influence is not known for"}
 NO_SCORE = "has no out-of-bag predictions: fit with oob_score=True"
 OF_FORESTS = {"oob_permutation_importance": NO_BAGS, "prediction_error": NO_BAGS}
 OF_CLASSES = {**OF_FORESTS, "oob_decision_function_": NO_SCORE}

@@ -55,7 +55,7 @@ def model_for(name, **params):
 
 
 def raw_of(model, X):
-    return model._raw(X)
+    return model.predict_raw(X)
 
 
 @pytest.mark.parametrize(

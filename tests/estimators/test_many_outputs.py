@@ -205,7 +205,7 @@ def test_weights_are_repetitions(make, y):
 def test_any_growth_and_sample(growth, params):
     model = regressor(growth=growth, **params).fit(FRAME, Y)
     assert model.score(FRAME, Y) > 0.5
-    raw = model.forest_.raw(model._conform(FRAME).columns, N)
+    raw = model.forest_.raw(model.model_.conform(FRAME).columns, N)
     np.testing.assert_array_equal(raw, model.predict(FRAME))
 
 

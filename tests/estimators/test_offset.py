@@ -288,7 +288,7 @@ def test_categories_are_read_as_what_the_offset_leaves_of_the_target():
     frame = pd.DataFrame({"shop": shop.astype(str), "x": X[:, 0]})
     params = {**QUICK, "loss": "poisson", "n_estimators": 20}
     model = arb.BoostedTreesRegressor(**params).fit(frame, count, offset=np.log(exposure))
-    read = model._as_read(model._conform(frame), 1)
+    read = model.model_.as_read(model.model_.conform(frame), 1)
     statistic = read.columns[model.encoding_.schema.names.index("mean of target by shop")]
     assert abs(np.corrcoef(statistic, exposure)[0, 1]) < 0.5
 

@@ -62,7 +62,7 @@ def test_values_sum_to_the_prediction(name, by_background):
     model, method = fitted(name)
     rows = X[:20]
     explanation = model.explain(rows, background=X[50:60] if by_background else None)
-    predicted = getattr(model, method)(rows) if method else model._raw(rows)[:, 0]
+    predicted = getattr(model, method)(rows) if method else model.predict_raw(rows)[:, 0]
     np.testing.assert_allclose(explanation.predictions, predicted, rtol=1e-9, atol=1e-12)
     outputs = predicted.shape[1:]
     assert explanation.values.shape == (20, 4, *outputs)
@@ -70,7 +70,7 @@ def test_values_sum_to_the_prediction(name, by_background):
     assert explanation.feature_names == ["x0", "x1", "x2", "x3"]
     np.testing.assert_array_equal(explanation.data, rows)
     if by_background:
-        before = getattr(model, method)(X[50:60]) if method else model._raw(X[50:60])[:, 0]
+        before = getattr(model, method)(X[50:60]) if method else model.predict_raw(X[50:60])[:, 0]
         np.testing.assert_allclose(explanation.base_values[0], before.mean(axis=0), rtol=1e-9)
 
 

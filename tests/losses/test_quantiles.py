@@ -106,12 +106,12 @@ MODEL = regressor(n_estimators=40, learning_rate=0.5, missing="warn").fit(
 
 
 def test_raw_predictions_do_cross_so_that_the_law_has_something_to_do():
-    assert (np.diff(MODEL._raw(X), axis=1) < 0).any()
+    assert (np.diff(MODEL.predict_raw(X), axis=1) < 0).any()
 
 
 @pytest.mark.parametrize("weight", [None, WEIGHT])
 def test_each_level_grows_as_a_model_of_its_own(weight):
-    raw = regressor().fit(FRAME, Y, weight)._raw(FRAME)
+    raw = regressor().fit(FRAME, Y, weight).predict_raw(FRAME)
     for column, level in enumerate(LEVELS):
         alone = regressor(level).fit(FRAME, Y, weight).predict(FRAME)
         np.testing.assert_array_equal(raw[:, column], alone)

@@ -33,15 +33,15 @@ def refitted_raw(model: Any, X_new: Any, X: Any, y: np.ndarray, left_out: int) -
 
 def refitted_changes(model: Any, X_new: Any, X: Any, y: np.ndarray) -> np.ndarray:
     """Change of raw predictions (rows, training rows, outputs) by leaving out each row in turn."""
-    now = model._raw(X_new)
+    now = model.predict_raw(X_new)
     return np.stack([refitted_raw(model, X_new, X, y, i) - now for i in range(len(y))], axis=1)
 
 
 def retrained_changes(model: Any, X_new: Any, X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Fit a new model to the other rows, for each row in turn."""
     mean = 1 / model.forest_.n_trees if hasattr(model, "_averaged") else 1.0
-    now, changes = model._raw(X_new), []
+    now, changes = model.predict_raw(X_new), []
     for i in range(len(y)):
         kept = np.arange(len(y)) != i
-        changes.append(type(model)(**model.get_params()).fit(X[kept], y[kept])._raw(X_new) - now)
+        changes.append(type(model)(**model.get_params()).fit(X[kept], y[kept]).predict_raw(X_new) - now)
     return mean * np.stack(changes, axis=1)

@@ -14,7 +14,6 @@ from arboretum.data import targets
 from arboretum.data.binning import BinnedData, code_edges
 from arboretum.data.labels import classes_from_json, classes_to_json
 from arboretum.data.table import Table
-from arboretum.elementary import bounded_exp
 from arboretum.ensembles.adaboost import (
     LOSSES,
     BinaryTrees,
@@ -33,11 +32,12 @@ from arboretum.estimators.adaboost_docs import CLASSIFIER_DOC, REGRESSOR_DOC
 from arboretum.estimators.adaboost_model import AdaBoostModel
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
-from arboretum.estimators.protocol import Classifier, Regressor
+from arboretum.estimators.protocol import Classifier, Regressor, not_fitted
 from arboretum.estimators.single_tree import SingleTreeModel
 from arboretum.estimators.validation import choice
 from arboretum.growing.grower import category_ranks
 from arboretum.model.forest import Forest
+from arboretum.model.heads import OtherHead, VoteHead
 
 STUMP_DEPTH = 1
 DEFAULT_DEPTH = 3  # of a tree of numbers
@@ -128,7 +128,7 @@ class AdaBoostClassifier(Classifier, AdaBoostModel):  # noqa: D101
 
     def _scores(self, X: Any) -> FloatArray:
         if not self._has_members:
-            return self._raw(X)
+            return self.predict_raw(X)
         *_, (scores, _) = self._staged_scores(X)
         return scores
 
@@ -141,19 +141,12 @@ class AdaBoostClassifier(Classifier, AdaBoostModel):  # noqa: D101
             For two classes from −2, the first, to 2, the second. For more, 1 is a class that all learners name and
             −1 / (K − 1) one that none does.
         """
-        return self._to_decision(self._scores(X), np.abs(self.estimator_weights_).sum())
+        return self._head().decision(self._scores(X))
 
-    def _to_decision(self, scores: FloatArray, total: float) -> FloatArray:
-        decision = scores / (total or 1.0)
-        return 2 * decision[:, 0] if len(self.classes_) == 2 else decision
-
-    def _explained_trees(self) -> tuple[Forest, float]:
-        forest = self._fitted()
-        total = float(np.abs(self.estimator_weights_).sum()) or 1.0
-        return forest, total / 2 if len(self.classes_) == 2 else total
-
-    def _output_names(self) -> list[str] | None:
-        return [str(label) for label in self.classes_.tolist()] if len(self.classes_) > 2 else None
+    def _head(self) -> VoteHead:
+        if not hasattr(self, "classes_"):
+            raise not_fitted(self)
+        return VoteHead(self.classes_, float(np.abs(self.estimator_weights_).sum()))
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of the classes, in the order of ``classes_``: the softmax of decision / (K − 1).
@@ -164,13 +157,7 @@ class AdaBoostClassifier(Classifier, AdaBoostModel):  # noqa: D101
         -------
         ndarray of float64, (n_rows, n_classes)
         """
-        return self._to_proba(self.decision_function(X))
-
-    def _to_proba(self, decision: FloatArray) -> FloatArray:
-        if len(self.classes_) == 2:
-            decision = np.column_stack([-decision, decision]) / 2
-        powers = bounded_exp((decision - decision.max(axis=1, keepdims=True)) / (len(self.classes_) - 1))
-        return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+        return self._head().probabilities(self.decision_function(X))
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Logarithms of ``predict_proba``."""
@@ -184,28 +171,24 @@ class AdaBoostClassifier(Classifier, AdaBoostModel):  # noqa: D101
         ndarray, (n_rows,)
             Labels as they were given at fit.
         """
-        return self._to_labels(self._scores(X))
-
-    def _to_labels(self, scores: FloatArray) -> NDArray[Any]:
-        codes = (scores[:, 0] > 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_[codes])
+        return self._head().answers(self._scores(X))
 
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Yield the decision function after each round."""
         self._require_fitted()
         for scores, total in self._staged_scores(X):
-            yield self._to_decision(scores, total)
+            yield self._head().decision(scores, total)
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
         """Yield the predicted classes after each round."""
         self._require_fitted()
         for scores, _ in self._staged_scores(X):
-            yield self._to_labels(scores)
+            yield self._head().answers(scores)
 
     def staged_predict_proba(self, X: Any) -> Iterator[FloatArray]:
         """Yield the probabilities after each round."""
         for decision in self.staged_decision_function(X):
-            yield self._to_proba(decision)
+            yield self._head().probabilities(decision)
 
     def _as_tree(self, forest: Forest, weight: float) -> SingleTreeModel:
         votes = np.sign(weight) * forest.value
@@ -314,19 +297,15 @@ class AdaBoostRegressor(Regressor, AdaBoostModel):  # noqa: D101
     def _outcome(self, predicted: NDArray[Any]) -> FloatArray:
         return np.asarray(predicted, dtype=np.float64).reshape(-1, 1)
 
-    @property
-    def _raw_tells(self) -> bool:
-        return False
+    def _head(self) -> OtherHead:
+        return OtherHead(
+            "AdaBoostRegressor predicts a median of its trees, not a sum that SHAP values could split: explain one of "
+            "estimators_, or use BoostedTreesRegressor"
+        )
 
     def _predictions(self, X: Any) -> FloatArray:
         """Predictions of all learners, (rows, learners)."""
         return np.concatenate(list(self._one_by_one(X)), axis=1)
-
-    def _explained_trees(self) -> tuple[Forest, float]:
-        raise TypeError(
-            "AdaBoostRegressor predicts a median of its trees, not a sum that SHAP values could split: explain one of "
-            "estimators_, or use BoostedTreesRegressor"
-        )
 
     def predict(self, X: Any) -> FloatArray:
         """Predict the target: the median of the learners, by weight.

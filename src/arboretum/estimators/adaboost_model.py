@@ -24,7 +24,7 @@ from arboretum.arguments import shown
 from arboretum.data import targets
 from arboretum.data.binning import BinnedData, assign_bins, learn_bins
 from arboretum.data.schema import Schema
-from arboretum.data.table import Table, conform, read_table
+from arboretum.data.table import Table, read_table
 from arboretum.ensembles.adaboost import ImpurityTrees, Votes, starting_weights
 from arboretum.ensembles.bagging.resampling import Bag, Positions, content_order
 from arboretum.ensembles.bagging.trees import SingleTree
@@ -301,15 +301,6 @@ class AdaBoostModel(ForestModel):
         """Who says what unknown categories and new missing values do."""
         return self if self.estimator is None else self.estimator_
 
-    def _conform(self, X: Any) -> Table:
-        self._fitted()
-        policy = {"unknown": self._policy.unknown, "missing": self._policy.missing}
-        return conform(X, self.schema_, **policy, estimator_name=type(self).__name__)
-
-    @property
-    def _routing(self) -> str:
-        return "missing" if self._policy.unknown == "missing" else "average"
-
     def _one_by_one(self, X: Any) -> Iterator[FloatArray]:
         """Yield what each learner adds to the whole: for trees their raw predictions, (rows, values of a leaf)."""
         if self._has_members:
@@ -317,10 +308,12 @@ class AdaBoostModel(ForestModel):
             for member in self._members:
                 yield self._outcome(np.asarray(member.predict(rows)))
             return
-        forest, threads, table = self._fitted(), n_threads(self.n_jobs), self._conform(X)
+        forest, threads, table = self._fitted(), n_threads(self.n_jobs), self.model_.conform(X)
         for tree in range(forest.n_trees):
             parts = [
-                forest.raw(part.columns, part.n_rows, threads=threads, unknown=self._routing, first=tree, last=tree + 1)
+                forest.raw(
+                    part.columns, part.n_rows, threads=threads, unknown=self.model_.routing, first=tree, last=tree + 1
+                )
                 for _, part in table.row_batches()
             ]
             yield np.concatenate(parts)

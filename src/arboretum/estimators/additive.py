@@ -22,14 +22,15 @@ from arboretum.estimators.bagging_members import FloatArray, GivenTable, in_fit_
 from arboretum.estimators.bagging_model import base_from_json, read_member
 from arboretum.estimators.base import ForestModel, call_to_json, register, write_file
 from arboretum.estimators.explained import Explained
-from arboretum.estimators.protocol import Classifier, Estimator, Regressor, own_class
+from arboretum.estimators.protocol import Classifier, Estimator, Regressor, not_fitted, own_class
 from arboretum.estimators.scoring import JudgedRows, judge_of
-from arboretum.estimators.standing_in import after_round, twin
+from arboretum.estimators.standing_in import after_round, in_columns, twin
 from arboretum.estimators.validation import check_rounds, choice, number, seed_of, split_rows
 from arboretum.losses import Loss
 from arboretum.metrics.named import Metric
 from arboretum.metrics.scoring import Scorer, find_scoring
 from arboretum.model import model_file
+from arboretum.model.heads import LossHead
 from arboretum.running.interruption import warn_interrupted
 from arboretum.running.progress import ProgressBar
 
@@ -319,7 +320,7 @@ class AdditiveModel(Explained, Estimator):
             A fitted model of the same class and parameters.
         """
         if not hasattr(self, "estimators_"):
-            raise self._not_fitted()
+            raise not_fitted(self)
         check_rounds(n_rounds, self.n_iter_)
         n = int(n_rounds)
         return twin(
@@ -333,22 +334,37 @@ class AdditiveModel(Explained, Estimator):
 
     # ---- prediction ----------------------------------------------------------------------------------------------
 
-    def _raw(self, X: Any) -> FloatArray:
-        """Raw predictions, (rows,) or (rows, outputs)."""
+    def predict_raw(self, X: Any) -> FloatArray:
+        """Sum the stages, before the link.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Rows; named columns in any order.
+
+        Returns
+        -------
+        ndarray of float64, (n_rows, n_outputs)
+        """
         *_, raw = self._staged_raw(X)
         return raw
 
+    def _head(self) -> LossHead:
+        if not hasattr(self, "loss_"):
+            raise not_fitted(self)
+        return LossHead(self.loss_, getattr(self, "classes_", None))
+
     def _staged_raw(self, X: Any) -> Iterator[FloatArray]:
-        """Yield the raw predictions of the constant alone, then after each stage."""
+        """Yield the raw predictions, (rows, outputs), of the constant alone, then after each stage."""
         if not hasattr(self, "estimators_"):
-            raise self._not_fitted()
+            raise not_fitted(self)
         rows = in_fit_order(X, self._schema, type(self).__name__)
         raw = losses.base.constant_raw(self.init_, selection.n_rows_of(rows))
-        yield raw
+        yield in_columns(raw)
         for stage, (models, coefficient) in enumerate(zip(self.estimators_, self.coefficients_, strict=True)):
             each = models if isinstance(models, list) else [models]
             raw = raw + coefficient * predicted(each, rows, self.chosen_[stage], stage)
-            yield raw
+            yield in_columns(raw)
 
     def _after_each_stage(self, X: Any) -> Iterator[FloatArray]:
         stages = self._staged_raw(X)
@@ -395,7 +411,7 @@ class AdditiveModel(Explained, Estimator):
     def _own_models(self, method: str, cure: str) -> list[ForestModel]:
         """Return the fitted models, stage by stage; refuse those, and candidates, of another origin."""
         if not hasattr(self, "estimators_"):
-            raise self._not_fitted()
+            raise not_fitted(self)
         models = [model for stage in self.estimators_ for model in (stage if isinstance(stage, list) else [stage])]
         for model in [*(base.estimator for base in self._bases), *models]:
             if not isinstance(model, ForestModel):
@@ -507,13 +523,12 @@ class AdditiveBoostingRegressor(Regressor, AdditiveModel):  # noqa: D101
         -------
         ndarray of float64, (n_rows,)
         """
-        raw = self._raw(X)
-        return self.loss_.predict(raw)
+        return self._head().numbers(self.predict_raw(X))
 
     def staged_predict(self, X: Any) -> Iterator[FloatArray]:
         """Yield the prediction after each stage."""
         for raw in self._after_each_stage(X):
-            yield self.loss_.predict(raw)
+            yield self._head().numbers(raw)
 
 
 class AdditiveBoostingClassifier(Classifier, AdditiveModel):  # noqa: D101
@@ -588,7 +603,7 @@ class AdditiveBoostingClassifier(Classifier, AdditiveModel):  # noqa: D101
         -------
         ndarray of float64, (n_rows,) or (n_rows, n_classes)
         """
-        return self._raw(X)
+        return self._head().scores(self.predict_raw(X))
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of the classes, in the order of ``classes_``.
@@ -597,7 +612,7 @@ class AdditiveBoostingClassifier(Classifier, AdditiveModel):  # noqa: D101
         -------
         ndarray of float64, (n_rows, n_classes)
         """
-        return self._to_proba(self._raw(X))
+        return np.asarray(self._head().probabilities(self.predict_raw(X)))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the most probable class.
@@ -607,29 +622,22 @@ class AdditiveBoostingClassifier(Classifier, AdditiveModel):  # noqa: D101
         ndarray, (n_rows,)
             Labels as they were given at fit.
         """
-        return self._to_labels(self._raw(X))
+        return self._head().labels(self.predict_raw(X))
 
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Yield the raw scores after each stage."""
-        yield from self._after_each_stage(X)
+        for raw in self._after_each_stage(X):
+            yield self._head().scores(raw)
 
     def staged_predict_proba(self, X: Any) -> Iterator[FloatArray]:
         """Yield the probabilities after each stage."""
         for raw in self._after_each_stage(X):
-            yield self._to_proba(raw)
+            yield np.asarray(self._head().probabilities(raw))
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
         """Yield the predicted classes after each stage."""
         for raw in self._after_each_stage(X):
-            yield self._to_labels(raw)
-
-    def _to_proba(self, raw: FloatArray) -> FloatArray:
-        proba = self.loss_.predict(raw)
-        return np.column_stack([1.0 - proba, proba]) if proba.ndim == 1 else proba
-
-    def _to_labels(self, raw: FloatArray) -> NDArray[Any]:
-        codes = (raw > 0).astype(np.intp) if raw.ndim == 1 else raw.argmax(axis=1)
-        return np.asarray(self.classes_[codes])
+            yield self._head().labels(raw)
 
     # ---- files ---------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from arboretum.cached import cached_property
 from arboretum.data import targets
-from arboretum.data.labels import classes_from_json, classes_to_json, side_by_side, typed_column
+from arboretum.data.labels import classes_from_json, classes_to_json, typed_column
 from arboretum.ensembles.bagging.trees import BaggedTarget, Draws
 from arboretum.estimators.bagged_trees import BaggedTrees, TrainingSet
 from arboretum.estimators.base import FloatArray
@@ -18,6 +18,7 @@ from arboretum.estimators.protocol import Classifier, Regressor
 from arboretum.estimators.validation import choice
 from arboretum.losses.base import LARGEST_TARGET
 from arboretum.model.forest import Forest
+from arboretum.model.heads import MeanHead, voting
 
 
 class BaggedRegressor(Regressor, BaggedTrees):
@@ -61,10 +62,7 @@ class BaggedRegressor(Regressor, BaggedTrees):
         -------
         ndarray of float64, (n_rows,) or (n_rows, n_outputs)
         """
-        return self._to_prediction(self._mean(X))[0]
-
-    def _to_prediction(self, mean: FloatArray) -> tuple[FloatArray, None]:
-        return (mean[:, 0] if self.n_outputs_ == 1 else mean), None
+        return self._head().of_mean(self._mean(X))
 
     def _set_out_of_bag(self, training: TrainingSet, y: Any, sample_weight: Any, threads: int) -> None:
         means = self._out_of_bag(training, threads)
@@ -75,7 +73,7 @@ class BaggedRegressor(Regressor, BaggedTrees):
     @property
     def oob_prediction_(self) -> FloatArray:
         """Predictions of training rows by trees that never saw them; NaN where there is none."""
-        return self._to_prediction(self._known_out_of_bag)[0]
+        return self._head().of_mean(self._known_out_of_bag)
 
     def _read_facts(self, header: dict[str, Any], forest: Forest) -> None:
         super()._read_facts(header, forest)
@@ -136,26 +134,11 @@ class BaggedClassifier(Classifier, BaggedTrees):
     @cached_property
     def _voters(self) -> Forest:
         """The forest whose leaves vote for one class."""
-        forest = self._fitted()
-        if forest.width == 1:
-            return replace(forest, value=(forest.value > 0.5).astype(np.float64))
-        votes, start = np.zeros_like(forest.value), 0
-        for classes in self._class_lists:
-            part = forest.value[:, start : start + len(classes)]
-            votes[np.arange(len(votes)), start + part.argmax(axis=1)] = 1.0
-            start += len(classes)
-        return replace(forest, value=votes)
+        return voting(self._fitted(), self._class_lists)
 
-    @property
-    def _averaged(self) -> Forest:
-        return self._voters if self.voting == "hard" else self._fitted()
-
-    def _to_probas(self, mean: FloatArray) -> list[FloatArray]:
-        """Probabilities of each output."""
-        if mean.shape[1] == 1:
-            return [np.column_stack([1.0 - mean[:, 0], mean[:, 0]])]
-        ends = np.cumsum([len(classes) for classes in self._class_lists])[:-1]
-        return np.split(mean, ends, axis=1)
+    def _head(self) -> MeanHead:
+        votes = self._voters if self.voting == "hard" else None
+        return MeanHead(self._fitted().n_trees, self._class_lists, votes)
 
     def predict_proba(self, X: Any) -> Any:
         """Probabilities of the classes, in the order of ``classes_``: the mean of the trees, or their votes.
@@ -164,7 +147,7 @@ class BaggedClassifier(Classifier, BaggedTrees):
         -------
         ndarray of float64, (n_rows, n_classes), or a list of them for several outputs
         """
-        probas = self._to_probas(self._mean(X))
+        probas = self._head().probabilities(self._mean(X))
         return probas if self.n_outputs_ > 1 else probas[0]
 
     def predict_log_proba(self, X: Any) -> Any:
@@ -181,41 +164,22 @@ class BaggedClassifier(Classifier, BaggedTrees):
         ndarray, (n_rows,) or (n_rows, n_outputs)
             Labels as they were given at fit.
         """
-        return self._to_labels(self._to_probas(self._mean(X)))
-
-    def _to_prediction(self, mean: FloatArray) -> tuple[NDArray[Any], FloatArray | None]:
-        """Labels, and probabilities if there is one output."""
-        probas = self._to_probas(mean)
-        return self._to_labels(probas), probas[0] if len(probas) == 1 else None
-
-    def _to_labels(self, probas: list[FloatArray]) -> NDArray[Any]:
-        labels = [classes[proba.argmax(axis=1)] for classes, proba in zip(self._class_lists, probas, strict=True)]
-        return labels[0] if len(labels) == 1 else side_by_side(labels)
+        return self._head().of_mean(self._mean(X))
 
     def _set_out_of_bag(self, training: TrainingSet, y: Any, sample_weight: Any, threads: int) -> None:
         means = self._out_of_bag(training, threads)
         known = ~np.isnan(means[:, 0])
-        probas = self._to_probas(means)
+        head = self._head()
+        probas = head.probabilities(means)
         self._oob_mean = means
-        labels = self._to_labels([np.where(known[:, None], proba, 0.0) for proba in probas])
+        labels = head.labels([np.where(known[:, None], proba, 0.0) for proba in probas])
         self.oob_score_ = self._scored(y, labels, probas[0] if len(probas) == 1 else None, sample_weight, known)
 
     @property
     def oob_decision_function_(self) -> Any:
         """Probabilities of training rows by trees that never saw them; NaN where there is none."""
-        probas = self._to_probas(self._known_out_of_bag)
+        probas = self._head().probabilities(self._known_out_of_bag)
         return probas if self.n_outputs_ > 1 else probas[0]
-
-    def _output_names(self) -> list[str] | None:
-        if self.n_outputs_ > 1:
-            lists = enumerate(self._class_lists)
-            return [f"output {i}: {label}" for i, classes in lists for label in classes.tolist()]
-        return [str(label) for label in self.classes_.tolist()] if len(self.classes_) > 2 else None
-
-    def _value_meaning(self) -> dict[str, Any]:
-        if self.n_outputs_ > 1:
-            return {}
-        return {"class_names": [str(label) for label in self.classes_.tolist()], "probabilities": True}
 
     # ---- files ---------------------------------------------------------------------------------------------------
 

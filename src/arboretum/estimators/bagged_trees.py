@@ -26,6 +26,7 @@ from arboretum.estimators.validation import check_columns, choice, number, read_
 from arboretum.growing.constraints import in_binned_order, monotone_directions
 from arboretum.growing.grower import NO_LIMIT, SplitRules
 from arboretum.model.forest import Forest
+from arboretum.model.heads import MeanHead
 from arboretum.running.interruption import warn_interrupted
 from arboretum.running.progress import ProgressBar
 from arboretum.running.threads import n_threads
@@ -319,7 +320,7 @@ class BaggedTrees(ForestModel):
 
     def _out_of_bag(self, training: TrainingSet, threads: int) -> FloatArray:
         """Mean prediction of the trees that never saw a row, for each row that was given; NaN where none."""
-        forest, table = self._averaged, training.table
+        forest, table = self.model_.summed, training.table
         means, counts = out_of_bag_mean(
             forest,
             lambda first, last: np.concatenate(
@@ -367,26 +368,13 @@ class BaggedTrees(ForestModel):
 
     # ---- prediction ----------------------------------------------------------------------------------------------
 
-    @property
-    def _averaged(self) -> Forest:
-        """The forest whose mean is the prediction."""
-        return self._fitted()
-
-    @property
-    def _is_affine(self) -> bool:
-        return True
-
-    def _to_prediction(self, mean: FloatArray) -> tuple[Any, Any]:
-        """Prediction, and probabilities of a classifier, from the mean of the trees."""
-        raise NotImplementedError
+    def _head(self) -> MeanHead:
+        return MeanHead(self._fitted().n_trees)
 
     def _mean(self, X: Any) -> FloatArray:
         """Mean of the trees, (rows, values of a leaf)."""
-        forest = self._averaged
-        return self._raw_from(forest, X) / forest.n_trees
-
-    def _explained_trees(self) -> tuple[Forest, float]:
-        return self._averaged, float(self._averaged.n_trees)
+        forest = self._fitted()
+        return self._raw_from(self._head().summed(forest), X) / forest.n_trees
 
     @property
     def feature_importances_(self) -> FloatArray:

@@ -46,7 +46,7 @@ from arboretum.estimators.bagging_members import (
 from arboretum.estimators.base import ForestModel, call_to_json, from_plain, model_class, register, write_file
 from arboretum.estimators.explained import Explained
 from arboretum.estimators.out_of_bag import check_rule, score_out_of_bag
-from arboretum.estimators.protocol import Estimator, own_class
+from arboretum.estimators.protocol import Estimator, not_fitted, own_class
 from arboretum.estimators.validation import choice, number, seed_of
 from arboretum.model import model_file
 from arboretum.running.interruption import keeps_part, warn_interrupted
@@ -272,7 +272,7 @@ class BaggingModel(Explained, Estimator):
         try:
             return self.estimators_
         except AttributeError:
-            raise self._not_fitted() from None
+            raise not_fitted(self) from None
 
     def __len__(self) -> int:
         """Return the number of members."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias
 
 import numpy as np
@@ -12,15 +11,15 @@ from numpy.typing import NDArray
 import arboretum
 from arboretum import losses
 from arboretum.data.schema import Schema
-from arboretum.data.streamed_table import StreamedTable
-from arboretum.data.table import Table, conform, lies_ready
+from arboretum.data.table import lies_ready
 from arboretum.encoding.category_encoding import CategoryEncoding
-from arboretum.encoding.encoded_stream import TransformedStream
 from arboretum.estimators.explained import Explained
-from arboretum.estimators.protocol import Estimator, defaults, is_own, own_class, parameters
+from arboretum.estimators.protocol import Estimator, defaults, is_own, not_fitted, own_class, parameters
 from arboretum.losses import Loss
 from arboretum.model import model_file
 from arboretum.model.forest import ON_CATEGORIES, Forest
+from arboretum.model.heads import Head
+from arboretum.model.model import Model
 from arboretum.running.threads import n_threads
 from arboretum.running.warning import warn_user
 
@@ -64,6 +63,7 @@ class ForestModel(Explained, Estimator):
     schema_: Schema
     encoding_: CategoryEncoding | None = None  # of models whose trees read statistics of categories
     _numeric_width: int  # columns if all are plain numbers, else -1
+    _standing: Model
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -75,66 +75,59 @@ class ForestModel(Explained, Estimator):
         try:
             return self.forest_
         except AttributeError:
-            raise self._not_fitted() from None
+            raise not_fitted(self) from None
 
-    def _conform(self, X: Any) -> Table:
+    @property
+    def model_(self) -> Model:
+        """The trees, the columns that they read, and what their sums mean."""
+        if "_standing" in self.__dict__:  # what another model of the same kind is asked instead (standing_in.py)
+            return self._standing
+        forest = self._trees()
         if not hasattr(self, "schema_"):
-            raise self._not_fitted()
-        return conform(X, self.schema_, unknown=self.unknown, missing=self.missing, estimator_name=type(self).__name__)
+            raise not_fitted(self)
+        return self._model_of(forest, self.schema_, self.encoding_)
 
-    def _raw(self, X: Any) -> FloatArray:
-        """Raw predictions (rows, outputs)."""
+    def _trees(self) -> Forest:
+        return self._fitted()
+
+    def _model_of(self, forest: Forest, schema: Schema, encoding: CategoryEncoding | None = None) -> Model:
+        """Return a model of trees, those of this one or others, with its policies."""
+        policy = self._policy
+        return Model(forest, schema, encoding, policy.unknown, policy.missing, type(self).__name__, self._head())
+
+    @property
+    def _policy(self) -> Any:
+        """Who says what unknown categories and new missing values do."""
+        return self
+
+    def _head(self) -> Head:
+        """Return what the sums of trees mean."""
+        return Head()
+
+    def predict_raw(self, X: Any) -> FloatArray:
+        """Sum the trees, before any link, mean or vote.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Rows; named columns in any order.
+
+        Returns
+        -------
+        ndarray of float64, (n_rows, n_outputs)
+        """
         return self._raw_from(self._fitted(), X)
 
     def _raw_from(self, forest: Forest, X: Any) -> FloatArray:
         if type(X) is np.ndarray and self._is_ready(X):
             return forest.raw_matrix(X, threads=1 if len(X) <= FEW_ROWS else n_threads(self.n_jobs))
-        return self._raw_of(forest, self._conform(X), n_threads(self.n_jobs))
-
-    @property
-    def _raw_tells(self) -> bool:
-        """Whether raw predictions determine all that is predicted."""
-        return True
-
-    @property
-    def _is_affine(self) -> bool:
-        """Whether the mean of probabilities or predictions is that of the mean raw prediction."""
-        return False
-
-    def _gains(self) -> FloatArray:
-        """Gain of each node of the forest, 0 at leaves."""
-        return self._fitted().gain
-
-    @property
-    def _routing(self) -> str:
-        """What the forest does with unknown categories; the table layer has refused them if they are an error."""
-        return "missing" if self.unknown == "missing" else "average"
-
-    def _raw_of(self, forest: Forest, table: Table, threads: int) -> FloatArray:
-        return self._raw_of_read(forest, self._as_read(table, threads), threads)
-
-    def _as_read(self, table: Table, threads: int) -> Table:
-        """Return the table that the conditions of the trees read."""
-        return self._as_read_by(self.encoding_, table, threads)
-
-    def _as_read_by(self, encoding: CategoryEncoding | None, table: Table, threads: int) -> Table:
-        if encoding is None:
-            return table
-        if isinstance(table, StreamedTable):
-            return TransformedStream(table, encoding, self.unknown == "missing", threads)
-        return encoding.transform(table, unknown_is_missing=self.unknown == "missing", threads=threads)
-
-    @property
-    def _read_schema(self) -> Schema:
-        return self.schema_ if self.encoding_ is None else self.encoding_.schema
-
-    def _raw_of_read(self, forest: Forest, table: Table, threads: int) -> FloatArray:
-        return _by_rows(
-            table, lambda part: forest.raw(part.columns, part.n_rows, threads=threads, unknown=self._routing)
-        )
+        model = self.model_
+        return model.raw(model.conform(X), n_threads(self.n_jobs), forest)
 
     def _is_ready(self, X: NDArray[Any]) -> bool:
         """Whether the table layer would take the matrix as it is and have nothing to say about it."""
+        if "_standing" in self.__dict__:
+            return False
         if X.ndim != 2 or not lies_ready(X) or X.shape[1] != self._numeric_width or not len(X):
             return False
         least = np.minimum.reduce(X, axis=None)  # NaN if any value is
@@ -154,14 +147,8 @@ class ForestModel(Explained, Estimator):
             Node numbers, counted from the root of each tree.
         """
         self._fitted()
-        return self._leaves_of(self._conform(X), n_threads(self.n_jobs))
-
-    def _leaves_of(self, table: Table, threads: int) -> NDArray[np.int32]:
-        return self._leaves_of_read(self._as_read(table, threads), threads)
-
-    def _leaves_of_read(self, table: Table, threads: int) -> NDArray[np.int32]:
-        forest, unknown = self._fitted(), self._routing
-        return _by_rows(table, lambda part: forest.apply(part.columns, part.n_rows, threads=threads, unknown=unknown))
+        model = self.model_
+        return model.leaves(model.conform(X), n_threads(self.n_jobs))
 
     # ---- reading the trees ---------------------------------------------------------------------------------------
 
@@ -199,8 +186,9 @@ class ForestModel(Explained, Estimator):
             self._fitted()
             return model_to_text(self, 2, max_depth=4 if max_depth is None else max_depth, digits=digits)
 
+        model = self.model_
         return tree_to_text(
-            self._fitted(), self._read_schema, tree, max_depth=max_depth, digits=digits, **self._value_meaning()
+            model.forest, model.read_schema, tree, max_depth=max_depth, digits=digits, **model.head.value_meaning
         )
 
     def to_frame(self, backend: Backend = "pandas") -> Any:
@@ -237,7 +225,8 @@ class ForestModel(Explained, Estimator):
     def _node_columns(self) -> dict[str, Any]:
         from arboretum.reading.frame import forest_columns
 
-        return forest_columns(self._fitted(), self._read_schema, **self._value_meaning())
+        model = self.model_
+        return forest_columns(model.forest, model.read_schema, **model.head.value_meaning)
 
     def __len__(self) -> int:
         """Return the number of trees."""
@@ -265,7 +254,9 @@ class ForestModel(Explained, Estimator):
         """
         from arboretum.plotting import plot_tree
 
-        return plot_tree(self._fitted(), self._read_schema, tree, ax=ax, max_depth=max_depth, **self._value_meaning())
+        model = self.model_
+        meaning = model.head.value_meaning
+        return plot_tree(model.forest, model.read_schema, tree, ax=ax, max_depth=max_depth, **meaning)
 
     def _repr_html_(self) -> str | None:
         """Return what notebooks show: facts of a fitted model, scikit-learn's diagram of another."""
@@ -275,13 +266,6 @@ class ForestModel(Explained, Estimator):
         from arboretum.reading.description import model_to_html
 
         return model_to_html(self)
-
-    def _value_meaning(self) -> dict[str, Any]:
-        """Tell texts and drawings what the values of leaves are: classes, probabilities."""
-        return {}
-
-    def _explained_trees(self) -> tuple[Forest, float]:
-        return self._fitted(), 1.0
 
     # ---- files ---------------------------------------------------------------------------------------------------
 
@@ -316,6 +300,10 @@ class ForestModel(Explained, Estimator):
         schema["columns"] = [schema["columns"][column] for column in np.argsort(_places_by_name(self.schema_))]
         facts = {"schema": schema, **self._all_facts(), "unknown": self.unknown}
         return model_file.fingerprint(facts, arrays)
+
+    @property
+    def _read_schema(self) -> Schema:
+        return self.schema_ if self.encoding_ is None else self.encoding_.schema
 
     def _facts(self) -> dict[str, Any]:
         """Return what else determines predictions: the loss, the classes."""
@@ -407,20 +395,6 @@ class ForestModel(Explained, Estimator):
         if "file" in state:
             self._from_file(*model_file.from_bytes(state["file"]))
         vars(self).update(state.get("others", {}))
-
-
-def _by_rows(table: Table, answer: Callable[[Table], NDArray[Any]]) -> NDArray[Any]:
-    """Return the answers of all rows, found batch by batch; none is held twice."""
-    whole = np.zeros(0)
-    for first, part in table.row_batches():
-        answers = answer(part)
-        if len(answers) == table.n_rows:
-            whole = answers
-            continue
-        if first == 0:
-            whole = np.empty((table.n_rows, *answers.shape[1:]), answers.dtype)
-        whole[first : first + len(answers)] = answers
-    return whole
 
 
 def _places_by_name(schema: Schema) -> NDArray[np.int32]:

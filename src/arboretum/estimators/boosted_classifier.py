@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum import _kernel, losses
+from arboretum import losses
 from arboretum.data import targets
 from arboretum.data.labels import classes_from_json, classes_to_json, side_by_side
 from arboretum.data.schema import Schema
@@ -195,10 +195,7 @@ class BoostedTreesClassifier(Classifier, BoostedTrees):
         -------
         ndarray of float64, (n_rows,), (n_rows, n_classes) or (n_rows, n_outputs)
         """
-        return self._to_scores(self._raw_beside(X, offset))
-
-    def _to_scores(self, raw: FloatArray) -> FloatArray:
-        return raw[:, 0] if raw.shape[1] == 1 else raw
+        return self._head().scores(self._raw_beside(X, offset))
 
     def predict_proba(self, X: Any, *, offset: Any = None) -> Any:
         """Probabilities of the classes, in the order of ``classes_``.
@@ -212,22 +209,7 @@ class BoostedTreesClassifier(Classifier, BoostedTrees):
         -------
         ndarray of float64, (n_rows, n_classes), or a list of them for several outputs
         """
-        return self._to_proba(self._raw_beside(X, offset))
-
-    def _to_proba(self, raw: FloatArray) -> Any:
-        if isinstance(self.loss_, Ordinal):
-            return self.loss_.probabilities(raw[:, 0])
-        if isinstance(self.classes_, list):
-            return [np.column_stack([1.0 - p, p]) for p in self.loss_.predict(raw).T]
-        if raw.shape[1] > 1:
-            return self.loss_.predict(raw)
-        proba = np.empty((len(raw), 2))
-        if type(self.loss_) is losses.Logistic:
-            _kernel.sigmoid_pairs(raw, proba)
-            return proba
-        proba[:, 1] = self.loss_.predict(raw[:, 0])
-        np.subtract(1.0, proba[:, 1], out=proba[:, 0])
-        return proba
+        return self._head().probabilities(self._raw_beside(X, offset))
 
     def predict(self, X: Any, *, offset: Any = None) -> NDArray[Any]:
         """Predict the most probable class.
@@ -244,30 +226,22 @@ class BoostedTreesClassifier(Classifier, BoostedTrees):
         ndarray, (n_rows,) or (n_rows, n_outputs)
             Labels as they were given at fit.
         """
-        return self._to_labels(self._raw_beside(X, offset))
-
-    def _to_labels(self, raw: FloatArray) -> NDArray[Any]:
-        if isinstance(self.classes_, list):
-            return side_by_side([labels[(raw[:, k] > 0).astype(np.intp)] for k, labels in enumerate(self.classes_)])
-        if isinstance(self.loss_, Ordinal):
-            raw = self.loss_.probabilities(raw[:, 0])
-        codes = (raw[:, 0] > 0).astype(np.intp) if raw.shape[1] == 1 else raw.argmax(axis=1)
-        return np.asarray(self.classes_[codes])
+        return self._head().labels(self._raw_beside(X, offset))
 
     def staged_predict(self, X: Any, *, offset: Any = None) -> Iterator[NDArray[Any]]:
         """Yield the predicted classes after each round."""
         for raw in self._staged_raw(X, offset):
-            yield self._to_labels(raw)
+            yield self._head().labels(raw)
 
     def staged_predict_proba(self, X: Any, *, offset: Any = None) -> Iterator[Any]:
         """Yield the probabilities after each round."""
         for raw in self._staged_raw(X, offset):
-            yield self._to_proba(raw)
+            yield self._head().probabilities(raw)
 
     def staged_decision_function(self, X: Any, *, offset: Any = None) -> Iterator[FloatArray]:
         """Yield the raw scores after each round."""
         for raw in self._staged_raw(X, offset):
-            yield self._to_scores(raw)
+            yield self._head().scores(raw)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Return the accuracy: the share of rows whose class, or classes of all outputs, are predicted.
@@ -284,15 +258,6 @@ class BoostedTreesClassifier(Classifier, BoostedTrees):
             As for ``predict``.
         """
         return Classifier.score(self._asked(X, offset), X, y, sample_weight)
-
-    def _output_names(self) -> list[str] | None:
-        if isinstance(self.classes_, list) or self._fitted().n_outputs == 1:
-            return None
-        return [str(label) for label in self.classes_.tolist()]
-
-    def _value_meaning(self) -> dict[str, Any]:
-        names = self._output_names()
-        return super()._value_meaning() if names is None else {**super()._value_meaning(), "class_names": names}
 
     # ---- files ---------------------------------------------------------------------------------------------------
 

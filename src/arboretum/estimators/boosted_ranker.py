@@ -21,11 +21,13 @@ from arboretum.estimators.boosting_docs import describe
 from arboretum.estimators.boosting_parameters import MOST
 from arboretum.estimators.boosting_problem import HeldRows, Problem, Target
 from arboretum.estimators.checkpoints import Checkpoint
+from arboretum.estimators.protocol import not_fitted
 from arboretum.estimators.validation import choice, number, split_rows
 from arboretum.losses import GradientFunction, Loss
 from arboretum.losses.ranking import METRICS, LambdaMart, RankingLoss
 from arboretum.metrics import ndcg_score
 from arboretum.model.forest import Forest
+from arboretum.model.heads import RankHead
 
 JUDGED = np.dtype([("grade", np.float64), ("query", np.int64)])
 
@@ -305,9 +307,10 @@ class BoostedTreesRanker(BoostedTrees):
 
     # ---- prediction ----------------------------------------------------------------------------------------------
 
-    @property
-    def _is_affine(self) -> bool:
-        return True
+    def _head(self) -> RankHead:
+        if not hasattr(self, "loss_"):
+            raise not_fitted(self)
+        return RankHead(self.loss_)
 
     def _task_of(self, target: Target) -> str:
         return "ranking"

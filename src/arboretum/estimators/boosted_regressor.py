@@ -148,11 +148,6 @@ class BoostedTreesRegressor(Regressor, BoostedTrees):
         tags.target_tags.multi_output = self._takes_several_outputs
         return tags
 
-    @property
-    def _is_affine(self) -> bool:
-        loss = self.loss_.loss if isinstance(self.loss_, EachOutput) else self.loss_
-        return loss.link == "identity" and not isinstance(loss, Quantiles)
-
     def _task_of(self, target: Target) -> str:
         return "regression"
 
@@ -172,12 +167,12 @@ class BoostedTreesRegressor(Regressor, BoostedTrees):
         ndarray of float64, (n_rows,)
             (n_rows, n_outputs) with several outputs; with several quantiles a column for each, rising in each row.
         """
-        return self._to_prediction(self._raw_beside(X, offset))
+        return self._head().numbers(self._raw_beside(X, offset))
 
     def staged_predict(self, X: Any, *, offset: Any = None) -> Iterator[FloatArray]:
         """Yield the prediction after each round."""
         for raw in self._staged_raw(X, offset):
-            yield self._to_prediction(raw)
+            yield self._head().numbers(raw)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Return R²: 1 − Σ (y − prediction)² / Σ (y − mean of y)².

@@ -17,12 +17,14 @@ from arboretum.estimators.boosting import BoostedTrees
 from arboretum.estimators.boosting_docs import FUNCTION, describe
 from arboretum.estimators.boosting_problem import Problem, Target
 from arboretum.estimators.boosting_rows import beside_offset, downhill
+from arboretum.estimators.protocol import not_fitted
 from arboretum.estimators.survival_model import SurvivalModel, read_event_times
 from arboretum.estimators.validation import choice, number
 from arboretum.losses import AcceleratedFailure, Cox, GradientFunction, Loss
 from arboretum.losses.survival import DISTRIBUTIONS, by_time, check_events, is_event
 from arboretum.losses.survival_targets import survival_bounds
 from arboretum.model.forest import Forest
+from arboretum.model.heads import RiskHead
 
 _SUMMARY = """\
 Gradient-boosted trees for times to an event, of which some are censored.
@@ -203,7 +205,7 @@ class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
     def _after_training(self, problem: Problem, threads: int) -> None:
         loss = self.loss_
         if isinstance(loss, Cox):
-            raw = beside_offset(self._raw_of(self._fitted(), problem.table, threads), problem.offset)[:, 0]
+            raw = beside_offset(self.model_.raw(problem.table, threads), problem.offset)[:, 0]
             self.event_times_, self._log_baseline = loss.baseline(problem.y, raw, problem.weight)
         else:
             self.event_times_ = np.unique(problem.y[is_event(problem.y), 0])
@@ -227,15 +229,17 @@ class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
             Logarithm of the hazard ratio with ``loss="cox"``; minus the logarithm of the time, which
             ``predict_time`` gives, with ``loss="aft"``.
         """
-        return self._to_risk(self._raw_beside(X, offset)[:, 0])
+        return self._head().numbers(self._raw_beside(X, offset))
 
-    def _to_risk(self, raw: FloatArray) -> FloatArray:
-        return -raw if isinstance(self.loss_, AcceleratedFailure) else raw
+    def _head(self) -> RiskHead:
+        if not hasattr(self, "loss_"):
+            raise not_fitted(self)
+        return RiskHead(self.loss_)
 
     def staged_predict(self, X: Any, *, offset: Any = None) -> Iterator[FloatArray]:
         """Yield the risk after each round."""
         for raw in self._staged_raw(X, offset):
-            yield self._to_risk(raw[:, 0])
+            yield self._head().numbers(raw)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Return the concordance index of the risks.

@@ -33,7 +33,7 @@ from arboretum.estimators.boosting_problem import HeldRows, Problem, Run, Shared
 from arboretum.estimators.boosting_rows import TrainingRows, beside_offset, downhill
 from arboretum.estimators.checkpoints import Checkpoint, Found, Journal, Resumed
 from arboretum.estimators.dataset_arguments import offset_of
-from arboretum.estimators.protocol import Classifier
+from arboretum.estimators.protocol import Classifier, not_fitted
 from arboretum.estimators.scoring import JudgedRows, judge_of
 from arboretum.estimators.standing_in import after_round, twin
 from arboretum.estimators.validation import check_columns, check_rounds, choice, number, seed_of, split_rows
@@ -43,6 +43,8 @@ from arboretum.losses import EachOutput, Loss
 from arboretum.metrics.named import Metric, named_metrics
 from arboretum.metrics.scoring import Scorer, find_scoring
 from arboretum.model.forest import Forest
+from arboretum.model.heads import LossHead
+from arboretum.model.model import Model, encoded
 from arboretum.running.interruption import warn_interrupted
 from arboretum.running.progress import ProgressBar
 from arboretum.running.threads import n_threads
@@ -329,7 +331,7 @@ class BoostedTrees(BoostingParameters):
         )
         held_rows = judge = None
         if validation is not None:
-            table = self._as_read_by(encoding, validation.table, threads)
+            table = encoded(encoding, validation.table, threads, unknown_is_missing=self.unknown == "missing")
             held_rows = self._rows_of(table, validation, bin_map, base, before, threads, reserve, "X_val")
             judge = self._judge(scoring, validation, held_rows, target)
         first_round = 0 if earlier is None else self.n_iter_
@@ -355,7 +357,6 @@ class BoostedTrees(BoostingParameters):
 
     def _judge(self, scoring: Metric | Scorer | None, validation: Problem, rows: Rows, target: Target) -> Judge | None:
         def model_at(raw: FloatArray, loss: Loss) -> Any:
-            raw = raw[:, np.newaxis] if raw.ndim == 1 else raw
             return after_round(self, validation.table, raw, loss_=loss, classes_=target.classes, has_offset_=False)
 
         return judge_of(scoring, self._judged_rows(validation, rows, target), model_at)
@@ -373,7 +374,7 @@ class BoostedTrees(BoostingParameters):
         """Take up what was learnt."""
         loss, problem, threads = run.target.loss, run.problem, run.params.threads
         if type(loss).fitted is not Loss.fitted:
-            raw = self._raw_of_read(forest, self._as_read_by(run.encoding, problem.table, threads), threads)
+            raw = Model(forest, run.schema, run.encoding, self.unknown).raw(problem.table, threads)
             raw = beside_offset(raw, problem.offset)
             loss = loss.fitted(problem.y, user_shape(np.ascontiguousarray(raw.T)), problem.weight)
         self.forest_, self.schema_, self.loss_, self.history_ = forest, run.schema, loss, history
@@ -444,14 +445,13 @@ class BoostedTrees(BoostingParameters):
 
     def _predict_table(self, table: Table, threads: int) -> FloatArray:
         """Probabilities of a classifier, (rows, classes); what a regressor predicts, (rows,)."""
-        raw = self._raw_of(self._fitted(), table, threads)
-        return self._to_proba(raw) if isinstance(self, Classifier) else self._to_prediction(raw)
+        head, raw = self._head(), self.model_.raw(table, threads)
+        return head.numbers(raw) if head.classes is None else np.asarray(head.probabilities(raw))
 
-    def _to_prediction(self, raw: FloatArray) -> FloatArray:
-        return self.loss_.predict(raw[:, 0] if raw.shape[1] == 1 else raw)
-
-    def _to_proba(self, raw: FloatArray) -> FloatArray:
-        raise NotImplementedError
+    def _head(self) -> LossHead:
+        if not hasattr(self, "loss_"):
+            raise not_fitted(self)
+        return LossHead(self.loss_, getattr(self, "classes_", None))
 
     # ---- input ---------------------------------------------------------------------------------------------------
 
@@ -459,7 +459,9 @@ class BoostedTrees(BoostingParameters):
         self, X: Any, y: Any, sample_weight: Any, offset: Any, earlier: Forest | None
     ) -> tuple[Problem, Target]:
         check_columns(self.categorical_features)
-        table = read_table(X, categorical_features=self.categorical_features) if earlier is None else self._conform(X)
+        table = (
+            read_table(X, categorical_features=self.categorical_features) if earlier is None else self.model_.conform(X)
+        )
         column = self._as_column(y, table.n_rows)
         weight = targets.training_weights(sample_weight, table.n_rows)
         target = self._read_target(column, weight, earlier is not None)
@@ -617,18 +619,22 @@ class BoostedTrees(BoostingParameters):
             raw = filled_raw(base, table.n_rows)
             return raw if offset is None else raw + offset
         if offset is None:
-            return np.ascontiguousarray(self._raw_of_read(earlier, table, threads).T)
+            return np.ascontiguousarray(self._sums(earlier, table, threads).T)
         # In the order of boosting, offset first: sums of other orders would differ in their last bits.
         total = filled_raw(base, table.n_rows).T + offset.T
         for tree in range(earlier.n_trees):
-            total += self._raw_of_read(_without_base(earlier[tree : tree + 1]), table, threads)
+            total += self._sums(_without_base(earlier[tree : tree + 1]), table, threads)
         return np.ascontiguousarray(total.T)
+
+    def _sums(self, forest: Forest, table: Table, threads: int) -> FloatArray:
+        """Return the sums of trees, (rows, outputs), of a table as they read it."""
+        return Model(forest, table.schema, unknown=self.unknown).raw_of_read(table, threads)
 
     # ---- prediction ----------------------------------------------------------------------------------------------
 
     def _raw_beside(self, X: Any, offset: Any) -> FloatArray:
         """Raw predictions (rows, outputs), offsets included."""
-        raw = self._raw(X)
+        raw = self.predict_raw(X)
         return raw if offset is None and not self.has_offset_ else self._with_offset(raw, X, offset)
 
     def _with_offset(self, raw: FloatArray, X: Any, offset: Any) -> FloatArray:
@@ -644,7 +650,7 @@ class BoostedTrees(BoostingParameters):
         if offset is None:
             return self
         raw = self._raw_beside(X, offset)
-        return twin(self, _raw=lambda asked: raw, has_offset_=False)
+        return twin(self, predict_raw=lambda asked: raw, has_offset_=False)
 
     def first_rounds(self: Boosted, n_rounds: int) -> Boosted:
         """Return the model of the first rounds alone: it predicts, explains and saves as any model does.
@@ -678,18 +684,16 @@ class BoostedTrees(BoostingParameters):
 
     def _staged_raw(self, X: Any, offset: Any = None) -> Iterator[FloatArray]:
         forest, threads = self._fitted(), n_threads(self.n_jobs)
-        table = self._as_read(self._conform(X), threads)
+        model = self.model_
+        table = model.as_read(model.conform(X), threads)
         total = np.repeat(forest.base[None, :], table.n_rows, axis=0)
         start = np.zeros_like(total)
         if offset is not None or self.has_offset_:
             start = self._with_offset(start, X, offset)
         step = trees_of_round(forest, self.trees_per_round_)
         for begin in range(0, forest.n_trees, step):
-            total += self._raw_of_read(_without_base(forest[begin : begin + step]), table, threads)
+            total += model.raw_of_read(table, threads, _without_base(forest[begin : begin + step]))
             yield total + start
-
-    def _value_meaning(self) -> dict[str, Any]:
-        return {"probabilities": False}
 
     # ---- files ---------------------------------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ from arboretum.estimators.single_tree import GrownTree, SingleTreeModel
 from arboretum.estimators.validation import choice, number
 from arboretum.growing.criteria import total_entropy
 from arboretum.model.forest import Forest
+from arboretum.model.heads import MultiwayHead
 from arboretum.trees.c45 import grow_c45
 from arboretum.trees.id3 import grow_id3
 from arboretum.trees.multiway import MultiwayTree
@@ -196,20 +197,21 @@ class DecisionTreeClassifier(SingleTreeModel, BaggedClassifier):
     def _multiway(self) -> MultiwayTree | None:
         return self.__dict__.get("tree_")
 
-    @property
-    def _raw_tells(self) -> bool:
-        return self._multiway is None
+    def _head(self) -> Any:
+        if self._multiway is None:
+            return super()._head()
+        return MultiwayHead(1, self._class_lists, method=self.method)
+
+    def _trees(self) -> Any:
+        return self.__dict__.get("forest_")
 
     def _mean(self, X: Any) -> FloatArray:
         tree = self._multiway
         if tree is None:
             return super()._mean(X)
-        return np.concatenate([tree.predict(part.columns, part.n_rows) for _, part in self._conform(X).row_batches()])
-
-    def _explained_trees(self) -> tuple[Forest, float]:
-        if self._multiway is not None:
-            raise TypeError(f"SHAP values need trees of two branches a node, not method={self.method!r}: use 'cart'")
-        return super()._explained_trees()
+        return np.concatenate(
+            [tree.predict(part.columns, part.n_rows) for _, part in self.model_.conform(X).row_batches()]
+        )
 
     def get_depth(self) -> int:
         """Depth of the deepest leaf; 0 if the root is a leaf."""
@@ -238,7 +240,9 @@ class DecisionTreeClassifier(SingleTreeModel, BaggedClassifier):
         tree = self._multiway
         if tree is None:
             return super().apply(X)
-        return np.concatenate([tree.apply(part.columns, part.n_rows) for _, part in self._conform(X).row_batches()])
+        return np.concatenate(
+            [tree.apply(part.columns, part.n_rows) for _, part in self.model_.conform(X).row_batches()]
+        )
 
     def decision_path(self, X: Any) -> Any:
         """Nodes that rows pass on their way to the leaves; of a row that is spread over branches, all of them.
@@ -254,7 +258,7 @@ class DecisionTreeClassifier(SingleTreeModel, BaggedClassifier):
             1 where a row passes a node.
         """
         tree = self._multiway
-        return super().decision_path(X) if tree is None else _nodes_passed(tree, self._conform(X))
+        return super().decision_path(X) if tree is None else _nodes_passed(tree, self.model_.conform(X))
 
     def to_text(self, *, max_depth: int | None = None, digits: int = 4) -> str:  # type: ignore[override]
         """Write the tree as indented text; ID3 and C4.5 in their own style, a leaf with its rows and its errors.
@@ -270,7 +274,7 @@ class DecisionTreeClassifier(SingleTreeModel, BaggedClassifier):
             return super().to_text(max_depth=max_depth, digits=digits)
         from arboretum.reading.multiway import multiway_to_text
 
-        names = self._value_meaning()["class_names"]
+        names = self._head().value_meaning["class_names"]
         return multiway_to_text(self._multiway, self.schema_, class_names=names, max_depth=max_depth, digits=digits)
 
     def plot_tree(self, *, ax: Any = None, max_depth: int = 4) -> Any:  # type: ignore[override]
@@ -291,7 +295,7 @@ class DecisionTreeClassifier(SingleTreeModel, BaggedClassifier):
             return super().plot_tree(ax=ax, max_depth=max_depth)
         from arboretum.plotting.multiway import plot_multiway
 
-        names = self._value_meaning()["class_names"]
+        names = self._head().value_meaning["class_names"]
         return plot_multiway(self._multiway, self.schema_, class_names=names, ax=ax, max_depth=max_depth)
 
     def __len__(self) -> int:
@@ -303,7 +307,7 @@ class DecisionTreeClassifier(SingleTreeModel, BaggedClassifier):
             return super()._node_columns()
         from arboretum.reading.frame import multiway_columns
 
-        return multiway_columns(self._multiway, self.schema_, class_names=self._value_meaning()["class_names"])
+        return multiway_columns(self._multiway, self.schema_, class_names=self._head().value_meaning["class_names"])
 
     # ---- files ---------------------------------------------------------------------------------------------------
 

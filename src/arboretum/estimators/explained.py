@@ -11,11 +11,21 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from arboretum.explaining import Dependence, Explanation, Importances
-    from arboretum.model.forest import Forest
+    from arboretum.model.model import Model
 
 
 class Explained:
     """Methods that look inside a fitted model; each imports what it needs when it is called."""
+
+    @property
+    def model_(self) -> Model:
+        """The trees of a model; a model of models has none of its own."""
+        try:
+            return self.__dict__["_standing"]  # type: ignore[no-any-return]
+        except KeyError:
+            raise AttributeError(
+                f"{type(self).__name__} has no trees of its own: look at its members, estimator_ or estimators_"
+            ) from None
 
     def explain(self, X: Any, *, background: Any = None, interactions: bool = False) -> Explanation:
         """Split predictions into what each column did: SHAP values.
@@ -50,17 +60,6 @@ class Explained:
         from arboretum.explaining.shap import explain
 
         return explain(self, X, background=background, interactions=interactions)
-
-    def _explained_trees(self) -> tuple[Forest, float]:
-        """Return a forest and a number by which its sum is divided, to be what is explained."""
-        raise TypeError(
-            f"{type(self).__name__} predicts no sum of trees, which SHAP values would split: explain its members, or a "
-            "model of one forest such as BoostedTreesRegressor or RandomForestClassifier"
-        )
-
-    def _output_names(self) -> list[str] | None:
-        """Return names of the values of a prediction, if there are several that have names."""
-        return None
 
     # ---- importances and dependence -------------------------------------------------------------------------------
 

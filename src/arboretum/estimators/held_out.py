@@ -28,7 +28,7 @@ from arboretum.estimators.bagging_members import FloatArray, GivenTable, is_clas
 from arboretum.estimators.bagging_model import base_from_json, read_member
 from arboretum.estimators.base import ForestModel, call_to_json, register, write_file
 from arboretum.estimators.explained import Explained
-from arboretum.estimators.protocol import Estimator, own_class
+from arboretum.estimators.protocol import Estimator, not_fitted, own_class
 from arboretum.estimators.validation import choice, number, seed_of
 from arboretum.model import model_file
 
@@ -234,7 +234,7 @@ class HeldOutModel(Explained, Estimator):
         try:
             return self.estimator_
         except AttributeError:
-            raise self._not_fitted() from None
+            raise not_fitted(self) from None
 
     def _set_input_names(self) -> None:
         for name in ("n_features_in_", "feature_names_in_"):

@@ -19,7 +19,9 @@ from arboretum.ensembles.isolation import IsolationParams, RowPool, isolate
 from arboretum.estimators.base import FloatArray, ForestModel
 from arboretum.estimators.protocol import OutlierDetector
 from arboretum.estimators.validation import check_columns, choice, number, read_seed, seed_of, share
-from arboretum.model.forest import LEAF, Forest
+from arboretum.model.forest import Forest
+from arboretum.model.heads import PathHead
+from arboretum.model.model import Model
 from arboretum.reading import path_contributions
 from arboretum.running.interruption import warn_interrupted
 from arboretum.running.threads import n_threads
@@ -155,7 +157,7 @@ class IsolationForest(OutlierDetector, ForestModel):
         forest = self._with_more(earlier, table, pool, params)
         offset = AUTO_OFFSET
         if self.contamination != "auto":
-            scores = _scores(forest, self._raw_of(forest, table, threads))
+            scores = _scores(forest, Model(forest, schema, unknown=self.unknown).raw(table, threads))
             offset = _quantile(scores, float(self.contamination), weight)
         self.schema_, self.forest_, self.offset_, self._seed = schema, forest, offset, seed
         self._set_input_names()
@@ -237,12 +239,8 @@ class IsolationForest(OutlierDetector, ForestModel):
         choice(self, "missing", ("warn", "error"))
         choice(self, "warm_start", (True, False))
 
-    def _gains(self) -> FloatArray:
-        """Rows that a cut leaves together more than apart: as anomalies are cut off (Carletti et al. 2019)."""
-        forest = self._fitted()
-        start = np.repeat(forest.tree_start[:-1], np.diff(forest.tree_start))
-        left, right = (forest.n_rows[start + np.maximum(child, 0)] for child in (forest.left, forest.right))
-        return np.where(forest.kind == LEAF, 0.0, np.abs(left - right))
+    def _head(self) -> PathHead:
+        return PathHead(self._fitted().n_trees)
 
     # ---- prediction ----------------------------------------------------------------------------------------------
 
@@ -264,7 +262,7 @@ class IsolationForest(OutlierDetector, ForestModel):
         ndarray of float64, (n_rows,)
             Short for anomalies.
         """
-        return self._raw(X)[:, 0] / self._fitted().n_trees
+        return self.predict_raw(X)[:, 0] / self._fitted().n_trees
 
     def score_samples(self, X: Any) -> FloatArray:
         """Score rows: ``−2^(−h / c)`` with the mean path length h of the row and that of a random tree, c.
@@ -279,7 +277,7 @@ class IsolationForest(OutlierDetector, ForestModel):
         ndarray of float64, (n_rows,)
             Between −1 and 0; the lower, the more anomalous.
         """
-        return _scores(self._fitted(), self._raw(X))
+        return _scores(self._fitted(), self.predict_raw(X))
 
     def decision_function(self, X: Any) -> FloatArray:
         """Scores less ``offset_``: negative for anomalies.
@@ -327,10 +325,10 @@ class IsolationForest(OutlierDetector, ForestModel):
         ndarray of float64, (n_rows, n_columns)
             Positive where a column makes the row look anomalous.
         """
-        forest, threads = self._fitted(), n_threads(self.n_jobs)
+        forest, threads, model = self._fitted(), n_threads(self.n_jobs), self.model_
         parts = [
-            path_contributions(forest, part.columns, part.n_rows, threads=threads, unknown=self._routing)[0]
-            for _, part in self._conform(X).row_batches()
+            path_contributions(forest, part.columns, part.n_rows, threads=threads, unknown=model.routing)[0]
+            for _, part in model.conform(X).row_batches()
         ]
         return np.concatenate(parts) / -forest.n_trees
 
@@ -342,9 +340,6 @@ class IsolationForest(OutlierDetector, ForestModel):
             np.empty(0, np.int32 if column.kind == "categorical" else np.float64) for column in self.schema_.columns
         ]
         return path_contributions(forest, empty, 0)[1] / forest.n_trees
-
-    def _explained_trees(self) -> tuple[Forest, float]:
-        return self._fitted(), float(self._fitted().n_trees)
 
     # ---- files ---------------------------------------------------------------------------------------------------
 

@@ -76,7 +76,7 @@ class KeptBags(BaggedTrees):
         if not self.keep_bags:
             return
         forest, n = self.forest_, training.table.n_rows
-        leaves = self._leaves_of(training.table, threads)
+        leaves = self.model_.leaves(training.table, threads)
         copies = np.ones(leaves.shape, np.uint8)
         if training.bootstrap.n_draws:
             drawn = [training.bootstrap.copies(self._seed, tree, n) for tree in range(forest.n_trees)]
@@ -167,7 +167,7 @@ class KeptBags(BaggedTrees):
         bags = self._bags("prediction_error")
         if self.bootstrap is False:
             raise ValueError("prediction_error needs bags that differ: fit with bootstrap=True")
-        forest, leaves = self._averaged, self.apply(X)
+        forest, leaves = self.model_.summed, self.apply(X)
         nodes = forest.tree_start[:-1] + leaves
         errors = [infinitesimal_jackknife(column[nodes], bags.copies) for column in forest.value.T]
         return errors[0] if len(errors) == 1 else np.column_stack(errors)
@@ -199,17 +199,21 @@ class KeptBags(BaggedTrees):
 
         bags = self._bags("oob_permutation_importance")
         check_integer("n_repeats", n_repeats)
-        threads, table = n_threads(self.n_jobs), self._conform(X).dense()
-        if not self._is_training_table(table, threads):
+        threads, table = n_threads(self.n_jobs), self.model_.conform(X).dense()
+        if not is_training_table(self, table, threads):
             raise ValueError("X is not the table that the forest was fitted on: out-of-bag rows are not known for it")
         known = np.flatnonzero(bags.out_of_bag.any(axis=1))
         truth = targets.as_columns(y, table.n_rows)[known]
         truth = truth[:, 0] if truth.shape[1] == 1 else truth
         weight = None if sample_weight is None else np.asarray(sample_weight)[known]
 
+        head = self._head()
+
         def score(stand_in: Any) -> float:
-            prediction, proba = self._to_prediction(stand_in._mean(None))
-            return score_out_of_bag(self, scoring, truth, prediction, proba, weight)
+            mean = stand_in.predict_raw(None) / len(self)
+            probas = None if head.classes is None else head.probabilities(mean)
+            proba = probas[0] if probas is not None and len(probas) == 1 else None
+            return score_out_of_bag(self, scoring, truth, head.of_mean(mean), proba, weight)
 
         falls = permutation_falls(
             by_bags(self, table.take(known), known, threads),
@@ -220,16 +224,6 @@ class KeptBags(BaggedTrees):
             seed=self._seed,
         )
         return np.asarray(falls.mean(axis=0))
-
-    def _is_training_table(self, table: Table, threads: int) -> bool:
-        bags = self.bags_
-        return table.n_rows == len(bags.leaves) and np.array_equal(self._leaves_of(table, threads), bags.leaves)
-
-    def _mean_of_bags(self, leaves: NDArray[np.int32], out_of_bag: NDArray[np.bool_]) -> FloatArray:
-        """Mean of the out-of-bag trees of each row, (rows, values of a leaf); each row has some."""
-        forest = self._averaged
-        values = np.where(out_of_bag[:, :, None], forest.value[forest.tree_start[:-1] + leaves], 0.0)
-        return np.asarray(values.sum(axis=1) / out_of_bag.sum(axis=1)[:, None])
 
     # ---- files ---------------------------------------------------------------------------------------------------
 
@@ -242,6 +236,19 @@ class KeptBags(BaggedTrees):
         if "bag_leaves" in arrays:
             sizes = np.diff(self.forest_.tree_start)
             self.bags_ = Bags.from_arrays(arrays, self.forest_.n_trees, sizes)
+
+
+def is_training_table(model: KeptBags, table: Table, threads: int) -> bool:
+    """Whether the rows of a table are those that a forest was fitted on, in their order."""
+    leaves = model.bags_.leaves
+    return table.n_rows == len(leaves) and np.array_equal(model.model_.leaves(table, threads), leaves)
+
+
+def mean_of_bags(model: KeptBags, leaves: NDArray[np.int32], out_of_bag: NDArray[np.bool_]) -> FloatArray:
+    """Mean of the out-of-bag trees of each row, (rows, values of a leaf); each row has some."""
+    forest = model.model_.summed
+    values = np.where(out_of_bag[:, :, None], forest.value[forest.tree_start[:-1] + leaves], 0.0)
+    return np.asarray(values.sum(axis=1) / out_of_bag.sum(axis=1)[:, None])
 
 
 class KeptRegressionBags(KeptBags):

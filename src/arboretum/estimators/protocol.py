@@ -385,14 +385,15 @@ class Estimator:
     def _get_metadata_request(self) -> Any:
         return self.get_metadata_routing()
 
-    def _not_fitted(self) -> Exception:
-        """Return the error of a method that needs a fitted estimator."""
-        from sklearn.exceptions import NotFittedError
 
-        return NotFittedError(  # type: ignore[no-any-return]
-            f"This {type(self).__name__} instance is not fitted yet. "
-            "Call 'fit' with appropriate arguments before using this estimator."
-        )
+def not_fitted(model: Any) -> Exception:
+    """Return the error of a method that needs a fitted estimator."""
+    from sklearn.exceptions import NotFittedError
+
+    return NotFittedError(  # type: ignore[no-any-return]
+        f"This {type(model).__name__} instance is not fitted yet. "
+        "Call 'fit' with appropriate arguments before using this estimator."
+    )
 
 
 class Classifier(Estimator):

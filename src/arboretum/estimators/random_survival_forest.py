@@ -230,10 +230,11 @@ class RandomSurvivalForest(SurvivalModel, BaggedTrees):
 
     def _mean_of_steps(self, X: Any, times: FloatArray, steps: FloatArray) -> FloatArray:
         """Add up the steps of each row's leaves until some times, a mean over the trees."""
-        forest, table, threads = self._fitted(), self._conform(X), n_threads(self.n_jobs)
+        forest, model, threads = self._fitted(), self.model_, n_threads(self.n_jobs)
+        table = model.conform(X)
         sums = np.empty((table.n_rows, len(self.event_times_)))
         for part, summing in self._hazards.forests(forest, len(self.event_times_), steps):
-            sums[:, part] = self._raw_of(summing, table, threads)
+            sums[:, part] = model.raw(table, threads, summing)
         mean = np.cumsum(sums, axis=1) / forest.n_trees
         place = self._last_events(times)
         return np.where(place >= 0, mean[:, np.maximum(place, 0)], 0.0)

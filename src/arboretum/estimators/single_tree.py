@@ -18,6 +18,7 @@ from arboretum.estimators.base import FloatArray
 from arboretum.estimators.protocol import defaults
 from arboretum.estimators.validation import choice, number, seed_of, split_rows
 from arboretum.model.forest import LEAF, Forest
+from arboretum.model.model import Model
 from arboretum.running.threads import n_threads
 from arboretum.trees.cart import training_errors, validation_losses
 from arboretum.trees.multiway import MultiwayTree
@@ -227,8 +228,9 @@ class SingleTreeModel(BaggedTrees):
     ) -> tuple[FloatArray, FloatArray | None]:
         """Errors of nodes as leaves on validation rows, and of them those of rows that stop at inner nodes."""
         assert isinstance(tree, Forest)
+        routing = Model(tree, held.table.schema, unknown=self.unknown).routing
         leaves = [
-            tree.apply(part.columns, part.n_rows, threads=threads, unknown=self._routing)[:, 0]
+            tree.apply(part.columns, part.n_rows, threads=threads, unknown=routing)[:, 0]
             for _, part in held.table.row_batches()
         ]
         return validation_losses(tree, np.concatenate(leaves), held.target), None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -9,10 +11,23 @@ from numpy.typing import NDArray
 
 from arboretum.data.table import Table
 from arboretum.estimators.base import ForestModel
-from arboretum.model.forest import Forest
+from arboretum.model.model import Model
 
 FloatArray = NDArray[np.float64]
 Twin = TypeVar("Twin")
+
+
+@dataclass(frozen=True, eq=False)
+class AskedModel(Model):
+    """A model that is known by its predictions alone.
+
+    Parameters
+    ----------
+    ask : callable
+        From a table to the model as if all that it is asked about were the rows of the table.
+    """
+
+    ask: Callable[[Table], Any] = field(kw_only=True)
 
 
 def with_raw(model: ForestModel, raw: FloatArray) -> Any:
@@ -37,9 +52,9 @@ def with_raw(model: ForestModel, raw: FloatArray) -> Any:
 
 def with_table(model: ForestModel, table: Table) -> Any:
     """Return the model as if this were the table, read already, that it is asked about."""
-    if hasattr(model, "_stand_in"):  # known by its predictions alone (by_predictions.py)
-        return model._stand_in(table)
-    return twin(model, _conform=lambda X: table, _is_ready=lambda X: False)
+    if isinstance(model.model_, AskedModel):
+        return model.model_.ask(table)
+    return twin(model, _standing=replace(model.model_, table=table))
 
 
 def after_round(model: Any, X: Any, raw: FloatArray, **learnt: Any) -> Any:
@@ -48,11 +63,11 @@ def after_round(model: Any, X: Any, raw: FloatArray, **learnt: Any) -> Any:
     Parameters
     ----------
     model : estimator
-        All of its predictions follow from ``_raw(X)``.
+        All of its predictions follow from ``predict_raw(X)``.
     X : object
         Rows that scorers hand to its methods.
     raw : ndarray
-        Their raw predictions after the round.
+        Their raw predictions after the round, (rows,) or (rows, outputs).
     **learnt
         What else the predictions need: ``loss_``, ``classes_``.
     """
@@ -63,9 +78,14 @@ def after_round(model: Any, X: Any, raw: FloatArray, **learnt: Any) -> Any:
                 "scoring asks a model in training about other rows than the validation rows that it was given: score X "
                 "as it is"
             )
-        return raw
+        return in_columns(raw)
 
-    return twin(model, _raw=known, **learnt)
+    return twin(model, predict_raw=known, **learnt)
+
+
+def in_columns(raw: FloatArray) -> FloatArray:
+    """Return raw predictions as (rows, outputs)."""
+    return raw[:, np.newaxis] if raw.ndim == 1 else raw
 
 
 def twin(model: Twin, **attributes: Any) -> Twin:
@@ -73,8 +93,3 @@ def twin(model: Twin, **attributes: Any) -> Twin:
     copied = object.__new__(type(model))
     copied.__dict__.update(model.__dict__, **attributes)
     return copied
-
-
-def summed_forest(model: ForestModel) -> Forest:
-    """Return the forest whose sums are the raw predictions: that of votes, for a forest that votes."""
-    return getattr(model, "_averaged", None) or model._fitted()

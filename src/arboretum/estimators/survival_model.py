@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from arboretum.data.targets import as_numbers, to_numpy
 from arboretum.estimators.base import FloatArray
-from arboretum.estimators.protocol import Estimator
+from arboretum.estimators.protocol import Estimator, not_fitted
 from arboretum.metrics.survival import concordance_index
 
 
@@ -74,7 +74,7 @@ class SurvivalModel(Estimator):
 
     def _read_times(self, times: Any) -> FloatArray:
         if not hasattr(self, "event_times_"):
-            raise self._not_fitted()
+            raise not_fitted(self)
         if times is None:
             return self.event_times_
         given = to_numpy(times, "times")

@@ -27,6 +27,7 @@ from arboretum.ensembles.boosting.rows import Rows
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosted_regressor import BoostedTreesRegressor
 from arboretum.estimators.boosting_problem import Problem, Target
+from arboretum.estimators.protocol import not_fitted
 from arboretum.estimators.scoring import JudgedRows
 from arboretum.estimators.standing_in import twin
 from arboretum.estimators.uplift_model import UpliftModel
@@ -35,6 +36,7 @@ from arboretum.estimators.validation import check_columns, check_rounds, choice,
 from arboretum.losses import Loss
 from arboretum.metrics.scoring import find_scoring
 from arboretum.model.forest import LEAF, Forest
+from arboretum.model.heads import EffectHead
 from arboretum.running.interruption import inner_fits
 from arboretum.running.threads import n_threads
 from arboretum.running.warning import warn_user
@@ -366,22 +368,24 @@ class UpliftBoostedTrees(UpliftModel):
 
     # ---- prediction ----------------------------------------------------------------------------------------------
 
-    @property
-    def _is_affine(self) -> bool:
-        return True
+    def _head(self) -> EffectHead:
+        if not hasattr(self, "arms_"):
+            raise not_fitted(self)
+        return EffectHead(self.arms_)
 
     def _uplift(self, X: Any) -> FloatArray:
-        return self._raw(X)
+        return self.predict_raw(X)
 
     def staged_predict(self, X: Any) -> Iterator[FloatArray]:
         """Yield the uplift after each round, of a treatment of fewer rounds that after its last."""
         forest, counts, threads = self._fitted(), self.n_iter_, n_threads(self.n_jobs)
-        table = self._as_read(self._conform(X), threads)
+        model = self.model_
+        table = model.as_read(model.conform(X), threads)
         first = np.concatenate([[0], np.cumsum(counts)[:-1]])
         total, nothing = np.repeat(forest.base[None, :], table.n_rows, axis=0), np.zeros(forest.n_outputs)
         for number_of_round in range(int(counts.max())):
             for tree in (first + number_of_round)[counts > number_of_round].tolist():
-                total += self._raw_of_read(replace(forest[tree : tree + 1], base=nothing), table, threads)
+                total += model.raw_of_read(table, threads, replace(forest[tree : tree + 1], base=nothing))
             yield total[:, 0].copy() if forest.n_outputs == 1 else total.copy()
 
     # ---- files ---------------------------------------------------------------------------------------------------

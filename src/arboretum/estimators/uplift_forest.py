@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,6 +14,7 @@ from arboretum.estimators.uplift_model import UpliftModel
 from arboretum.estimators.uplift_target import UpliftTarget, read_uplift
 from arboretum.estimators.validation import choice, number
 from arboretum.model.forest import LEAF, Forest
+from arboretum.model.heads import UpliftHead
 from arboretum.running.warning import warn_user
 
 Uplift = TypeVar("Uplift", bound="UpliftForest")
@@ -279,13 +279,8 @@ class UpliftForest(UpliftModel, BaggedTrees):
         outcomes = self._mean(X)
         return outcomes[:, 1:] - outcomes[:, :1]
 
-    def _explained_trees(self) -> tuple[Forest, float]:
-        forest = self._fitted()
-        value = np.ascontiguousarray(forest.value[:, 1:] - forest.value[:, :1])
-        return replace(forest, value=value, base=forest.base[1:] - forest.base[0]), float(forest.n_trees)
-
-    def _value_meaning(self) -> dict[str, Any]:
-        return {"class_names": [str(label) for label in self.arms_.tolist()], "probabilities": False}
+    def _head(self) -> UpliftHead:
+        return UpliftHead(self._fitted().n_trees, arms=self.arms_)
 
     # ---- files ---------------------------------------------------------------------------------------------------
 

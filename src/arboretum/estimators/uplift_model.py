@@ -103,9 +103,6 @@ class UpliftModel(ForestModel):
             raise ValueError(f"arm={shown(arm)}: name one of the treatments {treatments}")
         return int(treatments.index(arm)) + 1
 
-    def _output_names(self) -> list[str] | None:
-        return [str(arm) for arm in self.arms_[1:].tolist()] if len(self.arms_) > 2 else None
-
     # ---- files ---------------------------------------------------------------------------------------------------
 
     def _facts(self) -> dict[str, Any]:

@@ -44,10 +44,11 @@ def boosting_influence(
     model: BoostedTrees, X: Any, y: Any, X_train: Any, y_train: Any, sample_weight: Any
 ) -> tuple[Callable[[slice, int], FloatArray], int, int, int]:
     """Return what gives the influence on some rows, and the numbers of rows, training rows and outputs told apart."""
-    forest, threads = model._fitted(), n_threads(model.n_jobs)
+    inner, threads = model.model_, n_threads(model.n_jobs)
+    forest = inner.forest
     _refuse_what_has_no_derivative(model, forest)
     problem, target = model._read_problem(X_train, y_train, sample_weight, None, forest)
-    table = model._as_read(problem.table, threads)
+    table = inner.as_read(problem.table, threads)
     training = _Training(
         forest=forest,
         loss=model.loss_,
@@ -59,20 +60,20 @@ def boosting_influence(
             counts_rows=not model.second_order and model.leaf_steps == 0,
         ),
         trees_of_round=forest.n_trees // max(model.n_iter_, 1),
-        leaves=np.ascontiguousarray(model._leaves_of_read(table, threads).T),
+        leaves=np.ascontiguousarray(inner.leaves_of_read(table, threads).T),
         y=problem.y,
         weight=problem.weight,
-        raw=np.ascontiguousarray(model._raw_of_read(forest, table, threads).T),
+        raw=np.ascontiguousarray(inner.raw_of_read(table, threads).T),
         threads=threads,
     )
-    new = model._conform(X)
-    leaves = model._leaves_of(new, threads)
+    new = inner.conform(X)
+    leaves = inner.leaves(new, threads)
     if y is None:
         seeds = np.broadcast_to(np.eye(forest.n_outputs)[:, None], (forest.n_outputs, new.n_rows, forest.n_outputs))
     else:
         column = model._as_column(y, new.n_rows)
         codes, _ = model._read_validation_target(column, None, target)
-        raw = model._raw_of(forest, new, threads)
+        raw = inner.raw(new, threads)
         gradients, _ = model.loss_.gradients(codes, raw[:, 0] if raw.shape[1] == 1 else raw)
         seeds = gradients.reshape(1, new.n_rows, forest.n_outputs)
 

@@ -9,7 +9,7 @@ again, which the model is asked about::
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,10 @@ from arboretum.data.schema import ColumnSchema
 from arboretum.data.selection import as_container
 from arboretum.data.table import Table, read_table
 from arboretum.estimators.base import ForestModel
+from arboretum.estimators.protocol import not_fitted
+from arboretum.estimators.standing_in import AskedModel, twin
+from arboretum.model.forest import Forest
+from arboretum.model.heads import OtherHead
 
 _TIMES = {"datetime": "datetime64[us]", "duration": "timedelta64[us]"}
 METHODS = ("predict", "predict_proba", "decision_function", "score_samples", "score")
@@ -45,33 +49,28 @@ def as_asked(model: Any, X: Any) -> Any:
     require_fitted(model)
     container = as_container(X)
     table = read_table(container, categorical_features=_categorical_features(model))
-    twin = object.__new__(type(model))
-    twin.__dict__.update(
-        model.__dict__,
-        schema_=table.schema,
-        encoding_=None,
-        _raw_tells=False,
-        _is_affine=False,
-        _conform=lambda given: table,
-        _stand_in=lambda changed: _answering(model, lambda: like(container, changed)),
-        n_jobs=getattr(model, "n_jobs", None),
+    standing = AskedModel(
+        cast(Forest, None),  # it is asked for predictions alone
+        table.schema,
+        name=type(model).__name__,
+        head=OtherHead("predictions of a model of models are not sums of trees"),
+        table=table,
+        ask=lambda changed: _answering(model, lambda: like(container, changed)),
     )
-    return twin
+    n_jobs = getattr(model, "n_jobs", None)
+    return twin(model, schema_=table.schema, encoding_=None, _standing=standing, n_jobs=n_jobs)
 
 
 def require_fitted(model: Any) -> None:
     """Refuse a model of models that is not fitted."""
     # Not hasattr of estimators_ first: forests make an estimator of each tree for it.
     if not any(hasattr(model, name) for name in ("schema_", "estimator_", "estimators_")):
-        raise model._not_fitted()
+        raise not_fitted(model)
 
 
 def _answering(model: Any, rows: Callable[[], Any]) -> Any:
     """Return the model as if all that it is asked about were these rows."""
-    twin = object.__new__(type(model))
-    asked = {name: _of_rows(getattr(model, name), rows) for name in METHODS if hasattr(model, name)}
-    twin.__dict__.update(model.__dict__, **asked)
-    return twin
+    return twin(model, **{name: _of_rows(getattr(model, name), rows) for name in METHODS if hasattr(model, name)})
 
 
 def _of_rows(method: Callable[..., Any], rows: Callable[[], Any]) -> Callable[..., Any]:

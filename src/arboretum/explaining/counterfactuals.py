@@ -124,7 +124,7 @@ def counterfactual(
     prediction: yes
     """
     check_integer("n_starts", n_starts)
-    table = _dense(_fitted(model)._conform(X))
+    table = _dense(_supported(model).model_.conform(X))
     options = options_of(model, _one_row(model, row), table, locked, ranges or {})
     search = _Search(model, options, target)
     choice = search.best(table, n_starts)
@@ -139,15 +139,14 @@ def counterfactual(
 # ----------------------------------------------------------------------------------------------------- input
 
 
-def _fitted(model: Any) -> ForestModel:
+def _supported(model: Any) -> ForestModel:
     if not isinstance(model, BoostedTreesClassifier | BoostedTreesRegressor | BaggedClassifier | BaggedRegressor):
         raise TypeError(
             f"counterfactuals are not known for {type(model).__name__}: use a classifier or regressor of boosted "
             "trees, a random forest or a decision tree"
         )
-    if getattr(model, "_multiway", None) is not None:
+    if not model.model_.head.determines:
         raise ValueError("counterfactuals of trees with many branches a node are not known: use method='cart'")
-    model._fitted()
     return model
 
 
@@ -160,7 +159,7 @@ def _one_row(model: ForestModel, row: Any) -> Table:
         row = [[row[name] for name in names]]
     elif isinstance(row, list | tuple) or (isinstance(row, np.ndarray) and row.ndim == 1):
         row = row if len(row) == 1 and np.ndim(row[0]) == 1 else [list(row)]
-    table = _dense(model._conform(row))
+    table = _dense(model.model_.conform(row))
     if table.n_rows != 1:
         raise ValueError(f"row has {table.n_rows} rows: give one")
     return table
@@ -233,13 +232,7 @@ class _Search:
         model = self.model
         values = [column.values[options] for column, options in zip(self.columns, choices.T, strict=True)]
         table = Table(model.schema_, values)
-        if isinstance(model, BoostedTreesClassifier):
-            predicted = model._to_labels(model._raw_of(model._fitted(), table, self.threads))
-        elif isinstance(model, BoostedTreesRegressor):
-            predicted = model._to_prediction(model._raw_of(model._fitted(), table, self.threads))
-        else:
-            averaged = model._averaged
-            predicted = model._to_prediction(model._raw_of(averaged, table, self.threads) / averaged.n_trees)[0]
+        predicted = model.model_.answers(table, self.threads)
         if predicted.ndim > 1:
             raise ValueError("counterfactuals need one output: fit one model an output")
         return np.asarray(predicted)
@@ -247,14 +240,14 @@ class _Search:
     # ---- one tree: every leaf is a box ---------------------------------------------------------------------------
 
     def _is_one_plain_tree(self) -> bool:
-        forest = self.model._fitted()
+        forest = self.model.model_.forest
         is_plain = not forest.has_projections and not forest.has_slopes and self.model.encoding_ is None
         knows_own = all(column.schema.kind == "numeric" or column.values[0] != -2 for column in self.columns)
         return bool(forest.n_trees == 1 and is_plain and knows_own)
 
     def _boxes(self) -> Iterator[dict[int, BoolArray]]:
         """Yield for each leaf the options that lead there, of every column that is asked on the way."""
-        forest = self.model._fitted()
+        forest = self.model.model_.forest
         stack: list[tuple[int, dict[int, BoolArray]]] = [(0, {})]
         while stack:
             node, allowed = stack.pop()
@@ -268,7 +261,7 @@ class _Search:
                     stack.append((int(child), {**allowed, j: before & side}))
 
     def _goes_left(self, node: int, j: int) -> BoolArray:
-        forest, values = self.model._fitted(), self.columns[j].values
+        forest, values = self.model.model_.forest, self.columns[j].values
         if forest.kind[node] == NUMERIC:
             left = np.where(np.isnan(values), forest.missing_left[node] == 1, values <= forest.threshold[node])
             return np.asarray(left)

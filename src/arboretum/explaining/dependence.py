@@ -65,7 +65,7 @@ class Question:
     def read(cls, model: ForestModel, X: Any, features: Any, response: str, n_jobs: int | None) -> Question:
         """Read the arguments that all kinds of dependence share."""
         model = as_asked(model, X)
-        parts = [part for _, part in model._conform(X).row_batches()]
+        parts = [part for _, part in model.model_.conform(X).row_batches()]
         columns = read_features(features, model)
         threads = n_threads(model.n_jobs if n_jobs is None else n_jobs)
         return cls(model, parts, columns, response_of(model, response), threads)

@@ -29,16 +29,17 @@ def forest_influence(
 ) -> tuple[Callable[[slice, int], FloatArray], int, int, int]:
     """Return what gives the influence on some rows, and the numbers of rows, training rows and outputs told apart."""
     _refuse_what_is_no_mean(model)
-    forest, threads = model._fitted(), n_threads(model.n_jobs)
+    inner, threads = model.model_, n_threads(model.n_jobs)
+    forest = inner.forest
     given, _ = model._read_rows(X_train, y_train, sample_weight)
     read = given.target
     target = _indicators(read.classes, read.n_classes) if read.numbers is None else read.numbers
-    leaves = model._leaves_of(model._conform(X_train), threads)[given.numbers]
+    leaves = inner.leaves(inner.conform(X_train), threads)[given.numbers]
     if target.shape[1] != forest.width:
         raise _other_rows()
     removal = _removal(forest, leaves, target, _copies(model, given, forest.n_trees, threads))
-    new = model._conform(X)
-    (train, asked), n_leaves = number_leaves(leaves, model._leaves_of(new, threads))
+    new = inner.conform(X)
+    (train, asked), n_leaves = number_leaves(leaves, inner.leaves(new, threads))
     left = membership(asked, n_leaves, np.float64(1.0))
     right = [membership(train, n_leaves, column.ravel()).T.tocsr() for column in np.moveaxis(removal, 2, 0)]
 
@@ -49,7 +50,7 @@ def forest_influence(
 
     if y is None:
         return change, new.n_rows, given.n_given, forest.width
-    residual = model._raw_of(forest, new, threads) / forest.n_trees - _target_of(model, y, new.n_rows)
+    residual = inner.raw(new, threads, forest) / forest.n_trees - _target_of(model, y, new.n_rows)
 
     def change_of_loss(rows: slice, output: int) -> FloatArray:
         """Σ (r + Δ)² − r² over the outputs."""

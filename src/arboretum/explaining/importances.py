@@ -16,10 +16,12 @@ from arboretum.data.schema import MISSING, Schema
 from arboretum.data.selection import as_container, n_rows_of, take_rows
 from arboretum.data.table import Table
 from arboretum.estimators.base import ForestModel
+from arboretum.estimators.kept_bags import is_training_table
 from arboretum.explaining.by_predictions import as_asked, require_fitted
 from arboretum.explaining.permutation import StandIns, by_bags, by_tables, by_trees, permutation_falls
 from arboretum.explaining.reading import draw_rows, read_groups
 from arboretum.explaining.sage import sage_values
+from arboretum.explaining.shap import explained_trees
 from arboretum.explaining.structure import kinds_of, schema_of
 from arboretum.running.threads import n_threads
 
@@ -268,9 +270,9 @@ class _Rows:
         seed: int,
         threads: int,
     ) -> _Rows:
-        whole = model._conform(X)
+        whole = model.model_.conform(X)
         places, kind = np.arange(whole.n_rows), "given"
-        if hasattr(model, "bags_") and model._is_training_table(whole, threads):
+        if hasattr(model, "bags_") and is_training_table(model, whole, threads):
             kept = model.bags_.out_of_bag.any(axis=1)
             places, kind = (np.flatnonzero(kept), "out of bag") if kept.any() else (places, kind)
         if arguments.get("group") is not None:
@@ -291,7 +293,7 @@ class _Rows:
     def stand_ins(self, model: Any, threads: int) -> StandIns:
         if self.kind == "out of bag":
             return by_bags(model, self.table, self.places, threads)
-        return by_trees(model, self.table, threads) if model._raw_tells else by_tables(model, self.table)
+        return by_trees(model, self.table, threads) if model.model_.head.determines else by_tables(model, self.table)
 
 
 def _whole_queries(query: NDArray[Any], most: int | None, seed: int) -> NDArray[np.intp]:
@@ -333,7 +335,7 @@ def _scorer(model: Any, scoring: Any, rows: _Rows) -> Callable[[Any], float]:
 def sums_trees(model: ForestModel) -> bool:
     """Whether predictions are sums of trees, which SHAP values split."""
     try:
-        model._explained_trees()
+        explained_trees(model)
     except TypeError:
         return False
     return True

@@ -78,7 +78,7 @@ def interaction_strength(
            [0. , 0. , 0. ]])
     """
     model = as_asked(model, X)
-    whole = model._conform(X)
+    whole = model.model_.conform(X)
     names = model.schema_.names
     chosen = range(len(names)) if features is None else features
     if not isinstance(chosen, Sequence | np.ndarray) or not holds_others(chosen):
@@ -88,7 +88,7 @@ def interaction_strength(
         raise ValueError(f"features={shown(features)}: give two different columns or more")
     if max_rows is not None:
         check_integer("max_rows", max_rows, low=2)
-    asked = response_of(model, response or ("raw" if model._raw_tells else "auto"))
+    asked = response_of(model, response or ("raw" if model.model_.head.determines else "auto"))
     table = whole.take(draw_rows(whole.n_rows, max_rows, random_state)).dense()
     effects = _Effects(model, asked, table, n_threads(model.n_jobs if n_jobs is None else n_jobs))
     prediction = _centred(asked.ask(with_table(model, table), None))

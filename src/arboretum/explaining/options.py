@@ -75,8 +75,9 @@ def options_of(
 
 def _cuts(model: ForestModel, table: Table) -> list[FloatArray]:
     """Thresholds of each column of the user; of sums of columns, quantiles of what is given."""
-    forest, names = model._fitted(), model.schema_.names
-    read = {place: names.index(name) for place, name in enumerate(model._read_schema.names) if name in names}
+    inner, names = model.model_, model.schema_.names
+    forest = inner.forest
+    read = {place: names.index(name) for place, name in enumerate(inner.read_schema.names) if name in names}
     cuts: list[list[FloatArray]] = [[] for _ in names]
     plain = np.flatnonzero(forest.kind == NUMERIC)
     for place, j in read.items():

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from arboretum import _kernel
 from arboretum.data.table import Table
 from arboretum.estimators.base import ForestModel
-from arboretum.estimators.standing_in import summed_forest, with_raw, with_table
+from arboretum.estimators.kept_bags import mean_of_bags
+from arboretum.estimators.standing_in import with_raw, with_table
 from arboretum.explaining.reading import sources
 from arboretum.explaining.structure import reads_with_slopes
 from arboretum.model.forest import Forest
@@ -100,13 +101,13 @@ def by_trees(model: ForestModel, table: Table, threads: int) -> StandIns:
     Large trees are walked by all shuffles at once (kernel/shuffling.hpp), small ones by each in turn: they are compiled
     to programs of which a walk takes several times as long.
     """
-    forest = summed_forest(model)
+    forest = model.model_.summed
     ask = _at_once if np.diff(forest.tree_start).max(initial=0) > MOST_COMPILED_NODES else _in_turn
 
     def stand_ins(columns: Sequence[int], orders: Iterable[NDArray[np.intp]]) -> Iterator[Any]:
         touched = [place for place, given in enumerate(sources(model)) if set(given) & set(columns)]
         others, again = _split(forest, _reads(forest, touched))
-        rest = model._raw_of(others, table, threads)
+        rest = model.model_.raw(table, threads, others)
         if not again.n_trees:
             return (with_raw(model, rest) for _ in orders)
         tables = (shuffled(table, columns, order) for order in orders)
@@ -119,18 +120,19 @@ def _in_turn(
     model: ForestModel, forest: Forest, table: Table, tables: Iterable[Table], touched: Sequence[int], threads: int
 ) -> Iterator[FloatArray]:
     for one in tables:
-        yield model._raw_of(forest, one, threads)
+        yield model.model_.raw(one, threads, forest)
 
 
 def _at_once(
     model: ForestModel, forest: Forest, table: Table, tables: Iterable[Table], touched: Sequence[int], threads: int
 ) -> Iterator[FloatArray]:
-    read = model._as_read(table, threads)
-    again = [model._as_read(one, threads).columns for one in tables]
+    inner = model.model_
+    read = inner.as_read(table, threads)
+    again = [inner.as_read(one, threads).columns for one in tables]
     columns = [[one[place] for one in again] if place in touched else [] for place in range(len(read.columns))]
     raw = np.empty((len(again), table.n_rows, forest.n_outputs))
     raw[:] = forest.base
-    _kernel.add_shuffled(forest.to_arrays(), read.columns, columns, model._routing == "average", raw, threads)
+    _kernel.add_shuffled(forest.to_arrays(), read.columns, columns, inner.routing == "average", raw, threads)
     return iter(raw)
 
 
@@ -152,8 +154,8 @@ def by_bags(model: KeptBags, table: Table, rows: NDArray[np.intp], threads: int)
 
     def stand_ins(columns: Sequence[int], orders: Iterable[NDArray[np.intp]]) -> Iterator[Any]:
         for order in orders:
-            leaves = model._leaves_of(shuffled(table, columns, order), threads)
-            yield with_raw(model, model._mean_of_bags(leaves, out_of_bag) * model._fitted().n_trees)
+            leaves = model.model_.leaves(shuffled(table, columns, order), threads)
+            yield with_raw(model, mean_of_bags(model, leaves, out_of_bag) * len(model))
 
     return stand_ins
 

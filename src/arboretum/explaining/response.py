@@ -62,18 +62,18 @@ def response_of(model: ForestModel, response: str) -> Response:
     (4, 1)
     """
     if response == "raw":
-        if not model._raw_tells:
+        if not model.model_.head.determines:
             raise ValueError(f"predictions of this {type(model).__name__} are no sums of trees: use response='auto'")
         names = _class_names(model)
-        fits = names is not None and len(names) == len(model._fitted().base)
-        return Response(lambda one, X: one._raw(X), names if fits else None, True)
+        fits = names is not None and len(names) == len(model.model_.forest.base)
+        return Response(lambda one, X: one.predict_raw(X), names if fits else None, True)
     if response != "auto":
         raise ValueError(f"response={shown(response)}: use 'auto' or 'raw'")
     if isinstance(model, Classifier):
-        return Response(_probabilities, _class_names(model), model._is_affine)
+        return Response(_probabilities, _class_names(model), model.model_.head.is_affine)
     if isinstance(model, OutlierDetector):
         return Response(lambda one, X: one.decision_function(X)[:, None], None, False)
-    return Response(_predictions, _arm_names(model), model._is_affine)
+    return Response(_predictions, _arm_names(model), model.model_.head.is_affine)
 
 
 def _probabilities(model: Any, X: Any) -> FloatArray:

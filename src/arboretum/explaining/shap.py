@@ -12,6 +12,7 @@ from arboretum import _kernel
 from arboretum.arguments import check_flag
 from arboretum.data.table import Table, values_as_given
 from arboretum.encoding.category_encoding import CategoryEncoding
+from arboretum.estimators.base import ForestModel
 from arboretum.explaining.explanation import Explanation
 from arboretum.model.forest import Forest
 from arboretum.running.threads import n_threads
@@ -85,12 +86,12 @@ def shap_values(
 def explain(model: Any, X: Any, *, background: Any = None, interactions: bool = False) -> Explanation:
     """Explain predictions of a fitted model; see :meth:`arboretum.estimators.explained.Explained.explain`."""
     check_flag("interactions", interactions)
-    forest, divisor = model._explained_trees()
-    threads = n_threads(model.n_jobs)
-    table = model._conform(X)
-    known = None if background is None else _whole(model._as_read(model._conform(background), threads)).columns
+    forest, divisor = explained_trees(model)
+    threads, inner = n_threads(model.n_jobs), model.model_
+    table = inner.conform(X)
+    known = None if background is None else _whole(inner.as_read(inner.conform(background), threads)).columns
     values, base = None, forest.base
-    for first, part in model._as_read(table, threads).row_batches():
+    for first, part in inner.as_read(table, threads).row_batches():
         of_read, base = shap_values(
             forest,
             part.columns,
@@ -98,9 +99,9 @@ def explain(model: Any, X: Any, *, background: Any = None, interactions: bool = 
             background=known,
             interactions=interactions,
             threads=threads,
-            unknown=model._routing,
+            unknown=inner.routing,
         )
-        of_part = _to_user(model.encoding_, of_read, interactions)
+        of_part = _to_user(inner.encoding, of_read, interactions)
         if values is None:
             values = np.empty((table.n_rows, *of_part.shape[1:]))
         np.divide(of_part, divisor, out=values[first : first + part.n_rows])
@@ -108,7 +109,17 @@ def explain(model: Any, X: Any, *, background: Any = None, interactions: bool = 
     bases = np.repeat(base[np.newaxis] / divisor, table.n_rows, axis=0)
     if forest.n_outputs == 1:
         values, bases = values[..., 0], bases[:, 0]
-    return Explanation(values, bases, values_as_given(X, model.schema_), model.schema_.names, model._output_names())
+    return Explanation(values, bases, values_as_given(X, inner.schema), inner.schema.names, inner.head.output_names)
+
+
+def explained_trees(model: Any) -> tuple[Forest, float]:
+    """Return the forest whose sums, divided by the number, SHAP values split; TypeError if there is none."""
+    if not isinstance(model, ForestModel):
+        raise TypeError(
+            f"{type(model).__name__} predicts no sum of trees, which SHAP values would split: explain its members, or "
+            "a model of one forest such as BoostedTreesRegressor or RandomForestClassifier"
+        )
+    return model.model_.explained()
 
 
 def _whole(table: Table) -> Table:

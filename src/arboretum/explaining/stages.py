@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.estimators.base import ForestModel
-from arboretum.estimators.standing_in import summed_forest, with_raw
+from arboretum.estimators.standing_in import with_raw
 from arboretum.model.forest import LEAF, Forest
+from arboretum.model.model import Model
 from arboretum.running.threads import n_threads
 
 MOST_TREES = 50  # that are cut at a depth
@@ -36,15 +37,14 @@ def by_rounds(model: ForestModel, X: Any, *, most: int = 60) -> Iterator[tuple[i
     >>> [(number, stage.predict(X).tolist()) for number, stage in by_rounds(model, X)]
     [(1, [0.25, 0.25, 0.75, 0.75]), (2, [0.125, 0.125, 0.875, 0.875])]
     """
-    if not model._raw_tells:
-        raise ValueError(f"predictions of this {type(model).__name__} are not sums of trees: it has no stages")
-    forest, threads = summed_forest(model), n_threads(model.n_jobs)
-    averages = model._explained_trees()[1] > 1
+    inner = _summing(model)
+    forest, threads = inner.summed, n_threads(model.n_jobs)
+    averages = inner.explained()[1] > 1
     rounds = np.atleast_1d(getattr(model, "n_iter_", forest.n_trees))
     if len(rounds) > 1 or rounds[0] < 1:
         raise ValueError(f"this {type(model).__name__} has no rounds that follow each other")
-    table, step = model._as_read(model._conform(X), threads).dense(), forest.n_trees // int(rounds[0])
-    asked: dict[str, Any] = {"threads": threads, "unknown": model._routing}
+    table, step = inner.as_read(inner.conform(X), threads).dense(), forest.n_trees // int(rounds[0])
+    asked: dict[str, Any] = {"threads": threads, "unknown": inner.routing}
     summed, done = np.zeros((table.n_rows, forest.n_outputs)), 0
     for number in evenly(int(rounds[0]), most).tolist():
         summed += forest.raw(table.columns, table.n_rows, first=done, last=number * step, **asked) - forest.base
@@ -73,12 +73,10 @@ def by_depth(model: ForestModel, X: Any, *, most: int = 24) -> Iterator[tuple[in
     >>> [(depth, stage.predict(X).tolist()) for depth, stage in by_depth(model, X)]
     [(1, [0.0, 0.0, 3.0, 3.0]), (2, [0.0, 0.0, 2.0, 4.0])]
     """
-    if not model._raw_tells:
-        raise ValueError(f"predictions of this {type(model).__name__} are not sums of trees: it has no stages")
-    threads = n_threads(model.n_jobs)
-    forest = summed_forest(model)[:MOST_TREES]
-    table = model._as_read(model._conform(X), threads).dense()
-    node = forest.tree_start[:-1] + forest.apply(table.columns, table.n_rows, threads=threads, unknown=model._routing)
+    inner, threads = _summing(model), n_threads(model.n_jobs)
+    forest = inner.summed[:MOST_TREES]
+    table = inner.as_read(inner.conform(X), threads).dense()
+    node = forest.tree_start[:-1] + forest.apply(table.columns, table.n_rows, threads=threads, unknown=inner.routing)
     parent, depth = _parents(forest), forest.depths
     deepest = int(depth[node].max(initial=0))
     stages = []
@@ -86,8 +84,16 @@ def by_depth(model: ForestModel, X: Any, *, most: int = 24) -> Iterator[tuple[in
         while (below := depth[node] > limit).any():
             node = np.where(below, parent[node], node)
         stages.append((limit, forest.value[node].sum(axis=1)))
-    scale = summed_forest(model).n_trees / forest.n_trees
+    scale = inner.summed.n_trees / forest.n_trees
     yield from ((limit, with_raw(model, forest.base + summed * scale)) for limit, summed in stages[::-1])
+
+
+def _summing(model: ForestModel) -> Model:
+    """Return the trees of a model; reject one whose predictions are not their sums."""
+    inner = model.model_
+    if not inner.head.determines:
+        raise ValueError(f"predictions of this {type(model).__name__} are not sums of trees: it has no stages")
+    return inner
 
 
 def _parents(forest: Forest) -> NDArray[np.int64]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from arboretum.data.schema import Schema
 from arboretum.estimators.bagging_members import OneClass
 from arboretum.estimators.base import ForestModel
+from arboretum.estimators.protocol import not_fitted
 from arboretum.explaining.by_predictions import has_own_trees, require_fitted
 from arboretum.explaining.reading import sources
 from arboretum.model.forest import Forest
@@ -59,7 +60,7 @@ class Uses:
         (array([0]), array([0], dtype=int32), array([3.]))
         """
         if not hasattr(model, "schema_"):
-            raise model._not_fitted()
+            raise not_fitted(model)
         multiway = getattr(model, "_multiway", None)
         if multiway is not None:
             inner = np.flatnonzero(multiway.kind > 0)
@@ -72,7 +73,7 @@ class Uses:
                 multiway.weight[inner],
                 np.array([multiway.depth]),
             )
-        forest = model._fitted()
+        forest = model.model_.forest
         node, read, share = reads_with_slopes(forest)
         made_from = sources(model)
         sizes = np.array([len(columns) for columns in made_from])[read]
@@ -81,7 +82,7 @@ class Uses:
         node, share = node[use], (share / sizes)[use]
         tree = np.searchsorted(forest.tree_start, node, side="right") - 1
         rows = forest.n_rows[node].astype(np.float64)
-        return cls(tree, column, forest.depths[node], share, model._gains()[node], rows, forest.tree_depths())
+        return cls(tree, column, forest.depths[node], share, model.model_.gain[node], rows, forest.tree_depths())
 
     def gains_by_tree(self, n_columns: int) -> FloatArray:
         """Gain of each column in each tree, (trees, columns)."""

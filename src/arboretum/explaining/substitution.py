@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from arboretum import _kernel
 from arboretum.data.table import Table
 from arboretum.estimators.base import ForestModel
-from arboretum.estimators.standing_in import summed_forest, with_table
+from arboretum.estimators.standing_in import with_table
 from arboretum.explaining.reading import sources
 from arboretum.explaining.response import Response
 
@@ -84,7 +84,7 @@ class Substitution:
         """
         total = float(sum(part.n_rows for part in parts)) if weight is None else float(weight.sum())
         if self.response.is_affine and all(self._trees_route(part) for part in parts):
-            forest = summed_forest(self.model)
+            forest = self.model.model_.summed
             sums = np.zeros((forest.n_outputs, self.n_points))
             for part, some in _with_weights(parts, weight):
                 self._pairs(part).mean(some, sums, self.threads)
@@ -101,7 +101,7 @@ class Substitution:
     def each(self, part: Table) -> Iterator[FloatArray]:
         """Yield the responses, (rows, points, outputs), of consecutive blocks of rows."""
         ask = self._by_trees if self._trees_route(part) else self._by_predictions
-        width = summed_forest(self.model).n_outputs if self._trees_route(part) else len(part.columns)
+        width = self.model.model_.summed.n_outputs if self._trees_route(part) else len(part.columns)
         step = max(1, MOST_VALUES // (self.n_points * width))
         for begin in range(0, part.n_rows, step):
             block = Table(part.schema, [column[begin : begin + step] for column in part.columns])
@@ -111,14 +111,14 @@ class Substitution:
 
     def _trees_route(self, part: Table) -> bool:
         """Whether conditions divide either rows or points, never pairs."""
-        if not self.model._raw_tells or not part.n_rows:
+        if not self.model.model_.head.determines or not part.n_rows:
             return False
         replaced = set(self.columns)
         read = sources(self.model)
         touched = self._touched()
         if any(not set(read[column]) <= replaced for column in touched):
             return False
-        return not np.isin(summed_forest(self.model).projection_feature, touched).any()
+        return not np.isin(self.model.model_.summed.projection_feature, touched).any()
 
     def _touched(self) -> list[int]:
         """Columns of the table that trees read that are made from a replaced one."""
@@ -126,7 +126,7 @@ class Substitution:
         return [place for place, made_from in enumerate(sources(self.model)) if replaced & set(made_from)]
 
     def _by_trees(self, block: Table) -> FloatArray:
-        forest = summed_forest(self.model)
+        forest = self.model.model_.summed
         raw = np.empty((block.n_rows, forest.n_outputs, self.n_points))
         raw[:] = forest.base[:, np.newaxis]
         self._pairs(block).each(raw, self.threads)
@@ -138,18 +138,18 @@ class Substitution:
         points = [np.repeat(column[:1], self.n_points) for column in part.columns]
         for column, values in zip(self.columns, self.points, strict=True):
             points[column] = values
-        read_rows = self.model._as_read(part, self.threads)
-        read_points = self.model._as_read(Table(part.schema, points), self.threads)
+        read_rows = self.model.model_.as_read(part, self.threads)
+        read_points = self.model.model_.as_read(Table(part.schema, points), self.threads)
         replaced: list[Any] = [None] * len(read_rows.columns)
         for place in self._touched():
             replaced[place] = read_points.columns[place]
         return _kernel.Dependence(
-            summed_forest(self.model).to_arrays(),
+            self.model.model_.summed.to_arrays(),
             read_rows.columns,
             replaced,
             part.n_rows,
             self.n_points,
-            self.model._routing == "average",
+            self.model.model_.routing == "average",
         )
 
     # ------------------------------------------------------------------------------------------ by predictions

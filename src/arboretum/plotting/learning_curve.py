@@ -116,7 +116,7 @@ def _out_of_bag_curve(model: Any) -> tuple[dict[str, list[float]], str]:
     bags = getattr(model, "bags_", None)
     if bags is None or not bags.out_of_bag.any():
         return {}, ""
-    forest, out = model._averaged, bags.out_of_bag
+    forest, out = model.model_.summed, bags.out_of_bag
     total, count = np.zeros((len(bags.leaves), forest.width)), np.zeros(len(bags.leaves))
     errors: list[float] = []
     for tree in range(forest.n_trees):
@@ -130,7 +130,7 @@ def _out_of_bag_curve(model: Any) -> tuple[dict[str, list[float]], str]:
 def _error(model: Any, mean: NDArray[np.float64], target: NDArray[np.float64]) -> float:
     if not len(mean):
         return float("nan")
-    predicted = np.asarray(model._to_prediction(mean)[0]).reshape(len(mean), -1)
+    predicted = np.asarray(model.model_.head.of_mean(mean)).reshape(len(mean), -1)
     if not hasattr(model, "classes_"):
         return float(np.mean(np.square(predicted - target)))
     labels = model.classes_ if isinstance(model.classes_, list) else [model.classes_]

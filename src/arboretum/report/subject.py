@@ -15,7 +15,7 @@ from arboretum.data.schema import MISSING, ColumnSchema, Schema, listed
 from arboretum.data.selection import Positions, as_container, n_rows_of, take_rows
 from arboretum.data.table import Table, conform
 from arboretum.estimators.explained import Explained
-from arboretum.estimators.protocol import Classifier, OutlierDetector, Regressor, arguments
+from arboretum.estimators.protocol import Classifier, OutlierDetector, Regressor, arguments, not_fitted
 from arboretum.losses.survival_targets import survival_bounds
 from arboretum.metrics.own_loss import negative_own_loss
 from arboretum.reading.quantities import category_text, threshold_text
@@ -190,7 +190,7 @@ def schema_of(model: Any) -> Schema:
         return _filled_in(schema, model)
     if isinstance(inner := getattr(model, "estimator_", None), Explained):
         return schema_of(inner)
-    raise model._not_fitted()
+    raise not_fitted(model)
 
 
 def _filled_in(schema: Schema, model: Any) -> Schema:

@@ -68,7 +68,7 @@ def _parents(subject: Subject, tree: int) -> NDArray[np.int64]:
 
 def _nodes(model: Any, forest: Forest, tree: int) -> dict[str, Any]:
     """Nodes of a tree, by falling number of rows while there is room; ``id`` is the node's number in the tree."""
-    span, schema = nodes_of(forest, tree), model._read_schema
+    span, schema = nodes_of(forest, tree), model.model_.read_schema
     left, right, rows = (values[span].tolist() for values in (forest.left, forest.right, forest.n_rows))
     values = node_values(forest, schema, tree, **_meaning(model))
     below = _descendants(left, right)
@@ -105,7 +105,7 @@ def _question(ask: Condition, schema: Schema) -> tuple[str, str]:
 
 
 def _meaning(model: Any) -> dict[str, Any]:
-    return {"class_names": None, "probabilities": None, **model._value_meaning()}
+    return {"class_names": None, "probabilities": None, **model.model_.head.value_meaning}
 
 
 def _about(values: Any, forest: Forest, tree: int) -> str:
