@@ -21,6 +21,7 @@ from arboretum.report.drift import (
 )
 from arboretum.report.findings.columns import unseen_by_chance
 from arboretum.report.subject import Rows, Subject
+from arboretum.tasks import TASKS
 
 NUMBER = ColumnSchema("x", "numeric", "number")
 NUMBERS = st.lists(
@@ -33,7 +34,7 @@ def drift(before, after, column=NUMBER, groups=(None, None)) -> Drift:
         Rows(None, Table(Schema((column,), True), [np.asarray(values)]), None, group=group)
         for values, group in zip((before, after), groups, strict=True)
     ]
-    return column_drifts(Subject(None, "regression", parts[1], parts[0], 100))[0]
+    return column_drifts(Subject(None, TASKS["regression"], parts[1], parts[0], 100))[0]
 
 
 @given(NUMBERS, NUMBERS)
@@ -108,7 +109,7 @@ def test_targets_drift_too():
 
     def found(before, after, task):
         train, test = (Rows(None, table, part[:, None]) for part in (before, after))
-        return target_drifts(Subject(None, task, test, train, 100))[0]
+        return target_drifts(Subject(None, TASKS[task], test, train, 100))[0]
 
     labels = np.where(draw.random(1000) < 0.3, "yes", "no").astype(object)
     assert found(labels[:500], labels[500:], "binary").verdict == "stable"

@@ -112,9 +112,7 @@ def ends_interrupted(terminal: Terminal, lines: list[Line]) -> bool:
 
 def show_board(terminal: Terminal, problem: Problem, judging: Judging, lines: list[Line]) -> None:
     """Print the leader board."""
-    from arboretum.cli.scores import METRICS
-
-    names = [name for name in METRICS[problem.task] if any(name in line.mean for line in lines)]
+    names = [name for name in problem.task.metrics if any(name in line.mean for line in lines)]
     spread = names[:1] if judging.n_folds is not None else []  # one part has no deviation
     header = ["", "method", names[0], *["deviation" for _ in spread], *names[1:], "seconds"]
     body = [
@@ -129,14 +127,14 @@ def show_board(terminal: Terminal, problem: Problem, judging: Judging, lines: li
         for place, line in enumerate(lines, start=1)
         if line.failure is None
     ]
-    better = "higher" if METRICS[problem.task][names[0]] else "lower"
+    better = "higher" if problem.task.metrics[names[0]] else "lower"
     asked = f"{problem.question}, judged by {judging.describe(problem)}"
     terminal.table(f"{asked}; {names[0]}: {better} is better", header, body)
     for line in lines:
         if line.failure is not None:
             terminal.text(f"{line.method} was left out: {line.failure}")
     terminal.result |= {
-        "task": problem.task,
+        "task": problem.task.name,
         **({} if problem.positive is None else {"positive": problem.positive}),
         "rows": len(problem.rows),
         "columns": dict(problem.roles.kinds),

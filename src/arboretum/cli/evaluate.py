@@ -36,6 +36,7 @@ def evaluate(
         budget = options.memory_budget(memory_limit)
         from arboretum.cli.scores import baseline, judge, judge_constant, lines, score
         from arboretum.cli.tasks import positive_class
+        from arboretum.tasks import BINARY
 
         named = {
             "target": target,
@@ -51,9 +52,9 @@ def evaluate(
         )
         found = judge(fitted, rows, task)
         base = score(baseline(rows, rows, task), rows, task) | judge_constant(fitted, rows, rows, task)
-        shown = positive_class(fitted.classes_, rows.positive) if task == "binary" else None
+        shown = positive_class(fitted.classes_, rows.positive) if task is BINARY else None
         words = "" if shown is None else f" (positive: {shown!r})"
-        title = f"{task} by {type(fitted).__name__}, judged by {len(rows)} rows{words}"
+        title = f"{task.name} by {type(fitted).__name__}, judged by {len(rows)} rows{words}"
         terminal.table(title, ["metric", "model", "baseline", "better is"], lines(found, base, task))
         terminal.result |= {} if shown is None else {"positive": shown}
-        terminal.result |= {"task": task, "rows": len(rows), "scores": found, "baseline": base}
+        terminal.result |= {"task": task.name, "rows": len(rows), "scores": found, "baseline": base}

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from arboretum.cli.columns import Roles, kinds_of_model
 from arboretum.cli.errors import ModelError, OutputError, UsageError
 from arboretum.cli.file_formats import STANDARD, files_named, shown
-from arboretum.cli.tasks import TASKS
 from arboretum.cli.terminal import Terminal, standard_output
+from arboretum.tasks import TASKS, Task
 
 if TYPE_CHECKING:
     from arboretum.cli.text import TextOptions
@@ -185,14 +185,7 @@ def known_of(model: Any, roles: Roles, text: TextOptions) -> tuple[dict[str, str
     return kinds, text.knowing(kinds, roles.asked, roles.missing, formats, roles.decimal)
 
 
-def task_of(model: Any, roles: Roles) -> str:
-    """Return the task of a model: as it was trained, or by its class."""
-    if roles.task is not None:
-        return roles.task
-    name = type(model).__name__
-    for part, task in (("Ranker", "ranking"), ("Surviv", "survival"), ("Uplift", "uplift"), ("Isolation", "anomaly")):
-        if part in name:
-            return task
-    if not hasattr(model, "classes_"):
-        return "regression"
-    return "binary" if len(model.classes_) == 2 else "multiclass"
+def task_of(model: Any, roles: Roles) -> Task:
+    """Return the task of a model: as it was trained, or as it says itself."""
+    task: Task = model.task_ if roles.task is None else TASKS[roles.task]
+    return task

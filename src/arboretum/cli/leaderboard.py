@@ -13,9 +13,10 @@ import numpy as np
 from arboretum.cli.columns import Examples
 from arboretum.cli.methods import check_offset, make, methods, preset_methods, takes_offset
 from arboretum.cli.problem import Judging, Problem
-from arboretum.cli.scores import METRICS, baseline, judge, judge_constant, score
+from arboretum.cli.scores import baseline, judge, judge_constant, score
 from arboretum.data.schema import NEWLY_MISSING
 from arboretum.running.interruption import InterruptedFit
+from arboretum.tasks import Task
 
 if TYPE_CHECKING:
     from arboretum import Checkpoint
@@ -106,7 +107,7 @@ def _summary(found: list[dict[str, float]]) -> tuple[dict[str, float], dict[str,
 
 
 def candidates(
-    task: str, chosen: list[str] | None = None, *, with_offset: bool = False
+    task: Task, chosen: list[str] | None = None, *, with_offset: bool = False
 ) -> dict[str, Callable[[], Any]]:
     """Return what to compare: every method that suits the task, and boosting with the switches of other libraries.
 
@@ -114,11 +115,12 @@ def candidates(
 
     Examples
     --------
-    >>> list(candidates("survival"))
+    >>> from arboretum.tasks import REGRESSION, SURVIVAL
+    >>> list(candidates(SURVIVAL))
     ['boosted', 'forest']
-    >>> list(candidates("regression", ["tree", "boosted:lightgbm"]))
+    >>> list(candidates(REGRESSION, ["tree", "boosted:lightgbm"]))
     ['tree', 'boosted:lightgbm']
-    >>> list(candidates("survival", with_offset=True))
+    >>> list(candidates(SURVIVAL, with_offset=True))
     ['boosted']
     """
     every = [*methods(task), *preset_methods(task)]
@@ -130,7 +132,7 @@ def candidates(
     return {name: _maker(name, task) for name in chosen or every}
 
 
-def _maker(name: str, task: str) -> Callable[[], Any]:
+def _maker(name: str, task: Task) -> Callable[[], Any]:
     make(name, task)  # a wrong name fails before the first fit
     return lambda: make(name, task)
 
@@ -174,15 +176,16 @@ def _failed(method: str, reason: str) -> Line:
     return Line(method, {}, {}, 0.0, reason)
 
 
-def ranked(lines: list[Line], task: str) -> list[Line]:
+def ranked(lines: list[Line], task: Task) -> list[Line]:
     """Sort by the first metric of the task; failures come last.
 
     Examples
     --------
+    >>> from arboretum.tasks import REGRESSION
     >>> lines = [Line("a", {"rmse": 2.0}, {"rmse": 0.0}, 1.0), Line("b", {"rmse": 1.0}, {"rmse": 0.0}, 1.0)]
-    >>> [line.method for line in ranked(lines, "regression")]
+    >>> [line.method for line in ranked(lines, REGRESSION)]
     ['b', 'a']
     """
-    metric, higher = next(iter(METRICS[task].items()))
+    metric, higher = next(iter(task.metrics.items()))
     sign = -1 if higher else 1
     return sorted(lines, key=lambda line: sign * line.mean[metric] if metric in line.mean else np.inf)

@@ -11,6 +11,7 @@ from typing import Any
 
 from arboretum.cli.errors import UsageError, nearest
 from arboretum.estimators.protocol import arguments
+from arboretum.tasks import BINARY, REGRESSION, Task
 
 # method:   of classes             of numbers              of other tasks
 CLASSES: dict[str, dict[str, str]] = {
@@ -46,47 +47,45 @@ STREAMED = {
 }
 
 
-def methods(task: str) -> list[str]:
+def methods(task: Task) -> list[str]:
     """Return the methods that suit a task.
 
     Examples
     --------
-    >>> methods("survival")
+    >>> from arboretum.tasks import SURVIVAL
+    >>> methods(SURVIVAL)
     ['boosted', 'forest']
     """
-    return [name for name, classes in CLASSES.items() if _family(task) in classes]
+    return [name for name, classes in CLASSES.items() if task.family in classes]
 
 
-def preset_methods(task: str) -> list[str]:
+def preset_methods(task: Task) -> list[str]:
     """Return boosting with the switches of other libraries, if the task has it: these are presets, not the libraries.
 
     Examples
     --------
-    >>> preset_methods("ranking")
+    >>> from arboretum.tasks import RANKING
+    >>> preset_methods(RANKING)
     ['boosted:lightgbm', 'boosted:xgboost', 'boosted:catboost', 'boosted:gbm']
     """
-    has_presets = task in ("binary", "multiclass", "regression", "ranking")
+    has_presets = task.has_row_losses or task.role == "group"
     return [f"boosted:{name}" for name in PRESETS] if has_presets else []
 
 
-def _family(task: str) -> str:
-    return "class" if task in ("binary", "multiclass") else task
-
-
-def make(method: str, task: str, *, settings: dict[str, Any] | None = None) -> Any:
+def make(method: str, task: Task, *, settings: dict[str, Any] | None = None) -> Any:
     """Make an estimator; "auto" is boosting where the task has it, "boosted:NAME" boosting with a preset.
 
     Examples
     --------
-    >>> make("auto", "regression", settings={"n_estimators": 50})
+    >>> make("auto", REGRESSION, settings={"n_estimators": 50})
     BoostedTreesRegressor(n_estimators=50)
-    >>> make("boosted:lightgbm", "regression").max_leaf_nodes
+    >>> make("boosted:lightgbm", REGRESSION).max_leaf_nodes
     31
     """
     import arboretum
 
     method, preset = _suitable(method, task)
-    cls = getattr(arboretum, CLASSES[method][_family(task)])
+    cls = getattr(arboretum, CLASSES[method][task.family])
     if preset and not hasattr(cls, "preset"):
         raise UsageError(f"--model {method}:{preset}: presets belong to boosted trees; write --model {method}")
     try:
@@ -97,7 +96,7 @@ def make(method: str, task: str, *, settings: dict[str, Any] | None = None) -> A
     return model
 
 
-def _suitable(method: str, task: str) -> tuple[str, str]:
+def _suitable(method: str, task: Task) -> tuple[str, str]:
     """Return a method that suits a task, and the name of a preset, if there is one."""
     name, colon, preset = method.partition(":")
     suitable = methods(task)
@@ -108,7 +107,7 @@ def _suitable(method: str, task: str) -> tuple[str, str]:
         known = ", ".join(f"boosted:{known}" for known in PRESETS)
         raise UsageError(f"--model {method}: {_preset_hint(preset, likeness=0.6) or f'there are {known}'}")
     if name not in suitable:
-        raise UsageError(f"--model {name} cannot do {task}: {', '.join(suitable)} can")
+        raise UsageError(f"--model {name} cannot do {task.name}: {', '.join(suitable)} can")
     return name, preset
 
 
@@ -117,49 +116,49 @@ def _preset_hint(text: str, *, likeness: float) -> str | None:
     return f"did you mean 'boosted:{near[0]}'?" if near else None
 
 
-def check_streams(method: str, task: str) -> None:
+def check_streams(method: str, task: Task) -> None:
     """Refuse a method that would read all rows into memory.
 
     Examples
     --------
-    >>> check_streams("auto", "regression")
-    >>> check_streams("boosted:lightgbm", "binary")
+    >>> check_streams("auto", REGRESSION)
+    >>> check_streams("boosted:lightgbm", BINARY)
     """
     method, _ = _suitable(method, task)
-    if _family(task) in STREAMED.get(method, ()):
+    if task.family in STREAMED.get(method, ()):
         return
-    others = [name for name, families in STREAMED.items() if _family(task) in families]
+    others = [name for name, families in STREAMED.items() if task.family in families]
     cure = f"choose {', '.join(others)}, or leave the option out" if others else "leave the option out"
-    raise UsageError(f"--memory-limit: --model {method} of {task} needs all rows in memory; {cure}")
+    raise UsageError(f"--memory-limit: --model {method} of {task.name} needs all rows in memory; {cure}")
 
 
-def takes_offset(method: str, task: str) -> bool:
+def takes_offset(method: str, task: Task) -> bool:
     """Whether a method starts its predictions from offsets.
 
     Examples
     --------
-    >>> takes_offset("boosted:lightgbm", "regression"), takes_offset("forest", "regression")
+    >>> takes_offset("boosted:lightgbm", REGRESSION), takes_offset("forest", REGRESSION)
     (True, False)
     """
     import arboretum
 
-    cls = getattr(arboretum, CLASSES[_suitable(method, task)[0]][_family(task)])
+    cls = getattr(arboretum, CLASSES[_suitable(method, task)[0]][task.family])
     return "offset" in arguments(cls.fit)
 
 
-def check_offset(method: str, task: str) -> None:
+def check_offset(method: str, task: Task) -> None:
     """Refuse a method that takes no offsets."""
     if takes_offset(method, task):
         return
     others = [name for name in methods(task) if takes_offset(name, task)]
     if not others:
-        raise UsageError(f"--offset: no method of {task} takes one; leave the option out")
+        raise UsageError(f"--offset: no method of {task.name} takes one; leave the option out")
     raise UsageError(f"--offset: --model {method} takes none; use --model {' or '.join(others)}")
 
 
 def training_bytes(method: str, n_rows: int, n_columns: int, *, settings: dict[str, Any]) -> int:
     """Return the memory that a method needs at least to learn from so many rows, before their target is known."""
-    for task in ("regression", "binary"):  # settings may suit one alone
+    for task in (REGRESSION, BINARY):  # settings may suit one alone
         with suppress(UsageError):
             return int(make(method, task, settings=settings).training_bytes(n_rows, n_columns))
     return 0

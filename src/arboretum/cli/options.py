@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from arboretum.cli.text import TextOptions
     from arboretum.data.dataset import Dataset
     from arboretum.data.memory_budget import MemoryBudget
+    from arboretum.tasks import Task as TaskOfModel
 
 COMMAND_BYTES = 60_000_000  # of libraries that a command has yet to load, and of a reader with small batches
 
@@ -319,6 +320,7 @@ def load_with_roles(model: Path, named: Mapping[str, str | None], offset: list[s
     from arboretum.cli.files import load_model, task_of
     from arboretum.cli.tasks import check_positive
     from arboretum.estimators.protocol import arguments
+    from arboretum.tasks import TASKS
 
     fitted, roles = load_model(model)
     given: dict[str, Any] = {role: name for role, name in named.items() if name is not None}
@@ -326,12 +328,13 @@ def load_with_roles(model: Path, named: Mapping[str, str | None], offset: list[s
         if "offset" not in arguments(type(fitted).predict):
             raise UsageError(f"--offset: {type(fitted).__name__} takes none; boosted trees do (train --model boosted)")
         given["offset"] = tuple(offset)
-    for role, task in (("event", "survival"), ("treatment", "uplift")):
-        if role in given and task_of(fitted, roles) != task:
-            words = f"the model is one of {task_of(fitted, roles)}, not of {task}"
-            raise UsageError(f"--{role}: {words}; leave the option out")
+    task = task_of(fitted, roles)
+    for other in TASKS.values():
+        if other.role in ("event", "treatment") and other.role in given and task.role != other.role:
+            words = f"the model is one of {task.name}, not of {other.name}"
+            raise UsageError(f"--{other.role}: {words}; leave the option out")
     roles = replace(roles, **given)
-    check_positive(getattr(fitted, "classes_", ()), task_of(fitted, roles), roles)
+    check_positive(getattr(fitted, "classes_", ()), task, roles)
     return fitted, roles
 
 
@@ -347,8 +350,8 @@ def read_for_model(
     *,
     needs_target: bool = True,
     budget: MemoryBudget | None = None,
-    needed_bytes: Callable[[Any, str, int], int] | None = None,
-) -> tuple[Any, str, Examples]:
+    needed_bytes: Callable[[Any, TaskOfModel, int], int] | None = None,
+) -> tuple[Any, TaskOfModel, Examples]:
     """Read a model and rows for it: the model, its task, and rows with features of the kinds that it knows.
 
     With a limit to memory, features stay in their files; ``needed_bytes`` of the model, the task and the number of rows

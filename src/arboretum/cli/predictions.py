@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from arboretum.cli.columns import OFFSET_ROLE, Roles, read_offset, require, select
 from arboretum.cli.errors import UsageError
 from arboretum.cli.files import destination, task_of
@@ -16,33 +14,22 @@ from arboretum.cli.sources import Rows
 from arboretum.cli.tasks import place_of_class
 from arboretum.cli.writers import open_writer
 from arboretum.data.sources import identifier
+from arboretum.tasks import Task
 
 
-def predictions(model: Any, X: Any, task: str, *, positive: str | None = None, offset: Any = None) -> dict[str, Any]:
+def predictions(model: Any, X: Any, task: Task, *, positive: str | None = None, offset: Any = None) -> dict[str, Any]:
     """Return the columns of predictions, by name; the probability of the positive class comes first.
 
     Examples
     --------
     >>> import arboretum as arb
     >>> model = arb.DecisionTreeClassifier().fit([[0], [1]], ["no", "yes"])
-    >>> predictions(model, [[1]], "binary")
+    >>> predictions(model, [[1]], model.task_)
     {'prediction': array(['yes'], dtype='<U3'), 'probability of no': array([0.]), 'probability of yes': array([1.])}
     """
     given = {} if offset is None else {"offset": offset}
-    if task in ("binary", "multiclass"):
-        chance, labels = np.asarray(model.predict_proba(X, **given)), model.classes_.tolist()
-        first = None if positive is None else place_of_class(labels, positive)
-        order = sorted(range(len(labels)), key=lambda j: j != first)
-        named = {f"probability of {labels[j]}": chance[:, j] for j in order}
-        return {"prediction": np.asarray(model.predict(X, **given)), **named}
-    values = np.asarray(model.predict(X, **given))
-    if task == "anomaly":
-        return {"prediction": values, "score": -np.asarray(model.score_samples(X))}
-    name = {"uplift": "uplift", "survival": "risk", "ranking": "score"}.get(task, "prediction")
-    if values.ndim == 1:
-        return {name: values}
-    labels = model.arms_[1:].tolist() if task == "uplift" else range(values.shape[1])
-    return {f"{name} {label}": values[:, j] for j, label in enumerate(labels)}
+    first = None if positive is None else place_of_class(model.classes_, positive)
+    return task.columns(model, X, positive=first, **given)
 
 
 def write_predictions(

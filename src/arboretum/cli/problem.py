@@ -10,8 +10,9 @@ from typing import Any
 from arboretum.cli.columns import Distinct, Examples, Roles, examples, find_features
 from arboretum.cli.errors import UsageError
 from arboretum.cli.splits import Chosen, folds, holdout
-from arboretum.cli.tasks import TASKS, check_positive, check_target, check_task, guess_task, positive_class
+from arboretum.cli.tasks import check_positive, check_target, check_task, guess_task, positive_class
 from arboretum.data.dataset import Dataset
+from arboretum.tasks import BINARY, TASKS, Task
 
 FEW_ROWS = 2_000  # below which five folds judge rather than one held-out share
 DEFAULT_FOLDS, DEFAULT_SHARE = 5, 0.2
@@ -25,19 +26,19 @@ class Problem:
 
     rows: Examples
     roles: Roles
-    task: str
+    task: Task
     remarks: list[str]
 
     @property
     def question(self) -> str:
         """What is predicted, for headings."""
         positive = self.positive
-        return f"{self.task} of {self.roles.target!r}{'' if positive is None else f' (positive: {positive!r})'}"
+        return f"{self.task.name} of {self.roles.target!r}{'' if positive is None else f' (positive: {positive!r})'}"
 
     @property
     def positive(self) -> Any:
         """The positive one of two classes; None of another task."""
-        if self.task != "binary" or self.rows.y is None:
+        if self.task is not BINARY or self.rows.y is None:
             return None
         return positive_class(Distinct(self.rows.y)[:], self.roles.positive)
 
@@ -59,7 +60,7 @@ def understand(table: Any, roles: Roles, task: str, where: str) -> Problem:
     if task not in ("auto", *TASKS):
         raise UsageError(f"--task {task}: choose auto, {', '.join(TASKS)}")
     if task != "auto":
-        check_task(task, roles)
+        check_task(TASKS[task], roles)
     seen = _first_rows(table) if isinstance(table, Dataset) else table
     features = find_features(seen, roles)
     roles = replace(roles, kinds=features.kinds, ids=(*roles.ids, *features.ids))
@@ -69,12 +70,12 @@ def understand(table: Any, roles: Roles, task: str, where: str) -> Problem:
         remarks.insert(1, f"rows stay in {where}; columns are known by their types and the first {seen.num_rows} rows")
     if task == "auto":
         guess = guess_task(rows.y, roles)
-        task = guess.name
-        remarks.append(f"task: {task}, because {guess.reason} (--task overrules)")
-    check_target(rows.y, task, roles)
+        remarks.append(f"task: {guess.task.name}, because {guess.reason} (--task overrules)")
+    asked = guess.task if task == "auto" else TASKS[task]
+    check_target(rows.y, asked, roles)
     if roles.positive is not None:
-        check_positive([] if rows.y is None else Distinct(rows.y)[:], task, roles)
-    return Problem(rows, replace(roles, task=task), task, remarks)
+        check_positive([] if rows.y is None else Distinct(rows.y)[:], asked, roles)
+    return Problem(rows, replace(roles, task=asked.name), asked, remarks)
 
 
 def _first_rows(dataset: Dataset) -> Any:

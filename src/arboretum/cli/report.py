@@ -15,6 +15,7 @@ from arboretum.cli.terminal import Terminal, session
 if TYPE_CHECKING:
     from arboretum.cli.columns import Examples
     from arboretum.data.memory_budget import MemoryBudget
+    from arboretum.tasks import Task
 
 # Where there is a limit to memory: rows of a report, bytes of a value in all its copies, and bytes of the rest.
 MOST_ROWS, LEAST_ROWS, CELL_BYTES, REPORT_BYTES = 100_000, 500, 40, 40_000_000
@@ -57,7 +58,7 @@ def report(
         named = {"target": target, "positive": positive}
         text = options.text_of(missing, date_format, delimiter, encoding, decimal)
 
-        def needed(fitted: Any, task: str, n_rows: int) -> int:
+        def needed(fitted: Any, task: Task, n_rows: int) -> int:
             return ROW_BYTES * n_rows + report_bytes(fitted.n_features_in_, 1 if train is None else 2)
 
         fitted, _, rows = options.read_for_model(

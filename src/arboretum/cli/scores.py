@@ -13,19 +13,10 @@ from arboretum.cli.columns import Examples
 from arboretum.cli.tasks import place_of_class
 from arboretum.data.targets import unique_labels
 from arboretum.metrics.named import Answered, find_metric
+from arboretum.tasks import BINARY, Task
 
 FloatArray = NDArray[np.float64]
 
-# Metrics of each task, the one that decides first; True: higher is better.
-METRICS: dict[str, dict[str, bool]] = {
-    "binary": {"roc auc": True, "log loss": False, "accuracy": True, "average precision": True},
-    "multiclass": {"log loss": False, "accuracy": True, "balanced accuracy": True},
-    "regression": {"rmse": False, "mae": False, "r2": True},
-    "ranking": {"ndcg@10": True, "map": True},
-    "survival": {"concordance": True},
-    "uplift": {"qini": True},
-    "anomaly": {"roc auc": True, "average precision": True},
-}
 OF_SEPARATION = ("roc auc", "average precision")  # which rows of one class alone do not have
 USUAL = {"RMSE": "rmse", "MAE": "mae", "log loss": "log loss"}  # losses of models that are metrics of a task, too
 BELOW = "rows below"  # share of rows at or below a quantile
@@ -39,24 +30,20 @@ class Answers:
     classes: NDArray[Any] | None = None
 
 
-def ask(model: Any, rows: Examples, task: str) -> Answers:
+def ask(model: Any, rows: Examples, task: Task) -> Answers:
     """Predict in the form that the metrics of a task want."""
-    if task in ("binary", "multiclass"):
-        proba = model.predict_proba(rows.X, **rows.predict_arguments)
-        return Answers(np.asarray(proba), np.asarray(model.classes_))
-    if task == "anomaly":
-        return Answers(-np.asarray(model.score_samples(rows.X)))
-    return Answers(np.asarray(model.predict(rows.X, **rows.predict_arguments)))
+    values = np.asarray(task.answers(model, rows.X, **rows.predict_arguments))
+    return Answers(values, np.asarray(model.classes_) if task.has_classes else None)
 
 
-def baseline(learnt: Examples, judged: Examples, task: str) -> Answers:
+def baseline(learnt: Examples, judged: Examples, task: Task) -> Answers:
     """Answer every row alike: the share of each class, the mean, or nothing at all."""
     weight = learnt.weight
-    if task in ("binary", "multiclass"):
+    if task.has_classes:
         assert learnt.y is not None
         classes, share = _shares(learnt.y, weight)
         return Answers(np.tile(share / share.sum(), (len(judged), 1)), classes)
-    constant = np.average(learnt.y, weights=weight) if task == "regression" and learnt.y is not None else 0.0
+    constant = np.average(learnt.y, weights=weight) if task.has_numbers and learnt.y is not None else 0.0
     return Answers(np.full(len(judged), constant))
 
 
@@ -68,26 +55,27 @@ def _shares(y: NDArray[Any], weight: FloatArray | None) -> tuple[NDArray[Any], N
     return classes, np.bincount(codes, weight, len(classes))
 
 
-def score(answers: Answers, judged: Examples, task: str) -> dict[str, float]:
+def score(answers: Answers, judged: Examples, task: Task) -> dict[str, float]:
     """Return the metrics of a task, by name; none without a target.
 
     Examples
     --------
     >>> import pyarrow as pa
+    >>> from arboretum.tasks import REGRESSION
     >>> rows = Examples(pa.table({"a": [1, 2]}), np.array([3.0, 5.0]))
-    >>> score(Answers(np.array([3.0, 4.0])), rows, "regression")
+    >>> score(Answers(np.array([3.0, 4.0])), rows, REGRESSION)
     {'rmse': 0.7071067811865476, 'mae': 0.5, 'r2': 0.5}
     """
     if judged.y is None:
         return {}
-    if task == "uplift":
+    if task.role == "treatment":
         return {"qini": 0.0}  # of an uplift that is the same for all rows
-    if task in ("ranking", "survival"):
+    if task.orders_rows:
         return _of_orders(answers.values, judged, task)
     rows, found = _answered(answers, judged, task), {}
-    for name in METRICS[task]:
+    for name in task.metrics:
         # Anomalies are told from other rows as one class from another.
-        metric = find_metric(name.replace(" ", "_"), "binary" if task == "anomaly" else task)
+        metric = find_metric(name.replace(" ", "_"), task.name if task.needs_target else "binary")
         assert metric is not None
         value = metric.value(rows)
         if name not in OF_SEPARATION or not np.isnan(value):
@@ -95,17 +83,17 @@ def score(answers: Answers, judged: Examples, task: str) -> dict[str, float]:
     return found
 
 
-def _answered(answers: Answers, judged: Examples, task: str) -> Answered:
+def _answered(answers: Answers, judged: Examples, task: Task) -> Answered:
     """Return truth and answers as metrics read them."""
     assert judged.y is not None
-    if task in ("binary", "multiclass"):
+    if task.has_classes:
         assert answers.classes is not None
         known = np.isin(judged.y, answers.classes)  # a class that only judged rows have was never thought possible
         place = np.searchsorted(answers.classes, np.where(known, judged.y, answers.classes[0]))
         if _first_is_positive(answers.classes, judged):  # metrics of two classes take the second for the positive one
             return Answered(np.where(known, 1 - place, -1), answers.values[:, ::-1], judged.weight)
         return Answered(np.where(known, place, -1), answers.values, judged.weight)
-    if task == "anomaly":
+    if not task.needs_target:
         labels, counts = np.unique(judged.y, return_counts=True)
         return Answered((judged.y == labels[counts.argmin()]).astype(np.intp), answers.values, judged.weight)
     return Answered(judged.y.astype(np.float64), answers.values, judged.weight)
@@ -115,11 +103,11 @@ def _first_is_positive(classes: NDArray[Any], judged: Examples) -> bool:
     return judged.positive is not None and len(classes) == 2 and place_of_class(classes, judged.positive) == 0
 
 
-def _of_orders(values: FloatArray, judged: Examples, task: str) -> dict[str, float]:
+def _of_orders(values: FloatArray, judged: Examples, task: Task) -> dict[str, float]:
     from arboretum import metrics
 
     y, weight = judged.target, judged.weight
-    if task == "survival":
+    if task.role == "event":
         return {"concordance": metrics.concordance_index(y, values, sample_weight=weight)}
     return {
         "ndcg@10": metrics.ndcg_score(y, values, judged.group, sample_weight=weight),
@@ -127,15 +115,15 @@ def _of_orders(values: FloatArray, judged: Examples, task: str) -> dict[str, flo
     }
 
 
-def judging_bytes(model: Any, task: str, n_rows: int) -> int:
+def judging_bytes(model: Any, task: Task, n_rows: int) -> int:
     """Return the memory that judging holds: targets, answers, and the arrays that metrics make of both."""
-    of_row = 88 + 8 * len(getattr(model, "classes_", ())) + (64 if task == "binary" else 0)
+    of_row = 88 + 8 * len(getattr(model, "classes_", ())) + (64 if task is BINARY else 0)
     return n_rows * of_row
 
 
-def judge(model: Any, judged: Examples, task: str) -> dict[str, float]:
+def judge(model: Any, judged: Examples, task: Task) -> dict[str, float]:
     """Return the metrics of a fitted model on some rows, the loss that it was trained for first."""
-    if task == "uplift":  # each treatment against the control: the model knows which label is which
+    if task.role == "treatment":  # each treatment against the control: the model knows which label is which
         return {"qini": model.score(judged.X, judged.y, judged.treatment, sample_weight=judged.weight)}
     answers = ask(model, judged, task)
     own = _own_losses(model, answers, judged, task)
@@ -153,12 +141,12 @@ def judge(model: Any, judged: Examples, task: str) -> dict[str, float]:
     return found | {name: float(share) for name, share in below.items()}
 
 
-def judge_constant(model: Any, learnt: Examples, judged: Examples, task: str) -> dict[str, float]:
+def judge_constant(model: Any, learnt: Examples, judged: Examples, task: Task) -> dict[str, float]:
     """Return the loss that a model was trained for, of the best answer that is the same for all rows.
 
     Nothing where that answer is the baseline of the task: the mean, or the shares of the classes.
     """
-    if learnt.y is None or judged.y is None or task not in ("regression", "multiclass", "binary"):
+    if learnt.y is None or judged.y is None or not task.has_row_losses:
         return {}
     answers = ask(model, judged, task)
     own = _own_losses(model, answers, judged, task)
@@ -176,15 +164,16 @@ def judge_constant(model: Any, learnt: Examples, judged: Examples, task: str) ->
     return found
 
 
-def lines(found: Mapping[str, float], base: Mapping[str, float], task: str) -> list[tuple[str, float, Any, str]]:
+def lines(found: Mapping[str, float], base: Mapping[str, float], task: Task) -> list[tuple[str, float, Any, str]]:
     """Return name, figure, that of the baseline, and what is better, of every metric.
 
     Examples
     --------
-    >>> lines({"rows below (0.1)": 0.12, "pinball loss (0.1)": 2.0}, {"pinball loss (0.1)": 3.0}, "regression")
+    >>> from arboretum.tasks import REGRESSION
+    >>> lines({"rows below (0.1)": 0.12, "pinball loss (0.1)": 2.0}, {"pinball loss (0.1)": 3.0}, REGRESSION)
     [('rows below (0.1)', 0.12, None, 'near 0.1'), ('pinball loss (0.1)', 2.0, 3.0, 'lower')]
     """
-    return [(name, figure, base.get(name), _better(name, METRICS[task])) for name, figure in found.items()]
+    return [(name, figure, base.get(name), _better(name, task.metrics)) for name, figure in found.items()]
 
 
 def _better(name: str, usual: Mapping[str, bool]) -> str:
@@ -193,9 +182,9 @@ def _better(name: str, usual: Mapping[str, bool]) -> str:
     return "higher" if usual.get(name, False) else "lower"
 
 
-def _own_losses(model: Any, answers: Answers, judged: Examples, task: str) -> list[Any]:
+def _own_losses(model: Any, answers: Answers, judged: Examples, task: Task) -> list[Any]:
     """Return the loss of a model, or of each of its quantiles."""
-    if judged.y is None or task not in ("regression", "multiclass", "binary"):
+    if judged.y is None or not task.has_row_losses:
         return []
     from arboretum.metrics.own_loss import own_loss
 
@@ -204,7 +193,7 @@ def _own_losses(model: Any, answers: Answers, judged: Examples, task: str) -> li
         y = _truth(answers, judged)
     except ValueError:  # a class that the model does not know
         return []
-    if task == "regression" and values.ndim > 1:
+    if task.has_numbers and values.ndim > 1:
         return [own_loss(model, y, part, judged.weight, k) for k, part in enumerate(values.T)]
     return [own_loss(model, y, values, judged.weight)]
 

@@ -47,7 +47,7 @@ def facts(model: Any, roles: Roles) -> dict[str, Any]:
     forest = getattr(model, "forest_", None)
     found = {
         "model": repr(model),
-        "task": task_of(model, roles),
+        "task": task_of(model, roles).name,
         "target": roles.target,
         "positive": roles.positive,
         "offset": ", ".join(roles.offset) or None,

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from arboretum.cli.columns import Examples
 from arboretum.cli.errors import DataError
 from arboretum.data.targets import unique_labels
+from arboretum.tasks import Task
 
 Chosen = NDArray[np.bool_]
 SEED = 0
 DEALT_ROWS = 100_000  # at a time
 
 
-def holdout(rows: Examples, task: str, share: float) -> tuple[Chosen, Chosen]:
+def holdout(rows: Examples, task: Task, share: float) -> tuple[Chosen, Chosen]:
     """Return rows to learn from and rows to judge by.
 
     Of a time column the last share is held out, rows of equal time together; of groups, whole groups.
@@ -31,7 +32,7 @@ def holdout(rows: Examples, task: str, share: float) -> tuple[Chosen, Chosen]:
     return _parts(judged)
 
 
-def folds(rows: Examples, task: str, n: int) -> Iterator[tuple[Chosen, Chosen]]:
+def folds(rows: Examples, task: Task, n: int) -> Iterator[tuple[Chosen, Chosen]]:
     """Yield rows to learn from and rows to judge by; of a time column, each part is judged by what came before it."""
     if rows.time is not None:
         order = np.argsort(rows.time, kind="stable")
@@ -54,7 +55,7 @@ def _parts(judged: Chosen) -> tuple[Chosen, Chosen]:
     return ~judged, judged
 
 
-def _folds(rows: Examples, task: str, *, n: int | None = None, share: float = 0.0) -> NDArray[Any]:
+def _folds(rows: Examples, task: Task, *, n: int | None = None, share: float = 0.0) -> NDArray[Any]:
     """Deal rows, or groups, into folds: n of equal size, or fold 0 of a share."""
     if rows.group is not None:
         _, unit = np.unique(rows.group, return_inverse=True)
@@ -62,12 +63,11 @@ def _folds(rows: Examples, task: str, *, n: int | None = None, share: float = 0.
     return _dealt(_strata(rows, task), n, share)
 
 
-def _strata(rows: Examples, task: str) -> NDArray[Any]:
-    parts = {"binary": [rows.y], "multiclass": [rows.y], "survival": [rows.event], "anomaly": [rows.y]}
-    labels = [values for values in parts.get(task, [rows.treatment]) if values is not None]
-    if not labels:
+def _strata(rows: Examples, task: Task) -> NDArray[Any]:
+    labels = task.strata(rows.y, rows.event, rows.treatment)
+    if labels is None:
         return np.zeros(len(rows), dtype=np.uint8)
-    known, stratum = unique_labels(labels[0])
+    known, stratum = unique_labels(labels)
     return stratum.astype(np.min_scalar_type(len(known)))
 
 

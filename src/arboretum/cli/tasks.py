@@ -12,51 +12,52 @@ from arboretum.cli.columns import Distinct, Roles
 from arboretum.cli.errors import DataError, ModelError, UsageError
 from arboretum.data.queries import LARGEST_GRADE
 from arboretum.data.schema import listed
+from arboretum.tasks import ANOMALY, BINARY, MULTICLASS, REGRESSION, TASKS, Task
 
-TASKS = ("binary", "multiclass", "regression", "ranking", "survival", "uplift", "anomaly")
 FEW_VALUES = 10  # whole numbers up to so many distinct values are classes
 
 
 @dataclass(frozen=True)
-class Task:
+class Guess:
     """A task and why it was taken for it."""
 
-    name: str
+    task: Task
     reason: str
 
 
-def guess_task(y: NDArray[Any] | None, roles: Roles) -> Task:
+def guess_task(y: NDArray[Any] | None, roles: Roles) -> Guess:
     """Guess the task from the roles of columns and the values of the target.
 
     Examples
     --------
-    >>> guess_task(np.array(["yes", "no", "no"]), Roles(target="sold")).name
+    >>> guess_task(np.array(["yes", "no", "no"]), Roles(target="sold")).task.name
     'binary'
-    >>> guess_task(np.array([1.5, 2.5, 3.5]), Roles(target="price"))
-    Task(name='regression', reason="'price' has numbers that are not whole")
+    >>> guess_task(np.array([1.5, 2.5, 3.5]), Roles(target="price")).reason
+    "'price' has numbers that are not whole"
     """
-    for role, task in (("group", "ranking"), ("event", "survival"), ("treatment", "uplift")):
-        if getattr(roles, role) is not None and (role != "group" or are_grades(y)):
-            return Task(task, f"there is a column of {role}s, {getattr(roles, role)!r}")
+    for task in TASKS.values():
+        column = None if task.role is None else getattr(roles, task.role)
+        if column is not None and (task.role != "group" or are_grades(y)):
+            return Guess(task, f"there is a column of {task.role}s, {column!r}")
     if y is None or roles.target is None:
-        return Task("anomaly", "no --target is given")
+        return Guess(ANOMALY, "no --target is given")
     if y.dtype.kind == "M":
         raise DataError(f"the target {roles.target!r} holds dates: predict a number, as the days until them, by --sql")
     values, name = Distinct(y), repr(roles.target)
     if len(values) < 2:
         raise DataError(f"the target {name} is {values[0]!r} in every row: there is nothing to learn")
     if y.dtype.kind == "f" and (y != np.trunc(y)).any():
-        return Task("regression", f"{name} has numbers that are not whole")
+        return Guess(REGRESSION, f"{name} has numbers that are not whole")
     if len(values) == 2:
-        return Task("binary", f"{name} has two values, {values[0]!r} and {values[1]!r}")
+        return Guess(BINARY, f"{name} has two values, {values[0]!r} and {values[1]!r}")
     if y.dtype.kind in "iuf" and len(values) > FEW_VALUES:
-        return Task("regression", f"{name} has {len(values)} different numbers")
+        return Guess(REGRESSION, f"{name} has {len(values)} different numbers")
     if y.dtype.kind not in "iuf" and len(values) > max(FEW_VALUES, len(y) // 2):
         raise DataError(
             f"the target {name} has {len(values)} different texts in {len(y)} rows, such as {listed(values, 3)}: it "
             "looks like an identifier; choose another target"
         )
-    return Task("multiclass", f"{name} has {len(values)} values, {listed(values, 4)}")
+    return Guess(MULTICLASS, f"{name} has {len(values)} values, {listed(values, 4)}")
 
 
 def are_grades(y: NDArray[Any] | None) -> bool:
@@ -72,31 +73,25 @@ def are_grades(y: NDArray[Any] | None) -> bool:
     return bool(((y >= 0) & (y <= LARGEST_GRADE) & (y == np.trunc(y))).all())
 
 
-def check_task(task: str, roles: Roles) -> None:
+def check_task(task: Task, roles: Roles) -> None:
     """Refuse a task that lacks a column."""
-    needed = {"ranking": ("group",), "survival": ("event",), "uplift": ("treatment",)}.get(task, ())
-    for role in () if task == "anomaly" else ("target", *needed):
-        if getattr(roles, role) is None:
-            raise UsageError(f"--task {task} needs --{role} COLUMN")
+    needed = ("target", task.role) if task.needs_target else (task.role,)
+    for role in needed:
+        if role is not None and getattr(roles, role) is None:
+            raise UsageError(f"--task {task.name} needs --{role} COLUMN")
 
 
-def check_target(y: NDArray[Any] | None, task: str, roles: Roles) -> None:
+def check_target(y: NDArray[Any] | None, task: Task, roles: Roles) -> None:
     """Refuse a target that the task cannot have."""
     if y is None:
         return
     name = repr(roles.target)
-    if task in ("regression", "ranking", "survival") and y.dtype.kind not in "biuf":
-        value = next(iter(Distinct(y)))
-        raise DataError(f"the target {name} holds {value!r}, which is not a number: {task} needs numbers")
-    if task in ("binary", "multiclass") and y.dtype.kind == "f" and (parts := y[y != np.trunc(y)]).size:
-        raise DataError(
-            f"the target {name} holds {parts[0]:g}, which is no class: classes are text or whole numbers; choose "
-            "--task regression, or make text of it by --sql"
-        )
+    if wrong := task.check_target(y):
+        raise DataError(f"the target {name} {wrong}")
     values = Distinct(y)
-    if len(values) < 2 and task not in ("anomaly", "survival"):
+    if len(values) < 2 and task.needs_target and task.role != "event":
         raise DataError(f"the target {name} is {values[0]!r} in every row: there is nothing to learn")
-    if task == "binary" and len(values) != 2:
+    if task is BINARY and len(values) != 2:
         raise DataError(f"the target {name} has {len(values)} values, {listed(values, 5)}: --task binary needs two")
 
 
@@ -140,27 +135,27 @@ def positive_class(classes: Any, positive: str | None) -> Any:
     return labels[1 if place is None else place]
 
 
-def check_positive(classes: Any, task: str, roles: Roles) -> None:
+def check_positive(classes: Any, task: Task, roles: Roles) -> None:
     """Refuse a positive class that is not one of two."""
     if roles.positive is None:
         return
     words, name = f"--positive {roles.positive}", "the target" if roles.target is None else repr(roles.target)
-    if task == "multiclass":
+    if task is MULTICLASS:
         raise UsageError(f"{words}: {name} has {len(classes)} classes, and only one of two can be the positive one")
-    if task != "binary":
-        raise UsageError(f"{words}: the task is {task}, and only a target of two classes has a positive one")
+    if task is not BINARY:
+        raise UsageError(f"{words}: the task is {task.name}, and only a target of two classes has a positive one")
     if place_of_class(classes, roles.positive) is None:
         raise UsageError(f"{words}: the classes of {name} are {listed(np.asarray(classes).tolist(), 2)}")
 
 
-def check_model(model: Any, y: NDArray[Any] | None, task: str, roles: Roles) -> None:
+def check_model(model: Any, y: NDArray[Any] | None, task: Task, roles: Roles) -> None:
     """Refuse rows whose target is not what the model predicts."""
     if y is None:
         return
-    name, words = repr(roles.target), f"the model predicts {task}"
-    if task in ("regression", "ranking", "survival") and y.dtype.kind not in "biuf":
+    name, words = repr(roles.target), f"the model predicts {task.name}"
+    if not task.has_classes and task.check_target(y):
         raise ModelError(f"{words}, but the target {name} holds {Distinct(y)[0]!r}: use a model of classes")
-    if task in ("binary", "multiclass"):
+    if task.has_classes:
         classes = np.asarray(model.classes_).tolist()
         if not set(Distinct(y)) & set(classes):
             raise ModelError(

@@ -210,7 +210,7 @@ def show_scores(terminal: Terminal, problem: Problem, judging: Judging, line: Li
 
     baseline = {**base.mean, **line.constant}
     terminal.result |= {
-        "task": problem.task,
+        "task": problem.task.name,
         **({} if problem.positive is None else {"positive": problem.positive}),
         "rows": len(problem.rows),
         "columns": dict(problem.roles.kinds),

@@ -64,6 +64,8 @@ class AdaBoostClassifier(Classifier, AdaBoostModel):  # noqa: D101
     ) -> None:
         self._keep(locals())
 
+    judged_by = "errors"  # what its rounds reduce, and reports judge it by
+
     # ---- fitting -------------------------------------------------------------------------------------------------
 
     def _default_learner(self) -> SingleTreeModel:
@@ -243,6 +245,8 @@ class AdaBoostRegressor(Regressor, AdaBoostModel):  # noqa: D101
         super()._check_parameters()
         choice(self, "loss", tuple(LOSSES))
         choice(self, "bootstrap", (True, False))
+
+    judged_by = "absolute_error"  # what its rounds reduce, and reports judge it by
 
     # ---- fitting -------------------------------------------------------------------------------------------------
 

@@ -274,6 +274,11 @@ class BaggingModel(Explained, Estimator):
         except AttributeError:
             raise not_fitted(self) from None
 
+    @property
+    def judged_as_(self) -> Any:
+        """A member: its loss judges the whole."""
+        return self._fitted()[0]
+
     def __len__(self) -> int:
         """Return the number of members."""
         return len(self._fitted())

@@ -28,6 +28,7 @@ from arboretum.losses.ranking import METRICS, LambdaMart, RankingLoss
 from arboretum.metrics import ndcg_score
 from arboretum.model.forest import Forest
 from arboretum.model.heads import RankHead
+from arboretum.tasks import RANKING, Task
 
 JUDGED = np.dtype([("grade", np.float64), ("query", np.int64)])
 
@@ -140,6 +141,8 @@ class BoostedTreesRanker(BoostedTrees):
         verbose: int = 0,
     ) -> None:
         self._keep(locals())
+
+    task_: Task = RANKING
 
     # ---- fitting -------------------------------------------------------------------------------------------------
 

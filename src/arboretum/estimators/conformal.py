@@ -176,6 +176,11 @@ class ConformalRegressor(Regressor, HeldOutModel):
         """Return a parameter that the estimator may have."""
         return getattr(self.estimator, name, None)
 
+    @property
+    def judged_as_(self) -> Any:
+        """The model inside: its loss judges the whole."""
+        return self._fitted()
+
     def predict(self, X: Any) -> FloatArray:
         """Predict the target, as ``estimator_`` does.
 

@@ -23,9 +23,12 @@ from functools import cache
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from arboretum.estimators.dataset_arguments import DATASET_METHODS, takes_dataset
 from arboretum.metrics.own_scores import accuracy, r_squared
 from arboretum.other_libraries import ARGUMENTS, ATTRIBUTES, PARAMETERS, Place, advice
+from arboretum.tasks import ANOMALY, REGRESSION, Task, of_classes
 
 Self = TypeVar("Self", bound="Estimator")
 
@@ -409,6 +412,13 @@ class Classifier(Estimator):
             raise AttributeError(f"{type(self).__name__} has no n_classes_ before fit")
         return [len(labels) for labels in self.classes_] if isinstance(self.classes_, list) else len(self.classes_)
 
+    @property
+    def task_(self) -> Task:
+        """What the fitted model predicts: two classes, or several."""
+        if not hasattr(self, "classes_"):
+            raise not_fitted(self)
+        return of_classes(int(np.max(self.n_classes_)))
+
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy: the share of rows whose class, or classes of all outputs, are predicted.
 
@@ -436,6 +446,7 @@ class Regressor(Estimator):
     """An estimator that predicts numbers; stands left of what else a class derives from."""
 
     predict: Callable[[Any], Any]
+    task_: Task = REGRESSION
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R²: 1 − Σ (y − prediction)² / Σ (y − mean of y)².
@@ -465,6 +476,7 @@ class OutlierDetector(Estimator):
 
     fit: Callable[..., Any]
     predict: Callable[[Any], Any]
+    task_: Task = ANOMALY
 
     def fit_predict(self, X: Any, y: Any = None, **fit_arguments: Any) -> Any:
         """Fit the model and tell which of its own rows are anomalies.

@@ -12,12 +12,14 @@ from arboretum.data.targets import as_numbers, to_numpy
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.protocol import Estimator, not_fitted
 from arboretum.metrics.survival import concordance_index
+from arboretum.tasks import SURVIVAL, Task
 
 
 class SurvivalModel(Estimator):
     """An estimator of times to an event; stands left of what else a class derives from."""
 
     predict: Callable[[Any], Any]
+    task_: Task = SURVIVAL
     event_times_: FloatArray  # times of events of the training rows, rising
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

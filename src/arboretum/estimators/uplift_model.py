@@ -13,12 +13,14 @@ from arboretum.data.labels import classes_from_json, classes_to_json
 from arboretum.estimators.base import FloatArray, ForestModel
 from arboretum.estimators.uplift_target import ArmLabels
 from arboretum.metrics.uplift import qini_score
+from arboretum.tasks import UPLIFT, Task
 
 
 class UpliftModel(ForestModel):
     """A model of what treatments change, by row."""
 
     control: Any
+    task_: Task = UPLIFT
 
     arms_: NDArray[Any]  # labels: the control, then the treatments
     outcomes_: NDArray[Any] | None  # labels of two outcomes; None: numbers

@@ -127,11 +127,8 @@ def own_loss(
 
 def _innermost(model: Any) -> Any:
     """Return the estimator whose loss counts: that inside of bags and of conformal intervals."""
-    from arboretum.estimators.bagging_model import BaggingModel
-    from arboretum.estimators.conformal import ConformalRegressor
-
-    while isinstance(model, BaggingModel | ConformalRegressor):
-        model = model.estimator_ if isinstance(model, ConformalRegressor) else model.estimators_[0]
+    while (inner := getattr(model, "judged_as_", None)) is not None:
+        model = inner
     return model
 
 
@@ -213,8 +210,8 @@ def _loss_of_numbers(
 
 def _named(model: Any) -> OwnLoss:
     """Return the loss of models that have none in the sense of boosting."""
-    criterion = getattr(model, "criterion", None)
-    if criterion == "absolute_error" or type(model).__name__ == "AdaBoostRegressor":
+    criterion = getattr(model, "judged_by", getattr(model, "criterion", None))
+    if criterion == "absolute_error":
         return ABSOLUTE
     return _deviance("Poisson", _poisson) if criterion == "poisson" else SQUARED
 
@@ -292,7 +289,7 @@ def _loss_of_classes(model: Any) -> OwnLoss:
         return RANKED
     if loss is not None or getattr(model, "method", None) == "platt":
         return LOG_LOSS
-    if type(model).__name__ == "AdaBoostClassifier":
+    if getattr(model, "judged_by", None) == "errors":
         return ERROR_RATE
     return BRIER
 

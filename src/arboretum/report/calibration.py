@@ -98,7 +98,7 @@ class Coverage:
 
 def coverages(subject: Subject) -> Iterator[Coverage]:
     """Tell what the quantiles or the intervals of a regressor cover; nothing for models of means."""
-    if subject.task != "regression" or subject.test.y is None or subject.test.y.shape[1] > 1:
+    if not subject.task.has_numbers or subject.test.y is None or subject.test.y.shape[1] > 1:
         return
     truth, weight = subject.test.y[:, 0].astype(np.float64), subject.test.weight
     loss = getattr(subject.model, "loss_", None)

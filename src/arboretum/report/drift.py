@@ -93,9 +93,9 @@ def target_drifts(subject: Subject) -> list[Drift]:
         return []
     units = query_numbers(train, test)
     found = []
-    for place in range(1 if subject.task == "survival" else train.y.shape[1]):
+    for place in range(1 if subject.task.role == "event" else train.y.shape[1]):
         before, after = train.y[:, place], test.y[:, place]
-        if subject.task == "regression" or subject.task == "survival":
+        if subject.task.has_numbers or subject.task.role == "event":
             numbers, others = before.astype(np.float64), after.astype(np.float64)
             edges = bin_edges(np.sort(numbers[~np.isnan(numbers)]))
             codes = number_codes(edges, numbers), number_codes(edges, others)

@@ -17,6 +17,7 @@ from arboretum.report.evaluation import numbers
 from arboretum.report.facts import LeftOut
 from arboretum.report.importance import ranking
 from arboretum.report.subject import FloatArray, Rows, Subject, ask, cell_texts, class_lists, or_reason
+from arboretum.tasks import Task
 
 EACH = 15  # rows of every kind
 SHOWN_COLUMNS = 8  # of the table
@@ -87,8 +88,9 @@ def _shown_columns(subject: Subject) -> list[int]:
 
 
 def _rank(subject: Subject) -> Ranked:
-    by_task = {"binary": _classes, "multiclass": _classes, "regression": _numbers}
-    return by_task.get(subject.task, _scores)(subject)
+    if subject.task.has_classes:
+        return _classes(subject)
+    return _numbers(subject) if subject.task.has_numbers else _scores(subject)
 
 
 def _first(values: FloatArray) -> NDArray[np.intp]:
@@ -129,16 +131,16 @@ def _scores(subject: Subject) -> Ranked:
     told = subject.told.reshape(test.n_rows, -1)[:, 0]
     actual, error = _known(test, subject.task), None
     kinds = {"highest": _first(told), "lowest": _first(-told)}
-    if subject.task == "ranking" and test.y is not None and test.group is not None:
+    if subject.task.role == "group" and test.y is not None and test.group is not None:
         error = _misplaced(targets.grades(test.y[:, 0]), told, test.group)
         kinds = {"most misplaced": _first(error), **kinds}
     return Ranked(actual, [f"{value:.6g}" for value in told], error, kinds, np.zeros(test.n_rows, np.intp))
 
 
-def _known(test: Rows, task: str) -> list[str] | None:
+def _known(test: Rows, task: Task) -> list[str] | None:
     if test.y is None:
         return None
-    if task == "survival":
+    if task.role == "event":
         return [f"{low:.6g}" if low == high else f"after {low:.6g}" for low, high in test.y.tolist()]
     if test.treatment is not None:
         return [f"{outcome} ({arm})" for outcome, arm in zip(test.y[:, 0], test.treatment, strict=True)]

@@ -153,7 +153,7 @@ def _matrix(rows: Rows, columns: list[int]) -> FloatArray:
 
 def probes_of(subject: Subject) -> Iterator[Probes]:
     """Probe the columns for each output of the target; nothing for outlier detectors."""
-    if subject.task == "anomaly" or subject.test.y is None:
+    if not subject.task.needs_target or subject.test.y is None:
         return
     train, test = _parts(subject)
     if min(train.n_rows, test.n_rows) < 2 * BINS:
@@ -220,11 +220,11 @@ def cells(column: ColumnSchema, before: NDArray[Any], after: NDArray[Any]) -> tu
 def _targets(subject: Subject, train: Rows, test: Rows) -> Iterator[tuple[FloatArray, FloatArray, bool]]:
     assert train.y is not None
     assert test.y is not None
-    if subject.task == "survival":
+    if subject.task.role == "event":
         yield _residual_times(train.y), _residual_times(test.y), True
         return
     for before, after in zip(train.y.T, test.y.T, strict=True):
-        if subject.task in ("regression", "ranking"):
+        if subject.task.has_numbers or subject.task.role == "group":
             yield (*_ranks(before.astype(np.float64), after.astype(np.float64)), True)
         else:
             yield (*_indicators(before, after), False)

@@ -22,7 +22,8 @@ from arboretum.metrics.own_loss import OwnLoss, own_loss
 from arboretum.report.chance import FloatArray
 from arboretum.report.evaluation.anomalies import known_anomalies
 from arboretum.report.facts import LeftOut
-from arboretum.report.subject import Rows, Subject, Task, answers, class_lists, draw_rows
+from arboretum.report.subject import Rows, Subject, answers, class_lists, draw_rows
+from arboretum.tasks import Task
 
 ROWS = 2_000  # that stages are predicted for
 MOST_ROUNDS, MOST_DEPTHS, MOST_MEMBERS = 60, 16, 10
@@ -76,7 +77,7 @@ def _follow(subject: Subject, model: Any, axis: str) -> Stages:
         raise LeftOut(f"{type(model).__name__} does not tell how it came about step by step.")
     if subject.test.y is None:
         raise LeftOut("Without targets, rows have no loss that could fall with the number of trees.")
-    if subject.test.y.shape[1] > 1 and subject.task != "survival":
+    if subject.test.y.shape[1] > 1 and subject.task.role != "event":
         raise LeftOut("Losses by stage are drawn for one output alone.")
     try:
         found = [(rows, list(_losses(subject.task, model, rows, axis))) for rows in _rows(subject)]
@@ -100,7 +101,9 @@ def _follow(subject: Subject, model: Any, axis: str) -> Stages:
 
 
 def _figure_name(task: Task, judges: list[OwnLoss]) -> str:
-    return _FIGURES[task] if not judges else judges[0].name if len(judges) == 1 else "sum of pinball losses"
+    if not judges:
+        return str(task.figure)
+    return judges[0].name if len(judges) == 1 else "sum of pinball losses"
 
 
 def _constant(subject: Subject, model: Any, judges: list[OwnLoss], rows: Rows) -> float:
@@ -113,14 +116,6 @@ def _constant(subject: Subject, model: Any, judges: list[OwnLoss], rows: Rows) -
     return float(sum(judge.values(truth, told).mean() for judge, told in constants))
 
 
-_FIGURES: dict[Task, str] = {
-    "ranking": "NDCG@10",
-    "survival": "concordance",
-    "uplift": "Qini score",
-    "anomaly": "ROC AUC",
-}
-
-
 def _rows(subject: Subject) -> Iterator[Rows]:
     for rows in (subject.test, subject.train):
         if rows is not None and rows.y is not None:
@@ -129,17 +124,17 @@ def _rows(subject: Subject) -> Iterator[Rows]:
 
 def _judges(task: Task, model: Any, rows: Rows) -> list[OwnLoss]:
     """Return the own loss of a model, or of each of its quantiles; nothing where rows have no loss of their own."""
-    if task in ("ranking", "survival", "uplift", "anomaly"):
+    if not task.has_row_losses:
         return []
-    truth, told = _truth(task, model, rows), answers(model, task, rows)
-    if task == "regression" and told.ndim > 1:
+    truth, told = _truth(task, model, rows), answers(model, rows)
+    if task.has_numbers and told.ndim > 1:
         return [own_loss(model, truth, part, output=k) for k, part in enumerate(told.T)]
     return [own_loss(model, truth, told)]
 
 
 def _truth(task: Task, model: Any, rows: Rows) -> FloatArray:
     assert rows.y is not None
-    if task == "regression":
+    if task.has_numbers:
         return targets.regression_target(rows.y[:, 0])
     return targets.encode_classes(rows.y[:, 0], class_lists(model)[0], "y")
 
@@ -160,12 +155,12 @@ def _losses(task: Task, model: Any, rows: Rows, axis: str) -> Iterator[tuple[int
 def _figure(task: Task, stage: Any, rows: Rows) -> float:
     """Score a stage of a model whose rows have no loss of their own."""
     assert rows.y is not None
-    if task == "uplift":
+    if task.role == "treatment":
         return float(stage.score(rows.X, rows.target, rows.treatment))
-    told = answers(stage, task, rows)
-    if task == "ranking":
+    told = answers(stage, rows)
+    if task.role == "group":
         return ndcg_score(rows.target, told, rows.group)
-    if task == "survival":
+    if task.role == "event":
         return concordance_index(np.column_stack([rows.y[:, 0], rows.y[:, 0] == rows.y[:, 1]]), told)
     from sklearn.metrics import roc_auc_score
 
@@ -179,16 +174,16 @@ def _grown(model: Any, X: Any, axis: str) -> Iterator[tuple[int, Any]]:
 def _stages(task: Task, model: Any, rows: Rows, axis: str) -> Iterator[tuple[int, Any]]:
     """Yield what the model says after each stage."""
     if isinstance(model, BaggingModel):
-        yield from _by_members(task, model, rows)
+        yield from _by_members(model, rows)
     elif isinstance(model, ForestModel) and not hasattr(model, "estimator_weights_"):
-        yield from ((number, answers(stage, task, rows)) for number, stage in _grown(model, rows.X, axis))
+        yield from ((number, answers(stage, rows)) for number, stage in _grown(model, rows.X, axis))
     else:
-        name = "staged_predict_proba" if task in ("binary", "multiclass") else "staged_predict"
+        name = "staged_predict_proba" if task.has_classes else "staged_predict"
         whole = list(getattr(model, name)(rows.X))
         yield from ((number, whole[number - 1]) for number in evenly(len(whole), MOST_ROUNDS).tolist())
 
 
-def _by_members(task: Task, model: BaggingModel, rows: Rows) -> Iterator[tuple[int, Any]]:
+def _by_members(model: BaggingModel, rows: Rows) -> Iterator[tuple[int, Any]]:
     """Ask bags of the first members."""
     from copy import copy
 
@@ -196,4 +191,4 @@ def _by_members(task: Task, model: BaggingModel, rows: Rows) -> Iterator[tuple[i
         fewer = copy(model)
         fewer.estimators_ = model.estimators_[:number]
         fewer.estimators_features_ = model.estimators_features_[:number]
-        yield number, answers(fewer, task, rows)
+        yield number, answers(fewer, rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,17 +15,17 @@ from arboretum.data.schema import MISSING, ColumnSchema, Schema, listed
 from arboretum.data.selection import Positions, as_container, n_rows_of, take_rows
 from arboretum.data.table import Table, conform
 from arboretum.estimators.explained import Explained
-from arboretum.estimators.protocol import Classifier, OutlierDetector, Regressor, arguments, not_fitted
+from arboretum.estimators.protocol import arguments, not_fitted
 from arboretum.losses.survival_targets import survival_bounds
 from arboretum.metrics.own_loss import negative_own_loss
 from arboretum.reading.quantities import category_text, threshold_text
 from arboretum.report.facts import LeftOut
+from arboretum.tasks import BINARY, Task
 
 if TYPE_CHECKING:
     from arboretum.report.drift import Drift
     from arboretum.report.stages import Stages
 
-Task: TypeAlias = Literal["binary", "multiclass", "regression", "ranking", "uplift", "survival", "anomaly"]
 FloatArray: TypeAlias = NDArray[np.float64]
 
 TEXT_DIGITS = 6
@@ -33,31 +33,18 @@ INTERVAL = 0.9  # share of rows that intervals are asked to cover
 
 
 def task_of(model: Any) -> Task:
-    """Tell what a model predicts, by its class and its classes.
+    """Return what a model predicts; TypeError if it does not tell.
 
     Examples
     --------
     >>> import arboretum as arb
-    >>> task_of(arb.DecisionTreeClassifier().fit([[0.0], [1.0], [2.0]], ["a", "b", "c"]))
+    >>> task_of(arb.DecisionTreeClassifier().fit([[0.0], [1.0], [2.0]], ["a", "b", "c"])).name
     'multiclass'
     """
-    from arboretum.estimators.boosted_ranker import BoostedTreesRanker
-    from arboretum.estimators.survival_model import SurvivalModel
-    from arboretum.estimators.uplift_model import UpliftModel
-
-    kinds: tuple[tuple[type, Task], ...] = (
-        (OutlierDetector, "anomaly"),
-        (UpliftModel, "uplift"),
-        (SurvivalModel, "survival"),
-        (BoostedTreesRanker, "ranking"),
-        (Regressor, "regression"),
-    )
-    for kind, task in kinds:
-        if isinstance(model, kind):
-            return task
-    if isinstance(model, Classifier):
-        return "binary" if max(len(classes) for classes in class_lists(model)) == 2 else "multiclass"
-    raise TypeError(f"{type(model).__name__} is a model of no known task: a report cannot judge it")
+    task = getattr(model, "task_", None)
+    if not isinstance(task, Task):
+        raise TypeError(f"{type(model).__name__} is a model of no known task: a report cannot judge it")
+    return task
 
 
 def class_lists(model: Any) -> list[NDArray[Any]]:
@@ -131,15 +118,15 @@ def read_rows(
         raise ValueError(f"X{of} has no rows: give at least one")
     task, name = task_of(model), f"y{of}"
     target: NDArray[Any] | None = None
-    if task == "survival":
+    if task.role == "event":
         target = survival_bounds(y, n_rows, name, f"X{of}")
-    elif y is not None or task != "anomaly":
+    elif y is not None or task.needs_target:
         target = targets.as_columns(y, n_rows, name, f"X{of}")
     extra = {}
-    for needed, word, values in (("ranking", "group", group), ("uplift", "treatment", treatment)):
-        if (task == needed) != (values is not None):
-            cure = f"give {word}{of}=, one label per row" if task == needed else f"leave {word}{of} out"
-            raise ValueError(f"{type(model).__name__} is a model of {task}: {cure}")
+    for word, values in (("group", group), ("treatment", treatment)):
+        if (task.role == word) != (values is not None):
+            cure = f"give {word}{of}=, one label per row" if task.role == word else f"leave {word}{of} out"
+            raise ValueError(f"{type(model).__name__} is a model of {task.name}: {cure}")
         extra[word] = None if values is None else targets.as_column(values, n_rows, f"{word}{of}", f"X{of}")
     weight = targets.row_weights(sample_weight, n_rows, f"sample_weight{of}", f"X{of}")
     start = _read_offset(model, offset, n_rows, of)
@@ -241,7 +228,7 @@ class Subject:
     @property
     def shown_class(self) -> str | None:
         """The class whose probability is shown, of one output of two classes."""
-        lists = class_lists(self.model) if self.task == "binary" else []
+        lists = class_lists(self.model) if self.task is BINARY else []
         return str(lists[0].tolist()[self.positive]) if len(lists) == 1 else None
 
     @cached_property
@@ -252,12 +239,12 @@ class Subject:
     @cached_property
     def told(self) -> Any:
         """What the model says of the rows of the report."""
-        return answers(self.model, self.task, self.test)
+        return answers(self.model, self.test)
 
     @cached_property
     def told_of_training(self) -> Any:
         """What the model says of its training rows; None if they are not known."""
-        return None if self.train is None else answers(self.model, self.task, self.train)
+        return None if self.train is None else answers(self.model, self.train)
 
     @cached_property
     def intervals(self) -> FloatArray:
@@ -291,7 +278,7 @@ class Subject:
         if not hasattr(self.model, "importances"):
             raise LeftOut(f"{type(self.model).__name__} has no trees of one table: it has no importances.")
         rows = self.sample
-        if self.task == "anomaly":  # nothing to score by
+        if not self.task.needs_target:  # nothing to score by
             return ask(lambda: self.model.importances(rows.X, shap=False))
         named = {
             "sample_weight": rows.weight,
@@ -341,7 +328,7 @@ def positive_place(model: Any, positive: Any) -> int:
     """
     if positive is None:
         return 1
-    if task_of(model) != "binary" or len(class_lists(model)) > 1:
+    if task_of(model) is not BINARY or len(class_lists(model)) > 1:
         raise ValueError(f"positive={positive!r}: only a model of two classes has a positive one; leave it out")
     labels = class_lists(model)[0].tolist()
     if positive not in labels:
@@ -356,25 +343,21 @@ def is_independent(model: Any) -> bool:
     return isinstance(model, BaggedTrees)
 
 
-def answers(model: Any, task: Task, rows: Rows) -> Any:
-    """Predict in the form that a task is judged by: probabilities of classes, anomaly scores, numbers."""
-    if task in ("binary", "multiclass"):
-        return model.predict_proba(rows.X, **rows.predict_arguments)
-    if task == "anomaly":
-        return -np.asarray(model.score_samples(rows.X))
-    return np.asarray(model.predict(rows.X, **rows.predict_arguments))
+def answers(model: Any, rows: Rows) -> Any:
+    """Predict in the form that the task of a model is judged by: probabilities of classes, anomaly scores, numbers."""
+    return task_of(model).answers(model, rows.X, **rows.predict_arguments)
 
 
 def _has_own_loss(subject: Subject) -> bool:
     """Whether one loss of one output judges the model."""
-    if subject.task == "regression":
+    if subject.task.has_numbers:
         return subject.test.y is not None and subject.test.y.shape[1] == 1
     return isinstance(getattr(subject.model, "classes_", None), np.ndarray)
 
 
 def survival_target(subject: Subject, rows: Rows) -> Any:
     """Return the target as the model's ``score`` takes it: bounds of times by name."""
-    if subject.task != "survival":
+    if subject.task.role != "event":
         return rows.target
     bounds = np.empty(rows.n_rows, [("lower", float), ("upper", float)])
     bounds["lower"], bounds["upper"] = rows.target.T

@@ -27,16 +27,6 @@ MAX_ROWS = 2_000
 SCRIPTS = ("text.js", "charts.js", "sections.js", "trees.js", "examples.js", "page.js")
 VENDORED = (("d3.min.js", "d3.LICENSE"), ("plot.umd.min.js", "plot.LICENSE"))
 
-TASK_NAMES = {
-    "binary": "classification, two classes",
-    "multiclass": "classification",
-    "regression": "regression",
-    "ranking": "ranking",
-    "uplift": "uplift",
-    "survival": "survival",
-    "anomaly": "anomaly detection",
-}
-
 
 def write_report(
     model: Any,
@@ -84,7 +74,7 @@ def write_report(
         raise ValueError(f"max_rows={shown(max_rows)}: give a number of rows of at least 1")
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path={shown(path)}: give the path of the page to write")
-    if (X_train is None) != (y_train is None) and task_of(model) != "anomaly":
+    if (X_train is None) != (y_train is None) and task_of(model).needs_target:
         raise ValueError("X_train and y_train belong together: give both or neither")
     place = positive_place(model, positive)
     given = {"sample_weight": sample_weight, "group": group, "treatment": treatment, "offset": offset, "ids": ids}
@@ -191,7 +181,7 @@ def _about(subject: Subject) -> dict[str, Any]:
     model, schema = subject.model, subject.schema
     return {
         "model": type(model).__name__,
-        "task": TASK_NAMES[subject.task],
+        "task": subject.task.title,
         "release": release,
         "fingerprint": _fingerprint(model),
         "rows": subject.test.n_rows,

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from arboretum.report.evaluation import anomalies, classes, numbers, ranking, survival, uplift
 from arboretum.report.subject import Subject
 
-_BY_TASK = {
-    "binary": classes.evaluate,
-    "multiclass": classes.evaluate,
-    "regression": numbers.evaluate,
+# Sections by the name that tasks have for them (Task.evaluation).
+SECTIONS: dict[str, Callable[[Subject], list[dict[str, Any]]]] = {
+    "classes": classes.evaluate,
+    "numbers": numbers.evaluate,
     "ranking": ranking.evaluate,
     "uplift": uplift.evaluate,
     "survival": survival.evaluate,
-    "anomaly": anomalies.evaluate,
+    "anomalies": anomalies.evaluate,
 }
 
 
 def gather(subject: Subject) -> dict[str, Any]:
     """Evaluate every output of a model on the rows of the report."""
-    return {"outputs": _BY_TASK[subject.task](subject), "has_train": subject.train is not None}
+    return {"outputs": SECTIONS[subject.task.evaluation](subject), "has_train": subject.train is not None}

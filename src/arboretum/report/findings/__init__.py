@@ -56,7 +56,7 @@ def look(subject: Subject) -> list[Finding]:
 
 def _rare_classes(subject: Subject) -> Iterator[Finding]:
     rows = subject.train or subject.test
-    if subject.task not in ("binary", "multiclass") or rows.y is None:
+    if not subject.task.has_classes or rows.y is None:
         return
     for column, labels in zip(rows.y.T, class_lists(subject.model), strict=True):
         code = targets.encode_classes(column, labels, "y").astype(np.intp)

@@ -24,10 +24,10 @@ MISCOVERED, VERY_MISCOVERED = 0.05, 0.2  # coverage less what was asked for
 
 def find(subject: Subject) -> Iterator[Finding]:
     """Judge a classifier or a regressor, output by output, by the loss that it was trained for."""
-    if subject.task not in ("binary", "multiclass", "regression") or subject.test.n_rows < LEAST_ROWS:
+    if not subject.task.has_row_losses or subject.test.n_rows < LEAST_ROWS:
         return
     outputs: list[classes.Output] | list[numbers.Output]
-    outputs = numbers.outputs(subject) if subject.task == "regression" else classes.outputs(subject)
+    outputs = numbers.outputs(subject) if subject.task.has_numbers else classes.outputs(subject)
     for output in outputs:
         yield from _against_baseline(output.name, output.losses, output.baseline_losses, output.weight)
     try:
@@ -36,7 +36,7 @@ def find(subject: Subject) -> Iterator[Finding]:
         stages = None
     if stages is not None and stages.has_rows:
         yield from _overfitted(subject, stages)
-    if subject.task == "regression":
+    if subject.task.has_numbers:
         yield from _numbers(subject)
     else:
         yield from _classes(subject)

@@ -77,7 +77,7 @@ def _figures(drift: Drift) -> str:
 
 def relations(subject: Subject, probes: Probes) -> Iterator[Finding]:
     """Name columns that tell much less about the target than they did in training, beyond chance."""
-    if not _are_enough(subject) or subject.task == "ranking":  # rows of a query are not independent
+    if not _are_enough(subject) or subject.task.role == "group":  # rows of a query are not independent
         return
     asked = [probe for probe in probes.columns.values() if probe.skill_in_training.share > RELATED]
     limit = normal_limit(len(asked))

@@ -1,0 +1,69 @@
+"""Classification: labels, and their probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum.tasks.task import Columns, Task
+
+
+@dataclass(frozen=True)
+class Classes(Task):
+    """Labels of two classes, or of several."""
+
+    has_classes = True
+
+    def answers(self, model: Any, X: Any, **given: Any) -> Any:
+        """Return the probabilities of the classes; a list of them for several outputs."""
+        return model.predict_proba(X, **given)
+
+    def columns(self, model: Any, X: Any, *, positive: int | None = None, **given: Any) -> Columns:
+        """Return labels, and the probability of each class, that of the positive one first."""
+        chance, labels = np.asarray(self.answers(model, X, **given)), model.classes_.tolist()
+        order = sorted(range(len(labels)), key=lambda j: j != positive)
+        named = {f"probability of {labels[j]}": chance[:, j] for j in order}
+        return {"prediction": np.asarray(model.predict(X, **given)), **named}
+
+    def check_target(self, y: NDArray[Any]) -> str | None:
+        """Reject numbers with fractions, which are not classes."""
+        if y.dtype.kind != "f" or not (parts := y[y != np.trunc(y)]).size:
+            return None
+        return (
+            f"holds {parts[0]:g}, which is no class: classes are text or whole numbers; choose --task regression, or "
+            "make text of it by --sql"
+        )
+
+    def strata(self, y: Any, event: Any, treatment: Any) -> Any:
+        """Return the classes."""
+        return y
+
+
+BINARY = Classes(
+    "binary",
+    "classification, two classes",
+    "class",
+    {"roc auc": True, "log loss": False, "accuracy": True, "average precision": True},
+    "classes",
+)
+MULTICLASS = Classes(
+    "multiclass",
+    "classification",
+    "class",
+    {"log loss": False, "accuracy": True, "balanced accuracy": True},
+    "classes",
+)
+
+
+def of_classes(n_classes: int) -> Classes:
+    """Return the task of so many classes.
+
+    Examples
+    --------
+    >>> of_classes(2).name, of_classes(3).name
+    ('binary', 'multiclass')
+    """
+    return BINARY if n_classes == 2 else MULTICLASS

@@ -1,0 +1,31 @@
+"""Survival: times to an event that may not have come yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from arboretum.tasks.task import Task
+
+
+@dataclass(frozen=True)
+class Survival(Task):
+    """Times, whether the event came, and risks that are higher for earlier events."""
+
+    orders_rows = True
+
+    def strata(self, y: Any, event: Any, treatment: Any) -> Any:
+        """Return whether the event came."""
+        return event
+
+
+SURVIVAL = Survival(
+    "survival",
+    "survival",
+    "survival",
+    {"concordance": True},
+    "survival",
+    answer="risk",
+    role="event",
+    figure="concordance",
+)
