@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -87,7 +86,8 @@ def some_rows(
         return rows, learnt
     parts, n_columns = 1 if learnt is None else 2, len(rows.X.names)
     budget.require(report_bytes(n_columns, parts), f"a report of {n_columns} columns")
-    import_module("sklearn.metrics")  # which the report will import: rows are to fit beside it
+    import sklearn.metrics  # noqa: F401  # which the report will import: rows are to fit beside it
+
     of_row = max(n_columns * CELL_BYTES, TEXT_COPIES * max(map(_row_bytes, filter(None, (rows, learnt)))))
     most = int(min(MOST_ROWS, max(LEAST_ROWS, (budget.free() - REPORT_BYTES) / (parts * of_row))))
     terminal.remark(f"the report reads at most {most} of the rows that judge, and of those learnt from")

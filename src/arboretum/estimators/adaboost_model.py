@@ -342,7 +342,7 @@ class AdaBoostModel(ForestModel):
     @property
     def feature_importances_(self) -> FloatArray:
         """Gain of each feature, normalised a learner, a mean by the size of the learners' weights."""
-        from arboretum.explaining.structure import Uses, normalised
+        from arboretum.explaining import Uses, normalised
 
         if self._has_members:
             found = np.array([member.feature_importances_ for member in self._members])

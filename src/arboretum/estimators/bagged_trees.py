@@ -379,7 +379,7 @@ class BaggedTrees(ForestModel):
     @property
     def feature_importances_(self) -> FloatArray:
         """Fall of impurity by each feature, a mean over the trees, normalised to sum 1 (Breiman et al. 1984)."""
-        from arboretum.explaining.structure import Uses, normalised
+        from arboretum.explaining import Uses, normalised
 
         return normalised(normalised(Uses.of(self).gains_by_tree(self.schema_.n_features)).mean(axis=0))
 

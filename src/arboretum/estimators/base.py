@@ -179,8 +179,7 @@ class ForestModel(Explained, Estimator):
         digits : int
             Significant digits of values; conditions are always exact.
         """
-        from arboretum.reading import tree_to_text
-        from arboretum.reading.description import model_to_text
+        from arboretum.reading import model_to_text, tree_to_text
 
         if tree is None:
             self._fitted()
@@ -218,12 +217,12 @@ class ForestModel(Explained, Estimator):
         1     1       0  x0 <= 35     2    1.0
         2     2       0   x0 > 35     1    4.0
         """
-        from arboretum.reading.frame import as_frame
+        from arboretum.reading import as_frame
 
         return as_frame(self._node_columns(), backend)
 
     def _node_columns(self) -> dict[str, Any]:
-        from arboretum.reading.frame import forest_columns
+        from arboretum.reading import forest_columns
 
         model = self.model_
         return forest_columns(model.forest, model.read_schema, **model.head.value_meaning)
@@ -263,7 +262,7 @@ class ForestModel(Explained, Estimator):
         shown = super()._repr_html_()
         if shown is None or not hasattr(self, "forest_"):
             return shown
-        from arboretum.reading.description import model_to_html
+        from arboretum.reading import model_to_html
 
         return model_to_html(self)
 

@@ -125,7 +125,7 @@ class CrossValidation:
         matplotlib Axes
             The best round has a vertical line.
         """
-        from arboretum.plotting.learning_curve import plot_cross_validation
+        from arboretum.plotting import plot_cross_validation
 
         return plot_cross_validation(self, ax=ax)
 

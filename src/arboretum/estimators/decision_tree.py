@@ -272,7 +272,7 @@ class DecisionTreeClassifier(SingleTreeModel, BaggedClassifier):
         """
         if self._multiway is None:
             return super().to_text(max_depth=max_depth, digits=digits)
-        from arboretum.reading.multiway import multiway_to_text
+        from arboretum.reading import multiway_to_text
 
         names = self._head().value_meaning["class_names"]
         return multiway_to_text(self._multiway, self.schema_, class_names=names, max_depth=max_depth, digits=digits)
@@ -293,7 +293,7 @@ class DecisionTreeClassifier(SingleTreeModel, BaggedClassifier):
         """
         if self._multiway is None:
             return super().plot_tree(ax=ax, max_depth=max_depth)
-        from arboretum.plotting.multiway import plot_multiway
+        from arboretum.plotting import plot_multiway
 
         names = self._head().value_meaning["class_names"]
         return plot_multiway(self._multiway, self.schema_, class_names=names, ax=ax, max_depth=max_depth)
@@ -305,7 +305,7 @@ class DecisionTreeClassifier(SingleTreeModel, BaggedClassifier):
     def _node_columns(self) -> dict[str, Any]:
         if self._multiway is None:
             return super()._node_columns()
-        from arboretum.reading.frame import multiway_columns
+        from arboretum.reading import multiway_columns
 
         return multiway_columns(self._multiway, self.schema_, class_names=self._head().value_meaning["class_names"])
 

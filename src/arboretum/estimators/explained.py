@@ -57,7 +57,7 @@ class Explained:
         Lundberg, S. et al. (2020). From local explanations to global understanding with explainable AI for trees.
         Nature Machine Intelligence 2.
         """
-        from arboretum.explaining.shap import explain
+        from arboretum.explaining import explain
 
         return explain(self, X, background=background, interactions=interactions)
 
@@ -66,39 +66,39 @@ class Explained:
     @property
     def feature_importances_(self: Any) -> NDArray[np.float64]:
         """Sum of the gains of each column's splits, normalised to sum 1."""
-        from arboretum.explaining.structure import gain_shares
+        from arboretum.explaining import gain_shares
 
         return gain_shares(self)
 
     def importances(self: Any, X: Any = None, y: Any = None, **options: Any) -> Importances:
         """Tell which columns matter, by every measure there is: ``arboretum.explaining.importances``."""
-        from arboretum.explaining import importances
+        from arboretum import explaining
 
-        return importances(self, X, y, **options)
+        return explaining.importances(self, X, y, **options)
 
     def partial_dependence(self: Any, X: Any, features: Any, **options: Any) -> Dependence:
         """Mean prediction if all rows had the same value in a column: ``arboretum.explaining.partial_dependence``."""
-        from arboretum.explaining import partial_dependence
+        from arboretum import explaining
 
-        return partial_dependence(self, X, features, **options)
+        return explaining.partial_dependence(self, X, features, **options)
 
     def ice(self: Any, X: Any, features: Any, **options: Any) -> Dependence:
         """Prediction of each row over all values of a column: ``arboretum.explaining.ice``."""
-        from arboretum.explaining import ice
+        from arboretum import explaining
 
-        return ice(self, X, features, **options)
+        return explaining.ice(self, X, features, **options)
 
     def accumulated_effects(self: Any, X: Any, features: Any, **options: Any) -> Dependence:
         """Accumulate effects of small steps in a column: ``arboretum.explaining.accumulated_effects``."""
-        from arboretum.explaining import accumulated_effects
+        from arboretum import explaining
 
-        return accumulated_effects(self, X, features, **options)
+        return explaining.accumulated_effects(self, X, features, **options)
 
     def interaction_strength(self: Any, X: Any, features: Any = None, **options: Any) -> Dependence:
         """Tell how strongly columns interact, by Friedman's H²: ``arboretum.explaining.interaction_strength``."""
-        from arboretum.explaining import interaction_strength
+        from arboretum import explaining
 
-        return interaction_strength(self, X, features, **options)
+        return explaining.interaction_strength(self, X, features, **options)
 
     # ---- influence of training rows ------------------------------------------------------------------------------
 

@@ -195,7 +195,7 @@ class KeptBags(BaggedTrees):
         -------
         ndarray of float64, (n_columns,)
         """
-        from arboretum.explaining.permutation import by_bags, permutation_falls
+        from arboretum.explaining import by_bags, permutation_falls
 
         bags = self._bags("oob_permutation_importance")
         check_integer("n_repeats", n_repeats)

@@ -8,8 +8,10 @@ from arboretum.explaining.dependence import Dependence, ice, partial_dependence
 from arboretum.explaining.explanation import Explanation
 from arboretum.explaining.importances import Importances, importances
 from arboretum.explaining.interaction import interaction_strength
+from arboretum.explaining.permutation import by_bags, permutation_falls
 from arboretum.explaining.row_influence import influence
-from arboretum.explaining.shap import shap_values
+from arboretum.explaining.shap import explain, shap_values
+from arboretum.explaining.structure import Uses, gain_shares, normalised
 
 __all__ = [
     "Change",
@@ -17,12 +19,18 @@ __all__ = [
     "Dependence",
     "Explanation",
     "Importances",
+    "Uses",
     "accumulated_effects",
+    "by_bags",
     "counterfactual",
+    "explain",
+    "gain_shares",
     "ice",
     "importances",
     "influence",
     "interaction_strength",
+    "normalised",
     "partial_dependence",
+    "permutation_falls",
     "shap_values",
 ]

@@ -7,6 +7,7 @@ from arboretum.plotting.dependence import plot_dependence
 from arboretum.plotting.drawing import plot_tree
 from arboretum.plotting.importances import plot_importances
 from arboretum.plotting.learning_curve import plot_cross_validation, plot_learning_curve
+from arboretum.plotting.multiway import plot_multiway
 from arboretum.plotting.outcomes import ConfusionDisplay, ResidualsDisplay
 from arboretum.plotting.qini import QiniDisplay
 from arboretum.plotting.shap import plot_shap
@@ -22,6 +23,7 @@ __all__ = [
     "plot_dependence",
     "plot_importances",
     "plot_learning_curve",
+    "plot_multiway",
     "plot_shap",
     "plot_tree",
 ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -178,7 +177,9 @@ def _heat_map(ax: Axes, dependence: Dependence, values: FloatArray, output: str 
 
 
 def _write_dates(ax: Axes) -> None:
-    dates: Any = import_module("matplotlib.dates")
+    import matplotlib.dates
+
+    dates: Any = matplotlib.dates
     locator = dates.AutoDateLocator(maxticks=7)
     ax.xaxis.set_major_locator(locator)
     ax.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
