@@ -221,7 +221,8 @@ class Dataset:
     # ---- what it is --------------------------------------------------------------------------------------------------
 
     @property
-    def _prepared(self) -> Source:
+    def prepared(self) -> Source:
+        """The source, ready to be read: what must be counted or copied first is done."""
         self.source.prepare(self.budget)
         return self.source
 
@@ -230,7 +231,7 @@ class Dataset:
         """Names and types, a pyarrow.Schema."""
         import pyarrow
 
-        schema = self._prepared.schema()
+        schema = self.prepared.schema()
         return schema if self.columns is None else pyarrow.schema([schema.field(name) for name in self.columns])
 
     @property
@@ -241,7 +242,7 @@ class Dataset:
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return self._prepared.n_rows()
+        return self.prepared.n_rows()
 
     @property
     def memory_limit(self) -> int | None:
@@ -342,7 +343,7 @@ class Dataset:
     def batches_beside(self, beside: int, size: int = BATCH_ROWS) -> Iterator[Any]:
         """Yield the rows, where so many bytes more will be held while they are read."""
         budget = None if self.budget is None else self.budget.begun()
-        source = self.begun()._prepared  # before memory is planned: the libraries that it loads count
+        source = self.begun().prepared  # before memory is planned: the libraries that it loads count
         memory = None if budget is None else budget.reading(beside=beside)
         try:
             for batch in source.batches(self.names, size, memory):
@@ -371,13 +372,13 @@ class Dataset:
         # A column takes its share of each of these: what the caller keeps, pages, and a batch.
         shares = [
             max(2 * held / memory, pages / (PAGES_SHARE * reading), batch / (BATCH_SHARE * reading))
-            for pages, batch in zip(self._prepared.buffers(self.names), of_batch, strict=True)
+            for pages, batch in zip(self.prepared.buffers(self.names), of_batch, strict=True)
         ]
         return grouped(shares, 1.0)
 
     def reader_bytes(self) -> int:
         """Return what reading takes at least: the pages of the widest column, and a batch beside them."""
-        widest = max(self._prepared.buffers(self.names), default=0)
+        widest = max(self.prepared.buffers(self.names), default=0)
         return int(widest / PAGES_SHARE / READING_SHARE)
 
     def to_frame(self) -> Any:

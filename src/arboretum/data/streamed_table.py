@@ -110,7 +110,7 @@ class StreamedTable(RowStream):
     def samples(self, rows: Array, held: int) -> Iterator[tuple[Sequence[int], list[Array]]]:
         """Yield columns in groups, each read by itself."""
         for group in self.dataset.column_groups(held * len(rows)):
-            yield group, self.of_columns(group)._at(rows).read()
+            yield group, self.of_columns(group).at(rows).read()
 
     def categories(self) -> Table:
         """Read the categorical columns; others are missing values that take up no memory."""
@@ -142,9 +142,10 @@ class StreamedTable(RowStream):
         rows = np.asarray(rows)
         if len(rows) and (rows[0] < 0 or (rows[1:] <= rows[:-1]).any()):
             return super().take(rows)
-        return self._at(rows)
+        return self.at(rows)
 
-    def _at(self, rows: Array) -> StreamedTable:
+    def at(self, rows: Array) -> StreamedTable:
+        """Return some of the rows, by their places, without looking at them."""
         chosen = rows if self.rows is None else self.rows[rows]
         chosen = chosen.astype(np.uint32 if self.dataset.n_rows < 2**32 else np.uint64, copy=False)
         return StreamedTable(self.schema, self.dataset, chosen, unknown=self.unknown, missing=self.missing)

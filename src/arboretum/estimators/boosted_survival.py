@@ -18,6 +18,7 @@ from arboretum.estimators.boosting_docs import FUNCTION, describe
 from arboretum.estimators.boosting_problem import Problem, Target
 from arboretum.estimators.boosting_rows import beside_offset, downhill
 from arboretum.estimators.protocol import not_fitted
+from arboretum.estimators.standing_in import twin
 from arboretum.estimators.survival_model import SurvivalModel, read_event_times
 from arboretum.estimators.validation import choice, number
 from arboretum.losses import AcceleratedFailure, Cox, GradientFunction, Loss
@@ -341,9 +342,7 @@ class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
         BoostedTreesSurvival
         """
         model = super().first_rounds(n_rounds)
-        if n_rounds < self.n_iter_:
-            model._log_baseline = None
-        return model
+        return twin(model, _log_baseline=None) if n_rounds < self.n_iter_ else model
 
     # ---- files ---------------------------------------------------------------------------------------------------
 

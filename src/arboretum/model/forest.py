@@ -325,7 +325,7 @@ class Forest:
         float64 array (n_rows, n_outputs)
         """
         out = self.base[np.newaxis].repeat(n_rows, axis=0)
-        self._add(columns, out, first, self.n_trees if last is None else last, threads, unknown)
+        self.predictor.add(columns, out, first, self.n_trees if last is None else last, _averages(unknown), threads)
         return out
 
     def raw_matrix(self, matrix: NDArray[Any], *, threads: int = 1) -> NDArray[np.float64]:
@@ -353,7 +353,7 @@ class Forest:
         out = self.base[np.newaxis].repeat(n_rows, axis=0)
         for begin in range(0, self.n_trees, step):
             stage = self[begin : begin + step]
-            stage._add(columns, out, 0, stage.n_trees, threads, unknown)
+            stage.predictor.add(columns, out, 0, stage.n_trees, _averages(unknown), threads)
             yield out.copy()
 
     def apply(
@@ -374,17 +374,6 @@ class Forest:
         out = np.empty((n_rows, max(last - first, 0)), np.int32)
         self.predictor.apply(columns, out, first, last, _averages(unknown), threads)
         return out
-
-    def _add(
-        self,
-        columns: Sequence[NDArray[Any]],
-        out: NDArray[np.float64],
-        first: int,
-        last: int,
-        threads: int,
-        unknown: str,
-    ) -> None:
-        self.predictor.add(columns, out, first, last, _averages(unknown), threads)
 
     # ------------------------------------------------------------------------------------------ validation
 
