@@ -24,6 +24,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from arboretum.estimators.dataset_arguments import DATASET_METHODS, takes_dataset
+from arboretum.estimators.parameters import parameters_of
 from arboretum.metrics.own_scores import accuracy, r_squared
 from arboretum.other_libraries import ARGUMENTS, ATTRIBUTES, PARAMETERS, Place, advice
 
@@ -328,7 +329,9 @@ class Estimator:
         self._check_parameters()
 
     def _check_parameters(self) -> None:
-        """Check the parameters of this class."""
+        """Check each parameter that is declared; classes add rules between several."""
+        for name, parameter in parameters_of(type(self)).items():
+            parameter.allowed.check(self, name)
 
     # ---- representation ------------------------------------------------------------------------------------------
 
