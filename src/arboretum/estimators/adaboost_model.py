@@ -33,9 +33,10 @@ from arboretum.estimators.bagging_members import GivenTable, OneClass, in_fit_or
 from arboretum.estimators.bagging_model import MEMBER_PURPOSE, base_from_json, read_member
 from arboretum.estimators.base import FloatArray, ForestModel, call_to_json
 from arboretum.estimators.boosting import SMALL_FIT
-from arboretum.estimators.boosting_parameters import MAX_BINS, MOST
 from arboretum.estimators.decision_tree import DecisionTreeClassifier
+from arboretum.estimators.parameters import MOST
 from arboretum.estimators.protocol import defaults, own_class
+from arboretum.estimators.shared_parameters import MAX_BINS
 from arboretum.estimators.single_tree import GrownTree, SingleTreeModel
 from arboretum.estimators.standing_in import twin
 from arboretum.estimators.validation import check_columns, check_rounds, choice, number, seed_of

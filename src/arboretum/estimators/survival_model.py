@@ -15,7 +15,13 @@ from arboretum.metrics.survival import concordance_index
 
 
 class SurvivalModel(Estimator):
-    """An estimator of times to an event; stands left of what else a class derives from."""
+    """An estimator of times to an event; stands left of what else a class derives from.
+
+    Attributes
+    ----------
+    event_times_ : ndarray
+        Times of events of the training rows, rising.
+    """
 
     predict: Callable[[Any], Any]
     event_times_: FloatArray  # times of events of the training rows, rising
