@@ -58,10 +58,12 @@ def features_a_node(max_features: Any, n_features: int) -> int:
 class FeaturesOfNode(Allowed):
     """What ``features_a_node`` takes."""
 
+    optional = True
+
     @property
     def text(self) -> str:
         """Words and types."""
-        return '{"sqrt", "log2"}, float, int or None'
+        return '{"sqrt", "log2"}, float or int'
 
     def check(self, owner: Any, name: str) -> None:
         """Reject what is no number of columns."""

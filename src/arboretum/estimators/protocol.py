@@ -205,14 +205,14 @@ class _RequestSetter:
 class Estimator:
     """An object with parameters that can be fitted, as scikit-learn understands it.
 
-    A subclass has an ``__init__`` of keyword-only parameters that stores them with ``self._keep(locals())`` and checks
-    nothing; ``fit`` checks them.
+    A subclass declares its parameters (``parameters.py``), or has an ``__init__`` of keyword-only parameters that
+    stores them and checks nothing; ``fit`` checks what is declared.
 
     Examples
     --------
     >>> class Shift(Estimator):
     ...     def __init__(self, *, by=1.0, inner=None):
-    ...         self._keep(locals())
+    ...         self.by, self.inner = by, inner
     >>> Shift(by=2.0).set_params(inner=Shift()).set_params(inner__by=3.0)
     Shift(by=2.0, inner=Shift(by=3.0))
     >>> Shift(bye=2.0)
@@ -268,12 +268,6 @@ class Estimator:
     @classmethod
     def _get_param_names(cls) -> list[str]:
         return sorted(parameters(cls))
-
-    def _keep(self, given: dict[str, Any]) -> None:
-        """Store the arguments of the constructor that calls, its ``locals()``, as they are."""
-        for name, value in given.items():
-            if name not in ("self", "__class__"):
-                setattr(self, name, value)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name.
