@@ -133,7 +133,7 @@ def _refuse_unknown(cls: type, names: Iterable[str], known: Collection[str], err
 def _refuse_positional(cls: type, given: tuple[Any, ...]) -> None:
     """Refuse arguments without a name, if the constructor of a class takes none."""
     taken = list(inspect.signature(cls.__init__).parameters.values())[1:]  # type: ignore[misc]
-    if given and all(parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_KEYWORD) for parameter in taken):
+    if all(parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_KEYWORD) for parameter in taken):
         first = next(iter(parameters(cls)), None)
         cure = f"write {cls.__name__}({first}={_SHORT.repr(given[0])})" if first else "it has none"
         raise TypeError(f"{cls.__name__} takes no positional arguments, parameters are keyword-only: {cure}")
@@ -249,8 +249,10 @@ class Estimator:
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Refuse unknown parameters with the nearest name, and those without a name."""
-        _refuse_unknown(cls, kwargs, parameters(cls), TypeError)
-        _refuse_positional(cls, args)
+        if kwargs:
+            _refuse_unknown(cls, kwargs, parameters(cls), TypeError)
+        if args:
+            _refuse_positional(cls, args)
         return super().__new__(cls)
 
     if not TYPE_CHECKING:  # a type checker would take any name for known
