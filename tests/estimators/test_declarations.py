@@ -181,6 +181,15 @@ def test_names_without_a_declaration_are_refused():
             size: int
 
 
+def test_constructors_are_not_replaced():
+    with pytest.raises(TypeError, match="Twice has an __init__"):
+
+        @declares_parameters
+        class Twice(Estimator):
+            def __init__(self, *, size=1):
+                self.size = size
+
+
 def test_groups_are_joined_from_left_to_right():
     @parameter_group("First")
     class First:

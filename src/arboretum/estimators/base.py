@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from arboretum.encoding.category_encoding import CategoryEncoding
 from arboretum.encoding.encoded_stream import TransformedStream
 from arboretum.estimators.explained import Explained
 from arboretum.estimators.protocol import Estimator, defaults, is_own, own_class, parameters
+from arboretum.estimators.shared_parameters import Missing, Unknown
 from arboretum.losses import Loss
 from arboretum.model import model_file
 from arboretum.model.forest import ON_CATEGORIES, Forest
@@ -70,8 +71,8 @@ class ForestModel(Explained, Estimator):
     """
 
     n_jobs: int | None
-    unknown: Literal["average", "missing", "error"]
-    missing: Literal["warn", "error"]
+    unknown: Unknown
+    missing: Missing
 
     forest_: Forest
     schema_: Schema

@@ -22,6 +22,7 @@ import ast
 import inspect
 import numbers
 import sys
+import typing
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
@@ -397,10 +398,12 @@ def declares_parameters(cls: Cls) -> Cls:
         ...
     ValueError: by=-1.0: use a number at least 0
     """
+    if "__init__" in vars(cls):
+        raise TypeError(f"{cls.__name__} has an __init__, which its declared parameters would replace: leave it out")
     declared = _declare(cls, "")
     names: dict[str, Any] = {}  # which annotations may mention
     for module in {parameter.module: None for parameter in declared.values()}:
-        names |= vars(sys.modules[module])
+        names |= vars(sys.modules.get(module, typing))
     lines = [f"def __init__(self, *, {', '.join(declared)}):", *(f" self.{name} = {name}" for name in declared)]
     made: dict[str, Any] = {}
     exec("\n".join(lines if declared else ["def __init__(self): pass"]), names, made)
