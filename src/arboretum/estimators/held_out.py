@@ -28,7 +28,7 @@ from arboretum.estimators.bagging_members import FloatArray, GivenTable, is_clas
 from arboretum.estimators.bagging_model import base_from_json, read_member
 from arboretum.estimators.base import ForestModel, call_to_json, register, write_file
 from arboretum.estimators.explained import Explained
-from arboretum.estimators.parameters import MOST, Anything, Choice, Number, parameter, parameter_group
+from arboretum.estimators.parameters import MOST, Anything, Choice, Number, like, parameter, parameter_group
 from arboretum.estimators.protocol import Estimator, own_class
 from arboretum.estimators.shared_parameters import Seed
 from arboretum.estimators.validation import seed_of
@@ -77,9 +77,10 @@ class Calibrating:
     calibration_fraction: float = parameter(
         0.2, Number(0.0, 0.9, open_low=True), 'Share of the rows that "split" holds out<halves>.'
     )
+    random_state: Any = like(Seed, doc="Seed of folds and shares.")
 
 
-class HeldOutModel(Calibrating, Seed, Explained, Estimator):
+class HeldOutModel(Calibrating, Explained, Estimator):
     """An estimator around another, corrected by its errors on rows that it has not seen.
 
     Attributes

@@ -391,8 +391,8 @@ def declares_parameters(cls: Cls) -> Cls:
     ... class Shift(Estimator):
     ...     "Adds a number."
     ...     by: float = parameter(1.0, Number(low=0.0), "What is added.")
-    >>> Shift(by=2.0), str(inspect.signature(Shift))
-    (Shift(by=2.0), '(*, by: float = 1.0) -> None')
+    >>> Shift(by=2.0), inspect.signature(Shift).parameters["by"].default
+    (Shift(by=2.0), 1.0)
     >>> Shift(by=-1.0).check_parameters()
     Traceback (most recent call last):
         ...
