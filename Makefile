@@ -31,6 +31,7 @@ lint: $(VENV)/installed-lint  ## style, types, C++ format, GitHub workflows; cha
 	$(BIN)/ruff check $(PYTHON_FOLDERS)
 	$(BIN)/ruff format --check $(PYTHON_FOLDERS)
 	$(BIN)/mypy
+	$(BIN)/mypy tests/typing
 	PYTHONPATH=src $(BIN)/lint-imports --no-logo
 	$(BIN)/clang-format --dry-run --Werror $(KERNEL)
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows $(WORKFLOWS)

@@ -146,7 +146,7 @@ class Contrary(Classifier):
     """A stump that says the opposite."""
 
     def __init__(self, *, learner=None):
-        self._keep(locals())
+        self.learner = learner
 
     def fit(self, X, y, sample_weight=None):
         self.model_ = arb.DecisionTreeClassifier(max_depth=1).fit(X, y, sample_weight)
@@ -382,7 +382,7 @@ class Broken(Regressor):
     """Predicts what it is told to."""
 
     def __init__(self, *, says=np.nan):
-        self._keep(locals())
+        self.says = says
 
     def fit(self, X, y):
         return self

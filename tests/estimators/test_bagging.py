@@ -229,7 +229,7 @@ class Memory(Regressor):
     """Predicts 1 for rows that it has seen, 0 for others."""
 
     def __init__(self, *, weighted=True):
-        self._keep(locals())
+        self.weighted = weighted
 
     def fit(self, X, y, sample_weight=None):
         self.seen_ = {row.tobytes() for row in np.asarray(X)}

@@ -265,7 +265,7 @@ def test_routing_equals_that_of_inheriting():
 
 class Own(Estimator):
     def __init__(self, *, number=1.0, name="a", inner=None, items=()):
-        self._keep(locals())
+        self.number, self.name, self.inner, self.items = number, name, inner, items
 
 
 class Inherited(BaseEstimator):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -10,6 +9,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from arboretum.cli.errors import UsageError, nearest
+from arboretum.estimators.parameters import parameters_of
 from arboretum.estimators.protocol import arguments
 from arboretum.tasks import BINARY, REGRESSION, Task
 
@@ -88,8 +88,9 @@ def make(method: str, task: Task, *, settings: dict[str, Any] | None = None) -> 
     cls = getattr(arboretum, CLASSES[method][task.family])
     if preset and not hasattr(cls, "preset"):
         raise UsageError(f"--model {method}:{preset}: presets belong to boosted trees; write --model {method}")
+    values = read_settings(cls, settings or {})
     try:
-        model = cls.preset(preset, **settings or {}) if preset else cls(**settings or {})
+        model = cls.preset(preset, **values) if preset else cls(**values)
         model.check_parameters()
     except (TypeError, ValueError) as error:
         raise UsageError(str(error)) from None
@@ -185,27 +186,34 @@ def setting_errors(settings: Mapping[str, Any]) -> Iterator[None]:
 
 
 def parse_settings(given: Iterable[str]) -> dict[str, Any]:
-    """Read options of the form ``name=value``; values are Python literals, or text.
+    """Split options of the form ``name=value``.
 
     Examples
     --------
-    >>> parse_settings(["max_depth=3", "growth=level", "monotonic_cst={'size': 1}"])
-    {'max_depth': 3, 'growth': 'level', 'monotonic_cst': {'size': 1}}
+    >>> parse_settings(["max_depth=3", "growth=level"])
+    {'max_depth': '3', 'growth': 'level'}
     """
     settings = {}
     for item in given:
         name, equals, text = item.partition("=")
         if not equals or not name.isidentifier():
             raise UsageError(f"--set {item}: write name=value, as in --set max_depth=3")
-        settings[name] = _literal(text)
+        settings[name] = text
     return settings
 
 
-def _literal(text: str) -> Any:
-    words = {"true": True, "false": False, "none": None}
-    if text.lower() in words:
-        return words[text.lower()]
-    try:
-        return ast.literal_eval(text)
-    except (SyntaxError, ValueError):
-        return text
+def read_settings(cls: type, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Read texts as the values that parameters of a class may have; other values, and other names, are left alone.
+
+    Examples
+    --------
+    >>> import arboretum as arb
+    >>> given = {"n_estimators": "1e3", "growth": "level", "monotonic_cst": "{'size': 1}", "refit": "true", "l2": 2.0}
+    >>> read_settings(arb.BoostedTreesRegressor, given)
+    {'n_estimators': 1000, 'growth': 'level', 'monotonic_cst': {'size': 1}, 'refit': True, 'l2': 2.0}
+    """
+    known = parameters_of(cls)
+    return {
+        name: known[name].allowed.read(value) if name in known and isinstance(value, str) else value
+        for name, value in settings.items()
+    }

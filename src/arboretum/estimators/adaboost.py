@@ -28,41 +28,59 @@ from arboretum.ensembles.adaboost import (
     voting_forest,
     weighted_median,
 )
-from arboretum.estimators.adaboost_docs import CLASSIFIER_DOC, REGRESSOR_DOC
-from arboretum.estimators.adaboost_model import AdaBoostModel
+from arboretum.estimators.adaboost_model import AdaBoostModel, Learners
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
+from arboretum.estimators.parameters import FLAG, Choice, declares_parameters, like, parameter
 from arboretum.estimators.protocol import Classifier, Regressor, not_fitted
+from arboretum.estimators.shared_parameters import Seed
 from arboretum.estimators.single_tree import SingleTreeModel
-from arboretum.estimators.validation import choice
 from arboretum.growing.grower import category_ranks
 from arboretum.model.forest import Forest
 from arboretum.model.heads import OtherHead, VoteHead
 
+OF_LEARNERS = "Seed of the learners that have a ``random_state``, and of the draws of those that take no weights."
 STUMP_DEPTH = 1
 DEFAULT_DEPTH = 3  # of a tree of numbers
 
 
-class AdaBoostClassifier(Classifier, AdaBoostModel):  # noqa: D101
-    __doc__ = CLASSIFIER_DOC
+@declares_parameters
+class AdaBoostClassifier(Classifier, AdaBoostModel):
+    """AdaBoost for classes (Freund and Schapire 1997; SAMME: Zhu, Zou, Rosset and Hastie 2009).
 
-    classes_: NDArray[Any]
+    The default learner is a stump, a tree of two leaves, by Gini. Its table is read and cut into bins once for all
+    rounds; missing values and categories are split as they are. Trees of ``DecisionTree*`` (CART) that are given share
+    one table, too. Weights of the rows always have the sum of ``sample_weight``, without it their number. An estimator
+    whose ``fit`` takes no weights is fitted to rows drawn by weight. ``max_bins``, ``categorical_features``,
+    ``unknown`` and ``missing`` are those of the default learner; with an ``estimator`` they are set there.
+
+    Attributes
+    ----------
+    estimator_weights_ : ndarray, (n_learners,)
+        ω = learning_rate · (log((1 − ε) / ε) + log(K − 1)), ε the error, K the number of classes: that of SAMME and of
+        scikit-learn, for two classes twice that of Freund and Schapire. Negative if a learner is worse than chance.
+    estimator_errors_ : ndarray, (n_learners,)
+        Share of the weight that each got wrong when it was fitted.
+    classes_ : ndarray
+        Labels, sorted.
+    forest_ : Forest
+        The trees, if the learners are CART trees of ours: its raw predictions are Σ ω · votes, a vote 1 for a class and
+        −1 / (K − 1) for the others.
+
+    Examples
+    --------
+    >>> import arboretum as arb
+    >>> rows = [["red", 1.0], ["blue", 2.0], ["red", None], ["green", 4.0]] * 25
+    >>> model = arb.AdaBoostClassifier(n_estimators=10).fit(rows, ["yes", "no", "yes", "yes"] * 25)
+    >>> model.predict([["red", 2.5], ["blue", 2.0]])
+    array(['yes', 'no'], dtype='<U3')
+    """
+
+    n_estimators: int = like(
+        Learners, filled={"ends": "there are fewer if one gets every row right, or if one is no better than chance."}
+    )
+    random_state: Any = like(Seed, doc=OF_LEARNERS)
     _classifies = True
-
-    def __init__(
-        self,
-        *,
-        estimator: Any = None,
-        n_estimators: int = 50,
-        learning_rate: float = 1.0,
-        max_bins: int | None = 255,
-        categorical_features: Any = None,
-        unknown: str = "average",
-        missing: str = "warn",
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self._keep(locals())
 
     judged_by = "errors"  # what its rounds reduce, and reports judge it by
 
@@ -217,34 +235,52 @@ class AdaBoostClassifier(Classifier, AdaBoostModel):  # noqa: D101
         self.classes_ = classes
 
 
-class AdaBoostRegressor(Regressor, AdaBoostModel):  # noqa: D101
-    __doc__ = REGRESSOR_DOC
+@declares_parameters
+class AdaBoostRegressor(Regressor, AdaBoostModel):
+    """AdaBoost for numbers (AdaBoost.R2: Drucker 1997).
 
-    loss: str
-    bootstrap: bool
+    The default learner is a tree of depth 3. Its table is read and cut into bins once for all rounds; missing
+    values and categories are split as they are. Trees of ``DecisionTree*`` (CART) that are given share one table, too.
+    Weights of the rows always have the sum of ``sample_weight``, without it their number. An estimator whose ``fit``
+    takes no weights is fitted to rows drawn by weight. ``max_bins``, ``categorical_features``, ``unknown`` and
+    ``missing`` are those of the default learner; with an ``estimator`` they are set there.
+
+    Attributes
+    ----------
+    estimator_weights_ : ndarray, (n_learners,)
+        ω = learning_rate · log((1 − ε) / ε), ε the error.
+    estimator_errors_ : ndarray, (n_learners,)
+        Mean loss of each, weighted as it was fitted.
+    forest_ : Forest
+        The trees, if the learners are CART trees of ours: the prediction is the median of the trees by weight, not
+        their sum.
+
+    Examples
+    --------
+    >>> import numpy as np, arboretum as arb
+    >>> X = np.linspace(0, 1, 200)[:, None]
+    >>> model = arb.AdaBoostRegressor(loss="square").fit(X, X[:, 0] ** 2)
+    >>> model.predict([[0.5]]).round(1)
+    array([0.2])
+    """
+
+    n_estimators: int = like(
+        Learners, filled={"ends": "there are fewer if one is exact, or if the mean loss of one is ½ or more."}
+    )
+    loss: str = parameter(
+        "linear",
+        Choice(*LOSSES),
+        "How the error of a row, as a share of the largest, counts: itself, its square, or 1 − exp(−error).",
+        before="max_bins",
+    )
+    bootstrap: bool = parameter(
+        True,
+        FLAG,
+        "Fit each learner to rows drawn by weight with replacement, as in the paper; False: to all rows, weighted.",
+        before="max_bins",
+    )
+    random_state: Any = like(Seed, doc=OF_LEARNERS)
     _classifies = False
-
-    def __init__(
-        self,
-        *,
-        estimator: Any = None,
-        n_estimators: int = 50,
-        learning_rate: float = 1.0,
-        loss: str = "linear",
-        bootstrap: bool = True,
-        max_bins: int | None = 255,
-        categorical_features: Any = None,
-        unknown: str = "average",
-        missing: str = "warn",
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self._keep(locals())
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        choice(self, "loss", tuple(LOSSES))
-        choice(self, "bootstrap", (True, False))
 
     judged_by = "absolute_error"  # what its rounds reduce, and reports judge it by
 

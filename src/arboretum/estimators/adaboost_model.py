@@ -33,12 +33,13 @@ from arboretum.estimators.bagging_members import GivenTable, OneClass, in_fit_or
 from arboretum.estimators.bagging_model import MEMBER_PURPOSE, base_from_json, read_member
 from arboretum.estimators.base import FloatArray, ForestModel, call_to_json
 from arboretum.estimators.boosting import SMALL_FIT
-from arboretum.estimators.boosting_parameters import MAX_BINS, MOST
 from arboretum.estimators.decision_tree import DecisionTreeClassifier
+from arboretum.estimators.parameters import COUNT, Anything, Number, parameter, parameter_group
 from arboretum.estimators.protocol import defaults, own_class
+from arboretum.estimators.shared_parameters import Bins, Categories, Seed, Threads
 from arboretum.estimators.single_tree import GrownTree, SingleTreeModel
 from arboretum.estimators.standing_in import twin
-from arboretum.estimators.validation import check_columns, check_rounds, choice, number, seed_of
+from arboretum.estimators.validation import check_columns, check_rounds, seed_of
 from arboretum.metrics.own_scores import accuracy, r_squared
 from arboretum.model import model_file
 from arboretum.model.forest import Forest
@@ -52,15 +53,33 @@ LARGEST_RATE = 1e100  # learner weights, and their sums, stay finite
 OF_THE_DEFAULT_LEARNER = ("max_bins", "categorical_features", "unknown", "missing")
 
 
-class AdaBoostModel(ForestModel):
-    """Learners fitted to rows that weigh more, the more often they were got wrong; whatever the target."""
+@parameter_group("Ensemble")
+class Learners:
+    """What is boosted, how often, and how much each counts."""
 
-    estimator: Any
-    n_estimators: int
-    learning_rate: float
-    max_bins: int | None
-    categorical_features: Any
-    random_state: Any
+    estimator: Any = parameter(
+        None,
+        Anything("estimator"),
+        "What to boost, of arboretum, scikit-learn or any other that follows its protocol; by default see above.",
+    )
+    n_estimators: int = parameter(50, COUNT, "Most learners; <ends>")
+    learning_rate: float = parameter(1.0, Number(0.0, LARGEST_RATE, open_low=True), "Factor of the learners' weights.")
+
+
+class AdaBoostModel(Learners, Bins, Categories, Seed, Threads, ForestModel):
+    """Learners fitted to rows that weigh more, the more often they were got wrong; whatever the target.
+
+    Attributes
+    ----------
+    estimators_ : list
+        The learners; trees of ours are made from ``forest_`` when asked for.
+    estimator_ : estimator
+        What was boosted.
+    feature_importances_ : ndarray
+        Gain of each feature, a mean over the learners by the size of their weights.
+    schema_ : Schema
+        Names, kinds and categories of the columns, if there is a ``forest_``.
+    """
 
     estimator_: Any
     estimator_weights_: FloatArray
@@ -222,11 +241,7 @@ class AdaBoostModel(ForestModel):
         raise NotImplementedError
 
     def _check_parameters(self) -> None:
-        number(self, "n_estimators", low=1, high=MOST, integer=True)
-        number(self, "learning_rate", low=0.0, high=LARGEST_RATE, open_low=True)
-        number(self, "max_bins", low=2, high=MAX_BINS, integer=True, optional=True)
-        choice(self, "unknown", ("average", "missing", "error"))
-        choice(self, "missing", ("warn", "error"))
+        super()._check_parameters()
         if self.estimator is None:
             return
         usual = defaults(type(self))

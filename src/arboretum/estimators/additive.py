@@ -22,10 +22,29 @@ from arboretum.estimators.bagging_members import FloatArray, GivenTable, in_fit_
 from arboretum.estimators.bagging_model import base_from_json, read_member
 from arboretum.estimators.base import ForestModel, call_to_json, register, write_file
 from arboretum.estimators.explained import Explained
+from arboretum.estimators.parameters import (
+    COUNT,
+    FLAG,
+    Anything,
+    Choice,
+    Number,
+    declares_parameters,
+    like,
+    parameter,
+    parameter_group,
+)
 from arboretum.estimators.protocol import Classifier, Estimator, Regressor, not_fitted, own_class
 from arboretum.estimators.scoring import JudgedRows, judge_of
+from arboretum.estimators.shared_parameters import (
+    LOSSES_OF_NUMBERS,
+    OF_CLASSES,
+    OF_NUMBERS,
+    EarlyStopping,
+    Progress,
+    Seed,
+)
 from arboretum.estimators.standing_in import after_round, in_columns, twin
-from arboretum.estimators.validation import check_rounds, choice, number, seed_of, split_rows
+from arboretum.estimators.validation import check_rounds, seed_of, split_rows
 from arboretum.losses import Loss
 from arboretum.metrics.named import Metric
 from arboretum.metrics.scoring import Scorer, find_scoring
@@ -36,53 +55,63 @@ from arboretum.running.progress import ProgressBar
 
 Additive = TypeVar("Additive", bound="AdditiveModel")
 
-MOST = 2**31 - 1
 
-_PARAMETERS = """
-    Each stage fits every learner of the list to the negative gradient of the loss, finds by line search how far to go
-    its way, and adds the one that lowers the training loss most (Friedman 2001). Earlier coefficients never change.
+@parameter_group("Ensemble")
+class Stages:
+    """What stages choose from, and how they go on."""
 
-    Learners of arboretum read categories and missing values as they are; all learners receive the table that was given.
-    Those whose ``fit`` takes ``sample_weight``, and pipelines that end with such, get weights; the others get rows as
-    often as whole weights say, and once if weights are no whole numbers. The line search and the choice weigh all rows.
+    estimators: Any = parameter(
+        None,
+        Anything("list of estimators or of (name, estimator)"),
+        "Regressors to choose from, of arboretum, scikit-learn or any other that follows its protocol; by default a "
+        "tree of eight leaves.",
+    )
+    loss: str | Loss = parameter(
+        "squared_error",
+        Anything("str or Loss"),
+        "What to minimise: <losses>, or an object of a class of ``arboretum.losses`` or of your own.",
+    )
+    n_estimators: int = parameter(
+        100,
+        COUNT,
+        "Stages. One in which no learner lowers the training loss is left out; if none can, the fit ends.",
+    )
+    learning_rate: float = parameter(
+        0.1, Number(0.0, 1.0, open_low=True), "Share of the best step that is taken, at most 1."
+    )
+    selection: str = parameter(
+        "best",
+        Choice("best", "cycle"),
+        "Fit all learners and take the best, or fit one in each stage, in turn.",
+    )
+    subsample: float = parameter(
+        1.0,
+        Number(0.0, 1.0, open_low=True),
+        "Share of the rows that learners are fitted to, drawn anew each stage; the line search sees all.",
+    )
 
-    Parameters
-    ----------
-    estimators : list of estimators or of (name, estimator), optional
-        Regressors to choose from, of arboretum, scikit-learn or any other that follows its protocol; by default a tree
-        of eight leaves.
-    loss : str or Loss, default=<default>
-        <losses>, or an object of a class of ``arboretum.losses`` or of your own.
-    n_estimators : int, default=100
-        Stages. One in which no learner lowers the training loss is left out; if none can, the fit ends.
-    learning_rate : float, default=0.1
-        Share of the best step that is taken, at most 1.
-    selection : {"best", "cycle"}, default="best"
-        Fit all learners and take the best, or fit one in each stage, in turn.
-    subsample : float, default=1.0
-        Share of the rows that learners are fitted to, drawn anew each stage; the line search sees all.
-    early_stopping : bool, default=False
-        Hold out rows, and keep the stages up to the one that predicts them best.
-    scoring : str, callable or None, default="loss"
-        What early stopping compares stages by. "loss"; the name of a metric:
-        <metrics>;
-        the name of a scikit-learn scorer; a function of (model, X, y) whose greater values are better; or None for
-        ``score``.
-    validation_fraction : float, default=0.1
-        Share of the rows to hold out<stratified>.
-    n_iter_no_change : int, default=10
-        Stages without improvement after which to stop.
-    tol : float, default=0.0
-        By how much the loss or score must improve to count as improvement.
-    random_state : int, Generator, RandomState or None, default=0
-        Seed of all draws, and of the learners that have a ``random_state``.
-    verbose : int, default=0
-        1 shows a progress bar.
+
+@parameter_group()
+class AdditiveParameters(Stages, EarlyStopping, Seed, Progress):
+    """Parameters of additive models."""
+
+    early_stopping: bool = like(
+        EarlyStopping,
+        default=False,
+        allowed=FLAG,
+        doc="Hold out rows, and keep the stages up to the one that predicts them best.",
+    )
+    n_iter_no_change: int = like(EarlyStopping, default=10, doc="Stages without improvement after which to stop.")
+    random_state: Any = like(Seed, doc="Seed of all draws, and of the learners that have a ``random_state``.")
+
+
+class AdditiveModel(AdditiveParameters, Explained, Estimator):
+    """A constant plus fitted learners times coefficients, whatever the target.
 
     Attributes
     ----------
     estimators_ : list
-        The fitted learner of each stage<per_class>.
+        The fitted learner of each stage; of more than two classes, a list with one for each class.
     coefficients_ : ndarray, (n_stages,)
         What each is multiplied by: learning rate times the step of the line search.
     chosen_ : list
@@ -94,35 +123,10 @@ _PARAMETERS = """
     loss_ : Loss
         What was minimised.
     n_iter_ : int
-        Stages of the model.<attributes>
+        Stages of the model.
     n_features_in_, feature_names_in_
         As in scikit-learn.
-"""
-
-
-def _describe(**words: str) -> str:
-    text = _PARAMETERS
-    for name, word in words.items():
-        text = text.replace(f"<{name}>", word)
-    return text
-
-
-class AdditiveModel(Explained, Estimator):
-    """A constant plus fitted learners times coefficients, whatever the target."""
-
-    estimators: Any
-    loss: str | Loss
-    n_estimators: int
-    learning_rate: float
-    selection: str
-    subsample: float
-    early_stopping: bool
-    scoring: Any
-    validation_fraction: float
-    n_iter_no_change: int
-    tol: float
-    random_state: Any
-    verbose: int
+    """
 
     estimators_: list[Any]
     coefficients_: FloatArray
@@ -273,17 +277,6 @@ class AdditiveModel(Explained, Estimator):
             redraws=not draws.takes_all,
             patience=Patience(int(self.n_iter_no_change), float(self.tol)) if held else None,
         )
-
-    def _check_parameters(self) -> None:
-        number(self, "n_estimators", low=1, high=MOST, integer=True)
-        number(self, "learning_rate", low=0.0, high=1.0, open_low=True)
-        choice(self, "selection", ("best", "cycle"))
-        number(self, "subsample", low=0.0, high=1.0, open_low=True)
-        choice(self, "early_stopping", (True, False))
-        number(self, "validation_fraction", low=0.0, high=0.9, open_low=True)
-        number(self, "n_iter_no_change", low=1, high=MOST, integer=True)
-        number(self, "tol", low=0.0, high=1e300)
-        number(self, "verbose", low=0, high=MOST, integer=True, words_of_bool=True)
 
     def _read_target(self, column: NDArray[Any]) -> tuple[FloatArray, Loss, Any]:
         """Check the target; return its numbers, the loss they call for, and what the model keeps of it."""
@@ -468,18 +461,17 @@ class AdditiveModel(Explained, Estimator):
         return tags
 
 
-class AdditiveBoostingRegressor(Regressor, AdditiveModel):  # noqa: D101
-    __doc__ = f"""Stage-wise additive model of any base learners, for numbers.
-{
-        _describe(
-            default='"squared_error"',
-            losses='"squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie"',
-            metrics='"rmse", "mae", "r2"',
-            stratified="",
-            per_class="",
-            attributes="",
-        )
-    }
+@declares_parameters
+class AdditiveBoostingRegressor(Regressor, AdditiveModel):
+    """Stage-wise additive model of any base learners, for numbers.
+
+    Each stage fits every learner of the list to the negative gradient of the loss, finds by line search how far to go
+    its way, and adds the one that lowers the training loss most (Friedman 2001). Earlier coefficients never change.
+
+    Learners of arboretum read categories and missing values as they are; all learners receive the table that was given.
+    Those whose ``fit`` takes ``sample_weight``, and pipelines that end with such, get weights; the others get rows as
+    often as whole weights say, and once if weights are no whole numbers. The line search and the choice weigh all rows.
+
     Examples
     --------
     >>> import numpy as np, arboretum as arb
@@ -494,24 +486,9 @@ class AdditiveBoostingRegressor(Regressor, AdditiveModel):  # noqa: D101
     ['line', 'step']
     """
 
-    def __init__(
-        self,
-        *,
-        estimators: Any = None,
-        loss: str | Loss = "squared_error",
-        n_estimators: int = 100,
-        learning_rate: float = 0.1,
-        selection: str = "best",
-        subsample: float = 1.0,
-        early_stopping: bool = False,
-        scoring: Any = "loss",
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        tol: float = 0.0,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ) -> None:
-        self._keep(locals())
+    loss: str | Loss = like(Stages, default="squared_error", filled={"losses": LOSSES_OF_NUMBERS})
+    scoring: Any = like(EarlyStopping, filled={"metrics": OF_NUMBERS})
+    validation_fraction: float = like(EarlyStopping, filled={"stratified": ""})
 
     def _read_target(self, column: NDArray[Any]) -> tuple[FloatArray, Loss, Any]:
         return targets.regression_target(column), losses.resolve(self.loss), None
@@ -531,23 +508,25 @@ class AdditiveBoostingRegressor(Regressor, AdditiveModel):  # noqa: D101
             yield self._head().numbers(raw)
 
 
-class AdditiveBoostingClassifier(Classifier, AdditiveModel):  # noqa: D101
-    __doc__ = f"""Stage-wise additive model of any base learners, for classes.
+@declares_parameters
+class AdditiveBoostingClassifier(Classifier, AdditiveModel):
+    """Stage-wise additive model of any base learners, for classes.
 
     Learners are regressors: they are fitted to residuals of probabilities. Of more than two classes, each stage has one
     for each class, and one coefficient for all of them.
-{
-        _describe(
-            default='"log_loss"',
-            losses='"log_loss"',
-            metrics='"accuracy", "balanced_accuracy", "log_loss", of two classes "roc_auc", "average_precision"',
-            stratified=", the same share of each class",
-            per_class="; of more than two classes, a list with one a class",
-            attributes='''
+
+    Each stage fits every learner of the list to the negative gradient of the loss, finds by line search how far to go
+    its way, and adds the one that lowers the training loss most (Friedman 2001). Earlier coefficients never change.
+
+    Learners of arboretum read categories and missing values as they are; all learners receive the table that was given.
+    Those whose ``fit`` takes ``sample_weight``, and pipelines that end with such, get weights; the others get rows as
+    often as whole weights say, and once if weights are no whole numbers. The line search and the choice weigh all rows.
+
+    Attributes
+    ----------
     classes_ : ndarray
-        Labels, sorted.''',
-        )
-    }
+        Labels, sorted.
+
     Examples
     --------
     >>> import numpy as np, arboretum as arb
@@ -556,26 +535,10 @@ class AdditiveBoostingClassifier(Classifier, AdditiveModel):  # noqa: D101
     >>> model.predict([[0.1], [0.9]])
     array(['no', 'yes'], dtype='<U3')
     """
-    classes_: NDArray[Any]
 
-    def __init__(
-        self,
-        *,
-        estimators: Any = None,
-        loss: str | Loss = "log_loss",
-        n_estimators: int = 100,
-        learning_rate: float = 0.1,
-        selection: str = "best",
-        subsample: float = 1.0,
-        early_stopping: bool = False,
-        scoring: Any = "loss",
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        tol: float = 0.0,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ) -> None:
-        self._keep(locals())
+    loss: str | Loss = like(Stages, default="log_loss", filled={"losses": '"log_loss"'})
+    scoring: Any = like(EarlyStopping, filled={"metrics": OF_CLASSES})
+    validation_fraction: float = like(EarlyStopping, filled={"stratified": ", the same share of each class"})
 
     def _read_target(self, column: NDArray[Any]) -> tuple[FloatArray, Loss, Any]:
         classes, codes = targets.find_classes(column)

@@ -15,16 +15,19 @@ from arboretum.ensembles.bagging.trees import BaggedTarget, Draws
 from arboretum.estimators.bagged_trees import BaggedTrees, TrainingSet
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.protocol import Classifier, Regressor
-from arboretum.estimators.validation import choice
 from arboretum.losses.base import LARGEST_TARGET
 from arboretum.model.forest import Forest
 from arboretum.model.heads import MeanHead, voting
 
 
 class BaggedRegressor(Regressor, BaggedTrees):
-    """Trees of numbers."""
+    """Trees of numbers.
 
-    _criteria = ("squared_error", "absolute_error", "poisson")
+    Attributes
+    ----------
+    n_outputs_ : int
+        Columns of y.
+    """
 
     def _read_target(self, columns: NDArray[Any], weight: FloatArray | None) -> tuple[BaggedTarget, Any]:
         numbers = np.column_stack([targets.regression_target(column) for column in columns.T])
@@ -82,16 +85,21 @@ class BaggedRegressor(Regressor, BaggedTrees):
 
 
 class BaggedClassifier(Classifier, BaggedTrees):
-    """Trees of classes."""
+    """Trees of classes.
 
-    _criteria = ("gini", "entropy", "log_loss")
+    Attributes
+    ----------
+    n_outputs_ : int
+        Columns of y.
+    classes_ : ndarray, or a list of them for several outputs
+        Labels, sorted.
+    n_classes_ : int, or a list of them for several outputs
+        Their number.
+    """
+
     class_weight: Any
     voting: str
     classes_: Any  # labels, sorted; a list of them for several outputs
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        choice(self, "voting", ("soft", "hard"))
 
     @property
     def _class_weight(self) -> Any:

@@ -19,10 +19,12 @@ from arboretum.data.table import Table, read_table
 from arboretum.ensembles.bagging.trees import BaggedTarget, BaggingParams, Draws, bag, out_of_bag_mean
 from arboretum.ensembles.training_memory import bagging_bytes, check_counts, forest_bytes
 from arboretum.estimators.base import FloatArray, ForestModel
+from arboretum.estimators.forest_parameters import NodeColumns, TreeLimits, features_a_node
 from arboretum.estimators.oblique import check_oblique, projections_of, refuse_monotone
-from arboretum.estimators.out_of_bag import check_rule, score_out_of_bag
-from arboretum.estimators.protocol import Classifier
-from arboretum.estimators.validation import check_columns, choice, number, read_seed, seed_of
+from arboretum.estimators.out_of_bag import score_out_of_bag
+from arboretum.estimators.parameters import MOST
+from arboretum.estimators.shared_parameters import Bins, Categories, Seed, Threads
+from arboretum.estimators.validation import check_columns, number, read_seed, seed_of
 from arboretum.growing.constraints import in_binned_order, monotone_directions
 from arboretum.growing.grower import NO_LIMIT, SplitRules
 from arboretum.model.forest import Forest
@@ -33,9 +35,6 @@ from arboretum.running.threads import n_threads
 from arboretum.running.warning import warn_user
 
 Bagged = TypeVar("Bagged", bound="BaggedTrees")
-
-MAX_BINS = 65_535
-MOST = 2**31 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,29 +75,29 @@ class TrainingSet:
     projections: _kernel.Projections | None
 
 
-class BaggedTrees(ForestModel):
-    """Trees of impurity, each grown by itself; a prediction is their mean."""
+class BaggedTrees(TreeLimits, NodeColumns, Bins, Categories, Seed, Threads, ForestModel):
+    """Trees of impurity, each grown by itself; a prediction is their mean.
 
+    Attributes
+    ----------
+    feature_importances_ : ndarray
+        Fall of impurity by each feature, normalised.
+    """
+
+    # Parameters of some; those that lack one have a value for it.
     n_estimators: int
     criterion: str
-    max_depth: int | None
-    max_leaf_nodes: int | None
     min_samples_split: int | float
-    min_samples_leaf: Any  # int or float; None where it is optional
     min_weight_fraction_leaf: float
     min_impurity_decrease: float
-    max_features: Any
-    max_bins: int | None
     oblique: bool = False
     n_projections: int | None = None
     projection_density: float | None = None
-    bootstrap: bool | str
+    bootstrap: Any  # bool; of classes, perhaps "balanced"
     max_samples: float | int | None
     oob_score: Any
     monotonic_cst: Any
-    categorical_features: Any
     warm_start: bool
-    random_state: Any
     verbose: int
 
     n_outputs_: int
@@ -106,9 +105,6 @@ class BaggedTrees(ForestModel):
     _oob_mean: FloatArray
     _seed: int
     _random_thresholds = False
-    _criteria: tuple[str, ...] = ()
-    _optional: tuple[str, ...] = ()  # numbers of rows that may be None
-    _automatic: tuple[str, ...] = ()  # numbers of rows that may be "auto"
 
     # ---- fitting -------------------------------------------------------------------------------------------------
 
@@ -280,41 +276,15 @@ class BaggedTrees(ForestModel):
         return directions
 
     def _check_parameters(self) -> None:
-        choice(self, "criterion", self._criteria)
-        number(self, "max_depth", low=1, high=1_000_000, integer=True, optional=True)
-        number(self, "max_leaf_nodes", low=2, high=MOST, integer=True, optional=True)
-        for name, least in (("min_samples_split", 2), ("min_samples_leaf", 1)):
-            if not isinstance(getattr(self, name), float):
-                words = ("auto",) if name in self._automatic else ()
-                number(self, name, low=least, high=MOST, integer=True, optional=name in self._optional, words=words)
-            else:
-                number(self, name, low=0.0, high=1.0, open_low=True)
-        number(self, "min_weight_fraction_leaf", low=0.0, high=0.5)
-        number(self, "min_impurity_decrease", low=0.0, high=1e300)
-        features_a_node(self.max_features, 1)
-        number(self, "max_bins", low=2, high=MAX_BINS, integer=True, optional=True)
-        check_oblique(self)
-        choice(self, "unknown", ("average", "missing", "error"))
-        choice(self, "missing", ("warn", "error"))
-        choice(self, "warm_start", (True, False))
-        number(self, "verbose", low=0, high=MOST, integer=True, words_of_bool=True)
-        self._check_draws()
-
-    def _check_draws(self) -> None:
-        words = (True, False, "balanced") if isinstance(self, Classifier) else (True, False)
-        choice(self, "bootstrap", words)
-        if self.max_samples is not None and not isinstance(self.max_samples, float):
-            number(self, "max_samples", low=1, high=MOST, integer=True)
-        elif self.max_samples is not None:
-            number(self, "max_samples", low=0.0, high=1e6, open_low=True)
-        if self.bootstrap is False and self.max_samples is not None:
-            raise ValueError(f"max_samples={self.max_samples!r} without bootstrap: set bootstrap=True or leave it None")
         if self.bootstrap is False and self.oob_score is not False:
             raise ValueError(
                 f"oob_score={self.oob_score!r} without bootstrap: every tree sees every row, none is out of the bag; "
                 "set bootstrap=True or oob_score=False"
             )
-        check_rule(self.oob_score)
+        super()._check_parameters()
+        check_oblique(self)
+        if self.bootstrap is False and self.max_samples is not None:
+            raise ValueError(f"max_samples={self.max_samples!r} without bootstrap: set bootstrap=True or leave it None")
 
     # ---- out of the bag ------------------------------------------------------------------------------------------
 
@@ -444,24 +414,6 @@ def _rows_of(target: BaggedTarget, rows: NDArray[np.intp]) -> BaggedTarget:
 def rows_of_share(value: int | float, n_rows: int) -> int:
     """Return the number of rows of a parameter that is one, or a share of them."""
     return math.ceil(value * n_rows) if isinstance(value, float) else int(value)
-
-
-def features_a_node(max_features: Any, n_features: int) -> int:
-    """Return how many features a node looks at: "sqrt", "log2", a share, a number, or None for all."""
-    if max_features is None:
-        return NO_LIMIT
-    if isinstance(max_features, str):
-        if max_features not in ("sqrt", "log2"):
-            raise ValueError(f"max_features={max_features!r}: use 'sqrt', 'log2', a share, a number or None")
-        return max(1, int((math.sqrt if max_features == "sqrt" else math.log2)(n_features)))
-    if isinstance(max_features, float) and 0 < max_features <= 1:
-        return max(1, int(max_features * n_features))
-    if isinstance(max_features, int | np.integer) and not isinstance(max_features, bool) and max_features >= 1:
-        return min(int(max_features), n_features)
-    raise ValueError(
-        f"max_features={max_features!r}: use 'sqrt', 'log2', a share above 0 and at most 1, a number of columns "
-        "of at least 1, or None for all"
-    )
 
 
 def _check_size(training: TrainingSet, n_trees: int, done: int, n_nodes: int) -> None:

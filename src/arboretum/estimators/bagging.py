@@ -13,10 +13,15 @@ from arboretum.data.table import Table
 from arboretum.ensembles.bagging.resampling import Bag
 from arboretum.estimators.bagging_members import FloatArray, GivenTable, OneClass, default_estimator
 from arboretum.estimators.bagging_model import BaggingModel
+from arboretum.estimators.parameters import declares_parameters, fitted, like
 from arboretum.estimators.protocol import Classifier, Regressor
-from arboretum.estimators.validation import choice
+from arboretum.estimators.shared_parameters import Voting
 
-_PARAMETERS = """
+
+@declares_parameters
+class BaggingClassifier(Classifier, BaggingModel):
+    """Bagging of a classifier: the mean of members fitted to draws of the rows (Breiman 1996).
+
     Rows are drawn by a hash of (seed, member, draw) from an order that depends on their content: the model is the same
     for any number of threads and any order of the rows, and a row of weight 3 counts as three equal rows. Members whose
     ``fit`` takes ``sample_weight`` get each row once, weighted by its copies; others get the copies.
@@ -24,66 +29,13 @@ _PARAMETERS = """
     Members of arboretum that can (``BoostedTrees*``) share one table, which is read and cut into bins once: cuts are
     then those of all rows, not of each bag.
 
-    Parameters
-    ----------
-    estimator : estimator, optional
-        What to bag, of arboretum, scikit-learn or any other that follows its protocol; by default an unpruned tree.
-    n_estimators : int, default=10
-        Members.
-    max_samples : float or int, default=1.0
-        Draws of a member: a share of the rows or their number.
-    max_features : float or int, default=1.0
-        Columns of a member: a share of all or their number.
-    bootstrap : bool, default=True
-        Draw rows with replacement, by weight.
-    bootstrap_features : bool, default=False
-        Draw columns with replacement; one that is drawn twice is there once.
-    oob_score : bool, str or callable, default=False
-        Score each row by the members that never saw it: True by accuracy or R², or a scorer's name, or a function of
-        (y, prediction).<voting>
-    warm_start : bool, default=False
-        Let ``fit`` add members until there are ``n_estimators``.
-    random_state : int, Generator, RandomState or None, default=0
-        Seed of all draws, and of the members that have a ``random_state``.
-    n_jobs : int, optional
-        Threads; by default as many as the container allows.
-    verbose : int, default=0
-        1 shows a progress bar.
-
     Attributes
     ----------
-    estimators_ : list
-        The members.
-    estimators_features_ : list of ndarray
-        Columns of each member, rising.
-    estimators_samples_ : list of ndarray
-        Rows of each member, as often as drawn.
-    estimator_ : estimator
-        What was bagged.<attributes>
-    oob_score_ : float
-        With ``oob_score``.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
-"""
-
-
-class BaggingClassifier(Classifier, BaggingModel):  # noqa: D101
-    __doc__ = f"""Bagging of a classifier: the mean of members fitted to draws of the rows (Breiman 1996).
-{
-        _PARAMETERS.replace(
-            "<voting>",
-            '''
-    voting : {"soft", "hard"}, default="soft"
-        Mean of the members' probabilities, or share of their votes; members without ``predict_proba`` vote.''',
-        ).replace(
-            "<attributes>",
-            '''
     classes_ : ndarray
         Labels, sorted.
     oob_decision_function_ : ndarray, (n_rows, n_classes)
-        With ``oob_score``: probabilities by the members that never saw a row; NaN if all have.''',
-        )
-    }
+        With ``oob_score``: probabilities by the members that never saw a row; NaN if all have.
+
     Examples
     --------
     >>> import numpy as np, arboretum as arb
@@ -95,32 +47,14 @@ class BaggingClassifier(Classifier, BaggingModel):  # noqa: D101
     >>> bagged.oob_score_ > 0.9
     True
     """
-    voting: str
-    classes_: NDArray[Any]
-    oob_decision_function_: FloatArray
+
+    voting: str = like(
+        Voting,
+        doc="Mean of the members' probabilities, or share of their votes; members without ``predict_proba`` vote.",
+        before="warm_start",
+    )
+    oob_decision_function_: FloatArray = fitted()
     _classifies = True
-
-    def __init__(
-        self,
-        *,
-        estimator: Any = None,
-        n_estimators: int = 10,
-        max_samples: float | int = 1.0,
-        max_features: float | int = 1.0,
-        bootstrap: bool = True,
-        bootstrap_features: bool = False,
-        oob_score: Any = False,
-        voting: str = "soft",
-        warm_start: bool = False,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self._keep(locals())
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        choice(self, "voting", ("soft", "hard"))
 
     def _read_target(self, column: NDArray[Any], continuing: bool) -> tuple[Any, FloatArray]:
         if continuing:
@@ -201,16 +135,22 @@ class BaggingClassifier(Classifier, BaggingModel):  # noqa: D101
                 raise ValueError("a member with classes of its own")
 
 
-class BaggingRegressor(Regressor, BaggingModel):  # noqa: D101
-    __doc__ = f"""Bagging of a regressor: the mean of members fitted to draws of the rows (Breiman 1996).
-{
-        _PARAMETERS.replace("<voting>", "").replace(
-            "<attributes>",
-            '''
+@declares_parameters
+class BaggingRegressor(Regressor, BaggingModel):
+    """Bagging of a regressor: the mean of members fitted to draws of the rows (Breiman 1996).
+
+    Rows are drawn by a hash of (seed, member, draw) from an order that depends on their content: the model is the same
+    for any number of threads and any order of the rows, and a row of weight 3 counts as three equal rows. Members whose
+    ``fit`` takes ``sample_weight`` get each row once, weighted by its copies; others get the copies.
+
+    Members of arboretum that can (``BoostedTrees*``) share one table, which is read and cut into bins once: cuts are
+    then those of all rows, not of each bag.
+
+    Attributes
+    ----------
     oob_prediction_ : ndarray, (n_rows,) or (n_rows, n_outputs)
-        With ``oob_score``: mean of the members that never saw a row; NaN if all have.''',
-        )
-    }
+        With ``oob_score``: mean of the members that never saw a row; NaN if all have.
+
     Examples
     --------
     >>> import numpy as np, arboretum as arb
@@ -220,25 +160,9 @@ class BaggingRegressor(Regressor, BaggingModel):  # noqa: D101
     >>> bagged.predict([[0.6]]).round(2)
     array([0.36])
     """
-    oob_prediction_: FloatArray
-    _classifies = False
 
-    def __init__(
-        self,
-        *,
-        estimator: Any = None,
-        n_estimators: int = 10,
-        max_samples: float | int = 1.0,
-        max_features: float | int = 1.0,
-        bootstrap: bool = True,
-        bootstrap_features: bool = False,
-        oob_score: Any = False,
-        warm_start: bool = False,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self._keep(locals())
+    oob_prediction_: FloatArray = fitted()
+    _classifies = False
 
     def _as_target(self, y: Any, n_rows: int) -> NDArray[Any]:
         columns = targets.as_columns(y, n_rows)

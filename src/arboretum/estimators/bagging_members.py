@@ -17,6 +17,7 @@ from arboretum.data.dataset import Dataset
 from arboretum.data.schema import ColumnSchema, Schema
 from arboretum.data.table import Table, check_matrix, read_table
 from arboretum.ensembles.bagging.resampling import Bag, Keys, Positions, columns_of_table, content_keys
+from arboretum.estimators.parameters import declares_parameters
 from arboretum.estimators.protocol import Classifier, Estimator
 from arboretum.running.interruption import inner_fits
 
@@ -199,6 +200,7 @@ def _names_only(schema: Schema) -> Schema:
     return Schema(tuple(ColumnSchema(name, "numeric", "number") for name in schema.names), schema.named)
 
 
+@declares_parameters
 class OneClass(Classifier):
     """The member of a bag that holds one class only, which many classifiers refuse.
 
@@ -207,9 +209,6 @@ class OneClass(Classifier):
     >>> OneClass().fit([[1.0], [2.0]], ["no", "no"]).predict_proba([[3.0]])
     array([[1.]])
     """
-
-    def __init__(self) -> None:
-        self._keep(locals())
 
     def fit(self, X: Any, y: NDArray[Any], sample_weight: Any = None) -> OneClass:
         """Remember the class."""

@@ -45,9 +45,12 @@ from arboretum.estimators.bagging_members import (
 )
 from arboretum.estimators.base import ForestModel, call_to_json, from_plain, model_class, register, write_file
 from arboretum.estimators.explained import Explained
-from arboretum.estimators.out_of_bag import check_rule, score_out_of_bag
+from arboretum.estimators.forest_parameters import OutOfBagRule
+from arboretum.estimators.out_of_bag import score_out_of_bag
+from arboretum.estimators.parameters import COUNT, FLAG, Anything, CountOrShare, like, parameter, parameter_group
 from arboretum.estimators.protocol import Estimator, not_fitted, own_class
-from arboretum.estimators.validation import choice, number, seed_of
+from arboretum.estimators.shared_parameters import Progress, Seed, Threads, WarmStart
+from arboretum.estimators.validation import seed_of
 from arboretum.model import model_file
 from arboretum.running.interruption import keeps_part, warn_interrupted
 from arboretum.running.progress import ProgressBar, RoundReport
@@ -56,24 +59,83 @@ from arboretum.running.warning import warn_user
 
 Bagging = TypeVar("Bagging", bound="BaggingModel")
 
-MOST = 2**31 - 1
 MEMBER_PURPOSE = 0x6D656D626572  # "member": keeps the seeds of members apart from all other draws
 
 
-class BaggingModel(Explained, Estimator):
-    """Members fitted to draws of rows and columns, whatever the target."""
+class Draws(CountOrShare):
+    """Draws of a member; without replacement there are no more than rows."""
 
-    estimator: Any
-    n_estimators: int
-    max_samples: float | int
-    max_features: float | int
-    bootstrap: bool
-    bootstrap_features: bool
-    oob_score: Any
-    warm_start: bool
-    random_state: Any
-    n_jobs: int | None
-    verbose: int
+    def check(self, owner: Any, name: str) -> None:
+        """Reject shares above 1 of draws without replacement."""
+        value = getattr(owner, name)
+        if owner.bootstrap or isinstance(value, numbers.Integral):
+            super().check(owner, name)
+        else:
+            ROWS_AT_MOST_ONCE.check(owner, name)
+
+
+ROWS_AT_MOST_ONCE = CountOrShare(by_integer=True)
+
+
+@parameter_group("Ensemble")
+class Members:
+    """What is bagged, and how often."""
+
+    estimator: Any = parameter(
+        None,
+        Anything("estimator"),
+        "What to bag, of arboretum, scikit-learn or any other that follows its protocol; by default an unpruned tree.",
+    )
+    n_estimators: int = parameter(10, COUNT, "Members.")
+
+
+@parameter_group("Rows and columns of each member")
+class MemberDraws:
+    """What members are fitted to."""
+
+    max_samples: float | int = parameter(
+        1.0, Draws(most=1e6, by_integer=True), "Draws of a member: a share of the rows or their number."
+    )
+    max_features: float | int = parameter(
+        1.0, CountOrShare(by_integer=True), "Columns of a member: a share of all or their number."
+    )
+    bootstrap: bool = parameter(True, FLAG, "Draw rows with replacement, by weight.")
+    bootstrap_features: bool = parameter(
+        False, FLAG, "Draw columns with replacement; one that is drawn twice is there once."
+    )
+    oob_score: Any = parameter(
+        False,
+        OutOfBagRule(),
+        "Score each row by the members that never saw it: True by accuracy or R², or a scorer's name, or a function of "
+        "(y, prediction).",
+    )
+
+
+@parameter_group()
+class BaggingParameters(Members, MemberDraws, WarmStart, Seed, Threads, Progress):
+    """Parameters of bagging."""
+
+    random_state: Any = like(Seed, doc="Seed of all draws, and of the members that have a ``random_state``.")
+
+
+class BaggingModel(BaggingParameters, Explained, Estimator):
+    """Members fitted to draws of rows and columns, whatever the target.
+
+    Attributes
+    ----------
+    estimators_ : list
+        The members.
+    estimators_features_ : list of ndarray
+        Columns of each member, rising.
+    estimators_samples_ : list of ndarray
+        Rows of each member, as often as drawn.
+    estimator_ : estimator
+        What was bagged.
+    oob_score_ : float
+        With ``oob_score``.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+    """
 
     estimator_: Any
     estimators_: list[Any]
@@ -233,18 +295,6 @@ class BaggingModel(Explained, Estimator):
             other = "BaggingClassifier" if is_classifier(base) else "BaggingRegressor"
             raise ValueError(f"estimator={shown(base)} cannot be bagged by {type(self).__name__}: use {other}")
         return base
-
-    def _check_parameters(self) -> None:
-        number(self, "n_estimators", low=1, high=MOST, integer=True)
-        for name in ("bootstrap", "bootstrap_features", "warm_start"):
-            choice(self, name, (True, False))
-        for name, most in (("max_samples", 1e6 if self.bootstrap else 1.0), ("max_features", 1.0)):
-            if isinstance(getattr(self, name), numbers.Integral):
-                number(self, name, low=1, high=MOST, integer=True)
-            else:
-                number(self, name, low=0.0, high=most, open_low=True)
-        check_rule(self.oob_score)
-        number(self, "verbose", low=0, high=MOST, integer=True, words_of_bool=True)
 
     def _as_target(self, y: Any, n_rows: int) -> NDArray[Any]:
         """Return the target, one value a row."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from arboretum.data.table import lies_ready
 from arboretum.encoding.category_encoding import CategoryEncoding
 from arboretum.estimators.explained import Explained
 from arboretum.estimators.protocol import Estimator, defaults, is_own, not_fitted, own_class, parameters
+from arboretum.estimators.shared_parameters import Missing, Unknown
 from arboretum.losses import Loss
 from arboretum.model import model_file
 from arboretum.model.forest import ON_CATEGORIES, Forest
@@ -34,7 +35,7 @@ MODELS: dict[str, type[Any]] = {}
 
 def register(cls: type[Any]) -> None:
     """Let files name a class of this package. A user's subclass is written as the class that it derives from."""
-    if is_own(cls) and "__init__" in vars(cls):  # others are bases, without parameters
+    if is_own(cls):
         MODELS[cls.__name__] = cls
 
 
@@ -42,7 +43,10 @@ def model_class(name: Any) -> type[Any]:
     """Return the class that a file names; those of the package are defined when they are first asked for."""
     if name in arboretum.__all__:
         getattr(arboretum, str(name))
-    return MODELS[name]
+    cls = MODELS[name]
+    if "__init__" not in vars(cls):  # a base, without parameters
+        raise KeyError(name)
+    return cls
 
 
 # Methods by which a subclass answers otherwise than the class that it derives from.
@@ -53,11 +57,21 @@ FEW_ROWS = 64
 
 
 class ForestModel(Explained, Estimator):
-    """An estimator whose fitted state is a Forest, a Schema and a few facts of its own."""
+    """An estimator whose fitted state is a Forest, a Schema and a few facts of its own.
+
+    Attributes
+    ----------
+    forest_ : Forest
+        The trees, plain frozen arrays.
+    schema_ : Schema
+        Names, kinds and categories of the columns.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+    """
 
     n_jobs: int | None
-    unknown: Literal["average", "missing", "error"]
-    missing: Literal["warn", "error"]
+    unknown: Unknown
+    missing: Missing
 
     forest_: Forest
     schema_: Schema
@@ -354,9 +368,6 @@ class ForestModel(Explained, Estimator):
         _check_kinds(forest, self._read_schema)
         self._read_facts(header, forest)
         self.forest_ = forest
-
-    def _check_parameters(self) -> None:
-        raise NotImplementedError
 
     def _set_input_names(self) -> None:
         self.n_features_in_ = self.schema_.n_features

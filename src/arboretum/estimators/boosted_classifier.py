@@ -14,18 +14,24 @@ from arboretum.data.labels import classes_from_json, classes_to_json, side_by_si
 from arboretum.data.schema import Schema
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosting import BoostedTrees
-from arboretum.estimators.boosting_docs import FUNCTION, OUTPUT_PARAMETERS, describe
+from arboretum.estimators.boosting_parameters import BoostedStopping, Objective, Outputs
 from arboretum.estimators.boosting_problem import Problem, Target
+from arboretum.estimators.parameters import declares_parameters, like
 from arboretum.estimators.protocol import Classifier
+from arboretum.estimators.shared_parameters import OF_CLASSES, ClassWeights, EarlyStopping
 from arboretum.losses import EachOutput, GradientFunction, Loss, Ordinal
 from arboretum.model.forest import Forest
 
-_CLASS_PARAMETERS = """\
-    class_weight : "balanced" or dict, optional
-        Weight of each class.
-"""
 
-_EXAMPLES = """\
+@declares_parameters
+class BoostedTreesClassifier(Classifier, BoostedTrees):
+    """Gradient-boosted trees for classes.
+
+    Attributes
+    ----------
+    classes_ : ndarray, or a list of them for several outputs
+        Labels, sorted; of an ordered categorical and the loss "ordinal", in its order.
+
     Examples
     --------
     >>> import arboretum as arb
@@ -35,84 +41,15 @@ _EXAMPLES = """\
     array(['yes', 'no'], dtype='<U3')
     """
 
-
-class BoostedTreesClassifier(Classifier, BoostedTrees):
-    __doc__ = describe(
-        "Gradient-boosted trees for classes.",
-        _EXAMPLES,
-        losses='"log_loss"; "ordinal" for ordered classes: see docs/many-outputs.md',
-        output_parameters=OUTPUT_PARAMETERS,
-        loss_parameters="",
-        class_parameters=_CLASS_PARAMETERS,
-        class_attributes="    classes_ : ndarray, or a list of them for several outputs\n"
-        '        Labels, sorted; of an ordered categorical and the loss "ordinal", in its order.\n',
-        metrics='"accuracy", "balanced_accuracy", "log_loss", of two classes "roc_auc", "average_precision"',
-        or_function=FUNCTION,
-        stratified=", the same share of each class,",
+    vector_leaves: bool | str = like(Outputs, before="leaf_model")
+    loss: str | Loss | GradientFunction = like(
+        Objective,
+        default="log_loss",
+        filled={"losses": '"log_loss"; "ordinal" for ordered classes: see docs/many-outputs.md'},
     )
-    class_weight: Any
-    classes_: Any
-
-    def __init__(
-        self,
-        *,
-        n_estimators: int = 1000,
-        trees_per_round: int = 1,
-        learning_rate: float | str = "auto",
-        growth: str = "leaf",
-        max_leaf_nodes: int | None = None,
-        max_depth: int | None = None,
-        min_samples_leaf: int | str = "auto",
-        min_child_weight: float = 1e-3,
-        l1: float = 0.0,
-        l2: float | str = "auto",
-        min_gain: float = 0.0,
-        split_score: str = "gain",
-        score_noise: float = 0.0,
-        prune: bool = False,
-        second_order: bool = True,
-        leaf_steps: int | str = 1,
-        ordered_boosting: int = 0,
-        vector_leaves: bool | str = "auto",
-        leaf_model: str = "constant",
-        linear_l2: float = 10.0,
-        max_delta_step: float = 0.0,
-        max_bins: int | None = 255,
-        category_levels: int | None = 20,
-        category_combinations: int = 2,
-        category_orders: int = 4,
-        subsample: float | str = "auto",
-        sampling: str = "subsample",
-        top_rate: float | None = None,
-        other_rate: float | None = None,
-        bagging_temperature: float | None = None,
-        max_features: float | int = 0.3,
-        colsample_tree: float | int = 1.0,
-        colsample_level: float | int = 1.0,
-        dart_rate: float = 0.0,
-        dart_skip: float = 0.5,
-        dart_max: int = 50,
-        loss: str | Loss | GradientFunction = "log_loss",
-        class_weight: Any = None,
-        monotonic_cst: Any = None,
-        interaction_cst: Any = None,
-        categorical_features: Any = None,
-        unknown: str = "average",
-        missing: str = "warn",
-        early_stopping: bool | str = "auto",
-        scoring: Any = "loss",
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 50,
-        tol: float = 0.0,
-        refit: bool | str = "auto",
-        time_limit: float | None = None,
-        warm_start: bool = False,
-        callbacks: Any = None,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self._keep(locals())
+    class_weight: Any = like(ClassWeights, before="monotonic_cst")
+    scoring: Any = like(EarlyStopping, filled={"metrics": OF_CLASSES})
+    validation_fraction: float = like(BoostedStopping, filled={"stratified": ", the same share of each class,"})
 
     def _as_column(self, y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArray[Any]:
         return targets.ordered_labels(y, targets.as_outputs(y, n_rows, name, table))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +17,13 @@ from arboretum.data.schema import Schema
 from arboretum.ensembles.bagging.resampling import content_keys
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosting import BoostedTrees
-from arboretum.estimators.boosting_docs import describe
-from arboretum.estimators.boosting_parameters import MOST
+from arboretum.estimators.boosting_parameters import BoostedStopping, Objective
 from arboretum.estimators.boosting_problem import HeldRows, Problem, Target
 from arboretum.estimators.checkpoints import Checkpoint
+from arboretum.estimators.parameters import MOST, Anything, Choice, Number, declares_parameters, like, parameter
 from arboretum.estimators.protocol import not_fitted
-from arboretum.estimators.validation import choice, number, split_rows
+from arboretum.estimators.shared_parameters import EarlyStopping
+from arboretum.estimators.validation import split_rows
 from arboretum.losses import GradientFunction, Loss
 from arboretum.losses.ranking import METRICS, LambdaMart, RankingLoss
 from arboretum.metrics import ndcg_score
@@ -31,26 +32,6 @@ from arboretum.model.heads import RankHead
 from arboretum.tasks import RANKING, Task
 
 JUDGED = np.dtype([("grade", np.float64), ("query", np.int64)])
-
-_LOSS_PARAMETERS = """\
-    metric : {"ndcg", "map"}, default="ndcg"
-        What "lambdamart" weighs pairs by, and early stopping follows: NDCG of the first 10 places, or mean average
-        precision. ``history_`` holds 1 - metric.
-    truncation : int, optional, default=30
-        "lambdamart" and "pairwise" compare pairs with a row among so many first places; None compares all.
-"""
-
-_EXAMPLES = """\
-    Examples
-    --------
-    >>> import numpy as np, arboretum as arb
-    >>> random = np.random.default_rng(0)
-    >>> X, query = random.normal(size=(600, 3)), random.integers(40, size=600)
-    >>> grade = np.clip(np.round(X[:, 0] + 1), 0, 4)
-    >>> model = arb.BoostedTreesRanker(n_estimators=20, learning_rate=0.2, l2=1.0).fit(X, grade, group=query)
-    >>> model.score(X, grade, group=query) > 0.95
-    True
-    """
 
 
 def judged(y: Any, group: Any, suffix: str = "") -> NDArray[Any] | None:
@@ -65,84 +46,45 @@ def judged(y: Any, group: Any, suffix: str = "") -> NDArray[Any] | None:
     return column
 
 
+@declares_parameters
 class BoostedTreesRanker(BoostedTrees):
-    __doc__ = describe(
-        "Gradient-boosted trees that put the rows of each query into order.",
-        _EXAMPLES,
-        losses='"lambdamart", "pairwise", "listwise"',
-        output_parameters="",
-        loss_parameters=_LOSS_PARAMETERS,
-        class_parameters="",
-        class_attributes="",
-        metrics='"ndcg", "map", "mrr", also of the first places as "ndcg@5"',
-        or_function="",
-        stratified=", by whole queries,",
+    """Gradient-boosted trees that put the rows of each query into order.
+
+    Examples
+    --------
+    >>> import numpy as np, arboretum as arb
+    >>> random = np.random.default_rng(0)
+    >>> X, query = random.normal(size=(600, 3)), random.integers(40, size=600)
+    >>> grade = np.clip(np.round(X[:, 0] + 1), 0, 4)
+    >>> model = arb.BoostedTreesRanker(n_estimators=20, learning_rate=0.2, l2=1.0).fit(X, grade, group=query)
+    >>> model.score(X, grade, group=query) > 0.95
+    True
+    """
+
+    loss: str | Loss | GradientFunction = like(
+        Objective,
+        default="lambdamart",
+        allowed=Anything("str or Loss"),
+        doc='What to minimise: "lambdamart", "pairwise", "listwise". Or an object derived from '
+        "``arboretum.losses.Loss``.",
     )
-    metric: str
-    truncation: int | None
+    metric: str = parameter(
+        "ndcg",
+        Choice(*METRICS),
+        'What "lambdamart" weighs pairs by, and early stopping follows: NDCG of the first 10 places, or mean average '
+        "precision. ``history_`` holds 1 - metric.",
+        before="monotonic_cst",
+    )
+    truncation: int | None = parameter(
+        30,
+        Number(1, MOST, integer=True, optional=True),
+        '"lambdamart" and "pairwise" compare pairs with a row among so many first places; None compares all.',
+        before="monotonic_cst",
+    )
+    scoring: Any = like(EarlyStopping, filled={"metrics": '"ndcg", "map", "mrr", also of the first places as "ndcg@5"'})
+    validation_fraction: float = like(BoostedStopping, filled={"stratified": ", by whole queries,"})
 
-    def __init__(
-        self,
-        *,
-        n_estimators: int = 1000,
-        trees_per_round: int = 1,
-        learning_rate: float | str = "auto",
-        growth: str = "leaf",
-        max_leaf_nodes: int | None = None,
-        max_depth: int | None = None,
-        min_samples_leaf: int | str = "auto",
-        min_child_weight: float = 1e-3,
-        l1: float = 0.0,
-        l2: float | str = "auto",
-        min_gain: float = 0.0,
-        split_score: str = "gain",
-        score_noise: float = 0.0,
-        prune: bool = False,
-        second_order: bool = True,
-        leaf_steps: int | str = 1,
-        ordered_boosting: int = 0,
-        leaf_model: str = "constant",
-        linear_l2: float = 10.0,
-        max_delta_step: float = 0.0,
-        max_bins: int | None = 255,
-        category_levels: int | None = 20,
-        category_combinations: int = 2,
-        category_orders: int = 4,
-        subsample: float | str = "auto",
-        sampling: str = "subsample",
-        top_rate: float | None = None,
-        other_rate: float | None = None,
-        bagging_temperature: float | None = None,
-        max_features: float | int = 0.3,
-        colsample_tree: float | int = 1.0,
-        colsample_level: float | int = 1.0,
-        dart_rate: float = 0.0,
-        dart_skip: float = 0.5,
-        dart_max: int = 50,
-        loss: str | Loss | GradientFunction = "lambdamart",
-        metric: str = "ndcg",
-        truncation: int | None = 30,
-        monotonic_cst: Any = None,
-        interaction_cst: Any = None,
-        categorical_features: Any = None,
-        unknown: str = "average",
-        missing: str = "warn",
-        early_stopping: bool | str = "auto",
-        scoring: Any = "loss",
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 50,
-        tol: float = 0.0,
-        refit: bool | str = "auto",
-        time_limit: float | None = None,
-        warm_start: bool = False,
-        callbacks: Any = None,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self._keep(locals())
-
-    task_: Task = RANKING
+    task_: ClassVar[Task] = RANKING
 
     # ---- fitting -------------------------------------------------------------------------------------------------
 
@@ -244,8 +186,6 @@ class BoostedTreesRanker(BoostedTrees):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        choice(self, "metric", METRICS)
-        number(self, "truncation", low=1, high=MOST, integer=True, optional=True)
         if self.ordered_boosting:
             raise ValueError(
                 f"ordered_boosting={self.ordered_boosting!r}: the gradient of a row depends on the other rows of its "

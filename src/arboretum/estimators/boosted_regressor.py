@@ -13,22 +13,20 @@ from arboretum.data import targets
 from arboretum.data.weights import in_rows
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosting import BoostedTrees
-from arboretum.estimators.boosting_docs import FUNCTION, OUTPUT_PARAMETERS, describe
+from arboretum.estimators.boosting_parameters import BoostedStopping, Objective, Outputs
 from arboretum.estimators.boosting_problem import Target
+from arboretum.estimators.parameters import Levels, Number, declares_parameters, like, parameter
 from arboretum.estimators.protocol import Regressor
+from arboretum.estimators.shared_parameters import LOSSES_OF_NUMBERS, OF_NUMBERS, EarlyStopping
 from arboretum.estimators.validation import number
 from arboretum.losses import EachOutput, GradientFunction, Loss, Quantiles
 from arboretum.losses.base import constant_raw
 
-_LOSS_PARAMETERS = """\
-    quantile : float or sequence of float, optional
-        Level of the "quantile" loss (0.5), or share of residuals that "huber" takes as small (0.9). Several rising
-        levels make one model of quantiles that cannot cross: ``predict`` returns a column for each.
-    power : float, optional
-        Variance power of the "tweedie" loss, between 1 and 2 (1.5).
-"""
 
-_EXAMPLES = """\
+@declares_parameters
+class BoostedTreesRegressor(Regressor, BoostedTrees):
+    """Gradient-boosted trees for numbers.
+
     Examples
     --------
     >>> import numpy as np, arboretum as arb
@@ -38,84 +36,23 @@ _EXAMPLES = """\
     array([0.25])
     """
 
-
-class BoostedTreesRegressor(Regressor, BoostedTrees):
-    __doc__ = describe(
-        "Gradient-boosted trees for numbers.",
-        _EXAMPLES,
-        losses='"squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie"',
-        output_parameters=OUTPUT_PARAMETERS,
-        loss_parameters=_LOSS_PARAMETERS,
-        class_parameters="",
-        class_attributes="",
-        metrics='"rmse", "mae", "r2"',
-        or_function=FUNCTION,
-        stratified="",
+    vector_leaves: bool | str = like(Outputs, before="leaf_model")
+    loss: str | Loss | GradientFunction = like(Objective, default="squared_error", filled={"losses": LOSSES_OF_NUMBERS})
+    quantile: float | Sequence[float] | None = parameter(
+        None,
+        Levels(),
+        'Level of the "quantile" loss (0.5), or share of residuals that "huber" takes as small (0.9). Several rising '
+        "levels make one model of quantiles that cannot cross: ``predict`` returns a column for each.",
+        before="monotonic_cst",
     )
-    quantile: float | Sequence[float] | None
-    power: float | None
-
-    def __init__(
-        self,
-        *,
-        n_estimators: int = 1000,
-        trees_per_round: int = 1,
-        learning_rate: float | str = "auto",
-        growth: str = "leaf",
-        max_leaf_nodes: int | None = None,
-        max_depth: int | None = None,
-        min_samples_leaf: int | str = "auto",
-        min_child_weight: float = 1e-3,
-        l1: float = 0.0,
-        l2: float | str = "auto",
-        min_gain: float = 0.0,
-        split_score: str = "gain",
-        score_noise: float = 0.0,
-        prune: bool = False,
-        second_order: bool = True,
-        leaf_steps: int | str = 1,
-        ordered_boosting: int = 0,
-        vector_leaves: bool | str = "auto",
-        leaf_model: str = "constant",
-        linear_l2: float = 10.0,
-        max_delta_step: float = 0.0,
-        max_bins: int | None = 255,
-        category_levels: int | None = 20,
-        category_combinations: int = 2,
-        category_orders: int = 4,
-        subsample: float | str = "auto",
-        sampling: str = "subsample",
-        top_rate: float | None = None,
-        other_rate: float | None = None,
-        bagging_temperature: float | None = None,
-        max_features: float | int = 0.3,
-        colsample_tree: float | int = 1.0,
-        colsample_level: float | int = 1.0,
-        dart_rate: float = 0.0,
-        dart_skip: float = 0.5,
-        dart_max: int = 50,
-        loss: str | Loss | GradientFunction = "squared_error",
-        quantile: float | Sequence[float] | None = None,
-        power: float | None = None,
-        monotonic_cst: Any = None,
-        interaction_cst: Any = None,
-        categorical_features: Any = None,
-        unknown: str = "average",
-        missing: str = "warn",
-        early_stopping: bool | str = "auto",
-        scoring: Any = "loss",
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 50,
-        tol: float = 0.0,
-        refit: bool | str = "auto",
-        time_limit: float | None = None,
-        warm_start: bool = False,
-        callbacks: Any = None,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self._keep(locals())
+    power: float | None = parameter(
+        None,
+        Number(optional=True),
+        'Variance power of the "tweedie" loss, between 1 and 2 (1.5).',
+        before="monotonic_cst",
+    )
+    scoring: Any = like(EarlyStopping, filled={"metrics": OF_NUMBERS})
+    validation_fraction: float = like(BoostedStopping, filled={"stratified": ""})
 
     def _as_column(self, y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArray[Any]:
         return targets.as_outputs(y, n_rows, name, table)

@@ -14,10 +14,12 @@ from arboretum.data.schema import Schema
 from arboretum.elementary import EXP_LIMIT
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosting import BoostedTrees
-from arboretum.estimators.boosting_docs import FUNCTION, describe
+from arboretum.estimators.boosting_parameters import BoostedStopping, Objective
 from arboretum.estimators.boosting_problem import Problem, Target
 from arboretum.estimators.boosting_rows import beside_offset, downhill
+from arboretum.estimators.parameters import Choice, Number, declares_parameters, fitted, like, parameter
 from arboretum.estimators.protocol import not_fitted
+from arboretum.estimators.shared_parameters import EarlyStopping
 from arboretum.estimators.standing_in import twin
 from arboretum.estimators.survival_model import SurvivalModel, read_event_times
 from arboretum.estimators.validation import choice, number
@@ -27,27 +29,15 @@ from arboretum.losses.survival_targets import survival_bounds
 from arboretum.model.forest import Forest
 from arboretum.model.heads import RiskHead
 
-_SUMMARY = """\
-Gradient-boosted trees for times to an event, of which some are censored.
+
+@declares_parameters
+class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
+    """Gradient-boosted trees for times to an event, of which some are censored.
 
     ``loss="cox"`` models hazards: ``predict`` gives the logarithm of each row's hazard ratio. ``loss="aft"`` models
     times: ln T = raw prediction + aft_scale · Z; it takes bounds of times too. The risk of ``predict`` is higher for
     earlier events with either loss. See docs/survival.md.
-"""
 
-_LOSS_PARAMETERS = """\
-    aft_distribution : {"normal", "logistic", "extreme"}, optional
-        Of Z in the "aft" loss: T is log-normal (the default), log-logistic or Weibull.
-    aft_scale : float, optional
-        Of the "aft" loss (1).
-"""
-
-_ATTRIBUTES = """\
-    event_times_ : ndarray
-        Times of events of the training rows, rising.
-"""
-
-_EXAMPLES = """\
     Examples
     --------
     >>> import numpy as np, arboretum as arb
@@ -62,85 +52,24 @@ _EXAMPLES = """\
            [0.]])
     """
 
-
-class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
-    __doc__ = describe(
-        _SUMMARY,
-        _EXAMPLES,
-        losses='"cox", "aft"',
-        output_parameters="",
-        loss_parameters=_LOSS_PARAMETERS,
-        class_parameters="",
-        class_attributes=_ATTRIBUTES,
-        metrics='"concordance"',
-        or_function=FUNCTION,
-        stratified=", the same of rows with events and without,",
+    loss: str | Loss | GradientFunction = like(Objective, default="cox", filled={"losses": '"cox", "aft"'})
+    aft_distribution: str | None = parameter(
+        None,
+        Choice(None, *DISTRIBUTIONS),
+        'Of Z in the "aft" loss: T is log-normal (the default), log-logistic or Weibull.',
+        before="monotonic_cst",
     )
-    aft_distribution: str | None
-    aft_scale: float | None
-
-    _log_baseline: FloatArray | None  # of Cox: logarithm of the cumulative hazard of raw prediction 0 at event_times_
-
-    def __init__(
-        self,
-        *,
-        n_estimators: int = 1000,
-        trees_per_round: int = 1,
-        learning_rate: float | str = "auto",
-        growth: str = "leaf",
-        max_leaf_nodes: int | None = None,
-        max_depth: int | None = None,
-        min_samples_leaf: int | str = "auto",
-        min_child_weight: float = 1e-3,
-        l1: float = 0.0,
-        l2: float | str = "auto",
-        min_gain: float = 0.0,
-        split_score: str = "gain",
-        score_noise: float = 0.0,
-        prune: bool = False,
-        second_order: bool = True,
-        leaf_steps: int | str = 1,
-        ordered_boosting: int = 0,
-        leaf_model: str = "constant",
-        linear_l2: float = 10.0,
-        max_delta_step: float = 0.0,
-        max_bins: int | None = 255,
-        category_levels: int | None = 20,
-        category_combinations: int = 2,
-        category_orders: int = 4,
-        subsample: float | str = "auto",
-        sampling: str = "subsample",
-        top_rate: float | None = None,
-        other_rate: float | None = None,
-        bagging_temperature: float | None = None,
-        max_features: float | int = 0.3,
-        colsample_tree: float | int = 1.0,
-        colsample_level: float | int = 1.0,
-        dart_rate: float = 0.0,
-        dart_skip: float = 0.5,
-        dart_max: int = 50,
-        loss: str | Loss | GradientFunction = "cox",
-        aft_distribution: str | None = None,
-        aft_scale: float | None = None,
-        monotonic_cst: Any = None,
-        interaction_cst: Any = None,
-        categorical_features: Any = None,
-        unknown: str = "average",
-        missing: str = "warn",
-        early_stopping: bool | str = "auto",
-        scoring: Any = "loss",
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 50,
-        tol: float = 0.0,
-        refit: bool | str = "auto",
-        time_limit: float | None = None,
-        warm_start: bool = False,
-        callbacks: Any = None,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self._keep(locals())
+    aft_scale: float | None = parameter(
+        None,
+        Number(0.0, 1e100, open_low=True, optional=True),
+        'Of the "aft" loss (1).',
+        before="monotonic_cst",
+    )
+    scoring: Any = like(EarlyStopping, filled={"metrics": '"concordance"'})
+    validation_fraction: float = like(
+        BoostedStopping, filled={"stratified": ", the same of rows with events and without,"}
+    )
+    _log_baseline: FloatArray | None = fitted()  # of Cox: logarithm of the cumulative hazard of raw 0 at event_times_
 
     # ---- fitting -------------------------------------------------------------------------------------------------
 

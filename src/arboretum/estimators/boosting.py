@@ -28,13 +28,15 @@ from arboretum.ensembles.boosting.rows import Rows, filled_raw, start_raw, user_
 from arboretum.ensembles.training_memory import boosting_bytes, check_counts
 from arboretum.estimators import boosting_automatic as automatic
 from arboretum.estimators.base import FloatArray
-from arboretum.estimators.boosting_parameters import MAX_BINS, MOST, BoostingParameters
+from arboretum.estimators.boosting_parameters import BoostingParameters
 from arboretum.estimators.boosting_problem import HeldRows, Problem, Run, Shared, Target, Training
 from arboretum.estimators.boosting_rows import TrainingRows, beside_offset, downhill
 from arboretum.estimators.checkpoints import Checkpoint, Found, Journal, Resumed
 from arboretum.estimators.dataset_arguments import offset_of
+from arboretum.estimators.parameters import MOST
 from arboretum.estimators.protocol import Classifier, not_fitted
 from arboretum.estimators.scoring import JudgedRows, judge_of
+from arboretum.estimators.shared_parameters import MAX_BINS
 from arboretum.estimators.standing_in import after_round, twin
 from arboretum.estimators.validation import check_columns, check_rounds, choice, number, seed_of, split_rows
 from arboretum.growing.constraints import interaction_sets, monotone_directions
@@ -57,7 +59,23 @@ SMALL_FIT = 10_000  # rows × columns below which a second thread costs more tha
 
 
 class BoostedTrees(BoostingParameters):
-    """Gradient-boosted trees, whatever the target."""
+    """Gradient-boosted trees, whatever the target.
+
+    Attributes
+    ----------
+    n_iter_ : int
+        Rounds kept.
+    learning_rate_ : float
+        The learning rate in use; rounds added under "auto" keep it.
+    trees_per_round_ : int
+        Trees of a round and output.
+    history_ : History
+        Losses and scores after each round, and why the fit ended.
+    has_offset_ : bool
+        Whether the model was fitted with an ``offset``, which ``predict`` then expects too.
+    loss_ : Loss
+        The loss in use.
+    """
 
     loss_: Loss
     history_: History

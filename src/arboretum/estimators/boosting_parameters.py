@@ -1,8 +1,8 @@
-"""The parameters of boosted trees: what they may be, and what they mean for the engine."""
+"""The parameters of boosted trees: their declarations, rules between them, and what they mean for the engine."""
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from arboretum.data.schema import Schema
 from arboretum.encoding.category_encoding import CategoryEncoding
@@ -14,75 +14,327 @@ from arboretum.ensembles.boosting.rounds import BoostingParams, renews_leaves
 from arboretum.estimators import boosting_automatic as automatic
 from arboretum.estimators.base import FloatArray, ForestModel
 from arboretum.estimators.boosting_problem import Problem, Target
+from arboretum.estimators.parameters import (
+    COUNT,
+    FLAG,
+    MOST,
+    Anything,
+    Choice,
+    Functions,
+    Number,
+    Share,
+    like,
+    parameter,
+    parameter_group,
+)
 from arboretum.estimators.presets import presets
-from arboretum.estimators.row_sampling import check_sampling, sampler_of
-from arboretum.estimators.validation import callables, choice, number, share
+from arboretum.estimators.row_sampling import SAMPLINGS, check_sampling, sampler_of
+from arboretum.estimators.shared_parameters import (
+    Bins,
+    Categories,
+    EarlyStopping,
+    Monotone,
+    Progress,
+    Seed,
+    Threads,
+    WarmStart,
+)
+from arboretum.estimators.validation import share
 from arboretum.growing.constraints import in_binned_order, interaction_sets, monotone_directions
 from arboretum.growing.grower import NO_LIMIT, Growth, TreeParams, category_ranks
 from arboretum.losses import EachOutput, GradientFunction, Loss
 
 Preset = TypeVar("Preset", bound="BoostingParameters")
 
-MAX_BINS = 65_535
-MOST = 2**31 - 1
+
+@parameter_group("Rounds")
+class Rounds:
+    """How many steps, and how long."""
+
+    n_estimators: int = parameter(1000, COUNT, "Rounds of boosting, at most if early stopping is on.")
+    trees_per_round: int = parameter(
+        1,
+        COUNT,
+        "Trees that each round grows from the same gradients, on samples of their own; their mean is the step. With "
+        "``n_estimators=1``, ``learning_rate=1`` and samples of rows and columns it is a random forest of gradients.",
+    )
+    learning_rate: float | str = parameter(
+        "auto",
+        Number(0.0, 1e300, open_low=True, words=("auto",)),
+        'Share of each tree\'s step that is taken. "auto" chooses it from the number of rounds and rows: see '
+        "docs/learning-rate.md. Where raw predictions are logarithms (log loss, counts), a step v is never longer than "
+        "log(1 + abs(v)) or 2, which keeps leaves of rows that are almost certain, hence with hessians near 0, from "
+        "diverging without ``l2``.",
+    )
 
 
-class BoostingParameters(ForestModel):
+@parameter_group("Shape of trees")
+class BoostedShape:
+    """How far a tree grows."""
+
+    growth: Growth = parameter(
+        "leaf",
+        Choice(*get_args(Growth)),
+        "Which node is split next: the one of largest gain, level by level, or one condition for a whole level.",
+    )
+    max_leaf_nodes: int | None = parameter(
+        None,
+        Number(2, MOST, integer=True, optional=True),
+        "Most leaves of a tree. By default 31 for leaf-wise growth, otherwise no limit.",
+    )
+    max_depth: int | None = parameter(
+        None,
+        Number(1, 10_000, integer=True, optional=True),
+        "Most conditions on a path. By default no limit for leaf-wise growth, otherwise 6.",
+    )
+    min_samples_leaf: int | str = parameter(
+        "auto",
+        Number(1, MOST, integer=True, words=("auto",)),
+        'Least rows of a leaf, counted exactly. "auto" is 3, on fewer than 150 rows a fiftieth of them.',
+    )
+    min_child_weight: float = parameter(1e-3, Number(0.0, 1e300), "Least sum of hessians of a leaf.")
+
+
+@parameter_group("Splits")
+class BoostedSplits:
+    """Which split is the best, and which are worth it."""
+
+    l1: float = parameter(0.0, Number(0.0, 1e300), "Penalty on the size of leaf values.")
+    l2: float | str = parameter(
+        "auto",
+        Number(0.0, 1e300, words=("auto",)),
+        'Penalty on the squares of leaf values. "auto" is 10 mean weights of a row, on fewer than 1,000 rows a '
+        "hundredth of the sum of all weights.",
+    )
+    min_gain: float = parameter(0.0, Number(0.0, 1e300), "Gain that a split must exceed.")
+    split_score: str = parameter(
+        "gain",
+        Choice("gain", "cosine"),
+        "What the conditions of a symmetric tree compete by: how much they lower the loss, or how well leaf values "
+        "point along the gradients, as CatBoost's. Other growth goes by gain. See docs/split-score.md.",
+    )
+    score_noise: float = parameter(
+        0.0,
+        Number(0.0, 1e9),
+        "Noise of the scores by which features compete for a split, in units of what chance gains; it falls as the "
+        "model grows. 1 is a good first try. See docs/score-noise.md.",
+    )
+    prune: bool = parameter(
+        False,
+        FLAG,
+        "Grow as if ``min_gain`` were 0, then remove splits that gain no more than it, unless one below gains more.",
+    )
+
+
+@parameter_group("Leaf values")
+class BoostedLeaves:
+    """What a leaf says."""
+
+    second_order: bool = parameter(
+        True,
+        FLAG,
+        "Fit trees to gradients and hessians. False fits them to gradients alone, by least squares, as Friedman did.",
+    )
+    leaf_steps: int | str = parameter(
+        1,
+        Number(0, 1000, integer=True, words=("auto",)),
+        "Newton steps to the value of a leaf, each held back by ``l2``; more come closer to a line search, and end "
+        'when no leaf moves any more. "auto" is CatBoost\'s rule: 10 for the log loss of two classes, otherwise 1. 0, '
+        "with ``second_order=False``, takes the mean gradient as it is: cautious steps for losses of small hessians.",
+    )
+    ordered_boosting: int = parameter(
+        0,
+        Number(0, 1000, integer=True),
+        "Random orders of ordered boosting, where the gradient of a row comes from a model that has not seen the row; "
+        "0 is plain boosting. For small tables: see docs/ordered-boosting.md.",
+    )
+    leaf_model: str = parameter(
+        "constant",
+        Choice("constant", "linear"),
+        "What a leaf says: one value, or a value plus slopes of the numeric columns that its path splits on. Linear "
+        "leaves suit smooth functions, and never extrapolate: see docs/linear-leaves.md.",
+    )
+    linear_l2: float = parameter(10.0, Number(0.0, 1e300), "Penalty on the size of slopes, in the units of ``l2``.")
+    max_delta_step: float = parameter(
+        0.0, Number(0.0, 1e300), "Bound of leaf values before the learning rate; 0 is none."
+    )
+
+
+@parameter_group("Categories and missing values")
+class CategoryStatistics:
+    """Statistics that stand for columns of many categories."""
+
+    category_levels: int | None = parameter(
+        20,
+        Number(0, MOST, integer=True, optional=True),
+        "Categorical columns of more levels are read as statistics: means of the target, each row's from the rows "
+        "before it in a random order, and frequencies. Others, and all of them if it is None or y has several outputs, "
+        "are split by sets of categories. See docs/target-statistics.md.",
+    )
+    category_combinations: int = parameter(
+        2,
+        Number(1, 16, integer=True),
+        "Most columns, of those that are read as statistics, in a combination that gets statistics of its own; 1 "
+        "combines none.",
+    )
+    category_orders: int = parameter(
+        4,
+        Number(1, 1000, integer=True),
+        "Random orders of these statistics; rounds read them in turn. Ordered boosting has one.",
+    )
+
+
+@parameter_group("Rows of each tree")
+class RowSamples:
+    """Which rows a tree sees."""
+
+    subsample: float | str = parameter(
+        "auto",
+        Number(0.0, 1.0, open_low=True, words=("auto",)),
+        'Share of the rows that each tree sees. "auto" is 0.7; of fewer than 1,000 rows, of a bootstrap and of '
+        "samplings with rates of their own it is 1.",
+    )
+    sampling: str = parameter(
+        "subsample",
+        Choice(*SAMPLINGS),
+        "How rows are chosen: without replacement; with replacement, copies as weights; the same share of each class "
+        "or tenth of the target; the largest gradients and some of the rest; with probabilities of minimal variance; "
+        "all, with random weights. See docs/sampling.md.",
+    )
+    top_rate: float | None = parameter(
+        None, Number(0.0, 1.0, optional=True), 'Of "goss": the share of rows of largest gradients (0.2).'
+    )
+    other_rate: float | None = parameter(
+        None, Number(0.0, 1.0, open_low=True, optional=True), 'Of "goss": the share drawn from the other rows (0.1).'
+    )
+    bagging_temperature: float | None = parameter(
+        None,
+        Number(0.0, 100.0, optional=True),
+        'Of "bayesian": the power of the exponential weights (1); 0 makes all of them 1.',
+    )
+
+
+@parameter_group("Columns")
+class ColumnSamples:
+    """Which columns a tree may split on."""
+
+    max_features: float | int = parameter(0.3, Share(), "Share or number of columns that each node may split on.")
+    colsample_tree: float | int = parameter(1.0, Share(), "Share or number of columns that each tree may split on.")
+    colsample_level: float | int = parameter(
+        1.0, Share(), "Share or number of columns that each level of a tree may split on."
+    )
+
+
+@parameter_group("DART")
+class DartRounds:
+    """Rounds that leave earlier ones out."""
+
+    dart_rate: float = parameter(
+        0.0,
+        Number(0.0, 1.0),
+        "Probability that a round leaves an earlier one out while it grows (DART); 0 is gradient boosting.",
+    )
+    dart_skip: float = parameter(0.5, Number(0.0, 1.0), "Probability that a round of DART leaves out none.")
+    dart_max: int = parameter(50, COUNT, "Most rounds that a round of DART leaves out.")
+
+
+@parameter_group("Loss")
+class Objective:
+    """What rounds lower."""
+
+    loss: str | Loss | GradientFunction = parameter(
+        "squared_error",
+        Anything("str, Loss or callable"),
+        "What to minimise: <losses>. Or an object derived from ``arboretum.losses.Loss``, or a function of (y, raw) "
+        "that returns gradients and hessians.",
+    )
+
+
+@parameter_group("Leaf values")
+class Outputs:
+    """How trees of several outputs are grown; no group of models that have one output alone."""
+
+    vector_leaves: bool | str = parameter(
+        "auto",
+        Choice(True, False, "auto"),
+        "Grow one tree a round for all outputs or classes, whose leaves hold a value for each, in place of one tree "
+        'for each output. "auto": for several outputs, not for the classes of one. See docs/many-outputs.md.',
+    )
+
+
+@parameter_group("Constraints")
+class Interactions:
+    """Columns that may meet."""
+
+    interaction_cst: Any = parameter(
+        None,
+        Anything('sequence of sets, "pairwise" or "no_interactions"'),
+        "Columns that may meet on a path from the root.",
+    )
+
+
+@parameter_group("Early stopping")
+class BoostedStopping(EarlyStopping):
+    """When to stop, and what to do then."""
+
+    early_stopping: bool | str = like(
+        EarlyStopping,
+        doc="Stop when validation rows are no longer predicted better, and keep the best round. "
+        '"auto": when ``X_val`` is given or there are at least 1,000 rows; a model that is trained further, or will be '
+        "(``warm_start``), holds no rows out by itself.",
+    )
+    validation_fraction: float = like(
+        EarlyStopping, doc="Share of the rows held out<stratified> if early stopping has no ``X_val``."
+    )
+    refit: bool | str = parameter(
+        "auto",
+        Choice("auto", True, False),
+        "After rows were held out to stop early, fit all rows again for the number of rounds that was best. "
+        '"auto": on fewer than 50,000 rows, unless ``warm_start`` is on.',
+    )
+    time_limit: float | None = parameter(
+        None, Number(0.0, open_low=True, optional=True), "Seconds after which no new round begins."
+    )
+
+
+@parameter_group("Running")
+class Callbacks:
+    """What is told of each round."""
+
+    callbacks: Any = parameter(
+        None,
+        Functions(),
+        "Each is called with a ``RoundReport`` after every round; one that returns True ends the fit.",
+    )
+
+
+class BoostingParameters(
+    Rounds,
+    BoostedShape,
+    BoostedSplits,
+    BoostedLeaves,
+    Bins,
+    CategoryStatistics,
+    RowSamples,
+    ColumnSamples,
+    DartRounds,
+    Objective,
+    Monotone,
+    Interactions,
+    Categories,
+    BoostedStopping,
+    WarmStart,
+    Callbacks,
+    Seed,
+    Threads,
+    Progress,
+    ForestModel,
+):
     """Parameters of an estimator that boosts trees."""
 
     trees_per_round_: int
     learning_rate_: float
-    n_estimators: int
-    trees_per_round: int
-    learning_rate: float | str
-    dart_rate: float
-    dart_skip: float
-    dart_max: int
-    growth: Growth
-    max_leaf_nodes: int | None
-    max_depth: int | None
-    min_samples_leaf: int | str
-    min_child_weight: float
-    l1: float
-    l2: float | str
-    min_gain: float
-    split_score: str
-    score_noise: float
-    max_delta_step: float
-    max_bins: int | None
-    category_levels: int | None
-    category_combinations: int
-    category_orders: int
-    prune: bool
-    second_order: bool
-    leaf_steps: int | str
-    ordered_boosting: int
     vector_leaves: bool | str = "auto"  # no parameter where there is one output alone
-    leaf_model: str
-    linear_l2: float
-    subsample: float | str
-    sampling: str
-    top_rate: float | None
-    other_rate: float | None
-    bagging_temperature: float | None
-    max_features: float | int
-    colsample_tree: float | int
-    colsample_level: float | int
-    loss: str | Loss | GradientFunction
-    monotonic_cst: Any
-    interaction_cst: Any
-    categorical_features: Any
-    early_stopping: bool | str
-    scoring: Any
-    validation_fraction: float
-    n_iter_no_change: int
-    tol: float
-    refit: bool | str
-    time_limit: float | None
-    warm_start: bool
-    callbacks: Any
-    random_state: Any
-    verbose: int
 
     @classmethod
     def preset(cls: type[Preset], name: str, **overrides: Any) -> Preset:
@@ -105,35 +357,15 @@ class BoostingParameters(ForestModel):
         switches = {switch: value for switch, value in presets()[name].items() if switch in known}
         return cls(**{**switches, **overrides})
 
-    # ---- what they may be ------------------------------------------------------------------------------------------
+    # ---- what they may be together ---------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        number(self, "n_estimators", low=1, high=MOST, integer=True)
-        number(self, "learning_rate", low=0.0, high=1e300, open_low=True, words=("auto",))
-        choice(self, "growth", ("leaf", "level", "symmetric"))
-        number(self, "max_leaf_nodes", low=2, high=MOST, integer=True, optional=True)
-        number(self, "max_depth", low=1, high=10_000, integer=True, optional=True)
-        number(self, "min_samples_leaf", low=1, high=MOST, integer=True, words=("auto",))
-        for name in ("min_child_weight", "l1", "min_gain", "max_delta_step", "linear_l2"):
-            number(self, name, low=0.0, high=1e300)
-        number(self, "l2", low=0.0, high=1e300, words=("auto",))
-        choice(self, "split_score", ("gain", "cosine"))
-        number(self, "score_noise", low=0.0, high=1e9)
-        number(self, "max_bins", low=2, high=MAX_BINS, integer=True, optional=True)
-        number(self, "category_levels", low=0, high=MOST, integer=True, optional=True)
-        number(self, "category_combinations", low=1, high=16, integer=True)
-        number(self, "category_orders", low=1, high=1000, integer=True)
-        choice(self, "prune", (True, False))
-        choice(self, "second_order", (True, False))
-        number(self, "leaf_steps", low=0, high=1000, integer=True, words=("auto",))
-        number(self, "ordered_boosting", low=0, high=1000, integer=True)
-        choice(self, "vector_leaves", (True, False, "auto"))
+        super()._check_parameters()
         if self.leaf_steps == 0 and (self.second_order or self.ordered_boosting):
             raise ValueError(
                 "leaf_steps=0 keeps the mean gradient of a leaf, which trees of gradients alone have: use "
                 "second_order=False and ordered_boosting=0, or leaf_steps=1"
             )
-        choice(self, "leaf_model", ("constant", "linear"))
         if self.leaf_model == "linear":
             self._check_linear()
         if self.ordered_boosting and self.dart_rate:
@@ -142,10 +374,6 @@ class BoostingParameters(ForestModel):
                 "cannot leave rounds out; use one of them"
             )
         check_sampling(self)
-        number(self, "trees_per_round", low=1, high=MOST, integer=True)
-        number(self, "dart_rate", low=0.0, high=1.0)
-        number(self, "dart_skip", low=0.0, high=1.0)
-        number(self, "dart_max", low=1, high=MOST, integer=True)
         if self.prune and self.growth == "symmetric":
             raise ValueError(
                 "prune=True with growth='symmetric': nodes of a level share their condition, none is pruned alone; "
@@ -156,17 +384,6 @@ class BoostingParameters(ForestModel):
                 f"split_score='cosine' with growth={self.growth!r}: cosines compare conditions of a whole level; "
                 "use growth='symmetric', or split_score='gain'"
             )
-        choice(self, "unknown", ("average", "missing", "error"))
-        choice(self, "missing", ("warn", "error"))
-        choice(self, "early_stopping", ("auto", True, False))
-        number(self, "validation_fraction", low=0.0, high=0.9, open_low=True)
-        number(self, "n_iter_no_change", low=1, high=MOST, integer=True)
-        number(self, "tol", low=0.0, high=1e300)
-        choice(self, "refit", ("auto", True, False))
-        number(self, "time_limit", low=0.0, open_low=True, optional=True)
-        choice(self, "warm_start", (True, False))
-        callables(self, "callbacks")
-        number(self, "verbose", low=0, high=MOST, integer=True, words_of_bool=True)
 
     def _check_linear(self) -> None:
         """Refuse what linear leaves cannot be combined with."""

@@ -13,11 +13,12 @@ from arboretum.data import targets
 from arboretum.data.labels import classes_from_json, classes_to_json
 from arboretum.ensembles.bagging.resampling import Positions
 from arboretum.estimators.bagging_members import FloatArray, GivenTable
-from arboretum.estimators.held_out import HeldOutModel, Unseen
+from arboretum.estimators.held_out import Calibrating, HeldOutModel, Unseen
+from arboretum.estimators.parameters import Choice, declares_parameters, fitted, like, parameter
 from arboretum.estimators.protocol import Classifier
-from arboretum.estimators.validation import choice
 
 
+@declares_parameters
 class CalibratedClassifier(Classifier, HeldOutModel):
     """Honest probabilities of any classifier: of rows that are given 0.3, three in ten are of the class.
 
@@ -25,34 +26,12 @@ class CalibratedClassifier(Classifier, HeldOutModel):
     ``sample_weight`` but without its ``class_weight``: probabilities are those of the population, however the estimator
     weighs its classes. Several classes are mapped each against the rest.
 
-    Parameters
-    ----------
-    estimator : estimator, optional
-        A classifier with ``predict_proba``, of arboretum, scikit-learn or any other that follows its protocol; by
-        default ``BoostedTreesClassifier()``.
-    method : {"isotonic", "platt"}, default="isotonic"
-        The map: rising steps, or σ(a · log odds + b), which needs fewer rows.
-    calibration : {"cross", "split", "oob"}, default="cross"
-        Where rows come from that the model has not seen. "cross" fits a model without each of ``n_folds`` folds, and
-        one to all rows, which predicts. "split" fits one model and holds a share of the rows out. "oob" fits one forest
-        and takes its out-of-bag predictions.
-    n_folds : int, default=5
-        Folds of "cross".
-    calibration_fraction : float, default=0.2
-        Share of the rows that "split" holds out.
-    random_state : int, Generator, RandomState or None, default=0
-        Seed of folds and shares.
-
     Attributes
     ----------
-    estimator_ : estimator
-        What is asked for probabilities.
     calibration_ : Calibration
         The map.
     classes_ : ndarray
         Labels, sorted.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
 
     Examples
     --------
@@ -68,22 +47,21 @@ class CalibratedClassifier(Classifier, HeldOutModel):
     array([0.1])
     """
 
-    method: str
-    calibration_: Calibration
-    classes_: NDArray[Any]
+    estimator: Any = like(
+        Calibrating,
+        doc="A classifier with ``predict_proba``, of arboretum, scikit-learn or any other that follows its protocol; "
+        "by default ``BoostedTreesClassifier()``.",
+    )
+    method: str = parameter(
+        "isotonic",
+        Choice("isotonic", "platt"),
+        "The map: rising steps, or σ(a · log odds + b), which needs fewer rows.",
+        before="calibration",
+    )
+    n_folds: int = like(Calibrating, filled={"spread": ""})
+    calibration_fraction: float = like(Calibrating, filled={"halves": ""})
+    calibration_: Calibration = fitted()
     _classifies = True
-
-    def __init__(
-        self,
-        *,
-        estimator: Any = None,
-        method: str = "isotonic",
-        calibration: str = "cross",
-        n_folds: int = 5,
-        calibration_fraction: float = 0.2,
-        random_state: Any = 0,
-    ) -> None:
-        self._keep(locals())
 
     def _default_estimator(self) -> Any:
         from arboretum.estimators.boosted_classifier import BoostedTreesClassifier
@@ -95,10 +73,6 @@ class CalibratedClassifier(Classifier, HeldOutModel):
         if not hasattr(base, "predict_proba"):
             raise ValueError(f"estimator={shown(base)} has no predict_proba: use a classifier that has")
         return base
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        choice(self, "method", ("isotonic", "platt"))
 
     def _read_target(self, column: NDArray[Any]) -> tuple[Any, FloatArray]:
         return targets.find_classes(column)

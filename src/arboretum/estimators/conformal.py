@@ -18,9 +18,10 @@ from arboretum.ensembles.bagging.resampling import Positions
 from arboretum.estimators.bagging_members import FloatArray, GivenTable, is_classifier
 from arboretum.estimators.bagging_model import BaggingModel, read_member
 from arboretum.estimators.boosted_regressor import BoostedTreesRegressor
-from arboretum.estimators.held_out import HeldOutModel, Unseen, quiet
+from arboretum.estimators.held_out import Calibrating, HeldOutModel, Unseen, quiet
+from arboretum.estimators.parameters import FLAG, declares_parameters, fitted, like, parameter
 from arboretum.estimators.protocol import Estimator, Regressor
-from arboretum.estimators.validation import as_float, choice
+from arboretum.estimators.validation import as_float
 from arboretum.losses import Loss
 from arboretum.losses.links import RANGES
 from arboretum.running.threads import n_threads
@@ -42,6 +43,7 @@ SPREAD: dict[str, Any] = {
 LEAST_SPREAD = 1e-3  # of the mean size: errors of 0 have no logarithm
 
 
+@declares_parameters
 class ConformalRegressor(Regressor, HeldOutModel):
     """Prediction intervals around any regressor, valid for any model and any distribution of rows.
 
@@ -49,38 +51,14 @@ class ConformalRegressor(Regressor, HeldOutModel):
     target is uncertain. A small boosted model learns the spread of the errors; an estimator that predicts quantiles
     brings it along (conformalised quantile regression).
 
-    Parameters
-    ----------
-    estimator : estimator, optional
-        A regressor of arboretum, scikit-learn or any other that follows its protocol; by default
-        ``BoostedTreesRegressor()``. If it predicts several columns (``loss="quantile", quantile=[0.05, 0.95]``), the
-        first and the last are the ends of the interval to correct.
-    adaptive : bool, default=True
-        Let widths follow the spread of the errors; False gives about the same width everywhere. Of no effect if the
-        estimator predicts several columns.
-    calibration : {"cross", "split", "oob"}, default="cross"
-        Where rows come from that the model has not seen. "cross" fits a model without each of ``n_folds`` folds, and
-        one to all rows, which predicts (CV+). "split" fits one model and holds a share of the rows out. "oob" fits one
-        forest and takes its out-of-bag predictions.
-    n_folds : int, default=5
-        Folds of "cross"; of "oob" those of the spread.
-    calibration_fraction : float, default=0.2
-        Share of the rows that "split" holds out; if ``adaptive``, half of them for the spread.
-    random_state : int, Generator, RandomState or None, default=0
-        Seed of folds and shares.
-
     Attributes
     ----------
-    estimator_ : estimator
-        What ``predict`` asks.
     members_ : list
         The models behind the intervals: one of each fold, or ``estimator_`` alone.
     spreads_ : list or None
         Models of the size of errors, one for each of ``members_``, learned on other rows.
     scores_ : Scores
         Errors of these models on rows that they have not seen, divided by their spread.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
 
     Notes
     -----
@@ -101,27 +79,25 @@ class ConformalRegressor(Regressor, HeldOutModel):
     0.9
     """
 
-    adaptive: bool
-    members_: list[Any]
-    spreads_: list[Any] | None
-    scores_: Scores
+    estimator: Any = like(
+        Calibrating,
+        doc="A regressor of arboretum, scikit-learn or any other that follows its protocol; by default "
+        '``BoostedTreesRegressor()``. If it predicts several columns (``loss="quantile", quantile=[0.05, 0.95]``), '
+        "the first and the last are the ends of the interval to correct.",
+    )
+    adaptive: bool = parameter(
+        True,
+        FLAG,
+        "Let widths follow the spread of the errors; False gives about the same width everywhere. Of no effect if the "
+        "estimator predicts several columns.",
+        before="calibration",
+    )
+    n_folds: int = like(Calibrating, filled={"spread": '; of "oob" those of the spread'})
+    calibration_fraction: float = like(Calibrating, filled={"halves": "; if ``adaptive``, half of them for the spread"})
+    members_: list[Any] = fitted()
+    spreads_: list[Any] | None = fitted()
+    scores_: Scores = fitted()
     _classifies = False
-
-    def __init__(
-        self,
-        *,
-        estimator: Any = None,
-        adaptive: bool = True,
-        calibration: str = "cross",
-        n_folds: int = 5,
-        calibration_fraction: float = 0.2,
-        random_state: Any = 0,
-    ) -> None:
-        self._keep(locals())
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        choice(self, "adaptive", (True, False))
 
     def _default_estimator(self) -> Any:
         return BoostedTreesRegressor()

@@ -16,9 +16,18 @@ from arboretum.ensembles.bagging.trees import BaggedTarget
 from arboretum.estimators.bagged_tasks import BaggedClassifier, BaggedRegressor
 from arboretum.estimators.bagged_trees import BaggedTrees, GivenRows, rows_of_share
 from arboretum.estimators.base import FloatArray
-from arboretum.estimators.decision_tree_docs import CLASSIFIER_DOC, REGRESSOR_DOC
+from arboretum.estimators.forest_parameters import ClassCriterion, NumberCriterion, Pruning, TreeLimits
+from arboretum.estimators.parameters import (
+    Choice,
+    CountOrShare,
+    Number,
+    declares_parameters,
+    fitted,
+    like,
+    parameter,
+)
+from arboretum.estimators.shared_parameters import ClassWeights
 from arboretum.estimators.single_tree import GrownTree, SingleTreeModel
-from arboretum.estimators.validation import choice, number
 from arboretum.growing.criteria import total_entropy
 from arboretum.model.forest import Forest
 from arboretum.model.heads import MultiwayHead
@@ -55,44 +64,89 @@ class ClassFacts(NamedTuple):
     factors: FloatArray | None
 
 
-class DecisionTreeClassifier(SingleTreeModel, BaggedClassifier):
-    __doc__ = CLASSIFIER_DOC
+@declares_parameters
+class DecisionTreeClassifier(ClassCriterion, SingleTreeModel, BaggedClassifier):
+    """Decision tree for classes: CART, ID3 or C4.5.
 
+    Attributes
+    ----------
+    forest_ : Forest
+        The CART tree, plain frozen arrays.
+    tree_ : MultiwayTree
+        The tree of ID3 or C4.5, in place of ``forest_``.
+
+    References
+    ----------
+    Breiman, L., Friedman, J., Olshen, R., Stone, C. (1984). Classification and regression trees. Wadsworth.
+    Quinlan, J. R. (1986). Induction of decision trees. Machine Learning 1.
+    Quinlan, J. R. (1993). C4.5: Programs for machine learning. Morgan Kaufmann.
+
+    Examples
+    --------
+    The weather of 14 Saturdays, and whether one would play tennis (Quinlan 1986, table 1):
+
+    >>> import pandas as pd, arboretum as arb
+    >>> weather = {
+    ...     "outlook": "sunny sunny overcast rain rain rain overcast sunny sunny rain sunny overcast overcast rain",
+    ...     "temperature": "hot hot hot mild cool cool cool mild cool mild mild mild hot mild",
+    ...     "humidity": "high high high high normal normal normal high normal normal normal high normal high",
+    ...     "wind": "weak strong weak weak weak strong strong weak weak weak strong strong weak strong",
+    ...     "play": "no no yes yes yes no yes no yes yes yes yes yes no",
+    ... }
+    >>> days = pd.DataFrame({name: values.split() for name, values in weather.items()})
+    >>> model = arb.DecisionTreeClassifier(method="id3").fit(days.drop(columns="play"), days["play"])
+    >>> print(model.to_text())
+    outlook = rain
+    |   wind = weak: yes (3)
+    |   wind = strong: no (2)
+    outlook = sunny
+    |   humidity = high: no (3)
+    |   humidity = normal: yes (2)
+    outlook = overcast: yes (4)
+
+    A tree of binary splits:
+
+    >>> iris = [[5.1, 1.4], [4.9, 1.4], [7.0, 4.7], [6.4, 4.5], [6.3, 6.0], [5.8, 5.1]]
+    >>> kinds = ["setosa", "setosa", "versicolor", "versicolor", "virginica", "virginica"]
+    >>> print(arb.DecisionTreeClassifier().fit(pd.DataFrame(iris, columns=["sepal", "petal"]), kinds).to_text())
+    tree 0 of 1  (6 rows, gain 2)
+    ├── petal <= 2.95 → setosa 1  (2 rows)
+    └── petal > 2.95  (4 rows, gain 2)
+        ├── petal <= 4.9 → versicolor 1  (2 rows)
+        └── petal > 4.9 → virginica 1  (2 rows)
+    """
+
+    method: str = parameter(
+        "cart",
+        Choice("cart", "id3", "c45"),
+        "How the tree is grown. CART: binary splits of least impurity. ID3: a branch for each category, by information "
+        "gain; categorical columns only. C4.5: by gain ratio, a branch for each category, numbers by thresholds, "
+        "missing values in fractions over all branches. A parameter that the method does not read must keep its "
+        "default.",
+        before="criterion",
+    )
+    min_samples_leaf: int | float | None = like(
+        TreeLimits,
+        default=None,
+        allowed=CountOrShare(optional=True),
+        doc="Least rows of a leaf, 1 by default (CART); or least cases of two branches of a split, 2 by default "
+        "(C4.5). A float is a share of the rows.",
+    )
+    pruning: str | None = like(
+        Pruning,
+        allowed=Choice("auto", "cost_complexity", "reduced_error", "pessimistic", None),
+        doc="How the grown tree is cut back. By default C4.5 prunes pessimistically, by its training errors; others "
+        'prune by cost complexity if ``ccp_alpha`` is above 0. "reduced_error" looks at validation rows.',
+    )
+    confidence: float = parameter(
+        0.25,
+        Number(0.0, 1.0, open_low=True),
+        "Of pessimistic pruning, between 0 and 1: smaller prunes more.",
+        before="validation_fraction",
+    )
+    class_weight: Any = like(ClassWeights, before="monotonic_cst")
+    tree_: MultiwayTree = fitted()  # of id3 and c45, which have no forest_
     voting = "soft"
-    method: str
-    tree_: MultiwayTree  # of id3 and c45, which have no forest_
-    _prunings = ("auto", "cost_complexity", "reduced_error", "pessimistic", None)
-    _optional = ("min_samples_leaf",)
-
-    def __init__(
-        self,
-        *,
-        method: str = "cart",
-        criterion: str = "gini",
-        max_bins: int | None = None,
-        max_depth: int | None = None,
-        max_leaf_nodes: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float | None = None,
-        min_weight_fraction_leaf: float = 0.0,
-        min_impurity_decrease: float = 0.0,
-        max_features: Any = None,
-        oblique: bool = False,
-        n_projections: int | None = None,
-        projection_density: float | None = None,
-        pruning: str | None = "auto",
-        ccp_alpha: float = 0.0,
-        confidence: float = 0.25,
-        validation_fraction: float = 0.2,
-        class_weight: Any = None,
-        monotonic_cst: Any = None,
-        categorical_features: Any = None,
-        unknown: str = "average",
-        missing: str = "warn",
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self._keep(locals())
 
     # ---- fitting -------------------------------------------------------------------------------------------------
 
@@ -101,8 +155,6 @@ class DecisionTreeClassifier(SingleTreeModel, BaggedClassifier):
         return "pessimistic" if self.pruning == "auto" and self.method == "c45" else super()._pruning
 
     def _check_parameters(self) -> None:
-        choice(self, "method", ("cart", "id3", "c45"))
-        number(self, "confidence", low=0.0, high=1.0, open_low=True)
         super()._check_parameters()
         self._refuse_unread("method", self.method, READ_BY_METHOD)
 
@@ -335,35 +387,36 @@ class DecisionTreeClassifier(SingleTreeModel, BaggedClassifier):
         return tags
 
 
-class DecisionTreeRegressor(SingleTreeModel, BaggedRegressor):
-    __doc__ = REGRESSOR_DOC
+@declares_parameters
+class DecisionTreeRegressor(NumberCriterion, SingleTreeModel, BaggedRegressor):
+    """Decision tree for numbers: CART.
 
-    def __init__(
-        self,
-        *,
-        criterion: str = "squared_error",
-        max_bins: int | None = None,
-        max_depth: int | None = None,
-        max_leaf_nodes: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        min_impurity_decrease: float = 0.0,
-        max_features: Any = None,
-        oblique: bool = False,
-        n_projections: int | None = None,
-        projection_density: float | None = None,
-        pruning: str | None = "auto",
-        ccp_alpha: float = 0.0,
-        validation_fraction: float = 0.2,
-        monotonic_cst: Any = None,
-        categorical_features: Any = None,
-        unknown: str = "average",
-        missing: str = "warn",
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self._keep(locals())
+    Attributes
+    ----------
+    forest_ : Forest
+        The tree, plain frozen arrays.
+
+    References
+    ----------
+    Breiman, L., Friedman, J., Olshen, R., Stone, C. (1984). Classification and regression trees. Wadsworth.
+
+    Examples
+    --------
+    >>> import arboretum as arb
+    >>> X, y = [[20.0], [30.0], [40.0], [50.0]], [1.0, 1.0, 4.0, 6.0]
+    >>> model = arb.DecisionTreeRegressor().fit(X, y)
+    >>> model.predict([[45.1]])
+    array([6.])
+    >>> path = model.cost_complexity_pruning_path(X, y)
+    >>> path.ccp_alphas
+    array([0. , 0.5, 4. ])
+    >>> print(arb.DecisionTreeRegressor(ccp_alpha=1.0).fit(X, y).to_text())
+    tree 0 of 1  (4 rows, gain 16)
+    ├── x0 <= 35 → 1  (2 rows)
+    └── x0 > 35 → 5  (2 rows)
+    """
+
+    min_samples_leaf: int | float = like(TreeLimits)
 
     def _read_validation_target(self, columns: NDArray[Any], weight: FloatArray | None, facts: int) -> BaggedTarget:
         if columns.shape[1] != facts:

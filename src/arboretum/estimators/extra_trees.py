@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from arboretum.estimators.bagged_tasks import BaggedClassifier, BaggedRegressor
-from arboretum.estimators.forest_docs import CLASSIFIER, REGRESSOR, describe
+from arboretum.estimators.forest_parameters import ClassForest, NumberForest
 from arboretum.estimators.kept_bags import KeptBags, KeptRegressionBags
+from arboretum.estimators.parameters import declares_parameters, like
 
 
-class ExtraTreesClassifier(KeptBags, BaggedClassifier):
-    __doc__ = describe(
-        "Extremely randomized trees for classes: thresholds are drawn, not searched, on all rows.",
-        """\
+@declares_parameters
+class ExtraTreesClassifier(ClassForest, KeptBags, BaggedClassifier):
+    """Extremely randomized trees for classes: thresholds are drawn, not searched, on all rows.
+
+    Attributes
+    ----------
+    estimators_ : list of DecisionTreeClassifier
+        The trees; ``len(model)`` is their number.
+    oob_score_, oob_decision_function_
+        Score and probabilities by trees that never saw the row; NaN where there is none.
+
+    References
+    ----------
+    Geurts, P., Ernst, D. & Wehenkel, L. (2006). Extremely randomized trees. Machine Learning 63.
+
     Examples
     --------
     >>> import arboretum as arb
@@ -20,51 +30,27 @@ class ExtraTreesClassifier(KeptBags, BaggedClassifier):
     >>> model = arb.ExtraTreesClassifier(n_estimators=10).fit(rows, ["yes", "no", "yes", "no"] * 25)
     >>> model.predict([["red", 2.5], ["blue", 0.0]])
     array(['yes', 'no'], dtype='<U3')
-    """,
-        bootstrap="False",
-        papers="Geurts, P., Ernst, D. & Wehenkel, L. (2006). Extremely randomized trees. Machine Learning 63.",
-        **CLASSIFIER,
-    )
+    """
+
+    bootstrap: bool | str = like(ClassForest, default=False)
     _random_thresholds = True
 
-    def __init__(
-        self,
-        *,
-        n_estimators: int = 100,
-        criterion: str = "gini",
-        max_depth: int | None = None,
-        max_leaf_nodes: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        min_impurity_decrease: float = 0.0,
-        max_features: Any = "sqrt",
-        max_bins: int | None = 255,
-        oblique: bool = False,
-        n_projections: int | None = None,
-        projection_density: float | None = None,
-        bootstrap: bool | str = False,
-        max_samples: float | int | None = None,
-        oob_score: Any = False,
-        keep_bags: bool = False,
-        class_weight: Any = None,
-        voting: str = "soft",
-        monotonic_cst: Any = None,
-        categorical_features: Any = None,
-        unknown: str = "average",
-        missing: str = "warn",
-        warm_start: bool = False,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self._keep(locals())
 
+@declares_parameters
+class ExtraTreesRegressor(NumberForest, KeptRegressionBags, BaggedRegressor):
+    """Extremely randomized trees for numbers: thresholds are drawn, not searched, on all rows.
 
-class ExtraTreesRegressor(KeptRegressionBags, BaggedRegressor):
-    __doc__ = describe(
-        "Extremely randomized trees for numbers: thresholds are drawn, not searched, on all rows.",
-        """\
+    Attributes
+    ----------
+    estimators_ : list of DecisionTreeRegressor
+        The trees; ``len(model)`` is their number.
+    oob_score_, oob_prediction_
+        Score and predictions by trees that never saw the row; NaN where there is none.
+
+    References
+    ----------
+    Geurts, P., Ernst, D. & Wehenkel, L. (2006). Extremely randomized trees. Machine Learning 63.
+
     Examples
     --------
     >>> import numpy as np, arboretum as arb
@@ -72,40 +58,7 @@ class ExtraTreesRegressor(KeptRegressionBags, BaggedRegressor):
     >>> model = arb.ExtraTreesRegressor(n_estimators=20).fit(X, X[:, 0] ** 2)
     >>> model.predict([[0.5]]).round(2)
     array([0.25])
-    """,
-        bootstrap="False",
-        papers="Geurts, P., Ernst, D. & Wehenkel, L. (2006). Extremely randomized trees. Machine Learning 63.",
-        **REGRESSOR,
-    )
-    _random_thresholds = True
+    """
 
-    def __init__(
-        self,
-        *,
-        n_estimators: int = 100,
-        criterion: str = "squared_error",
-        max_depth: int | None = None,
-        max_leaf_nodes: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        min_impurity_decrease: float = 0.0,
-        max_features: Any = 1 / 3,
-        max_bins: int | None = 255,
-        oblique: bool = False,
-        n_projections: int | None = None,
-        projection_density: float | None = None,
-        bootstrap: bool = False,
-        max_samples: float | int | None = None,
-        oob_score: Any = False,
-        keep_bags: bool = False,
-        monotonic_cst: Any = None,
-        categorical_features: Any = None,
-        unknown: str = "average",
-        missing: str = "warn",
-        warm_start: bool = False,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self._keep(locals())
+    bootstrap: bool = like(NumberForest, default=False)
+    _random_thresholds = True

@@ -28,8 +28,10 @@ from arboretum.estimators.bagging_members import FloatArray, GivenTable, is_clas
 from arboretum.estimators.bagging_model import base_from_json, read_member
 from arboretum.estimators.base import ForestModel, call_to_json, register, write_file
 from arboretum.estimators.explained import Explained
+from arboretum.estimators.parameters import MOST, Anything, Choice, Number, like, parameter, parameter_group
 from arboretum.estimators.protocol import Estimator, not_fitted, own_class
-from arboretum.estimators.validation import choice, number, seed_of
+from arboretum.estimators.shared_parameters import Seed
+from arboretum.estimators.validation import seed_of
 from arboretum.model import model_file
 
 HeldOut = TypeVar("HeldOut", bound="HeldOutModel")
@@ -59,14 +61,35 @@ def quiet() -> Iterator[None]:
         yield
 
 
-class HeldOutModel(Explained, Estimator):
-    """An estimator around another, corrected by its errors on rows that it has not seen."""
+@parameter_group("Calibration")
+class Calibrating:
+    """Where rows come from that a model has not seen."""
 
-    estimator: Any
-    calibration: str
-    n_folds: int
-    calibration_fraction: float
-    random_state: Any
+    estimator: Any = parameter(None, Anything("estimator"), "What to correct.")
+    calibration: str = parameter(
+        "cross",
+        Choice("cross", "split", "oob"),
+        'Where rows come from that the model has not seen. "cross" fits a model without each of ``n_folds`` folds, and '
+        'one to all rows, which predicts. "split" fits one model and holds a share of the rows out. "oob" fits one '
+        "forest and takes its out-of-bag predictions.",
+    )
+    n_folds: int = parameter(5, Number(2, MOST, integer=True), 'Folds of "cross"<spread>.')
+    calibration_fraction: float = parameter(
+        0.2, Number(0.0, 0.9, open_low=True), 'Share of the rows that "split" holds out<halves>.'
+    )
+    random_state: Any = like(Seed, doc="Seed of folds and shares.")
+
+
+class HeldOutModel(Calibrating, Explained, Estimator):
+    """An estimator around another, corrected by its errors on rows that it has not seen.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        What is asked for predictions.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+    """
 
     estimator_: Any
     n_features_in_: int
@@ -195,11 +218,6 @@ class HeldOutModel(Explained, Estimator):
                 )
             base = unfitted(base).set_params(oob_score=True)
         return base
-
-    def _check_parameters(self) -> None:
-        choice(self, "calibration", ("cross", "split", "oob"))
-        number(self, "n_folds", low=2, high=2**31 - 1, integer=True)
-        number(self, "calibration_fraction", low=0.0, high=0.9, open_low=True)
 
     def _default_estimator(self) -> Any:
         raise NotImplementedError

@@ -17,8 +17,20 @@ from arboretum.elementary import exp2
 from arboretum.ensembles.bagging.trees import is_whole
 from arboretum.ensembles.isolation import IsolationParams, RowPool, isolate
 from arboretum.estimators.base import FloatArray, ForestModel
+from arboretum.estimators.forest_parameters import Trees
+from arboretum.estimators.parameters import (
+    FLAG,
+    MOST,
+    CountOrShare,
+    Number,
+    Share,
+    declares_parameters,
+    fitted,
+    parameter,
+)
 from arboretum.estimators.protocol import OutlierDetector
-from arboretum.estimators.validation import check_columns, choice, number, read_seed, seed_of, share
+from arboretum.estimators.shared_parameters import Categories, Seed, Threads, WarmStart
+from arboretum.estimators.validation import check_columns, read_seed, seed_of, share
 from arboretum.model.forest import Forest
 from arboretum.model.heads import PathHead
 from arboretum.model.model import Model
@@ -29,10 +41,10 @@ from arboretum.running.warning import warn_user
 
 AUTO_SAMPLES = 256  # Liu, Ting & Zhou 2008, §5
 AUTO_OFFSET = -0.5  # the score of a row whose path is as long as that of a random tree
-MOST = 2**31 - 1
 
 
-class IsolationForest(OutlierDetector, ForestModel):
+@declares_parameters
+class IsolationForest(OutlierDetector, Trees, Categories, WarmStart, Seed, Threads, ForestModel):
     """Isolation forest: anomalies are rows that a few random cuts set apart from the rest.
 
     Every tree draws some rows and cuts them at random: a random column that varies in the node, a threshold uniform
@@ -42,42 +54,12 @@ class IsolationForest(OutlierDetector, ForestModel):
     A category cut sends a random half of the categories of its node to each side; categories that the node has not seen
     go to the side of fewer rows. Missing values take a random side, one for all rows, where the node has seen some.
 
-    Parameters
-    ----------
-    n_estimators : int, default=100
-        Trees.
-    max_samples : "auto", int or float, default="auto"
-        Rows that each tree draws: a number, or a share of the rows; "auto" is 256, or all rows if they are fewer.
-    contamination : "auto" or float, default="auto"
-        Share of anomalies among the training rows, at most 0.5, that ``offset_`` is chosen for; "auto" sets it to −0.5.
-    max_features : int or float, default=1.0
-        Columns that each tree draws: a number, or a share of them.
-    bootstrap : bool, default=False
-        Draw rows with replacement.
-    extension : int or "full", default=0
-        Cut by hyperplanes over ``extension + 1`` numeric columns, "full" for all of them: random normals in units of
-        the ranges of the columns in the node, a missing value counts as their mean there. 0 cuts single columns.
-    categorical_features : names, positions or mask, optional
-        Numeric columns that hold categories. Text, categories and the like are found by themselves.
-    unknown : {"average", "missing", "error"}, default="average"
-        A category not seen at fit takes both branches, weighted by their rows; or counts as missing; or is an error.
-    missing : {"warn", "error"}, default="warn"
-        Missing values in a column that had none at fit. Their branch is the one most training rows took.
-    warm_start : bool, default=False
-        Let ``fit`` add trees to the fitted model until it has ``n_estimators``.
-    random_state : int, Generator, RandomState or None, default=0
-        Seed of all draws. The same seed gives the same model, byte for byte, for any number of threads.
-    n_jobs : int, optional
-        Threads; by default all that the process may use.
-
     Attributes
     ----------
     offset_ : float
         ``decision_function`` is ``score_samples − offset_``.
     forest_ : Forest
         The trees; the value of a leaf is a path length: its depth, and what it would take to isolate its rows.
-    schema_ : Schema
-        Columns.
 
     References
     ----------
@@ -96,36 +78,32 @@ class IsolationForest(OutlierDetector, ForestModel):
     np.int64(0)
     """
 
-    n_estimators: int
-    max_samples: Any
-    contamination: Any
-    max_features: Any
-    bootstrap: bool
-    extension: Any
-    categorical_features: Any
-    warm_start: bool
-    random_state: Any
-
-    offset_: float
-    _seed: int | None  # of the trees; None if a file does not tell
-
-    def __init__(
-        self,
-        *,
-        n_estimators: int = 100,
-        max_samples: Any = "auto",
-        contamination: Any = "auto",
-        max_features: int | float = 1.0,
-        bootstrap: bool = False,
-        extension: Any = 0,
-        categorical_features: Any = None,
-        unknown: str = "average",
-        missing: str = "warn",
-        warm_start: bool = False,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self._keep(locals())
+    max_samples: Any = parameter(
+        "auto",
+        CountOrShare(words=("auto",), by_integer=True),
+        'Rows that each tree draws: a number, or a share of the rows; "auto" is 256, or all rows if they are fewer.',
+        before="categorical_features",
+    )
+    contamination: Any = parameter(
+        "auto",
+        Number(0.0, 0.5, open_low=True, words=("auto",)),
+        "Share of anomalies among the training rows, at most 0.5, that ``offset_`` is chosen for; "
+        '"auto" sets it to −0.5.',
+        before="categorical_features",
+    )
+    max_features: int | float = parameter(
+        1.0, Share(), "Columns that each tree draws: a number, or a share of them.", before="categorical_features"
+    )
+    bootstrap: bool = parameter(False, FLAG, "Draw rows with replacement.", before="categorical_features")
+    extension: Any = parameter(
+        0,
+        Number(0, MOST - 1, integer=True, words=("full",)),
+        'Cut by hyperplanes over ``extension + 1`` numeric columns, "full" for all of them: random normals in units of '
+        "the ranges of the columns in the node, a missing value counts as their mean there. 0 cuts single columns.",
+        before="categorical_features",
+    )
+    offset_: float = fitted()
+    _seed: int | None = fitted()  # of the trees; None if a file does not tell
 
     # ---- fitting -------------------------------------------------------------------------------------------------
 
@@ -224,20 +202,6 @@ class IsolationForest(OutlierDetector, ForestModel):
         if wanted > n_rows:
             warn_user(f"max_samples={wanted} is more than the {n_rows} rows: every tree draws {n_rows}")
         return min(wanted, n_rows)
-
-    def _check_parameters(self) -> None:
-        number(self, "n_estimators", low=1, high=MOST, integer=True)
-        if isinstance(self.max_samples, numbers.Integral):
-            number(self, "max_samples", low=1, high=MOST, integer=True)
-        else:
-            number(self, "max_samples", low=0.0, high=1.0, open_low=True, words=("auto",))
-        number(self, "contamination", low=0.0, high=0.5, open_low=True, words=("auto",))
-        share(self, "max_features", 1)
-        choice(self, "bootstrap", (True, False))
-        number(self, "extension", low=0, high=MOST - 1, integer=True, words=("full",))
-        choice(self, "unknown", ("average", "missing", "error"))
-        choice(self, "missing", ("warn", "error"))
-        choice(self, "warm_start", (True, False))
 
     def _head(self) -> PathHead:
         return PathHead(self._fitted().n_trees)

@@ -17,7 +17,6 @@ from arboretum.estimators.bagged_trees import BaggedTrees, TrainingSet
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.out_of_bag import score_out_of_bag
 from arboretum.estimators.protocol import Classifier
-from arboretum.estimators.validation import choice
 from arboretum.running.threads import n_threads
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ class Bags:
 class KeptBags(BaggedTrees):
     """A forest that can keep the bags of its trees."""
 
-    keep_bags: bool
+    keep_bags: bool  # a parameter of forests for classes and for numbers
     bags_: Bags
 
     @property
@@ -66,10 +65,6 @@ class KeptBags(BaggedTrees):
         from arboretum.estimators.decision_tree import trees_of
 
         return trees_of(self)
-
-    def _check_draws(self) -> None:
-        super()._check_draws()
-        choice(self, "keep_bags", (True, False))
 
     def _after_growing(self, training: TrainingSet, threads: int) -> None:
         self.__dict__.pop("bags_", None)

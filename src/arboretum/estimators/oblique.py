@@ -10,17 +10,11 @@ from numpy.typing import NDArray
 from arboretum import _kernel
 from arboretum.data.binning import BinMap
 from arboretum.data.table import Table
-from arboretum.estimators.validation import choice, number
 from arboretum.growing.projections import Sparsity, projections
-
-MOST_PROJECTIONS = 1_000_000
 
 
 def check_oblique(model: Any) -> None:
-    """Refuse values of ``oblique``, ``n_projections`` and ``projection_density`` that mean nothing."""
-    choice(model, "oblique", (True, False))
-    number(model, "n_projections", low=1, high=MOST_PROJECTIONS, integer=True, optional=True)
-    number(model, "projection_density", low=0.0, high=1.0, open_low=True, optional=True)
+    """Reject ``n_projections`` and ``projection_density`` where nothing is projected."""
     for name in ("n_projections", "projection_density"):
         if not model.oblique and getattr(model, name) is not None:
             raise ValueError(f"{name}={getattr(model, name)!r} without oblique: set oblique=True or leave it None")

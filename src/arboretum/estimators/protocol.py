@@ -21,11 +21,12 @@ import reprlib
 from collections.abc import Callable, Collection, Iterable
 from functools import cache
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
 from arboretum.estimators.dataset_arguments import DATASET_METHODS, takes_dataset
+from arboretum.estimators.parameters import parameters_of
 from arboretum.metrics.own_scores import accuracy, r_squared
 from arboretum.other_libraries import ARGUMENTS, ATTRIBUTES, PARAMETERS, Place, advice
 from arboretum.tasks import ANOMALY, REGRESSION, Task, of_classes
@@ -135,7 +136,7 @@ def _refuse_unknown(cls: type, names: Iterable[str], known: Collection[str], err
 def _refuse_positional(cls: type, given: tuple[Any, ...]) -> None:
     """Refuse arguments without a name, if the constructor of a class takes none."""
     taken = list(inspect.signature(cls.__init__).parameters.values())[1:]  # type: ignore[misc]
-    if given and all(parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_KEYWORD) for parameter in taken):
+    if all(parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_KEYWORD) for parameter in taken):
         first = next(iter(parameters(cls)), None)
         cure = f"write {cls.__name__}({first}={_SHORT.repr(given[0])})" if first else "it has none"
         raise TypeError(f"{cls.__name__} takes no positional arguments, parameters are keyword-only: {cure}")
@@ -207,14 +208,14 @@ class _RequestSetter:
 class Estimator:
     """An object with parameters that can be fitted, as scikit-learn understands it.
 
-    A subclass has an ``__init__`` of keyword-only parameters that stores them with ``self._keep(locals())`` and checks
-    nothing; ``fit`` checks them.
+    A subclass declares its parameters (``parameters.py``), or has an ``__init__`` of keyword-only parameters that
+    stores them and checks nothing; ``fit`` checks what is declared.
 
     Examples
     --------
     >>> class Shift(Estimator):
     ...     def __init__(self, *, by=1.0, inner=None):
-    ...         self._keep(locals())
+    ...         self.by, self.inner = by, inner
     >>> Shift(by=2.0).set_params(inner=Shift()).set_params(inner__by=3.0)
     Shift(by=2.0, inner=Shift(by=3.0))
     >>> Shift(bye=2.0)
@@ -251,8 +252,10 @@ class Estimator:
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Refuse unknown parameters with the nearest name, and those without a name."""
-        _refuse_unknown(cls, kwargs, parameters(cls), TypeError)
-        _refuse_positional(cls, args)
+        if kwargs:
+            _refuse_unknown(cls, kwargs, parameters(cls), TypeError)
+        if args:
+            _refuse_positional(cls, args)
         return super().__new__(cls)
 
     if not TYPE_CHECKING:  # a type checker would take any name for known
@@ -270,12 +273,6 @@ class Estimator:
     @classmethod
     def _get_param_names(cls) -> list[str]:
         return sorted(parameters(cls))
-
-    def _keep(self, given: dict[str, Any]) -> None:
-        """Store the arguments of the constructor that calls, its ``locals()``, as they are."""
-        for name, value in given.items():
-            if name not in ("self", "__class__"):
-                setattr(self, name, value)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name.
@@ -331,7 +328,9 @@ class Estimator:
         self._check_parameters()
 
     def _check_parameters(self) -> None:
-        """Check the parameters of this class."""
+        """Check each parameter that is declared; classes add rules between several."""
+        for name, parameter in parameters_of(type(self)).items():
+            parameter.allowed.check(self, name)
 
     # ---- representation ------------------------------------------------------------------------------------------
 
@@ -446,7 +445,7 @@ class Regressor(Estimator):
     """An estimator that predicts numbers; stands left of what else a class derives from."""
 
     predict: Callable[[Any], Any]
-    task_: Task = REGRESSION
+    task_: ClassVar[Task] = REGRESSION
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R²: 1 − Σ (y − prediction)² / Σ (y − mean of y)².
@@ -476,7 +475,7 @@ class OutlierDetector(Estimator):
 
     fit: Callable[..., Any]
     predict: Callable[[Any], Any]
-    task_: Task = ANOMALY
+    task_: ClassVar[Task] = ANOMALY
 
     def fit_predict(self, X: Any, y: Any = None, **fit_arguments: Any) -> Any:
         """Fit the model and tell which of its own rows are anomalies.

@@ -14,6 +14,8 @@ from arboretum.ensembles.bagging.leaf_hazards import LeafHazards, TimedRows
 from arboretum.ensembles.bagging.trees import BaggedTarget
 from arboretum.estimators.bagged_trees import BaggedTrees, GivenRows, TrainingSet
 from arboretum.estimators.base import FloatArray
+from arboretum.estimators.forest_parameters import TimesForest
+from arboretum.estimators.parameters import Allowed, declares_parameters, fitted, parameter
 from arboretum.estimators.survival_model import SurvivalModel, read_event_times
 from arboretum.losses.survival_targets import event_times
 from arboretum.metrics.survival import concordance_index
@@ -21,65 +23,35 @@ from arboretum.model.forest import Forest
 from arboretum.running.threads import n_threads
 
 
-class RandomSurvivalForest(SurvivalModel, BaggedTrees):
+class ConcordanceFlag(Allowed):
+    """Whether to score rows by trees that have not seen them; there is one score of times."""
+
+    @property
+    def text(self) -> str:
+        """Type."""
+        return "bool"
+
+    def check(self, owner: Any, name: str) -> None:
+        """Reject other scores."""
+        value = getattr(owner, name)
+        if not isinstance(value, bool):
+            raise ValueError(f"{name}={shown(value)}: use True for the concordance index, or False")
+
+
+@declares_parameters
+class RandomSurvivalForest(SurvivalModel, TimesForest, BaggedTrees):
     """Random forest for times to an event, of which some are censored.
 
     Trees are grown on bootstrapped rows by log-rank splits, the statistic itself over all times of events. A leaf has
     the Nelson–Aalen estimate of its rows' cumulative hazard and the Kaplan–Meier estimate of their survival; those of
     the forest are the means over its trees (docs/survival.md).
 
-    Parameters
-    ----------
-    n_estimators : int, default=100
-        Trees.
-    max_depth, max_leaf_nodes : int, optional
-        Limits of a tree; by default it grows until leaves are small. With ``max_leaf_nodes`` the node of largest
-        log-rank statistic is split first.
-    min_samples_split : int or float, default=6
-        Least rows of a node that is split; a float is a share of the rows.
-    min_samples_leaf : int or float, default=3
-        Least rows of a leaf, counted exactly.
-    min_weight_fraction_leaf : float, default=0
-        Least share of the weight in a leaf.
-    max_features : {"sqrt", "log2"}, float, int or None, default="sqrt"
-        Columns that each node looks at; more if none of them can be split.
-    max_bins : int, optional, default=255
-        Most bins of a numeric column; None tries every distinct value (exact, slower).
-
-    bootstrap : bool, default=True
-        Draw the rows of each tree with replacement, by weight. Else every tree sees every row.
-    max_samples : float or int, optional
-        Draws of a tree: a share of the rows, or their number; by default as many as there are rows.
-    oob_score : bool, default=False
-        Find the concordance index of every row's risk by the trees that never saw it.
-    categorical_features : names, positions or mask, optional
-        Numeric columns that hold categories. Text, categories and the like are found by themselves.
-    unknown : {"average", "missing", "error"}, default="average"
-        A category not seen at fit takes both branches, weighted by their rows; or counts as missing; or is an error.
-    missing : {"warn", "error"}, default="warn"
-        Missing values in a column that had none at fit. Their branch is the one most training rows took.
-
-    warm_start : bool, default=False
-        Let ``fit`` add trees to the fitted model until it has ``n_estimators``.
-    random_state : int, Generator, RandomState or None, default=0
-        Seed of all sampling. The same seed gives the same model, byte for byte, for any number of threads.
-    n_jobs : int, optional
-        Threads; by default as many as the container allows.
-    verbose : int, default=0
-        1 shows a progress bar.
-
     Attributes
     ----------
     forest_ : Forest
         The trees, plain frozen arrays; the value of a leaf is its mortality, see ``predict``.
-    event_times_ : ndarray
-        Times of events of the training rows, rising.
     oob_score_, oob_prediction_
         Concordance index and risks by trees that never saw the row; NaN where there is none.
-    schema_ : Schema
-        Names, kinds and categories of the columns.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
     feature_importances_ : ndarray
         Log-rank statistics of the splits on each feature, normalised.
 
@@ -102,40 +74,16 @@ class RandomSurvivalForest(SurvivalModel, BaggedTrees):
            [0.]])
     """
 
+    oob_score: bool = parameter(
+        False,
+        ConcordanceFlag(),
+        "Find the concordance index of every row's risk by the trees that never saw it.",
+        before="categorical_features",
+    )
     criterion = "log_rank"
     min_impurity_decrease = 0.0
     monotonic_cst = None
-    _criteria = ("log_rank",)
-    _hazards: LeafHazards
-
-    def __init__(
-        self,
-        *,
-        n_estimators: int = 100,
-        max_depth: int | None = None,
-        max_leaf_nodes: int | None = None,
-        min_samples_split: int | float = 6,
-        min_samples_leaf: int | float = 3,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: Any = "sqrt",
-        max_bins: int | None = 255,
-        bootstrap: bool = True,
-        max_samples: float | int | None = None,
-        oob_score: bool = False,
-        categorical_features: Any = None,
-        unknown: str = "average",
-        missing: str = "warn",
-        warm_start: bool = False,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self._keep(locals())
-
-    def _check_draws(self) -> None:
-        if not isinstance(self.oob_score, bool):
-            raise ValueError(f"oob_score={shown(self.oob_score)}: use True for the concordance index, or False")
-        super()._check_draws()
+    _hazards: LeafHazards = fitted()
 
     # ---- fitting -------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosting_automatic import share_of_rows
-from arboretum.estimators.validation import choice, number
 from arboretum.growing.sampling import Bayesian, Bootstrap, Goss, Mvs, Sampler, Stratified, Subsample
 
 SAMPLINGS = ("subsample", "bootstrap", "stratified", "goss", "mvs", "bayesian")
@@ -18,12 +17,7 @@ SAMPLING_OF = {
 
 
 def check_sampling(model: Any) -> None:
-    """Check the parameters of a sampling, and that no other one's are given."""
-    number(model, "subsample", low=0.0, high=1.0, open_low=True, words=("auto",))
-    choice(model, "sampling", SAMPLINGS)
-    number(model, "top_rate", low=0.0, high=1.0, optional=True)
-    number(model, "other_rate", low=0.0, high=1.0, open_low=True, optional=True)
-    number(model, "bagging_temperature", low=0.0, high=100.0, optional=True)
+    """Reject parameters of another sampling, and shares of more than all rows."""
     for name, sampling in SAMPLING_OF.items():
         if getattr(model, name) is not None and model.sampling != sampling:
             raise ValueError(

@@ -15,8 +15,9 @@ from arboretum.data.table import Table, conform
 from arboretum.ensembles.bagging.trees import BaggedTarget, grow_tree
 from arboretum.estimators.bagged_trees import BaggedTrees, GivenRows
 from arboretum.estimators.base import FloatArray
+from arboretum.estimators.forest_parameters import SingleTree
 from arboretum.estimators.protocol import defaults
-from arboretum.estimators.validation import choice, number, seed_of, split_rows
+from arboretum.estimators.validation import seed_of, split_rows
 from arboretum.model.forest import LEAF, Forest
 from arboretum.model.model import Model
 from arboretum.running.threads import n_threads
@@ -75,7 +76,7 @@ class GrownTree:
         return prune_multiway(nodes, mask) if isinstance(nodes, MultiwayTree) else prune_forest(nodes, mask)
 
 
-class SingleTreeModel(BaggedTrees):
+class SingleTreeModel(SingleTree, BaggedTrees):
     """One tree of impurity on all rows, a bag of one."""
 
     n_estimators = 1
@@ -85,11 +86,7 @@ class SingleTreeModel(BaggedTrees):
     warm_start = False
     verbose = 0
 
-    pruning: str | None
-    ccp_alpha: float
-    confidence: float  # of a classifier
-    validation_fraction: float
-    _prunings: tuple[str | None, ...] = ("auto", "cost_complexity", "reduced_error", None)
+    confidence: float  # a parameter of a classifier
 
     # ---- fitting -------------------------------------------------------------------------------------------------
 
@@ -180,9 +177,6 @@ class SingleTreeModel(BaggedTrees):
         return "cost_complexity" if self.pruning == "auto" else self.pruning
 
     def _check_parameters(self) -> None:
-        choice(self, "pruning", self._prunings)
-        number(self, "ccp_alpha", low=0.0, high=1e300)
-        number(self, "validation_fraction", low=0.0, high=0.9, open_low=True)
         super()._check_parameters()
         self._refuse_unread("pruning", self._pruning, READ_BY_PRUNING)
 

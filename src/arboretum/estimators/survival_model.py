@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,16 @@ from arboretum.tasks import SURVIVAL, Task
 
 
 class SurvivalModel(Estimator):
-    """An estimator of times to an event; stands left of what else a class derives from."""
+    """An estimator of times to an event; stands left of what else a class derives from.
+
+    Attributes
+    ----------
+    event_times_ : ndarray
+        Times of events of the training rows, rising.
+    """
 
     predict: Callable[[Any], Any]
-    task_: Task = SURVIVAL
+    task_: ClassVar[Task] = SURVIVAL
     event_times_: FloatArray  # times of events of the training rows, rising
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -26,13 +26,17 @@ from arboretum.ensembles.bagging.resampling import with_schema
 from arboretum.ensembles.boosting.rows import Rows
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosted_regressor import BoostedTreesRegressor
+from arboretum.estimators.boosting_parameters import BoostedShape, BoostedSplits, ColumnSamples, Rounds, RowSamples
 from arboretum.estimators.boosting_problem import Problem, Target
+from arboretum.estimators.parameters import Choice, Number, declares_parameters, like, parameter, parameters_of
 from arboretum.estimators.protocol import not_fitted
 from arboretum.estimators.scoring import JudgedRows
+from arboretum.estimators.shared_parameters import Bins, Categories, EarlyStopping, Seed, Threads
 from arboretum.estimators.standing_in import twin
-from arboretum.estimators.uplift_model import UpliftModel
+from arboretum.estimators.uplift_model import Treatments, UpliftModel
 from arboretum.estimators.uplift_target import UpliftTarget, read_uplift
-from arboretum.estimators.validation import check_columns, check_rounds, choice, deal_out, number, seed_of
+from arboretum.estimators.validation import check_columns, check_rounds, deal_out, seed_of
+from arboretum.growing.grower import Growth
 from arboretum.losses import Loss
 from arboretum.metrics.scoring import find_scoring
 from arboretum.model.forest import LEAF, Forest
@@ -44,26 +48,6 @@ from arboretum.running.warning import warn_user
 Uplift = TypeVar("Uplift", bound="UpliftBoostedTrees")
 
 LEAST_PROPENSITY = 0.01  # rows that hardly ever have their treatment would outweigh all others
-SHARED = (
-    "n_estimators",
-    "learning_rate",
-    "growth",
-    "max_leaf_nodes",
-    "max_depth",
-    "min_samples_leaf",
-    "l2",
-    "max_bins",
-    "subsample",
-    "max_features",
-    "categorical_features",
-    "unknown",
-    "missing",
-    "early_stopping",
-    "validation_fraction",
-    "n_iter_no_change",
-    "tol",
-    "random_state",
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,75 +111,16 @@ class _EffectMember(_Member):
         return JudgedRows(validation.table, outcome, outcome, given, columns={"treatment": treatment})
 
 
-class UpliftBoostedTrees(UpliftModel):
+@declares_parameters
+class UpliftBoostedTrees(Categories, EarlyStopping, Seed, Threads, UpliftModel):
     """Gradient-boosted trees for uplift: boosting towards effects, with outcomes predicted by rows' own complements.
-
-    Parameters
-    ----------
-    n_estimators : int, default=100
-        Most rounds of boosting; large tables want more, and stop early.
-    learning_rate : float, default=0.02
-        Share of each tree's step that is taken.
-    control : label, optional
-        The label of treatment that stands for no treatment; by default 0, False or "control".
-    propensity : {"share", "model"}, default="share"
-        Probability of a treatment: its share of the rows, as in a randomised experiment; or that of a model of X, if
-        treatment depends on X (and on nothing else that bears on the outcome).
-    n_folds : int, default=5
-        Parts of the rows; models of the outcome, and of the treatment, predict each part from the others.
-
-    growth : {"leaf", "level", "symmetric"}, default="leaf"
-        Which node is split next: the one of largest gain, level by level, or one condition for a whole level.
-    max_leaf_nodes, max_depth : int, optional
-        Limits of a tree; by default 4 leaves: effects are small beside outcomes.
-    min_samples_leaf : int, default=20
-        Least rows of a leaf.
-    l2 : float, default=0
-        Penalty on the size of leaf values.
-    max_bins : int, optional, default=255
-        Most bins of a numeric column; None tries every distinct value.
-    subsample : float, default=0.5
-        Share of the rows that each tree sees.
-    max_features : float or int, default=0.5
-        Share or number of columns that each node may split on.
-    categorical_features : names, positions or mask, optional
-        Numeric columns that hold categories. Text, categories and the like are found by themselves.
-    unknown : {"average", "missing", "error"}, default="average"
-        A category not seen at fit takes both branches, weighted by their rows; or counts as missing; or is an error.
-    missing : {"warn", "error"}, default="warn"
-        Missing values in a column that had none at fit. Their branch is the one most training rows took.
-
-    early_stopping : bool or "auto", default="auto"
-        Stop when held-out rows are no longer predicted better, and keep the best round. "auto": from 1,000 rows on.
-    scoring : str, callable or None, default="loss"
-        What early stopping compares rounds of effects by: "loss", the squared error of the R-learner; "qini" or "auuc";
-        a function of (model, X, y, treatment) whose greater values are better, ``treatment`` being 0 or 1; or None for
-        "qini". Models of outcomes and treatments always follow their loss.
-    validation_fraction : float, default=0.1
-        Share of the rows held out, the same of each arm and outcome.
-    n_iter_no_change : int, default=10
-        Rounds without improvement before stopping.
-    tol : float, default=0
-        By how much the loss or score must improve to count as improvement.
-    random_state : int, Generator, RandomState or None, default=0
-        Seed of all sampling. The same seed gives the same model, byte for byte, for any number of threads.
-    n_jobs : int, optional
-        Threads; by default as many as the container allows.
 
     Attributes
     ----------
-    arms_ : ndarray
-        Labels of the control and then of the treatments.
-    outcomes_ : ndarray or None
-        Labels of two outcomes, the second is the one predicted; None if outcomes are numbers.
     forest_ : Forest
         The trees, plain frozen arrays; one output a treatment.
     n_iter_ : ndarray of int
         Rounds kept, for each treatment.
-    schema_ : Schema
-        Names, kinds and categories of the columns.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
 
     References
     ----------
@@ -212,41 +137,56 @@ class UpliftBoostedTrees(UpliftModel):
     array([0., 2.])
     """
 
-    propensity: str
-    n_folds: int
-    min_samples_leaf: int
-    scoring: Any
-    random_state: Any
-    categorical_features: Any
-
-    def __init__(
-        self,
-        *,
-        n_estimators: int = 100,
-        learning_rate: float = 0.02,
-        control: Any = None,
-        propensity: str = "share",
-        n_folds: int = 5,
-        growth: str = "leaf",
-        max_leaf_nodes: int | None = 4,
-        max_depth: int | None = None,
-        min_samples_leaf: int = 20,
-        l2: float = 0.0,
-        max_bins: int | None = 255,
-        subsample: float = 0.5,
-        max_features: float | int = 0.5,
-        categorical_features: Any = None,
-        unknown: str = "average",
-        missing: str = "warn",
-        early_stopping: bool | str = "auto",
-        scoring: Any = "loss",
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        tol: float = 0.0,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self._keep(locals())
+    n_estimators: int = like(
+        Rounds,
+        default=100,
+        doc="Most rounds of boosting; large tables want more, and stop early.",
+        before="categorical_features",
+    )
+    learning_rate: float | str = like(
+        Rounds, default=0.02, doc="Share of each tree's step that is taken.", before="categorical_features"
+    )
+    control: Any = like(Treatments, before="categorical_features")
+    propensity: str = parameter(
+        "share",
+        Choice("share", "model"),
+        "Probability of a treatment: its share of the rows, as in a randomised experiment; or that of a model of X, if "
+        "treatment depends on X (and on nothing else that bears on the outcome).",
+        before="categorical_features",
+    )
+    n_folds: int = parameter(
+        5,
+        Number(2, 1000, integer=True),
+        "Parts of the rows; models of the outcome, and of the treatment, predict each part from the others.",
+        before="categorical_features",
+    )
+    growth: Growth = like(BoostedShape, before="categorical_features")
+    max_leaf_nodes: int | None = like(
+        BoostedShape,
+        default=4,
+        doc="Most leaves of a tree, few by default: effects are small beside outcomes.",
+        before="categorical_features",
+    )
+    max_depth: int | None = like(
+        BoostedShape, doc="Most conditions on a path; by default no limit.", before="categorical_features"
+    )
+    min_samples_leaf: int | str = like(
+        BoostedShape, default=20, doc="Least rows of a leaf.", before="categorical_features"
+    )
+    l2: float | str = like(BoostedSplits, default=0.0, before="categorical_features")
+    max_bins: int | None = like(Bins, before="categorical_features")
+    subsample: float | str = like(
+        RowSamples, default=0.5, doc="Share of the rows that each tree sees.", before="categorical_features"
+    )
+    max_features: float | int = like(ColumnSamples, default=0.5, before="categorical_features")
+    scoring: Any = like(
+        EarlyStopping,
+        doc='What early stopping compares rounds of effects by: "loss", the squared error of the R-learner; "qini" or '
+        '"auuc"; a function of (model, X, y, treatment) whose greater values are better, ``treatment`` being 0 or 1; '
+        'or None for "qini". Models of outcomes and treatments always follow their loss.',
+    )
+    validation_fraction: float = like(EarlyStopping, filled={"stratified": ", the same of each arm and outcome"})
+    n_iter_no_change: int = like(EarlyStopping, default=10)
 
     @property
     def n_iter_(self) -> NDArray[np.intp]:
@@ -341,9 +281,7 @@ class UpliftBoostedTrees(UpliftModel):
         return member
 
     def _check_parameters(self) -> None:
-        _Member(**{name: getattr(self, name) for name in SHARED})._check_parameters()
-        choice(self, "propensity", ("share", "model"))
-        number(self, "n_folds", low=2, high=1000, integer=True)
+        super()._check_parameters()
         find_scoring(self.scoring, "uplift")
 
     def first_rounds(self: Uplift, n_rounds: int) -> Uplift:
@@ -392,6 +330,14 @@ class UpliftBoostedTrees(UpliftModel):
 
     def _read_facts(self, header: dict[str, Any], forest: Forest) -> None:
         self._read_arms(header, forest.n_outputs + 1)
+
+
+# What members take from the model; they follow the loss, and are told their threads.
+SHARED = tuple(
+    name
+    for name in parameters_of(UpliftBoostedTrees)
+    if name in parameters_of(_Member) and name not in ("scoring", "n_jobs")
+)
 
 
 def _side_by_side(forests: list[Forest]) -> Forest:

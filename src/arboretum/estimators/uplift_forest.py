@@ -8,11 +8,21 @@ import numpy as np
 
 from arboretum.ensembles.bagging.honest_leaves import fill_leaves
 from arboretum.ensembles.bagging.trees import BaggedTarget, Draws, Treatment
-from arboretum.estimators.bagged_trees import MOST, BaggedTrees, TrainingSet
+from arboretum.estimators.bagged_trees import BaggedTrees, TrainingSet
 from arboretum.estimators.base import FloatArray
-from arboretum.estimators.uplift_model import UpliftModel
+from arboretum.estimators.forest_parameters import EffectsForest
+from arboretum.estimators.parameters import (
+    FLAG,
+    MOST,
+    Choice,
+    CountOrShare,
+    Number,
+    declares_parameters,
+    like,
+    parameter,
+)
+from arboretum.estimators.uplift_model import Treatments, UpliftModel
 from arboretum.estimators.uplift_target import UpliftTarget, read_uplift
-from arboretum.estimators.validation import choice, number
 from arboretum.model.forest import LEAF, Forest
 from arboretum.model.heads import UpliftHead
 from arboretum.running.warning import warn_user
@@ -24,71 +34,14 @@ LEAST_ROWS_OF_LEAF, LEAST_ROWS_OF_ARM = 100, 10  # of large tables
 SMALL_PART = 5  # a leaf of a small table has a fifth of the rows, or more
 
 
-class UpliftForest(UpliftModel, BaggedTrees):
+@declares_parameters
+class UpliftForest(EffectsForest, UpliftModel, BaggedTrees):
     """Random forest for uplift: trees split where treated and control rows come to differ most.
-
-    Parameters
-    ----------
-    n_estimators : int, default=100
-        Trees.
-    criterion : {"kl", "euclidean", "chi2"}, default="kl"
-        Divergence of the outcomes of treated and control rows that splits raise: Kullback-Leibler, squared difference,
-        or chi-squared. Outcomes that are numbers need "euclidean".
-    normalise : bool, default=True
-        Divide gains by a measure of how unevenly a split deals out treated and control rows.
-    control : label, optional
-        The label of treatment that stands for no treatment; by default 0, False or "control".
-    max_depth, max_leaf_nodes : int, optional
-        Limits of a tree. With ``max_leaf_nodes`` the node of largest gain is split first.
-    min_samples_leaf : "auto", int or float, default="auto"
-        Least rows of a leaf, counted exactly; a float is a share of the rows. "auto" is 100, or a fifth of the rows
-        that a tree draws if that is less: effects are differences of means, and small leaves mostly tell noise.
-    min_samples_treatment : "auto" or int, default="auto"
-        Least rows of the control, and of each treatment, in a leaf. "auto" is 10, or a fifth of the smallest of these
-        groups if that is less.
-    parent_weight : float, default=10
-        Rows that the outcome of a node's parent counts for in the outcome of the node.
-    max_features : {"sqrt", "log2"}, float, int or None, default="sqrt"
-        Columns that each node looks at; more if none of them can be split.
-    max_bins : int, optional, default=255
-        Most bins of a numeric column; None tries every distinct value (exact, slower).
-
-    bootstrap : bool, default=True
-        Draw the rows of each tree with replacement, by weight. Else every tree sees every row.
-    max_samples : float or int, optional
-        Draws of a tree: a share of the rows, or their number; by default as many as there are rows, or half of that
-        with ``honest``.
-    honest : bool, default=False
-        Let rows that a tree has not drawn say what its leaves predict: effects are not exaggerated by the search for
-        splits.
-    categorical_features : names, positions or mask, optional
-        Numeric columns that hold categories. Text, categories and the like are found by themselves.
-    unknown : {"average", "missing", "error"}, default="average"
-        A category not seen at fit takes both branches, weighted by their rows; or counts as missing; or is an error.
-    missing : {"warn", "error"}, default="warn"
-        Missing values in a column that had none at fit. Their branch is the one most training rows took.
-
-    warm_start : bool, default=False
-        Let ``fit`` add trees to the fitted model until it has ``n_estimators``.
-    random_state : int, Generator, RandomState or None, default=0
-        Seed of all sampling. The same seed gives the same model, byte for byte, for any number of threads.
-    n_jobs : int, optional
-        Threads; by default as many as the container allows.
-    verbose : int, default=0
-        1 shows a progress bar.
 
     Attributes
     ----------
-    arms_ : ndarray
-        Labels of the control and then of the treatments.
-    outcomes_ : ndarray or None
-        Labels of two outcomes, the second is the one predicted; None if outcomes are numbers.
     forest_ : Forest
         The trees, plain frozen arrays; leaves hold the mean outcome of each arm.
-    schema_ : Schema
-        Names, kinds and categories of the columns.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
     feature_importances_ : ndarray
         Gain of divergence by each feature, normalised.
 
@@ -109,45 +62,58 @@ class UpliftForest(UpliftModel, BaggedTrees):
     array([0. , 0.4])
     """
 
-    normalise: bool
-    honest: bool
-    min_samples_treatment: int | str
-    parent_weight: float
+    criterion: str = parameter(
+        "kl",
+        Choice("kl", "euclidean", "chi2"),
+        "Divergence of the outcomes of treated and control rows that splits raise: Kullback-Leibler, squared "
+        'difference, or chi-squared. Outcomes that are numbers need "euclidean".',
+        before="max_depth",
+    )
+    normalise: bool = parameter(
+        True,
+        FLAG,
+        "Divide gains by a measure of how unevenly a split deals out treated and control rows.",
+        before="max_depth",
+    )
+    control: Any = like(Treatments, before="max_depth")
+    min_samples_leaf: int | float | str = like(
+        EffectsForest,
+        default="auto",
+        allowed=CountOrShare(words=("auto",)),
+        doc='Least rows of a leaf, counted exactly; a float is a share of the rows. "auto" is 100, or a fifth of the '
+        "rows that a tree draws if that is less: effects are differences of means, and small leaves mostly tell noise.",
+    )
+    min_samples_treatment: int | str = parameter(
+        "auto",
+        Number(1, MOST, integer=True, words=("auto",)),
+        'Least rows of the control, and of each treatment, in a leaf. "auto" is 10, or a fifth of the smallest of '
+        "these groups if that is less.",
+        before="max_features",
+    )
+    parent_weight: float = parameter(
+        10.0,
+        Number(0.0, 1e15),
+        "Rows that the outcome of a node's parent counts for in the outcome of the node.",
+        before="max_features",
+    )
+    max_samples: float | int | None = like(
+        EffectsForest,
+        doc="Draws of a tree: a share of the rows, or their number; by default as many as there are rows, or half of "
+        "that with ``honest``.",
+    )
+    honest: bool = parameter(
+        False,
+        FLAG,
+        "Let rows that a tree has not drawn say what its leaves predict: effects are not exaggerated by the search for "
+        "splits.",
+        before="categorical_features",
+    )
 
     min_samples_split = 2
     min_weight_fraction_leaf = 0.0
     min_impurity_decrease = 0.0
     monotonic_cst = None
     oob_score = False
-    _criteria = ("kl", "euclidean", "chi2")
-    _automatic = ("min_samples_leaf",)
-
-    def __init__(
-        self,
-        *,
-        n_estimators: int = 100,
-        criterion: str = "kl",
-        normalise: bool = True,
-        control: Any = None,
-        max_depth: int | None = None,
-        max_leaf_nodes: int | None = None,
-        min_samples_leaf: int | float | str = "auto",
-        min_samples_treatment: int | str = "auto",
-        parent_weight: float = 10.0,
-        max_features: Any = "sqrt",
-        max_bins: int | None = 255,
-        bootstrap: bool = True,
-        max_samples: float | int | None = None,
-        honest: bool = False,
-        categorical_features: Any = None,
-        unknown: str = "average",
-        missing: str = "warn",
-        warm_start: bool = False,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self._keep(locals())
 
     # ---- fitting -------------------------------------------------------------------------------------------------
 
@@ -176,10 +142,6 @@ class UpliftForest(UpliftModel, BaggedTrees):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        choice(self, "normalise", (True, False))
-        choice(self, "honest", (True, False))
-        number(self, "min_samples_treatment", low=1, high=MOST, integer=True, words=("auto",))
-        number(self, "parent_weight", low=0.0, high=1e15)
         if self.honest and self.bootstrap is False:
             raise ValueError(
                 "honest=True without bootstrap: every tree sees every row, none is left to fill its leaves; "

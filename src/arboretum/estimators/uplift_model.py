@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,16 +11,35 @@ from arboretum.arguments import holds_others, shown
 from arboretum.data import targets
 from arboretum.data.labels import classes_from_json, classes_to_json
 from arboretum.estimators.base import FloatArray, ForestModel
+from arboretum.estimators.parameters import Anything, parameter, parameter_group
 from arboretum.estimators.uplift_target import ArmLabels
 from arboretum.metrics.uplift import qini_score
 from arboretum.tasks import UPLIFT, Task
 
 
-class UpliftModel(ForestModel):
-    """A model of what treatments change, by row."""
+@parameter_group("Treatments")
+class Treatments:
+    """What rows were treated with."""
 
-    control: Any
-    task_: Task = UPLIFT
+    control: Any = parameter(
+        None,
+        Anything("label"),
+        'The label of treatment that stands for no treatment; by default 0, False or "control".',
+    )
+
+
+class UpliftModel(Treatments, ForestModel):
+    """A model of what treatments change, by row.
+
+    Attributes
+    ----------
+    arms_ : ndarray
+        Labels of the control and then of the treatments.
+    outcomes_ : ndarray or None
+        Labels of two outcomes, the second is the one predicted; None if outcomes are numbers.
+    """
+
+    task_: ClassVar[Task] = UPLIFT
 
     arms_: NDArray[Any]  # labels: the control, then the treatments
     outcomes_: NDArray[Any] | None  # labels of two outcomes; None: numbers
