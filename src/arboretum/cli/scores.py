@@ -74,8 +74,7 @@ def score(answers: Answers, judged: Examples, task: Task) -> dict[str, float]:
         return _of_orders(answers.values, judged, task)
     rows, found = _answered(answers, judged, task), {}
     for name in task.metrics:
-        # Anomalies are told from other rows as one class from another.
-        metric = find_metric(name.replace(" ", "_"), task.name if task.needs_target else "binary")
+        metric = find_metric(name.replace(" ", "_"), task.scored_as or task.name)
         assert metric is not None
         value = metric.value(rows)
         if name not in OF_SEPARATION or not np.isnan(value):
@@ -129,7 +128,7 @@ def judge(model: Any, judged: Examples, task: Task) -> dict[str, float]:
     own = _own_losses(model, answers, judged, task)
     if not own:
         return score(answers, judged, task)
-    if (first := USUAL.get(own[0].name)) is not None:
+    if (first := USUAL.get(own[0].name, "")) in task.metrics:
         found = score(answers, judged, task)
         return {first: found[first]} | found
     y, told = _truth(answers, judged), _parts(answers, own)

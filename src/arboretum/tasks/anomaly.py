@@ -41,4 +41,5 @@ ANOMALY = Anomaly(
     {"roc auc": True, "average precision": True},
     "anomalies",
     figure="ROC AUC",
+    scored_as="binary",  # anomalies are told from other rows as one class from another
 )

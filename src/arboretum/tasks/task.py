@@ -36,6 +36,8 @@ class Task:
         Column beside the target that it needs: "group", "event" or "treatment".
     figure : str, optional
         What the report calls the score of a model whose rows have no loss of their own.
+    scored_as : str, optional
+        Name of the task whose metrics it has, if it is another one.
 
     Examples
     --------
@@ -52,6 +54,7 @@ class Task:
     answer: str = "prediction"
     role: str | None = None
     figure: str | None = None
+    scored_as: str | None = None
 
     has_classes = False  # whether targets are labels, and answers their probabilities
     has_numbers = False  # whether targets and answers are numbers that a loss compares
