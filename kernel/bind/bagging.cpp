@@ -1,8 +1,8 @@
-// kernel/bagging.hpp
-#include "bagging.hpp"
+// kernel/grow/impurity/bagging.hpp
+#include "grow/impurity/bagging.hpp"
 
-#include "arrays.hpp"
-#include "parallel.hpp"
+#include "base/parallel.hpp"
+#include "bind/arrays.hpp"
 
 namespace arboretum {
 

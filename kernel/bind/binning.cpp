@@ -1,8 +1,8 @@
-// kernel/binned_data.hpp, kernel/binning.hpp, kernel/bundling.hpp
-#include "binning.hpp"
+// kernel/data/binned_data.hpp, kernel/data/binning.hpp, kernel/data/bundling.hpp
+#include "data/binning.hpp"
 
-#include "arrays.hpp"
-#include "bundling.hpp"
+#include "bind/arrays.hpp"
+#include "data/bundling.hpp"
 
 namespace arboretum {
 

@@ -1,10 +1,10 @@
-// kernel/dependence.hpp, kernel/shuffling.hpp
-#include "dependence.hpp"
+// kernel/explain/dependence.hpp, kernel/explain/shuffling.hpp
+#include "explain/dependence.hpp"
 
 #include <string>
 
-#include "arrays.hpp"
-#include "shuffling.hpp"
+#include "bind/arrays.hpp"
+#include "explain/shuffling.hpp"
 
 namespace arboretum {
 

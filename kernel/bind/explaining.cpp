@@ -1,6 +1,6 @@
-// kernel/shap_forest.hpp
-#include "forest_view.hpp"
-#include "shap_forest.hpp"
+// kernel/explain/shap_forest.hpp
+#include "bind/forest_view.hpp"
+#include "explain/shap_forest.hpp"
 
 namespace arboretum {
 

@@ -1,8 +1,8 @@
 // A view of the arrays of a Python Forest, by their names; it must not outlive them.
 #pragma once
 
-#include "arrays.hpp"
-#include "forest.hpp"
+#include "bind/arrays.hpp"
+#include "forest/forest.hpp"
 
 namespace arboretum {
 

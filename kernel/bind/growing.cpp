@@ -1,10 +1,10 @@
-// kernel/grower.hpp, kernel/route_rows.hpp, kernel/leaves.hpp, kernel/steps.hpp
-#include "arrays.hpp"
-#include "grower.hpp"
-#include "leaves.hpp"
-#include "rng.hpp"
-#include "route_rows.hpp"
-#include "steps.hpp"
+// kernel/grow/gradient/grower.hpp, kernel/grow/route_rows.hpp, kernel/leaves/leaves.hpp, kernel/leaves/steps.hpp
+#include "base/rng.hpp"
+#include "bind/arrays.hpp"
+#include "grow/gradient/grower.hpp"
+#include "grow/route_rows.hpp"
+#include "leaves/leaves.hpp"
+#include "leaves/steps.hpp"
 
 namespace arboretum {
 

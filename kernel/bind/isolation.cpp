@@ -1,8 +1,8 @@
-// kernel/isolation.hpp, kernel/path_contributions.hpp
-#include "isolation.hpp"
+// kernel/grow/isolation.hpp, kernel/explain/path_contributions.hpp
+#include "grow/isolation.hpp"
 
-#include "arrays.hpp"
-#include "path_contributions.hpp"
+#include "bind/arrays.hpp"
+#include "explain/path_contributions.hpp"
 
 namespace arboretum {
 

@@ -1,7 +1,7 @@
-// kernel/linear_leaves.hpp
-#include "linear_leaves.hpp"
+// kernel/leaves/linear_leaves.hpp
+#include "leaves/linear_leaves.hpp"
 
-#include "arrays.hpp"
+#include "bind/arrays.hpp"
 
 namespace arboretum {
 

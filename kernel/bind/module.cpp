@@ -2,7 +2,7 @@
 #include <new>
 #include <stdexcept>
 
-#include "arrays.hpp"
+#include "bind/arrays.hpp"
 
 namespace arboretum {
 void bind_adaboost(nb::module_& m);

@@ -1,8 +1,8 @@
-// kernel/predict.hpp
+// kernel/forest/predict.hpp
 #include <string>
 
-#include "arrays.hpp"
-#include "predict.hpp"
+#include "bind/arrays.hpp"
+#include "forest/predict.hpp"
 
 namespace arboretum {
 

@@ -98,7 +98,7 @@ class SplitRules:
 
 @dataclass(frozen=True)
 class StepBound:
-    """How far leaf values may move raw predictions (kernel/steps.hpp).
+    """How far leaf values may move raw predictions (kernel/leaves/steps.hpp).
 
     Parameters
     ----------
