@@ -19,10 +19,11 @@
 // nothing cancels, however deep the tree. All products and sums of a subtree are kept at these points, rows side by
 // side:
 //
-//   down   products[child] = products[node] · f / f above                f above: of the nearest edge on the same
-//   column up     φ_i += Σ_points (w − w above) · sums[child],  sums[node] += sums[child]             w = (o − z) / f
+//   down   products[child] = products[node] · f / f above          above: the nearest edge on the same column
+//   up     φ_i += Σ_points (w − w above) · sums[child]             w = (o − z) / f
+//          sums[node] += sums[child]
 //
-// so that a tree costs a row O(edges · ⌈d / 2⌉), and each pair of columns on a path likewise.
+// so that a row costs O(edges · ⌈d / 2⌉) per tree, and so does each pair of columns on a path.
 //
 // Trees with oblique conditions: shap_oblique.hpp. Linear leaves: an unknown column is worth what it is at the centre
 // of the leaf, or in the row of the background.
@@ -46,8 +47,7 @@ struct alignas(64) ShapLane {
     double at[shap_rows];
 };
 
-// ------------------------------------------------------------------------------------------- loops over points and
-// rows
+// ---------------------------------------------------------------------------------------- loops over points and rows
 
 // 1 for rows that go left, else 0.
 ARBORETUM_CLONES inline void compare_rows(const ShapLane& x, double threshold, bool missing_left, ShapLane& goes_left) {
@@ -132,8 +132,7 @@ ARBORETUM_CLONES inline void weigh_rows(int n, const ShapLane* weight, const Sha
 }
 
 // A term of a linear leaf is a player's too: known it adds t, unknown s. Its product is o·t or z·s in place of o or z:
-// the leaf adds f(o·t, z·s) / f · products, of which φ of the term's column takes, besides what w gives it, o·z·(t − s)
-// / f².
+// the leaf adds f(o·t, z·s) / f · products. Besides what w gives it, φ of the term's column takes o·z·(t − s) / f².
 ARBORETUM_CLONES inline void add_term(int n, const double* points, const ShapLane& taken, double z,
                                       const ShapLane& known, double unknown, const ShapLane* products, ShapLane* sums,
                                       ShapLane* own) {

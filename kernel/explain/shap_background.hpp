@@ -4,8 +4,8 @@
 // The leaf counts for a pair of rows if no column fails in both. Then a coalition gets there if it holds the s columns
 // that fail in the background and none of the r columns that fail in the row, and (Lundberg et al. 2020)
 //
-//   φ_i = V · (s − 1)! r! / (s + r)!      for the s columns,          −V · s! (r − 1)! / (s + r)!      for the r
-//   columns.
+//   φ_i =  V · (s − 1)! r! / (s + r)!      for the s columns
+//   φ_i = −V · s! (r − 1)! / (s + r)!      for the r columns
 //
 // Rows that fail in the same columns get the same, and few columns are on a path: what a leaf gives is looked up by the
 // bits of the row, and the background is read once a leaf, not once a row (as in Nadel and Wettenstein 2025).

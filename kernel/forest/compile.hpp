@@ -1,17 +1,18 @@
-// A forest compiled for prediction. Every tree can be walked; most also have a program that finds the leaves
-// of a block of rows at once.
+// A forest compiled for prediction. Every tree can be walked; most also have a program that finds the leaves of a block
+// of rows at once.
 //
-//   walk     16-byte nodes, siblings adjacent, leaves pointing at themselves; trees with oblique conditions have no
-//   other select   up to 256 leaves, from the leaves up, all in bytes:
-//                leaf(node)[r] = code[r] <= k ? leaf(left child)[r] : leaf(right child)[r]
-//   levels   a symmetric tree (one condition a level), from the root down:  leaf[r] = 2 leaf[r] + (code[r] >
-//   k)
+//   walk      16-byte nodes, siblings adjacent, leaves point at themselves; the only form of oblique trees
+//   select    up to 256 leaves, from the leaves up, all in bytes:
+//                 leaf(node)[r] = code[r] <= k ? leaf(left child)[r] : leaf(right child)[r]
+//   levels    a symmetric tree (one condition per level), from the root down:
+//                 leaf[r] = 2 leaf[r] + (code[r] > k)
 //
 // Programs read codes, the rank of a value among the thresholds t₀ < t₁ < … of its feature:
-//     code = #{i : tᵢ < x}        so        x ≤ tₖ  ⇔  code ≤ k
-// A missing value has code 0 where it goes left and 255 where it goes right, hence two code lanes a feature.
-// A rank must fit a byte: consecutive trees share a segment as long as no feature has more than 255
-// thresholds.
+//
+//   code = #{i : tᵢ < x}        so        x ≤ tₖ  ⇔  code ≤ k
+//
+// A missing value has code 0 where it goes left and 255 where it goes right, hence two code lanes per feature. A rank
+// must fit a byte: consecutive trees share a segment as long as no feature has more than 255 thresholds.
 #pragma once
 
 #include <cstdint>
@@ -47,9 +48,8 @@ struct TermRange {
     uint32_t start, size;
 };
 
-// A walk reads a row of two numbers a used feature: the value with −inf for a missing one, and the value as
-// it is. A missing value then goes left (−inf ≤ t) or right (NaN ≤ t is false) by the place that the node
-// reads.
+// A walk reads a row of two numbers per used feature: the value with −inf for a missing one, and the value as it is. A
+// missing value then goes left (−inf ≤ t) or right (NaN ≤ t is false) by the place that the node reads.
 struct WalkNode {
     union {
         double threshold;
@@ -86,8 +86,8 @@ struct PackedTree {
     int64_t program_start, program_size;
 };
 
-// Thresholds of one feature in one segment, from `table` on, padded with +inf. Ranking counts how many of
-// every fine-th threshold lie below a value, then halves steps of fine within the stretch found.
+// Thresholds of one feature in one segment, from `table` on, padded with +inf. Ranking counts how many of every fine-th
+// threshold lie below a value, then halves steps of fine within the stretch found.
 struct RankedFeature {
     uint32_t used;
     int32_t n_coarse, fine;
@@ -162,8 +162,7 @@ class CompiledForest {
 
     uint32_t used_index(int32_t feature) const { return index_of_[feature]; }
 
-    // Depth first, left before right: leaves are numbered from left to right, children come after their
-    // parent.
+    // Depth first, left before right: leaves are numbered from left to right, children come after their parent.
     void lay_out(const ForestView& forest, int64_t tree);
 
     void copy_slopes(const ForestView& forest, int64_t leaf);

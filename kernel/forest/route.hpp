@@ -1,5 +1,4 @@
-// Where a row goes at a node: the one definition of routing. Compiled forms (codes, bit sets) are derived
-// from it.
+// Where a row goes at a node: the one definition of routing. Compiled forms (codes, bit sets) are derived from it.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +12,7 @@ namespace arboretum {
 
 enum class Side : uint8_t { left, right, both };
 
-// What a category does that training never saw: take both children by their share of rows, or count as
-// missing.
+// What a category does that training never saw: take both children by their share of rows, or count as missing.
 enum class Unknown : uint8_t { average, missing };
 
 // Category codes travel as doubles, which hold every int32 exactly.

@@ -2,10 +2,10 @@
 // 2012). With hyperplanes instead of single columns: Hariri, Carrasco Kind & Brunner 2019.
 //
 //   sample     a few hundred rows of the table, drawn by (seed, tree) from an order of their content
-//   values     │ feature 0: v of sample row 0, 1, … │ feature 1: …      NaN is missing; categories by their code
+//   values     │ feature 0: v of sample row 0, 1, … │ feature 1: …     NaN is missing; categories by their code
 //   places     │ rows of the left branch │ rows of the right one │     places in the sample, partitioned in place
-//   features   │ may vary in the node │ known to be constant │         draws shrink the first part on the way down;
-//                                                                       a branch leaves the set that it found
+//   features   │ may vary in the node │ known to be constant │          draws shrink the first part on the way down;
+//                                                                      a branch leaves the set that it found
 //
 // Draws are hashes of (seed, tree, path), so that neither threads nor other trees matter.
 //

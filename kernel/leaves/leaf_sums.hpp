@@ -1,5 +1,5 @@
 // Gradients and hessians of a loss at raw + value of the leaf, summed leaf by leaf: what a Newton step in the leaves
-// needs (arboretum/ensembles/boosting/leaf_steps.py). Nothing is stored a row; each chunk of rows stays in the nearest cache:
+// needs (ensembles/boosting/leaf_steps.py). Nothing is stored per row; each chunk of rows stays in the nearest cache:
 //
 //   raw + values[leaf] ──► gradients, hessians (vectorised) ──► sums by leaf of the block ──► added up block by block
 //

@@ -10,8 +10,7 @@ namespace arboretum {
 
 namespace {
 
-// Where raw is the logarithm of a mean, of odds or of a hazard, a hessian H may grow to H·e^(k|v|) over a step v, so
-// that
+// Where raw is the logarithm of a mean, of odds or of a hazard, a hessian H may grow to H·e^(k|v|) over a step v:
 //
 //   L(raw + v) <= L + G·v + H·(e^(k|v|) − k|v| − 1)/k²,      least at |v| = ln(1 + k|newton|)/k,   newton = −G/H
 //

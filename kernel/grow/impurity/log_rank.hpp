@@ -3,13 +3,14 @@
 // With d_j deaths among the Y_j rows at risk at the j-th time of death of a node, and dL_j, YL_j those on the left, a
 // cut scores U² / V (Mantel 1966), where
 //
-//   U = Σ_j dL_j − YL_j d_j / Y_j            V = Σ_j c_j (YL_j / Y_j) (1 − YL_j / Y_j),  c_j = d_j (Y_j − d_j) / (Y_j −
-//   1)
+//   U = Σ_j dL_j − YL_j d_j / Y_j
+//   V = Σ_j c_j (YL_j / Y_j) (1 − YL_j / Y_j)          c_j = d_j (Y_j − d_j) / (Y_j − 1)
 //
-// Both are sums over the rows on the left. Let H, A and B be the running sums over times of death of d_j / Y_j, c_j /
-// Y_j and c_j / Y_j². A row of weight w that ends at t is at risk at all times up to t, hence
+// Both are sums over the rows on the left. Let H, A and B be the running sums over times of death of d_j / Y_j,
+// c_j / Y_j and c_j / Y_j². A row of weight w that ends at t is at risk at all times up to t, hence
 //
-//   U = Σ_i w_i (death_i − H(t_i))           V = Σ_i w_i A(t_i) − Σ_i Σ_k w_i w_k B(min(t_i, t_k))
+//   U = Σ_i w_i (death_i − H(t_i))
+//   V = Σ_i w_i A(t_i) − Σ_i Σ_k w_i w_k B(min(t_i, t_k))
 //
 // A row joins the double sum by two prefix sums over times, which Fenwick trees keep (Fenwick 1994): all cuts of a
 // feature cost O(n log n), not O(n) times of death each, and nothing is rounded to a grid of times.
