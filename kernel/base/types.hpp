@@ -1,6 +1,7 @@
 // The nouns of the kernel.
 #pragma once
 
+#include <bit>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
@@ -60,6 +61,15 @@ struct Condition {
 
     bool has(Code code) const { return code / 32 < set.size() && ((set[code / 32] >> (code % 32)) & 1u) != 0; }
     void put(Code code) { set[code / 32] |= 1u << (code % 32); }
+
+    // Codes of the set, rising.
+    std::vector<Code> codes() const {
+        std::vector<Code> found;
+        for (size_t word = 0; word < set.size(); ++word)
+            for (uint32_t bits = set[word]; bits != 0; bits &= bits - 1)
+                found.push_back(static_cast<Code>(32 * word) + std::countr_zero(bits));
+        return found;
+    }
 
     // The one reading of a condition in code space; n_bins is the feature's missing code.
     bool goes_left(Code code, Code n_bins) const {

@@ -62,8 +62,12 @@ void bind_linear_leaves(nb::module_& m) {
     nb::class_<LinearRules>(m, "LinearRules")
         .def(nb::init<>())
         .def_rw("l2", &LinearRules::l2)
-        .def_rw("lower", &LinearRules::lower)
-        .def_rw("upper", &LinearRules::upper)
+        .def_prop_rw(
+            "lower", [](const LinearRules& r) { return r.bounds.lower; },
+            [](LinearRules& r, double lower) { r.bounds.lower = lower; })
+        .def_prop_rw(
+            "upper", [](const LinearRules& r) { return r.bounds.upper; },
+            [](LinearRules& r, double upper) { r.bounds.upper = upper; })
         .def_rw("monotone", &LinearRules::monotone);
     nb::class_<LeafSlopes> slopes(m, "LeafSlopes");
     slopes

@@ -5,6 +5,7 @@
 #include <bit>
 #include <utility>
 
+#include "base/midpoint.hpp"
 #include "base/parallel.hpp"
 #include "base/rng.hpp"
 #include "data/cut_search.hpp"
@@ -120,12 +121,6 @@ class SampledColumn {
     std::vector<WeightedValue> weighted_;  // with weights
 };
 
-// A threshold t with a <= t < b.
-double between(double a, double b) {
-    double middle = a / 2 + b / 2;
-    return middle >= a && middle < b ? middle : a;
-}
-
 // Cuts that give bins of about equal weight. A value that alone outweighs a fair share has its own bin, as long as
 // there are enough bins for the runs of lighter values between such heavy ones.
 // max_bins <= 0: every distinct value is its own bin.
@@ -133,7 +128,7 @@ std::vector<double> choose_cuts(const std::vector<WeightedValue>& distinct, int6
     std::vector<double> cuts;
     int64_t n = static_cast<int64_t>(distinct.size());
     if (max_bins <= 0 || n <= max_bins) {
-        for (int64_t i = 0; i + 1 < n; ++i) cuts.push_back(between(distinct[i].value, distinct[i + 1].value));
+        for (int64_t i = 0; i + 1 < n; ++i) cuts.push_back(threshold_between(distinct[i].value, distinct[i + 1].value));
         return cuts;
     }
     double rest = 0;
@@ -158,7 +153,7 @@ std::vector<double> choose_cuts(const std::vector<WeightedValue>& distinct, int6
         bool full =
             filled >= target || (heavy[i + 1] && filled > 0 && (bins_left > runs_after[i] || filled >= target / 2));
         if (!heavy[i] && !full) continue;
-        cuts.push_back(between(distinct[i].value, distinct[i + 1].value));
+        cuts.push_back(threshold_between(distinct[i].value, distinct[i + 1].value));
         if (!heavy[i]) target = rest / static_cast<double>(std::max<int64_t>(--bins_left, 1));
         filled = 0;
     }

@@ -1,12 +1,60 @@
 #include "grow/grown_tree.hpp"
 
 #include <algorithm>
+#include <iterator>
 
-#include "grow/gradient/split.hpp"
+#include "base/midpoint.hpp"
 
 namespace arboretum {
 
-std::vector<double> with_means(const std::vector<GrownNode>& nodes, const double* of_leaves) {
+Condition GrownTree::condition(const GrownNode& node) const {
+    const std::span<const uint32_t> set = set_of(node);
+    return {node.kind, node.missing_left, node.feature, node.code, {set.begin(), set.end()}};
+}
+
+void GrownTree::put_condition(const Condition& condition, GrownNode& node) {
+    node.kind = condition.kind;
+    node.missing_left = condition.missing_left;
+    node.feature = condition.feature;
+    node.code = condition.threshold;
+    node.first_item = static_cast<int64_t>(set_words.size());
+    node.n_items = static_cast<int32_t>(condition.set.size());
+    set_words.insert(set_words.end(), condition.set.begin(), condition.set.end());
+}
+
+void GrownTree::put_set(std::span<const Code> codes, size_t n_words, GrownNode& node) {
+    const size_t first = set_words.size();
+    const bool listed = !codes.empty() && codes.size() < n_words;  // a list is never empty
+    node.kind = listed ? ConditionKind::listed : ConditionKind::category;
+    node.first_item = static_cast<int64_t>(first);
+    node.n_items = static_cast<int32_t>(listed ? codes.size() : n_words);
+    if (listed) {
+        set_words.insert(set_words.end(), codes.begin(), codes.end());
+        return;
+    }
+    set_words.resize(first + n_words, 0);
+    for (Code code : codes) set_words[first + code / 32] |= 1u << (code % 32);
+}
+
+void GrownTree::put_terms(std::span<const ProjectionTerm> summands, GrownNode& node) {
+    node.first_item = static_cast<int64_t>(terms.size());
+    node.n_items = static_cast<int32_t>(summands.size());
+    terms.insert(terms.end(), summands.begin(), summands.end());
+}
+
+void GrownForest::extend(GrownForest& more) {
+    trees.insert(trees.end(), std::make_move_iterator(more.trees.begin()), std::make_move_iterator(more.trees.end()));
+    more.trees.clear();
+}
+
+std::vector<int32_t> parents_of(std::span<const GrownNode> nodes) {
+    std::vector<int32_t> parents(nodes.size(), -1);
+    for (size_t id = 0; id < nodes.size(); ++id)
+        if (!nodes[id].is_leaf()) parents[nodes[id].left] = parents[nodes[id].right] = static_cast<int32_t>(id);
+    return parents;
+}
+
+std::vector<double> with_means(std::span<const GrownNode> nodes, const double* of_leaves) {
     std::vector<double> values(of_leaves, of_leaves + nodes.size());
     for (size_t id = nodes.size(); id-- > 0;) {
         const GrownNode& node = nodes[id];
@@ -18,37 +66,13 @@ std::vector<double> with_means(const std::vector<GrownNode>& nodes, const double
     return values;
 }
 
-std::vector<double> node_values(const GrownTree& tree, const TreeParams& params, const double* renewed) {
-    size_t n = tree.nodes.size();
-    LeafRule rule = leaf_rule(params);
-    std::vector<double> values(n), lower(n, rule.lower), upper(n, rule.upper);
-    for (size_t id = 0; id < n; ++id) {
-        const GrownNode& node = tree.nodes[id];
-        values[id] = renewed != nullptr ? renewed[id]
-                                        : rule.value(tree.wide.gradient_of(node.sum), tree.wide.hessian_of(node.sum));
-        if (node.inherits) values[id] = values[node.parent];
-    }
-    if (params.monotone.empty()) {
-        for (double& value : values) value = std::clamp(value, rule.lower, rule.upper);
-        return values;
-    }
-    for (size_t id = 0; id < n; ++id) {
-        values[id] = std::clamp(values[id], lower[id], upper[id]);
-        const GrownNode& node = tree.nodes[id];
-        if (node.is_leaf()) continue;
-        for (int32_t child : {node.left, node.right}) {
-            lower[child] = lower[id];
-            upper[child] = upper[id];
-        }
-        int direction = params.monotone[node.condition.feature];
-        if (direction == 0) continue;
-        int32_t low = direction > 0 ? node.left : node.right, high = direction > 0 ? node.right : node.left;
-        double middle =
-            (std::clamp(values[low], lower[id], upper[id]) + std::clamp(values[high], lower[id], upper[id])) / 2;
-        upper[low] = middle;
-        lower[high] = middle;
-    }
-    return values;
+void clip_values(std::span<const GrownNode> nodes, const std::vector<int8_t>& monotone, const Bounds& all,
+                 std::span<double> values) {
+    const std::vector<Bounds> bounds =
+        inherit_bounds(nodes, monotone, all, [&](const GrownNode& node, const Bounds& own) {
+            return midpoint(own.clip(values[node.left]), own.clip(values[node.right]));
+        });
+    for (size_t id = 0; id < nodes.size(); ++id) values[id] = bounds[id].clip(values[id]);
 }
 
 }  // namespace arboretum

@@ -44,7 +44,7 @@ class IsolationBuilder {
     IsolationBuilder(const IsolationTable& table, const IsolationRules& rules, std::span<const double> path_lengths)
         : table_(table), rules_(rules), path_lengths_(path_lengths) {}
 
-    ImpurityTree grow(const std::vector<Row>& sample, uint64_t key) {
+    GrownTree grow(const std::vector<Row>& sample, uint64_t key) {
         n_sample_ = static_cast<int64_t>(sample.size());
         draw_features(draw(key, 0));
         read_values(sample);
@@ -101,10 +101,9 @@ class IsolationBuilder {
 
     int32_t grow_node(Branch branch) {
         const int32_t number = static_cast<int32_t>(tree_.nodes.size());
-        ImpurityNode node;
+        GrownNode node;
         node.n_rows = static_cast<Row>(branch.size());
         node.weight = static_cast<double>(branch.size());
-        node.first_item = static_cast<int64_t>(tree_.set_words.size());
         tree_.values.push_back(branch.depth + path_lengths_[branch.size()]);
         const bool may_split = branch.size() > 1 && branch.depth < rules_.max_depth;
         const int64_t middle = may_split && choose_cut(branch, node) ? partition(branch) : branch.begin;
@@ -134,7 +133,7 @@ class IsolationBuilder {
     }
 
     // Draws features until one varies, and for a hyperplane more of them; then a cut. Fills goes_left_.
-    bool choose_cut(Branch& branch, ImpurityNode& node) {
+    bool choose_cut(Branch& branch, GrownNode& node) {
         std::vector<int32_t>& chosen = chosen_;
         chosen.clear();
         Range first;
@@ -203,7 +202,7 @@ class IsolationBuilder {
     }
 
     // A node that has seen no missing value sends them where most of its rows go.
-    void settle_missing(const Branch& branch, const Range& range, int64_t n_left, ImpurityNode& node) const {
+    void settle_missing(const Branch& branch, const Range& range, int64_t n_left, GrownNode& node) const {
         if (range.n_missing > 0)
             node.missing_left = (draw(branch.path, missing_side) & 1) != 0;
         else
@@ -211,7 +210,7 @@ class IsolationBuilder {
     }
 
     // Where all values are equal, missing ones are cut off.
-    void cut_numbers(const Branch& branch, const Range& range, ImpurityNode& node) {
+    void cut_numbers(const Branch& branch, const Range& range, GrownNode& node) {
         auto value = [&](int64_t i) { return values_[at(node.feature, places_[branch.begin + i])]; };
         node.kind = ConditionKind::numeric;
         node.threshold = infinity;
@@ -228,7 +227,7 @@ class IsolationBuilder {
 
     // Every category draws its side until both have rows. The side of more rows goes left and is named; all others,
     // those that the node has never seen too, go right: what is rare here is isolated soon.
-    void cut_categories(const Branch& branch, const Range& range, ImpurityNode& node) {
+    void cut_categories(const Branch& branch, const Range& range, GrownNode& node) {
         auto value = [&](int64_t i) { return values_[at(node.feature, places_[branch.begin + i])]; };
         const std::vector<uint64_t>& keys = table_.category_keys[node.feature];
         const int64_t n_present = branch.size() - range.n_missing;
@@ -250,44 +249,29 @@ class IsolationBuilder {
             goes_left_[i] = is_missing ? node.missing_left : (goes_left_[i] != 0) != swaps;
             if (goes_left_[i] != 0 && !is_missing) named_.push_back(static_cast<uint32_t>(value(i)));
         }
-        put_set(keys.size(), node);
-    }
-
-    // As bits or as a list, whichever is shorter.
-    void put_set(size_t n_categories, ImpurityNode& node) {
         std::sort(named_.begin(), named_.end());
         named_.erase(std::unique(named_.begin(), named_.end()), named_.end());
-        const size_t n_words = (n_categories + 31) / 32;
-        node.kind = named_.size() < n_words ? ConditionKind::listed : ConditionKind::category;
-        node.n_items = static_cast<int32_t>(std::min(named_.size(), n_words));
-        const size_t first = tree_.set_words.size();
-        if (node.kind == ConditionKind::listed) {
-            tree_.set_words.insert(tree_.set_words.end(), named_.begin(), named_.end());
-            return;
-        }
-        tree_.set_words.resize(first + n_words, 0);
-        for (uint32_t code : named_) tree_.set_words[first + code / 32] |= 1u << (code % 32);
+        tree_.put_set(named_, (keys.size() + 31) / 32, node);
     }
 
     // (x − p) · w <= 0 with normal weights w and a point p, uniform in the box of the node (Hariri et al. 2019,
     // algorithm 2). Weights are in units of the box, so that the units of the columns do not matter. The mean of the
     // node stands for a missing value. A side may be empty: its rows are to come from where the box has none.
-    void cut_obliquely(const Branch& branch, ImpurityNode& node) {
-        const size_t first = tree_.terms.size();
+    void cut_obliquely(const Branch& branch, GrownNode& node) {
+        terms_.clear();
         double threshold = 0;
         for (size_t i = 0; i < chosen_.size(); ++i) {
             const Column column = column_of(branch, chosen_[i]);
             const uint64_t key = draw(branch.path, normal, i);
             const double weight = standard_normal(key) / column.range();
             threshold += weight * between(column.low, column.high, unit(draw(key, cut)));
-            tree_.terms.push_back({chosen_[i], weight, column.mean});
+            terms_.push_back({chosen_[i], weight, column.mean});
         }
         node.kind = ConditionKind::oblique;
-        node.n_items = static_cast<int32_t>(chosen_.size());
+        tree_.put_terms(terms_, node);
         node.threshold = std::isnan(threshold) ? 0 : threshold;  // infinities that cancel
-        const std::span<const ProjectionTerm> terms(&tree_.terms[first], chosen_.size());
         for (int64_t i = 0; i < branch.size(); ++i) {
-            const double sum = project(terms, [&](const ProjectionTerm& term) {
+            const double sum = project(terms_, [&](const ProjectionTerm& term) {
                 const double value = values_[at(term.feature, places_[branch.begin + i])];
                 return std::isnan(value) ? term.fill : value;
             });
@@ -323,10 +307,11 @@ class IsolationBuilder {
     const IsolationRules& rules_;
     std::span<const double> path_lengths_;
     int64_t n_sample_ = 0;
-    ImpurityTree tree_;
+    GrownTree tree_;
     std::vector<double> values_;
     std::vector<uint32_t> places_, others_, named_;
     std::vector<int32_t> features_, chosen_;
+    std::vector<ProjectionTerm> terms_;
     std::vector<uint8_t> goes_left_;
 };
 
@@ -420,7 +405,7 @@ GrownForest grow_isolation(const IsolationTable& table, const IsolationSample& s
     std::vector<IsolationBuilder> builders(workers, IsolationBuilder(table, rules, path_lengths));
     parallel_for(range.n, workers, [&](int64_t i, int worker) {
         const int64_t tree = range.first + i;
-        forest.trees[i] = builders[worker].grow(sample.rows(range.seed, tree), draw(range.seed, tree_purpose, tree));
+        forest.trees[i] = builders[worker].grow(sample.rows(range.seed, tree), tree_key(range.seed, tree));
     });
     return forest;
 }

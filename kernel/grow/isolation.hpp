@@ -21,7 +21,8 @@
 #include <vector>
 
 #include "data/raw_column.hpp"
-#include "grow/impurity/bagging.hpp"
+#include "grow/grown_tree.hpp"
+#include "grow/tree_range.hpp"
 
 namespace arboretum {
 

@@ -11,6 +11,6 @@ namespace arboretum {
 
 // Makes a leaf of every node below which no split gains more than `least_gain`. Returns where each old node went: its
 // new number, or that of the leaf which took its place.
-std::vector<uint32_t> prune_splits(std::vector<GrownNode>& nodes, double least_gain);
+std::vector<uint32_t> prune_splits(GrownTree& tree, double least_gain);
 
 }  // namespace arboretum

@@ -19,16 +19,16 @@
 namespace arboretum {
 
 // Leaf of a row, walking the tree.
-uint32_t route_codes(const std::vector<GrownNode>& nodes, const BinnedData& data, int64_t row);
+uint32_t route_codes(const GrownTree& tree, const BinnedData& data, int64_t row);
 
 class RowRouter {
   public:
     static constexpr int64_t block = 16384;  // long enough for the processor to fetch columns ahead
 
-    RowRouter(const std::vector<GrownNode>& nodes, const BinnedData& data);
+    RowRouter(const GrownTree& tree, const BinnedData& data);
 
     // Whether a node fits a byte, and stepping through all nodes is less work than walking.
-    bool small() const { return nodes_.size() <= 256; }
+    bool small() const { return tree_.nodes.size() <= 256; }
 
     // Leaves of rows [begin, end), at most `block` of them, in a small tree.
     void route_small(int64_t begin, int64_t end, uint8_t* leaves) const;
@@ -37,8 +37,8 @@ class RowRouter {
     void route_all(int threads, uint32_t* leaves) const;
 
   private:
-    bool by_threshold(const Condition& condition) const {
-        return condition.kind == ConditionKind::numeric && data_.feature(condition.feature).bundle < 0;
+    bool by_threshold(const GrownNode& node) const {
+        return node.kind == ConditionKind::numeric && data_.feature(node.feature).bundle < 0;
     }
 
     void step(size_t id, int64_t begin, int64_t n, uint8_t* at) const;
@@ -46,13 +46,13 @@ class RowRouter {
     template <class C>
     void step_on(const C* codes, size_t id, int64_t n, uint8_t* at) const;
 
-    const std::vector<GrownNode>& nodes_;
+    const GrownTree& tree_;
     const BinnedData& data_;
     std::vector<std::vector<uint8_t>> left_tables_;  // of conditions on categories or bundles, by stored code
 };
 
 // raw[row] += node_values[leaf of row] for every row of the table.
-void add_node_values(const std::vector<GrownNode>& nodes, const BinnedData& data, const double* node_values,
-                     int threads, double* raw);
+void add_node_values(const GrownTree& tree, const BinnedData& data, const double* node_values, int threads,
+                     double* raw);
 
 }  // namespace arboretum

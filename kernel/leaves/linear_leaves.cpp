@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/midpoint.hpp"
 #include "base/parallel.hpp"
 #include "leaves/leaves.hpp"
 
@@ -15,42 +16,29 @@ namespace {
 
 constexpr int most_slopes = 8;  // of a leaf: the columns split on nearest to it
 
-struct Interval {
-    double lower, upper;
-};
-
 // What every node may say, so that monotone splits keep their order: the middle between the largest leaf of the low
 // side and the least of the high side parts the two.
-std::vector<Interval> node_bounds(const std::vector<GrownNode>& nodes, const double* values, const LinearRules& rules) {
-    const size_t n = nodes.size();
-    std::vector<Interval> bounds(n, {rules.lower, rules.upper}), range(n);
-    if (rules.monotone.empty()) return bounds;
-    for (size_t id = n; id-- > 0;) {
+std::vector<Bounds> node_bounds(std::span<const GrownNode> nodes, const double* values, const LinearRules& rules) {
+    std::vector<Bounds> range(nodes.size());  // of the leaves below
+    for (size_t id = nodes.size(); id-- > 0 && !rules.monotone.empty();) {
         const GrownNode& node = nodes[id];
-        range[id] = node.is_leaf() ? Interval{values[id], values[id]}
-                                   : Interval{std::min(range[node.left].lower, range[node.right].lower),
-                                              std::max(range[node.left].upper, range[node.right].upper)};
+        range[id] = node.is_leaf() ? Bounds{values[id], values[id]}
+                                   : Bounds{std::min(range[node.left].lower, range[node.right].lower),
+                                            std::max(range[node.left].upper, range[node.right].upper)};
     }
-    for (size_t id = 0; id < n; ++id) {
-        const GrownNode& node = nodes[id];
-        if (node.is_leaf()) continue;
-        bounds[node.left] = bounds[node.right] = bounds[id];
-        const int direction = rules.monotone[node.condition.feature];
-        if (direction == 0) continue;
-        const int32_t low = direction > 0 ? node.left : node.right, high = direction > 0 ? node.right : node.left;
-        bounds[low].upper = bounds[high].lower = range[low].upper / 2 + range[high].lower / 2;
-    }
-    return bounds;
+    return inherit_bounds(nodes, rules.monotone, rules.bounds, [&](const GrownNode& node, const Bounds&) {
+        const bool rises = rules.monotone[node.feature] > 0;
+        return midpoint(range[rises ? node.left : node.right].upper, range[rises ? node.right : node.left].lower);
+    });
 }
 
 // Numeric features on the way from a leaf to the root, at most `most_slopes`, rising.
-std::vector<int32_t> path_features(const std::vector<GrownNode>& nodes, size_t leaf) {
+std::vector<int32_t> path_features(std::span<const GrownNode> nodes, std::span<const int32_t> parents, size_t leaf) {
     std::vector<int32_t> found;
-    for (int32_t id = nodes[leaf].parent; id >= 0 && found.size() < most_slopes; id = nodes[id].parent) {
-        const Condition& condition = nodes[id].condition;
-        if (condition.kind == ConditionKind::numeric &&
-            std::find(found.begin(), found.end(), condition.feature) == found.end())
-            found.push_back(condition.feature);
+    for (int32_t id = parents[leaf]; id >= 0 && found.size() < most_slopes; id = parents[id]) {
+        const GrownNode& node = nodes[id];
+        if (node.kind == ConditionKind::numeric && std::find(found.begin(), found.end(), node.feature) == found.end())
+            found.push_back(node.feature);
     }
     std::sort(found.begin(), found.end());
     return found;
@@ -118,7 +106,7 @@ class LeafFit {
         : columns_(columns), gradients_(of.gradients), hessians_(of.hessians), factor_(of.factor), rules_(rules) {}
 
     std::vector<SlopeTerm> slopes(const std::vector<int32_t>& features, std::span<const Row> rows, double value,
-                                  Interval bounds) const {
+                                  Bounds bounds) const {
         const std::vector<LeafColumn> columns = varying(features, rows);
         if (columns.empty()) return {};
         const NormalEquations equations = sum_up(columns, rows);
@@ -196,7 +184,7 @@ class LeafFit {
     }
 
     // Shrinks all slopes by one factor, so that the leaf stays within its bounds all over its box.
-    static std::vector<SlopeTerm> kept_within(Interval bounds, double value, std::vector<SlopeTerm> terms) {
+    static std::vector<SlopeTerm> kept_within(Bounds bounds, double value, std::vector<SlopeTerm> terms) {
         double above = 0, below = 0;
         for (const SlopeTerm& term : terms) {
             const double ends[] = {term.at(term.low), term.at(term.high)};
@@ -245,13 +233,14 @@ LeafSlopes fit_slopes(const std::vector<GrownNode>& nodes, const uint32_t* leaf_
                       const LinearRules& rules, int threads) {
     const LeafFit<Real> fit(columns, of, rules);
     const GroupedRows grouped = group_by_leaf(leaf_of_row, members, n, static_cast<int64_t>(nodes.size()));
-    const std::vector<Interval> bounds = node_bounds(nodes, values, rules);
+    const std::vector<Bounds> bounds = node_bounds(nodes, values, rules);
+    const std::vector<int32_t> parents = parents_of(nodes);
     std::vector<std::vector<SlopeTerm>> found(nodes.size());
     parallel_for(static_cast<int64_t>(nodes.size()), threads, [&](int64_t id, int) {
         if (!nodes[id].is_leaf() || nodes[id].inherits) return;
         const std::span<const Row> rows(grouped.rows.data() + grouped.start[id],
                                         grouped.rows.data() + grouped.start[id + 1]);
-        found[id] = fit.slopes(path_features(nodes, id), rows, values[id], bounds[id]);
+        found[id] = fit.slopes(path_features(nodes, parents, id), rows, values[id], bounds[id]);
     });
     LeafSlopes slopes{{0}, {}};
     for (const std::vector<SlopeTerm>& terms : found) {

@@ -23,8 +23,8 @@ namespace arboretum {
 
 struct LinearRules {
     double l2 = 0;
-    double lower = -infinity, upper = infinity;  // of what a leaf may say
-    std::vector<int8_t> monotone;                // per feature; empty: none
+    Bounds bounds;                 // of what a leaf may say
+    std::vector<int8_t> monotone;  // per feature; empty: none
 };
 
 // Terms of node i: terms[start[i] : start[i + 1]]; they name binned features.

@@ -84,9 +84,12 @@ void sum_outputs_by_node(const std::vector<GrownNode>& nodes, const uint32_t* le
     for (size_t part = 0; part < sums.size(); ++part)
         for (int64_t node = 0; node < n_nodes; ++node)
             add(out[node * of.n_outputs + static_cast<int64_t>(part) / n_blocks], sums[part][node]);
-    for (int64_t node = n_nodes; node-- > 1;)
-        for (int64_t k = 0; k < of.n_outputs; ++k)
-            add(out[nodes[node].parent * of.n_outputs + k], out[node * of.n_outputs + k]);
+    for (int64_t id = n_nodes; id-- > 0;) {
+        const GrownNode& node = nodes[id];
+        if (node.is_leaf()) continue;
+        for (int64_t child : {node.right, node.left})
+            for (int64_t k = 0; k < of.n_outputs; ++k) add(out[id * of.n_outputs + k], out[child * of.n_outputs + k]);
+    }
 }
 
 void add_output_values(const uint32_t* leaf, const double* values, int64_t n_nodes, int64_t n_outputs, int64_t n_rows,

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/elementary.hpp"
+#include "base/midpoint.hpp"
 #include "base/types.hpp"
 
 namespace arboretum {
@@ -197,7 +198,7 @@ AftTerms aft_terms(double lower, double upper, double raw, double sigma) {
     if (lower == upper)
         terms = aft_exact<Error>(a, sigma, -std::log(sigma) - std::log(upper));
     else if (b - a < narrow)
-        terms = aft_exact<Error>(a / 2 + b / 2, sigma, std::log((std::log(upper) - std::log(lower)) / sigma));
+        terms = aft_exact<Error>(midpoint(a, b), sigma, std::log((std::log(upper) - std::log(lower)) / sigma));
     else
         terms = aft_between<Error>(a, b, sigma);
     auto bounded = [=](double x) { return std::isnan(x) ? 0.0 : std::clamp(x, -steepest, steepest); };

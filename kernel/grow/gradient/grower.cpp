@@ -15,11 +15,9 @@ namespace arboretum {
 namespace {
 
 void mark_inheriting(GrownTree& tree, const TreeParams& params) {
-    for (size_t id = 1; id < tree.nodes.size(); ++id) {
-        GrownNode& node = tree.nodes[id];
-        node.inherits =
-            node.n_rows < params.min_samples_leaf || tree.wide.hessian_of(node.sum) < params.min_child_weight;
-    }
+    for (size_t id = 1; id < tree.nodes.size(); ++id)
+        tree.nodes[id].inherits =
+            tree.nodes[id].n_rows < params.min_samples_leaf || tree.hessians[id] < params.min_child_weight;
 }
 
 }  // namespace
@@ -28,7 +26,7 @@ Grower::Grower(const BinnedData& data, int threads) : data_(data), threads_(std:
 
 void Grower::prune(GrownTree& tree, double least_gain) {
     size_t n_nodes = tree.nodes.size();
-    std::vector<uint32_t> place = prune_splits(tree.nodes, least_gain);
+    std::vector<uint32_t> place = prune_splits(tree, least_gain);
     if (tree.nodes.size() == n_nodes) return;
     with_leaves([&](auto* leaves) {
         using Leaf = std::remove_pointer_t<decltype(leaves)>;
@@ -68,7 +66,7 @@ GrownTree Grower::grow_as(const Real* gradients, const Real* hessians, const Row
 }
 
 void Grower::find_leaves(const GrownTree& tree, const TreeBuilder& builder, const Row* rows, int64_t n_rows) {
-    RowRouter router(tree.nodes, data_);
+    RowRouter router(tree, data_);
     leaves_are_small_ = router.small();
     if (leaves_are_small_)
         small_leaves_.get<uint8_t>(data_.n_rows());
@@ -121,13 +119,14 @@ void Grower::walk_others(const GrownTree& tree, const Row* rows, int64_t n_rows)
             if (next != rows + n_rows && *next == row)
                 ++next;
             else
-                large_leaves_.get<uint32_t>()[row] = route_codes(tree.nodes, data_, row);
+                large_leaves_.get<uint32_t>()[row] = route_codes(tree, data_, row);
         }
     });
 }
 
 template <class Real>
-void Grower::sum_leaves(GrownTree& tree, const Real* gradients, const Real* hessians, const Row* rows, int64_t n_rows) {
+void Grower::sum_leaves(GrownTree& tree, const LaneScale& scale, const Real* gradients, const Real* hessians,
+                        const Row* rows, int64_t n_rows) const {
     std::vector<std::vector<WideSum>> partial(threads_);
     with_leaves([&](const auto* leaves) {
         parallel_blocks(n_rows, 16384, threads_, [&](int64_t begin, int64_t end, int worker) {
@@ -135,13 +134,21 @@ void Grower::sum_leaves(GrownTree& tree, const Real* gradients, const Real* hess
             sums.resize(tree.nodes.size());
             for (int64_t i = begin; i < end; ++i) {
                 Row row = rows != nullptr ? rows[i] : static_cast<Row>(i);
-                sums[leaves[row]] += wide_stat(gradients[i], hessians[i], tree.wide);
+                sums[leaves[row]] += wide_stat(gradients[i], hessians[i], scale);
             }
         });
     });
+    std::vector<WideSum> total(tree.nodes.size());
     for (const std::vector<WideSum>& sums : partial)
-        for (size_t id = 0; id < sums.size(); ++id) tree.nodes[id].sum += sums[id];
-    for (size_t id = tree.nodes.size(); id-- > 1;) tree.nodes[tree.nodes[id].parent].sum += tree.nodes[id].sum;
+        for (size_t id = 0; id < sums.size(); ++id) total[id] += sums[id];
+    tree.gradients.resize(total.size());
+    tree.hessians.resize(total.size());
+    for (size_t id = total.size(); id-- > 0;) {
+        const GrownNode& node = tree.nodes[id];
+        if (!node.is_leaf()) total[id] += total[node.left] + total[node.right];
+        tree.gradients[id] = scale.gradient_of(total[id]);
+        tree.hessians[id] = scale.hessian_of(total[id]);
+    }
 }
 
 template <class Real>
@@ -159,8 +166,7 @@ GrownTree Grower::grow(const Real* gradients, const Real* hessians, const Row* r
     GrownTree tree = scale.packed ? grow_as<Narrow>(gradients, hessians, rows, n_rows, scale, params, seed)
                                   : grow_as<Wide>(gradients, hessians, rows, n_rows, scale, params, seed);
     tree.packed = scale.packed;
-    tree.wide = wide_scale(facts);
-    sum_leaves(tree, gradients, hessians, rows, n_rows);
+    sum_leaves(tree, wide_scale(facts), gradients, hessians, rows, n_rows);
     if (params.growth == Growth::symmetric) mark_inheriting(tree, params);
     return tree;
 }

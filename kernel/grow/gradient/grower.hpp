@@ -7,6 +7,7 @@
 
 #include "base/buffer.hpp"
 #include "data/binned_data.hpp"
+#include "grow/gradient/lanes.hpp"
 #include "grow/gradient/workspace.hpp"
 #include "grow/grown_tree.hpp"
 
@@ -63,7 +64,8 @@ class Grower {
 
     // Exact sums of the sample's gradients and hessians in every node.
     template <class Real>
-    void sum_leaves(GrownTree& tree, const Real* gradients, const Real* hessians, const Row* rows, int64_t n_rows);
+    void sum_leaves(GrownTree& tree, const LaneScale& scale, const Real* gradients, const Real* hessians,
+                    const Row* rows, int64_t n_rows) const;
 
     const BinnedData& data_;
     int threads_;

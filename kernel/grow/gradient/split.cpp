@@ -176,7 +176,7 @@ int64_t view_gains(const BinView& view, bool missing_left, const CutRule& rule, 
     int64_t n = view.n - (missing_left || !view.has_missing ? 1 : 0);
     if (n <= 0) return 0;
     double shift_g = missing_left ? view.missing_gradient : 0, shift_h = missing_left ? view.missing_hessian : 0;
-    if (rule.monotone != 0 || rule.leaf.bounded())
+    if (rule.monotone != 0 || rule.leaf.bounds.any())
         bounded_cut_gains(view.gradient, view.hessian, n, shift_g, shift_h, rule, out);
     else
         cut_gains(view.gradient, view.hessian, n, shift_g, shift_h, rule, out);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/types.hpp"
+#include "grow/bounds.hpp"
 #include "grow/gradient/lanes.hpp"
 
 namespace arboretum {
@@ -29,31 +30,25 @@ namespace arboretum {
 
 struct LeafRule {
     double l1 = 0, l2 = 0;
-    double lower = -infinity, upper = infinity;
+    Bounds bounds;
 
     double denominator(double hessian) const { return std::max(hessian + l2, 1e-300); }
     double soft(double gradient) const {
         double size = std::abs(gradient) - l1;
         return size > 0 ? std::copysign(size, gradient) : 0.0;
     }
-    double value(double gradient, double hessian) const {
-        return std::clamp(-soft(gradient) / denominator(hessian), lower, upper);
-    }
+    double value(double gradient, double hessian) const { return bounds.clip(-soft(gradient) / denominator(hessian)); }
     double score_of(double value, double gradient, double hessian) const {
         return -(2 * gradient * value + denominator(hessian) * value * value + 2 * l1 * std::abs(value));
     }
     double score(double gradient, double hessian) const {
         return score_of(value(gradient, hessian), gradient, hessian);
     }
-    bool bounded() const { return lower > -infinity || upper < infinity; }
 };
 
 inline LeafRule leaf_rule(const TreeParams& params) {
-    LeafRule rule{params.l1, params.l2};
-    if (params.max_delta_step > 0) {
-        rule.lower = -params.max_delta_step;
-        rule.upper = params.max_delta_step;
-    }
+    LeafRule rule{params.l1, params.l2, {}};
+    if (params.max_delta_step > 0) rule.bounds = {-params.max_delta_step, params.max_delta_step};
     return rule;
 }
 

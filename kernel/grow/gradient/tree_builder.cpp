@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/midpoint.hpp"
 #include "base/parallel.hpp"
 #include "base/rng.hpp"
 #include "grow/left_table.hpp"
@@ -65,8 +66,7 @@ TreeBuilder::TreeBuilder(const BinnedData& data, const LaneScale& scale, const T
 }
 
 GrownTree TreeBuilder::grow(int64_t n_rows, const WideSum& total) {
-    nodes_.push_back({});
-    nodes_[0].n_rows = n_rows;
+    tree_.nodes.push_back({.n_rows = n_rows});
     open_.push_back(Open{});
     Open& root = open_[0];
     root.rows.end = n_rows;
@@ -74,8 +74,8 @@ GrownTree TreeBuilder::grow(int64_t n_rows, const WideSum& total) {
     root.rule = leaf_rule(params_);
     root.path = draw(seed_, 0x726f6f74);  // "root"
     root.interactions.assign(params_.interaction_sets.size(), 1);
-    root.features = node_features(root, 0);
-    if (splittable(root, 0)) evaluate_root(root);
+    root.features = node_features(root);
+    if (splittable(root)) evaluate_root(root);
     if (root.best.found()) queue_.insert(queue_key(0));
     if (params_.growth == Growth::symmetric)
         while (grow_level()) {
@@ -83,7 +83,7 @@ GrownTree TreeBuilder::grow(int64_t n_rows, const WideSum& total) {
     else
         while (grow_batch()) {
         }
-    return {std::move(nodes_), {}, true};
+    return std::move(tree_);
 }
 
 int TreeBuilder::take_slot() {
@@ -101,15 +101,15 @@ void TreeBuilder::release(int& slot) {
     slot = -1;
 }
 
-std::vector<int32_t> TreeBuilder::node_features(const Open& node, int depth) const {
+std::vector<int32_t> TreeBuilder::node_features(const Open& node) const {
     std::vector<int32_t> features;
     for (int32_t f = 0; f < data_.n_features(); ++f)
         if (selection_.wanted[f] && allowed_together(node, f)) features.push_back(f);
     if (params_.colsample_level < 1)
-        features = choose(features, params_.colsample_level, draw(seed_, 0x6c6576, depth));  // "lev"
+        features = choose(features, params_.colsample_level, draw(seed_, 0x6c6576, node.depth));  // "lev"
     if (params_.max_features < 1)  // symmetric trees draw once a level
         features = choose(features, params_.max_features,
-                          params_.growth == Growth::symmetric ? draw(seed_, 0x6e6f6465, depth) : node.path);
+                          params_.growth == Growth::symmetric ? draw(seed_, 0x6e6f6465, node.depth) : node.path);
     return features;
 }
 
@@ -125,8 +125,8 @@ bool TreeBuilder::in_set(size_t i, int32_t feature) const {
     return std::find(set.begin(), set.end(), feature) != set.end();
 }
 
-bool TreeBuilder::splittable(const Open& node, int depth) const {
-    return (params_.max_depth <= 0 || depth < params_.max_depth) &&
+bool TreeBuilder::splittable(const Open& node) const {
+    return (params_.max_depth <= 0 || node.depth < params_.max_depth) &&
            node.n_rows() >= std::max<int64_t>(2, 2 * params_.min_samples_leaf) &&
            scale_.hessian_of(node.total) >= 2 * params_.min_child_weight && !node.features.empty();
 }
@@ -176,10 +176,12 @@ void TreeBuilder::prepare(int32_t id, int spare, bool deeper, int worker, int th
     left.path = draw(node.path, 1);
     right.path = draw(node.path, 2);
     inherit_rules(node, left, right);
-    int depth = nodes_[id].depth + 1;
-    for (Open* child : {&left, &right}) child->features = node_features(*child, depth);
+    for (Open* child : {&left, &right}) {
+        child->depth = node.depth + 1;
+        child->features = node_features(*child);
+    }
     if (deeper)
-        prepare_candidates(node, depth, spare, worker, threads);
+        prepare_candidates(node, spare, worker, threads);
     else
         release_later(spare, worker);
 }
@@ -218,26 +220,25 @@ void TreeBuilder::mark_rows(const Open& node, int32_t feature, std::vector<uint8
 
 void TreeBuilder::inherit_rules(const Open& node, Open& left, Open& right) const {
     left.rule = right.rule = node.rule;
-    int direction = params_.monotone.empty() ? 0 : params_.monotone[node.best.condition.feature];
+    const int direction = params_.monotone.empty() ? 0 : params_.monotone[node.best.condition.feature];
     if (direction != 0) {
-        double middle = (node.rule.value(scale_.gradient_of(left.total), scale_.hessian_of(left.total)) +
-                         node.rule.value(scale_.gradient_of(right.total), scale_.hessian_of(right.total))) /
-                        2;
-        (direction > 0 ? left : right).rule.upper = middle;
-        (direction > 0 ? right : left).rule.lower = middle;
+        auto value = [&](const WideSum& sum) {
+            return node.rule.value(scale_.gradient_of(sum), scale_.hessian_of(sum));
+        };
+        part_bounds(direction, midpoint(value(left.total), value(right.total)), left.rule.bounds, right.rule.bounds);
     }
     left.interactions = right.interactions = node.interactions;
     for (size_t i = 0; i < node.interactions.size(); ++i)
         if (!in_set(i, node.best.condition.feature)) left.interactions[i] = right.interactions[i] = 0;
 }
 
-void TreeBuilder::prepare_candidates(Open& node, int depth, int spare, int worker, int threads) {
+void TreeBuilder::prepare_candidates(Open& node, int spare, int worker, int threads) {
     bool symmetric = params_.growth == Growth::symmetric;
     Open& left = (*node.children)[0];
     Open& right = (*node.children)[1];
     Open& smaller = left.n_rows() <= right.n_rows() ? left : right;
     Open& larger = left.n_rows() <= right.n_rows() ? right : left;
-    bool wanted_small = symmetric || splittable(smaller, depth), wanted_large = symmetric || splittable(larger, depth);
+    bool wanted_small = symmetric || splittable(smaller), wanted_large = symmetric || splittable(larger);
     bool dense_large = symmetric || (!compact(larger) && (wanted_large || (wanted_small && !compact(smaller))));
     if (dense_large) {
         if (node.stale) build(node, node.slot, threads);
@@ -292,22 +293,20 @@ void TreeBuilder::prepare_all(const std::vector<int32_t>& ids, bool deeper) {
 }
 
 void TreeBuilder::commit(int32_t id) {
+    std::vector<GrownNode>& nodes = tree_.nodes;
     std::unique_ptr<std::array<Open, 2>> children = std::move(open_[id].children);
-    for (int side = 0; side < 2; ++side) {
-        GrownNode child;
-        child.parent = id;
-        child.depth = nodes_[id].depth + 1;
-        child.n_rows = (*children)[side].n_rows();
-        (side == 0 ? nodes_[id].left : nodes_[id].right) = static_cast<int32_t>(nodes_.size());
-        nodes_.push_back(std::move(child));
-        open_.push_back(std::move((*children)[side]));
+    nodes[id].left = static_cast<int32_t>(nodes.size());
+    nodes[id].right = nodes[id].left + 1;
+    for (Open& child : *children) {
+        nodes.push_back({.n_rows = child.n_rows()});
+        open_.push_back(std::move(child));
         bool scarce = space_.histograms.size() - free_slots_.size() > max_histograms_;
         if (scarce && params_.growth != Growth::symmetric) release(open_.back().slot);
         if (open_.back().best.found() && params_.growth != Growth::symmetric)
-            queue_.insert(queue_key(static_cast<int32_t>(nodes_.size()) - 1));
+            queue_.insert(queue_key(static_cast<int32_t>(nodes.size()) - 1));
     }
-    nodes_[id].condition = open_[id].best.condition;
-    nodes_[id].gain = open_[id].best.gain;
+    tree_.put_condition(open_[id].best.condition, nodes[id]);
+    nodes[id].gain = open_[id].best.gain;
     ++n_splits_;
 }
 
@@ -354,7 +353,7 @@ bool TreeBuilder::level_may_split(int depth) const {
 bool TreeBuilder::grow_level() {
     if (!level_may_split(level_depth_) || open_[0].stale || (level_depth_ == 0 && open_[0].slot < 0)) return false;
     std::vector<int32_t> level(size_t{1} << level_depth_);
-    std::iota(level.begin(), level.end(), static_cast<int32_t>(nodes_.size() - level.size()));
+    std::iota(level.begin(), level.end(), static_cast<int32_t>(tree_.nodes.size() - level.size()));
     std::vector<NodeView> views;
     for (int32_t id : level) views.push_back(view(open_[id]));
     Candidate shared = search_.find_shared(views, threads_);

@@ -50,6 +50,7 @@ class TreeBuilder {
     // A node of the frontier; index = node number. Children that are prepared but not committed wait in `children`.
     struct Open {
         RowRange rows;
+        int depth = 0;
         int slot = -1;       // of its histogram
         bool stale = false;  // the slot is taken, its histogram must be summed again
         WideSum total;
@@ -77,7 +78,7 @@ class TreeBuilder {
 
     // ---- features ------------------------------------------------------------------------------------------------
 
-    std::vector<int32_t> node_features(const Open& node, int depth) const;
+    std::vector<int32_t> node_features(const Open& node) const;
 
     bool allowed_together(const Open& node, int32_t feature) const;
 
@@ -85,7 +86,7 @@ class TreeBuilder {
 
     // ---- candidates ----------------------------------------------------------------------------------------------
 
-    bool splittable(const Open& node, int depth) const;
+    bool splittable(const Open& node) const;
 
     NodeView view(const Open& node) const;
 
@@ -113,7 +114,7 @@ class TreeBuilder {
     void inherit_rules(const Open& node, Open& left, Open& right) const;
 
     // Histograms for the children that can split again, then their candidates.
-    void prepare_candidates(Open& node, int depth, int spare, int worker, int threads);
+    void prepare_candidates(Open& node, int spare, int worker, int threads);
 
     // Slots are handed back by the thread that owns the loop.
     void release_later(int& slot, int worker);
@@ -142,7 +143,7 @@ class TreeBuilder {
     };
 
     QueueKey queue_key(int32_t id) const {
-        return {params_.growth == Growth::leaf ? 0 : nodes_[id].depth, open_[id].best.gain, id};
+        return {params_.growth == Growth::leaf ? 0 : open_[id].depth, open_[id].best.gain, id};
     }
 
     // Leaf- and level-wise growth: one batch. False when the tree is done.
@@ -177,7 +178,7 @@ class TreeBuilder {
     std::vector<int> free_slots_;
     std::vector<std::vector<int>> returned_;
     std::vector<std::vector<uint8_t>> left_tables_;
-    std::vector<GrownNode> nodes_;
+    GrownTree tree_;
     std::vector<Open> open_;
     std::set<QueueKey> queue_;
     int64_t n_splits_ = 0;

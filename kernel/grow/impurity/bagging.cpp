@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <iterator>
 #include <utility>
 
 #include "base/parallel.hpp"
@@ -57,11 +56,6 @@ int64_t Bootstrap::place(int64_t begin, int64_t end, double u) const {
     const double low = begin > 0 ? cumulative[begin - 1] : 0, high = cumulative[end - 1];
     const auto first = cumulative.begin() + begin, last = cumulative.begin() + end - 1;
     return std::upper_bound(first, last, low + u * (high - low)) - cumulative.begin();
-}
-
-void GrownForest::extend(GrownForest& more) {
-    trees.insert(trees.end(), std::make_move_iterator(more.trees.begin()), std::make_move_iterator(more.trees.end()));
-    more.trees.clear();
 }
 
 ForestGrower::ForestGrower(const BinnedData& data, Target target, SplitRules rules, CodeEdges edges,

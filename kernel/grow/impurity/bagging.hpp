@@ -4,12 +4,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/rng.hpp"
 #include "data/binned_data.hpp"
+#include "grow/grown_tree.hpp"
 #include "grow/impurity/cuts.hpp"
-#include "grow/impurity/impurity_nodes.hpp"
 #include "grow/impurity/projections.hpp"
 #include "grow/impurity/target.hpp"
+#include "grow/tree_range.hpp"
 
 namespace arboretum {
 
@@ -38,17 +38,6 @@ struct Bootstrap {
     int64_t place(int64_t begin, int64_t end, double u) const;
 };
 
-constexpr uint64_t bootstrap_purpose = 0x626f6f74, tree_purpose = 0x74726565;  // "boot", "tree"
-
-inline uint64_t bootstrap_key(uint64_t seed, int64_t tree) { return draw(seed, bootstrap_purpose, tree); }
-
-struct GrownForest {
-    std::vector<ImpurityTree> trees;
-    int width = 1;
-
-    void extend(GrownForest& more);
-};
-
 // What a forest is grown from.
 struct ForestInputs {
     const BinnedData& data;
@@ -58,12 +47,6 @@ struct ForestInputs {
     Projections projections;
     Bootstrap bootstrap;
     int threads;
-};
-
-// Trees `first` … `first + n − 1` of the forest with this seed.
-struct TreeRange {
-    int64_t first, n;
-    uint64_t seed;
 };
 
 // With one kind of statistics (impurity.hpp); each is compiled once, by grow_*.cpp.

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <vector>
 
+#include "base/midpoint.hpp"
 #include "base/types.hpp"
+#include "grow/bounds.hpp"
 
 namespace arboretum {
 
@@ -31,13 +33,13 @@ class CodeEdges {
         for (size_t i = 0; i < lower_.size(); ++i)
             middle_.push_back(std::isinf(lower_[i])   ? upper_[i]
                               : std::isinf(upper_[i]) ? lower_[i]
-                                                      : lower_[i] / 2 + upper_[i] / 2);
+                                                      : midpoint(lower_[i], upper_[i]));
     }
 
-    // A threshold t with upper(a) <= t < lower(b), in the middle.
+    // A threshold t with upper(a) <= t < lower(b), in the middle; below an infinity the largest number.
     double between(int32_t feature, Code a, Code b) const {
         const double low = upper_[start_[feature] + a], high = lower_[start_[feature] + b];
-        return nearest(low / 2 + high / 2, low, high);
+        return nearest(midpoint(low, high), low, high);
     }
     // The threshold between a code and the next that is nearest to `wanted`: of bins, which touch, the cut between
     // them, so that a forest has few thresholds.
@@ -84,11 +86,6 @@ struct Cut {
     double threshold = 0;  // in the user's units
     int projection = -1;   // its number, for an oblique condition
     bool found() const { return condition.feature >= 0; }
-};
-
-// Limits that monotone ancestors set to a node's value.
-struct Bounds {
-    double lower = -infinity, upper = infinity;
 };
 
 }  // namespace arboretum

@@ -45,8 +45,7 @@ GrownForest grow_with(const ForestInputs& inputs, const TreeRange& range) {
         const int64_t tree = range.first + i;
         const bool draws = inputs.bootstrap.n_draws > 0;
         if (draws) inputs.bootstrap.draw_copies(bootstrap_key(range.seed, tree), inputs.data.n_rows(), space.copies);
-        forest.trees[i] =
-            builder.grow(draws ? space.copies.data() : nullptr, draw(range.seed, tree_purpose, tree), space);
+        forest.trees[i] = builder.grow(draws ? space.copies.data() : nullptr, tree_key(range.seed, tree), space);
     });
     return forest;
 }

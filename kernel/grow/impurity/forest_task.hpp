@@ -7,7 +7,7 @@
 
 #include "data/binned_data.hpp"
 #include "grow/impurity/cuts.hpp"
-#include "grow/impurity/impurity_nodes.hpp"
+#include "grow/impurity/leaf_summary.hpp"
 #include "grow/impurity/projections.hpp"
 #include "grow/impurity/target.hpp"
 

@@ -20,12 +20,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/midpoint.hpp"
 #include "base/parallel.hpp"
 #include "base/rng.hpp"
 #include "grow/impurity/branch_rows.hpp"
 #include "grow/impurity/forest_task.hpp"
 #include "grow/impurity/impurity.hpp"
-#include "grow/impurity/impurity_nodes.hpp"
+#include "grow/impurity/leaf_summary.hpp"
 
 namespace arboretum {
 
@@ -62,7 +63,7 @@ struct TreeLimits {
 
 template <class Statistics>
 struct GrownBranch {
-    ImpurityTree tree;
+    GrownTree tree;
     std::vector<OpenNode<Statistics>> aside;  // leaves that are roots of further branches
 };
 
@@ -98,7 +99,7 @@ class Branch {
   private:
     // A new node: a leaf, set aside, or open for a split.
     void add(Open node) {
-        std::vector<ImpurityNode>& nodes = tree_.nodes;
+        std::vector<GrownNode>& nodes = tree_.nodes;
         node.id = static_cast<int32_t>(nodes.size());
         nodes.emplace_back();
         nodes.back().n_rows = task_.n_copies(node.total.data(), node.n_rows());
@@ -123,7 +124,7 @@ class Branch {
     }
 
     void make_leaf(const Open& node) {
-        ImpurityNode& leaf = tree_.nodes[node.id];
+        GrownNode& leaf = tree_.nodes[node.id];
         double* value = &tree_.values[static_cast<size_t>(node.id) * task_.summary.width()];
         const typename Statistics::Word* total = node.total.data();
         leaf.weight = task_.statistics.weight(total) / task_.target.weight_scale;
@@ -153,9 +154,9 @@ class Branch {
         set_bounds(node.cut, left, right);
         left.inherited = right.inherited = inherited;
         const int32_t id = node.id;
-        std::vector<ImpurityNode>& nodes = tree_.nodes;
+        std::vector<GrownNode>& nodes = tree_.nodes;
         for (ProjectionTerm& term : terms_) term.feature = task_.projections.binned_feature(term);
-        tree_.put_cut(node.cut, terms_, nodes[id]);
+        put_cut(node.cut, terms_, tree_, nodes[id]);
         nodes[id].left = static_cast<int32_t>(nodes.size());
         add(std::move(left));
         nodes[id].right = static_cast<int32_t>(nodes.size());
@@ -252,10 +253,8 @@ class Branch {
         if constexpr (requires { task_.statistics.value(left.total.data()); }) {
             const int direction = rules_.monotone.empty() ? 0 : rules_.monotone[cut.condition.feature];
             if (direction == 0) return;
-            const double middle =
-                (task_.statistics.value(left.total.data()) + task_.statistics.value(right.total.data())) / 2;
-            (direction > 0 ? left : right).bounds.upper = middle;
-            (direction > 0 ? right : left).bounds.lower = middle;
+            auto value = [&](const Open& child) { return task_.statistics.value(child.total.data()); };
+            part_bounds(direction, midpoint(value(left), value(right)), left.bounds, right.bounds);
         }
     }
 
@@ -266,7 +265,7 @@ class Branch {
     std::vector<int32_t> features_;  // 0 … n−1 between nodes
     std::vector<int32_t> swaps_;
     std::vector<ProjectionTerm> terms_;
-    ImpurityTree tree_;
+    GrownTree tree_;
     std::vector<Open> open_, aside_;  // open nodes are a stack, or a heap
 };
 
@@ -289,7 +288,7 @@ class ImpurityBuilder {
     explicit ImpurityBuilder(const ForestTask<Statistics>& task) : task_(task) {}
 
     // copies: how often each row of the table is drawn, null for once each.
-    ImpurityTree grow(const uint32_t* copies, uint64_t seed, Space& space) const {
+    GrownTree grow(const uint32_t* copies, uint64_t seed, Space& space) const {
         fill_rows(copies, space.rows);
         Open root{
             0, 0, 0, static_cast<int64_t>(space.rows.size()), draw(seed, 0x726f6f74), {}, task_.statistics.zero()};
@@ -303,8 +302,8 @@ class ImpurityBuilder {
             grow_branch(std::move(root), {copies, least_gain, aside_rows(space)}, space.rows.data(), *space.top);
         std::vector<int32_t> stumps;
         for (const Open& node : top.aside) stumps.push_back(node.id);
-        const std::vector<ImpurityTree> below = grow_below(top.aside, {copies, least_gain, 0}, space);
-        ImpurityTree tree = join_branches(top.tree, stumps, below, task_.summary.width());
+        const std::vector<GrownTree> below = grow_below(top.aside, {copies, least_gain, 0}, space);
+        GrownTree tree = join_branches(top.tree, stumps, below, task_.summary.width());
         finish_tree(tree, task_.target, task_.rules);
         return tree;
     }
@@ -335,11 +334,11 @@ class ImpurityBuilder {
     }
 
     // Branches, the largest first, each by one thread.
-    std::vector<ImpurityTree> grow_below(const std::vector<Open>& roots, const TreeLimits& limits, Space& space) const {
+    std::vector<GrownTree> grow_below(const std::vector<Open>& roots, const TreeLimits& limits, Space& space) const {
         std::vector<std::pair<int64_t, size_t>> order;  // −rows, place
         for (const Open& root : roots) order.emplace_back(-root.n_rows(), order.size());
         std::sort(order.begin(), order.end());
-        std::vector<ImpurityTree> grown(roots.size());
+        std::vector<GrownTree> grown(roots.size());
         parallel_for(static_cast<int64_t>(order.size()), static_cast<int>(space.below.size()),
                      [&](int64_t i, int worker) {
                          const size_t place = order[i].second;

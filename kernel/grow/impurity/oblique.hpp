@@ -1,6 +1,7 @@
 // The best oblique split of a node (projections.hpp).
 #pragma once
 
+#include "base/midpoint.hpp"
 #include "grow/impurity/node_search.hpp"
 #include "grow/impurity/projections.hpp"
 
@@ -52,7 +53,7 @@ class ProjectionSearch {
             statistics_.add(offer.node.entries[rows[i].second], left_.data());
             if (rows[i].first < rows[i + 1].first && offer_left(offer, i)) taken = i;
         }
-        if (taken >= 0) take(offer, between(rows[taken].first, rows[taken + 1].first));
+        if (taken >= 0) take(offer, threshold_between(rows[taken].first, rows[taken + 1].first));
     }
 
     // One threshold, uniform between the least and the largest sum (Geurts, Ernst & Wehenkel 2006).
@@ -79,12 +80,6 @@ class ProjectionSearch {
     }
 
     static void take(const Offer& offer, double t) { offer.take(ConditionKind::oblique, 0, false, t); }
-
-    // A threshold t with a ≤ t < b.
-    static double between(double a, double b) {
-        const double middle = a / 2 + b / 2;
-        return middle >= a && middle < b ? middle : a;
-    }
 
     // Gains of the cuts behind each row, of statistics with a ranking.
     void find_gains() {

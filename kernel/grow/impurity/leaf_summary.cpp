@@ -1,10 +1,10 @@
-#include "grow/impurity/impurity_nodes.hpp"
+#include "grow/impurity/leaf_summary.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <utility>
 
+#include "base/midpoint.hpp"
 #include "grow/impurity/impurity.hpp"
 
 namespace arboretum {
@@ -22,17 +22,17 @@ double weighted_median(int64_t n, Number&& number, WeightOf&& weight_of) {
     for (int64_t i = 0; i < n; ++i) {
         running += pairs[i].second;
         if (running > total / 2) return pairs[i].first;
-        if (running == total / 2 && i + 1 < n) return pairs[i].first / 2 + pairs[i + 1].first / 2;
+        if (running == total / 2 && i + 1 < n) return midpoint(pairs[i].first, pairs[i + 1].first);
     }
     return pairs.back().first;
 }
 
-void combine(ImpurityTree& tree, const Target& target, size_t id) {
-    ImpurityNode& node = tree.nodes[id];
+void combine(GrownTree& tree, const Target& target, size_t id) {
+    GrownNode& node = tree.nodes[id];
     if (target.criterion == Criterion::absolute_error) return;  // has its own value
     // Sums of floats, which depend on the order of the rows in the last digits.
     if (target.criterion == Criterion::log_rank) node.gain = static_cast<float>(node.gain);
-    const ImpurityNode &left = tree.nodes[node.left], &right = tree.nodes[node.right];
+    const GrownNode &left = tree.nodes[node.left], &right = tree.nodes[node.right];
     node.weight = left.weight + right.weight;
     node.gain /= target.gain_scale();
     node.risk = left.risk + right.risk + node.gain;
@@ -44,67 +44,31 @@ void combine(ImpurityTree& tree, const Target& target, size_t id) {
             (value(node.left, k) * left.weight + value(node.right, k) * right.weight) / node.weight;
 }
 
-void clip_values(ImpurityTree& tree, const std::vector<int8_t>& monotone) {
-    std::vector<Bounds> bounds(tree.nodes.size());
-    for (size_t id = 0; id < tree.nodes.size(); ++id) {
-        tree.values[id] = std::clamp(tree.values[id], bounds[id].lower, bounds[id].upper);
-        const ImpurityNode& node = tree.nodes[id];
-        if (node.is_leaf()) continue;
-        bounds[node.left] = bounds[node.right] = bounds[id];
-        const int direction = monotone[node.feature];
-        if (direction == 0) continue;
-        const int32_t low = direction > 0 ? node.left : node.right, high = direction > 0 ? node.right : node.left;
-        auto inside = [&](int32_t child) { return std::clamp(tree.values[child], bounds[id].lower, bounds[id].upper); };
-        const double middle = (inside(low) + inside(high)) / 2;
-        bounds[low].upper = middle;
-        bounds[high].lower = middle;
-    }
-}
-
 }  // namespace
 
-void ImpurityTree::put_cut(const Cut& cut, std::span<const ProjectionTerm> drawn, ImpurityNode& node) {
+void put_cut(const Cut& cut, std::span<const ProjectionTerm> terms, GrownTree& tree, GrownNode& node) {
     node.kind = cut.condition.kind;
     node.feature = cut.condition.feature;
     node.missing_left = cut.condition.missing_left;
     node.threshold = cut.threshold;
     node.gain = std::max(cut.gain, 0.0);  // below only by rounding
-    if (node.kind == ConditionKind::category) put_set(cut.condition.set, node);
-    if (node.kind != ConditionKind::oblique) return;
-    node.first_item = static_cast<int64_t>(terms.size());
-    node.n_items = static_cast<int32_t>(drawn.size());
-    terms.insert(terms.end(), drawn.begin(), drawn.end());
+    if (node.kind == ConditionKind::category) tree.put_set(cut.condition.codes(), cut.condition.set.size(), node);
+    if (node.kind == ConditionKind::oblique) tree.put_terms(terms, node);
 }
 
-// As bits, or as a list if that is shorter: deep nodes see few of many categories. A list is never empty.
-void ImpurityTree::put_set(const std::vector<uint32_t>& set, ImpurityNode& node) {
-    node.first_item = static_cast<int64_t>(set_words.size());
-    size_t n_codes = 0;
-    for (uint32_t word : set) n_codes += std::popcount(word);
-    if (n_codes == 0 || n_codes >= set.size()) {
-        set_words.insert(set_words.end(), set.begin(), set.end());
-    } else {
-        node.kind = ConditionKind::listed;
-        for (size_t w = 0; w < set.size(); ++w)
-            for (uint32_t bits = set[w]; bits != 0; bits &= bits - 1)
-                set_words.push_back(static_cast<uint32_t>(32 * w) + std::countr_zero(bits));
-    }
-    node.n_items = static_cast<int32_t>(set_words.size() - node.first_item);
-}
-
-ImpurityTree join_branches(const ImpurityTree& top, std::span<const int32_t> stumps,
-                           std::span<const ImpurityTree> branches, int width) {
+GrownTree join_branches(const GrownTree& top, std::span<const int32_t> stumps, std::span<const GrownTree> branches,
+                        int width) {
     struct Visit {
-        const ImpurityTree* part;
+        const GrownTree* part;
         int32_t id, parent;
     };
-    std::vector<const ImpurityTree*> graft(top.nodes.size(), nullptr);
+    std::vector<const GrownTree*> graft(top.nodes.size(), nullptr);
     size_t n_nodes = top.nodes.size();
     for (size_t i = 0; i < branches.size(); ++i) {
         graft[stumps[i]] = &branches[i];
         n_nodes += branches[i].nodes.size() - 1;
     }
-    ImpurityTree tree;
+    GrownTree tree;
     tree.nodes.reserve(n_nodes);
     tree.values.reserve(n_nodes * width);
     std::vector<Visit> stack{{&top, 0, -1}};
@@ -112,10 +76,10 @@ ImpurityTree join_branches(const ImpurityTree& top, std::span<const int32_t> stu
         Visit visit = stack.back();
         stack.pop_back();
         if (visit.part == &top && graft[visit.id] != nullptr) visit = {graft[visit.id], 0, visit.parent};
-        ImpurityNode node = visit.part->nodes[visit.id];
+        GrownNode node = visit.part->nodes[visit.id];
         const int32_t id = static_cast<int32_t>(tree.nodes.size());
         if (visit.parent >= 0) {
-            ImpurityNode& parent = tree.nodes[visit.parent];
+            GrownNode& parent = tree.nodes[visit.parent];
             (parent.left < 0 ? parent.left : parent.right) = id;
         }
         if (!node.is_leaf()) {
@@ -123,14 +87,11 @@ ImpurityTree join_branches(const ImpurityTree& top, std::span<const int32_t> stu
             stack.push_back({visit.part, node.left, id});
             node.left = node.right = -1;
         }
-        const int64_t first = std::exchange(node.first_item, static_cast<int64_t>(tree.set_words.size()));
-        if (node.kind == ConditionKind::oblique) {
-            const ProjectionTerm* terms = visit.part->terms.data() + first;
-            tree.terms.insert(tree.terms.end(), terms, terms + node.n_items);
-        } else if (node.n_items > 0) {
-            const uint32_t* words = visit.part->set_words.data() + first;
-            tree.set_words.insert(tree.set_words.end(), words, words + node.n_items);
+        if (const auto set = visit.part->set_of(node); !set.empty()) {
+            node.first_item = static_cast<int64_t>(tree.set_words.size());
+            tree.set_words.insert(tree.set_words.end(), set.begin(), set.end());
         }
+        if (const auto terms = visit.part->terms_of(node); !terms.empty()) tree.put_terms(terms, node);
         tree.nodes.push_back(node);
         const double* values = visit.part->values.data() + static_cast<size_t>(visit.id) * width;
         tree.values.insert(tree.values.end(), values, values + width);
@@ -138,18 +99,18 @@ ImpurityTree join_branches(const ImpurityTree& top, std::span<const int32_t> stu
     return tree;
 }
 
-void finish_tree(ImpurityTree& tree, const Target& target, const SplitRules& rules) {
+void finish_tree(GrownTree& tree, const Target& target, const SplitRules& rules) {
     for (size_t id = tree.nodes.size(); id-- > 0;)
         if (!tree.nodes[id].is_leaf()) combine(tree, target, id);
-    if (!rules.monotone.empty()) clip_values(tree, rules.monotone);
+    if (!rules.monotone.empty()) clip_values(tree.nodes, rules.monotone, {}, tree.values);
 }
 
-void LeafSummary::finish_classes(ImpurityNode& node, double* values) const {
+void LeafSummary::finish_classes(GrownNode& node, double* values) const {
     node.risk = class_risk(values, node.weight);
     for (int k = 0; k < width_; ++k) values[k] /= node.weight;
 }
 
-void LeafSummary::finish_numbers(const RowNumbers& rows, const uint32_t* copies, ImpurityNode& node,
+void LeafSummary::finish_numbers(const RowNumbers& rows, const uint32_t* copies, GrownNode& node,
                                  double* values) const {
     const int64_t n = rows.size();
     auto weight_of = [&](Row row) {
