@@ -29,12 +29,11 @@ auto collect(const Trees& trees, Count&& count, Put&& put) {
     return own_numpy(std::move(data), start.back());
 }
 
-// use(name, a value of the type, what is read from a node) for each number that all grown nodes have.
+// use(name, a value of the type, what is read from a node) for each number that nodes of all trees have.
 template <class Use>
 void for_each_field(Use&& use) {
     use("kind", uint8_t{}, [](const GrownNode& n) { return n.kind; });
     use("feature", int32_t{}, [](const GrownNode& n) { return n.feature; });
-    use("code", Code{}, [](const GrownNode& n) { return n.code; });
     use("threshold", double{}, [](const GrownNode& n) { return n.threshold; });
     use("left", int32_t{}, [](const GrownNode& n) { return n.left; });
     use("right", int32_t{}, [](const GrownNode& n) { return n.right; });
@@ -52,16 +51,25 @@ auto read_field(const Trees& trees, Get get) {
         });
 }
 
+auto codes_of(const Trees& trees) {
+    return read_field<Code>(trees, [](const GrownNode& n) { return n.code; });
+}
+
 // Where the words of each node begin, and the words.
 nb::tuple category_sets(const Trees& trees) {
     std::vector<int64_t> start{0};
     std::vector<uint32_t> words;
-    for (const GrownTree* tree : trees)
+    for (const GrownTree* tree : trees) {
+        if (tree->set_words.empty()) {
+            start.insert(start.end(), tree->nodes.size(), static_cast<int64_t>(words.size()));
+            continue;
+        }
         for (const GrownNode& node : tree->nodes) {
             const std::span<const uint32_t> set = tree->set_of(node);
             words.insert(words.end(), set.begin(), set.end());
             start.push_back(static_cast<int64_t>(words.size()));
         }
+    }
     return nb::make_tuple(to_numpy<int64_t>(start), to_numpy<uint32_t>(words));
 }
 
@@ -118,6 +126,8 @@ void bind_tree(nb::module_& m) {
     nb::class_<GrownTree> tree(m, "GrownTree", "A tree grown from gradients.");
     bind_fields(tree);
     tree.def_prop_ro(
+            "code", [](const GrownTree& t) { return codes_of(trees_of(t)); }, nb::rv_policy::automatic)
+        .def_prop_ro(
             "gradient", [](const GrownTree& t) { return to_numpy<double>(t.gradients); }, nb::rv_policy::automatic)
         .def_prop_ro(
             "hessian", [](const GrownTree& t) { return to_numpy<double>(t.hessians); }, nb::rv_policy::automatic)
@@ -174,7 +184,14 @@ void bind_forest(nb::module_& m) {
 void bind_grown(nb::module_& m) {
     bind_tree(m);
     bind_forest(m);
-    m.def("join_trees", &join_trees, nb::arg("trees"), "The fields of the nodes of all trees, one after the other.");
+    m.def(
+        "join_trees",
+        [](const Trees& trees) {
+            nb::dict joined = join_trees(trees);
+            joined["code"] = nb::cast(codes_of(trees));
+            return joined;
+        },
+        nb::arg("trees"), "The fields of the nodes of all trees, one tree after the other.");
     m.def("join_trees", [](const GrownForest& forest) { return join_trees(trees_of(forest)); }, nb::arg("trees"));
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/parallel.hpp"
 #include "base/rng.hpp"
+#include "grow/grow.hpp"
 
 namespace arboretum {
 
@@ -44,15 +45,58 @@ class IsolationBuilder {
     IsolationBuilder(const IsolationTable& table, const IsolationRules& rules, std::span<const double> path_lengths)
         : table_(table), rules_(rules), path_lengths_(path_lengths) {}
 
-    GrownTree grow(const std::vector<Row>& sample, uint64_t key) {
+    GrownTree grow_from(const std::vector<Row>& sample, uint64_t key) {
         n_sample_ = static_cast<int64_t>(sample.size());
         draw_features(draw(key, 0));
         read_values(sample);
         places_.resize(n_sample_);
         std::iota(places_.begin(), places_.end(), 0);
         tree_ = {};
-        grow_node({0, n_sample_, 0, draw(key, 1), static_cast<int32_t>(features_.size())});
+        open_ = {{0, n_sample_, 0, draw(key, 1), static_cast<int32_t>(features_.size()), -1}};
+        grow(*this);
         return std::move(tree_);
+    }
+
+    // ---- steps of grow.hpp ---------------------------------------------------------------------------------------
+
+    void open() {}
+
+    // Preorder: the draws of a branch depend on the order of features_ that the branches before it left.
+    bool next() {
+        while (!open_.empty()) {
+            branch_ = open_.back();
+            open_.pop_back();
+            id_ = static_cast<int32_t>(tree_.nodes.size());
+            if (branch_.parent >= 0) {
+                GrownNode& parent = tree_.nodes[branch_.parent];
+                (parent.left < 0 ? parent.left : parent.right) = id_;
+            }
+            const int64_t n = branch_.size();
+            GrownNode& node = tree_.nodes.emplace_back(GrownNode{.weight = static_cast<double>(n), .n_rows = n});
+            tree_.values.push_back(branch_.depth + path_lengths_[n]);
+            if (n > 1 && branch_.depth < rules_.max_depth && choose_cut(branch_, node)) return true;
+        }
+        return false;
+    }
+
+    // Stable, so that a branch keeps the order of the sample.
+    void partition() {
+        middle_ = branch_.begin;
+        others_.clear();
+        for (int64_t i = branch_.begin; i < branch_.end; ++i) {
+            if (goes_left_[i - branch_.begin] != 0)
+                places_[middle_++] = places_[i];
+            else
+                others_.push_back(places_[i]);
+        }
+        std::copy(others_.begin(), others_.end(), places_.begin() + middle_);
+    }
+
+    void commit() {
+        const int depth = branch_.depth + 1;
+        const int32_t n = branch_.n_varying;
+        open_.push_back({middle_, branch_.end, depth, draw(branch_.path, right_path), n, id_});
+        open_.push_back({branch_.begin, middle_, depth, draw(branch_.path, left_path), n, id_});
     }
 
   private:
@@ -61,6 +105,7 @@ class IsolationBuilder {
         int depth;
         uint64_t path;
         int32_t n_varying;  // of features_
+        int32_t parent;
         int64_t size() const { return end - begin; }
     };
 
@@ -98,39 +143,6 @@ class IsolationBuilder {
     }
 
     int64_t at(int32_t feature, int64_t place) const { return feature * n_sample_ + place; }
-
-    int32_t grow_node(Branch branch) {
-        const int32_t number = static_cast<int32_t>(tree_.nodes.size());
-        GrownNode node;
-        node.n_rows = static_cast<Row>(branch.size());
-        node.weight = static_cast<double>(branch.size());
-        tree_.values.push_back(branch.depth + path_lengths_[branch.size()]);
-        const bool may_split = branch.size() > 1 && branch.depth < rules_.max_depth;
-        const int64_t middle = may_split && choose_cut(branch, node) ? partition(branch) : branch.begin;
-        tree_.nodes.push_back(node);
-        if (node.is_leaf()) return number;
-        const int32_t left =
-            grow_node({branch.begin, middle, branch.depth + 1, draw(branch.path, left_path), branch.n_varying});
-        const int32_t right =
-            grow_node({middle, branch.end, branch.depth + 1, draw(branch.path, right_path), branch.n_varying});
-        tree_.nodes[number].left = left;
-        tree_.nodes[number].right = right;
-        return number;
-    }
-
-    // Stable, so that a branch keeps the order of the sample.
-    int64_t partition(const Branch& branch) {
-        int64_t middle = branch.begin;
-        others_.clear();
-        for (int64_t i = branch.begin; i < branch.end; ++i) {
-            if (goes_left_[i - branch.begin] != 0)
-                places_[middle++] = places_[i];
-            else
-                others_.push_back(places_[i]);
-        }
-        std::copy(others_.begin(), others_.end(), places_.begin() + middle);
-        return middle;
-    }
 
     // Draws features until one varies, and for a hyperplane more of them; then a cut. Fills goes_left_.
     bool choose_cut(Branch& branch, GrownNode& node) {
@@ -313,6 +325,10 @@ class IsolationBuilder {
     std::vector<int32_t> features_, chosen_;
     std::vector<ProjectionTerm> terms_;
     std::vector<uint8_t> goes_left_;
+    std::vector<Branch> open_;  // a stack
+    Branch branch_{};           // the node that is split
+    int32_t id_ = 0;            // its number
+    int64_t middle_ = 0;        // places_ of its left child end here
 };
 
 }  // namespace
@@ -405,7 +421,7 @@ GrownForest grow_isolation(const IsolationTable& table, const IsolationSample& s
     std::vector<IsolationBuilder> builders(workers, IsolationBuilder(table, rules, path_lengths));
     parallel_for(range.n, workers, [&](int64_t i, int worker) {
         const int64_t tree = range.first + i;
-        forest.trees[i] = builders[worker].grow(sample.rows(range.seed, tree), tree_key(range.seed, tree));
+        forest.trees[i] = builders[worker].grow_from(sample.rows(range.seed, tree), tree_key(range.seed, tree));
     });
     return forest;
 }

@@ -30,6 +30,15 @@ def test_readme_names_files_that_exist():
     assert [name for name in named if not any(list(folder.glob(name)) for folder in folders)] == []
 
 
+def test_documents_name_files_that_exist():
+    pages = [ROOT / "ARCHITECTURE.md", *ROOT.glob("docs/*.md"), *ROOT.glob("src/**/*.py")]
+    named = {
+        name for page in pages for name in re.findall(r"\bkernel/[\w/]+\.[hc]pp", page.read_text(encoding="utf-8"))
+    }
+    assert named
+    assert sorted(name for name in named if not (ROOT / name).is_file()) == []
+
+
 def test_folders_include_only_those_below():
     layer = {name: place for place, name in enumerate(LAYERS)}
     wrong = []

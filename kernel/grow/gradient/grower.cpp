@@ -60,7 +60,7 @@ GrownTree Grower::grow_as(const Real* gradients, const Real* hessians, const Row
     TreeRowsAs<Layout> tree_rows(data_, scale, selection, threads_, space_);
     const WideSum total = tree_rows.fill(gradients, hessians, rows, n_rows);
     TreeBuilder builder(data_, scale, params, selection, seed, threads_, space_, tree_rows);
-    GrownTree tree = builder.grow(n_rows, total);
+    GrownTree tree = builder.grow_from(n_rows, total);
     find_leaves(tree, builder, rows, n_rows);
     return tree;
 }

@@ -9,6 +9,7 @@
 #include "base/midpoint.hpp"
 #include "base/parallel.hpp"
 #include "base/rng.hpp"
+#include "grow/grow.hpp"
 #include "grow/left_table.hpp"
 
 namespace arboretum {
@@ -65,25 +66,44 @@ TreeBuilder::TreeBuilder(const BinnedData& data, const LaneScale& scale, const T
     returned_.resize(threads);
 }
 
-GrownTree TreeBuilder::grow(int64_t n_rows, const WideSum& total) {
+GrownTree TreeBuilder::grow_from(int64_t n_rows, const WideSum& total) {
     tree_.nodes.push_back({.n_rows = n_rows});
     open_.push_back(Open{});
+    open_[0].rows.end = n_rows;
+    open_[0].total = total;
+    grow(*this);
+    return std::move(tree_);
+}
+
+void TreeBuilder::open() {
     Open& root = open_[0];
-    root.rows.end = n_rows;
-    root.total = total;
     root.rule = leaf_rule(params_);
     root.path = draw(seed_, 0x726f6f74);  // "root"
     root.interactions.assign(params_.interaction_sets.size(), 1);
     root.features = node_features(root);
     if (splittable(root)) evaluate_root(root);
     if (root.best.found()) queue_.insert(queue_key(0));
-    if (params_.growth == Growth::symmetric)
-        while (grow_level()) {
-        }
-    else
-        while (grow_batch()) {
-        }
-    return std::move(tree_);
+}
+
+void TreeBuilder::partition() {
+    if (params_.growth == Growth::symmetric) {
+        const std::vector<uint8_t> seen = seen_codes_of_level();
+        prepare_all(batch_, level_may_split(level_depth_ + 1));
+        settle_shared(seen);
+        return;
+    }
+    const bool last_of_level = params_.growth == Growth::level && static_cast<int64_t>(batch_.size()) == splits_left();
+    prepare_all(batch_, !(last_of_level || splits_left() == 1));
+}
+
+void TreeBuilder::commit() {
+    // Leaf-wise, only the best is split for certain; the others wait, prepared.
+    if (params_.growth == Growth::leaf) batch_.resize(1);
+    for (int32_t id : batch_) {
+        if (params_.growth != Growth::symmetric) queue_.erase(queue_key(id));
+        commit_node(id);
+    }
+    if (params_.growth == Growth::symmetric) ++level_depth_;
 }
 
 int TreeBuilder::take_slot() {
@@ -292,7 +312,7 @@ void TreeBuilder::prepare_all(const std::vector<int32_t>& ids, bool deeper) {
     collect_returned();
 }
 
-void TreeBuilder::commit(int32_t id) {
+void TreeBuilder::commit_node(int32_t id) {
     std::vector<GrownNode>& nodes = tree_.nodes;
     std::unique_ptr<std::array<Open, 2>> children = std::move(open_[id].children);
     nodes[id].left = static_cast<int32_t>(nodes.size());
@@ -314,34 +334,20 @@ int64_t TreeBuilder::splits_left() const {
     return params_.max_leaf_nodes <= 0 ? std::numeric_limits<int64_t>::max() : params_.max_leaf_nodes - 1 - n_splits_;
 }
 
-bool TreeBuilder::grow_batch() {
+bool TreeBuilder::next_batch() {
     if (queue_.empty() || splits_left() <= 0) return false;
-    std::vector<int32_t> batch = next_batch();
-    bool last = static_cast<int64_t>(batch.size()) == splits_left() && params_.growth == Growth::level;
-    bool final_split = splits_left() == 1;
-    prepare_all(batch, !(last || final_split));
-    // Leaf-wise, only the best is split for certain; the others wait, prepared.
-    if (params_.growth == Growth::leaf) batch.resize(1);
-    for (int32_t id : batch) {
-        queue_.erase(queue_key(id));
-        commit(id);
-    }
-    return true;
-}
-
-std::vector<int32_t> TreeBuilder::next_batch() const {
-    std::vector<int32_t> batch;
+    batch_.clear();
     bool level = params_.growth == Growth::level;
     const Open& best = open_[queue_.begin()->id];
     bool alone = threads_ == 1 || best.children != nullptr || large(best);
     size_t most = level ? queue_.size() : alone ? 1 : 2 * static_cast<size_t>(threads_);
     most = static_cast<size_t>(std::min<int64_t>(static_cast<int64_t>(most), splits_left()));
-    for (auto it = queue_.begin(); it != queue_.end() && batch.size() < most; ++it) {
+    for (auto it = queue_.begin(); it != queue_.end() && batch_.size() < most; ++it) {
         if (it->depth != queue_.begin()->depth) break;
         const Open& node = open_[it->id];
-        if (level || batch.empty() || (node.children == nullptr && !large(node))) batch.push_back(it->id);
+        if (level || batch_.empty() || (node.children == nullptr && !large(node))) batch_.push_back(it->id);
     }
-    return batch;
+    return true;
 }
 
 bool TreeBuilder::level_may_split(int depth) const {
@@ -350,43 +356,45 @@ bool TreeBuilder::level_may_split(int depth) const {
            (params_.max_leaf_nodes <= 0 || 2 * leaves <= params_.max_leaf_nodes);
 }
 
-bool TreeBuilder::grow_level() {
+bool TreeBuilder::next_level() {
     if (!level_may_split(level_depth_) || open_[0].stale || (level_depth_ == 0 && open_[0].slot < 0)) return false;
-    std::vector<int32_t> level(size_t{1} << level_depth_);
-    std::iota(level.begin(), level.end(), static_cast<int32_t>(tree_.nodes.size() - level.size()));
+    batch_.resize(size_t{1} << level_depth_);
+    std::iota(batch_.begin(), batch_.end(), static_cast<int32_t>(tree_.nodes.size() - batch_.size()));
     std::vector<NodeView> views;
-    for (int32_t id : level) views.push_back(view(open_[id]));
-    Candidate shared = search_.find_shared(views, threads_);
-    if (!shared.found() || !(shared.gain > 0)) return false;
-    std::vector<uint8_t> seen(data_.feature(shared.condition.feature).n_bins + size_t{1}, 0);
-    for (int32_t id : level) {
-        give_shared(id, shared);
-        std::vector<uint8_t> codes = seen_codes(open_[id]);
+    for (int32_t id : batch_) views.push_back(view(open_[id]));
+    shared_ = search_.find_shared(views, threads_);
+    if (!shared_.found() || !(shared_.gain > 0)) return false;
+    for (int32_t id : batch_) give_shared(id);
+    return true;
+}
+
+std::vector<uint8_t> TreeBuilder::seen_codes_of_level() const {
+    std::vector<uint8_t> seen(data_.feature(shared_.condition.feature).n_bins + size_t{1}, 0);
+    for (int32_t id : batch_) {
+        const std::vector<uint8_t> codes = seen_codes(open_[id]);
         for (size_t c = 0; c < codes.size(); ++c) seen[c] |= codes[c];
     }
-    prepare_all(level, level_may_split(level_depth_ + 1));
+    return seen;
+}
+
+void TreeBuilder::settle_shared(std::vector<uint8_t> seen) {
     int64_t lefts = 0, rows = 0;
-    for (int32_t id : level) {
+    for (int32_t id : batch_) {
         lefts += (*open_[id].children)[0].n_rows();
         rows += open_[id].n_rows();
     }
     if (2 * lefts > rows) {
-        for (int32_t id : level) mark_seen((*open_[id].children)[1], shared.condition.feature, seen);
-        send_absent_left(shared.condition, seen);
+        for (int32_t id : batch_) mark_seen((*open_[id].children)[1], shared_.condition.feature, seen);
+        send_absent_left(shared_.condition, seen);
     }
-    for (int32_t id : level) {
-        open_[id].best.condition = shared.condition;
-        commit(id);
-    }
-    ++level_depth_;
-    return true;
+    for (int32_t id : batch_) open_[id].best.condition = shared_.condition;
 }
 
-void TreeBuilder::give_shared(int32_t id, const Candidate& shared) {
+void TreeBuilder::give_shared(int32_t id) {
     Open& node = open_[id];
-    const FeatureCodes& info = data_.feature(shared.condition.feature);
-    node.best = shared;
-    fill_left_table(shared.condition, info.n_bins, left_tables_[0]);
+    const FeatureCodes& info = data_.feature(shared_.condition.feature);
+    node.best = shared_;
+    fill_left_table(shared_.condition, info.n_bins, left_tables_[0]);
     node.best.left = left_sum(node, info, left_tables_[0]);
     auto score = [&](const WideSum& s) { return node.rule.score(scale_.gradient_of(s), scale_.hessian_of(s)); };
     double gain = score(node.best.left) + score(node.total - node.best.left) - score(node.total);

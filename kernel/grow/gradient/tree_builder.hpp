@@ -1,14 +1,13 @@
-// The one growth loop.
+// The recipe of trees that are grown from gradients (grow.hpp).
 //
-//   open the root
-//   while the policy names nodes to split:
-//       prepare them        rows to children, histograms (smaller child summed, larger by subtraction), candidates
-//       commit them         children get numbers and join the open nodes
+//   next        the policy is an order and a batch:
+//                   leaf        the open node of largest gain
+//                   level       all open nodes of the least depth
+//                   symmetric   all nodes of the level, with the one condition that gains most over them together
+//   partition   rows to children, histograms (smaller child summed, larger by subtraction), candidates
+//   commit      children get numbers and join the open nodes
 //
-// The policy is an order and a batch:  leaf = the open node of largest gain;  level = all of the least depth;
-// symmetric = all of the level, with the one condition that gains most over them together.
-//
-// Preparing does not change the tree, so `leaf` prepares the next-best nodes too when nodes are small: threads then
+// Partition does not change the tree, so `leaf` prepares the next-best nodes too when nodes are small: threads then
 // work on different nodes instead of meeting at barriers inside one. What is committed, and in which order, stays that
 // of strict best-first growth, for any number of threads.
 #pragma once
@@ -37,7 +36,13 @@ class TreeBuilder {
                 const FeatureSelection& selection, uint64_t seed, int threads, Workspace& space, TreeRows& rows);
 
     // The root's rows are the first of buffer 0.
-    GrownTree grow(int64_t n_rows, const WideSum& total);
+    GrownTree grow_from(int64_t n_rows, const WideSum& total);
+
+    // Steps of grow.hpp.
+    void open();
+    bool next() { return params_.growth == Growth::symmetric ? next_level() : next_batch(); }
+    void partition();
+    void commit();
 
     // Rows of a leaf of the grown tree.
     RowNumbers rows_of(uint32_t leaf) const { return rows_.numbers(open_[leaf].rows); }
@@ -128,7 +133,7 @@ class TreeBuilder {
 
     // ---- committing ----------------------------------------------------------------------------------------------
 
-    void commit(int32_t id);
+    void commit_node(int32_t id);
 
     int64_t splits_left() const;
 
@@ -146,20 +151,24 @@ class TreeBuilder {
         return {params_.growth == Growth::leaf ? 0 : open_[id].depth, open_[id].best.gain, id};
     }
 
-    // Leaf- and level-wise growth: one batch. False when the tree is done.
-    bool grow_batch();
-
     // Level-wise: the whole level. Leaf-wise: the best node, and with it, while nodes are small, the next-best ones
     // that are not prepared yet, so that every thread has a node of its own.
-    std::vector<int32_t> next_batch() const;
+    bool next_batch();
 
     // ---- symmetric trees -----------------------------------------------------------------------------------------
 
     bool level_may_split(int depth) const;
 
-    bool grow_level();
+    // The nodes of the level, each with the condition that they share.
+    bool next_level();
 
-    void give_shared(int32_t id, const Candidate& shared);
+    // Which codes of the shared condition's feature occur in the level.
+    std::vector<uint8_t> seen_codes_of_level() const;
+
+    // Codes that the level never saw follow its larger side.
+    void settle_shared(std::vector<uint8_t> seen);
+
+    void give_shared(int32_t id);
 
     // Of the codes that go left.
     WideSum left_sum(const Open& node, const FeatureCodes& info, const std::vector<uint8_t>& left) const;
@@ -181,6 +190,8 @@ class TreeBuilder {
     GrownTree tree_;
     std::vector<Open> open_;
     std::set<QueueKey> queue_;
+    std::vector<int32_t> batch_;  // nodes to split next
+    Candidate shared_;            // of a level of a symmetric tree
     int64_t n_splits_ = 0;
     int level_depth_ = 0;
 };

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "grow/impurity/bagging.hpp"
-#include "grow/impurity/impurity_tree.hpp"
+#include "grow/impurity/branch.hpp"
 
 namespace arboretum {
 

@@ -1,11 +1,7 @@
-// Grows a tree of impurity: classes or numbers, exact or binned, deep.
-//
-//   open the root
-//   while a node is open:                the last one opened, or the one of largest gain if leaves are limited
-//       partition its rows in place, open its children: each looks for its best cut
+// The recipe of trees of impurity (grow.hpp): classes or numbers, exact or binned, deep.
 //
 // Nothing is inherited from a parent: a node of a forest looks at a few features only, so that there is no histogram to
-// subtract from (tree_builder.hpp is the loop for trees that look at all of them).
+// subtract from (tree_builder.hpp is the recipe of trees that look at all of them).
 //
 // Nodes that fit the cache are set aside as roots of branches: there rows carry their codes (node_rows.hpp). Forests
 // give every tree one thread. A tree alone lets threads share the features of large nodes and gives each branch to one
@@ -23,6 +19,7 @@
 #include "base/midpoint.hpp"
 #include "base/parallel.hpp"
 #include "base/rng.hpp"
+#include "grow/grow.hpp"
 #include "grow/impurity/branch_rows.hpp"
 #include "grow/impurity/forest_task.hpp"
 #include "grow/impurity/impurity.hpp"
@@ -33,12 +30,12 @@ namespace arboretum {
 // A node with rows that may be split.
 template <class Statistics>
 struct OpenNode {
-    int32_t id;
-    int32_t depth;
-    int64_t begin, end;
-    uint64_t path;
-    Bounds bounds;
-    typename Statistics::Sum total;
+    int32_t id = 0;
+    int32_t depth = 0;
+    int64_t begin = 0, end = 0;
+    uint64_t path = 0;
+    Bounds bounds = {};
+    typename Statistics::Sum total = {};
     Cut cut = {};
     typename InheritedBy<Statistics>::type inherited = {};
 
@@ -81,19 +78,53 @@ class Branch {
         std::iota(features_.begin(), features_.end(), 0);
     }
 
-    GrownBranch<Statistics> grow(Open root) {
-        const bool best_first = rules_.max_leaf_nodes > 0;
+    GrownBranch<Statistics> grow_from(Open root) {
         tree_.nodes.reserve(root.n_rows());
         tree_.values.reserve(root.n_rows() * task_.summary.width());
-        add(std::move(root));
-        for (int n_leaves = 1; !open_.empty() && (!best_first || n_leaves < rules_.max_leaf_nodes); ++n_leaves) {
-            if (best_first) std::pop_heap(open_.begin(), open_.end(), typename Open::LessGain{});
-            Open node = std::move(open_.back());
-            open_.pop_back();
-            split(node);
-        }
+        node_ = std::move(root);
+        grow(*this);
         for (const Open& node : open_) make_leaf(node);
         return {std::move(tree_), std::move(aside_)};
+    }
+
+    // ---- steps of grow.hpp ---------------------------------------------------------------------------------------
+
+    void open() { add(std::move(node_)); }
+
+    bool next() {
+        const bool best_first = rules_.max_leaf_nodes > 0;
+        if (open_.empty() || (best_first && n_leaves_ >= rules_.max_leaf_nodes)) return false;
+        ++n_leaves_;
+        if (best_first) std::pop_heap(open_.begin(), open_.end(), typename Open::LessGain{});
+        node_ = std::move(open_.back());
+        open_.pop_back();
+        return true;
+    }
+
+    void partition() {
+        const int depth = node_.depth + 1;
+        terms_.clear();
+        if (node_.cut.condition.kind == ConditionKind::oblique)
+            task_.projections.draw_terms(node_.path, node_.cut.projection, terms_);
+        left_ = {0, depth, node_.begin, node_.begin, draw(node_.path, 1), node_.bounds, task_.statistics.zero()};
+        left_.end = rows_.partition(node_.cut, terms_, node_.begin, node_.end, left_.total.data());
+        left_.inherited = inherited_from(node_);
+        right_ = {0, depth, left_.end, node_.end, draw(node_.path, 2), node_.bounds, std::move(node_.total)};
+        right_.inherited = left_.inherited;
+        for (int k = 0; k < task_.statistics.words(); ++k) right_.total[k] -= left_.total[k];
+    }
+
+    void commit() {
+        settle_absent(node_, left_, right_);
+        set_bounds(node_.cut, left_, right_);
+        const int32_t id = node_.id;
+        std::vector<GrownNode>& nodes = tree_.nodes;
+        for (ProjectionTerm& term : terms_) term.feature = task_.projections.binned_feature(term);
+        put_cut(node_.cut, terms_, tree_, nodes[id]);
+        nodes[id].left = static_cast<int32_t>(nodes.size());
+        add(std::move(left_));
+        nodes[id].right = static_cast<int32_t>(nodes.size());
+        add(std::move(right_));
     }
 
   private:
@@ -138,29 +169,6 @@ class Branch {
             if (task_.target.criterion == Criterion::log_rank) return;
             task_.summary.finish_numbers(rows_.numbers(node.begin, node.end), limits_.copies, leaf, value);
         }
-    }
-
-    void split(Open& node) {
-        const int depth = node.depth + 1;
-        const auto inherited = inherited_from(node);
-        Open left{0, depth, node.begin, node.begin, draw(node.path, 1), node.bounds, task_.statistics.zero()};
-        terms_.clear();
-        if (node.cut.condition.kind == ConditionKind::oblique)
-            task_.projections.draw_terms(node.path, node.cut.projection, terms_);
-        left.end = rows_.partition(node.cut, terms_, node.begin, node.end, left.total.data());
-        Open right{0, depth, left.end, node.end, draw(node.path, 2), node.bounds, std::move(node.total)};
-        for (int k = 0; k < task_.statistics.words(); ++k) right.total[k] -= left.total[k];
-        settle_absent(node, left, right);
-        set_bounds(node.cut, left, right);
-        left.inherited = right.inherited = inherited;
-        const int32_t id = node.id;
-        std::vector<GrownNode>& nodes = tree_.nodes;
-        for (ProjectionTerm& term : terms_) term.feature = task_.projections.binned_feature(term);
-        put_cut(node.cut, terms_, tree_, nodes[id]);
-        nodes[id].left = static_cast<int32_t>(nodes.size());
-        add(std::move(left));
-        nodes[id].right = static_cast<int32_t>(nodes.size());
-        add(std::move(right));
     }
 
     auto inherited_from(const Open& node) const {
@@ -267,6 +275,8 @@ class Branch {
     std::vector<ProjectionTerm> terms_;
     GrownTree tree_;
     std::vector<Open> open_, aside_;  // open nodes are a stack, or a heap
+    Open node_, left_, right_;        // the node that is split, and its children
+    int n_leaves_ = 1;
 };
 
 // What growing one tree needs; lives as long as a fit.
@@ -314,7 +324,7 @@ class ImpurityBuilder {
         const int64_t n = root.n_rows();
         root.begin = rows.load(tree_rows, root.begin, root.end);
         root.end = root.begin + n;
-        return Branch<Statistics>(task_, limits, rows).grow(std::move(root));
+        return Branch<Statistics>(task_, limits, rows).grow_from(std::move(root));
     }
 
     void fill_rows(const uint32_t* copies, std::vector<Stat>& rows) const {
