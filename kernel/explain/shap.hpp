@@ -175,7 +175,7 @@ class ShapWalk {
         output_ = std::max(forest_.tree_output[number], 0);
         make_levels();
         for (int k = 0; k < n_; ++k) std::fill_n(levels_[0].products[k].at, shap_rows, points.weight[k]);
-        if (tree.edges.empty() && has_slopes(tree.start)) fill_linear(levels_[0], tree.start);
+        if (tree.edges.empty() && forest_.has_slopes(tree.start)) fill_linear(levels_[0], tree.start);
         for (int32_t e = 0; e < static_cast<int32_t>(tree.edges.size());) {
             close_down_to(tree.edges[e].depth);
             e = open(e) ? e + 1 : tree.edges[e].end;
@@ -258,7 +258,7 @@ class ShapWalk {
         const ShapLane* above = previous != nullptr ? previous->weight.data() : nullptr;
         Level& parent = levels_[edge.depth - 1];
         const double* value = forest_.value + edge.child * forest_.width;
-        const bool is_constant = edge.is_leaf && !has_slopes(edge.child);
+        const bool is_constant = edge.is_leaf && !forest_.has_slopes(edge.child);
         if (edge.is_leaf && !is_constant) fill_linear(level, edge.child);
         const ShapLane* sums = is_constant ? level.products.data() : level.sums.data();
         if (is_constant) {
@@ -320,15 +320,10 @@ class ShapWalk {
 
     // ------------------------------------------------------------------------------------------------- linear leaves
 
-    bool has_slopes(int64_t node) const {
-        return forest_.slope_start != nullptr && forest_.slope_start[node] < forest_.slope_start[node + 1];
-    }
-
     void fill_linear(Level& level, int64_t leaf) {
         set_scaled(n_, forest_.value[leaf], level.products.data(), level.sums.data());
         for (int64_t i = forest_.slope_start[leaf]; i < forest_.slope_start[leaf + 1]; ++i) {
-            const SlopeTerm term{forest_.slope_feature[i], forest_.slope_weight[i], forest_.slope_centre[i],
-                                 forest_.slope_low[i], forest_.slope_high[i]};
+            const SlopeTerm term = forest_.slope(i);
             const int32_t feature = place_of_[term.feature];
             Lanes known;
             for (int r = 0; r < shap_rows; ++r) known.at[r] = term.at(rows_.values[feature].at[r]);
@@ -367,7 +362,7 @@ class ShapWalk {
     }
 
     double share_of(Side side, int64_t node) const {
-        if (side == Side::both) return left_share(forest_, node, tree_->start);
+        if (side == Side::both) return forest_.left_share(node, tree_->start);
         return side == Side::left ? 1.0 : 0.0;
     }
 

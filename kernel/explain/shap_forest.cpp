@@ -58,8 +58,6 @@ class ShapForest {
         bool takes_sides;            // one of each condition
     };
 
-    bool is_leaf(int64_t node) const { return forest_.kind[node] == static_cast<uint8_t>(ConditionKind::leaf); }
-
     void find_features() {
         auto use = [&](int32_t feature) {
             if (place_of_[feature] >= 0) return;
@@ -69,7 +67,7 @@ class ShapForest {
             on_categories_.push_back(false);
         };
         for (int64_t node = 0; node < forest_.n_nodes; ++node) {
-            if (is_leaf(node)) continue;
+            if (forest_.is_leaf(node)) continue;
             use(forest_.feature[node]);
             const ConditionKind kind = static_cast<ConditionKind>(forest_.kind[node]);
             if (kind == ConditionKind::category || kind == ConditionKind::listed)
@@ -205,7 +203,7 @@ class ShapForest {
         for (size_t e = 0; e < tree.edges.size(); ++e) {
             const ShapEdge& edge = tree.edges[e];
             const double left = background == nullptr
-                                    ? left_share(forest_, edge.parent, tree.start)
+                                    ? forest_.left_share(edge.parent, tree.start)
                                     : goes_left(forest_, place_of_, edge.parent, tree.start, unknown, value_of);
             share[e] = edge.left ? left : 1 - left;
         }
@@ -253,11 +251,11 @@ void add_expected(const ForestView& forest, double* out) {
         share[0] = 1;
         for (int64_t node = start; node < end; ++node) {  // children come after their parent
             const double here = share[node - start];
-            if (forest.kind[node] == static_cast<uint8_t>(ConditionKind::leaf)) {
+            if (forest.is_leaf(node)) {
                 for (int64_t j = 0; j < forest.width; ++j) outputs[j] += here * forest.value[node * forest.width + j];
                 continue;
             }
-            const double left = left_share(forest, node, start);
+            const double left = forest.left_share(node, start);
             share[forest.left[node]] = here * left;
             share[forest.right[node]] = here * (1 - left);
         }

@@ -22,7 +22,7 @@ namespace arboretum {
 template <class Set>
 Set columns_of(const ForestView& forest, const std::vector<int32_t>& place_of, int64_t node) {
     Set columns;
-    if (forest.kind[node] != static_cast<uint8_t>(ConditionKind::oblique)) {
+    if (!forest.is_oblique(node)) {
         columns.set(place_of[forest.feature[node]]);
         return columns;
     }
@@ -35,16 +35,12 @@ Set columns_of(const ForestView& forest, const std::vector<int32_t>& place_of, i
 template <class ValueOf>
 double goes_left(const ForestView& forest, const std::vector<int32_t>& place_of, int64_t node, int64_t start,
                  Unknown unknown, ValueOf&& value_of) {
-    if (forest.kind[node] == static_cast<uint8_t>(ConditionKind::oblique)) {
-        double sum = 0;
-        for (int64_t i = forest.projection_start[node]; i < forest.projection_start[node + 1]; ++i) {
-            const double value = value_of(place_of[forest.projection_feature[i]]);
-            sum += forest.projection_weight[i] * (std::isnan(value) ? forest.projection_fill[i] : value);
-        }
+    if (forest.is_oblique(node)) {
+        const double sum = forest.projected(node, [&](int32_t column) { return value_of(place_of[column]); });
         return sum <= forest.threshold[node] ? 1.0 : 0.0;
     }
     const Side side = goes(forest.condition(node), value_of(place_of[forest.feature[node]]), unknown);
-    return side == Side::both ? left_share(forest, node, start) : side == Side::left ? 1.0 : 0.0;
+    return side == Side::both ? forest.left_share(node, start) : side == Side::left ? 1.0 : 0.0;
 }
 
 template <class Set>
@@ -142,8 +138,7 @@ class ObliqueShap {
     }
 
     void credit_term(const Set& columns, double weight, int64_t i) {
-        const SlopeTerm term{forest_.slope_feature[i], forest_.slope_weight[i], forest_.slope_centre[i],
-                             forest_.slope_low[i], forest_.slope_high[i]};
+        const SlopeTerm term = forest_.slope(i);
         const int32_t place = place_of_[term.feature];
         const double known = term.at(rows_.values[place].at[lane_]);
         const double unknown = background_ != nullptr ? term.at(background_[place]) : 0.0;

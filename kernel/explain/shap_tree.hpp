@@ -36,8 +36,8 @@ struct ShapTree {
         std::vector<int32_t> path, distinct;  // edges above, by depth; features on the way to each edge
         std::vector<ShapEdge> open;
         auto push_children = [&](int64_t node, int32_t at) {
-            if (forest.kind[node] == static_cast<uint8_t>(ConditionKind::leaf)) return;
-            is_oblique |= forest.kind[node] == static_cast<uint8_t>(ConditionKind::oblique);
+            if (forest.is_leaf(node)) return;
+            is_oblique |= forest.is_oblique(node);
             const int32_t feature = place_of[forest.feature[node]];
             open.push_back({node, start + forest.right[node], feature, at + 1, -1, 0, false, false});
             open.push_back({node, start + forest.left[node], feature, at + 1, -1, 0, true, false});
@@ -52,7 +52,7 @@ struct ShapTree {
             cut_path(edge.depth - 1);
             for (int32_t above : path)
                 if (edges[above].feature == edge.feature) edge.previous = above;
-            edge.is_leaf = forest.kind[edge.child] == static_cast<uint8_t>(ConditionKind::leaf);
+            edge.is_leaf = forest.is_leaf(edge.child);
             distinct.push_back((path.empty() ? 0 : distinct[path.back()]) + (edge.previous < 0));
             path.push_back(static_cast<int32_t>(edges.size()));
             edges.push_back(edge);
@@ -63,13 +63,6 @@ struct ShapTree {
         cut_path(0);
     }
 };
-
-// Share of the training rows at a node that go left.
-inline double left_share(const ForestView& forest, int64_t node, int64_t start) {
-    const double left = static_cast<double>(forest.n_rows[start + forest.left[node]]);
-    const double right = static_cast<double>(forest.n_rows[start + forest.right[node]]);
-    return left + right > 0 ? left / (left + right) : 0.5;
-}
 
 // What edges multiply at each point p of the quadrature, for rows that take the edge (o = 1) and all others (o = 0),
 // with factor(o, z) = p·o + (1 − p)·z and weight(o, z) = (o − z) / factor(o, z):

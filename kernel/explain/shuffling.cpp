@@ -44,8 +44,12 @@ class Shuffles {
         return repeat != together && is_shuffled(feature) ? shuffled_[feature * n_repeats_ + repeat] : rows_[feature];
     }
 
+    auto number_of(uint32_t row, int64_t repeat) const {
+        return [this, row, repeat](int32_t feature) { return column(feature, repeat).number(row); };
+    }
+
     bool reads_shuffled(int64_t node) const {
-        if (!is_oblique(forest_, node)) return is_shuffled(forest_.feature[node]);
+        if (!forest_.is_oblique(node)) return is_shuffled(forest_.feature[node]);
         for (int64_t term = forest_.projection_start[node]; term < forest_.projection_start[node + 1]; ++term)
             if (is_shuffled(forest_.projection_feature[term])) return true;
         return false;
@@ -60,7 +64,7 @@ class Shuffles {
             const Frame frame = open.back();
             open.pop_back();
             if (frame.rows.n == 0) continue;
-            if (forest_.kind[frame.node] == static_cast<uint8_t>(ConditionKind::leaf)) {
+            if (forest_.is_leaf(frame.node)) {
                 take(frame, std::max(forest_.tree_output[tree], 0), lists, out);
                 continue;
             }
@@ -70,9 +74,9 @@ class Shuffles {
                 continue;
             }
             lists.cut(frame.top);
-            const auto [left, right] =
-                divide(lists, forest_, frame.node, start, frame.rows, column(forest_.feature[frame.node], frame.repeat),
-                       unknown_, [&](uint32_t row) { return projected(frame.node, row, frame.repeat); });
+            const auto [left, right] = divide(
+                lists, forest_, frame.node, start, frame.rows, column(forest_.feature[frame.node], frame.repeat),
+                unknown_, [&](uint32_t row) { return forest_.projected(frame.node, number_of(row, frame.repeat)); });
             open.push_back({start + forest_.right[frame.node], right, frame.repeat, lists.top()});
             open.push_back({start + forest_.left[frame.node], left, frame.repeat, lists.top()});
         }
@@ -89,26 +93,10 @@ class Shuffles {
                 const double share = lists.shared() ? lists.share(frame.rows.begin)[i] : 1.0;
                 for (int64_t j = 0; j < forest_.width; ++j) {
                     const double value = forest_.value[frame.node * forest_.width + j];
-                    total[j] += share * (linear ? linear_leaf(frame.node, value, row[i], repeat) : value);
+                    total[j] +=
+                        share * (linear ? forest_.linear_leaf(frame.node, value, number_of(row[i], repeat)) : value);
                 }
             }
-    }
-
-    double linear_leaf(int64_t node, double value, uint32_t row, int64_t repeat) const {
-        for (int64_t i = forest_.slope_start[node]; i < forest_.slope_start[node + 1]; ++i) {
-            const SlopeTerm term = slope_term(forest_, i);
-            value += term.at(column(term.feature, repeat).number(row));
-        }
-        return value;
-    }
-
-    double projected(int64_t node, uint32_t row, int64_t repeat) const {
-        double sum = 0;
-        for (int64_t term = forest_.projection_start[node]; term < forest_.projection_start[node + 1]; ++term) {
-            const double value = column(forest_.projection_feature[term], repeat).number(row);
-            sum += forest_.projection_weight[term] * (std::isnan(value) ? forest_.projection_fill[term] : value);
-        }
-        return sum;
     }
 
     ForestView forest_;
