@@ -44,7 +44,7 @@ namespace arboretum {
 }
 
 // ln x for x > 0, the same bits on every processor: x = 2^k·m, √½ <= m < √2, ln m = 2·artanh((m − 1)/(m + 1)) by its
-// series to degree 23 (remainder below 2^-60). Of 0 it is about −710.
+// series to degree 23 (remainder below 2^-60). ln 0 is about −710.
 [[gnu::always_inline]] inline double logarithm(double x) {
     constexpr uint64_t root_half = 0x3fe6a09e667f3bcdull;
     uint64_t bits = std::bit_cast<uint64_t>(x);

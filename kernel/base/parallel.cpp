@@ -101,8 +101,8 @@ class ThreadPool {
         }
     }
 
-    // Starts what is missing of so many workers. Where the system refuses (memory, a limit of threads), those that are
-    // there serve, and only after many jobs is it asked again: a refusal can cost as much as a short job.
+    // Starts workers until there are so many. If the system refuses (memory, a limit of threads), the existing ones
+    // serve, and the next attempt comes after many jobs: a refusal can cost as much as a short job.
     void grow_to(int workers) {
         if (n_workers_.load(std::memory_order_relaxed) >= workers) return;
         if (jobs_to_wait_.load(std::memory_order_relaxed) > 0) {

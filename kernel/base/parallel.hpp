@@ -38,8 +38,7 @@ class ChunkFunction {
 };
 
 // Calls run(chunk, worker) for every chunk in [0, n_chunks); worker is in [0, threads) and no two calls that overlap in
-// time share it. Returns when all chunks are done, or throws what one of them
-// threw.
+// time share it. Returns when all chunks are done, or throws what one of them threw.
 void run_chunks(int64_t n_chunks, int threads, const ChunkFunction& run);
 
 template <class Run>

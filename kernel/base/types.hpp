@@ -14,12 +14,12 @@ using Row = uint32_t;
 using Code = uint32_t;
 
 enum class Growth : int { leaf, level, symmetric };
-// category: a bit a category; listed: the codes of some categories, for nodes that know few of many.
+// category: one bit per category; listed: the codes of some categories, for nodes that know few of many.
 enum class ConditionKind : uint8_t { leaf = 0, numeric = 1, category = 2, oblique = 3, listed = 4 };
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// What a tree may look like. Python's frozen TreeParams is packed into this once a fit.
+// What a tree may look like. Python's frozen TreeParams is packed into this once per fit.
 struct TreeParams {
     Growth growth = Growth::leaf;
     int max_leaf_nodes = 31;  // <= 0: no limit
@@ -30,7 +30,7 @@ struct TreeParams {
     double l2 = 0.0;
     double min_gain = 0.0;
     bool cosine = false;          // cuts of a symmetric level are compared by cosine instead of gain
-    double score_noise = 0.0;     // standard deviation, in units of the score, of what candidates are compared with
+    double score_noise = 0.0;     // standard deviation of the noise that is added to scores, in their units
     double max_delta_step = 0.0;  // <= 0: no limit
     double max_features = 1.0;    // share of the tree's features that each node may look at
     double colsample_level = 1.0;
@@ -43,8 +43,7 @@ struct TreeParams {
     std::vector<std::vector<int32_t>> interaction_sets;  // features that may meet on a path; empty: all
     std::vector<std::vector<Code>> category_ranks;       // per feature and code; empty: codes
 
-    // What breaks ties between categories: by their values, since codes depend on how often they occur. Missing is
-    // last.
+    // Breaks ties between categories by their values, since codes depend on how often they occur. Missing is last.
     Code category_rank(int32_t feature, Code code) const {
         if (category_ranks.empty() || code >= category_ranks[feature].size()) return code;
         return category_ranks[feature][code];

@@ -31,7 +31,7 @@ struct OwnedPairs {
           n_points(n_points),
           unknown(average ? Unknown::average : Unknown::missing) {
         if (row_arrays.size() != point_arrays.size())
-            throw nb::value_error("give as many columns of points as of rows, None for those of the rows");
+            throw nb::value_error("give one column of points for each of rows, None where rows keep their own");
         rows = raw_columns(row_arrays, n_rows);
         for (const std::optional<Column>& column : point_arrays)
             points.push_back(column ? raw_column(*column, n_points, column_name(points.size()))
@@ -42,7 +42,7 @@ struct OwnedPairs {
 };
 
 void mean(const OwnedPairs& self, std::optional<Vector<const double>> weight, Matrix<double> out, int threads) {
-    if (weight && static_cast<int64_t>(weight->size()) != self.n_rows) throw nb::value_error("give one weight a row");
+    if (weight && static_cast<int64_t>(weight->size()) != self.n_rows) throw nb::value_error("give one weight per row");
     if (static_cast<int64_t>(out.shape(0)) != self.forest.n_outputs ||
         static_cast<int64_t>(out.shape(1)) != self.n_points)
         throw nb::value_error("out must be outputs × points");
@@ -70,7 +70,7 @@ void shuffle(const nb::dict& arrays, const std::vector<Column>& columns,
     std::vector<RawColumn> repeats;
     for (const std::vector<Column>& one : shuffled) {
         if (!one.empty() && static_cast<int64_t>(one.size()) != n_repeats)
-            throw nb::value_error("give one shuffled column a repeat");
+            throw nb::value_error("give one shuffled column per repeat");
         for (int64_t repeat = 0; repeat < n_repeats; ++repeat)
             repeats.push_back(one.empty() ? RawColumn{nullptr, 0, ValueType::float64}
                                           : raw_column(one[repeat], n_rows, "a shuffled column"));
@@ -90,7 +90,7 @@ void bind_dependence(nb::module_& m) {
              nb::arg("forest"), nb::arg("rows"), nb::arg("points"), nb::arg("n_rows"), nb::arg("n_points"),
              nb::arg("average"))
         .def("mean", &mean, nb::arg("weight").none(), nb::arg("out").noconvert(), nb::arg("threads"),
-             "Add to out (outputs × points) the sum over rows, by weight, of the trees.")
+             "Add to out (outputs × points) the trees, summed over rows by weight.")
         .def("each", &each, nb::arg("out").noconvert(), nb::arg("threads"),
              "Add to out (rows × outputs × points) the trees.");
     m.def("add_shuffled", &shuffle, nb::arg("forest"), nb::arg("columns"), nb::arg("shuffled"), nb::arg("average"),

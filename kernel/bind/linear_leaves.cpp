@@ -72,7 +72,7 @@ void bind_linear_leaves(nb::module_& m) {
                          values.data(), threads, raw.data());
             },
             nb::arg("numbers"), nb::arg("leaf_of_row").noconvert(), nb::arg("values").noconvert(), nb::arg("threads"),
-            nb::arg("raw").noconvert(), Released(), "raw += what each row's leaf says.");
+            nb::arg("raw").noconvert(), Released(), "raw += the prediction of each row's leaf.");
     term_property(slopes, "feature", &SlopeTerm::feature);
     term_property(slopes, "weight", &SlopeTerm::weight);
     term_property(slopes, "centre", &SlopeTerm::centre);

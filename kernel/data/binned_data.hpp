@@ -7,10 +7,10 @@
 //     f0: │row 0 row 1 row 2 …│   f1: │…│
 //
 // A block holds features of one code width (1, 2 or 4 bytes). The histograms of a block lie together with a fixed
-// number of bins a feature (`bins`), so that (position, code) → position · bins + code; `block_bytes` of them should
-// stay in the first caches, hence the limit on features a block. The last code of a feature, n_bins, means missing.
+// number of bins per feature (`bins`), so that (position, code) → position · bins + code; `block_bytes` of them should
+// stay in the first caches, hence the limit on features per block. The last code of a feature, n_bins, means missing.
 //
-// Features of which no two leave their default code in one row may share a stored column, a bundle (bundling.hpp):
+// Features may share a stored column, a bundle, if no row has two of them away from their default code (bundling.hpp):
 //
 //   stored code   0            every feature of the bundle has its default code
 //                 1 … k0       the first feature has another of its codes: k0 of them, rising, the default left out
@@ -32,11 +32,11 @@
 namespace arboretum {
 
 struct Block {
-    int width;                      // bytes a code
-    int64_t stride;                 // bytes a row
-    int64_t offset;                 // of row 0 in the buffer
-    int64_t bins;                   // histogram entries a feature
-    int64_t first_bin;              // of the block in a node's histogram
+    int width;                      // bytes per code
+    int64_t stride;                 // bytes per row
+    int64_t offset;                 // place of row 0 in the buffer
+    int64_t bins;                   // histogram entries per feature
+    int64_t first_bin;              // first entry of the block in a node's histogram
     std::vector<int32_t> features;  // or bundles: stored columns
 };
 
@@ -73,7 +73,7 @@ struct FeatureCodes {
 
 class BinnedData {
   public:
-    // bundles: one place a feature, or none for a table without bundles.
+    // bundles: one place per feature, or none for a table without bundles.
     BinnedData(int64_t n_rows, const std::vector<Code>& n_bins, const std::vector<bool>& categorical,
                const std::vector<BundlePlace>& bundles = {})
         : n_rows_(n_rows), n_features_(static_cast<int32_t>(n_bins.size())) {
@@ -103,7 +103,7 @@ class BinnedData {
     int32_t stored_in(int32_t f) const { return features_[f].bundle < 0 ? f : n_features_ + features_[f].bundle; }
     int32_t bundle_of(int32_t stored) const { return stored - n_features_; }
 
-    // mapped: the buffer is a file, of which as little as can be is to stay in memory.
+    // mapped: the buffer is a file; as little of it as possible stays in memory.
     void attach(uint8_t* buffer, bool mapped = false) {
         buffer_ = buffer;
         mapped_ = mapped;

@@ -46,11 +46,11 @@ void radix_sort(std::vector<uint64_t>& keys) {
     }
 }
 
-// Keys with how often they occur, as long as there are few of them: sorting a long column to find that it has two
-// values would cost far more than looking each one up.
+// Keys and how often they occur, as long as there are few of them: sorting a long column only to find two values in it
+// would cost far more than looking each one up.
 class FewKeys {
   public:
-    // False once there are too many, which counts for this key too.
+    // False if there are too many keys, this one included.
     bool add(uint64_t key) {
         size_t slot = (key * 0x9e3779b97f4a7c15ull) >> (64 - slot_bits);
         while (counts_[slot] != 0 && keys_[slot] != key) slot = (slot + 1) % n_slots;
@@ -77,7 +77,7 @@ class FewKeys {
     size_t n_keys_ = 0;
 };
 
-// Values in the sample, missing ones and rows of no weight left out, with their weight.
+// Values in the sample with their weight, without missing values and rows of weight 0.
 // −0 and 0 are one value.
 class SampledColumn {
   public:
@@ -272,7 +272,7 @@ class CodeAssigner {
     }
 
     std::vector<bool> run(int threads) {
-        // A chunk of all columns before the next: rows of a wide table lie pages apart.
+        // One chunk of rows in all columns before the next chunk: rows of a wide table lie pages apart.
         parallel_blocks(n_rows_, row_block, threads, [&](int64_t begin, int64_t end, int) {
             for (int64_t row = begin; row < end; row += search_chunk)
                 for (size_t j = 0; j < columns_.size(); ++j) assign(static_cast<int32_t>(j), row, end);

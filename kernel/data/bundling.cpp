@@ -46,7 +46,7 @@ class Colouring {
 
   private:
     struct Bundle {
-        std::vector<uint64_t> taken;  // a bit a row; none once the bundle is closed
+        std::vector<uint64_t> taken;  // one bit per row; none once the bundle is closed
         int64_t n_taken = 0;
         Code n_codes = 0;
     };
@@ -130,7 +130,7 @@ std::vector<BundlePlace> place_bundles(std::vector<RareFeature> rare, const std:
     return static_cast<double>(bundled.bytes_per_row()) <= most ? places : std::vector<BundlePlace>{};
 }
 
-// Tells the default code of a column from all others without looking for the code.
+// Separates the default code of a column from all others without searching for the code.
 class DefaultTest {
   public:
     DefaultTest(const std::vector<double>& cuts, Code n_bins, Code default_code, bool categorical)
@@ -191,7 +191,7 @@ class DenseBundler {
         return rare;
     }
 
-    // The most frequent code of the sample, of several the least; false if it is not frequent enough.
+    // The most frequent code of the sample, the least of several; false if it is not frequent enough.
     bool find_default(int64_t f, const std::vector<Row>& sample, Code& default_code) const {
         const int64_t n = static_cast<int64_t>(sample.size());
         if (n_bins_[f] > limits_.most_codes || !probe(f, sample)) return false;

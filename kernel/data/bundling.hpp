@@ -23,7 +23,7 @@ std::vector<BundlePlace> bundle_dense(const std::vector<RawColumn>& columns, int
                                       const std::vector<std::vector<double>>& cuts, const std::vector<Code>& n_bins,
                                       int threads);
 
-// The same for a compressed matrix, where the default code is that of 0.
+// The same for a compressed matrix, where 0 has the default code.
 std::vector<BundlePlace> bundle_sparse(const std::vector<SparseColumn>& columns, int64_t n_rows,
                                        const std::vector<std::vector<double>>& cuts, const std::vector<Code>& n_bins,
                                        int threads);

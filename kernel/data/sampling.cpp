@@ -40,7 +40,7 @@ void for_each_draw(int64_t begin, int64_t end, uint64_t key, Run&& run) {
     }
 }
 
-// Items chosen from blocks of [0, n), one part a block.
+// Items chosen from blocks of [0, n), one part per block.
 template <class T>
 struct Parts {
     std::vector<Items<T>> parts;
@@ -91,7 +91,7 @@ Items<Row> collect_drawn(int64_t n_rows, uint64_t key, int threads, IsChosen&& i
         for_each_draw(begin, end, key, [&](int64_t first, int64_t n, const uint64_t* draws) {
             uint8_t chosen[draw_chunk];
             for (int64_t i = 0; i < n; ++i) chosen[i] = is_chosen(first + i, draws[i]);
-            Row* at = next;  // a local: what a reference names is stored at every step
+            Row* at = next;  // a local: a reference would be stored at every step
             for (int64_t i = 0; i < n; ++i) {
                 *at = static_cast<Row>(first + i);
                 at += chosen[i];
@@ -228,7 +228,7 @@ Parts<Ranked> collect_parts(int64_t n, int threads, Fill&& fill, IsChosen&& is_c
     return Parts<Ranked>(n, threads, [&](int64_t begin, int64_t end, Ranked* out) {
         Ranked* next = out;
         for_each_ranks(begin, end, fill, [&](int64_t first, int64_t m, const uint32_t* ranks) {
-            Ranked* at = next;  // a local: what a reference names is stored at every step
+            Ranked* at = next;  // a local: a reference would be stored at every step
             for (int64_t i = 0; i < m; ++i) {
                 *at = ranked(ranks[i], first + i);
                 at += is_chosen(ranks[i]);
@@ -360,7 +360,7 @@ Top find_top(int64_t n_rows, int64_t n_top, uint64_t key, int threads, Fill&& fi
     return {limit.rank, std::move(ties)};
 }
 
-constexpr uint32_t top_rank = 0;  // below all others: those of gradients have the highest bit, those of draws are >= 1
+constexpr uint32_t top_rank = 0;  // below all others: ranks of gradients have the highest bit, ranks of draws are >= 1
 
 // Ranks below the limit are of the top, all others become draws.
 ARBORETUM_CLONES void rank_rest(const uint64_t* draws, int64_t n, uint32_t limit, uint32_t* ranks) {
@@ -412,7 +412,7 @@ Ranked limit_in_window(const std::vector<Items<Ranked>>& parts, int64_t k, const
     return all[k - 1];
 }
 
-// Items up to the limit, joined; those of the top have factor 1.
+// Items up to the limit, joined; items of the top have factor 1.
 RowSample sample_up_to(Ranked limit, const std::vector<Items<Ranked>>& parts, double factor, int threads) {
     auto n_parts = static_cast<int64_t>(parts.size());
     std::vector<int64_t> start(parts.size() + 1, 0);

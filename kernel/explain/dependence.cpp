@@ -64,7 +64,7 @@ class Dependence {
     struct Frame {
         int64_t node;
         Members rows, points;
-        size_t top;  // what lies above in the arenas is of no use any more
+        size_t top;  // what lies above in the arenas is no longer used
     };
 
     bool is_replaced(int32_t feature) const { return points_[feature].data != nullptr; }

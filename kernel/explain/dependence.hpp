@@ -1,11 +1,11 @@
-// What a forest says of every row with some columns replaced by those of every point of a grid:
+// Predictions of a forest for every row, with some columns replaced by every point of a grid:
 //
 //   each(row, point) = Σ_trees f(columns of the row, but `replaced` columns of the point)
 //   mean(point)      = Σ_rows weight · each(row, point)
 //
 // Rows and points are routed together as two lists. A condition on a replaced column divides the points and hands all
 // rows to both children; any other divides the rows and hands on all points. A leaf then belongs to all pairs of its
-// two lists. A tree so costs rows + points a level, not rows × points:
+// two lists. A tree costs rows + points per level, not rows × points:
 //
 //                 x ≤ 3        rows {0 1 2 3}   points {a b c d}
 //               ┌───┴───┐

@@ -30,7 +30,7 @@ void add_influence(const InfluenceRound& round, const std::vector<double>& felt,
     }
 }
 
-// The rule of most models, one tree a round, in one pass.
+// The rule of most models, one tree per round, in one pass.
 void walk_single_tree(const InfluenceRound& round, const std::vector<double>& felt, double* adjoint,
                       double* influence) {
     std::vector<double> passed(round.n_nodes);

@@ -8,8 +8,8 @@
 //   influence[i] += felt[leaf of i] · removal[i]              the leaf's value without row i, less that with it
 //   adjoint[k]   −= hessian[k] · felt[leaf of k] · step[leaf] the leaf's value hangs on gradients before the round
 //
-// Trees of a round read the same gradients, so that adjoints change once a round. With softmax, raw predictions of all
-// classes make the gradient of each: J = diag(p) − p pᵀ.
+// Trees of a round read the same gradients, so that adjoints change once per round. With softmax, raw predictions of
+// all classes make the gradient of each: J = diag(p) − p pᵀ.
 #pragma once
 
 #include <cstdint>

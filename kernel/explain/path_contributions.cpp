@@ -106,8 +106,8 @@ class PathContributions {
         }
     }
 
-    // Terms that are infinite share equally, the others have no part. 0 if none is, only their sum: then all share
-    // alike.
+    // Infinite terms share equally, the others get nothing. Returns 0 if only the sum of the terms is infinite: then
+    // all terms share equally.
     static double keep_infinite(std::vector<double>& shares) {
         double sum = 0;
         for (double& share : shares) sum += share = share < infinity ? 0.0 : 1.0;

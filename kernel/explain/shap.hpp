@@ -167,7 +167,8 @@ class ShapWalk {
         all_.fill_with(1.0);
     }
 
-    // Adds one tree. background: values of one row, by place of the feature; null if tables tell of training rows.
+    // Adds one tree. background: values of one row, by place of the feature; null if tables hold shares of training
+    // rows.
     void add(int64_t number, const ShapTree& tree, const Quadrature& points, const ShapTables& tables,
              const double* background, const ShapRows& rows) {
         tree_ = &tree, points_ = &points, tables_ = &tables, background_ = background, rows_ = rows;

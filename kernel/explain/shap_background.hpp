@@ -1,6 +1,6 @@
 // Shapley values by rows of a background, where each row takes one side of each condition: bits in place of products.
 //
-// On the way to a leaf every column passes or fails, of the row that is explained and of each row of the background.
+// On the way to a leaf every column passes or fails, both in the row that is explained and in each background row.
 // The leaf counts for a pair of rows if no column fails in both. Then a coalition gets there if it holds the s columns
 // that fail in the background and none of the r columns that fail in the row, and (Lundberg et al. 2020)
 //
@@ -8,7 +8,7 @@
 //   φ_i = −V · s! (r − 1)! / (s + r)!      for the r columns
 //
 // Rows that fail in the same columns get the same, and few columns are on a path: what a leaf gives is looked up by the
-// bits of the row, and the background is read once a leaf, not once a row (as in Nadel and Wettenstein 2025).
+// bits of the row, and the background is read once per leaf, not once per row (as in Nadel and Wettenstein 2025).
 #pragma once
 
 #include <bit>

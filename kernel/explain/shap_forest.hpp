@@ -14,7 +14,7 @@ struct ShapTable {
     int64_t n_rows;
 };
 
-// Worth of nobody, by training rows; out: outputs.
+// Adds what a forest predicts if no column is known, by training rows; out: outputs.
 void add_expected(const ForestView& forest, double* out);
 
 // out: rows × columns (× columns) × outputs, which holds zeros. Without rows in the background: by training rows.

@@ -1,5 +1,5 @@
-// Shapley values of trees with oblique conditions, which read several columns at once and are known once all of these
-// are.
+// Shapley values of trees with oblique conditions. Such a condition reads several columns, and is known if all of them
+// are known.
 //
 // With u_A = 1 if all columns of A are known, else 0, a leaf is worth
 //

@@ -28,7 +28,7 @@ struct ShapTree {
     int64_t start = 0;  // first node
     int depth = 0;
     int most_features = 0;    // on a path
-    bool is_oblique = false;  // somewhere: then features of edges are not all that conditions read
+    bool is_oblique = false;  // some condition is: then conditions read more than the features of edges
 
     ShapTree() = default;
     ShapTree(const ForestView& forest, int64_t tree, const std::vector<int32_t>& place_of)
@@ -69,7 +69,7 @@ struct ShapTree {
 //
 //   taken     factor(1, z) / factor(1, z above)
 //   left      factor(0, z) / factor(1, z above)          left here; a row that left above multiplies by the share
-//   weight    weight(1, z); weight_left, of rows that left, is −1 / (1 − p) for any z
+//   weight    weight(1, z); rows that left have weight_left = −1 / (1 − p) for any z
 struct ShapTables {
     std::vector<double> share, z;             // by edge
     std::vector<double> taken, left, weight;  // edge × points

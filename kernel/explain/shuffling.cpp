@@ -35,7 +35,7 @@ class Shuffles {
         int64_t node;
         Members rows;
         int64_t repeat;  // or together
-        size_t top;      // what lies above in the arena is of no use any more
+        size_t top;      // what lies above in the arena is no longer used
     };
 
     bool is_shuffled(int32_t feature) const { return shuffled_[feature * n_repeats_].data != nullptr; }

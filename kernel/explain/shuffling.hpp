@@ -1,4 +1,4 @@
-// A forest asked again about rows some of whose columns were shuffled, several times at once:
+// Predictions of a forest for rows with some columns shuffled, several times at once:
 //
 //   out(repeat, row) = Σ_trees f(columns of the row, but `shuffled` columns of the repeat)
 //
@@ -13,7 +13,7 @@
 
 namespace arboretum {
 
-// shuffled: features × repeats, null data for features that are as they were.
+// shuffled: features × repeats; null data for features that are not shuffled.
 struct ShuffledTables {
     ForestView forest;
     const RawColumn *rows, *shuffled;

@@ -33,7 +33,7 @@ constexpr uint32_t no_set = UINT32_MAX;
 // One node of a select program, or one level of a symmetric tree (which leaves the slots unused). Slots below
 // byte_leaves hold the constants 0, 1, 2, …: a leaf is its own number.
 struct Select {
-    uint32_t lane;  // of codes; with a set, of categories
+    uint32_t lane;  // of codes, or of categories if there is a set
     uint32_t set;   // first word of the categories that go right, or no_set
     uint16_t left, right, out;
     uint8_t code;
@@ -43,7 +43,7 @@ struct SetRange {
     uint32_t start, words;
 };
 
-// Terms of an oblique condition, of a pool; they name used features.
+// Terms of an oblique condition in the pool of all terms; they name used features.
 struct TermRange {
     uint32_t start, size;
 };
@@ -153,7 +153,7 @@ class CompiledForest {
 
     std::vector<uint32_t> index_of_;  // feature → place in `used`
 
-    using Thresholds = std::vector<std::vector<double>>;  // sorted, one list a used feature
+    using Thresholds = std::vector<std::vector<double>>;  // sorted, one list per used feature
     using Numeric = std::pair<uint32_t, double>;          // used feature, threshold
 
     void find_features(const ForestView& forest);
@@ -181,7 +181,7 @@ class CompiledForest {
 
     void write_program(PackedTree& tree, const Thresholds& thresholds, const std::vector<uint32_t>& lane);
 
-    // Is the tree full, with one condition a level? Then levels holds a node of each.
+    // Is the tree full, with one condition per level? Then levels holds a node of each.
     bool find_levels(const PackedTree& tree, std::vector<uint32_t>& levels) const;
 
     bool same_condition(const WalkNode& a, const WalkNode& b) const;

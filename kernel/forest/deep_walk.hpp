@@ -1,9 +1,9 @@
 // Prediction of many rows by deep trees, whose nodes do not fit the first caches: tree by tree over a large chunk of
-// rows, so that a tree is loaded once a chunk.
+// rows, so that a tree is loaded once per chunk.
 //
 //   node      4 bytes left child │ 2 bytes place │ 2 bytes code       half of what walking raw values takes
-//   row       2 bytes a feature: the rank of the value among all thresholds of its feature in the forest (compile.hpp);
-//             in chunks with missing values twice, for conditions that send them left and right
+//   row       2 bytes per feature: the rank of the value among all thresholds of its feature in the forest
+//             (compile.hpp); twice in chunks with missing values, for conditions that send them left and right
 //
 // A chunk's rows and a tree together fit the second cache.
 #pragma once

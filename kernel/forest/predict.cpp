@@ -325,7 +325,7 @@ class ForestRun {
         } while (!std::equal(at, at + walkers, before));
     }
 
-    // The slow way, for rows that take both children somewhere: all leaves reached, from left to right.
+    // Slower, for rows that take both children at some node: all leaves that they reach, from left to right.
     template <class Sink>
     void average_row(const Request& request, int64_t row, const double* values, const Sink& sink) const {
         std::vector<Visit> open, leaves;

@@ -24,7 +24,7 @@ struct RawCondition {
     ConditionKind kind;
     bool missing_left;
     double threshold;
-    const uint32_t* set;  // a set bit goes left; of a list: the codes that go left, rising
+    const uint32_t* set;  // bits, where a set one goes left; or a rising list of the codes that go left
     int64_t set_words;
 };
 

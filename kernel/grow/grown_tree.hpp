@@ -6,7 +6,7 @@
 //   set_words   │ bits or codes of a category condition │ … │ ┐ each node names its first item and how many there are
 //   terms       │ summands of an oblique condition │ … │      ┘
 //
-// Trees of gradients know thresholds as codes, all others in the user's units. Trees of gradients get their values when
+// Trees of gradients hold thresholds as codes, all others in the user's units. Trees of gradients get their values once
 // the loss has renewed its leaves (gradient/node_values.hpp).
 #pragma once
 
@@ -25,7 +25,7 @@ struct GrownNode {
     double gain = 0;         // of impurity: fall of weight · impurity
     double weight = 0;       // Σ weight of its rows, copies counted
     double risk = 0;         // weight · impurity
-    int64_t n_rows = 0;      // rows; if weights are whole, as often as they were drawn or weigh
+    int64_t n_rows = 0;      // rows, counted by draws and whole weights
     int64_t first_item = 0;  // in set_words or terms
     int32_t n_items = 0;
     int32_t left = -1, right = -1;

@@ -237,8 +237,8 @@ class IsolationBuilder {
             goes_left_[i] = goes_numeric(value(i), node.threshold, node.missing_left) == Side::left;
     }
 
-    // Every category draws its side until both have rows. The side of more rows goes left and is named; all others,
-    // those that the node has never seen too, go right: what is rare here is isolated soon.
+    // Every category draws its side until both have rows. The side with more rows goes left, and the set names its
+    // categories. All others, unseen ones included, go right: what is rare here is isolated soon.
     void cut_categories(const Branch& branch, const Range& range, GrownNode& node) {
         auto value = [&](int64_t i) { return values_[at(node.feature, places_[branch.begin + i])]; };
         const std::vector<uint64_t>& keys = table_.category_keys[node.feature];
@@ -268,7 +268,7 @@ class IsolationBuilder {
 
     // (x − p) · w <= 0 with normal weights w and a point p, uniform in the box of the node (Hariri et al. 2019,
     // algorithm 2). Weights are in units of the box, so that the units of the columns do not matter. The mean of the
-    // node stands for a missing value. A side may be empty: its rows are to come from where the box has none.
+    // node stands for a missing value. A side may be empty: rows outside the box may still go there.
     void cut_obliquely(const Branch& branch, GrownNode& node) {
         terms_.clear();
         double threshold = 0;
@@ -291,7 +291,7 @@ class IsolationBuilder {
         }
     }
 
-    // Of the finite values of a node.
+    // Range and mean of the finite values of a node.
     struct Column {
         double low = 0, high = 0, mean = 0;
         double range() const {

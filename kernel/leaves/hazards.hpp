@@ -22,7 +22,7 @@ struct HazardRows {
     const int32_t* leaf;
     const uint32_t* copies;  // in the tree's bag; or null
     const double* weight;    // or null
-    const double* rank;      // rank of the time, from 1 on; of a row without event, less 0
+    const double* rank;      // rank of the time, from 1 on; negative for a row without event
     const int32_t* time;     // index among times of death
     int64_t n;
 

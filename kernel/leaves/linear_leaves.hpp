@@ -23,7 +23,7 @@ namespace arboretum {
 
 struct LinearRules {
     double l2 = 0;
-    Bounds bounds;                 // of what a leaf may say
+    Bounds bounds;                 // of the predictions of a leaf
     std::vector<int8_t> monotone;  // per feature; empty: none
 };
 
@@ -39,7 +39,7 @@ struct LeafSlopes {
     // All finite.
     LeafSlopes scaled(double factor) const;
 
-    // raw[row] += what the row's leaf says. columns: by binned feature.
+    // raw[row] += the prediction of the row's leaf. columns: by binned feature.
     void add(const RawColumn* columns, const uint32_t* leaf_of_row, int64_t n_rows, const double* values, int threads,
              double* raw) const;
 };
@@ -51,8 +51,8 @@ struct TableGradients {
     const double* factor;
 };
 
-// Slopes of all leaves; a task a leaf, its rows rising, so that sums do not depend on the number of threads. values: of
-// the nodes, before any learning rate. members: rising rows of the sample, or null for all.
+// Slopes of all leaves; one task per leaf, its rows rising, so that sums do not depend on the number of threads.
+// values: of the nodes, before any learning rate. members: rising rows of the sample, or null for all.
 template <class Real>
 LeafSlopes fit_slopes(const std::vector<GrownNode>& nodes, const uint32_t* leaf_of_row, const Row* members, int64_t n,
                       const RawColumn* columns, const TableGradients<Real>& of, const double* values,

@@ -1,9 +1,9 @@
-// Trees whose leaves hold one value an output. Their shape is grown from a sketch of the gradients, a mixture of all
+// Trees whose leaves hold one value per output. Their shape is grown from a sketch of the gradients, a mixture of all
 // outputs; the sums that give each leaf its values are taken of every output here.
 //
 //   gradients   g₀₀ g₀₁ g₀₂ …     outputs × rows: those of one output lie side by side
 //               g₁₀ g₁₁ g₁₂ …
-//   sketch      Σ_k mix_k · g_k    one number a row
+//   sketch      Σ_k mix_k · g_k    one number per row
 //
 // Work is cut by output and by blocks of rows that depend on nothing else, and block sums are added up in order: the
 // same bits for any number of threads.

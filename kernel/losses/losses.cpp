@@ -57,7 +57,7 @@ template <LossKind kind, class Real>
     }
 }
 
-// One clone set a loss and type: target_clones cannot be put on a template.
+// One set of clones per loss and type: target_clones cannot be put on a template.
 #define ARBORETUM_GRADIENTS(kind)                                                                          \
     ARBORETUM_CLONES void gradients_##kind(const GradientTask<float>& task, int64_t begin, int64_t end) {  \
         gradients_of<LossKind::kind>(task, begin, end);                                                    \

@@ -1,4 +1,4 @@
-// Ordered classes, one raw score a row: P(class <= j) = σ(θ_j − raw), θ_0 < θ_1 < … (losses/ordinal.py). With
+// Ordered classes, one raw score per row: P(class <= j) = σ(θ_j − raw), θ_0 < θ_1 < … (losses/ordinal.py). With
 // a = θ_y − raw and b = θ_{y−1} − raw, +∞ and −∞ at the ends:
 //
 //   g = 1 − σ(a) − σ(b)      h = σ'(a) + σ'(b)
@@ -30,7 +30,7 @@ template <class Real>
 void compute_ordinal_gradients(const OrdinalRows& rows, const std::vector<double>& bounds, int threads, Real* gradients,
                                Real* hessians);
 
-// out: one a class. Blocks depend on the rows alone and are added up in order.
+// out: one per class. Blocks depend on the rows alone and are added up in order.
 void sum_ordinal(const OrdinalRows& rows, const std::vector<double>& bounds, int threads, OrdinalSums* out);
 
 }  // namespace arboretum

@@ -64,7 +64,7 @@ struct GainOrder {
     }
 };
 
-// Of a query, by place.
+// What is kept of the rows of a query, by place.
 struct PairScratch {
     std::vector<int32_t> row;
     std::vector<double> score, gain, head, tail, gradient, hessian, pair_gradient, pair_hessian;
@@ -122,7 +122,7 @@ struct PairScratch {
     }
 };
 
-// A better row a and a worse row b, of which the one at place i comes before the other at place j:
+// A better row a and a worse row b; one is at place i, the other behind it at place j:
 //
 //   x = score_a − score_b,   p = 1 / (1 + e^x),   loss = weight · ln(1 + e^−x)
 //   weight = (gain_a − gain_b) · (head_i + tail_j) · scale / (nearness + slope · |x|)

@@ -8,8 +8,8 @@ namespace arboretum {
 
 // ---- Cox (1972), ties after Efron (1977) -------------------------------------------------------------------------
 //
-// Of the rows at risk at a time of death let S be the sum of w·e^f, and E the part of it that dies then, of weight W in
-// m rows. The time costs
+// At a time of death, let S be the sum of w·e^f over the rows at risk, and E the part of the m rows that die then,
+// whose weight is W. The time costs
 //
 //   −Σ_dead w f + (W / m) Σ_{l<m} ln(S − l/m · E)
 //
@@ -35,8 +35,8 @@ void cox_baseline(const CoxRows& rows, std::vector<double>& time, std::vector<do
 // ---- accelerated failure times (Barnwal, Cho, Hocking 2022) ------------------------------------------------------
 //
 // ln T = f + σ Z with Z of a known distribution. A time known exactly costs −ln p(z) + ln(σ t), one between two bounds
-// −ln(F(z_upper) − F(z_lower)), with z = (ln t − f) / σ. Distributions are told by logarithms, so that tails neither
-// vanish nor cancel:
+// −ln(F(z_upper) − F(z_lower)), with z = (ln t − f) / σ. Distributions are given by logarithms, so that tails
+// neither vanish nor cancel:
 //
 //   score (ln p)',  curvature −(ln p)'',  log_below ln F,  log_above ln(1 − F)
 enum class AftDistribution : int { normal, logistic, extreme };

@@ -274,9 +274,7 @@ class Dependence:
         out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
         threads: int,
     ) -> None:
-        """
-        Add to out (outputs × points) the sum over rows, by weight, of the trees.
-        """
+        """Add to out (outputs × points) the trees, summed over rows by weight."""
 
     def each(
         self,
@@ -734,7 +732,7 @@ class LeafSlopes:
         threads: int,
         raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     ) -> None:
-        """raw += what each row's leaf says."""
+        """raw += the prediction of each row's leaf."""
 
     @property
     def feature(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...

@@ -21,8 +21,8 @@ struct Entry {
 
 constexpr int64_t prefetch_distance = 16;
 
-// Four neighbouring codes, read with one load: histograms are bound by loads and stores, of which every sum needs one
-// of both anyway.
+// Four neighbouring codes, read with one load: histograms are bound by loads and stores, and every sum needs one of
+// each anyway.
 template <class C>
 class FourCodes {
   public:
@@ -115,8 +115,8 @@ void for_each_window(const BinnedData& data, const Block& block, const Entry<Lay
     }
 }
 
-// The bins of bundled features from those of their bundle, of which every row is in exactly one: a default code has
-// what the others leave.
+// Bins of bundled features from the bins of their bundle. Every row is in exactly one bin of the bundle, so that the
+// default code of a feature has the rows that its other codes leave.
 template <class T>
 void expand_bundle(const BinnedData& data, int32_t bundle, T* bins) {
     const FeatureCodes& stored = data.feature(data.n_features() + bundle);

@@ -95,7 +95,7 @@ struct LaneFacts {
 constexpr int64_t fact_block = 16384;
 constexpr int fact_lanes = 16;  // independent partial sums: the loop vectorises and its order is fixed
 
-// Distance from the nearest whole number; too large where values have no room for fractions, of which none are asked.
+// Distance from the nearest whole number; too large for values without room for fractions, which are never asked about.
 template <class Real>
 [[gnu::always_inline]] inline Real fraction_of(Real x) {
     constexpr Real shift = sizeof(Real) == 8 ? Real(6755399441055744.0) : Real(12582912.0);  // 1.5 · 2^52, 1.5 · 2^23

@@ -125,7 +125,7 @@ struct Agreement {
     double cosine() const { return square > 0 ? product / std::sqrt(square) : 0.0; }
 };
 
-// Adds the agreement of the two sides of each cut, of the node as it is where the gain of the cut is −inf.
+// Adds the agreement of the two sides of each cut; where the gain of the cut is −inf, that of the node itself.
 void add_agreements(const BinView& view, bool missing_left, const CutRule& rule, const double* gains, double* product,
                     double* square);
 

@@ -127,7 +127,7 @@ std::vector<int32_t> TreeBuilder::node_features(const Open& node) const {
         if (selection_.wanted[f] && allowed_together(node, f)) features.push_back(f);
     if (params_.colsample_level < 1)
         features = choose(features, params_.colsample_level, draw(seed_, 0x6c6576, node.depth));  // "lev"
-    if (params_.max_features < 1)  // symmetric trees draw once a level
+    if (params_.max_features < 1)  // symmetric trees draw once per level
         features = choose(features, params_.max_features,
                           params_.growth == Growth::symmetric ? draw(seed_, 0x6e6f6465, node.depth) : node.path);
     return features;

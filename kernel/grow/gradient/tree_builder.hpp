@@ -49,7 +49,7 @@ class TreeBuilder {
 
   private:
     static constexpr size_t histogram_budget = size_t{2} << 30;
-    static constexpr double compact_share = 0.35;            // of the bins a feature: nodes with fewer rows are compact
+    static constexpr double compact_share = 0.35;            // of bins per feature: nodes with fewer rows are compact
     static constexpr int64_t large_node = int64_t{1} << 19;  // rows × features from which threads share a node
 
     // A node of the frontier; index = node number. Children that are prepared but not committed wait in `children`.
@@ -128,7 +128,7 @@ class TreeBuilder {
 
     bool large(const Open& node) const { return node.n_rows() * data_.n_features() >= large_node; }
 
-    // Prepares nodes that are not prepared yet: large ones with all threads, small ones a thread each.
+    // Prepares nodes that are not prepared yet: large ones with all threads, small ones with one thread each.
     void prepare_all(const std::vector<int32_t>& ids, bool deeper);
 
     // ---- committing ----------------------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ class TreeBuilder {
 
     void give_shared(int32_t id);
 
-    // Of the codes that go left.
+    // Sum of the codes that go left.
     WideSum left_sum(const Open& node, const FeatureCodes& info, const std::vector<uint8_t>& left) const;
 
     const BinnedData& data_;

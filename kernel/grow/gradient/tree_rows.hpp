@@ -44,7 +44,7 @@ struct FeatureSums {
 // Which bins the rows of a small node use. Zero between nodes.
 struct UsedBins {
     std::vector<uint32_t> rows;   // of each bin
-    std::vector<uint64_t> marks;  // a bit a bin
+    std::vector<uint64_t> marks;  // one bit per bin
 
     // visit(bin) for each marked bin in [begin, end), rising.
     template <class Visit>

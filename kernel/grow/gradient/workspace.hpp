@@ -12,7 +12,7 @@ namespace arboretum {
 
 struct Workspace {
     std::array<Buffer, 2> entries;  // rows in leaf order: a node's lie in one of the two, its children's in the other
-    Buffer flags;                   // a byte a row
+    Buffer flags;                   // one byte per row
     std::vector<std::unique_ptr<std::byte[]>> histograms;
     size_t histogram_bytes = 0;  // of each
 };

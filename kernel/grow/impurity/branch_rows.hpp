@@ -126,7 +126,7 @@ class BranchRowsAs final : public BranchRows<Statistics> {
   private:
     using Search = NodeSearch<Statistics, Rows>;
 
-    // Of one thread. Its place must not change.
+    // The searches of one thread. Their place must not change.
     struct Searches {
         Searches(const ForestTask<Statistics>& task, const Rows& rows)
             : plain(task.data, rows, task.statistics, task.rules, task.edges, task.target.weight_scale),

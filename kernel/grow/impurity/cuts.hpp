@@ -11,7 +11,7 @@
 
 namespace arboretum {
 
-// What an impurity tree may look like. Python's frozen ImpurityParams is packed into this once a fit.
+// What an impurity tree may look like. Python's frozen SplitRules is packed into this once per fit.
 struct SplitRules {
     bool random_thresholds = false;
     int max_depth = 0;       // <= 0: no limit
@@ -19,7 +19,7 @@ struct SplitRules {
     int64_t min_samples_split = 2;
     int64_t min_samples_leaf = 1;
     double min_weight_leaf = 0;
-    double min_impurity_decrease = 0;  // of a share of the tree's weight
+    double min_impurity_decrease = 0;  // per unit of the tree's weight
     int max_features = 0;              // features that a node looks at; <= 0: all
     std::vector<int8_t> monotone;      // per feature; empty: none
 };
@@ -41,7 +41,7 @@ class CodeEdges {
         const double low = upper_[start_[feature] + a], high = lower_[start_[feature] + b];
         return nearest(midpoint(low, high), low, high);
     }
-    // The threshold between a code and the next that is nearest to `wanted`: of bins, which touch, the cut between
+    // The threshold between a code and the next that is nearest to `wanted`. Bins touch: then it is the cut between
     // them, so that a forest has few thresholds.
     double cut_after(int32_t feature, Code code, double wanted) const {
         const int64_t at = start_[feature] + code;

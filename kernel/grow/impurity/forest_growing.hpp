@@ -6,8 +6,8 @@
 
 namespace arboretum {
 
-// Rows of branches carry their codes if a table is narrow enough. Random cuts are drawn between values, which ranks do
-// not tell; and where rows are ranked by what they are, or have long statistics, nothing is gained.
+// Rows of branches carry their codes if a table is narrow enough, except where that does not work or gains nothing:
+// random cuts are drawn between values, which ranks do not hold; and rows may be ranked, or have long statistics.
 template <class Statistics>
 std::unique_ptr<BranchRows<Statistics>> make_branch_rows(const ForestTask<Statistics>& task) {
     using Stat = typename Statistics::Stat;

@@ -39,7 +39,7 @@ struct ForestTask {
     bool is_shared(int64_t n_rows) const { return n_rows * n_visits >= shared_work; }
     static constexpr int64_t shared_work = int64_t{1} << 13;
 
-    // Rows of a node, as often as they were drawn or weigh: three equal rows are one of weight 3.
+    // Rows of a node, counted by draws and whole weights: three equal rows are one of weight 3.
     int64_t n_copies(const typename Statistics::Word* total, int64_t n_rows) const {
         return target.has_whole_weights ? std::llrint(statistics.weight(total)) : n_rows;
     }

@@ -7,8 +7,8 @@
 //   Moments        a number, or 2 classes        3 words   rows, Σ weight, Σ weight·y            fixed point
 //   Medians        a number, absolute error      the same, but gains come from ranks (medians.hpp)
 //   LogRank        a time, perhaps censored      the same, Σ weight of events in place of y (log_rank.hpp)
-//   Lanes          many classes, many outputs    2 + n     rows, Σ weight, one lane a class or output
-//   Arms           outcomes of treated rows      3 an arm  see uplift.hpp
+//   Lanes          many classes, many outputs    2 + n     rows, Σ weight, one lane per class or output
+//   Arms           outcomes of treated rows      3 per arm see uplift.hpp
 //
 // The gain of a cut is the fall of impurity times weight, W·i(t) − L·i(left) − R·i(right) (Breiman et al. 1984, §4.3).
 #pragma once
@@ -47,7 +47,7 @@ class EntropyTerm {
     }();
 };
 
-// Gains where a side is told by its weight and the sum of a number (of 0s and 1s: the weight of class 1).
+// Gains from the weight of a side and its sum of a number (for 0 and 1, the weight of class 1).
 //
 //   variance (squared_error; gini is twice it):  W (s − l·S/W)² / (l·r)
 //   entropy:  Σ over sides of  −s ln(s/l) − (l−s) ln((l−s)/l)

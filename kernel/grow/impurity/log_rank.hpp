@@ -116,7 +116,7 @@ class LogRankGains {
     uint32_t n_deaths_ = 0;
 };
 
-// The number of a row is the rank of its time, from 1 on; that of a row without event, less 0.
+// The number of a row is the rank of its time, from 1 on; negative for a row without event.
 class LogRank : public Moments {
   public:
     using Ranking = LogRankGains;

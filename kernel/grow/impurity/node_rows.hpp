@@ -66,7 +66,7 @@ class TravellingCodes {
     int place(int32_t feature) const { return places_[feature]; }
 
   protected:
-    // Writes the codes of each row, of the first to `codes`, of the next `stride` bytes on.
+    // Writes the codes of each row: the first row to `codes`, each further one `stride` bytes on.
     void load(const RowNumbers& rows, uint8_t* codes, int64_t stride);
 
   private:
@@ -102,7 +102,7 @@ class Travelling : public TravellingCodes {
         return use([place = place(feature)](const Entry& e) -> Code { return e.codes[place]; });
     }
 
-    // Least and largest code of each feature over some rows, by place: all features at once, a vector a row.
+    // Least and largest code of each feature over some rows, by place: all features at once, one vector per row.
     static void ranges(const Entry* entries, int64_t n, uint8_t* least, uint8_t* most) {
         uint8_t low[stride], high[stride];  // locals: bytes behind pointers could alias the rows
         std::copy_n(entries[0].codes, stride, low);

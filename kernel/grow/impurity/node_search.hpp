@@ -7,7 +7,7 @@
 //
 // filled by the way that is cheapest for the node:
 //   many rows     a histogram over all bins, read whole
-//   few rows      the same histogram with a bit a bin that is used: reading and clearing cost only those
+//   few rows      the same histogram with one bit per bin that is used: reading and clearing cost only those
 //   many bins     (row, code) pairs sorted by code
 #pragma once
 
@@ -330,7 +330,7 @@ class NodeSearch {
         random_.push_back({feature, edges_.last_up_to(feature, least, most, t), t});
     }
 
-    // Sums of the rows left of each random cut; where rows carry their codes, of several cuts in one pass.
+    // Sums of the rows left of each random cut; if rows carry their codes, several cuts in one pass.
     void sum_random(const Node& node) {
         const int n = static_cast<int>(random_.size());
         reserve(n);
@@ -384,7 +384,7 @@ class NodeSearch {
     // ---- categories ----------------------------------------------------------------------------------------------
 
     // For two classes, and for a number, the best of all subsets is a prefix of the categories in the order of their
-    // means (Fisher 1958; Breiman et al. 1984, theorem 4.5). For more, prefixes of one order a class are tried.
+    // means (Fisher 1958; Breiman et al. 1984, theorem 4.5). For more, prefixes of one order per class are tried.
     // Missing is a category like any other.
     void offer_categories(const Offer& offer) {
         if (rules_.random_thresholds) {

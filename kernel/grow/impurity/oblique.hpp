@@ -81,7 +81,7 @@ class ProjectionSearch {
 
     static void take(const Offer& offer, double t) { offer.take(ConditionKind::oblique, 0, false, t); }
 
-    // Gains of the cuts behind each row, of statistics with a ranking.
+    // Gains of the cuts behind each row, for statistics with a ranking.
     void find_gains() {
         const std::vector<ProjectedRow>& rows = projected_.rows();
         const size_t n = rows.size();

@@ -75,7 +75,7 @@ class ProjectedRows {
 
     void fill(const Projections& projections, std::span<const ProjectionTerm> terms, const RowNumbers& rows);
     void sort();
-    // Rows with z ≤ t to the front; returns how many they are.
+    // Moves rows with z ≤ t to the front; returns their number.
     int64_t part(double t);
 
     const std::vector<ProjectedRow>& rows() const { return rows_; }

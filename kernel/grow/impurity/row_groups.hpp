@@ -23,7 +23,7 @@ struct RowGroups {
 // Groups in the order of a key; a cut parts those up to one of them from the rest.
 using GroupOrder = std::vector<std::pair<double, int64_t>>;
 
-// By rising keys; equal ones by ties[group], or by group if there are no ties to tell.
+// By rising keys; equal keys by ties[group], or by group if `ties` is empty.
 void sort_groups(GroupOrder& order, std::span<const uint64_t> ties);
 
 // Sorts keys by their upper halves, the codes of rows. other: scratch.

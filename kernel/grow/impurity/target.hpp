@@ -48,7 +48,7 @@ struct Target {
         return std::llrint(weight_of(row) * y * sum_scale);
     }
     int64_t fixed_number(Row row) const { return std::llrint(centered(row, 0) * number_scale); }
-    // Values of a leaf: the share of the second class, of all classes of all outputs, a number an output, or an arm.
+    // Values of a leaf: the share of the second class, the shares of all classes, or one number per output or arm.
     int width() const {
         if (treatment.n_arms > 0) return treatment.n_arms;
         if (!is_classes()) return n_outputs;

@@ -1,6 +1,6 @@
 // What uplift trees sum up over their rows, and how good a cut is (Rzepakowski & Jaroszewicz 2012).
 //
-// Every row belongs to an arm: 0 is the control, others are treatments. A sum has three words an arm:
+// Every row belongs to an arm: 0 is the control, others are treatments. A sum has three words per arm:
 //
 //   │ rows, Σ weight, Σ weight·y │ rows, Σ weight, Σ weight·y │ …
 //       control                      first treatment
@@ -37,7 +37,7 @@ inline double divergence(Criterion criterion, double p, double q) {
     return criterion == Criterion::chi2 ? square / (inner_share(q) * (1 - inner_share(q))) : square;
 }
 
-// Impurity of two classes, of which one has share p: entropy goes with kl, Gini with the other two.
+// Impurity of two classes with shares p and 1 − p: entropy goes with kl, Gini with the other two.
 inline double share_impurity(Criterion criterion, double p) {
     if (criterion != Criterion::kl) return 2 * p * (1 - p);
     EntropyTerm term;
@@ -151,8 +151,8 @@ class Arms {
                 apart += divergence(arms.target_.criterion, node[arm], node[0]);
         }
 
-        // A cut that gains nothing is none: chance alone brings outcomes apart. -infinity for what cannot pass the bar:
-        // no divergence is above chi2 (kl <= chi2), no balance below 1/2, and neither bound needs a logarithm.
+        // A cut that gains nothing is not taken: chance alone separates outcomes. -infinity for what cannot pass the
+        // bar: no divergence is above chi2 (kl <= chi2), no balance below 1/2, and neither bound needs a logarithm.
         double operator()(const Word* left, double bar) const {
             const Treatment& rules = arms.target_.treatment;
             for (int arm = 0; arm < arms.n_arms(); ++arm)
