@@ -6,6 +6,7 @@ BENCH ?= boosting --rows 100000
 VENV := .venv
 BIN := $(VENV)/bin
 PYTHON_FOLDERS := src tests benchmarks examples .ci
+STUB := src/arboretum/_kernel.pyi
 KERNEL := $(shell find kernel -name '*.hpp' -o -name '*.cpp')
 WORKFLOWS := $(wildcard .github/workflows/*.yml)
 # Folders are listed too: their time changes when a file is added or removed.
@@ -15,7 +16,7 @@ SOURCES := CMakeLists.txt pyproject.toml $(wildcard README.md LICENSE) \
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --prefer-binary
 SANITIZED := build/sanitize/package
 
-.PHONY: help demo test lint format sanitize package bench clean
+.PHONY: help demo test lint format stub sanitize package bench clean
 .DELETE_ON_ERROR:
 
 help:  ## this list
@@ -41,6 +42,11 @@ format: $(VENV)/installed-lint  ## format Python and C++ in place
 	$(BIN)/ruff check --fix $(PYTHON_FOLDERS)
 	$(BIN)/ruff format $(PYTHON_FOLDERS)
 	$(BIN)/clang-format -i $(KERNEL)
+
+stub: $(VENV)/installed-lint  ## write the types of the kernel, src/arboretum/_kernel.pyi
+	$(BIN)/python -m nanobind.stubgen -q -m arboretum._kernel -o $(STUB)
+	$(BIN)/ruff check --quiet --fix --ignore E501 $(STUB)
+	$(BIN)/ruff format --quiet $(STUB)
 
 # The interpreter itself is not sanitized: libasan has to be loaded first, and libstdc++ right after it, or the
 # first C++ exception ends in "real___cxa_throw != 0". --capture=sys lets the reports through to the terminal.

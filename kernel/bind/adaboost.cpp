@@ -1,8 +1,8 @@
-// kernel/adaboost.hpp
-#include "adaboost.hpp"
+// kernel/losses/adaboost.hpp
+#include "losses/adaboost.hpp"
 
-#include "arrays.hpp"
-#include "grower.hpp"
+#include "bind/arrays.hpp"
+#include "grow/gradient/grower.hpp"
 
 namespace arboretum {
 

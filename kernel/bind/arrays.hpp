@@ -34,7 +34,7 @@ struct nanobind::detail::type_caster<std::vector<T>> : nanobind::detail::list_ca
     }
 };
 
-#include "gil.hpp"
+#include "bind/gil.hpp"
 
 namespace arboretum {
 

@@ -1,81 +1,15 @@
-// kernel/bagging.hpp
-#include "bagging.hpp"
+// kernel/grow/impurity/bagging.hpp
+#include "grow/impurity/bagging.hpp"
 
-#include "arrays.hpp"
-#include "parallel.hpp"
+#include "bind/arrays.hpp"
 
 namespace arboretum {
 
 namespace {
 
-// Calls put(tree, first) for every tree in parallel, where `first` counts the items of the trees before it.
-template <class T, class Count, class Put>
-auto collect(const GrownForest& forest, Count&& count, Put&& put) {
-    std::vector<size_t> start{0};
-    for (const ImpurityTree& tree : forest.trees) start.push_back(start.back() + count(tree));
-    std::unique_ptr<T[]> data(new T[start.back()]);
-    parallel_for(static_cast<int64_t>(forest.trees.size()), 2,
-                 [&](int64_t i, int) { put(forest.trees[i], data.get() + start[i]); });
-    return own_numpy(std::move(data), start.back());
-}
-
-// A property that is one number of every node of all trees.
-template <class T, class Get>
-void node_property(nb::class_<GrownForest>& cls, const char* name, Get get) {
-    auto read = [get](const GrownForest& forest) {
-        return collect<T>(
-            forest, [](const ImpurityTree& tree) { return tree.nodes.size(); },
-            [get](const ImpurityTree& tree, T* out) {
-                for (const ImpurityNode& node : tree.nodes) *out++ = static_cast<T>(get(node));
-            });
-    };
-    cls.def_prop_ro(name, read, nb::rv_policy::automatic);
-}
-
 template <class T>
 std::vector<std::remove_const_t<T>> to_vector(const Vector<T>& array) {
     return {array.data(), array.data() + array.size()};
-}
-
-nb::tuple category_sets(const GrownForest& forest) {
-    std::vector<int64_t> start;
-    std::vector<uint32_t> words;
-    for (const ImpurityTree& tree : forest.trees) {
-        const int64_t first = static_cast<int64_t>(words.size());
-        for (const ImpurityNode& node : tree.nodes) start.push_back(first + node.first_item);
-        words.insert(words.end(), tree.set_words.begin(), tree.set_words.end());
-    }
-    start.push_back(static_cast<int64_t>(words.size()));
-    return nb::make_tuple(to_numpy<int64_t>(start), to_numpy<uint32_t>(words));
-}
-
-// Where the terms of each node begin; their features, weights and fills.
-nb::tuple projections(const GrownForest& forest) {
-    std::vector<int64_t> start{0};
-    std::vector<int32_t> feature;
-    std::vector<double> weight, fill;
-    for (const ImpurityTree& tree : forest.trees) {
-        for (const ImpurityNode& node : tree.nodes) start.push_back(start.back() + node.n_terms());
-        for (const ProjectionTerm& term : tree.terms) {
-            feature.push_back(term.feature);
-            weight.push_back(term.weight);
-            fill.push_back(term.fill);
-        }
-    }
-    return nb::make_tuple(to_numpy<int64_t>(start), to_numpy<int32_t>(feature), to_numpy<double>(weight),
-                          to_numpy<double>(fill));
-}
-
-auto tree_sizes(const GrownForest& forest) {
-    std::vector<int64_t> sizes;
-    for (const ImpurityTree& tree : forest.trees) sizes.push_back(static_cast<int64_t>(tree.nodes.size()));
-    return to_numpy<int64_t>(sizes);
-}
-
-auto node_values(const GrownForest& forest) {
-    return collect<double>(
-        forest, [](const ImpurityTree& tree) { return tree.values.size(); },
-        [](const ImpurityTree& tree, double* out) { std::copy(tree.values.begin(), tree.values.end(), out); });
 }
 
 void bind_rules(nb::module_& m) {
@@ -150,27 +84,6 @@ void bind_rules(nb::module_& m) {
             nb::arg("seed"), nb::arg("tree"), nb::arg("n_rows"));
 }
 
-void bind_grown(nb::module_& m) {
-    nb::class_<GrownForest> forest(m, "GrownForest");
-    using Node = ImpurityNode;
-    node_property<uint8_t>(forest, "kind", [](const Node& n) { return n.kind; });
-    node_property<int32_t>(forest, "feature", [](const Node& n) { return n.feature; });
-    node_property<double>(forest, "threshold", [](const Node& n) { return n.threshold; });
-    node_property<int32_t>(forest, "left", [](const Node& n) { return n.left; });
-    node_property<int32_t>(forest, "right", [](const Node& n) { return n.right; });
-    node_property<uint8_t>(forest, "missing_left", [](const Node& n) { return n.missing_left; });
-    node_property<double>(forest, "gain", [](const Node& n) { return n.gain; });
-    node_property<double>(forest, "risk", [](const Node& n) { return n.risk; });
-    node_property<double>(forest, "weight", [](const Node& n) { return n.weight; });
-    node_property<int64_t>(forest, "n_rows", [](const Node& n) { return n.n_rows; });
-    forest.def_prop_ro("sets", &category_sets, nb::rv_policy::automatic)
-        .def_prop_ro("projections", &projections, nb::rv_policy::automatic)
-        .def_prop_ro("sizes", &tree_sizes, nb::rv_policy::automatic)
-        .def_prop_ro("values", &node_values, nb::rv_policy::automatic)
-        .def("extend", &GrownForest::extend, nb::arg("more"))
-        .def_ro("width", &GrownForest::width);
-}
-
 }  // namespace
 
 void bind_bagging(nb::module_& m) {
@@ -188,7 +101,6 @@ void bind_bagging(nb::module_& m) {
         nb::arg("numbers").noconvert().none(), nb::arg("threads"), nb::arg("projections").none() = nb::none(),
         nb::arg("weight").noconvert().none() = nb::none());
     bind_rules(m);
-    bind_grown(m);
     nb::class_<ForestGrower>(m, "ForestGrower")
         .def(
             "__init__",

@@ -1,29 +1,12 @@
-// kernel/binned_data.hpp, kernel/binning.hpp, kernel/bundling.hpp
-#include "binning.hpp"
+// kernel/data/binned_data.hpp, kernel/data/binning.hpp, kernel/data/bundling.hpp
+#include "data/binning.hpp"
 
-#include "arrays.hpp"
-#include "bundling.hpp"
+#include "bind/columns.hpp"
+#include "data/bundling.hpp"
 
 namespace arboretum {
 
 namespace {
-
-using Column = nb::ndarray<nb::ro, nb::ndim<1>, nb::device::cpu>;
-
-RawColumn raw_column(const Column& array) {
-    ValueType type = array.dtype() == nb::dtype<float>()    ? ValueType::float32
-                     : array.dtype() == nb::dtype<double>() ? ValueType::float64
-                                                            : ValueType::category;
-    if (type == ValueType::category && array.dtype() != nb::dtype<int32_t>())
-        throw nb::type_error("a column must be float32, float64 or int32");
-    return {static_cast<const char*>(array.data()), array.stride(0) * static_cast<int64_t>(array.itemsize()), type};
-}
-
-std::vector<RawColumn> raw_columns(const std::vector<Column>& arrays) {
-    std::vector<RawColumn> columns;
-    for (const Column& array : arrays) columns.push_back(raw_column(array));
-    return columns;
-}
 
 // A compressed sparse column matrix, its entries unique and in rising order of rows.
 struct SparseMatrix {

@@ -1,7 +1,7 @@
-// kernel/conformal.hpp and kernel/isotonic.hpp
-#include "arrays.hpp"
-#include "conformal.hpp"
-#include "isotonic.hpp"
+// kernel/correct/conformal.hpp and kernel/correct/isotonic.hpp
+#include "bind/arrays.hpp"
+#include "correct/conformal.hpp"
+#include "correct/isotonic.hpp"
 
 namespace arboretum {
 

@@ -1,7 +1,7 @@
 // Elementary functions of whole arrays.
-#include "elementary.hpp"
+#include "base/elementary.hpp"
 
-#include "arrays.hpp"
+#include "bind/arrays.hpp"
 
 namespace arboretum {
 

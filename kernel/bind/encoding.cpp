@@ -1,6 +1,6 @@
-// kernel/target_statistics.hpp
-#include "arrays.hpp"
-#include "target_statistics.hpp"
+// kernel/data/target_statistics.hpp
+#include "bind/arrays.hpp"
+#include "data/target_statistics.hpp"
 
 namespace arboretum {
 

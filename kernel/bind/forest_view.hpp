@@ -1,14 +1,15 @@
-// A view of the arrays of a Python Forest, by their names; it must not outlive them.
+// A view of the arrays of a Python Forest, by their names; it must not outlive them. Arrays of another type are an
+// error: a converted copy would be gone when the view is read.
 #pragma once
 
-#include "arrays.hpp"
-#include "forest.hpp"
+#include "bind/arrays.hpp"
+#include "forest/forest.hpp"
 
 namespace arboretum {
 
 inline ForestView forest_view(const nb::dict& arrays) {
     auto vector = [&]<class T>(const char* name, const T*& data) {
-        if (arrays.contains(name)) data = nb::cast<Vector<const T>>(arrays[name]).data();
+        if (arrays.contains(name)) data = nb::cast<Vector<const T>>(arrays[name], false).data();
     };
     ForestView forest{};
     vector("tree_start", forest.tree_start);
@@ -33,7 +34,7 @@ inline ForestView forest_view(const nb::dict& arrays) {
     vector("slope_centre", forest.slope_centre);
     vector("slope_low", forest.slope_low);
     vector("slope_high", forest.slope_high);
-    const auto value = nb::cast<Matrix<const double>>(arrays["value"]);
+    const auto value = nb::cast<Matrix<const double>>(arrays["value"], false);
     forest.value = value.data();
     forest.width = static_cast<int64_t>(value.shape(1));
     forest.n_trees = static_cast<int64_t>(nb::len(nb::handle(arrays["tree_output"])));

@@ -1,64 +1,13 @@
-// kernel/grower.hpp, kernel/route_rows.hpp, kernel/leaves.hpp, kernel/steps.hpp
-#include "arrays.hpp"
-#include "grower.hpp"
-#include "leaves.hpp"
-#include "rng.hpp"
-#include "route_rows.hpp"
-#include "steps.hpp"
+// kernel/grow/gradient/grower.hpp, kernel/leaves/leaves.hpp, kernel/leaves/steps.hpp
+#include "base/rng.hpp"
+#include "bind/arrays.hpp"
+#include "grow/gradient/grower.hpp"
+#include "leaves/leaves.hpp"
+#include "leaves/steps.hpp"
 
 namespace arboretum {
 
 namespace {
-
-using Trees = std::span<const GrownTree* const>;
-
-// use(name, a value of the type, what is read from a node) for each number of a node.
-template <class Use>
-void for_each_field(Use&& use) {
-    using Tree = GrownTree;
-    using Node = GrownNode;
-    use("kind", uint8_t{},
-        [](const Tree&, const Node& n) { return n.is_leaf() ? ConditionKind::leaf : n.condition.kind; });
-    use("feature", int32_t{}, [](const Tree&, const Node& n) { return n.condition.feature; });
-    use("code", Code{}, [](const Tree&, const Node& n) { return n.condition.threshold; });
-    use("left", int32_t{}, [](const Tree&, const Node& n) { return n.left; });
-    use("right", int32_t{}, [](const Tree&, const Node& n) { return n.right; });
-    use("missing_left", uint8_t{}, [](const Tree&, const Node& n) { return n.condition.missing_left; });
-    use("gain", double{}, [](const Tree&, const Node& n) { return n.gain; });
-    use("n_rows", int64_t{}, [](const Tree&, const Node& n) { return n.n_rows; });
-    use("gradient", double{}, [](const Tree& t, const Node& n) { return t.wide.gradient_of(n.sum); });
-    use("hessian", double{}, [](const Tree& t, const Node& n) { return t.wide.hessian_of(n.sum); });
-}
-
-// One field of all nodes, tree after tree.
-template <class T, class Get>
-auto read_field(Trees trees, Get get) {
-    std::vector<T> items;
-    for (const GrownTree* tree : trees)
-        for (const GrownNode& node : tree->nodes) items.push_back(static_cast<T>(get(*tree, node)));
-    return to_numpy<T>(items);
-}
-
-nb::tuple category_sets(Trees trees) {
-    std::vector<int64_t> start{0};
-    std::vector<uint32_t> words;
-    for (const GrownTree* tree : trees)
-        for (const GrownNode& node : tree->nodes) {
-            words.insert(words.end(), node.condition.set.begin(), node.condition.set.end());
-            start.push_back(static_cast<int64_t>(words.size()));
-        }
-    return nb::make_tuple(to_numpy<int64_t>(start), to_numpy<uint32_t>(words));
-}
-
-// What GrownTree tells of its nodes, of many trees at once.
-nb::dict join_trees(const std::vector<const GrownTree*>& trees) {
-    nb::dict joined;
-    for_each_field([&](const char* name, auto type, auto get) {
-        joined[name] = nb::cast(read_field<decltype(type)>(trees, get));
-    });
-    joined["sets"] = category_sets(trees);
-    return joined;
-}
 
 void bind_params(nb::module_& m) {
     nb::enum_<Growth>(m, "Growth")
@@ -90,41 +39,6 @@ void bind_params(nb::module_& m) {
         .def_rw("category_ranks", &TreeParams::category_ranks);
 }
 
-void bind_tree(nb::module_& m) {
-    nb::class_<GrownTree> tree(m, "GrownTree");
-    for_each_field([&](const char* name, auto type, auto get) {
-        auto read = [get](const GrownTree* t) { return read_field<decltype(type)>({&t, 1}, get); };
-        tree.def_prop_ro(name, read, nb::rv_policy::automatic);
-    });
-    tree.def_prop_ro("n_nodes", [](const GrownTree& t) { return t.nodes.size(); })
-        .def_prop_ro("packed", [](const GrownTree& t) { return t.packed; })
-        .def_prop_ro(
-            "sets", [](const GrownTree* t) { return category_sets({&t, 1}); }, nb::rv_policy::automatic)
-        .def(
-            "values",
-            [](const GrownTree& t, const TreeParams& params, std::optional<Vector<const double>> renewed) {
-                return to_numpy<double>(node_values(t, params, renewed ? renewed->data() : nullptr));
-            },
-            nb::arg("params"), nb::arg("renewed").none())
-        .def(
-            "with_means",
-            [](const GrownTree& t, Vector<const double> values) {
-                return to_numpy<double>(with_means(t.nodes, values.data()));
-            },
-            nb::arg("values").noconvert())
-        .def(
-            "leaves",
-            [](const GrownTree& t, const BinnedData& data, int threads, Vector<uint32_t> out) {
-                RowRouter(t.nodes, data).route_all(threads, out.data());
-            },
-            nb::arg("data"), nb::arg("threads"), nb::arg("out").noconvert(), Released())
-        .def(
-            "add_values",
-            [](const GrownTree& t, const BinnedData& data, Vector<const double> values, int threads,
-               Vector<double> raw) { add_node_values(t.nodes, data, values.data(), threads, raw.data()); },
-            nb::arg("data"), nb::arg("values").noconvert(), nb::arg("threads"), nb::arg("raw").noconvert(), Released());
-}
-
 template <class Real>
 GrownTree grow(Grower& self, Vector<const Real> gradients, Vector<const Real> hessians,
                std::optional<Vector<const Row>> rows, const TreeParams& params, uint64_t seed,
@@ -138,8 +52,6 @@ GrownTree grow(Grower& self, Vector<const Real> gradients, Vector<const Real> he
 
 void bind_growing(nb::module_& m) {
     bind_params(m);
-    bind_tree(m);
-    m.def("join_trees", &join_trees, nb::arg("trees"));
     m.def(
         "weighted_values",
         [](Vector<const double> values, double weight, double limit, double growth) {

@@ -1,7 +1,7 @@
-// kernel/influence.hpp
-#include "influence.hpp"
+// kernel/explain/influence.hpp
+#include "explain/influence.hpp"
 
-#include "arrays.hpp"
+#include "bind/arrays.hpp"
 
 namespace arboretum {
 

@@ -1,7 +1,7 @@
-// kernel/leaf_sums.hpp
-#include "leaf_sums.hpp"
+// kernel/leaves/leaf_sums.hpp
+#include "leaves/leaf_sums.hpp"
 
-#include "arrays.hpp"
+#include "bind/arrays.hpp"
 
 namespace arboretum {
 

@@ -1,28 +1,18 @@
-// kernel/linear_leaves.hpp
-#include "linear_leaves.hpp"
+// kernel/leaves/linear_leaves.hpp
+#include "leaves/linear_leaves.hpp"
 
-#include "arrays.hpp"
+#include "bind/columns.hpp"
 
 namespace arboretum {
 
 namespace {
 
-using AnyArray = nb::ndarray<nb::ro, nb::ndim<1>, nb::device::cpu>;
-
 // Numeric columns of a table, by binned feature; they stay alive as long as this. Categories are never read.
 struct NumberColumns {
-    std::vector<AnyArray> arrays;
+    std::vector<Column> arrays;
     std::vector<RawColumn> columns;
 
-    explicit NumberColumns(std::vector<AnyArray> given) : arrays(std::move(given)) {
-        for (const AnyArray& array : arrays) {
-            const ValueType type = array.dtype() == nb::dtype<float>()    ? ValueType::float32
-                                   : array.dtype() == nb::dtype<double>() ? ValueType::float64
-                                                                          : ValueType::category;
-            columns.push_back({static_cast<const char*>(array.data()),
-                               array.stride(0) * static_cast<int64_t>(array.itemsize()), type});
-        }
-    }
+    explicit NumberColumns(std::vector<Column> given) : arrays(std::move(given)), columns(raw_columns(arrays)) {}
 };
 
 template <class Real>
@@ -58,12 +48,16 @@ void term_property(nb::class_<LeafSlopes>& cls, const char* name, T SlopeTerm::*
 
 void bind_linear_leaves(nb::module_& m) {
     nb::class_<NumberColumns>(m, "NumberColumns", "Columns of a table in the order of binned features, uncopied.")
-        .def(nb::init<std::vector<AnyArray>>(), nb::arg("columns"));
+        .def(nb::init<std::vector<Column>>(), nb::arg("columns"));
     nb::class_<LinearRules>(m, "LinearRules")
         .def(nb::init<>())
         .def_rw("l2", &LinearRules::l2)
-        .def_rw("lower", &LinearRules::lower)
-        .def_rw("upper", &LinearRules::upper)
+        .def_prop_rw(
+            "lower", [](const LinearRules& r) { return r.bounds.lower; },
+            [](LinearRules& r, double lower) { r.bounds.lower = lower; })
+        .def_prop_rw(
+            "upper", [](const LinearRules& r) { return r.bounds.upper; },
+            [](LinearRules& r, double upper) { r.bounds.upper = upper; })
         .def_rw("monotone", &LinearRules::monotone);
     nb::class_<LeafSlopes> slopes(m, "LeafSlopes");
     slopes
@@ -78,7 +72,7 @@ void bind_linear_leaves(nb::module_& m) {
                          values.data(), threads, raw.data());
             },
             nb::arg("numbers"), nb::arg("leaf_of_row").noconvert(), nb::arg("values").noconvert(), nb::arg("threads"),
-            nb::arg("raw").noconvert(), Released(), "raw += what each row's leaf says.");
+            nb::arg("raw").noconvert(), Released(), "raw += the prediction of each row's leaf.");
     term_property(slopes, "feature", &SlopeTerm::feature);
     term_property(slopes, "weight", &SlopeTerm::weight);
     term_property(slopes, "centre", &SlopeTerm::centre);

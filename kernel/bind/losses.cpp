@@ -1,7 +1,7 @@
-// kernel/losses.hpp
-#include "losses.hpp"
+// kernel/losses/losses.hpp
+#include "losses/losses.hpp"
 
-#include "arrays.hpp"
+#include "bind/arrays.hpp"
 
 namespace arboretum {
 

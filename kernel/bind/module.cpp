@@ -2,7 +2,7 @@
 #include <new>
 #include <stdexcept>
 
-#include "arrays.hpp"
+#include "bind/arrays.hpp"
 
 namespace arboretum {
 void bind_adaboost(nb::module_& m);
@@ -14,6 +14,7 @@ void bind_elementary(nb::module_& m);
 void bind_encoding(nb::module_& m);
 void bind_explaining(nb::module_& m);
 void bind_growing(nb::module_& m);
+void bind_grown(nb::module_& m);
 void bind_influence(nb::module_& m);
 void bind_isolation(nb::module_& m);
 void bind_linear_leaves(nb::module_& m);
@@ -59,6 +60,7 @@ NB_MODULE(_kernel, m) {
     arboretum::bind_encoding(m);
     arboretum::bind_explaining(m);
     arboretum::bind_growing(m);
+    arboretum::bind_grown(m);
     arboretum::bind_influence(m);
     arboretum::bind_isolation(m);
     arboretum::bind_linear_leaves(m);

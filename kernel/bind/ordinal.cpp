@@ -1,7 +1,7 @@
-// kernel/ordinal.hpp
-#include "ordinal.hpp"
+// kernel/losses/ordinal.hpp
+#include "losses/ordinal.hpp"
 
-#include "arrays.hpp"
+#include "bind/arrays.hpp"
 
 namespace arboretum {
 

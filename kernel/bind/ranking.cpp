@@ -1,7 +1,7 @@
-// kernel/ranking.hpp
-#include "ranking.hpp"
+// kernel/losses/ranking.hpp
+#include "losses/ranking.hpp"
 
-#include "arrays.hpp"
+#include "bind/arrays.hpp"
 
 namespace arboretum {
 

@@ -1,7 +1,7 @@
-// kernel/sampling.hpp
-#include "sampling.hpp"
+// kernel/data/sampling.hpp
+#include "data/sampling.hpp"
 
-#include "arrays.hpp"
+#include "bind/arrays.hpp"
 
 namespace arboretum {
 

@@ -1,8 +1,8 @@
-// kernel/survival_losses.hpp, kernel/hazards.hpp, kernel/concordance.hpp
-#include "arrays.hpp"
-#include "concordance.hpp"
-#include "hazards.hpp"
-#include "survival_losses.hpp"
+// kernel/losses/survival_losses.hpp, kernel/leaves/hazards.hpp, kernel/losses/concordance.hpp
+#include "bind/arrays.hpp"
+#include "leaves/hazards.hpp"
+#include "losses/concordance.hpp"
+#include "losses/survival_losses.hpp"
 
 namespace arboretum {
 

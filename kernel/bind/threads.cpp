@@ -1,6 +1,6 @@
-// kernel/parallel.hpp, for tests of the pool
-#include "arrays.hpp"
-#include "parallel.hpp"
+// kernel/base/parallel.hpp, for tests of the pool
+#include "base/parallel.hpp"
+#include "bind/arrays.hpp"
 
 namespace arboretum {
 

@@ -1,7 +1,7 @@
-// kernel/vector_leaves.hpp
-#include "vector_leaves.hpp"
+// kernel/leaves/vector_leaves.hpp
+#include "leaves/vector_leaves.hpp"
 
-#include "arrays.hpp"
+#include "bind/arrays.hpp"
 
 namespace arboretum {
 

@@ -137,39 +137,6 @@ class Bootstrap:
     def n_draws(self) -> int: ...
     def copies(self, seed: int, tree: int, n_rows: int) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
 
-class GrownForest:
-    @property
-    def kind(self) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,))]: ...
-    @property
-    def feature(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
-    @property
-    def threshold(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
-    @property
-    def left(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
-    @property
-    def right(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
-    @property
-    def missing_left(self) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,))]: ...
-    @property
-    def gain(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
-    @property
-    def risk(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
-    @property
-    def weight(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
-    @property
-    def n_rows(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
-    @property
-    def sets(self) -> tuple: ...
-    @property
-    def projections(self) -> tuple: ...
-    @property
-    def sizes(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
-    @property
-    def values(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
-    def extend(self, more: GrownForest) -> None: ...
-    @property
-    def width(self) -> int: ...
-
 class ForestGrower:
     def __init__(
         self,
@@ -307,9 +274,7 @@ class Dependence:
         out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
         threads: int,
     ) -> None:
-        """
-        Add to out (outputs × points) the sum over rows, by weight, of the trees.
-        """
+        """Add to out (outputs × points) the trees, summed over rows by weight."""
 
     def each(
         self,
@@ -413,6 +378,17 @@ def expected_values(
     Add to out (outputs) the mean of the leaves of each tree by training rows.
     """
 
+def path_contributions(
+    arrays: dict,
+    columns: Sequence[Annotated[NDArray, dict(shape=(None,), device="cpu", writable=False)]],
+    average: bool,
+    out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+    threads: int,
+) -> float:
+    """
+    Add to out (rows × columns) what the splits of each row's paths change; give the mean that they start from.
+    """
+
 class Growth(enum.Enum):
     leaf = 0
 
@@ -507,56 +483,6 @@ class TreeParams:
     @category_ranks.setter
     def category_ranks(self, arg: Sequence[Sequence[int]], /) -> None: ...
 
-class GrownTree:
-    @property
-    def kind(self) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,))]: ...
-    @property
-    def feature(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
-    @property
-    def code(self) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
-    @property
-    def left(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
-    @property
-    def right(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
-    @property
-    def missing_left(self) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,))]: ...
-    @property
-    def gain(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
-    @property
-    def n_rows(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
-    @property
-    def gradient(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
-    @property
-    def hessian(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
-    @property
-    def n_nodes(self) -> int: ...
-    @property
-    def packed(self) -> bool: ...
-    @property
-    def sets(self) -> tuple: ...
-    def values(
-        self,
-        params: TreeParams,
-        renewed: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
-    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
-    def with_means(
-        self, values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
-    def leaves(
-        self,
-        data: BinnedData,
-        threads: int,
-        out: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu")],
-    ) -> None: ...
-    def add_values(
-        self,
-        data: BinnedData,
-        values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        threads: int,
-        raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    ) -> None: ...
-
-def join_trees(trees: Sequence[GrownTree]) -> dict: ...
 def weighted_values(
     values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     weight: float,
@@ -612,6 +538,100 @@ class Grower:
     @property
     def leaf_of_row(self) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
 
+class GrownTree:
+    """A tree grown from gradients."""
+
+    @property
+    def kind(self) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,))]: ...
+    @property
+    def feature(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
+    @property
+    def threshold(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    @property
+    def left(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
+    @property
+    def right(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
+    @property
+    def missing_left(self) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,))]: ...
+    @property
+    def gain(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    @property
+    def n_rows(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+    @property
+    def sets(self) -> tuple: ...
+    @property
+    def code(self) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
+    @property
+    def gradient(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    @property
+    def hessian(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    @property
+    def n_nodes(self) -> int: ...
+    @property
+    def packed(self) -> bool: ...
+    def values(
+        self,
+        params: TreeParams,
+        renewed: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    def with_means(
+        self, values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    def leaves(
+        self,
+        data: BinnedData,
+        threads: int,
+        out: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu")],
+    ) -> None: ...
+    def add_values(
+        self,
+        data: BinnedData,
+        values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        threads: int,
+        raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    ) -> None: ...
+
+class GrownForest:
+    """Trees of impurity or isolation."""
+
+    @property
+    def kind(self) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,))]: ...
+    @property
+    def feature(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
+    @property
+    def threshold(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    @property
+    def left(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
+    @property
+    def right(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
+    @property
+    def missing_left(self) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,))]: ...
+    @property
+    def gain(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    @property
+    def n_rows(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+    @property
+    def sets(self) -> tuple: ...
+    @property
+    def risk(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    @property
+    def weight(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    @property
+    def projections(self) -> tuple: ...
+    @property
+    def sizes(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+    @property
+    def values(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    def extend(self, more: GrownForest) -> None: ...
+    @property
+    def width(self) -> int: ...
+
+@overload
+def join_trees(trees: Sequence[GrownTree]) -> dict:
+    """The fields of the nodes of all trees, one tree after the other."""
+
+@overload
+def join_trees(trees: GrownForest) -> dict: ...
 def influence_of_round(
     leaf: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
     output: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
@@ -673,30 +693,6 @@ class IsolationRules:
 def grow_isolation(
     table: IsolationTable, sample: IsolationSample, rules: IsolationRules, first: int, n: int, seed: int, threads: int
 ) -> GrownForest: ...
-def path_contributions(
-    tree_start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    kind: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    feature: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    threshold: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    left: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    right: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    missing_left: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    set_start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    set_words: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    value: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    n_rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    projection_start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    projection_feature: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    projection_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    projection_fill: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    columns: Sequence[Annotated[NDArray, dict(shape=(None,), device="cpu", writable=False)]],
-    out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
-    average: bool,
-    threads: int,
-) -> float:
-    """
-    Add to out (rows × features) what the splits of each row's paths change; give the mean that they start from.
-    """
 
 class NumberColumns:
     """Columns of a table in the order of binned features, uncopied."""
@@ -736,7 +732,7 @@ class LeafSlopes:
         threads: int,
         raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     ) -> None:
-        """raw += what each row's leaf says."""
+        """raw += the prediction of each row's leaf."""
 
     @property
     def feature(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
@@ -1112,46 +1108,7 @@ class Predictor:
     A forest compiled for prediction; immutable, safe to share between threads.
     """
 
-    def __init__(
-        self,
-        tree_start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        tree_output: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        kind: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        feature: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        threshold: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        left: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        right: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        missing_left: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        set_start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        set_words: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        value: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
-        n_rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        base: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        projection_start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-        | None = None,
-        projection_feature: Annotated[
-            NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ]
-        | None = None,
-        projection_weight: Annotated[
-            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ]
-        | None = None,
-        projection_fill: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-        | None = None,
-        slope_start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-        | None = None,
-        slope_feature: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)]
-        | None = None,
-        slope_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-        | None = None,
-        slope_centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-        | None = None,
-        slope_low: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-        | None = None,
-        slope_high: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-        | None = None,
-    ) -> None: ...
+    def __init__(self, arrays: dict) -> None: ...
     def add(
         self,
         columns: Sequence[Annotated[NDArray, dict(device="cpu", writable=False)]],

@@ -256,7 +256,7 @@ def test_leaves_hold_the_newton_step_of_each_output(seed, loss, weighted, l2, gr
     times = 1.0 if weight is None else weight[:, None]
     expected = plain_values(leaf, g * times, h * times, l2, forest.n_nodes)
     step = 0.5 * expected
-    if loss.self_concordant:  # steps are bounded: kernel/steps.hpp
+    if loss.self_concordant:  # steps are bounded: kernel/leaves/steps.hpp
         step = np.copysign(np.minimum(np.abs(step), np.maximum(2.0, np.log1p(np.abs(expected)))), step)
     leaves = forest.kind == 0
     np.testing.assert_allclose(forest.value[leaves], step[leaves], rtol=1e-9, atol=1e-11)

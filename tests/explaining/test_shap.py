@@ -144,5 +144,5 @@ def test_paths_of_too_many_oblique_conditions_want_a_background():
 def test_the_kernel_checks_the_length_of_columns():
     rng = np.random.default_rng(0)
     forest = prediction.to_forest(rng, [chain(1, 2)])
-    with pytest.raises(ValueError, match="every column must have 3 values"):
+    with pytest.raises(ValueError, match="column 0 must have 3 values"):
         _kernel.shap_values(forest.to_arrays(), [np.zeros(2)], 3, [], 0, np.zeros(3), False, True, 1)

@@ -251,5 +251,5 @@ def test_columns_may_come_in_parts():
 
 
 def test_other_types_of_column_are_refused():
-    with pytest.raises(TypeError, match="a column must be float32, float64 or int32"):
+    with pytest.raises(TypeError, match="column 0 must be float32, float64 or int32"):
         assign([np.arange(3)], [[]])

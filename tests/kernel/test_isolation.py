@@ -229,7 +229,7 @@ def test_contributions_need_one_output():
 def test_a_table_needs_keys_for_each_column():
     with pytest.raises(ValueError, match="give keys of categories for each column"):
         _kernel.IsolationTable([np.zeros(3)], [])
-    with pytest.raises(TypeError, match="a column must be float32, float64 or int32"):
+    with pytest.raises(TypeError, match="column 0 must be float32, float64 or int32"):
         _kernel.IsolationTable([np.zeros(3, np.int64)], [[]])
 
 

@@ -56,9 +56,9 @@ make = forest._kernel.Predictor
 class Kernel:
     def __getattr__(self, name):
         return getattr(original, name)
-    def Predictor(self, **arrays):
+    def Predictor(self, arrays):
         pause()
-        return make(**arrays)
+        return make(arrays)
 original, forest._kernel = forest._kernel, Kernel()
 X = [[0.0], [1.0]]
 model = arb.BoostedTreesRegressor(n_estimators=1).fit(X, [0.0, 1.0])

@@ -13,7 +13,7 @@ with categorical features support*, 2018)::
     value = (Σ w t + a p) / (Σ w + a)        over all rows of the level, or those before this one in a random order
 
 A row's ordered value is made without its own target, so that a model cannot read the target off it. The loops are in
-``kernel/target_statistics.hpp``.
+``kernel/data/target_statistics.hpp``.
 """
 
 from __future__ import annotations

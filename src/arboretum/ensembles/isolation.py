@@ -8,7 +8,7 @@
 
 As in bagging, rows are drawn by weight from an order that depends on their content alone: a row of weight 3 is the same
 as three equal rows, and the order of the table does not matter. Trees are grown from raw values, not from bins: a cut
-is uniform between the least and the largest value of its node (``kernel/isolation.hpp``).
+is uniform between the least and the largest value of its node (``kernel/grow/isolation.hpp``).
 """
 
 from __future__ import annotations

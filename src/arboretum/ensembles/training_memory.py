@@ -9,7 +9,7 @@ from __future__ import annotations
 from arboretum.arguments import check_integer, shown
 
 FIXED = 36_000_000  # threads, the model and its file as it is checked, small arrays, a reader with small batches
-HISTOGRAMS = 2 << 30  # the kernel keeps at most so many bytes of them (kernel/grow.hpp)
+HISTOGRAMS = 2 << 30  # the kernel keeps at most so many bytes of them (kernel/grow/gradient/tree_builder.hpp)
 EXACT_ROWS = 65_536  # up to which gradients are doubles (ensembles/boosting/rounds.py)
 
 MOST = 2**48  # rows, columns, predictions: sums of their bytes are exact in double

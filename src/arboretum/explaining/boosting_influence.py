@@ -5,9 +5,9 @@ predictions before the round, and these of the leaves before::
 
     raw₀ ──► g, h ──► leaf values ──► raw₁ ──► g, h ──► leaf values ──► raw₂ … prediction of a new row
 
-Derivatives of one prediction by all of that come from one walk from right to left (kernel/influence.hpp). The start is
-a tree of one leaf. Two things make estimates better than derivatives: a row that is left out leaves its leaf's sums at
-once, not by an infinitesimal weight::
+Derivatives of one prediction by all of that come from one walk from right to left (kernel/explain/influence.hpp). The
+start is a tree of one leaf. Two things make estimates better than derivatives: a row that is left out leaves its leaf's
+sums at once, not by an infinitesimal weight::
 
     removal = rate · (g + h · v) / (H − h + l2)        v the leaf's value before the learning rate, H its Σ hessians
 

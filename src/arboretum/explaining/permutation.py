@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from arboretum.estimators.kept_bags import KeptBags
 
 FloatArray = NDArray[np.float64]
-MOST_COMPILED_NODES = 511  # 256 leaves (kernel/compile.hpp)
+MOST_COMPILED_NODES = 511  # 256 leaves (kernel/forest/compile.hpp)
 MANY = 0.5  # share of the trees from which on it costs less to ask all of them again
 StandIns: TypeAlias = Callable[[Sequence[int], Iterable[NDArray[np.intp]]], Iterator[Any]]
 """From columns and orders of rows to models whose predictions are those after each shuffle."""
@@ -98,8 +98,8 @@ def by_tables(model: ForestModel, table: Table) -> StandIns:
 def by_trees(model: ForestModel, table: Table, threads: int) -> StandIns:
     """Ask trees that read the shuffled columns; the sum of the others is found once for all shuffles.
 
-    Large trees are walked by all shuffles at once (kernel/shuffling.hpp), small ones by each in turn: they are compiled
-    to programs of which a walk takes several times as long.
+    Large trees are walked by all shuffles at once (kernel/explain/shuffling.hpp), small ones by each in turn: they are
+    compiled to programs of which a walk takes several times as long.
     """
     forest = model.model_.summed
     ask = _at_once if np.diff(forest.tree_start).max(initial=0) > MOST_COMPILED_NODES else _in_turn

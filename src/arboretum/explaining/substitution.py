@@ -5,8 +5,8 @@
     each(row, point) = response(columns of the row, but some of the point)         rows × points × outputs
     mean(point)      = Σ_rows weight · each(row, point) / Σ_rows weight            points × outputs
 
-Trees route rows and points together (kernel/dependence.hpp). Where a condition would divide pairs, all pairs are
-predicted, with the same values: oblique conditions on a replaced column, statistics of categories that combine a
+Trees route rows and points together (kernel/explain/dependence.hpp). Where a condition would divide pairs, all pairs
+are predicted, with the same values: oblique conditions on a replaced column, statistics of categories that combine a
 replaced column with others, and models whose predictions are no sums of trees.
 """
 

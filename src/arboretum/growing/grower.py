@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from arboretum import _kernel
 from arboretum.data.binning import BinMap, BinnedData
 from arboretum.data.schema import Schema
-from arboretum.model.forest import OBLIQUE, Forest
+from arboretum.model.forest import LEAF, NUMERIC, OBLIQUE, Forest
 from arboretum.model.forest_pools import join_starts
 
 Growth: TypeAlias = Literal["leaf", "level", "symmetric"]
@@ -98,7 +98,7 @@ class SplitRules:
 
 @dataclass(frozen=True)
 class StepBound:
-    """How far leaf values may move raw predictions (kernel/steps.hpp).
+    """How far leaf values may move raw predictions (kernel/leaves/steps.hpp).
 
     Parameters
     ----------
@@ -189,31 +189,26 @@ def to_forest(
     width = len(base) if vector_leaves else 1
     order = np.asarray(bin_map.order, dtype=np.int32)
     nodes = _kernel.join_trees([item.tree for item in trees])
-    kind, feature = nodes["kind"], nodes["feature"]
-    threshold = np.zeros(len(kind))
-    numeric = kind == 1
-    threshold[numeric] = bin_map.thresholds(feature[numeric], nodes["code"][numeric])
-    is_split = kind > 0
-    feature[is_split] = order[feature[is_split]]
-    feature[~is_split] = -1
-    set_start, set_words = nodes["sets"]
+    numeric = nodes["kind"] == NUMERIC
+    nodes["threshold"][numeric] = bin_map.thresholds(nodes["feature"][numeric], nodes["code"][numeric])
     return Forest(
         tree_start=np.concatenate([[0], np.cumsum([item.tree.n_nodes for item in trees])]).astype(np.int64),
         tree_output=np.array([item.output for item in trees], dtype=np.int32),
-        kind=kind,
-        feature=feature,
-        threshold=threshold,
-        left=nodes["left"],
-        right=nodes["right"],
-        missing_left=nodes["missing_left"],
-        set_start=set_start,
-        set_words=set_words,
         value=np.concatenate([np.empty((0, width)), *(item.values.reshape(-1, width) for item in trees)]),
-        gain=nodes["gain"],
-        n_rows=nodes["n_rows"],
         base=base,
+        **_frozen(nodes, order),
         **_slopes(trees, order),
     )
+
+
+def _frozen(nodes: dict[str, Any], order: NDArray[np.int32]) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a Forest that are per node; ``order`` is the column of each binned feature."""
+    feature = nodes["feature"]
+    is_split = nodes["kind"] != LEAF
+    feature[is_split] = order[feature[is_split]]
+    set_start, set_words = nodes["sets"]
+    names = ("kind", "feature", "threshold", "left", "right", "missing_left", "gain", "n_rows")
+    return {name: nodes[name] for name in names} | {"set_start": set_start, "set_words": set_words}
 
 
 def _slopes(trees: Sequence[WeightedTree], order: NDArray[np.int32]) -> dict[str, NDArray[Any]]:
@@ -232,27 +227,14 @@ def _slopes(trees: Sequence[WeightedTree], order: NDArray[np.int32]) -> dict[str
 def grown_to_forest(grown: _kernel.GrownForest, n_outputs: int, columns: Sequence[int]) -> Forest:
     """Freeze trees of impurity; their leaves have one value an output. ``columns`` tells that of each feature."""
     order = np.asarray(columns, dtype=np.int32)
-    kind, feature = grown.kind, grown.feature
-    is_split = kind > 0
-    feature[is_split] = order[feature[is_split]]
-    set_start, set_words = grown.sets
-    sizes = grown.sizes
+    nodes, sizes = _kernel.join_trees(grown), grown.sizes
     return Forest(
         tree_start=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         tree_output=np.full(len(sizes), 0 if grown.width == 1 else -1, dtype=np.int32),
-        kind=kind,
-        feature=feature,
-        threshold=grown.threshold,
-        left=grown.left,
-        right=grown.right,
-        missing_left=grown.missing_left,
-        set_start=set_start,
-        set_words=set_words,
         value=grown.values.reshape(-1, grown.width),
-        gain=grown.gain,
-        n_rows=grown.n_rows,
         base=np.zeros(n_outputs),
-        **(_projections(grown, order) if (kind == OBLIQUE).any() else {}),
+        **_frozen(nodes, order),
+        **(_projections(grown, order) if (nodes["kind"] == OBLIQUE).any() else {}),
     ).trusted()
 
 

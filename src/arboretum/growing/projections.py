@@ -1,7 +1,7 @@
 """What oblique splits are made of: the numbers of a table, and how far each of them spreads.
 
-A node compares ``Σ ± value / scale`` of a few numeric columns with a threshold (``kernel/oblique.hpp``). A missing
-value counts as the mean of its column.
+A node compares ``Σ ± value / scale`` of a few numeric columns with a threshold (``kernel/grow/impurity/oblique.hpp``).
+A missing value counts as the mean of its column.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Losses of orders: rows compete within their query.
 
-Their gradients are computed in the kernel (``kernel/ranking.hpp``), query by query. ``value`` is what users look at:
-1 − the mean metric of the queries.
+Their gradients are computed in the kernel (``kernel/losses/ranking.hpp``), query by query. ``value`` is what users look
+at: 1 − the mean metric of the queries.
 """
 
 from __future__ import annotations

@@ -289,8 +289,7 @@ class Forest:
         """The compiled form, made once; immutable and safe to share between threads."""
         if not self.__dict__.get("_is_trusted"):
             self.validate()
-        arrays = {name: array for name, array in self.to_arrays().items() if name != "gain"}
-        return _kernel.Predictor(**arrays)
+        return _kernel.Predictor(self.to_arrays())
 
     def raw(
         self,

@@ -1,7 +1,7 @@
 """Conditions: what a node asks of a row, as data that can be evaluated, negated and read.
 
 A row that meets the condition of a node goes left, one that meets its negation goes right. They restate
-``kernel/route.hpp`` for people; nothing predicts with them.
+``kernel/forest/route.hpp`` for people; nothing predicts with them.
 """
 
 from __future__ import annotations

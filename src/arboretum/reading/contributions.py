@@ -11,23 +11,6 @@ from numpy.typing import NDArray
 from arboretum import _kernel
 from arboretum.model.forest import Forest
 
-_READ = (
-    "tree_start",
-    "kind",
-    "feature",
-    "threshold",
-    "left",
-    "right",
-    "missing_left",
-    "set_start",
-    "set_words",
-    "n_rows",
-    "projection_start",
-    "projection_feature",
-    "projection_weight",
-    "projection_fill",
-)
-
 
 def path_contributions(
     forest: Forest,
@@ -75,13 +58,7 @@ def path_contributions(
         raise ValueError("contributions along paths need trees of one output with constant leaves")
     forest.validate(len(columns))
     contributions = np.zeros((n_rows, len(columns)))
-    arrays = {name: getattr(forest, name) for name in _READ}
     expected = _kernel.path_contributions(
-        **arrays,
-        value=forest.value[:, 0],
-        columns=list(columns),
-        out=contributions,
-        average=unknown == "average",
-        threads=threads,
+        forest.to_arrays(), list(columns), unknown == "average", contributions, threads
     )
     return contributions, expected

@@ -26,7 +26,7 @@ def fill_leaves(
     """Return the forest with outcomes of arms from rows out of each tree's bag.
 
     An arm without such rows in a node has the outcome of the node's parent; other outcomes are drawn towards it as in
-    growing (kernel/uplift.hpp).
+    growing (kernel/grow/impurity/uplift.hpp).
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ SECONDS_A_BATCH = 1.0  # the kernel grows so long before an interrupt is heard
 
 @dataclass(frozen=True, eq=False)
 class Treatment:
-    """Which arm each row belongs to, 0 is the control, and what uplift trees ask of arms (kernel/uplift.hpp).
+    """The arm of each row, 0 is the control, and what uplift trees ask of arms (kernel/grow/impurity/uplift.hpp).
 
     ``min_rows_arm`` is the least rows of each arm in a leaf; the outcome of a node's parent counts for
     ``parent_weight`` rows of each arm; ``balanced_gain`` divides gains by how unevenly a cut deals out the arms.

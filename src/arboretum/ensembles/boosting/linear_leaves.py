@@ -5,7 +5,7 @@ A tree is grown as ever; then each leaf gets slopes for numeric columns that its
     leaf(x) = value + Σ slope · (clip(x, low, high) − centre)
 
 with ``centre`` the mean, ``low`` and ``high`` the range of the column in the leaf. The value stays that of a constant
-leaf, and the slopes minimise the same second-order objective plus a ridge penalty: see kernel/linear_leaves.hpp.
+leaf, and the slopes minimise the same second-order objective plus a ridge penalty: see kernel/leaves/linear_leaves.hpp.
 """
 
 from __future__ import annotations

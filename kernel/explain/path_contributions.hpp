@@ -1,0 +1,25 @@
+// What each column of a row did to its prediction, along the paths that the row takes (Saabas 2014).
+//
+//   E(node)   mean of the leaf values below it, by training rows
+//   a split of a path from node to child adds E(child) − E(node) to its column
+//
+// so that the columns of a row sum to  Σ_trees value(leaf) − E(root).  Columns of an oblique condition share by how far
+// their terms |weight · (value − fill)| lead away from what stands for a missing value. Where an unknown category takes
+// both children, both paths count by their shares.
+//
+// These are not Shapley values (shap.hpp), and a row costs a path per tree, not all edges: on isolation forests of 100
+// trees and 10 columns 10 µs against 46 µs, and with hyperplanes of three columns 21 µs against 24 ms.
+#pragma once
+
+#include <cstdint>
+
+#include "data/raw_column.hpp"
+#include "forest/forest.hpp"
+
+namespace arboretum {
+
+// Adds the contributions to out (rows × features), which holds zeros; returns Σ_trees E(root). Leaves have one value.
+double add_path_contributions(const ForestView& forest, const RawColumn* columns, int64_t n_rows, int64_t n_features,
+                              Unknown unknown, int threads, double* out);
+
+}  // namespace arboretum

@@ -1,0 +1,209 @@
+// Histograms: for every feature and code the sum of the statistics of a node's rows.
+#pragma once
+
+#include <bit>
+#include <cstring>
+#include <type_traits>
+
+#include "base/parallel.hpp"
+#include "data/binned_data.hpp"
+#include "grow/gradient/feature_selection.hpp"
+#include "grow/gradient/lanes.hpp"
+
+namespace arboretum {
+
+// A row of a node with its statistics, kept in leaf order: what partitioning moves and histograms read in sequence.
+template <class Layout>
+struct Entry {
+    typename Layout::Stat stat;
+    Row row;
+};
+
+constexpr int64_t prefetch_distance = 16;
+
+// Four neighbouring codes, read with one load: histograms are bound by loads and stores, and every sum needs one of
+// each anyway.
+template <class C>
+class FourCodes {
+  public:
+    explicit FourCodes(const C* codes) { std::memcpy(&word_, codes, sizeof word_); }
+    int64_t operator[](int i) const {
+        const int place = std::endian::native == std::endian::little ? i : 3 - i;
+        return static_cast<C>(word_ >> (8 * static_cast<int>(sizeof(C)) * place));
+    }
+
+  private:
+    std::conditional_t<sizeof(C) == 1, uint32_t, uint64_t> word_;
+};
+
+template <>
+class FourCodes<uint32_t> {
+  public:
+    explicit FourCodes(const uint32_t* codes) : codes_(codes) {}
+    int64_t operator[](int i) const { return codes_[i]; }
+
+  private:
+    const uint32_t* codes_;
+};
+
+// hist[position · bins + code] += stat for all features of one row. `Bins` is an integer, or a constant that the
+// compiler folds into the addresses.
+template <class Sum, class C, class Bins>
+[[gnu::always_inline]] inline void add_row(const C* codes, int64_t n_features, Bins bins, Sum stat, Sum* hist) {
+    int64_t p = 0;
+    for (; p + 4 <= n_features; p += 4, hist += 4 * bins) {
+        const FourCodes<C> four(codes + p);
+        hist[four[0]] += stat;
+        hist[bins + four[1]] += stat;
+        hist[2 * bins + four[2]] += stat;
+        hist[3 * bins + four[3]] += stat;
+    }
+    for (; p < n_features; ++p, hist += bins) hist[codes[p]] += stat;
+}
+
+// What 255 bins and the code of missing need: the default, and worth a loop of its own.
+using DefaultBins = std::integral_constant<int64_t, 256>;
+
+// Sums the statistics of rows into the histograms of a block. `positions` lists the wanted features, or is empty for
+// all of them (the usual case, where the loop needs no indirection).
+template <class Layout, class C>
+void accumulate(const BinnedData& data, const Block& block, const std::vector<int32_t>& positions,
+                const Entry<Layout>* entries, int64_t n, typename Layout::Sum* hist) {
+    const uint8_t* base = data.buffer() + block.offset;
+    const int64_t stride = block.stride, bins = block.bins;
+    const int64_t n_features = static_cast<int64_t>(block.features.size());
+    auto for_each_row = [&](auto&& add) {
+        for (int64_t i = 0; i < n; ++i) {
+            __builtin_prefetch(base + entries[std::min(i + prefetch_distance, n - 1)].row * stride);
+            add(reinterpret_cast<const C*>(base + entries[i].row * stride), Layout::widen(entries[i].stat));
+        }
+    };
+    using Sum = typename Layout::Sum;
+    if (positions.empty() && bins == DefaultBins::value)
+        for_each_row([&](const C* codes, Sum stat) { add_row(codes, n_features, DefaultBins{}, stat, hist); });
+    else if (positions.empty())
+        for_each_row([&](const C* codes, Sum stat) { add_row(codes, n_features, bins, stat, hist); });
+    else
+        for_each_row([&](const C* codes, Sum stat) {
+            for (int32_t p : positions) hist[p * bins + codes[p]] += stat;
+        });
+}
+
+template <class Layout>
+void accumulate_block(const BinnedData& data, const Block& block, const std::vector<int32_t>& positions,
+                      const Entry<Layout>* entries, int64_t n, typename Layout::Sum* hist) {
+    switch (block.width) {
+        case 1: return accumulate<Layout, uint8_t>(data, block, positions, entries, n, hist);
+        case 2: return accumulate<Layout, uint16_t>(data, block, positions, entries, n, hist);
+        default: return accumulate<Layout, uint32_t>(data, block, positions, entries, n, hist);
+    }
+}
+
+// Calls use(entries, n) for the rows of a node, in parts that lie within a few megabytes of a mapped table; each part
+// is let go of before the next is read.
+template <class Layout, class Use>
+void for_each_window(const BinnedData& data, const Block& block, const Entry<Layout>* entries, int64_t n, Use&& use) {
+    constexpr int64_t window_bytes = int64_t{4} << 20;
+    if (!data.is_mapped()) return use(entries, n);
+    for (const Entry<Layout>* end = entries + n; entries != end;) {
+        const int64_t first = entries->row, beyond = first + window_bytes / block.stride;
+        const Entry<Layout>* next =
+            std::partition_point(entries + 1, end, [=](const Entry<Layout>& entry) { return entry.row < beyond; });
+        use(entries, next - entries);
+        data.forget_rows(block, first, (next - 1)->row + int64_t{1});
+        entries = next;
+    }
+}
+
+// Bins of bundled features from the bins of their bundle. Every row is in exactly one bin of the bundle, so that the
+// default code of a feature has the rows that its other codes leave.
+template <class T>
+void expand_bundle(const BinnedData& data, int32_t bundle, T* bins) {
+    const FeatureCodes& stored = data.feature(data.n_features() + bundle);
+    T total{};
+    for (Code code = 0; code <= stored.n_bins; ++code) total += bins[stored.first_bin + code];
+    for (int32_t f : data.members(bundle)) {
+        const FeatureCodes& info = data.feature(f);
+        const T* others = bins + stored.first_bin + info.first_stored;
+        T* own = bins + info.first_bin;
+        own[info.n_bins] = T{};
+        T rest = total;
+        for (Code place = 0; place < info.n_others; ++place) {
+            own[place + (place >= info.default_code)] = others[place];
+            rest -= others[place];
+        }
+        own[info.default_code] = rest;
+    }
+}
+
+template <class Layout>
+class HistogramBuilder {
+  public:
+    using Sum = typename Layout::Sum;
+
+    HistogramBuilder(const BinnedData& data, const FeatureSelection& selection, int threads)
+        : data_(data), selection_(selection), partial_(threads) {}
+
+    // hist: n_total_bins sums, overwritten.
+    void build(const Entry<Layout>* entries, int64_t n, Sum* hist, int threads) {
+        if (threads > 1 && static_cast<int64_t>(selection_.blocks.size()) < 4 * threads)
+            build_by_rows(entries, n, hist, threads);
+        else
+            parallel_for(static_cast<int64_t>(selection_.blocks.size()), threads,
+                         [&](int64_t i, int) { build_block(selection_.blocks[i], entries, n, hist); });
+    }
+
+    // larger = parent − smaller, in place.
+    static void subtract(Sum* parent, const Sum* smaller, int64_t n_bins) {
+        for (int64_t i = 0; i < n_bins; ++i) parent[i] -= smaller[i];
+    }
+
+  private:
+    static constexpr int64_t row_chunk = 4096;
+
+    void build_block(int32_t b, const Entry<Layout>* entries, int64_t n, Sum* hist) {
+        const Block& block = data_.blocks()[b];
+        Sum* block_hist = hist + block.first_bin;
+        std::fill_n(block_hist, block.bins * static_cast<int64_t>(block.features.size()), Sum{});
+        for_each_window(data_, block, entries, n, [&](const Entry<Layout>* part, int64_t size) {
+            accumulate_block<Layout>(data_, block, selection_.positions[b], part, size, block_hist);
+        });
+        expand_bundles(block, hist);
+    }
+
+    void expand_bundles(const Block& block, Sum* hist) {
+        for (int32_t stored : block.features)
+            if (data_.bundle_of(stored) >= 0) expand_bundle(data_, data_.bundle_of(stored), hist);
+    }
+
+    // Few blocks: threads share the rows, each sums into its own copy, and the copies are added.
+    void build_by_rows(const Entry<Layout>* entries, int64_t n, Sum* hist, int threads) {
+        const int64_t n_bins = data_.n_stored_bins();
+        std::vector<uint8_t> used(threads, 0);
+        auto copy_of = [&](int worker) { return worker == 0 ? hist : partial_[worker].data(); };
+        std::fill_n(hist, n_bins, Sum{});
+        parallel_blocks(n, row_chunk, threads, [&](int64_t begin, int64_t end, int worker) {
+            if (worker > 0 && !used[worker]) partial_[worker].assign(n_bins, Sum{});
+            used[worker] = 1;
+            for (int32_t b : selection_.blocks) {
+                const Block& block = data_.blocks()[b];
+                Sum* block_hist = copy_of(worker) + block.first_bin;
+                for_each_window(data_, block, entries + begin, end - begin, [&](const Entry<Layout>* part, int64_t n) {
+                    accumulate_block<Layout>(data_, block, selection_.positions[b], part, n, block_hist);
+                });
+            }
+        });
+        for (int worker = 1; worker < threads; ++worker) {
+            if (!used[worker]) continue;
+            const Sum* partial = partial_[worker].data();
+            for (int64_t i = 0; i < n_bins; ++i) hist[i] += partial[i];
+        }
+        for (int32_t b : selection_.blocks) expand_bundles(data_.blocks()[b], hist);
+    }
+
+    const BinnedData& data_;
+    const FeatureSelection& selection_;
+    std::vector<std::vector<Sum>> partial_;
+};
+
+}  // namespace arboretum

@@ -1,0 +1,373 @@
+#include "grow/gradient/search.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/parallel.hpp"
+#include "base/rng.hpp"
+
+namespace arboretum {
+
+SplitSearch::SplitSearch(const BinnedData& data, const LaneScale& scale, const TreeParams& params, TreeRows& rows,
+                         int threads)
+    : data_(data), scale_(scale), params_(params), rows_(rows), scratch_(threads) {
+    for (int i = 0; i < threads; ++i) scratch_[i].thread = i;
+}
+
+Candidate SplitSearch::find(const NodeView& node, int worker, int threads) {
+    const std::vector<int32_t>& features = *node.features;
+    std::vector<FeatureBest> bests(features.size());
+    if (node.hist == nullptr) {
+        Scratch& scratch = scratch_[worker];
+        rows_.gather(node.rows, worker, scratch.used);
+        for (size_t i = 0; i < features.size(); ++i) {
+            load_compact(features[i], scratch);
+            bests[i] = search_feature(node, features[i], scratch, true);
+        }
+        rows_.clear_gathered(worker, scratch.used);
+    } else {
+        bool rows_known = scale_.hessian_counts_rows;
+        parallel_blocks(static_cast<int64_t>(features.size()), feature_chunk, threads,
+                        [&](int64_t begin, int64_t end, int inner) {
+                            Scratch& scratch = scratch_[threads > 1 ? inner : worker];
+                            for (int64_t i = begin; i < end; ++i) {
+                                load_dense(node, features[i], nullptr, scratch);
+                                bests[i] = search_feature(node, features[i], scratch, rows_known);
+                            }
+                        });
+    }
+    return to_candidate(node, features, bests, scratch_[worker]);
+}
+
+Candidate SplitSearch::find_shared(const std::vector<NodeView>& nodes, int threads) {
+    const std::vector<int32_t>& features = *nodes.front().features;
+    std::vector<FeatureBest> bests(features.size());
+    const Level level = level_of(nodes);
+    parallel_for(static_cast<int64_t>(features.size()), threads,
+                 [&](int64_t i, int worker) { bests[i] = search_shared(nodes, level, features[i], scratch_[worker]); });
+    int64_t winner = best_scored(features, bests, &FeatureBest::score, level.least, nodes.front().noise_key);
+    return winner < 0 ? Candidate{} : candidate_of(features[winner], bests[winner]);
+}
+
+void SplitSearch::reserve(Scratch& s, int64_t n) {
+    s.sums.reserve(n);
+    if (static_cast<int64_t>(s.gains.size()) >= n) return;
+    s.gains.resize(n);
+    s.counts.resize(n);
+}
+
+void SplitSearch::load_dense(const NodeView& node, int32_t feature, const int64_t* counts, Scratch& s) const {
+    const FeatureCodes& info = data_.feature(feature);
+    int64_t n = info.n_bins;
+    reserve(s, n + 1);
+    rows_.load(node.hist, info, s.thread, s.sums);
+    bool rows_known = counts != nullptr || scale_.hessian_counts_rows;
+    if (counts != nullptr)
+        std::partial_sum(counts, counts + n, s.sums.rows.begin());
+    else if (rows_known && params_.min_samples_leaf > 1)
+        rows_.loaded_rows(n, s.thread, s.sums.rows.data());
+    finish_view(s, n, nullptr, rows_known,
+                counts != nullptr            ? counts[n]
+                : scale_.hessian_counts_rows ? s.sums.missing.hessian
+                                             : 0);
+}
+
+void SplitSearch::finish_view(Scratch& s, int64_t n, const Code* codes, bool rows_known, int64_t missing_rows) const {
+    const WideSum& missing = s.sums.missing;
+    s.view = {n,
+              s.sums.gradient.data(),
+              s.sums.hessian.data(),
+              rows_known ? s.sums.rows.data() : nullptr,
+              codes,
+              scale_.gradient_of(missing),
+              scale_.hessian_of(missing),
+              missing_rows,
+              missing != WideSum{} || missing_rows > 0};
+}
+
+void SplitSearch::load_compact(int32_t feature, Scratch& s) const {
+    const FeatureCodes& info = data_.feature(feature);
+    reserve(s, static_cast<int64_t>(info.n_bins) + 1);
+    const int64_t n = rows_.load_gathered(info, s.thread, s.used, s.sums);
+    finish_view(s, n, s.sums.codes.data(), true, s.used.rows[info.first_bin + info.n_bins]);
+}
+
+FeatureBest SplitSearch::search_feature(const NodeView& node, int32_t feature, Scratch& s, bool rows_known) const {
+    CutRule rule = cut_rule(node.facts, scale_, params_, monotone(feature));
+    if (data_.feature(feature).categorical) return search_categories(node, feature, rule, s, rows_known);
+    NumericCut cut = find_numeric(s.view, rule, s.gains.data());
+    FeatureBest best;
+    if (cut.entry < 0) return best;
+    best.gain = cut.gain;
+    best.missing_left = cut.missing_left;
+    best.threshold = s.view.codes != nullptr ? s.view.codes[cut.entry] : static_cast<Code>(cut.entry);
+    best.left = node.hist == nullptr ? s.sums.prefix[cut.entry] : rows_.loaded(cut.entry, s.thread);
+    if (cut.missing_left) best.left += s.sums.missing;
+    best.certain = rows_known || enough_rows(node, best.left);
+    if (node.hist == nullptr) best.first_right = first_right_of_compact(s, cut.entry);
+    return best;
+}
+
+Code SplitSearch::first_right_of_compact(const Scratch& s, int64_t entry) const {
+    int64_t next = entry + 1;
+    const std::vector<WideSum>& prefix = s.sums.prefix;
+    while (next < s.view.n && params_.min_samples_leaf <= 1 && prefix[next] == prefix[entry]) ++next;
+    return next < s.view.n ? s.view.codes[next] : s.view.codes[entry] + 1;
+}
+
+void SplitSearch::find_first_right(const NodeView& node, int32_t feature, const int64_t* counts,
+                                   FeatureBest& best) const {
+    const FeatureCodes& info = data_.feature(feature);
+    if (info.categorical || best.first_right > 0) return;
+    Code code = best.threshold + 1;
+    auto is_empty = [&] { return rows_.sum(node.hist, info.first_bin + code) == WideSum{}; };
+    while (code < info.n_bins && is_empty() && (counts == nullptr || counts[code] == 0)) ++code;
+    best.first_right = code < info.n_bins ? code : best.threshold + 1;
+}
+
+bool SplitSearch::enough_rows(const NodeView& node, const WideSum& left) const {
+    if (params_.min_samples_leaf <= 1) return true;
+    int64_t need = (params_.min_samples_leaf - 1) * scale_.hessian_step;
+    return left.hessian > need && node.facts.total.hessian - left.hessian > need;
+}
+
+FeatureBest SplitSearch::search_categories(const NodeView& node, int32_t feature, const CutRule& rule, Scratch& s,
+                                           bool rows_known) const {
+    const FeatureCodes& info = data_.feature(feature);
+    s.categories.clear();
+    auto add = [&](Code code, const WideSum& sum, int64_t rows) {
+        if (rows > 0 || sum != WideSum{})
+            s.categories.push_back({code, sum, scale_.gradient_of(sum), scale_.hessian_of(sum), rows});
+    };
+    const std::vector<int64_t>& rows = s.sums.rows;
+    if (node.hist == nullptr) {
+        const std::vector<WideSum>& prefix = s.sums.prefix;
+        for (int64_t i = 0; i < s.view.n; ++i)
+            add(s.sums.codes[i], i > 0 ? prefix[i] - prefix[i - 1] : prefix[i], rows[i] - (i > 0 ? rows[i - 1] : 0));
+    } else {
+        const bool counted = s.view.rows != nullptr && params_.min_samples_leaf > 1;
+        s.code_sums.assign(info.n_bins, {});
+        rows_.add_sums(node.hist, info.first_bin, info.n_bins, s.code_sums.data());
+        for (Code code = 0; code < info.n_bins; ++code)
+            add(code, s.code_sums[code], counted ? rows[code] - (code > 0 ? rows[code - 1] : 0) : 0);
+    }
+    add(info.n_bins, s.sums.missing, s.view.missing_rows);
+    if (s.categories.size() < 2) return {};
+    FeatureBest best =
+        find_categories(rule, params_, feature, rows_known && params_.min_samples_leaf > 1, s.categories, info.n_bins);
+    best.certain = rows_known || enough_rows(node, best.left);
+    return best;
+}
+
+double SplitSearch::rounding_gain(const NodeView& node) const {
+    double score = node.facts.rule.score(scale_.gradient_of(node.facts.total), scale_.hessian_of(node.facts.total));
+    return rounding_share * std::abs(score);
+}
+
+int64_t SplitSearch::best_scored(const std::vector<int32_t>& features, const std::vector<FeatureBest>& bests,
+                                 double FeatureBest::* score_of, double least, uint64_t noise_key) const {
+    int64_t winner = -1;
+    double highest = 0;
+    for (size_t i = 0; i < bests.size(); ++i) {
+        if (!(bests[i].gain > least)) continue;
+        double score = bests[i].*score_of;
+        if (params_.score_noise > 0) score += params_.score_noise * standard_normal(draw(noise_key, features[i]));
+        if (winner >= 0 && !(score > highest)) continue;
+        highest = score;
+        winner = static_cast<int64_t>(i);
+    }
+    return winner;
+}
+
+Candidate SplitSearch::to_candidate(const NodeView& node, const std::vector<int32_t>& features,
+                                    std::vector<FeatureBest>& bests, Scratch& scratch) {
+    double least = std::max(params_.min_gain, rounding_gain(node));
+    for (;;) {
+        int64_t winner = best_scored(features, bests, &FeatureBest::gain, least, node.noise_key);
+        if (winner < 0) return {};
+        if (bests[winner].certain || counts_enough_rows(node, features[winner], bests[winner])) {
+            find_first_right(node, features[winner], nullptr, bests[winner]);
+            return candidate_of(features[winner], bests[winner]);
+        }
+        count_rows(node, features[winner], scratch);
+        load_dense(node, features[winner], scratch.counts.data(), scratch);
+        bests[winner] = search_feature(node, features[winner], scratch, true);
+        find_first_right(node, features[winner], scratch.counts.data(), bests[winner]);
+    }
+}
+
+bool SplitSearch::counts_enough_rows(const NodeView& node, int32_t feature, const FeatureBest& best) const {
+    const FeatureCodes& info = data_.feature(feature);
+    if (info.categorical || best.threshold + 1 >= info.n_bins) return false;
+    if (rows_.sum(node.hist, info.first_bin + best.threshold + 1) == WideSum{}) return false;
+    int64_t rows[2] = {0, 0};
+    const RowNumbers numbers = rows_.numbers(node.rows);
+    for (int64_t i = 0; i < numbers.size(); ++i) {
+        Code code = data_.code(feature, numbers[i]);
+        ++rows[code == info.n_bins ? best.missing_left : code <= best.threshold];
+        if (rows[0] >= params_.min_samples_leaf && rows[1] >= params_.min_samples_leaf) return true;
+    }
+    return false;
+}
+
+void SplitSearch::count_rows(const NodeView& node, int32_t feature, Scratch& s) const {
+    const FeatureCodes& info = data_.feature(feature);
+    reserve(s, static_cast<int64_t>(info.n_bins) + 1);
+    std::fill_n(s.counts.begin(), static_cast<int64_t>(info.n_bins) + 1, 0);
+    const RowNumbers numbers = rows_.numbers(node.rows);
+    for (int64_t i = 0; i < numbers.size(); ++i) ++s.counts[data_.code(feature, numbers[i])];
+}
+
+Candidate SplitSearch::candidate_of(int32_t feature, const FeatureBest& best) const {
+    Candidate candidate;
+    candidate.gain = best.gain;
+    candidate.left = best.left;
+    Condition& condition = candidate.condition;
+    condition.feature = feature;
+    condition.missing_left = best.missing_left;
+    // No row of the node lies between: any cut parts its rows alike, the middle is likely to be right for others.
+    condition.threshold = best.threshold;
+    if (best.first_right > best.threshold) condition.threshold += (best.first_right - 1 - best.threshold) / 2;
+    condition.kind = ConditionKind::numeric;
+    if (!data_.feature(feature).categorical) return candidate;
+    condition.kind = ConditionKind::category;
+    Code n_bins = data_.feature(feature).n_bins;
+    condition.set.assign((n_bins + 31) / 32, 0);
+    for (Code code : best.left_codes) {
+        if (code == n_bins)
+            condition.missing_left = true;
+        else
+            condition.put(code);
+    }
+    return candidate;
+}
+
+SplitSearch::Level SplitSearch::level_of(const std::vector<NodeView>& nodes) const {
+    Level level;
+    Agreement agreement;
+    for (const NodeView& node : nodes) {
+        const NodeFacts& facts = node.facts;
+        level.least += rounding_gain(node);
+        agreement.add(facts.rule, scale_.gradient_of(facts.total), scale_.hessian_of(facts.total));
+    }
+    level.least = std::max(level.least, params_.min_gain);
+    level.cosine = agreement.cosine();
+    return level;
+}
+
+FeatureBest SplitSearch::search_shared(const std::vector<NodeView>& nodes, const Level& level, int32_t feature,
+                                       Scratch& s) const {
+    const FeatureCodes& info = data_.feature(feature);
+    int64_t n = info.n_bins;
+    reserve(s, n + 1);
+    bool categorical = info.categorical;
+    std::vector<Code> order = categorical ? category_order(nodes, feature) : std::vector<Code>{};
+    bool any_missing = !categorical && std::any_of(nodes.begin(), nodes.end(), [&](const NodeView& node) {
+        return rows_.sum(node.hist, info.first_bin + n) != WideSum{};
+    });
+    clear_cuts(s.missing_right, n + 1);
+    clear_cuts(s.missing_left, any_missing ? n + 1 : 0);
+    for (const NodeView& node : nodes) {
+        CutRule rule = cut_rule(node.facts, scale_, params_, monotone(feature));
+        if (categorical)
+            load_ordered(node, feature, order, s);
+        else
+            load_dense(node, feature, nullptr, s);
+        add_cuts(s, rule, false, s.missing_right);
+        // Every node offers the same cuts, whether or not it has missing rows itself.
+        if (any_missing) add_cuts(s, rule, s.view.has_missing, s.missing_left);
+    }
+    return best_shared(info, level, order, any_missing, s);
+}
+
+void SplitSearch::clear_cuts(SharedCuts& cuts, int64_t n) const {
+    cuts.gain.assign(n, 0.0);
+    cuts.product.assign(params_.cosine ? n : 0, 0.0);
+    cuts.square.assign(params_.cosine ? n : 0, 0.0);
+}
+
+void SplitSearch::add_cuts(Scratch& s, const CutRule& rule, bool missing_left, SharedCuts& cuts) const {
+    int64_t n = view_gains(s.view, missing_left, rule, s.gains.data());
+    for (int64_t i = 0; i < n; ++i) cuts.gain[i] += s.gains[i] > -infinity ? s.gains[i] : 0.0;
+    if (!params_.cosine) return;
+    std::fill(s.gains.begin() + n, s.gains.begin() + s.view.n, -infinity);  // cuts that other nodes offer
+    add_agreements(s.view, missing_left, rule, s.gains.data(), cuts.product.data(), cuts.square.data());
+}
+
+double SplitSearch::cosine_gain(const SharedCuts& cuts, int64_t i, const Level& level) {
+    return comparable(Agreement{cuts.product[i], cuts.square[i]}.cosine() - level.cosine);
+}
+
+int64_t SplitSearch::first_cosine(const SharedCuts& cuts, int64_t n, const Level& level) {
+    int64_t first = -1;
+    double highest = -infinity;
+    for (int64_t i = 0; i < n; ++i) {
+        if (!(comparable(cuts.gain[i]) > level.least)) continue;
+        double score = cosine_gain(cuts, i, level);
+        if (!(score > highest)) continue;
+        highest = score;
+        first = i;
+    }
+    return first;
+}
+
+FeatureBest SplitSearch::best_shared(const FeatureCodes& info, const Level& level, const std::vector<Code>& order,
+                                     bool any_missing, const Scratch& s) const {
+    FeatureBest best;
+    int64_t winner = -1;
+    const int64_t n_bins = info.n_bins;
+    for (bool missing_left : {false, true}) {
+        if (missing_left && !any_missing) break;
+        const SharedCuts& cuts = missing_left ? s.missing_left : s.missing_right;
+        int64_t n =
+            info.categorical ? static_cast<int64_t>(order.size()) - 1 : n_bins - (missing_left || !any_missing ? 1 : 0);
+        if (n <= 0) continue;
+        int64_t entry = params_.cosine ? first_cosine(cuts, n, level) : first_maximum(cuts.gain.data(), n);
+        if (entry < 0) continue;
+        double gain = comparable(cuts.gain[entry]);
+        double score = params_.cosine ? cosine_gain(cuts, entry, level) : gain;
+        if (!(score > best.score)) continue;
+        best.gain = gain;
+        best.score = score;
+        best.missing_left = missing_left;
+        winner = entry;
+    }
+    if (winner < 0) return best;
+    if (info.categorical)
+        best.left_codes.assign(order.begin(), order.begin() + winner + 1);
+    else
+        best.threshold = static_cast<Code>(winner);
+    return best;
+}
+
+std::vector<Code> SplitSearch::category_order(const std::vector<NodeView>& nodes, int32_t feature) const {
+    const FeatureCodes& info = data_.feature(feature);
+    std::vector<WideSum> sums(static_cast<size_t>(info.n_bins) + 1);
+    for (const NodeView& node : nodes)
+        rows_.add_sums(node.hist, info.first_bin, static_cast<int64_t>(sums.size()), sums.data());
+    CutRule level{};
+    level.min_rows = static_cast<double>(params_.min_samples_leaf);
+    for (const NodeView& node : nodes) {
+        level.hessian += scale_.hessian_of(node.facts.total);
+        level.n_rows += static_cast<double>(node.facts.n_rows);
+    }
+    std::vector<Code> order;
+    for (Code code = 0; code <= info.n_bins; ++code)
+        if (sums[code] != WideSum{} && !level.is_rare(scale_.hessian_of(sums[code]))) order.push_back(code);
+    auto key = [&](Code code) {
+        return scale_.gradient_of(sums[code]) / (scale_.hessian_of(sums[code]) + params_.category_smoothing);
+    };
+    auto rank = [&](Code code) { return params_.category_rank(feature, code); };
+    std::sort(order.begin(), order.end(),
+              [&](Code a, Code b) { return key(a) != key(b) ? key(a) < key(b) : rank(a) < rank(b); });
+    return order;
+}
+
+void SplitSearch::load_ordered(const NodeView& node, int32_t feature, const std::vector<Code>& order,
+                               Scratch& s) const {
+    rows_.load_ordered(node.hist, data_.feature(feature), order, s.sums);
+    finish_view(s, static_cast<int64_t>(order.size()), nullptr, false, 0);
+}
+
+}  // namespace arboretum

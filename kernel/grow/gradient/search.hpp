@@ -1,0 +1,155 @@
+// The best split of a node: every feature's histogram is turned into a BinView, searched, and the winners compared in
+// feature order. Two ways to fill a view, one search:
+//
+//   dense    all codes of the feature, from the node's histogram          (large nodes)
+//   compact  only the codes that occur, gathered from the node's rows     (a few dozen rows, where clearing and
+//            in scratch that is always left zero                           scanning 256 bins would cost more)
+//
+// Rows are not summed in dense histograms. A cut's rows are known to be enough when its hessians cannot come from
+// fewer; otherwise the winning feature's rows are counted and it is searched again, until the winner is certain. The
+// result is that of exact counts at no cost for ordinary nodes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/types.hpp"
+#include "data/binned_data.hpp"
+#include "grow/gradient/split.hpp"
+#include "grow/gradient/tree_rows.hpp"
+
+namespace arboretum {
+
+struct Candidate {
+    double gain = -infinity;
+    Condition condition;
+    WideSum left;
+
+    bool found() const { return condition.feature >= 0; }
+};
+
+// A node as the search sees it.
+struct NodeView {
+    RowRange rows;
+    NodeFacts facts;
+    const std::vector<int32_t>* features;  // to look at, rising
+    const TreeRows::Bins* hist;            // null: compact
+    uint64_t noise_key;                    // of the noise of its scores; nodes of a symmetric level share it
+};
+
+class SplitSearch {
+  public:
+    SplitSearch(const BinnedData& data, const LaneScale& scale, const TreeParams& params, TreeRows& rows, int threads);
+
+    Candidate find(const NodeView& node, int worker, int threads);
+
+    // The one condition of highest score, gain or cosine, over all nodes of a level together (symmetric trees). A node
+    // that a cut would leave with too little on one side gains nothing from it, but does not forbid it.
+    Candidate find_shared(const std::vector<NodeView>& nodes, int threads);
+
+  private:
+    static constexpr int64_t feature_chunk = 4;
+
+    // Sums over the nodes of a level, for each cut that they share; the last two for cosines only.
+    struct SharedCuts {
+        std::vector<double> gain, product, square;
+    };
+
+    struct Level {
+        double least = 0;   // gain that a cut must exceed
+        double cosine = 0;  // before any cut
+    };
+
+    struct Scratch {
+        int thread = 0;
+        FeatureSums sums;
+        BinView view;  // of the sums
+        std::vector<double> gains;
+        SharedCuts missing_right, missing_left;
+        std::vector<int64_t> counts;
+        std::vector<WideSum> code_sums;
+        std::vector<CategoryBin> categories;
+        UsedBins used;
+    };
+
+    // ---- filling views -------------------------------------------------------------------------------------------
+
+    static void reserve(Scratch& s, int64_t n);
+
+    void load_dense(const NodeView& node, int32_t feature, const int64_t* counts, Scratch& s) const;
+
+    void finish_view(Scratch& s, int64_t n, const Code* codes, bool rows_known, int64_t missing_rows) const;
+
+    void load_compact(int32_t feature, Scratch& s) const;
+
+    // ---- one feature ---------------------------------------------------------------------------------------------
+
+    int monotone(int32_t feature) const { return params_.monotone.empty() ? 0 : params_.monotone[feature]; }
+
+    FeatureBest search_feature(const NodeView& node, int32_t feature, Scratch& s, bool rows_known) const;
+
+    // Rows of weight 0 are none, unless rows count.
+    Code first_right_of_compact(const Scratch& s, int64_t entry) const;
+
+    // counts: rows of each code where they decide, or null.
+    void find_first_right(const NodeView& node, int32_t feature, const int64_t* counts, FeatureBest& best) const;
+
+    // rows >= hessians / (largest hessian of a row)
+    bool enough_rows(const NodeView& node, const WideSum& left) const;
+
+    FeatureBest search_categories(const NodeView& node, int32_t feature, const CutRule& rule, Scratch& s,
+                                  bool rows_known) const;
+
+    // ---- the winner ----------------------------------------------------------------------------------------------
+
+    double rounding_gain(const NodeView& node) const;
+
+    // The first feature of highest score, among those that gain more than `least`; −1 if none does. Scores get noise
+    // that hangs on node and feature alone; the gain itself is what the tree keeps.
+    int64_t best_scored(const std::vector<int32_t>& features, const std::vector<FeatureBest>& bests,
+                        double FeatureBest::* score_of, double least, uint64_t noise_key) const;
+
+    Candidate to_candidate(const NodeView& node, const std::vector<int32_t>& features, std::vector<FeatureBest>& bests,
+                           Scratch& scratch);
+
+    // Looks at rows until both sides of a cut have enough, which is soon unless one has hardly any. Declines to tell
+    // where the code after the cut may have rows that the histogram does not show: all rows must be counted then.
+    bool counts_enough_rows(const NodeView& node, int32_t feature, const FeatureBest& best) const;
+
+    void count_rows(const NodeView& node, int32_t feature, Scratch& s) const;
+
+    Candidate candidate_of(int32_t feature, const FeatureBest& best) const;
+
+    // ---- symmetric trees -----------------------------------------------------------------------------------------
+
+    Level level_of(const std::vector<NodeView>& nodes) const;
+
+    FeatureBest search_shared(const std::vector<NodeView>& nodes, const Level& level, int32_t feature,
+                              Scratch& s) const;
+
+    void clear_cuts(SharedCuts& cuts, int64_t n) const;
+
+    void add_cuts(Scratch& s, const CutRule& rule, bool missing_left, SharedCuts& cuts) const;
+
+    // What a cut adds to the cosine of the level: the differences that 17 bits must tell apart.
+    static double cosine_gain(const SharedCuts& cuts, int64_t i, const Level& level);
+
+    static int64_t first_cosine(const SharedCuts& cuts, int64_t n, const Level& level);
+
+    FeatureBest best_shared(const FeatureCodes& info, const Level& level, const std::vector<Code>& order,
+                            bool any_missing, const Scratch& s) const;
+
+    // Categories of a level by gradient / (hessian + smoothing) over all its nodes, rare ones apart; missing is one of
+    // them.
+    std::vector<Code> category_order(const std::vector<NodeView>& nodes, int32_t feature) const;
+
+    void load_ordered(const NodeView& node, int32_t feature, const std::vector<Code>& order, Scratch& s) const;
+
+    const BinnedData& data_;
+    const LaneScale& scale_;
+    const TreeParams& params_;
+    TreeRows& rows_;
+    std::vector<Scratch> scratch_;
+};
+
+}  // namespace arboretum

@@ -1,0 +1,224 @@
+#include "grow/gradient/split.hpp"
+
+#include <utility>
+
+#include "base/simd.hpp"
+
+namespace arboretum {
+
+namespace {
+
+// Gains of the cuts after each entry: out[i] for "entries 0 … i go left"; −inf where a rule forbids the cut.
+// Sums are shifted by (shift_g, shift_h, shift_rows): missing values that go left. Fully vectorised.
+ARBORETUM_CLONES void cut_gains(const double* gradient, const double* hessian, int64_t n, double shift_g,
+                                double shift_h, const CutRule& rule, double* out) {
+    const double l1 = rule.leaf.l1, l2 = rule.leaf.l2, least = rule.min_child_weight;
+    const double G = rule.gradient, H = rule.hessian, parent = rule.parent_score;
+    for (int64_t i = 0; i < n; ++i) {
+        double gl = gradient[i] + shift_g, hl = hessian[i] + shift_h;
+        double gr = G - gl, hr = H - hl;
+        double sl = std::abs(gl) - l1, sr = std::abs(gr) - l1;
+        sl = sl > 0 ? sl : 0;
+        sr = sr > 0 ? sr : 0;
+        double dl = hl + l2, dr = hr + l2;
+        dl = dl > 1e-300 ? dl : 1e-300;
+        dr = dr > 1e-300 ? dr : 1e-300;
+        double gain = 0.5 * ((sl * sl * dr + sr * sr * dl) / (dl * dr) - parent);  // one division
+        bool allowed = (hl >= least) & (hr >= least);
+        out[i] = allowed ? gain : -infinity;
+    }
+}
+
+// The same where leaf values are bounded or must be in order.
+void bounded_cut_gains(const double* gradient, const double* hessian, int64_t n, double shift_g, double shift_h,
+                       const CutRule& rule, double* out) {
+    for (int64_t i = 0; i < n; ++i) {
+        double gl = gradient[i] + shift_g, hl = hessian[i] + shift_h;
+        double gr = rule.gradient - gl, hr = rule.hessian - hl;
+        double left = rule.leaf.value(gl, hl), right = rule.leaf.value(gr, hr);
+        double gain = 0.5 * (rule.leaf.score_of(left, gl, hl) + rule.leaf.score_of(right, gr, hr) - rule.parent_score);
+        bool ordered = rule.monotone == 0 || (rule.monotone > 0 ? left <= right : left >= right);
+        bool allowed = hl >= rule.min_child_weight && hr >= rule.min_child_weight && ordered;
+        out[i] = allowed ? gain : -infinity;
+    }
+}
+
+// Rows only rise: the cuts that leave too few on one side lie at the two ends.
+void forbid_small_sides(const int64_t* rows, int64_t n, int64_t shift, const CutRule& rule, double* out) {
+    auto too_few = [&](int64_t i) {
+        double left = static_cast<double>(rows[i] + shift);
+        return left < rule.min_rows || rule.n_rows - left < rule.min_rows;
+    };
+    int64_t first = 0, last = n;
+    while (first < last && too_few(first)) out[first++] = -infinity;
+    while (last > first && too_few(last - 1)) out[--last] = -infinity;
+}
+
+// The bits that count in a comparison, as an integer that orders positive gains; 0 for all others.
+[[gnu::always_inline]] inline int32_t gain_key(double gain) {
+    int64_t bits;
+    std::memcpy(&bits, &gain, 8);
+    return gain > 0 ? static_cast<int32_t>(bits >> 36) : 0;
+}
+
+class CategoryFinder {
+  public:
+    CategoryFinder(const CutRule& rule, const TreeParams& params, int32_t feature, bool rows_known)
+        : rule_(rule), params_(params), feature_(feature), rows_known_(rows_known) {}
+
+    FeatureBest find(std::vector<CategoryBin>& bins, Code n_categories) {
+        best_ = FeatureBest{};
+        if (static_cast<int>(n_categories) <= params_.max_onehot)
+            one_against_rest(bins);
+        else
+            prefixes(bins);
+        return std::move(best_);
+    }
+
+  private:
+    void one_against_rest(std::vector<CategoryBin>& bins) {
+        std::sort(bins.begin(), bins.end(),
+                  [&](const CategoryBin& a, const CategoryBin& b) { return rank(a) < rank(b); });
+        for (const CategoryBin& bin : bins)
+            if (offer(bin.gradient, bin.hessian, bin.rows, 0.0)) {
+                best_.left = bin.sum;
+                best_.left_codes = {bin.code};
+            }
+    }
+
+    void prefixes(std::vector<CategoryBin>& bins) {
+        std::erase_if(bins, [&](const CategoryBin& b) { return rule_.is_rare(b.hessian); });
+        auto mean = [&](const CategoryBin& b) { return b.gradient / (b.hessian + params_.category_smoothing); };
+        double largest = 0;
+        for (const CategoryBin& bin : bins) largest = std::max(largest, std::abs(mean(bin)));
+        // In steps of the largest: means that tie in exact arithmetic tie here too, as gains do (comparable).
+        const double steps = largest > 0 ? 131072 / largest : 0;
+        auto key = [&](const CategoryBin& b) { return std::rint(mean(b) * steps); };
+        std::sort(bins.begin(), bins.end(), [&](const CategoryBin& a, const CategoryBin& b) {
+            return key(a) != key(b) ? key(a) < key(b) : rank(a) < rank(b);
+        });
+        int64_t n = static_cast<int64_t>(bins.size());
+        int64_t longest = std::min<int64_t>(params_.max_category_set, n - 1);
+        for (bool from_end : {false, true}) {
+            CategoryBin sum{};
+            for (int64_t i = 0; i < longest; ++i) {
+                const CategoryBin& bin = bins[from_end ? n - 1 - i : i];
+                sum.sum += bin.sum;
+                sum.gradient += bin.gradient;
+                sum.hessian += bin.hessian;
+                sum.rows += bin.rows;
+                if (!offer(sum.gradient, sum.hessian, sum.rows, params_.category_l2)) continue;
+                best_.left = sum.sum;
+                best_.left_codes.clear();
+                for (int64_t k = 0; k <= i; ++k) best_.left_codes.push_back(bins[from_end ? n - 1 - k : k].code);
+            }
+        }
+    }
+
+    Code rank(const CategoryBin& bin) const { return params_.category_rank(feature_, bin.code); }
+
+    bool offer(double gl, double hl, int64_t rows, double extra_l2) {
+        double gr = rule_.gradient - gl, hr = rule_.hessian - hl;
+        if (hl < rule_.min_child_weight || hr < rule_.min_child_weight) return false;
+        if (rows_known_ && (rows < rule_.min_rows || rule_.n_rows - static_cast<double>(rows) < rule_.min_rows))
+            return false;
+        LeafRule leaf = rule_.leaf;
+        leaf.l2 += extra_l2;
+        double gain = 0.5 * (leaf.score(gl, hl) + leaf.score(gr, hr) - rule_.parent_score);
+        gain = comparable(gain);
+        if (!(gain > best_.gain)) return false;
+        best_.gain = gain;
+        return true;
+    }
+
+    const CutRule& rule_;
+    const TreeParams& params_;
+    int32_t feature_;
+    bool rows_known_;
+    FeatureBest best_;
+};
+
+}  // namespace
+
+ARBORETUM_CLONES int64_t first_maximum(const double* gains, int64_t n) {
+    constexpr int64_t block = 256;
+    int32_t keys[block], top = 0;
+    int64_t first = -1;
+    for (int64_t begin = 0; begin < n; begin += block) {
+        const int64_t m = n - begin < block ? n - begin : block;
+        int32_t highest = 0;
+        for (int64_t i = 0; i < m; ++i) {
+            keys[i] = gain_key(gains[begin + i]);
+            highest = keys[i] > highest ? keys[i] : highest;
+        }
+        if (highest <= top) continue;
+        top = highest;
+        for (first = 0; keys[first] != top; ++first) {
+        }
+        first += begin;
+    }
+    return first;
+}
+
+CutRule cut_rule(const NodeFacts& node, const LaneScale& scale, const TreeParams& params, int monotone) {
+    double G = scale.gradient_of(node.total), H = scale.hessian_of(node.total);
+    return {G,
+            H,
+            node.rule.score(G, H),
+            std::max(params.min_child_weight * (1 - 1e-9), 1e-13 * H),
+            static_cast<double>(params.min_samples_leaf),
+            static_cast<double>(node.n_rows),
+            node.rule,
+            monotone};
+}
+
+int64_t view_gains(const BinView& view, bool missing_left, const CutRule& rule, double* out) {
+    int64_t n = view.n - (missing_left || !view.has_missing ? 1 : 0);
+    if (n <= 0) return 0;
+    double shift_g = missing_left ? view.missing_gradient : 0, shift_h = missing_left ? view.missing_hessian : 0;
+    if (rule.monotone != 0 || rule.leaf.bounds.any())
+        bounded_cut_gains(view.gradient, view.hessian, n, shift_g, shift_h, rule, out);
+    else
+        cut_gains(view.gradient, view.hessian, n, shift_g, shift_h, rule, out);
+    if (view.rows != nullptr && rule.min_rows > 1)
+        forbid_small_sides(view.rows, n, missing_left ? view.missing_rows : 0, rule, out);
+    return n;
+}
+
+ARBORETUM_CLONES void add_agreements(const BinView& view, bool missing_left, const CutRule& rule, const double* gains,
+                                     double* product, double* square) {
+    const double shift_g = missing_left ? view.missing_gradient : 0, shift_h = missing_left ? view.missing_hessian : 0;
+    const LeafRule leaf = rule.leaf;
+    Agreement whole;
+    whole.add(leaf, rule.gradient, rule.hessian);
+    for (int64_t i = 0; i < view.n; ++i) {
+        Agreement sides;
+        double gl = view.gradient[i] + shift_g, hl = view.hessian[i] + shift_h;
+        sides.add(leaf, gl, hl);
+        sides.add(leaf, rule.gradient - gl, rule.hessian - hl);
+        bool allowed = gains[i] > -infinity;
+        product[i] += allowed ? sides.product : whole.product;
+        square[i] += allowed ? sides.square : whole.square;
+    }
+}
+
+NumericCut find_numeric(const BinView& view, const CutRule& rule, double* scratch) {
+    NumericCut best;
+    for (bool missing_left : {false, true}) {
+        if (missing_left && !view.has_missing) break;
+        int64_t n = view_gains(view, missing_left, rule, scratch);
+        if (missing_left)  // a cut before the first value is "all values right": offered once, the other way round
+            for (int64_t i = 0; i < n && view.gradient[i] == 0 && view.hessian[i] == 0; ++i) scratch[i] = -infinity;
+        int64_t entry = n > 0 ? first_maximum(scratch, n) : -1;
+        if (entry >= 0 && comparable(scratch[entry]) > best.gain)
+            best = {comparable(scratch[entry]), entry, missing_left};
+    }
+    return best;
+}
+
+FeatureBest find_categories(const CutRule& rule, const TreeParams& params, int32_t feature, bool rows_known,
+                            std::vector<CategoryBin>& bins, Code n_categories) {
+    return CategoryFinder(rule, params, feature, rows_known).find(bins, n_categories);
+}
+
+}  // namespace arboretum

@@ -1,0 +1,155 @@
+// From the histogram of one feature to its best condition. The gain is that of XGBoost (Chen & Guestrin 2016, eq. 7):
+//
+//   gain = ½ [ score(G_L, H_L) + score(G_R, H_R) − score(G, H) ],   score(G, H) = soft(G)² / (H + λ)
+//
+// with soft(G) = sign(G) · max(|G| − α, 0). With bounds on leaf values (monotone constraints, max_delta_step) the leaf
+// takes w = clip(−soft(G) / (H + λ)) and scores −(2Gw + (H + λ)w² + 2α|w|), which is the same thing when nothing clips.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "base/types.hpp"
+#include "grow/bounds.hpp"
+#include "grow/gradient/lanes.hpp"
+
+namespace arboretum {
+
+// Gains are compared by their first 17 bits, so that candidates which tie in exact arithmetic tie here too, whatever
+// rounding their sums went through; the first in order wins.
+[[gnu::always_inline]] inline double comparable(double gain) {
+    uint64_t bits;
+    std::memcpy(&bits, &gain, 8);
+    bits &= ~0ull << 36;
+    std::memcpy(&gain, &bits, 8);
+    return gain;
+}
+
+struct LeafRule {
+    double l1 = 0, l2 = 0;
+    Bounds bounds;
+
+    double denominator(double hessian) const { return std::max(hessian + l2, 1e-300); }
+    double soft(double gradient) const {
+        double size = std::abs(gradient) - l1;
+        return size > 0 ? std::copysign(size, gradient) : 0.0;
+    }
+    double value(double gradient, double hessian) const { return bounds.clip(-soft(gradient) / denominator(hessian)); }
+    double score_of(double value, double gradient, double hessian) const {
+        return -(2 * gradient * value + denominator(hessian) * value * value + 2 * l1 * std::abs(value));
+    }
+    double score(double gradient, double hessian) const {
+        return score_of(value(gradient, hessian), gradient, hessian);
+    }
+};
+
+inline LeafRule leaf_rule(const TreeParams& params) {
+    LeafRule rule{params.l1, params.l2, {}};
+    if (params.max_delta_step > 0) rule.bounds = {-params.max_delta_step, params.max_delta_step};
+    return rule;
+}
+
+// A gain below this share of the node's own score is rounding.
+constexpr double rounding_share = 1e-10;
+
+// What is known of a node when its features are searched.
+struct NodeFacts {
+    WideSum total;
+    int64_t n_rows;
+    LeafRule rule;  // with the bounds of this node
+};
+
+struct FeatureBest {
+    double gain = -infinity;
+    double score = -infinity;  // of a condition that a level shares: its gain or cosine
+    bool certain = true;       // the rows on both sides are known to be enough
+    bool missing_left = false;
+    Code threshold = 0;    // of a number: the last code on the left
+    Code first_right = 0;  // the first code with rows on the right; 0: not looked for
+    WideSum left;
+    std::vector<Code> left_codes;  // category conditions
+};
+
+// The histogram of one feature in a node, dense (codes is null: entry i is code i) or compact (only codes that occur).
+struct BinView {
+    int64_t n = 0;
+    const double* gradient = nullptr;  // sums of the entries before and including i, in real units
+    const double* hessian = nullptr;
+    const int64_t* rows = nullptr;  // likewise, or null when unknown
+    const Code* codes = nullptr;
+    double missing_gradient = 0, missing_hessian = 0;
+    int64_t missing_rows = 0;
+    bool has_missing = false;
+};
+
+struct CutRule {
+    double gradient, hessian;  // of the node
+    double parent_score;
+    double min_child_weight;  // never 0: the sum of a side without rows is 0 but for rounding
+    double min_rows, n_rows;
+    LeafRule leaf;
+    int monotone;
+
+    // Whether so much hessian belongs to fewer rows than a leaf must have, as far as hessians tell (but for rounding).
+    bool is_rare(double of_rows) const { return min_rows > 1 && of_rows * n_rows < (1 - 1e-6) * min_rows * hessian; }
+};
+
+// Index of the first maximum as far as gains are comparable, or −1 if none is positive. Keys are integers because their
+// maximum may be taken in any order, hence by vectors.
+int64_t first_maximum(const double* gains, int64_t n);
+
+CutRule cut_rule(const NodeFacts& node, const LaneScale& scale, const TreeParams& params, int monotone);
+
+// Gains of all cuts of a view with missing values on one side; returns how many cuts there are.
+// With missing values on the right, "all values left, missing right" is a cut as well.
+int64_t view_gains(const BinView& view, bool missing_left, const CutRule& rule, double* out);
+
+// How well leaf values agree with the gradients of a level: their product with them and their own square, over leaves.
+//
+//   product = −Σ G w,   square = Σ H w²,   cosine = product / √square
+//
+// the cosine of the angle between gradients and leaf values, row by row, times the length of the gradients, which is
+// that of all cuts (Prokhorenkova et al. 2018, algorithm 2). With λ = α = 0 it orders cuts as the gain does; λ costs
+// small leaves gain, but a factor that all leaves have in common costs no cosine.
+struct Agreement {
+    double product = 0, square = 0;
+
+    void add(const LeafRule& leaf, double gradient, double hessian) {
+        double value = leaf.value(gradient, hessian);
+        product -= gradient * value;
+        square += hessian * value * value;
+    }
+    double cosine() const { return square > 0 ? product / std::sqrt(square) : 0.0; }
+};
+
+// Adds the agreement of the two sides of each cut; where the gain of the cut is −inf, that of the node itself.
+void add_agreements(const BinView& view, bool missing_left, const CutRule& rule, const double* gains, double* product,
+                    double* square);
+
+struct NumericCut {
+    double gain = -infinity;
+    int64_t entry = -1;
+    bool missing_left = false;
+};
+
+NumericCut find_numeric(const BinView& view, const CutRule& rule, double* scratch);
+
+// A category that occurs in the node.
+struct CategoryBin {
+    Code code;  // n_bins: missing
+    WideSum sum;
+    double gradient, hessian;
+    int64_t rows;
+};
+
+// Best subset of categories. Few categories: each against the rest. Many: sorted by gradient / (hessian + smoothing),
+// where for a convex loss the best subset is a prefix (Fisher 1958; Breiman et al. 1984, §4.2.2); prefixes from either
+// end up to max_category_set, with an extra l2 against overfitting small groups. Categories with fewer rows than a leaf
+// must have (judged by their hessians) stay out of the order, hence on the right: their means are noise.
+FeatureBest find_categories(const CutRule& rule, const TreeParams& params, int32_t feature, bool rows_known,
+                            std::vector<CategoryBin>& bins, Code n_categories);
+
+}  // namespace arboretum

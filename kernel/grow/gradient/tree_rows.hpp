@@ -1,0 +1,103 @@
+// The rows of a tree with their statistics, and sums of these over nodes and codes. All that depends on the layout of
+// statistics (lanes.hpp) lies behind this interface; growth and search are compiled once for all layouts.
+//
+//   entries   two buffers: a node's rows lie side by side in one of them, those of its children in the other
+//   bins      the histogram of a node: a sum for every code of every feature (binned_data.hpp), in the layout
+//   wide      what leaves the interface: exact sums in 64 bits, and real numbers for the search
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "data/binned_data.hpp"
+#include "grow/gradient/lanes.hpp"
+#include "grow/row_numbers.hpp"
+
+namespace arboretum {
+
+// Where the rows of a node are.
+struct RowRange {
+    int buffer = 0;
+    int64_t begin = 0, end = 0;
+
+    int64_t size() const { return end - begin; }
+};
+
+// Sums of one feature of a node over the codes up to and including each: of all codes, or only of those that occur.
+struct FeatureSums {
+    std::vector<double> gradient, hessian;  // in real units
+    std::vector<int64_t> rows;              // if they are known
+    std::vector<Code> codes;                // if only some occur, as the next
+    std::vector<WideSum> prefix;
+    WideSum missing;  // of the missing code alone
+
+    void reserve(int64_t n) {
+        if (static_cast<int64_t>(gradient.size()) >= n) return;
+        for (auto* v : {&gradient, &hessian}) v->resize(n);
+        rows.resize(n);
+        codes.resize(n);
+        prefix.resize(n);
+    }
+};
+
+// Which bins the rows of a small node use. Zero between nodes.
+struct UsedBins {
+    std::vector<uint32_t> rows;   // of each bin
+    std::vector<uint64_t> marks;  // one bit per bin
+
+    // visit(bin) for each marked bin in [begin, end), rising.
+    template <class Visit>
+    void for_each(int64_t begin, int64_t end, Visit&& visit) const {
+        for (int64_t word = begin / 64; word * 64 < end; ++word) {
+            uint64_t bits = marks[word];
+            if (word == begin / 64) bits &= ~0ull << (begin % 64);
+            if (word == end / 64) bits &= (1ull << (end % 64)) - 1;
+            for (; bits != 0; bits &= bits - 1) visit(word * 64 + std::countr_zero(bits));
+        }
+    }
+};
+
+// Methods with a `thread` keep something in memory of its own.
+class TreeRows {
+  public:
+    using Bins = std::byte;  // the first of a histogram
+
+    virtual ~TreeRows() = default;
+
+    virtual RowNumbers numbers(const RowRange& rows) const = 0;
+
+    // Rows of a node to its children in the other buffer, stably; returns how many went left. left: by code.
+    virtual int64_t partition(int32_t feature, const std::vector<uint8_t>& left, const RowRange& rows, int threads) = 0;
+
+    // ---- histograms ----------------------------------------------------------------------------------------------
+
+    virtual int64_t histogram_bytes() const = 0;
+    virtual void build(const RowRange& rows, Bins* bins, int threads) = 0;
+    // larger = parent − smaller, in place.
+    virtual void subtract(Bins* parent, const Bins* smaller) const = 0;
+
+    virtual WideSum sum(const Bins* bins, int64_t bin) const = 0;
+    // out[i] += the sum of bin first + i.
+    virtual void add_sums(const Bins* bins, int64_t first, int64_t n, WideSum* out) const = 0;
+
+    // ---- one feature ---------------------------------------------------------------------------------------------
+
+    // Gradients and hessians up to each code, and those of missing values.
+    virtual void load(const Bins* bins, const FeatureCodes& info, int thread, FeatureSums& sums) = 0;
+    // What was loaded last: the exact sum up to an entry; all hessians, where they count rows.
+    virtual WideSum loaded(int64_t entry, int thread) const = 0;
+    virtual void loaded_rows(int64_t n, int thread, int64_t* rows) const = 0;
+    // The same for codes in a given order.
+    virtual void load_ordered(const Bins* bins, const FeatureCodes& info, const std::vector<Code>& order,
+                              FeatureSums& sums) const = 0;
+
+    // ---- small nodes: only the codes that occur, in memory that is zero between nodes -------------------------------
+
+    virtual void gather(const RowRange& rows, int thread, UsedBins& used) = 0;
+    // Returns how many codes occur.
+    virtual int64_t load_gathered(const FeatureCodes& info, int thread, const UsedBins& used, FeatureSums& sums) = 0;
+    virtual void clear_gathered(int thread, UsedBins& used) = 0;
+};
+
+}  // namespace arboretum

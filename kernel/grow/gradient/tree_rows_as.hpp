@@ -1,0 +1,200 @@
+// Rows and sums of a tree in one layout of statistics.
+#pragma once
+
+#include <algorithm>
+#include <type_traits>
+
+#include "base/parallel.hpp"
+#include "grow/gradient/histogram.hpp"
+#include "grow/gradient/partition.hpp"
+#include "grow/gradient/tree_rows.hpp"
+#include "grow/gradient/workspace.hpp"
+
+namespace arboretum {
+
+template <class Layout>
+class TreeRowsAs final : public TreeRows {
+  public:
+    using Sum = typename Layout::Sum;
+
+    TreeRowsAs(const BinnedData& data, const LaneScale& scale, const FeatureSelection& selection, int threads,
+               Workspace& space)
+        : data_(data),
+          scale_(scale),
+          threads_(threads),
+          space_(space),
+          builder_(data, selection, threads),
+          scratch_(threads) {}
+
+    // Makes the entries of the root; returns the sum of their statistics. rows: numbers of the sample's rows, or null.
+    template <class Real>
+    WideSum fill(const Real* gradients, const Real* hessians, const Row* rows, int64_t n_rows) {
+        for (Buffer& buffer : space_.entries) buffer.get<Entry<Layout>>(n_rows);
+        space_.flags.get<uint8_t>(n_rows);
+        std::vector<WideSum> sums((n_rows + fill_block - 1) / fill_block);
+        parallel_blocks(n_rows, fill_block, threads_, [&](int64_t begin, int64_t end, int) {
+            WideSum sum;
+            for (int64_t first = begin; first < end; first += chunk)
+                sum += fill_chunk(gradients, hessians, rows, first, std::min(end, first + chunk));
+            sums[begin / fill_block] = sum;
+        });
+        WideSum total;
+        for (const WideSum& sum : sums) total += sum;
+        return total;
+    }
+
+    RowNumbers numbers(const RowRange& rows) const override { return {entries(rows), rows.size()}; }
+
+    int64_t partition(int32_t feature, const std::vector<uint8_t>& left, const RowRange& rows, int threads) override {
+        return arboretum::partition<Layout>(data_, feature, left, entries(rows),
+                                            entries({1 - rows.buffer, rows.begin, rows.end}),
+                                            space_.flags.get<uint8_t>() + rows.begin, rows.size(), threads);
+    }
+
+    int64_t histogram_bytes() const override { return static_cast<int64_t>(sizeof(Sum)) * data_.n_total_bins(); }
+
+    void build(const RowRange& rows, Bins* bins, int threads) override {
+        builder_.build(entries(rows), rows.size(), reinterpret_cast<Sum*>(bins), threads);
+    }
+
+    void subtract(Bins* parent, const Bins* smaller) const override {
+        builder_.subtract(reinterpret_cast<Sum*>(parent), of(smaller), data_.n_total_bins());
+    }
+
+    WideSum sum(const Bins* bins, int64_t bin) const override { return Layout::unpack(of(bins)[bin]); }
+
+    void add_sums(const Bins* bins, int64_t first, int64_t n, WideSum* out) const override {
+        for (int64_t i = 0; i < n; ++i) out[i] += Layout::unpack(of(bins)[first + i]);
+    }
+
+    void load(const Bins* bins, const FeatureCodes& info, int thread, FeatureSums& sums) override {
+        std::vector<Sum>& running = scratch_[thread].running;
+        const Sum* hist = of(bins) + info.first_bin;
+        const int64_t n = info.n_bins;
+        if (static_cast<int64_t>(running.size()) < n) running.resize(n);
+        Sum total{};
+        for (int64_t i = 0; i < n; ++i) running[i] = total += hist[i];
+        unpack_sums(running.data(), n, 1 / scale_.gradient, 1 / scale_.hessian, sums.gradient.data(),
+                    sums.hessian.data());
+        sums.missing = Layout::unpack(hist[n]);
+    }
+
+    WideSum loaded(int64_t entry, int thread) const override { return Layout::unpack(scratch_[thread].running[entry]); }
+
+    void loaded_rows(int64_t n, int thread, int64_t* rows) const override {
+        for (int64_t i = 0; i < n; ++i) rows[i] = Layout::unpack(scratch_[thread].running[i]).hessian;
+    }
+
+    void load_ordered(const Bins* bins, const FeatureCodes& info, const std::vector<Code>& order,
+                      FeatureSums& sums) const override {
+        Sum running{};
+        for (size_t i = 0; i < order.size(); ++i) {
+            running += of(bins)[info.first_bin + order[i]];
+            const WideSum sum = Layout::unpack(running);
+            sums.gradient[i] = scale_.gradient_of(sum);
+            sums.hessian[i] = scale_.hessian_of(sum);
+        }
+        sums.missing = {};
+    }
+
+    void gather(const RowRange& rows, int thread, UsedBins& used) override {
+        std::vector<Sum>& sums = scratch_[thread].bin_sums;
+        sums.resize(data_.n_total_bins());
+        used.rows.resize(data_.n_total_bins());
+        used.marks.resize(data_.n_total_bins() / 64 + 1);
+        for (const Block& block : data_.blocks()) {
+            switch (block.width) {
+                case 1: gather_block<uint8_t>(rows, block, sums, used); break;
+                case 2: gather_block<uint16_t>(rows, block, sums, used); break;
+                default: gather_block<uint32_t>(rows, block, sums, used);
+            }
+        }
+        for (int32_t bundle = 0; bundle < data_.n_bundles(); ++bundle) {
+            expand_bundle(data_, bundle, sums.data());
+            expand_bundle(data_, bundle, used.rows.data());
+        }
+        for (int64_t bin = data_.n_stored_bins(); bin < data_.n_total_bins(); ++bin)
+            used.marks[bin / 64] |= static_cast<uint64_t>(used.rows[bin] > 0) << (bin % 64);
+    }
+
+    int64_t load_gathered(const FeatureCodes& info, int thread, const UsedBins& used, FeatureSums& sums) override {
+        const std::vector<Sum>& bin_sums = scratch_[thread].bin_sums;
+        const double per_gradient = 1 / scale_.gradient, per_hessian = 1 / scale_.hessian;
+        Sum running{};
+        int64_t n = 0, rows = 0;
+        used.for_each(info.first_bin, info.first_bin + info.n_bins, [&](int64_t bin) {
+            running += bin_sums[bin];
+            const WideSum sum = Layout::unpack(running);
+            sums.gradient[n] = static_cast<double>(sum.gradient) * per_gradient;
+            sums.hessian[n] = static_cast<double>(sum.hessian) * per_hessian;
+            sums.prefix[n] = sum;
+            sums.rows[n] = rows += used.rows[bin];
+            sums.codes[n++] = static_cast<Code>(bin - info.first_bin);
+        });
+        sums.missing = Layout::unpack(bin_sums[info.first_bin + info.n_bins]);
+        return n;
+    }
+
+    void clear_gathered(int thread, UsedBins& used) override {
+        used.for_each(0, data_.n_total_bins(), [&](int64_t bin) {
+            scratch_[thread].bin_sums[bin] = Sum{};
+            used.rows[bin] = 0;
+        });
+        std::fill(used.marks.begin(), used.marks.end(), 0);
+    }
+
+  private:
+    static constexpr int64_t chunk = 1024, fill_block = 16 * chunk;
+
+    struct Scratch {
+        std::vector<Sum> running;
+        std::vector<Sum> bin_sums;  // zero between nodes
+    };
+
+    static const Sum* of(const Bins* bins) { return reinterpret_cast<const Sum*>(bins); }
+
+    Entry<Layout>* entries(const RowRange& rows) const {
+        return space_.entries[rows.buffer].template get<Entry<Layout>>() + rows.begin;
+    }
+
+    template <class Real>
+    WideSum fill_chunk(const Real* gradients, const Real* hessians, const Row* rows, int64_t begin, int64_t end) {
+        typename Layout::Stat stats[chunk];
+        const int64_t n = end - begin;
+        if constexpr (std::is_same_v<Layout, Wide>)
+            for (int64_t i = 0; i < n; ++i) stats[i] = wide_stat(gradients[begin + i], hessians[begin + i], scale_);
+        else
+            quantise_rows(gradients + begin, hessians + begin, n, scale_.gradient, scale_.hessian, stats);
+        Entry<Layout>* filled = entries({0, begin, end});
+        Sum sum{};
+        for (int64_t i = 0; i < n; ++i) {
+            filled[i] = {stats[i], rows != nullptr ? rows[begin + i] : static_cast<Row>(begin + i)};
+            sum += Layout::widen(stats[i]);
+        }
+        return Layout::unpack(sum);
+    }
+
+    template <class C>
+    void gather_block(const RowRange& rows, const Block& block, std::vector<Sum>& sums, UsedBins& used) const {
+        const Entry<Layout>* own = entries(rows);
+        for (int64_t i = 0; i < rows.size(); ++i) {
+            const C* codes = reinterpret_cast<const C*>(data_.row_codes(block, own[i].row));
+            const Sum stat = Layout::widen(own[i].stat);
+            for (size_t p = 0; p < block.features.size(); ++p) {
+                const int64_t bin = block.first_bin + static_cast<int64_t>(p) * block.bins + codes[p];
+                sums[bin] += stat;
+                ++used.rows[bin];
+                used.marks[bin / 64] |= 1ull << (bin % 64);
+            }
+        }
+    }
+
+    const BinnedData& data_;
+    const LaneScale& scale_;
+    int threads_;
+    Workspace& space_;
+    HistogramBuilder<Layout> builder_;
+    std::vector<Scratch> scratch_;  // of each thread
+};
+
+}  // namespace arboretum

@@ -1,0 +1,363 @@
+// The recipe of trees of impurity (grow.hpp): classes or numbers, exact or binned, deep.
+//
+// Nothing is inherited from a parent: a node of a forest looks at a few features only, so that there is no histogram to
+// subtract from (tree_builder.hpp is the recipe of trees that look at all of them).
+//
+// Nodes that fit the cache are set aside as roots of branches: there rows carry their codes (node_rows.hpp). Forests
+// give every tree one thread. A tree alone lets threads share the features of large nodes and gives each branch to one
+// of them. What a node draws depends on its path from the root, so that the tree is always the same.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/midpoint.hpp"
+#include "base/parallel.hpp"
+#include "base/rng.hpp"
+#include "grow/grow.hpp"
+#include "grow/impurity/branch_rows.hpp"
+#include "grow/impurity/forest_task.hpp"
+#include "grow/impurity/impurity.hpp"
+#include "grow/impurity/leaf_summary.hpp"
+
+namespace arboretum {
+
+// A node with rows that may be split.
+template <class Statistics>
+struct OpenNode {
+    int32_t id = 0;
+    int32_t depth = 0;
+    int64_t begin = 0, end = 0;
+    uint64_t path = 0;
+    Bounds bounds = {};
+    typename Statistics::Sum total = {};
+    Cut cut = {};
+    typename InheritedBy<Statistics>::type inherited = {};
+
+    int64_t n_rows() const { return end - begin; }
+
+    struct LessGain {
+        bool operator()(const OpenNode& a, const OpenNode& b) const {
+            return a.cut.gain != b.cut.gain ? a.cut.gain < b.cut.gain : a.id > b.id;
+        }
+    };
+};
+
+// Draws of a node's path: 1 and 2 are the paths of its children, features come after.
+constexpr uint64_t first_feature_draw = 16;
+
+// What all branches of one tree share.
+struct TreeLimits {
+    const uint32_t* copies;  // of each row of the table; null: once each
+    double least_gain;
+    int64_t aside_rows;  // nodes of up to so many rows are set aside; 0: none
+};
+
+template <class Statistics>
+struct GrownBranch {
+    GrownTree tree;
+    std::vector<OpenNode<Statistics>> aside;  // leaves that are roots of further branches
+};
+
+// A tree, or a part of one, that grows from one node.
+template <class Statistics>
+class Branch {
+  public:
+    using Open = OpenNode<Statistics>;
+    using Rows = BranchRows<Statistics>;
+    using Gain = typename Statistics::Gain;
+
+    // rows: hold those of the root.
+    Branch(const ForestTask<Statistics>& task, const TreeLimits& limits, Rows& rows)
+        : task_(task), rules_(task.rules), limits_(limits), rows_(rows), features_(task.data.n_features()) {
+        std::iota(features_.begin(), features_.end(), 0);
+    }
+
+    GrownBranch<Statistics> grow_from(Open root) {
+        tree_.nodes.reserve(root.n_rows());
+        tree_.values.reserve(root.n_rows() * task_.summary.width());
+        node_ = std::move(root);
+        grow(*this);
+        for (const Open& node : open_) make_leaf(node);
+        return {std::move(tree_), std::move(aside_)};
+    }
+
+    // ---- steps of grow.hpp ---------------------------------------------------------------------------------------
+
+    void open() { add(std::move(node_)); }
+
+    bool next() {
+        const bool best_first = rules_.max_leaf_nodes > 0;
+        if (open_.empty() || (best_first && n_leaves_ >= rules_.max_leaf_nodes)) return false;
+        ++n_leaves_;
+        if (best_first) std::pop_heap(open_.begin(), open_.end(), typename Open::LessGain{});
+        node_ = std::move(open_.back());
+        open_.pop_back();
+        return true;
+    }
+
+    void partition() {
+        const int depth = node_.depth + 1;
+        terms_.clear();
+        if (node_.cut.condition.kind == ConditionKind::oblique)
+            task_.projections.draw_terms(node_.path, node_.cut.projection, terms_);
+        left_ = {0, depth, node_.begin, node_.begin, draw(node_.path, 1), node_.bounds, task_.statistics.zero()};
+        left_.end = rows_.partition(node_.cut, terms_, node_.begin, node_.end, left_.total.data());
+        left_.inherited = inherited_from(node_);
+        right_ = {0, depth, left_.end, node_.end, draw(node_.path, 2), node_.bounds, std::move(node_.total)};
+        right_.inherited = left_.inherited;
+        for (int k = 0; k < task_.statistics.words(); ++k) right_.total[k] -= left_.total[k];
+    }
+
+    void commit() {
+        settle_absent(node_, left_, right_);
+        set_bounds(node_.cut, left_, right_);
+        const int32_t id = node_.id;
+        std::vector<GrownNode>& nodes = tree_.nodes;
+        for (ProjectionTerm& term : terms_) term.feature = task_.projections.binned_feature(term);
+        put_cut(node_.cut, terms_, tree_, nodes[id]);
+        nodes[id].left = static_cast<int32_t>(nodes.size());
+        add(std::move(left_));
+        nodes[id].right = static_cast<int32_t>(nodes.size());
+        add(std::move(right_));
+    }
+
+  private:
+    // A new node: a leaf, set aside, or open for a split.
+    void add(Open node) {
+        std::vector<GrownNode>& nodes = tree_.nodes;
+        node.id = static_cast<int32_t>(nodes.size());
+        nodes.emplace_back();
+        nodes.back().n_rows = task_.n_copies(node.total.data(), node.n_rows());
+        tree_.values.resize(nodes.size() * task_.summary.width());
+        // Neither a median nor what nodes inherit is the mean of two.
+        if constexpr (std::is_same_v<Statistics, Medians> || Inheriting<Statistics>) make_leaf(node);
+        if (!may_split(node)) return make_leaf(node);
+        if (node.n_rows() <= limits_.aside_rows) {
+            aside_.push_back(std::move(node));
+            return;
+        }
+        find_cut(node);
+        if (!node.cut.found() || node.cut.gain < limits_.least_gain) return make_leaf(node);
+        open_.push_back(std::move(node));
+        if (rules_.max_leaf_nodes > 0) std::push_heap(open_.begin(), open_.end(), typename Open::LessGain{});
+    }
+
+    bool may_split(const Open& node) const {
+        return (rules_.max_depth <= 0 || node.depth < rules_.max_depth) && node.n_rows() >= rules_.min_samples_split &&
+               node.n_rows() >= 2 * rules_.min_samples_leaf &&
+               !task_.statistics.is_pure(node.total.data(), rows_.numbers(node.begin, node.end));
+    }
+
+    void make_leaf(const Open& node) {
+        GrownNode& leaf = tree_.nodes[node.id];
+        double* value = &tree_.values[static_cast<size_t>(node.id) * task_.summary.width()];
+        const typename Statistics::Word* total = node.total.data();
+        leaf.weight = task_.statistics.weight(total) / task_.target.weight_scale;
+        if constexpr (Inheriting<Statistics>) {
+            std::ranges::copy(task_.statistics.outcomes(total, node.inherited), value);
+        } else if (task_.target.is_classes()) {
+            task_.statistics.class_sums(total, value);
+            task_.summary.finish_classes(leaf, value);
+        } else {
+            for (int o = 0; o < task_.target.n_outputs; ++o) value[o] = task_.statistics.mean(total, o);
+            if (task_.target.criterion == Criterion::log_rank) return;
+            task_.summary.finish_numbers(rows_.numbers(node.begin, node.end), limits_.copies, leaf, value);
+        }
+    }
+
+    auto inherited_from(const Open& node) const {
+        if constexpr (Inheriting<Statistics>)
+            return task_.statistics.outcomes(node.total.data(), node.inherited);
+        else
+            return node.inherited;
+    }
+
+    Gain gain_of(const Open& node) const {
+        if constexpr (Inheriting<Statistics>)
+            return {task_.statistics, node.total.data(), node.inherited};
+        else
+            return {task_.statistics, node.total.data()};
+    }
+
+    // Features in random order until enough were looked at and one of them can be cut.
+    void find_cut(Open& node) {
+        const typename Rows::Node view{node.begin, node.end, node.total.data(), node.bounds, node.path};
+        const Gain gain = gain_of(node);
+        const int n = task_.data.n_features();
+        int visited = 0;
+        swaps_.clear();
+        auto next = [&] {
+            if (task_.n_visits < n) {
+                const int other =
+                    visited + static_cast<int>(unit(draw(node.path, first_feature_draw + visited)) * (n - visited));
+                std::swap(features_[visited], features_[other]);
+                swaps_.push_back(other);
+            }
+            return features_[visited++];
+        };
+        while (visited < task_.n_visits) next();
+        if (shares_work(node))
+            share_work(task_.n_visits, node.cut, [&](int64_t i, int thread, Cut& cut) {
+                rows_.offer_features(&features_[i], 1, view, gain, thread, cut);
+            });
+        else
+            rows_.offer_features(features_.data(), task_.n_visits, view, gain, 0, node.cut);
+        if (task_.projections.n_projections() > 0) offer_projections(node, view, gain);
+        while (visited < n && !node.cut.found()) {
+            const int32_t feature = next();
+            rows_.offer_features(&feature, 1, view, gain, 0, node.cut);
+        }
+        for (int i = static_cast<int>(swaps_.size()); i-- > 0;) std::swap(features_[i], features_[swaps_[i]]);
+    }
+
+    void offer_projections(Open& node, const typename Rows::Node& view, const Gain& gain) {
+        const int n = task_.projections.n_projections();
+        if (shares_work(node))
+            share_work(n, node.cut, [&](int64_t i, int thread, Cut& cut) {
+                rows_.offer_projection(static_cast<int>(i), view, gain, thread, cut);
+            });
+        else
+            for (int i = 0; i < n; ++i) rows_.offer_projection(i, view, gain, 0, node.cut);
+    }
+
+    bool shares_work(const Open& node) const { return rows_.n_threads() > 1 && task_.is_shared(node.n_rows()); }
+
+    // offer(i, thread, cut) for i in [0, n); the best of all cuts, in their order.
+    template <class Offer>
+    void share_work(int n, Cut& best, Offer&& offer) {
+        std::vector<Cut> cuts(n);
+        parallel_for(n, rows_.n_threads(), [&](int64_t i, int thread) { offer(i, thread, cuts[i]); });
+        for (Cut& cut : cuts)
+            if (cut.gain > best.bar) best = std::move(cut);
+    }
+
+    // A missing value, if the node never saw one, follows the larger child. So do categories: their sets name the
+    // smaller one (node_search.hpp); and projections fill missing values.
+    void settle_absent(Open& node, const Open& left, const Open& right) {
+        Condition& condition = node.cut.condition;
+        if (condition.kind != ConditionKind::numeric) return;
+        const FeatureCodes& info = task_.data.feature(condition.feature);
+        // By weight, not rows: a row of weight 3 is three rows.
+        if (task_.statistics.weight(left.total.data()) < task_.statistics.weight(right.total.data())) return;
+        condition.missing_left = condition.missing_left || !info.has_missing || !sees_missing(node);
+    }
+
+    bool sees_missing(const Open& node) const {
+        const int32_t feature = node.cut.condition.feature;
+        const Code missing = task_.data.feature(feature).n_bins;
+        const RowNumbers numbers = rows_.numbers(node.begin, node.end);
+        for (int64_t i = 0; i < numbers.size(); ++i)
+            if (task_.data.code(feature, numbers[i]) == missing) return true;
+        return false;
+    }
+
+    void set_bounds(const Cut& cut, Open& left, Open& right) const {
+        if constexpr (requires { task_.statistics.value(left.total.data()); }) {
+            const int direction = rules_.monotone.empty() ? 0 : rules_.monotone[cut.condition.feature];
+            if (direction == 0) return;
+            auto value = [&](const Open& child) { return task_.statistics.value(child.total.data()); };
+            part_bounds(direction, midpoint(value(left), value(right)), left.bounds, right.bounds);
+        }
+    }
+
+    const ForestTask<Statistics>& task_;
+    const SplitRules& rules_;
+    const TreeLimits& limits_;
+    Rows& rows_;
+    std::vector<int32_t> features_;  // 0 … n−1 between nodes
+    std::vector<int32_t> swaps_;
+    std::vector<ProjectionTerm> terms_;
+    GrownTree tree_;
+    std::vector<Open> open_, aside_;  // open nodes are a stack, or a heap
+    Open node_, left_, right_;        // the node that is split, and its children
+    int n_leaves_ = 1;
+};
+
+// What growing one tree needs; lives as long as a fit.
+template <class Statistics>
+struct TreeSpace {
+    std::unique_ptr<BranchRows<Statistics>> top;                 // all threads share the work of its nodes
+    std::vector<std::unique_ptr<BranchRows<Statistics>>> below;  // one per thread
+    std::vector<typename Statistics::Stat> rows;
+    std::vector<uint32_t> copies;
+};
+
+template <class Statistics>
+class ImpurityBuilder {
+  public:
+    using Stat = typename Statistics::Stat;
+    using Open = OpenNode<Statistics>;
+    using Space = TreeSpace<Statistics>;
+
+    explicit ImpurityBuilder(const ForestTask<Statistics>& task) : task_(task) {}
+
+    // copies: how often each row of the table is drawn, null for once each.
+    GrownTree grow(const uint32_t* copies, uint64_t seed, Space& space) const {
+        fill_rows(copies, space.rows);
+        Open root{
+            0, 0, 0, static_cast<int64_t>(space.rows.size()), draw(seed, 0x726f6f74), {}, task_.statistics.zero()};
+        for (const Stat& row : space.rows) task_.statistics.add(row, root.total.data());
+        if constexpr (Inheriting<Statistics>) root.inherited = task_.statistics.root(root.total.data());
+        const double weight = task_.statistics.weight(root.total.data()) / task_.target.weight_scale;
+        const double least_gain = task_.rules.min_impurity_decrease > 0
+                                      ? task_.rules.min_impurity_decrease * weight * task_.target.gain_scale()
+                                      : -infinity;
+        const GrownBranch<Statistics> top =
+            grow_branch(std::move(root), {copies, least_gain, aside_rows(space)}, space.rows.data(), *space.top);
+        std::vector<int32_t> stumps;
+        for (const Open& node : top.aside) stumps.push_back(node.id);
+        const std::vector<GrownTree> below = grow_below(top.aside, {copies, least_gain, 0}, space);
+        GrownTree tree = join_branches(top.tree, stumps, below, task_.summary.width());
+        finish_tree(tree, task_.target, task_.rules);
+        return tree;
+    }
+
+  private:
+    GrownBranch<Statistics> grow_branch(Open root, const TreeLimits& limits, Stat* tree_rows,
+                                        BranchRows<Statistics>& rows) const {
+        const int64_t n = root.n_rows();
+        root.begin = rows.load(tree_rows, root.begin, root.end);
+        root.end = root.begin + n;
+        return Branch<Statistics>(task_, limits, rows).grow_from(std::move(root));
+    }
+
+    void fill_rows(const uint32_t* copies, std::vector<Stat>& rows) const {
+        rows.clear();
+        for (int64_t i = 0; i < task_.data.n_rows(); ++i) {
+            const Row row = static_cast<Row>(i);
+            const int64_t n = copies != nullptr ? copies[i] : 1;
+            if (n > 0 && task_.target.weight_of(row) > 0) rows.push_back(task_.statistics.stat(row, n));
+        }
+    }
+
+    int64_t aside_rows(const Space& space) const {
+        if (task_.rules.max_leaf_nodes > 0) return 0;  // the best of all nodes is wanted
+        const int64_t most = space.below[0]->most_rows();
+        if (most < std::numeric_limits<int64_t>::max()) return most;
+        return space.below.size() > 1 ? std::max<int64_t>(1, task_.shared_work / task_.n_visits) : 0;
+    }
+
+    // Branches, the largest first, each by one thread.
+    std::vector<GrownTree> grow_below(const std::vector<Open>& roots, const TreeLimits& limits, Space& space) const {
+        std::vector<std::pair<int64_t, size_t>> order;  // −rows, place
+        for (const Open& root : roots) order.emplace_back(-root.n_rows(), order.size());
+        std::sort(order.begin(), order.end());
+        std::vector<GrownTree> grown(roots.size());
+        parallel_for(static_cast<int64_t>(order.size()), static_cast<int>(space.below.size()),
+                     [&](int64_t i, int worker) {
+                         const size_t place = order[i].second;
+                         grown[place] = grow_branch(roots[place], limits, space.rows.data(), *space.below[worker]).tree;
+                     });
+        return grown;
+    }
+
+    const ForestTask<Statistics>& task_;
+};
+
+}  // namespace arboretum

@@ -1,0 +1,91 @@
+// What a tree of impurity may look like, and what a cut of one of its nodes is.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <vector>
+
+#include "base/midpoint.hpp"
+#include "base/types.hpp"
+#include "grow/bounds.hpp"
+
+namespace arboretum {
+
+// What an impurity tree may look like. Python's frozen SplitRules is packed into this once per fit.
+struct SplitRules {
+    bool random_thresholds = false;
+    int max_depth = 0;       // <= 0: no limit
+    int max_leaf_nodes = 0;  // <= 0: no limit
+    int64_t min_samples_split = 2;
+    int64_t min_samples_leaf = 1;
+    double min_weight_leaf = 0;
+    double min_impurity_decrease = 0;  // per unit of the tree's weight
+    int max_features = 0;              // features that a node looks at; <= 0: all
+    std::vector<int8_t> monotone;      // per feature; empty: none
+};
+
+// Where the values of a code begin and end, in the user's units; both are the value itself if every value has its code.
+class CodeEdges {
+  public:
+    // start: first code of each feature in the other two.
+    CodeEdges(std::vector<int64_t> start, std::vector<double> lower, std::vector<double> upper)
+        : start_(std::move(start)), lower_(std::move(lower)), upper_(std::move(upper)) {
+        for (size_t i = 0; i < lower_.size(); ++i)
+            middle_.push_back(std::isinf(lower_[i])   ? upper_[i]
+                              : std::isinf(upper_[i]) ? lower_[i]
+                                                      : midpoint(lower_[i], upper_[i]));
+    }
+
+    // A threshold t with upper(a) <= t < lower(b), in the middle; below an infinity the largest number.
+    double between(int32_t feature, Code a, Code b) const {
+        const double low = upper_[start_[feature] + a], high = lower_[start_[feature] + b];
+        return nearest(midpoint(low, high), low, high);
+    }
+    // The threshold between a code and the next that is nearest to `wanted`. Bins touch: then it is the cut between
+    // them, so that a forest has few thresholds.
+    double cut_after(int32_t feature, Code code, double wanted) const {
+        const int64_t at = start_[feature] + code;
+        return nearest(wanted, upper_[at], lower_[at + 1]);
+    }
+    double middle(int32_t feature, Code code) const { return middle_[start_[feature] + code]; }
+    // What random draws know a category by: its value, since codes depend on the rows. 0 for missing.
+    uint64_t key(int32_t feature, Code code) const {
+        const int64_t at = start_[feature] + code;
+        const int64_t end = feature + 1 < static_cast<int64_t>(start_.size()) ? start_[feature + 1]
+                                                                              : static_cast<int64_t>(middle_.size());
+        return at < end ? std::bit_cast<uint64_t>(middle_[at]) : 0;
+    }
+
+    // The last code from `least` on, before `most`, whose middle is not above t.
+    Code last_up_to(int32_t feature, Code least, Code most, double t) const {
+        const double* middles = middle_.data() + start_[feature];
+        Code code = least, n = most - least;
+        // A product, not a choice: compilers turn a choice into a branch that is mispredicted half the time.
+        while (n > 1) {
+            const Code half = n / 2;
+            code += half * Code{middles[code + half] <= t};
+            n -= half;
+        }
+        return code;
+    }
+
+  private:
+    static double nearest(double wanted, double low, double high) {
+        if (wanted >= low && wanted < high) return wanted;
+        return wanted < low || !(low < high) ? low : std::nextafter(high, low);
+    }
+
+    std::vector<int64_t> start_;
+    std::vector<double> lower_, upper_, middle_;
+};
+
+struct Cut {
+    double gain = -infinity;  // a cut that gains nothing is still taken: the next one may gain (exclusive or)
+    double bar = -infinity;   // what another must pass: cuts that tie but for rounding tie, and the first one stays
+    Condition condition;
+    double threshold = 0;  // in the user's units
+    int projection = -1;   // its number, for an oblique condition
+    bool found() const { return condition.feature >= 0; }
+};
+
+}  // namespace arboretum

@@ -1,0 +1,9 @@
+#include "grow/impurity/forest_growing.hpp"
+#include "grow/impurity/log_rank.hpp"
+
+namespace arboretum {
+
+template GrownForest grow_with<Medians>(const ForestInputs&, const TreeRange&);
+template GrownForest grow_with<LogRank>(const ForestInputs&, const TreeRange&);
+
+}  // namespace arboretum

@@ -1,7 +1,0 @@
-#include "forest_growing.hpp"
-
-namespace arboretum {
-
-template GrownForest grow_with<PackedBinary>(const ForestInputs&, const TreeRange&);
-
-}  // namespace arboretum

@@ -1,9 +1,0 @@
-#include "forest_growing.hpp"
-#include "uplift.hpp"
-
-namespace arboretum {
-
-template GrownForest grow_with<Arms<2>>(const ForestInputs&, const TreeRange&);
-template GrownForest grow_with<Arms<0>>(const ForestInputs&, const TreeRange&);
-
-}  // namespace arboretum

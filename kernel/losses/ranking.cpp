@@ -1,0 +1,397 @@
+#include "losses/ranking.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "base/elementary.hpp"
+#include "base/parallel.hpp"
+#include "base/simd.hpp"
+
+namespace arboretum {
+
+namespace {
+
+// 2^y − 1, exact for whole grades.
+double gain_of(double y) {
+    const int whole = static_cast<int>(y);
+    const double power = static_cast<double>(int64_t{1} << whole), rest = y - whole;
+    return (rest > 0 ? power * exponential(rest * 0.69314718055994530942) : power) - 1.0;
+}
+
+double binary_logarithm(double x) { return logarithm(x) * 1.4426950408889634074; }
+
+std::vector<double> discounts(int64_t n) {
+    std::vector<double> made(n);
+    for (int64_t place = 0; place < n; ++place) made[place] = 1.0 / binary_logarithm(static_cast<double>(place + 2));
+    return made;
+}
+
+constexpr int64_t query_block = 16;
+
+// run(query, first row, rows, scratch) for every query; each worker has a scratch of its own.
+template <class Scratch, class Run>
+void for_each_query(const Queries& queries, int threads, Run&& run) {
+    const int64_t longest = queries.longest();
+    std::vector<Scratch> scratch(std::max(threads, 1));
+    parallel_blocks(queries.n, query_block, threads, [&](int64_t begin, int64_t end, int worker) {
+        scratch[worker].reserve(longest);
+        for (int64_t q = begin; q < end; ++q)
+            run(q, queries.start[q], queries.start[q + 1] - queries.start[q], scratch[worker]);
+    });
+}
+
+}  // namespace
+
+// ---- gradients of pairs ---------------------------------------------------------------------------------------------
+
+namespace {
+
+// Rows of a query by falling gain, those of equal gain by place. So all rows that are worse than one of them, and make
+// pairs with it, stand together:
+//
+//   gain    7 3 3 1 0 0 0 0
+//             a   └ worse ┘
+struct GainOrder {
+    std::vector<int32_t> at;  // place
+    std::vector<double> score, gain, head, tail, place, gradient, hessian;
+    int64_t n = 0;
+
+    void reserve(int64_t most) {
+        at.resize(most);
+        for (auto* part : {&score, &gain, &head, &tail, &place, &gradient, &hessian}) part->resize(most);
+    }
+};
+
+// What is kept of the rows of a query, by place.
+struct PairScratch {
+    std::vector<int32_t> row;
+    std::vector<double> score, gain, head, tail, gradient, hessian, pair_gradient, pair_hessian;
+    GainOrder all, top;
+
+    void reserve(int64_t n) {
+        if (static_cast<int64_t>(row.size()) >= n) return;
+        row.resize(n);
+        for (auto* part : {&score, &gain, &head, &tail, &gradient, &hessian, &pair_gradient, &pair_hessian})
+            part->resize(n);
+        all.reserve(n);
+        top.reserve(n);
+    }
+
+    void sort(const double* raw, int64_t n) {
+        for (int64_t i = 0; i < n; ++i) row[i] = static_cast<int32_t>(i);
+        std::sort(row.begin(), row.begin() + n,
+                  [raw](int32_t a, int32_t b) { return raw[a] != raw[b] ? raw[a] > raw[b] : a < b; });
+        for (int64_t place = 0; place < n; ++place) score[place] = raw[row[place]];
+        std::fill_n(gradient.begin(), n, 0.0);
+        std::fill_n(hessian.begin(), n, 0.0);
+    }
+
+    // The places of all rows, most of which have the least gain, or of those before the truncation.
+    void order_by_gain(GainOrder& order, int64_t n) const {
+        const double least = *std::min_element(gain.begin(), gain.begin() + n);
+        auto end = order.at.begin();
+        for (int64_t place = 0; place < n; ++place)
+            if (gain[place] > least) *end++ = static_cast<int32_t>(place);
+        std::sort(order.at.begin(), end,
+                  [this](int32_t a, int32_t b) { return gain[a] != gain[b] ? gain[a] > gain[b] : a < b; });
+        for (int64_t place = 0; place < n; ++place)
+            if (gain[place] == least) *end++ = static_cast<int32_t>(place);
+        order.n = n;
+    }
+
+    void fill(GainOrder& order) const {
+        for (int64_t i = 0; i < order.n; ++i) {
+            const int32_t place = order.at[i];
+            order.score[i] = score[place];
+            order.gain[i] = gain[place];
+            order.head[i] = head[place];
+            order.tail[i] = tail[place];
+            order.place[i] = place;
+        }
+        std::fill_n(order.gradient.begin(), order.n, 0.0);
+        std::fill_n(order.hessian.begin(), order.n, 0.0);
+    }
+
+    void take(const GainOrder& order) {
+        for (int64_t i = 0; i < order.n; ++i) {
+            gradient[order.at[i]] += order.gradient[i];
+            hessian[order.at[i]] += order.hessian[i];
+        }
+    }
+};
+
+// A better row a and a worse row b; one is at place i, the other behind it at place j:
+//
+//   x = score_a − score_b,   p = 1 / (1 + e^x),   loss = weight · ln(1 + e^−x)
+//   weight = (gain_a − gain_b) · (head_i + tail_j) · scale / (nearness + slope · |x|)
+struct PairRule {
+    bool graded;  // else any difference of gains counts 1
+    double scale, nearness, slope;
+};
+
+// The pairs of the row at place a with the rows of `order` from `begin` on.
+ARBORETUM_CLONES void add_pairs(PairScratch& s, int64_t a, GainOrder& order, int64_t begin, const PairRule& rule) {
+    const double *score = order.score.data(), *gain = order.gain.data(), *head = order.head.data();
+    const double *tail = order.tail.data(), *place = order.place.data();
+    double *gradient = order.gradient.data(), *hessian = order.hessian.data();
+    double *pair_gradient = s.pair_gradient.data(), *pair_hessian = s.pair_hessian.data();
+    const double own_score = s.score[a], own_gain = s.gain[a], own_head = s.head[a], own_tail = s.tail[a];
+    const double own_place = static_cast<double>(a);
+    const int64_t n = order.n;
+    const PairRule r = rule;
+    ARBORETUM_INDEPENDENT
+    for (int64_t b = begin; b < n; ++b) {
+        const double x = own_score - score[b], gap = r.graded ? own_gain - gain[b] : 1.0;
+        const double change = own_place < place[b] ? own_head + tail[b] : head[b] + own_tail;
+        const double weight = gap * change * r.scale / (r.nearness + r.slope * std::fabs(x));
+        const double p = 1.0 / (1.0 + exponential(x));
+        pair_gradient[b] = p * weight;
+        pair_hessian[b] = p * (1.0 - p) * weight;
+        gradient[b] += pair_gradient[b];
+        hessian[b] += pair_hessian[b];
+    }
+}
+
+// Adds the sums over the pairs of a, in their order; returns the sum of their gradients' sizes.
+double close_pairs(PairScratch& s, int64_t a, int64_t begin, int64_t end) {
+    double gradient = 0, hessian = 0;
+    for (int64_t b = begin; b < end; ++b) {
+        gradient += s.pair_gradient[b];
+        hessian += s.pair_hessian[b];
+    }
+    s.gradient[a] -= gradient;
+    s.hessian[a] += hessian;
+    return gradient;
+}
+
+// All pairs with a row before the truncation; returns the sum of the sizes of their gradients.
+double add_all_pairs(PairScratch& s, int64_t n, int64_t truncation, const PairRule& rule) {
+    const int64_t n_top = std::min(n, truncation);
+    s.fill(s.all);
+    if (n_top < n) {
+        s.order_by_gain(s.top, n_top);
+        s.fill(s.top);
+    }
+    double size = 0;
+    int64_t worse = 0, worse_on_top = 0;  // first row of less gain
+    for (int64_t i = 0; i < n; ++i) {
+        const int32_t place = s.all.at[i];
+        const double gain = s.gain[place];
+        while (worse < n && s.all.gain[worse] >= gain) ++worse;
+        if (worse == n) break;
+        if (place < n_top) {
+            add_pairs(s, place, s.all, worse, rule);
+            size += close_pairs(s, place, worse, n);
+        } else {
+            while (worse_on_top < n_top && s.top.gain[worse_on_top] >= gain) ++worse_on_top;
+            add_pairs(s, place, s.top, worse_on_top, rule);
+            size += close_pairs(s, place, worse_on_top, n_top);
+        }
+    }
+    s.take(s.all);
+    if (n_top < n) s.take(s.top);
+    return size;
+}
+
+// What a swap of two places changes NDCG by; the ideal order is cut at the truncation.
+double weigh_by_ndcg(PairScratch& s, const double* y, int64_t n, int64_t truncation, const double* discount) {
+    for (int64_t place = 0; place < n; ++place) {
+        s.gain[place] = gain_of(y[s.row[place]]);
+        s.head[place] = discount[place];
+        s.tail[place] = -discount[place];
+    }
+    s.order_by_gain(s.all, n);
+    double ideal = 0;
+    for (int64_t i = 0; i < std::min(n, truncation); ++i) ideal += s.gain[s.all.at[i]] * discount[i];
+    return ideal > 0 ? 1.0 / ideal : 0.0;
+}
+
+// What a swap of two places changes average precision by. With c(p) relevant rows up to p and B(p) the sum of
+// 1 / (p' + 1) over the relevant p' <= p, for i before j:
+//
+//   (c(i) + [i not relevant]) / (i + 1) − B(i)  +  B(j) − (c(j) + [j relevant]) / (j + 1)        divided by c(n − 1)
+double weigh_by_map(PairScratch& s, const double* y, int64_t n) {
+    double count = 0, inverse_places = 0;
+    for (int64_t place = 0; place < n; ++place) {
+        const double relevant = y[s.row[place]] > 0 ? 1.0 : 0.0, at = static_cast<double>(place + 1);
+        count += relevant;
+        inverse_places += relevant / at;
+        s.gain[place] = relevant;
+        s.head[place] = (count + 1.0 - relevant) / at - inverse_places;
+        s.tail[place] = inverse_places - (count + relevant) / at;
+    }
+    s.order_by_gain(s.all, n);
+    return count > 0 ? 1.0 / count : 0.0;
+}
+
+double weigh_alike(PairScratch& s, const double* y, int64_t n) {
+    for (int64_t place = 0; place < n; ++place) {
+        s.gain[place] = y[s.row[place]];
+        s.head[place] = 1.0;
+        s.tail[place] = 0.0;
+    }
+    s.order_by_gain(s.all, n);
+    return 1.0;
+}
+
+}  // namespace
+
+void pair_gradients(const PairTask& task, int threads) {
+    const std::vector<double> discount =
+        task.weight == PairWeight::ndcg ? discounts(task.queries.longest()) : std::vector<double>();
+    for_each_query<PairScratch>(task.queries, threads, [&](int64_t, int64_t first, int64_t n, PairScratch& s) {
+        const double* y = task.y + first;
+        if (std::all_of(y, y + n, [y](double other) { return other == y[0]; })) {
+            std::fill_n(task.gradients + first, n, 0.0);
+            std::fill_n(task.hessians + first, n, 0.0);
+            return;
+        }
+        s.sort(task.raw + first, n);
+        const double scale = task.weight == PairWeight::ndcg  ? weigh_by_ndcg(s, y, n, task.truncation, discount.data())
+                             : task.weight == PairWeight::map ? weigh_by_map(s, y, n)
+                                                              : weigh_alike(s, y, n);
+        const bool graded = task.weight != PairWeight::none;
+        const bool by_distance = graded && s.score[0] != s.score[n - 1];
+        const PairRule rule{graded, scale, by_distance ? 0.01 : 1.0, by_distance ? 1.0 : 0.0};
+        const double size = 2 * add_all_pairs(s, n, task.truncation, rule);
+        const double factor = size > 0 ? binary_logarithm(1.0 + size) / size : 1.0;
+        for (int64_t place = 0; place < n; ++place) {
+            task.gradients[first + s.row[place]] = factor * s.gradient[place];
+            task.hessians[first + s.row[place]] = factor * s.hessian[place];
+        }
+    });
+}
+
+// ---- gradients of lists ---------------------------------------------------------------------------------------------
+
+namespace {
+
+struct NoScratch {
+    void reserve(int64_t) {}
+};
+
+ARBORETUM_CLONES void exponentials(const double* raw, int64_t n, double top, double* out) {
+    for (int64_t i = 0; i < n; ++i) out[i] = exponential(raw[i] - top);
+}
+
+}  // namespace
+
+void list_gradients(const ListTask& task, int threads) {
+    for_each_query<NoScratch>(task.queries, threads, [&](int64_t, int64_t first, int64_t n, NoScratch&) {
+        const double *y = task.y + first, *raw = task.raw + first;
+        double *g = task.gradients + first, *h = task.hessians + first;
+        exponentials(raw, n, *std::max_element(raw, raw + n), h);
+        double total = 0, gains = 0;
+        for (int64_t i = 0; i < n; ++i) {
+            total += h[i];
+            g[i] = gain_of(y[i]);
+            gains += g[i];
+        }
+        for (int64_t i = 0; i < n; ++i) {
+            const double p = h[i] / total;
+            g[i] = gains > 0 ? p - g[i] / gains : 0.0;
+            h[i] = gains > 0 ? p * (1.0 - p) : 0.0;
+        }
+    });
+}
+
+// ---- metrics --------------------------------------------------------------------------------------------------------
+
+namespace {
+
+struct Judged {
+    double score, y;
+};
+
+struct JudgedScratch {
+    std::vector<Judged> rows;
+    std::vector<double> gains;
+
+    void reserve(int64_t n) {
+        rows.resize(n);
+        gains.resize(n);
+    }
+};
+
+// Ties: the expected value over all orders of rows with equal scores (McSherry, Najork 2008). Calls
+// run(first place, places, rows that are relevant, sum of gains) for each group of equals.
+template <class Run>
+void for_each_tie(const JudgedScratch& s, int64_t n, Run&& run) {
+    for (int64_t begin = 0, end; begin < n; begin = end) {
+        double relevant = 0, gains = 0;
+        for (end = begin; end < n && s.rows[end].score == s.rows[begin].score; ++end) {
+            relevant += s.rows[end].y > 0 ? 1.0 : 0.0;
+            gains += gain_of(s.rows[end].y);
+        }
+        run(begin, end - begin, relevant, gains);
+    }
+}
+
+double expected_ndcg(JudgedScratch& s, int64_t n, int64_t k, const double* discount) {
+    double reached = 0, ideal = 0;
+    for_each_tie(s, n, [&](int64_t begin, int64_t places, double, double gains) {
+        double sum = 0;
+        for (int64_t place = begin; place < std::min(begin + places, k); ++place) sum += discount[place];
+        reached += sum * gains / static_cast<double>(places);
+    });
+    for (int64_t i = 0; i < n; ++i) s.gains[i] = gain_of(s.rows[i].y);
+    std::sort(s.gains.begin(), s.gains.begin() + n, std::greater<>());
+    for (int64_t place = 0; place < std::min(n, k); ++place) ideal += discount[place] * s.gains[place];
+    return reached / ideal;
+}
+
+// A place of a tie of n rows, r of them relevant, is relevant with probability r / n; the i-th, from 0, then has
+// i (r − 1) / (n − 1) relevant ones of the tie before it.
+double expected_map(const JudgedScratch& s, int64_t n, int64_t k) {
+    double sum = 0, before = 0;
+    for_each_tie(s, n, [&](int64_t begin, int64_t places, double relevant, double) {
+        const double share = relevant / static_cast<double>(places);
+        const double growth = places > 1 ? (relevant - 1) / static_cast<double>(places - 1) : 0.0;
+        for (int64_t i = 0; relevant > 0 && i < std::min(places, k - begin); ++i)
+            sum += share * (before + 1 + static_cast<double>(i) * growth) / static_cast<double>(begin + i + 1);
+        before += relevant;
+    });
+    return sum / std::min(before, static_cast<double>(k));
+}
+
+// The first tie with a relevant row decides: its i-th place is the first relevant one with the probability that the
+// places before are not, times r / (n − i).
+double expected_mrr(const JudgedScratch& s, int64_t n, int64_t k) {
+    double expected = 0;
+    bool found = false;
+    for_each_tie(s, n, [&](int64_t begin, int64_t places, double relevant, double) {
+        if (found || relevant == 0) return;
+        found = true;
+        double none_before = 1;
+        for (int64_t i = 0; none_before > 0 && i < std::min(places, k - begin); ++i) {
+            const double here = relevant / static_cast<double>(places - i);
+            expected += none_before * here / static_cast<double>(begin + i + 1);
+            none_before *= 1 - here;
+        }
+    });
+    return expected;
+}
+
+}  // namespace
+
+void ranking_metric(RankingMetric metric, const double* y, const double* scores, const Queries& queries, int64_t k,
+                    double* out, int threads) {
+    const std::vector<double> discount = discounts(metric == RankingMetric::ndcg ? queries.longest() : 0);
+    for_each_query<JudgedScratch>(queries, threads, [&](int64_t q, int64_t first, int64_t n, JudgedScratch& s) {
+        bool any = false;
+        for (int64_t i = 0; i < n; ++i) {
+            s.rows[i] = {scores[first + i], y[first + i]};
+            any = any || y[first + i] > 0;
+        }
+        std::sort(s.rows.begin(), s.rows.begin() + n,
+                  [](const Judged& a, const Judged& b) { return a.score != b.score ? a.score > b.score : a.y > b.y; });
+        out[q] = !any                            ? std::numeric_limits<double>::quiet_NaN()
+                 : metric == RankingMetric::ndcg ? expected_ndcg(s, n, k, discount.data())
+                 : metric == RankingMetric::map  ? expected_map(s, n, k)
+                                                 : expected_mrr(s, n, k);
+    });
+}
+
+}  // namespace arboretum
