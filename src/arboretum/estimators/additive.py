@@ -345,7 +345,7 @@ class AdditiveModel(AdditiveParameters, Explained, Estimator):
     def _head(self) -> LossHead:
         if not hasattr(self, "loss_"):
             raise not_fitted(self)
-        return LossHead(self.loss_, getattr(self, "classes_", None))
+        return LossHead(self.loss_, self.__dict__.get("classes_"))
 
     def _staged_raw(self, X: Any) -> Iterator[FloatArray]:
         """Yield the raw predictions, (rows, outputs), of the constant alone, then after each stage."""

@@ -469,7 +469,7 @@ class BoostedTrees(BoostingParameters):
     def _head(self) -> LossHead:
         if not hasattr(self, "loss_"):
             raise not_fitted(self)
-        return LossHead(self.loss_, getattr(self, "classes_", None))
+        return LossHead(self.loss_, self.__dict__.get("classes_"))
 
     # ---- input ---------------------------------------------------------------------------------------------------
 
