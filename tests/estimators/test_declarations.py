@@ -31,6 +31,7 @@ from arboretum.estimators.parameters import (
     parameters_of,
 )
 from arboretum.estimators.protocol import Estimator
+from arboretum.tasks import REGRESSION
 
 ROOT = Path(__file__).parents[2]
 ESTIMATORS = estimators()
@@ -155,10 +156,10 @@ def test_a_declared_parameter_is_cloned_pickled_set_and_searched():
 def test_a_declared_parameter_can_be_set_by_the_command(monkeypatch):
     monkeypatch.setattr(arb, "Shifted", Shifted, raising=False)
     monkeypatch.setitem(methods.CLASSES["boosted"], "regression", "Shifted")
-    model = methods.make("boosted", "regression", settings=methods.parse_settings(["shift=2", "n_estimators=1e2"]))
+    model = methods.make("boosted", REGRESSION, settings=methods.parse_settings(["shift=2", "n_estimators=1e2"]))
     assert repr(model) == "Shifted(n_estimators=100, shift=2)"
     with pytest.raises(methods.UsageError, match="shift='far': use a number at least 0"):
-        methods.make("boosted", "regression", settings={"shift": "far"})
+        methods.make("boosted", REGRESSION, settings={"shift": "far"})
 
 
 def test_subclasses_without_declarations_keep_those_of_the_class():

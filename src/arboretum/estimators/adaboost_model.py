@@ -62,7 +62,7 @@ class Learners:
         Anything("estimator"),
         "What to boost, of arboretum, scikit-learn or any other that follows its protocol; by default see above.",
     )
-    n_estimators: int = parameter(50, COUNT, "Most learners; <ends>")
+    n_estimators: int = parameter(50, COUNT, "Maximum number of learners; <ends>")
     learning_rate: float = parameter(1.0, Number(0.0, LARGEST_RATE, open_low=True), "Factor of the learners' weights.")
 
 

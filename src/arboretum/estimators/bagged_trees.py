@@ -22,9 +22,8 @@ from arboretum.estimators.base import FloatArray, ForestModel
 from arboretum.estimators.forest_parameters import NodeColumns, TreeLimits, features_a_node
 from arboretum.estimators.oblique import check_oblique, projections_of, refuse_monotone
 from arboretum.estimators.out_of_bag import score_out_of_bag
-from arboretum.estimators.parameters import MOST
 from arboretum.estimators.shared_parameters import Bins, Categories, Seed, Threads
-from arboretum.estimators.validation import check_columns, number, read_seed, seed_of
+from arboretum.estimators.validation import check_columns, read_seed, seed_of
 from arboretum.growing.constraints import in_binned_order, monotone_directions
 from arboretum.growing.grower import NO_LIMIT, SplitRules
 from arboretum.model.forest import Forest
@@ -128,7 +127,7 @@ class BaggedTrees(TreeLimits, NodeColumns, Bins, Categories, Seed, Threads, Fore
 
     def _fit(self: Bagged, X: Any, y: Any, sample_weight: Any) -> Bagged:
         self._check_parameters()
-        n_trees = number(self, "n_estimators", low=1, high=MOST, integer=True)
+        n_trees = int(self.n_estimators)
         earlier = self.forest_ if self.warm_start and hasattr(self, "forest_") else None
         if earlier is not None:
             n_trees -= earlier.n_trees

@@ -62,19 +62,18 @@ Bagging = TypeVar("Bagging", bound="BaggingModel")
 MEMBER_PURPOSE = 0x6D656D626572  # "member": keeps the seeds of members apart from all other draws
 
 
-class Draws(CountOrShare):
+class RowsOfMember(CountOrShare):
     """Draws of a member; without replacement there are no more than rows."""
 
     def check(self, owner: Any, name: str) -> None:
         """Reject shares above 1 of draws without replacement."""
-        value = getattr(owner, name)
-        if owner.bootstrap or isinstance(value, numbers.Integral):
+        if owner.bootstrap:
             super().check(owner, name)
         else:
-            ROWS_AT_MOST_ONCE.check(owner, name)
+            AT_MOST_ONCE.check(owner, name)
 
 
-ROWS_AT_MOST_ONCE = CountOrShare(by_integer=True)
+AT_MOST_ONCE = CountOrShare(by_integer=True)
 
 
 @parameter_group("Ensemble")
@@ -86,7 +85,7 @@ class Members:
         Anything("estimator"),
         "What to bag, of arboretum, scikit-learn or any other that follows its protocol; by default an unpruned tree.",
     )
-    n_estimators: int = parameter(10, COUNT, "Members.")
+    n_estimators: int = parameter(10, COUNT, "Number of members.")
 
 
 @parameter_group("Rows and columns of each member")
@@ -94,10 +93,10 @@ class MemberDraws:
     """What members are fitted to."""
 
     max_samples: float | int = parameter(
-        1.0, Draws(most=1e6, by_integer=True), "Draws of a member: a share of the rows or their number."
+        1.0, RowsOfMember(most=1e6, by_integer=True), "Number of rows that each member draws, or their share."
     )
     max_features: float | int = parameter(
-        1.0, CountOrShare(by_integer=True), "Columns of a member: a share of all or their number."
+        1.0, CountOrShare(by_integer=True), "Number of columns that each member uses, or their share."
     )
     bootstrap: bool = parameter(True, FLAG, "Draw rows with replacement, by weight.")
     bootstrap_features: bool = parameter(
@@ -106,8 +105,8 @@ class MemberDraws:
     oob_score: Any = parameter(
         False,
         OutOfBagRule(),
-        "Score each row by the members that never saw it: True by accuracy or R², or a scorer's name, or a function of "
-        "(y, prediction).",
+        "Score each row by the members that did not draw it: True by accuracy or R², or a scorer's name, or a "
+        "function of (y, prediction).",
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import losses
@@ -18,7 +17,6 @@ from arboretum.estimators.boosting_problem import Target
 from arboretum.estimators.parameters import Levels, Number, declares_parameters, like, parameter
 from arboretum.estimators.protocol import Regressor
 from arboretum.estimators.shared_parameters import LOSSES_OF_NUMBERS, OF_NUMBERS, EarlyStopping
-from arboretum.estimators.validation import number
 from arboretum.losses import EachOutput, GradientFunction, Loss, Quantiles
 from arboretum.losses.base import constant_raw
 
@@ -58,9 +56,6 @@ class BoostedTreesRegressor(Regressor, BoostedTrees):
         return targets.as_outputs(y, n_rows, name, table)
 
     def _read_target(self, column: NDArray[Any], weight: FloatArray | None, continuing: bool) -> Target:
-        quantile: Any = self.quantile
-        for name in ("power",) if np.ndim(quantile) == 1 else ("quantile", "power"):
-            number(self, name, optional=True)
         loss = losses.resolve(self.loss, quantile=self.quantile, power=self.power)
         if column.ndim == 1:
             return Target(targets.regression_target(column), weight, loss)

@@ -22,7 +22,6 @@ from arboretum.estimators.protocol import not_fitted
 from arboretum.estimators.shared_parameters import EarlyStopping
 from arboretum.estimators.standing_in import twin
 from arboretum.estimators.survival_model import SurvivalModel, read_event_times
-from arboretum.estimators.validation import choice, number
 from arboretum.losses import AcceleratedFailure, Cox, GradientFunction, Loss
 from arboretum.losses.survival import DISTRIBUTIONS, by_time, check_events, is_event
 from arboretum.losses.survival_targets import survival_bounds
@@ -77,8 +76,6 @@ class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
         return survival_bounds(y, n_rows, name, table)
 
     def _read_target(self, column: NDArray[Any], weight: FloatArray | None, continuing: bool) -> Target:
-        choice(self, "aft_distribution", (None, *DISTRIBUTIONS))
-        number(self, "aft_scale", low=0.0, high=1e100, open_low=True, optional=True)
         loss = losses.resolve(self.loss, task="survival", **self._loss_parameters())
         return Target(column, weight, loss)
 

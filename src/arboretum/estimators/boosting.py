@@ -33,12 +33,11 @@ from arboretum.estimators.boosting_problem import HeldRows, Problem, Run, Shared
 from arboretum.estimators.boosting_rows import TrainingRows, beside_offset, downhill
 from arboretum.estimators.checkpoints import Checkpoint, Found, Journal, Resumed
 from arboretum.estimators.dataset_arguments import offset_of
-from arboretum.estimators.parameters import MOST
 from arboretum.estimators.protocol import Classifier, not_fitted
 from arboretum.estimators.scoring import JudgedRows, judge_of
 from arboretum.estimators.shared_parameters import MAX_BINS
 from arboretum.estimators.standing_in import after_round, twin
-from arboretum.estimators.validation import check_columns, check_rounds, choice, number, seed_of, split_rows
+from arboretum.estimators.validation import check_columns, check_rounds, seed_of, split_rows
 from arboretum.growing.constraints import interaction_sets, monotone_directions
 from arboretum.growing.grower import ALL_OUTPUTS
 from arboretum.losses import EachOutput, Loss
@@ -123,8 +122,8 @@ class BoostedTrees(BoostingParameters):
         -------
         self
         """
-        n_rounds = number(self, "n_estimators", low=1, high=MOST, integer=True)
-        choice(self, "warm_start", (True, False))
+        self._check_parameters()
+        n_rounds = int(self.n_estimators)
         earlier = self.forest_ if self.warm_start and hasattr(self, "forest_") else None
         if earlier is not None:
             n_rounds -= self.n_iter_
@@ -167,6 +166,7 @@ class BoostedTrees(BoostingParameters):
         """
         earlier = self._fitted()
         check_integer("n_estimators", n_estimators)
+        self._check_parameters()
         held = HeldRows(X_val, y_val, sample_weight_val, offset_val)
         return self._fit(n_estimators, earlier, X, y, sample_weight, offset, held)
 
@@ -181,7 +181,6 @@ class BoostedTrees(BoostingParameters):
         held: HeldRows,
         journal: Journal | None = None,
     ) -> Boosted:
-        self._check_parameters()
         if earlier is not None:
             self._check_continuing()
         threads = n_threads(self.n_jobs)

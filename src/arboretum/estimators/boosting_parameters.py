@@ -51,17 +51,18 @@ Preset = TypeVar("Preset", bound="BoostingParameters")
 class Rounds:
     """How many steps, and how long."""
 
-    n_estimators: int = parameter(1000, COUNT, "Rounds of boosting, at most if early stopping is on.")
+    n_estimators: int = parameter(1000, COUNT, "Number of boosting rounds; with early stopping, the maximum.")
     trees_per_round: int = parameter(
         1,
         COUNT,
-        "Trees that each round grows from the same gradients, on samples of their own; their mean is the step. With "
-        "``n_estimators=1``, ``learning_rate=1`` and samples of rows and columns it is a random forest of gradients.",
+        "Number of trees that each round grows from the same gradients, on separate samples; their mean is the "
+        "step. With ``n_estimators=1``, ``learning_rate=1`` and samples of rows and columns it is a random forest "
+        "of gradients.",
     )
     learning_rate: float | str = parameter(
         "auto",
         Number(0.0, 1e300, open_low=True, words=("auto",)),
-        'Share of each tree\'s step that is taken. "auto" chooses it from the number of rounds and rows: see '
+        'Factor of each tree\'s step. "auto" chooses it from the number of rounds and rows: see '
         "docs/learning-rate.md. Where raw predictions are logarithms (log loss, counts), a step v is never longer than "
         "log(1 + abs(v)) or 2, which keeps leaves of rows that are almost certain, hence with hessians near 0, from "
         "diverging without ``l2``.",
@@ -80,19 +81,20 @@ class BoostedShape:
     max_leaf_nodes: int | None = parameter(
         None,
         Number(2, MOST, integer=True, optional=True),
-        "Most leaves of a tree. By default 31 for leaf-wise growth, otherwise no limit.",
+        "Maximum number of leaves of a tree; by default 31 for leaf-wise growth, otherwise unlimited.",
     )
     max_depth: int | None = parameter(
         None,
         Number(1, 10_000, integer=True, optional=True),
-        "Most conditions on a path. By default no limit for leaf-wise growth, otherwise 6.",
+        "Maximum number of conditions on a path; by default unlimited for leaf-wise growth, otherwise 6.",
     )
     min_samples_leaf: int | str = parameter(
         "auto",
         Number(1, MOST, integer=True, words=("auto",)),
-        'Least rows of a leaf, counted exactly. "auto" is 3, on fewer than 150 rows a fiftieth of them.',
+        'Minimum number of rows in a leaf, counted exactly. "auto" is 3, or a fiftieth of the rows if there are '
+        "fewer than 150.",
     )
-    min_child_weight: float = parameter(1e-3, Number(0.0, 1e300), "Least sum of hessians of a leaf.")
+    min_child_weight: float = parameter(1e-3, Number(0.0, 1e300), "Minimum sum of hessians in a leaf.")
 
 
 @parameter_group("Splits")
@@ -103,8 +105,8 @@ class BoostedSplits:
     l2: float | str = parameter(
         "auto",
         Number(0.0, 1e300, words=("auto",)),
-        'Penalty on the squares of leaf values. "auto" is 10 mean weights of a row, on fewer than 1,000 rows a '
-        "hundredth of the sum of all weights.",
+        'Penalty on the squares of leaf values. "auto" is 10 times the mean weight of a row, or a hundredth of the sum '
+        "of all weights if there are fewer than 1,000 rows.",
     )
     min_gain: float = parameter(0.0, Number(0.0, 1e300), "Gain that a split must exceed.")
     split_score: str = parameter(
@@ -116,8 +118,8 @@ class BoostedSplits:
     score_noise: float = parameter(
         0.0,
         Number(0.0, 1e9),
-        "Noise of the scores by which features compete for a split, in units of what chance gains; it falls as the "
-        "model grows. 1 is a good first try. See docs/score-noise.md.",
+        "Noise added to the scores by which features compete for a split, in units of the gain expected by chance; it "
+        "decreases as the model grows. 1 is a good first value. See docs/score-noise.md.",
     )
     prune: bool = parameter(
         False,
@@ -133,14 +135,15 @@ class BoostedLeaves:
     second_order: bool = parameter(
         True,
         FLAG,
-        "Fit trees to gradients and hessians. False fits them to gradients alone, by least squares, as Friedman did.",
+        "Fit trees to gradients and hessians. False fits them to gradients only, by least squares, as Friedman did.",
     )
     leaf_steps: int | str = parameter(
         1,
         Number(0, 1000, integer=True, words=("auto",)),
-        "Newton steps to the value of a leaf, each held back by ``l2``; more come closer to a line search, and end "
-        'when no leaf moves any more. "auto" is CatBoost\'s rule: 10 for the log loss of two classes, otherwise 1. 0, '
-        "with ``second_order=False``, takes the mean gradient as it is: cautious steps for losses of small hessians.",
+        "Number of Newton steps to the value of a leaf, each restrained by ``l2``; more steps come closer to a "
+        'line search, and stop when no leaf value changes. "auto" is CatBoost\'s rule: 10 for the log loss of two '
+        "classes, otherwise 1. 0, with ``second_order=False``, takes the mean gradient as it is: cautious steps "
+        "for losses of small hessians.",
     )
     ordered_boosting: int = parameter(
         0,
@@ -151,12 +154,12 @@ class BoostedLeaves:
     leaf_model: str = parameter(
         "constant",
         Choice("constant", "linear"),
-        "What a leaf says: one value, or a value plus slopes of the numeric columns that its path splits on. Linear "
+        "Content of a leaf: one value, or a value plus slopes of the numeric columns that its path splits on. Linear "
         "leaves suit smooth functions, and never extrapolate: see docs/linear-leaves.md.",
     )
     linear_l2: float = parameter(10.0, Number(0.0, 1e300), "Penalty on the size of slopes, in the units of ``l2``.")
     max_delta_step: float = parameter(
-        0.0, Number(0.0, 1e300), "Bound of leaf values before the learning rate; 0 is none."
+        0.0, Number(0.0, 1e300), "Bound of leaf values before the learning rate is applied; 0 means no bound."
     )
 
 
@@ -174,13 +177,13 @@ class CategoryStatistics:
     category_combinations: int = parameter(
         2,
         Number(1, 16, integer=True),
-        "Most columns, of those that are read as statistics, in a combination that gets statistics of its own; 1 "
-        "combines none.",
+        "Maximum number of columns, among those that are read as statistics, in a combination that gets its own "
+        "statistics; 1 combines none.",
     )
     category_orders: int = parameter(
         4,
         Number(1, 1000, integer=True),
-        "Random orders of these statistics; rounds read them in turn. Ordered boosting has one.",
+        "Number of random orders of these statistics; rounds use them in turn. Ordered boosting uses one.",
     )
 
 
@@ -191,8 +194,8 @@ class RowSamples:
     subsample: float | str = parameter(
         "auto",
         Number(0.0, 1.0, open_low=True, words=("auto",)),
-        'Share of the rows that each tree sees. "auto" is 0.7; of fewer than 1,000 rows, of a bootstrap and of '
-        "samplings with rates of their own it is 1.",
+        'Share of the rows that each tree uses. "auto" is 0.7; it is 1 with fewer than 1,000 rows, a bootstrap, or a '
+        "sampling that has its own rates.",
     )
     sampling: str = parameter(
         "subsample",
@@ -202,15 +205,15 @@ class RowSamples:
         "all, with random weights. See docs/sampling.md.",
     )
     top_rate: float | None = parameter(
-        None, Number(0.0, 1.0, optional=True), 'Of "goss": the share of rows of largest gradients (0.2).'
+        None, Number(0.0, 1.0, optional=True), 'For "goss": share of the rows with the largest gradients (0.2).'
     )
     other_rate: float | None = parameter(
-        None, Number(0.0, 1.0, open_low=True, optional=True), 'Of "goss": the share drawn from the other rows (0.1).'
+        None, Number(0.0, 1.0, open_low=True, optional=True), 'For "goss": share drawn from the other rows (0.1).'
     )
     bagging_temperature: float | None = parameter(
         None,
         Number(0.0, 100.0, optional=True),
-        'Of "bayesian": the power of the exponential weights (1); 0 makes all of them 1.',
+        'For "bayesian": power of the exponential weights (1); 0 makes all of them 1.',
     )
 
 
@@ -234,8 +237,8 @@ class DartRounds:
         Number(0.0, 1.0),
         "Probability that a round leaves an earlier one out while it grows (DART); 0 is gradient boosting.",
     )
-    dart_skip: float = parameter(0.5, Number(0.0, 1.0), "Probability that a round of DART leaves out none.")
-    dart_max: int = parameter(50, COUNT, "Most rounds that a round of DART leaves out.")
+    dart_skip: float = parameter(0.5, Number(0.0, 1.0), "Probability that a round of DART leaves no earlier round out.")
+    dart_max: int = parameter(50, COUNT, "Maximum number of rounds that a round of DART leaves out.")
 
 
 @parameter_group("Loss")
@@ -269,7 +272,7 @@ class Interactions:
     interaction_cst: Any = parameter(
         None,
         Anything('sequence of sets, "pairwise" or "no_interactions"'),
-        "Columns that may meet on a path from the root.",
+        "Sets of columns that may occur together on a path from the root.",
     )
 
 
@@ -304,7 +307,7 @@ class Callbacks:
     callbacks: Any = parameter(
         None,
         Functions(),
-        "Each is called with a ``RoundReport`` after every round; one that returns True ends the fit.",
+        "Functions that are called with a ``RoundReport`` after every round; one that returns True ends the fit.",
     )
 
 

@@ -135,13 +135,13 @@ class DecisionTreeClassifier(ClassCriterion, SingleTreeModel, BaggedClassifier):
     pruning: str | None = like(
         Pruning,
         allowed=Choice("auto", "cost_complexity", "reduced_error", "pessimistic", None),
-        doc="How the grown tree is cut back. By default C4.5 prunes pessimistically, by its training errors; others "
-        'prune by cost complexity if ``ccp_alpha`` is above 0. "reduced_error" looks at validation rows.',
+        doc="How the grown tree is pruned. By default C4.5 prunes pessimistically, by its training errors; the other "
+        'methods prune by cost complexity if ``ccp_alpha`` is above 0. "reduced_error" uses validation rows.',
     )
     confidence: float = parameter(
         0.25,
         Number(0.0, 1.0, open_low=True),
-        "Of pessimistic pruning, between 0 and 1: smaller prunes more.",
+        "For pessimistic pruning, between 0 and 1: a smaller value prunes more.",
         before="validation_fraction",
     )
     class_weight: Any = like(ClassWeights, before="monotonic_cst")

@@ -87,7 +87,7 @@ class OutOfBagRule(Allowed):
 class Trees:
     """How many trees."""
 
-    n_estimators: int = parameter(100, COUNT, "Trees.")
+    n_estimators: int = parameter(100, COUNT, "Number of trees.")
 
 
 @parameter_group("Shape of trees")
@@ -97,15 +97,15 @@ class TreeLimits:
     max_depth: int | None = parameter(
         None,
         Number(1, 1_000_000, integer=True, optional=True),
-        "Most conditions on a path; by default a tree grows until its leaves are pure or small.",
+        "Maximum number of conditions on a path; by default a tree grows until its leaves are pure or small.",
     )
     max_leaf_nodes: int | None = parameter(
         None,
         Number(2, MOST, integer=True, optional=True),
-        "Most leaves of a tree; the node of largest gain is then split first. By default no limit.",
+        "Maximum number of leaves of a tree; the node of largest gain is then split first. By default unlimited.",
     )
     min_samples_leaf: Any = parameter(
-        1, CountOrShare(), "Least rows of a leaf, counted exactly; a float is a share of the rows."
+        1, CountOrShare(), "Minimum number of rows in a leaf, counted exactly; a float is a share of the rows."
     )
 
 
@@ -116,10 +116,10 @@ class NodeLimits(TreeLimits):
     min_samples_split: int | float = parameter(
         2,
         CountOrShare(2),
-        "Least rows of a node that is split; a float is a share of the rows.",
+        "Minimum number of rows in a node that is split; a float is a share of the rows.",
         before="min_samples_leaf",
     )
-    min_weight_fraction_leaf: float = parameter(0.0, Number(0.0, 0.5), "Least share of the weight in a leaf.")
+    min_weight_fraction_leaf: float = parameter(0.0, Number(0.0, 0.5), "Minimum share of the total weight in a leaf.")
 
 
 @parameter_group("Splits")
@@ -129,7 +129,7 @@ class ImpurityLimit:
     min_impurity_decrease: float = parameter(
         0.0,
         Number(0.0, 1e300),
-        "Least fall of impurity by a split, weighted by the node's share of the weight.",
+        "Minimum decrease of impurity by a split, weighted by the node's share of the total weight.",
     )
 
 
@@ -140,7 +140,7 @@ class ClassCriterion:
     criterion: str = parameter(
         "gini",
         Choice("gini", "entropy", "log_loss"),
-        'Impurity that splits lower; "log_loss" is another name of "entropy".',
+        'Impurity that splits reduce; "log_loss" is another name for "entropy".',
     )
 
 
@@ -151,7 +151,7 @@ class NumberCriterion:
     criterion: str = parameter(
         "squared_error",
         Choice("squared_error", "absolute_error", "poisson"),
-        'Impurity that splits lower; leaves are means, or medians of "absolute_error".',
+        'Impurity that splits reduce; leaves predict means, or medians for "absolute_error".',
     )
 
 
@@ -160,7 +160,9 @@ class NodeColumns:
     """Columns that compete for a split."""
 
     max_features: Any = parameter(
-        "sqrt", FeaturesOfNode(), "Columns that each node looks at; more if none of them can be split."
+        "sqrt",
+        FeaturesOfNode(),
+        "Number or share of columns that each node considers; more if none of them can be split.",
     )
 
 
@@ -171,13 +173,15 @@ class Oblique:
     oblique: bool = parameter(
         False,
         FLAG,
-        "Let nodes also look at sums of a few numeric columns, ``±x/s ± y/t <= threshold`` with each column's standard "
-        "deviation; a missing value counts as the mean. Takes 8 bytes per row and numeric column during ``fit``.",
+        "Let nodes also consider sums of a few numeric columns, ``±x/s ± y/t <= threshold`` with each column's "
+        "standard deviation; a missing value counts as the mean. Takes 8 bytes per row and numeric column during "
+        "``fit``.",
     )
     n_projections: int | None = parameter(
         None,
         Number(1, MOST_PROJECTIONS, integer=True, optional=True),
-        "Sums that each node looks at, besides its columns; by default as many as columns (``max_features``).",
+        "Number of sums that each node considers besides its columns; by default as many as columns "
+        "(``max_features``).",
     )
     projection_density: float | None = parameter(
         None,
@@ -192,12 +196,12 @@ class RowDraws:
     """Rows that a tree of a forest sees."""
 
     bootstrap: bool | str = parameter(
-        True, FLAG, "Draw the rows of each tree with replacement, by weight. Else every tree sees every row."
+        True, FLAG, "Draw the rows of each tree with replacement, by weight. Otherwise every tree uses every row."
     )
     max_samples: float | int | None = parameter(
         None,
         CountOrShare(most=1e6, optional=True),
-        "Draws of a tree: a share of the rows, or their number; by default as many as there are rows.",
+        "Number of rows that each tree draws, or their share; by default as many as there are rows.",
     )
 
 
@@ -208,7 +212,7 @@ class OutOfBag:
     oob_score: Any = parameter(
         False,
         OutOfBagRule(),
-        "Score every row by the trees that never saw it: True takes <score>, a name one of scikit-learn's scorers, a "
+        "Score every row by the trees that did not draw it: True uses <score>, a name one of scikit-learn's scorers, a "
         "function is called with (y, prediction).",
     )
     keep_bags: bool = parameter(
@@ -245,8 +249,8 @@ class ClassForest(
     bootstrap: bool | str = like(
         RowDraws,
         allowed=Choice(True, False, "balanced"),
-        doc='Draw the rows of each tree with replacement, by weight; "balanced" draws as often from each class. Else '
-        "every tree sees every row.",
+        doc='Draw the rows of each tree with replacement, by weight; "balanced" draws equally often from each class. '
+        "Otherwise every tree uses every row.",
     )
     oob_score: Any = like(OutOfBag, filled={"score": "accuracy"})
     class_weight: Any = like(
@@ -306,8 +310,8 @@ class Pruning:
     pruning: str | None = parameter(
         "auto",
         Choice("auto", "cost_complexity", "reduced_error", None),
-        "How the grown tree is cut back: by default by cost complexity if ``ccp_alpha`` is above 0. "
-        '"reduced_error" looks at validation rows, by the loss of the criterion.',
+        "How the grown tree is pruned: by default by cost complexity if ``ccp_alpha`` is above 0. "
+        '"reduced_error" uses the loss of the criterion on validation rows.',
     )
     ccp_alpha: float = parameter(
         0.0, Number(0.0, 1e300), "Price of a leaf in cost-complexity pruning; 0 prunes nothing."
@@ -326,10 +330,12 @@ class SingleTree(NodeLimits, ImpurityLimit, NodeColumns, Oblique, Pruning, Monot
     max_bins: int | None = like(
         Bins,
         default=None,
-        doc="Most bins of a numeric column; by default every distinct value is tried, with thresholds half-way "
-        "between.",
+        doc="Maximum number of bins of a numeric column; by default every distinct value is tried, with thresholds "
+        "half-way between.",
         before="max_depth",
     )
     max_features: Any = like(
-        NodeColumns, default=None, doc="Columns that each node looks at, drawn anew; all by default."
+        NodeColumns,
+        default=None,
+        doc="Number or share of columns that each node considers, drawn at random; by default all.",
     )

@@ -81,7 +81,7 @@ class IsolationForest(OutlierDetector, Trees, Categories, WarmStart, Seed, Threa
     max_samples: Any = parameter(
         "auto",
         CountOrShare(words=("auto",), by_integer=True),
-        'Rows that each tree draws: a number, or a share of the rows; "auto" is 256, or all rows if they are fewer.',
+        'Number of rows that each tree draws, or their share; "auto" is 256, or all rows if there are fewer.',
         before="categorical_features",
     )
     contamination: Any = parameter(
@@ -92,7 +92,7 @@ class IsolationForest(OutlierDetector, Trees, Categories, WarmStart, Seed, Threa
         before="categorical_features",
     )
     max_features: int | float = parameter(
-        1.0, Share(), "Columns that each tree draws: a number, or a share of them.", before="categorical_features"
+        1.0, Share(), "Number of columns that each tree uses, or their share.", before="categorical_features"
     )
     bootstrap: bool = parameter(False, FLAG, "Draw rows with replacement.", before="categorical_features")
     extension: Any = parameter(

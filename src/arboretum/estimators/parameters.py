@@ -181,9 +181,9 @@ class CountOrShare(Allowed):
         by_integer: bool = False,
     ) -> None:
         self.by_integer, self.optional = by_integer, optional
-        of_both = {"optional": optional, "words": words}
-        self.count = Number(low, MOST, integer=True, **({} if by_integer else of_both))  # type: ignore[arg-type]
-        self.share = Number(0.0, most, open_low=True, **(of_both if by_integer else {}))  # type: ignore[arg-type]
+        of_both: dict[str, Any] = {"optional": optional, "words": words}
+        self.count = Number(low, MOST, integer=True, **({} if by_integer else of_both))
+        self.share = Number(0.0, most, open_low=True, **(of_both if by_integer else {}))
         self.words = words
 
     @property

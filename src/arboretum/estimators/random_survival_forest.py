@@ -77,7 +77,7 @@ class RandomSurvivalForest(SurvivalModel, TimesForest, BaggedTrees):
     oob_score: bool = parameter(
         False,
         ConcordanceFlag(),
-        "Find the concordance index of every row's risk by the trees that never saw it.",
+        "Compute the concordance index of risks that are predicted by trees that did not draw the row.",
         before="categorical_features",
     )
     criterion = "log_rank"

@@ -32,7 +32,7 @@ class Bins:
     max_bins: int | None = parameter(
         255,
         Number(2, MAX_BINS, integer=True, optional=True),
-        "Most bins of a numeric column, up to 65,535; None tries every distinct value (exact, slower).",
+        "Maximum number of bins of a numeric column, up to 65,535; None tries every distinct value (exact, slower).",
     )
 
 
@@ -54,7 +54,7 @@ class Categories:
     categorical_features: Any = parameter(
         None,
         Anything("names, positions or mask"),
-        "Numeric columns that hold categories. Text, categories and the like are found by themselves.",
+        "Numeric columns that hold categories. Text and categorical types are recognised without being listed.",
     )
     unknown: Unknown = parameter(
         "average",
@@ -106,7 +106,7 @@ class EarlyStopping:
     )
     n_iter_no_change: int = parameter(50, COUNT, "Rounds without improvement before stopping.")
     tol: float = parameter(
-        0.0, Number(0.0, 1e300), "By how much the loss or score must improve to count as improvement."
+        0.0, Number(0.0, 1e300), "Minimum change of the loss or score that counts as an improvement."
     )
 
 

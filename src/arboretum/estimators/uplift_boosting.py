@@ -140,11 +140,11 @@ class UpliftBoostedTrees(Categories, EarlyStopping, Seed, Threads, UpliftModel):
     n_estimators: int = like(
         Rounds,
         default=100,
-        doc="Most rounds of boosting; large tables want more, and stop early.",
+        doc="Maximum number of boosting rounds; large tables need more, and stop early.",
         before="categorical_features",
     )
     learning_rate: float | str = like(
-        Rounds, default=0.02, doc="Share of each tree's step that is taken.", before="categorical_features"
+        Rounds, default=0.02, doc="Factor of each tree's step.", before="categorical_features"
     )
     control: Any = like(Treatments, before="categorical_features")
     propensity: str = parameter(
@@ -164,19 +164,19 @@ class UpliftBoostedTrees(Categories, EarlyStopping, Seed, Threads, UpliftModel):
     max_leaf_nodes: int | None = like(
         BoostedShape,
         default=4,
-        doc="Most leaves of a tree, few by default: effects are small beside outcomes.",
+        doc="Maximum number of leaves of a tree, few by default: effects are small compared with outcomes.",
         before="categorical_features",
     )
     max_depth: int | None = like(
-        BoostedShape, doc="Most conditions on a path; by default no limit.", before="categorical_features"
+        BoostedShape, doc="Maximum number of conditions on a path; by default unlimited.", before="categorical_features"
     )
     min_samples_leaf: int | str = like(
-        BoostedShape, default=20, doc="Least rows of a leaf.", before="categorical_features"
+        BoostedShape, default=20, doc="Minimum number of rows in a leaf.", before="categorical_features"
     )
     l2: float | str = like(BoostedSplits, default=0.0, before="categorical_features")
     max_bins: int | None = like(Bins, before="categorical_features")
     subsample: float | str = like(
-        RowSamples, default=0.5, doc="Share of the rows that each tree sees.", before="categorical_features"
+        RowSamples, default=0.5, doc="Share of the rows that each tree uses.", before="categorical_features"
     )
     max_features: float | int = like(ColumnSamples, default=0.5, before="categorical_features")
     scoring: Any = like(

@@ -98,7 +98,7 @@ class UpliftForest(EffectsForest, UpliftModel, BaggedTrees):
     )
     max_samples: float | int | None = like(
         EffectsForest,
-        doc="Draws of a tree: a share of the rows, or their number; by default as many as there are rows, or half of "
+        doc="Number of rows that each tree draws, or their share; by default as many as there are rows, or half of "
         "that with ``honest``.",
     )
     honest: bool = parameter(
