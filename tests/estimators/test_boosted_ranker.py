@@ -15,7 +15,7 @@ from tests.reference.sklearn_checks import checks_of
 
 from arboretum import BoostedTreesRanker, load
 from arboretum.data.table import read_table
-from arboretum.estimators.boosting_problem import Problem
+from arboretum.ensembles.boosting.problem import Problem
 from arboretum.losses import LambdaMart, SquaredError
 from arboretum.metrics import map_score, ndcg_score
 
@@ -155,7 +155,7 @@ def test_history_holds_one_minus_the_metric(metric):
 def test_held_out_queries_are_whole():
     query = np.sort(QUERY).astype(np.int64)
     problem = Problem(read_table(X), GRADE.astype(float), None, query)
-    kept, out = ranker(validation_fraction=0.3)._split(problem, seed=5)
+    kept, out = ranker().goal().split(problem, 0.3, seed=5)
     assert not set(query[kept]) & set(query[out])
     assert len(set(query[out])) == round(0.3 * len(set(query)))
     assert sorted([*kept, *out]) == list(range(N_ROWS))

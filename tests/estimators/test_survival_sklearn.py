@@ -8,6 +8,7 @@ from tests.reference.sklearn_checks import checks_of
 
 from arboretum import BoostedTreesSurvival, RandomSurvivalForest
 from arboretum.data import targets
+from arboretum.ensembles.boosting import goals
 
 
 def as_events(y, n_rows):
@@ -21,9 +22,14 @@ class Uncensored:
         return super().score(X, as_events(y, len(y)), sample_weight)
 
 
+class AllEvents(goals.Survival):
+    def as_column(self, y, n_rows, name="y", table="X"):
+        return super().as_column(as_events(y, n_rows), n_rows, name, table)
+
+
 class UncensoredBoosting(Uncensored, BoostedTreesSurvival):
-    def _as_column(self, y, n_rows, name="y", table="X"):
-        return super()._as_column(as_events(y, n_rows), n_rows, name, table)
+    def goal(self):
+        return AllEvents(self.loss)
 
 
 class UncensoredForest(Uncensored, RandomSurvivalForest):

@@ -10,8 +10,8 @@ import pytest
 
 import arboretum as arb
 from arboretum import BoostedTreesClassifier, BoostedTreesRegressor, UpliftBoostedTrees
+from arboretum.data.splits import deal_out
 from arboretum.estimators.uplift_boosting import SHARED
-from arboretum.estimators.validation import deal_out
 
 SMALL = {"n_estimators": 20, "learning_rate": 0.1, "max_leaf_nodes": 4, "n_jobs": 1}
 

@@ -14,6 +14,7 @@ from arboretum import losses
 from arboretum.data import selection, targets
 from arboretum.data.labels import classes_from_json, classes_to_json
 from arboretum.data.schema import Schema
+from arboretum.data.splits import split_rows
 from arboretum.ensembles.additive import AdditiveParams, Part, Stage, add_stages
 from arboretum.ensembles.bagging.resampling import RowDraws
 from arboretum.ensembles.boosting.history import History, Judge, Patience
@@ -44,7 +45,7 @@ from arboretum.estimators.shared_parameters import (
     Seed,
 )
 from arboretum.estimators.standing_in import after_round, in_columns, twin
-from arboretum.estimators.validation import check_rounds, seed_of, split_rows
+from arboretum.estimators.validation import check_rounds, seed_of
 from arboretum.losses import Loss
 from arboretum.metrics.named import Metric
 from arboretum.metrics.scoring import Scorer, find_scoring

@@ -4,46 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, ClassVar
 
-import numpy as np
 from numpy.typing import NDArray
 
-from arboretum import losses
-from arboretum.arguments import shown
-from arboretum.data import targets
-from arboretum.data.schema import Schema
-from arboretum.ensembles.bagging.resampling import content_keys
+from arboretum.ensembles.boosting import goals
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosting import BoostedTrees
 from arboretum.estimators.boosting_parameters import BoostedStopping, Objective
-from arboretum.estimators.boosting_problem import HeldRows, Problem, Target
 from arboretum.estimators.checkpoints import Checkpoint
 from arboretum.estimators.parameters import MOST, Anything, Choice, Number, declares_parameters, like, parameter
 from arboretum.estimators.protocol import not_fitted
 from arboretum.estimators.shared_parameters import EarlyStopping
-from arboretum.estimators.validation import split_rows
 from arboretum.losses import GradientFunction, Loss
-from arboretum.losses.ranking import METRICS, LambdaMart, RankingLoss
+from arboretum.losses.ranking import METRICS
 from arboretum.metrics import ndcg_score
-from arboretum.model.forest import Forest
 from arboretum.model.heads import RankHead
 from arboretum.tasks import RANKING, Task
-
-JUDGED = np.dtype([("grade", np.float64), ("query", np.int64)])
-
-
-def judged(y: Any, group: Any, suffix: str = "") -> NDArray[Any] | None:
-    """Join grades and queries to one column; None, which is refused later, without grades."""
-    if y is None:
-        return None
-    given = targets.to_numpy(y, f"y{suffix}")
-    grade = targets.grades(targets.as_column(given, given.size, f"y{suffix}"), f"y{suffix}")
-    column = np.empty(len(grade), dtype=JUDGED)
-    column["grade"] = grade
-    column["query"] = targets.query_numbers(group, len(grade), f"group{suffix}", f"y{suffix}")
-    return column
 
 
 @declares_parameters
@@ -129,7 +106,7 @@ class BoostedTreesRanker(BoostedTrees):
         """
         return super().fit(
             X,
-            judged(y, group),
+            goals.judged(y, group),
             sample_weight,
             X_val,
             self._judge_held(X_val, y_val, group_val),
@@ -169,7 +146,7 @@ class BoostedTreesRanker(BoostedTrees):
         """
         return super().fit_more(
             X,
-            judged(y, group),
+            goals.judged(y, group),
             sample_weight,
             n_estimators=n_estimators,
             X_val=X_val,
@@ -182,7 +159,7 @@ class BoostedTreesRanker(BoostedTrees):
     def _judge_held(self, X_val: Any, y_val: Any, group_val: Any) -> NDArray[Any] | None:
         if X_val is None and group_val is not None:
             raise ValueError("group_val is given without X_val: give X_val as well")
-        return None if X_val is None else judged(y_val, group_val, "_val")
+        return None if X_val is None else goals.judged(y_val, group_val, "_val")
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -194,59 +171,9 @@ class BoostedTreesRanker(BoostedTrees):
 
     # ---- input ---------------------------------------------------------------------------------------------------
 
-    def _read_problem(
-        self, X: Any, y: Any, sample_weight: Any, offset: Any, earlier: Forest | None
-    ) -> tuple[Problem, Target]:
-        problem, target = super()._read_problem(X, y, sample_weight, offset, earlier)
-        problem = in_content_order(problem)
-        assert problem.query is not None
-        together = problem.query[1:] == problem.query[:-1]
-        if not np.any(together & (problem.y[1:] != problem.y[:-1])):
-            raise ValueError(
-                f"no query has rows of different grades (n_samples={len(problem.y)}): there is no order to learn; "
-                "check y and group"
-            )
-        return problem, target
-
-    def _read_validation(self, held: HeldRows, schema: Schema, target: Target, has_offset: bool) -> Problem:
-        problem = super()._read_validation(held, schema, target, has_offset)
-        if problem.weight is not None:
-            problem = problem.take(np.flatnonzero(problem.weight))
-        return in_content_order(problem)
-
-    def _read_target(self, column: NDArray[Any], weight: FloatArray | None, continuing: bool) -> Target:
-        return Target(np.ascontiguousarray(column["grade"]), weight, self._resolve_loss())
-
-    def _resolve_loss(self) -> Loss:
-        loss, usual = losses.resolve(self.loss, task="ranking"), LambdaMart().parameters()
-        changed = {name: getattr(self, name) for name in usual if getattr(self, name) != usual[name]}
-        if isinstance(self.loss, Loss) and changed:
-            raise ValueError(f"{', '.join(changed)} given beside the loss object {loss!r}: set it on the object")
-        for name, value in changed.items():
-            if name not in loss.parameters():
-                raise ValueError(
-                    f"{name}={value!r} means nothing to loss={shown(self.loss)}: leave it at {usual[name]!r}"
-                )
-        return replace(loss, **changed) if isinstance(loss, RankingLoss) else loss
-
-    def _read_validation_target(
-        self, column: NDArray[Any], weight: FloatArray | None, target: Target
-    ) -> tuple[FloatArray, FloatArray | None]:
-        return np.ascontiguousarray(column["grade"]), weight
-
-    def _with_queries(self, y: Any, group: Any) -> Any:
-        return judged(y, group)
-
-    def _queries(self, column: NDArray[Any]) -> NDArray[np.int64]:
-        return np.ascontiguousarray(column["query"])
-
-    def _split(self, problem: Problem, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Rows of whole queries to train and to validate on."""
-        assert problem.query is not None
-        queries = np.unique(problem.query)
-        _, out = split_rows(len(queries), float(self.validation_fraction), seed, None)
-        held = np.isin(problem.query, queries[out])
-        return np.flatnonzero(~held), np.flatnonzero(held)
+    def goal(self) -> goals.Ranking:
+        """Return how grades and queries are read, and which loss is minimised."""
+        return goals.Ranking(self.loss, metric=self.metric, truncation=self.truncation)
 
     # ---- prediction ----------------------------------------------------------------------------------------------
 
@@ -254,9 +181,6 @@ class BoostedTreesRanker(BoostedTrees):
         if not hasattr(self, "loss_"):
             raise not_fitted(self)
         return RankHead(self.loss_)
-
-    def _task_of(self, target: Target) -> str:
-        return "ranking"
 
     def predict(self, X: Any, *, offset: Any = None) -> FloatArray:
         """Score rows; within a query, the highest comes first.
@@ -301,11 +225,3 @@ class BoostedTreesRanker(BoostedTrees):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
-
-
-def in_content_order(problem: Problem) -> Problem:
-    """Sort rows by query, and those of a query so that the order they came in does not matter."""
-    assert problem.query is not None
-    keys = content_keys(problem.table, problem.y)
-    by_weight = () if problem.weight is None else (problem.weight,)
-    return problem.take(np.lexsort((*by_weight, keys, problem.query)))

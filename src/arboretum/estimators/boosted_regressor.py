@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from numpy.typing import NDArray
-
-from arboretum import losses
 from arboretum.data import targets
-from arboretum.data.weights import in_rows
+from arboretum.ensembles.boosting import goals
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosting import BoostedTrees
 from arboretum.estimators.boosting_parameters import BoostedStopping, Objective, Outputs
-from arboretum.estimators.boosting_problem import Target
 from arboretum.estimators.parameters import Levels, Number, declares_parameters, like, parameter
 from arboretum.estimators.protocol import Regressor
 from arboretum.estimators.shared_parameters import LOSSES_OF_NUMBERS, OF_NUMBERS, EarlyStopping
-from arboretum.losses import EachOutput, GradientFunction, Loss, Quantiles
+from arboretum.losses import GradientFunction, Loss, Quantiles
 from arboretum.losses.base import constant_raw
 
 
@@ -52,36 +48,14 @@ class BoostedTreesRegressor(Regressor, BoostedTrees):
     scoring: Any = like(EarlyStopping, filled={"metrics": OF_NUMBERS})
     validation_fraction: float = like(BoostedStopping, filled={"stratified": ""})
 
-    def _as_column(self, y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArray[Any]:
-        return targets.as_outputs(y, n_rows, name, table)
-
-    def _read_target(self, column: NDArray[Any], weight: FloatArray | None, continuing: bool) -> Target:
-        loss = losses.resolve(self.loss, quantile=self.quantile, power=self.power)
-        if column.ndim == 1:
-            return Target(targets.regression_target(column), weight, loss)
-        y = targets.regression_outputs(column)
-        several = EachOutput.of(loss, y.shape[1])
-        several.check_target(y)
-        weight = in_rows(targets.without_unknown(weight, y))
-        return Target(y, weight, several.in_units_of(y, weight))
-
-    def _read_validation_target(
-        self, column: NDArray[Any], weight: FloatArray | None, target: Target
-    ) -> tuple[FloatArray, FloatArray | None]:
-        if column.ndim == target.y.ndim == 1:
-            return targets.regression_target(column, "y_val"), weight
-        if target.y.ndim == 1:
-            raise ValueError(f"y_val has {column.shape[1]} outputs, but y has one")
-        y = targets.regression_outputs(column, "y_val", target.loss.n_outputs)
-        return y, targets.without_unknown(weight, y)
+    def goal(self) -> goals.Numbers:
+        """Return how the target is read, and which loss is minimised."""
+        return goals.Numbers(self.loss, self.quantile, self.power)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = self._takes_several_outputs
         return tags
-
-    def _task_of(self, target: Target) -> str:
-        return "regression"
 
     def predict(self, X: Any, *, offset: Any = None) -> FloatArray:
         """Predict the target.

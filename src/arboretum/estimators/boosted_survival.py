@@ -8,24 +8,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum import losses
-from arboretum.arguments import shown
-from arboretum.data.schema import Schema
 from arboretum.elementary import EXP_LIMIT
+from arboretum.ensembles.boosting import goals
+from arboretum.ensembles.boosting.problem import Problem
+from arboretum.ensembles.boosting.training_rows import beside_offset
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosting import BoostedTrees
 from arboretum.estimators.boosting_parameters import BoostedStopping, Objective
-from arboretum.estimators.boosting_problem import Problem, Target
-from arboretum.estimators.boosting_rows import beside_offset, downhill
 from arboretum.estimators.parameters import Choice, Number, declares_parameters, fitted, like, parameter
 from arboretum.estimators.protocol import not_fitted
 from arboretum.estimators.shared_parameters import EarlyStopping
 from arboretum.estimators.standing_in import twin
 from arboretum.estimators.survival_model import SurvivalModel, read_event_times
 from arboretum.losses import AcceleratedFailure, Cox, GradientFunction, Loss
-from arboretum.losses.survival import DISTRIBUTIONS, by_time, check_events, is_event
-from arboretum.losses.survival_targets import survival_bounds
-from arboretum.model.forest import Forest
+from arboretum.losses.survival import DISTRIBUTIONS, is_event
 from arboretum.model.heads import RiskHead
 
 
@@ -72,62 +68,9 @@ class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
 
     # ---- fitting -------------------------------------------------------------------------------------------------
 
-    def _as_column(self, y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArray[Any]:
-        return survival_bounds(y, n_rows, name, table)
-
-    def _read_target(self, column: NDArray[Any], weight: FloatArray | None, continuing: bool) -> Target:
-        loss = losses.resolve(self.loss, task="survival", **self._loss_parameters())
-        return Target(column, weight, loss)
-
-    def _loss_parameters(self) -> dict[str, Any]:
-        if isinstance(self.loss, str) and self.loss == "aft":
-            return {"distribution": self.aft_distribution, "scale": self.aft_scale}
-        for name in ("aft_distribution", "aft_scale"):
-            if getattr(self, name) is not None:
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r} with loss={shown(self.loss)}: it is one of loss='aft'"
-                )
-        return {}
-
-    def _read_validation_target(
-        self, column: NDArray[Any], weight: FloatArray | None, target: Target
-    ) -> tuple[FloatArray, FloatArray | None]:
-        check_events(column, "y_val")
-        return column, weight
-
-    def _read_problem(
-        self, X: Any, y: Any, sample_weight: Any, offset: Any, earlier: Forest | None
-    ) -> tuple[Problem, Target]:
-        """Rows in the order of their times: sorting them again in each round is as good as free."""
-        problem, target = super()._read_problem(X, y, sample_weight, offset, earlier)
-        return problem.take(by_time(problem.y)), target
-
-    def _strata(self, y: FloatArray) -> NDArray[Any] | None:
-        return is_event(y).astype(np.float64)
-
-    def _monotone(self, schema: Schema, target: Target) -> tuple[int, ...]:
-        """Directions of raw predictions, where users give those of risks."""
-        directions = super()._monotone(schema, target)
-        return tuple(-sign for sign in directions) if isinstance(target.loss, AcceleratedFailure) else directions
-
-    def _responses(self, problem: Problem, loss: Loss) -> FloatArray:
-        """Downhill gradients of the constant model: high where events come early (Cox) or late (accelerated times)."""
-        return problem.y if self.category_levels is None else downhill(loss, problem)  # else nobody asks
-
-    def _task_of(self, target: Target) -> str:
-        return "survival"
-
-    def _truth(self, problem: Problem, target: Target) -> Any:
-        """Return times and events, or bounds if there are others."""
-        lower, upper = problem.y.T
-        event = is_event(problem.y)
-        columns: dict[str, NDArray[Any]] = {"event": event, "time": lower}
-        if not (event | np.isinf(upper)).all():
-            columns = {"lower": lower, "upper": upper}
-        truth = np.empty(len(lower), dtype=[(name, column.dtype) for name, column in columns.items()])
-        for name, column in columns.items():
-            truth[name] = column
-        return truth
+    def goal(self) -> goals.Survival:
+        """Return how times and events are read, and which loss is minimised."""
+        return goals.Survival(self.loss, aft_distribution=self.aft_distribution, aft_scale=self.aft_scale)
 
     def _after_training(self, problem: Problem, threads: int) -> None:
         loss = self.loss_

@@ -21,23 +21,24 @@ from arboretum.data.schema import Schema
 from arboretum.data.table import Table, conform, read_table
 from arboretum.encoding.category_encoding import CategoryEncoding, learn_encoding
 from arboretum.ensembles.bagging.resampling import Bag, columns_of_bins, with_schema
+from arboretum.ensembles.boosting import goals
 from arboretum.ensembles.boosting.history import History, Judge
 from arboretum.ensembles.boosting.linear_leaves import number_columns
+from arboretum.ensembles.boosting.problem import HeldRows, Problem, Run, Shared, Target, Training
 from arboretum.ensembles.boosting.rounds import boost
 from arboretum.ensembles.boosting.rows import Rows, filled_raw, start_raw, user_shape
+from arboretum.ensembles.boosting.training_rows import TrainingRows, beside_offset
 from arboretum.ensembles.training_memory import boosting_bytes, check_counts
 from arboretum.estimators import boosting_automatic as automatic
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosting_parameters import BoostingParameters
-from arboretum.estimators.boosting_problem import HeldRows, Problem, Run, Shared, Target, Training
-from arboretum.estimators.boosting_rows import TrainingRows, beside_offset, downhill
 from arboretum.estimators.checkpoints import Checkpoint, Found, Journal, Resumed
 from arboretum.estimators.dataset_arguments import offset_of
-from arboretum.estimators.protocol import Classifier, not_fitted
+from arboretum.estimators.protocol import not_fitted
 from arboretum.estimators.scoring import JudgedRows, judge_of
 from arboretum.estimators.shared_parameters import MAX_BINS
 from arboretum.estimators.standing_in import after_round, twin
-from arboretum.estimators.validation import check_columns, check_rounds, seed_of, split_rows
+from arboretum.estimators.validation import check_columns, check_rounds, seed_of
 from arboretum.growing.constraints import interaction_sets, monotone_directions
 from arboretum.growing.grower import ALL_OUTPUTS
 from arboretum.losses import EachOutput, Loss
@@ -303,7 +304,8 @@ class BoostedTrees(BoostingParameters):
         resumed: Resumed | None = None,
     ) -> Training:
         """Hold out, encode and cut the rows, and find the parameters of the engine."""
-        loss, scoring = target.loss, find_scoring(self.scoring, self._task_of(target))
+        goal = self.goal()
+        loss, scoring = target.loss, find_scoring(self.scoring, goal.task(target).name)
         self._check_linear_loss(loss)
         if earlier is not None and earlier.n_trees and _is_vector(earlier) != self._has_vector_leaves(loss):
             has = "has" if _is_vector(earlier) else "lacks"
@@ -320,7 +322,7 @@ class BoostedTrees(BoostingParameters):
         schema = problem.table.schema
         if problem.table.n_rows * schema.n_features < SMALL_FIT:
             threads = 1
-        responses = self._responses(problem, loss)
+        responses = problem.y if self.category_levels is None else goal.responses(problem, loss)
         encoding = (
             self.encoding_
             if earlier is not None
@@ -335,12 +337,13 @@ class BoostedTrees(BoostingParameters):
         schema = training.marked_schema(rows.data)
         if held.is_given:
             validation = self._read_validation(held, schema, target, problem.offset is not None)
+        directions = goal.directions(monotone_directions(self.monotonic_cst, problem.table.schema), target)
         params = self._boosting_params(
             n_rounds,
             n_rows,
             problem.y,
             loss,
-            self._tree_params(problem, n_rows, target, bin_map.order, encoding),
+            self._tree_params(problem, n_rows, directions, bin_map.order, encoding),
             seed=seed,
             threads=threads,
             validates=validation is not None,
@@ -358,9 +361,9 @@ class BoostedTrees(BoostingParameters):
 
     # ---- what rounds are compared by -------------------------------------------------------------------------------
 
-    def _task_of(self, target: Target) -> str:
-        """Return which metrics there are to compare rounds by."""
-        raise NotImplementedError
+    def goal(self) -> goals.Numbers:
+        """Return how the target is read, and which loss is minimised."""
+        return goals.Numbers(self.loss)
 
     def _check_followed(self, loss: Loss, scoring: Metric | Scorer | None, held: HeldRows) -> None:
         """Reject early stopping by a loss that has no value."""
@@ -380,12 +383,8 @@ class BoostedTrees(BoostingParameters):
 
     def _judged_rows(self, validation: Problem, rows: Rows, target: Target) -> JudgedRows:
         columns: dict[str, Any] = {} if validation.query is None else {"group": validation.query}
-        truth = self._truth(validation, target)
+        truth = self.goal().truth(validation.y, target)
         return JudgedRows(validation.table, validation.y, truth, rows.weight, rows.queries, columns)
-
-    def _truth(self, problem: Problem, target: Target) -> Any:
-        """Return the target as users write it."""
-        return problem.y
 
     def _become(self, forest: Forest, history: History, run: Run) -> None:
         """Take up what was learnt."""
@@ -436,7 +435,7 @@ class BoostedTrees(BoostingParameters):
     def _share(self, table: Table, column: NDArray[Any], weight: FloatArray | None, threads: int) -> Shared:
         """Prepare what all members are fitted to; ``weight``, all above 0, moves the cuts and class weights alone."""
         self._check_parameters()
-        target = self._read_target(column, weight, False)
+        target = self.goal().read(column, weight)
         target.loss.check_target(target.y)
         missing = [bool(np.isnan(values).any()) for _, batch in table.column_batches() for values in batch]
         bin_map = learn_bins(table, max_bins=self.max_bins, weight=target.weight, threads=threads)
@@ -479,9 +478,10 @@ class BoostedTrees(BoostingParameters):
         table = (
             read_table(X, categorical_features=self.categorical_features) if earlier is None else self.model_.conform(X)
         )
-        column = self._as_column(y, table.n_rows)
+        goal = self.goal()
+        column = goal.as_column(y, table.n_rows)
         weight = targets.training_weights(sample_weight, table.n_rows)
-        target = self._read_target(column, weight, earlier is not None)
+        target = goal.read(column, weight, None if earlier is None else self.__dict__.get("classes_"))
         target.loss.check_target(target.y)
         if earlier is not None and not target.loss.continues(self.loss_):
             raise ValueError(
@@ -496,41 +496,8 @@ class BoostedTrees(BoostingParameters):
         offsets = targets.row_offsets(offset, table.n_rows, target.loss.n_outputs)
         if offsets is not None and isinstance(target.loss, EachOutput):
             target = replace(target, loss=target.loss.in_units_of(target.y, target.weight, offsets))
-        problem = Problem(table, target.y, target.weight, self._queries(column), offsets)
-        return (problem.without_zero_weights() if earlier is None else problem), target
-
-    def _as_column(self, y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArray[Any]:
-        """Return a target of any container as an array, a row for each row of X."""
-        return targets.as_column(y, n_rows, name, table)
-
-    def _responses(self, problem: Problem, loss: Loss) -> FloatArray:
-        """Return what statistics of categories are taken of: the target; beside offsets, what they leave of it."""
-        if problem.offset is None or isinstance(self, Classifier) or self.category_levels is None:
-            return problem.y
-        return downhill(loss, problem)
-
-    def _read_target(self, column: NDArray[Any], weight: FloatArray | None, continuing: bool) -> Target:
-        raise NotImplementedError
-
-    def _read_validation_target(
-        self, column: NDArray[Any], weight: FloatArray | None, target: Target
-    ) -> tuple[FloatArray, FloatArray | None]:
-        raise NotImplementedError
-
-    def _with_queries(self, y: Any, group: Any) -> Any:
-        """Return a target as it is read here; only rankers have queries in it."""
-        return y
-
-    def _queries(self, column: NDArray[Any]) -> NDArray[np.int64] | None:
-        """Query of each row, if the target names it."""
-        return None
-
-    def _strata(self, y: FloatArray) -> NDArray[Any] | None:
-        return None
-
-    def _split(self, problem: Problem, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Rows to train and to validate on."""
-        return split_rows(problem.table.n_rows, float(self.validation_fraction), seed, self._strata(problem.y))
+        problem = Problem(table, target.y, target.weight, goal.queries(column), offsets)
+        return goal.arranged(problem.without_zero_weights() if earlier is None else problem), target
 
     def _hold_out(
         self, problem: Problem, held: HeldRows, seed: int, continuing: bool
@@ -546,7 +513,7 @@ class BoostedTrees(BoostingParameters):
         )
         if held.is_given or not wanted:
             return problem, None
-        kept, out = self._split(problem, seed)
+        kept, out = self.goal().split(problem, float(self.validation_fraction), seed)
         if not len(out) or not len(kept):
             if self.early_stopping == "auto":
                 return problem, None
@@ -564,15 +531,16 @@ class BoostedTrees(BoostingParameters):
             raise ValueError(f"{given} is given without {absent}: give both, or neither")
         name = type(self).__name__
         table = conform(held.X, schema, unknown=self.unknown, missing=self.missing, estimator_name=name)
-        column = self._as_column(held.y, table.n_rows, "y_val", "X_val")
+        goal = self.goal()
+        column = goal.as_column(held.y, table.n_rows, "y_val", "X_val")
         weight = targets.row_weights(held.weight, table.n_rows, "sample_weight_val", "X_val")
         offset = targets.row_offsets(held.offset, table.n_rows, target.loss.n_outputs, "offset_val", "X_val")
-        y, weight = self._read_validation_target(column, weight, target)
+        y, weight = goal.read_validation(column, weight, target)
         try:
             target.loss.check_target(y)
         except ValueError as error:
             raise ValueError(str(error).replace("y[", "y_val[", 1)) from None
-        return Problem(table, y, weight, self._queries(column), offset)
+        return goal.arranged_validation(Problem(table, y, weight, goal.queries(column), offset))
 
     def _learn_encoding(
         self,

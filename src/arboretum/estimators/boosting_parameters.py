@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any, TypeVar, get_args
 
-from arboretum.data.schema import Schema
 from arboretum.encoding.category_encoding import CategoryEncoding
 from arboretum.ensembles.boosting.automatic_rate import automatic_rate
 from arboretum.ensembles.boosting.dart import Dart
 from arboretum.ensembles.boosting.history import Patience
 from arboretum.ensembles.boosting.linear_leaves import LinearLeaves
+from arboretum.ensembles.boosting.problem import Problem
 from arboretum.ensembles.boosting.rounds import BoostingParams, renews_leaves
 from arboretum.estimators import boosting_automatic as automatic
 from arboretum.estimators.base import FloatArray, ForestModel
-from arboretum.estimators.boosting_problem import Problem, Target
 from arboretum.estimators.parameters import (
     COUNT,
     FLAG,
@@ -40,7 +39,7 @@ from arboretum.estimators.shared_parameters import (
     WarmStart,
 )
 from arboretum.estimators.validation import share
-from arboretum.growing.constraints import in_binned_order, interaction_sets, monotone_directions
+from arboretum.growing.constraints import in_binned_order, interaction_sets
 from arboretum.growing.grower import NO_LIMIT, Growth, TreeParams, category_ranks
 from arboretum.losses import EachOutput, GradientFunction, Loss
 
@@ -501,12 +500,16 @@ class BoostingParameters(
         return 1 if self.ordered_boosting else int(self.category_orders)
 
     def _tree_params(
-        self, problem: Problem, n_rows: int, target: Target, order: tuple[int, ...], encoding: CategoryEncoding | None
+        self,
+        problem: Problem,
+        n_rows: int,
+        directions: tuple[int, ...],
+        order: tuple[int, ...],
+        encoding: CategoryEncoding | None,
     ) -> TreeParams:
         schema, leaf_wise = problem.table.schema, self.growth == "leaf"
         least = self.min_samples_leaf
         place = {column: feature for feature, column in enumerate(order)}
-        directions = self._monotone(schema, target)
         sets = interaction_sets(self.interaction_cst, schema)
         n_features = len(order)
         if encoding is not None:
@@ -530,9 +533,6 @@ class BoostingParameters(
             interaction_sets=tuple(tuple(sorted(place[column] for column in columns)) for columns in sets),
             category_ranks=category_ranks(schema if encoding is None else encoding.schema, order),
         )
-
-    def _monotone(self, schema: Schema, target: Target) -> tuple[int, ...]:
-        return monotone_directions(self.monotonic_cst, schema)
 
     def _leaf_penalty(self, weight: FloatArray | None, n_rows: int) -> float:
         return automatic.leaf_penalty(weight, n_rows) if isinstance(self.l2, str) else float(self.l2)

@@ -28,10 +28,10 @@ from numpy.typing import NDArray
 import arboretum
 from arboretum.arguments import shown
 from arboretum.ensembles.boosting.history import History
+from arboretum.ensembles.boosting.problem import HeldRows, Problem, Run
 from arboretum.ensembles.boosting.rounds import Keep, Progress
 from arboretum.ensembles.boosting.rows import Rows
 from arboretum.estimators.base import load, plain
-from arboretum.estimators.boosting_problem import HeldRows, Problem, Run
 from arboretum.estimators.protocol import own_class
 from arboretum.estimators.standing_in import twin
 from arboretum.model.forest import Forest

@@ -23,17 +23,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.data import selection, targets
+from arboretum.data.splits import deal_out
 from arboretum.ensembles.boosting.history import History, Patience
+from arboretum.ensembles.boosting.problem import HeldRows
 from arboretum.ensembles.boosting.rounds import BoostingRun
 from arboretum.estimators.bagging_members import unfitted
 from arboretum.estimators.boosting import BoostedTrees
-from arboretum.estimators.boosting_problem import HeldRows
 from arboretum.estimators.dataset_arguments import takes_dataset
 from arboretum.estimators.protocol import Classifier, meant
 from arboretum.estimators.survival_model import SurvivalModel
 from arboretum.estimators.uplift_model import UpliftModel
 from arboretum.estimators.uplift_target import read_uplift
-from arboretum.estimators.validation import deal_out, seed_of
+from arboretum.estimators.validation import seed_of
 from arboretum.losses.survival import is_event
 from arboretum.losses.survival_targets import survival_bounds
 from arboretum.metrics.named import Answered, Metric
@@ -334,8 +335,9 @@ def _check_rows(model: Any, rows: _Rows) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the folds warn
         if isinstance(fresh, BoostedTrees):
-            column = fresh._as_column(fresh._with_queries(given["y"], given["group"]), n_rows)
-            target = fresh._read_target(column, weight, False)
+            goal = fresh.goal()
+            column = goal.as_column(goal.joined(given["y"], given["group"]), n_rows)
+            target = goal.read(column, weight)
             target.loss.check_target(target.y)
             targets.row_offsets(given["offset"], n_rows, target.loss.n_outputs)
         elif isinstance(fresh, UpliftModel):
@@ -440,7 +442,7 @@ class _BoostedFold:
         threads = n_threads(self.model.n_jobs)
 
         def target(rows: _Rows) -> Any:
-            return self.model._with_queries(rows.columns["y"], rows.columns["group"])
+            return self.model.goal().joined(rows.columns["y"], rows.columns["group"])
 
         weight, offset = learnt.columns["sample_weight"], learnt.columns["offset"]
         problem, read = self.model._read_problem(learnt.X, target(learnt), weight, offset, None)
@@ -481,7 +483,7 @@ class _StagedFold:
             self.model.set_params(early_stopping=False)
         self.model.fit(learnt.X, learnt.columns["y"], **learnt.given("treatment", "sample_weight"))
         self.n_fitted = int(np.max(getattr(self.model, "n_iter_", len(getattr(self.model, "estimator_weights_", ())))))
-        self.compared = find_scoring(getattr(model, "scoring", None), _task_of(self.model)) or OWN_SCORE
+        self.compared = find_scoring(getattr(model, "scoring", None), self.model.task_.name) or OWN_SCORE
         self.scoring = self.compared.name
         self.greater_is_better = isinstance(self.compared, Scorer) or self.compared.greater_is_better
 
@@ -499,12 +501,6 @@ class _StagedFold:
     def best_model(self) -> Any:
         """Leave the other rounds out."""
         return self.model.first_rounds(self.n_best)
-
-
-def _task_of(model: Any) -> str:
-    if isinstance(model, Classifier):
-        return "binary" if len(model.classes_) == 2 else "multiclass"
-    return "uplift" if isinstance(model, UpliftModel) else "regression"
 
 
 def _score(compared: Metric | Scorer, model: Any, held: _Rows) -> float:

@@ -53,7 +53,7 @@ def sampler_of(model: Any, y: FloatArray, n_rows: int) -> Sampler:
     if model.sampling == "bayesian":
         return Bayesian(1.0 if model.bagging_temperature is None else float(model.bagging_temperature))
     if model.sampling == "stratified":
-        strata = model._strata(y)
+        strata = model.goal().strata(y)
         if strata is None and y.ndim > 1:
             raise ValueError(
                 f"sampling='stratified' needs one target, but y has {y.shape[1]} outputs: use sampling='subsample'"

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from arboretum.data import targets
 from arboretum.data.schema import MISSING, UNKNOWN, Schema
+from arboretum.data.splits import split_rows
 from arboretum.data.table import Table, conform
 from arboretum.ensembles.bagging.trees import BaggedTarget, grow_tree
 from arboretum.estimators.bagged_trees import BaggedTrees, GivenRows
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.forest_parameters import SingleTree
 from arboretum.estimators.protocol import defaults
-from arboretum.estimators.validation import seed_of, split_rows
+from arboretum.estimators.validation import seed_of
 from arboretum.model.forest import LEAF, Forest
 from arboretum.model.model import Model
 from arboretum.running.threads import n_threads

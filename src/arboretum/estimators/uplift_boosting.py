@@ -20,14 +20,16 @@ from numpy.typing import NDArray
 
 from arboretum import losses
 from arboretum.data import targets
+from arboretum.data.splits import deal_out
 from arboretum.data.table import Table, read_table
 from arboretum.data.weights import in_rows
 from arboretum.ensembles.bagging.resampling import with_schema
+from arboretum.ensembles.boosting import goals
+from arboretum.ensembles.boosting.problem import Problem, Target
 from arboretum.ensembles.boosting.rows import Rows
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.boosted_regressor import BoostedTreesRegressor
 from arboretum.estimators.boosting_parameters import BoostedShape, BoostedSplits, ColumnSamples, Rounds, RowSamples
-from arboretum.estimators.boosting_problem import Problem, Target
 from arboretum.estimators.parameters import Choice, Number, declares_parameters, like, parameter, parameters_of
 from arboretum.estimators.protocol import not_fitted
 from arboretum.estimators.scoring import JudgedRows
@@ -35,7 +37,7 @@ from arboretum.estimators.shared_parameters import Bins, Categories, EarlyStoppi
 from arboretum.estimators.standing_in import twin
 from arboretum.estimators.uplift_model import Treatments, UpliftModel
 from arboretum.estimators.uplift_target import UpliftTarget, read_uplift
-from arboretum.estimators.validation import check_columns, check_rounds, deal_out, seed_of
+from arboretum.estimators.validation import check_columns, check_rounds, seed_of
 from arboretum.growing.grower import Growth
 from arboretum.losses import Loss
 from arboretum.metrics.scoring import find_scoring
@@ -44,6 +46,7 @@ from arboretum.model.heads import EffectHead
 from arboretum.running.interruption import inner_fits
 from arboretum.running.threads import n_threads
 from arboretum.running.warning import warn_user
+from arboretum.tasks import UPLIFT, Task
 
 Uplift = TypeVar("Uplift", bound="UpliftBoostedTrees")
 
@@ -72,13 +75,31 @@ class _Pair:
         )
 
 
+@dataclass(frozen=True)
+class _InStrata(goals.Numbers):
+    """Numbers of rows that are held out in equal shares of each stratum."""
+
+    given: Any = None
+
+    def strata(self, y: FloatArray) -> NDArray[Any] | None:
+        return np.asarray(self.given)
+
+
+class _Effects(_InStrata):
+    """Effects of treatments, judged by the order that they put rows in."""
+
+    def task(self, target: Target) -> Task:
+        return UPLIFT
+
+
 class _Member(BoostedTreesRegressor):
     """Boosted trees that hold out rows of each stratum; made of a checked target."""
 
     strata: NDArray[np.intp]
 
-    def _strata(self, y: FloatArray) -> NDArray[Any]:
-        return self.strata
+    def goal(self) -> _InStrata:
+        """Return numbers whose rows belong to strata."""
+        return _InStrata(self.loss, given=self.strata)
 
     def learn(
         self,
@@ -102,8 +123,9 @@ class _Member(BoostedTreesRegressor):
 class _EffectMember(_Member):
     """Boosted trees of effects, whose rounds may be compared by the order that they put rows in."""
 
-    def _task_of(self, target: Target) -> str:
-        return "uplift"
+    def goal(self) -> _Effects:
+        """Return effects whose rows belong to strata."""
+        return _Effects(self.loss, given=self.strata)
 
     def _judged_rows(self, validation: Problem, rows: Rows, target: Target) -> JudgedRows:
         outcome, treatment, weight = (validation.columns[name] for name in ("outcome", "treatment", "weight"))

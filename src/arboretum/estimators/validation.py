@@ -8,13 +8,9 @@ import numbers
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from arboretum.arguments import holds_others, shown
 from arboretum.other_libraries import VALUES, advice
-
-SPLIT_PURPOSE = 0x73706C6974  # "split"
-FOLD_PURPOSE = 0x666F6C64  # "fold"
 
 
 def number(
@@ -135,43 +131,3 @@ def read_seed(seed: Any) -> int:
     if type(seed) is not int or not 0 <= seed < 2**64:
         raise ValueError(f"seed={seed!r}: expected 0 ≤ seed < 2**64")
     return seed
-
-
-def split_rows(
-    n_rows: int, fraction: float, seed: int, strata: NDArray[Any] | None
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Training and validation rows; with strata, the same fraction of each, and never all of one."""
-    draws = np.random.default_rng([seed, SPLIT_PURPOSE]).random(n_rows)
-    held = np.zeros(n_rows, dtype=bool)
-    if strata is None:
-        held[:] = _smallest(draws, math.floor(n_rows * fraction))
-    else:
-        _, counts = np.unique(strata, return_counts=True)
-        for rows in np.split(np.argsort(strata, kind="stable"), np.cumsum(counts)[:-1]):
-            held[rows] = _smallest(draws[rows], math.floor(len(rows) * fraction))
-    return np.flatnonzero(~held), np.flatnonzero(held)
-
-
-def deal_out(strata: NDArray[Any], n_parts: int, seed: int) -> NDArray[np.intp]:
-    """Part of each row: rows of a stratum, in random order, take turns.
-
-    Examples
-    --------
-    >>> part = deal_out(np.array([0, 0, 0, 0, 1, 1]), 2, seed=0)
-    >>> np.bincount(part), np.bincount(part[4:])
-    (array([3, 3]), array([1, 1]))
-    """
-    draws = np.random.default_rng([seed, FOLD_PURPOSE]).random(len(strata))
-    part = np.empty(len(strata), dtype=np.intp)
-    part[np.lexsort((draws, strata))] = np.arange(len(strata)) % n_parts
-    return part
-
-
-def _smallest(values: NDArray[np.float64], n: int) -> NDArray[np.bool_]:
-    """Mark the n smallest values; the first of equal ones."""
-    if n == 0:
-        return np.zeros(len(values), dtype=bool)
-    largest = np.partition(values, n - 1)[n - 1]
-    marked: NDArray[np.bool_] = values < largest
-    marked[np.flatnonzero(values == largest)[: n - np.count_nonzero(marked)]] = True
-    return marked

@@ -71,8 +71,8 @@ def boosting_influence(
     if y is None:
         seeds = np.broadcast_to(np.eye(forest.n_outputs)[:, None], (forest.n_outputs, new.n_rows, forest.n_outputs))
     else:
-        column = model._as_column(y, new.n_rows)
-        codes, _ = model._read_validation_target(column, None, target)
+        goal = model.goal()
+        codes, _ = goal.read_validation(goal.as_column(y, new.n_rows), None, target)
         raw = inner.raw(new, threads)
         gradients, _ = model.loss_.gradients(codes, raw[:, 0] if raw.shape[1] == 1 else raw)
         seeds = gradients.reshape(1, new.n_rows, forest.n_outputs)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from arboretum.data.binning import BinnedData
 from arboretum.data.schema import Schema
@@ -11,11 +15,12 @@ from arboretum.data.streamed_table import StreamedTable
 from arboretum.data.table import Table
 from arboretum.encoding.category_encoding import CategoryEncoding
 from arboretum.encoding.encoded_stream import OrderedStream
+from arboretum.ensembles.boosting.problem import Problem
 from arboretum.ensembles.boosting.rows import start_raw
-from arboretum.estimators.base import FloatArray
-from arboretum.estimators.boosting_problem import Problem
 from arboretum.losses import Loss
 from arboretum.losses.base import constant_raw
+
+FloatArray: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,9 @@ from arboretum.ensembles.bagging.resampling import Bag, columns_of_table
 from arboretum.ensembles.boosting.history import Judge
 from arboretum.ensembles.boosting.rounds import BoostingParams
 from arboretum.ensembles.boosting.rows import Rows
-from arboretum.estimators.base import FloatArray
 from arboretum.losses import Loss
+
+FloatArray: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,394 @@
+"""Goals: how boosting reads the target of a task, and which loss it minimises.
+
+::
+
+    y ──as_column──► column ──read──► Target: numbers or codes, weights, loss, classes
+                                         │
+                 rows in an order that the loss likes (arranged), some held out (split), compared by truth
+
+A goal knows parameters, never an estimator.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum import losses
+from arboretum.arguments import shown
+from arboretum.data import targets
+from arboretum.data.labels import side_by_side
+from arboretum.data.splits import split_rows
+from arboretum.data.weights import in_rows
+from arboretum.ensembles.bagging.resampling import content_keys
+from arboretum.ensembles.boosting.problem import Problem, Target
+from arboretum.ensembles.boosting.training_rows import downhill
+from arboretum.losses import AcceleratedFailure, EachOutput, Loss, Ordinal
+from arboretum.losses.ranking import LambdaMart, RankingLoss
+from arboretum.losses.survival import by_time, check_events, is_event
+from arboretum.losses.survival_targets import survival_bounds
+from arboretum.tasks import BINARY, RANKING, REGRESSION, SURVIVAL, Task, of_classes
+
+FloatArray: TypeAlias = NDArray[np.float64]
+Rows: TypeAlias = NDArray[np.intp]
+
+JUDGED = np.dtype([("grade", np.float64), ("query", np.int64)])
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Numbers, of one output or several.
+
+    Parameters
+    ----------
+    loss, quantile, power
+        As users give them.
+    """
+
+    loss: Any
+    quantile: Any = None
+    power: float | None = None
+
+    def as_column(self, y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArray[Any]:
+        """Return a target of any container as an array, with one row per row of X."""
+        return targets.as_outputs(y, n_rows, name, table)
+
+    def read(self, column: NDArray[Any], weight: FloatArray | None, known: Any = None) -> Target:
+        """Check a target; ``known`` are the classes of a model that is trained further."""
+        loss = losses.resolve(self.loss, quantile=self.quantile, power=self.power)
+        if column.ndim == 1:
+            return Target(targets.regression_target(column), weight, loss)
+        y = targets.regression_outputs(column)
+        several = EachOutput.of(loss, y.shape[1])
+        several.check_target(y)
+        weight = in_rows(targets.without_unknown(weight, y))
+        return Target(y, weight, several.in_units_of(y, weight))
+
+    def read_validation(
+        self, column: NDArray[Any], weight: FloatArray | None, target: Target
+    ) -> tuple[FloatArray, FloatArray | None]:
+        """Check the target of validation rows against that of the training rows."""
+        if column.ndim == target.y.ndim == 1:
+            return targets.regression_target(column, "y_val"), weight
+        if target.y.ndim == 1:
+            raise ValueError(f"y_val has {column.shape[1]} outputs, but y has one")
+        y = targets.regression_outputs(column, "y_val", target.loss.n_outputs)
+        return y, targets.without_unknown(weight, y)
+
+    def joined(self, y: Any, group: Any) -> Any:
+        """Return a target as it is read here; only rankers have queries in it."""
+        return y
+
+    def queries(self, column: NDArray[Any]) -> NDArray[np.int64] | None:
+        """Return the query of each row, if the target names it."""
+        return None
+
+    def strata(self, y: FloatArray) -> NDArray[Any] | None:
+        """Return what held-out rows should have the same share of."""
+        return None
+
+    def split(self, problem: Problem, share: float, seed: int) -> tuple[Rows, Rows]:
+        """Return rows to train on, and a share to validate on."""
+        return split_rows(problem.table.n_rows, share, seed, self.strata(problem.y))
+
+    def arranged(self, problem: Problem) -> Problem:
+        """Return the rows in the order that the loss likes, checked together."""
+        return problem
+
+    def arranged_validation(self, problem: Problem) -> Problem:
+        """Return validation rows in the order that the loss likes."""
+        return problem
+
+    def responses(self, problem: Problem, loss: Loss) -> FloatArray:
+        """Return what statistics of categories are taken of: the target; beside offsets, what they leave of it."""
+        return problem.y if problem.offset is None else downhill(loss, problem)
+
+    def directions(self, directions: tuple[int, ...], target: Target) -> tuple[int, ...]:
+        """Return the directions of raw predictions, where users give those of answers."""
+        return directions
+
+    def task(self, target: Target) -> Task:
+        """Return the task, whose metrics may compare rounds."""
+        return REGRESSION
+
+    def truth(self, y: FloatArray, target: Target) -> Any:
+        """Return the target as users write it."""
+        return y
+
+
+@dataclass(frozen=True)
+class Classes(Numbers):
+    """Labels of classes; several outputs have two classes each.
+
+    Parameters
+    ----------
+    class_weight
+        As users give it.
+    """
+
+    class_weight: Any = None
+
+    def as_column(self, y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArray[Any]:
+        """Return labels, with their order if they have one."""
+        return targets.ordered_labels(y, targets.as_outputs(y, n_rows, name, table))
+
+    def read(self, column: NDArray[Any], weight: FloatArray | None, known: Any = None) -> Target:
+        """Encode labels, as those of a model that is trained further if there is one."""
+        if column.ndim > 1:
+            return self._read_labels(column, weight, known)
+        if known is not None:
+            _require_outputs(1, known)
+            classes, codes = known, targets.encode_classes(column, known, "y")
+        else:
+            classes, codes = targets.find_classes(column)
+            if (isinstance(self.loss, str) and self.loss == "ordinal") or isinstance(self.loss, Ordinal):
+                classes, codes = targets.in_order(column, classes, codes)
+        loss = losses.resolve(self.loss, n_classes=len(classes))
+        factors = targets.class_factors(weight, self.class_weight, classes, codes)
+        weight = targets.times_factors(weight, factors, codes)
+        targets.require_two_weighted(weight, classes, codes)
+        return Target(codes, weight, loss, classes, factors)
+
+    def _read_labels(self, columns: NDArray[Any], weight: FloatArray | None, known: Any) -> Target:
+        """Several outputs of two classes each: multi-label."""
+        if self.class_weight is not None:
+            raise ValueError("class_weight needs one output: give sample_weight, or fit one model an output")
+        if known is not None:
+            _require_outputs(columns.shape[1], known)
+            classes, codes = known, _encode_labels(columns, known, "y")
+        else:
+            classes, codes = targets.find_label_sets(columns)
+        for labels, column in zip(classes, codes.T, strict=True):
+            targets.require_two_weighted(weight, labels, column)
+        loss = losses.resolve(self.loss, n_classes=2)
+        return Target(codes, weight, EachOutput.of(loss, codes.shape[1]).in_units_of(codes, weight), classes)
+
+    def read_validation(
+        self, column: NDArray[Any], weight: FloatArray | None, target: Target
+    ) -> tuple[FloatArray, FloatArray | None]:
+        """Encode labels as those of the training rows."""
+        if isinstance(target.classes, list):
+            return _encode_labels(column, target.classes, "y_val"), weight
+        if column.ndim > 1:
+            raise ValueError(f"y_val has {column.shape[1]} outputs, but y has one")
+        codes = targets.encode_classes(column, target.classes)
+        return codes, targets.times_factors(weight, target.factors, codes)
+
+    def strata(self, y: FloatArray) -> NDArray[Any] | None:
+        """Return the classes of one output."""
+        return y if y.ndim == 1 else None
+
+    def responses(self, problem: Problem, loss: Loss) -> FloatArray:
+        """Return the classes."""
+        return problem.y
+
+    def directions(self, directions: tuple[int, ...], target: Target) -> tuple[int, ...]:
+        """Reject directions of several classes."""
+        if directions and target.loss.n_outputs > 1 and not isinstance(target.loss, EachOutput):
+            raise ValueError(
+                f"monotonic_cst is not supported for multiclass classification ({len(target.classes)} classes): "
+                "raw scores that rise do not make a probability rise"
+            )
+        return directions
+
+    def task(self, target: Target) -> Task:
+        """Return the task of two classes, or of several."""
+        return BINARY if isinstance(target.classes, list) else of_classes(len(target.classes))
+
+    def truth(self, y: FloatArray, target: Target) -> Any:
+        """Return labels."""
+        codes = y.astype(np.intp)
+        if not isinstance(target.classes, list):
+            return target.classes[codes]
+        return side_by_side([labels[column] for labels, column in zip(target.classes, codes.T, strict=True)])
+
+
+def _require_outputs(n_outputs: int, known: Any) -> None:
+    fitted = len(known) if isinstance(known, list) else 1
+    if n_outputs != fitted:
+        raise ValueError(f"y has {n_outputs} outputs, but the fitted model has {fitted}")
+
+
+def _encode_labels(columns: NDArray[Any], classes: list[NDArray[Any]], name: str) -> FloatArray:
+    if columns.ndim != 2 or columns.shape[1] != len(classes):
+        raise ValueError(f"{name} has shape {columns.shape}: give {len(classes)} outputs a row, as y has")
+    pairs = enumerate(zip(columns.T, classes, strict=True))
+    return np.column_stack([targets.encode_classes(column, labels, f"{name}[:, {k}]") for k, (column, labels) in pairs])
+
+
+# ---- ranking ---------------------------------------------------------------------------------------------------------
+
+
+def judged(y: Any, group: Any, suffix: str = "") -> NDArray[Any] | None:
+    """Join grades and queries to one column; None, which is refused later, without grades."""
+    if y is None:
+        return None
+    given = targets.to_numpy(y, f"y{suffix}")
+    grade = targets.grades(targets.as_column(given, given.size, f"y{suffix}"), f"y{suffix}")
+    column = np.empty(len(grade), dtype=JUDGED)
+    column["grade"] = grade
+    column["query"] = targets.query_numbers(group, len(grade), f"group{suffix}", f"y{suffix}")
+    return column
+
+
+@dataclass(frozen=True)
+class Ranking(Numbers):
+    """Grades of rows within queries, joined by ``judged``.
+
+    Parameters
+    ----------
+    metric, truncation
+        As users give them.
+    """
+
+    metric: str = "ndcg"
+    truncation: int | None = 30
+
+    def as_column(self, y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArray[Any]:
+        """Return grades and queries."""
+        return targets.as_column(y, n_rows, name, table)
+
+    def read(self, column: NDArray[Any], weight: FloatArray | None, known: Any = None) -> Target:
+        """Take the grades."""
+        return Target(np.ascontiguousarray(column["grade"]), weight, self._resolved())
+
+    def _resolved(self) -> Loss:
+        loss, usual = losses.resolve(self.loss, task="ranking"), LambdaMart().parameters()
+        changed = {name: getattr(self, name) for name in usual if getattr(self, name) != usual[name]}
+        if isinstance(self.loss, Loss) and changed:
+            raise ValueError(f"{', '.join(changed)} given beside the loss object {loss!r}: set it on the object")
+        for name, value in changed.items():
+            if name not in loss.parameters():
+                raise ValueError(
+                    f"{name}={value!r} means nothing to loss={shown(self.loss)}: leave it at {usual[name]!r}"
+                )
+        return replace(loss, **changed) if isinstance(loss, RankingLoss) else loss
+
+    def read_validation(
+        self, column: NDArray[Any], weight: FloatArray | None, target: Target
+    ) -> tuple[FloatArray, FloatArray | None]:
+        """Take the grades."""
+        return np.ascontiguousarray(column["grade"]), weight
+
+    def joined(self, y: Any, group: Any) -> Any:
+        """Join grades and queries."""
+        return judged(y, group)
+
+    def queries(self, column: NDArray[Any]) -> NDArray[np.int64] | None:
+        """Take the queries."""
+        return np.ascontiguousarray(column["query"])
+
+    def split(self, problem: Problem, share: float, seed: int) -> tuple[Rows, Rows]:
+        """Return rows of whole queries to train and to validate on."""
+        assert problem.query is not None
+        queries = np.unique(problem.query)
+        _, out = split_rows(len(queries), share, seed, None)
+        held = np.isin(problem.query, queries[out])
+        return np.flatnonzero(~held), np.flatnonzero(held)
+
+    def arranged(self, problem: Problem) -> Problem:
+        """Sort rows by query; reject rows that have no order to learn."""
+        problem = in_content_order(problem)
+        assert problem.query is not None
+        together = problem.query[1:] == problem.query[:-1]
+        if not np.any(together & (problem.y[1:] != problem.y[:-1])):
+            raise ValueError(
+                f"no query has rows of different grades (n_samples={len(problem.y)}): there is no order to learn; "
+                "check y and group"
+            )
+        return problem
+
+    def arranged_validation(self, problem: Problem) -> Problem:
+        """Sort rows by query, those without weight left out."""
+        if problem.weight is not None:
+            problem = problem.take(np.flatnonzero(problem.weight))
+        return in_content_order(problem)
+
+    def task(self, target: Target) -> Task:
+        """Return the task of ranking."""
+        return RANKING
+
+
+def in_content_order(problem: Problem) -> Problem:
+    """Sort rows by query, and those of a query so that the order they came in does not matter."""
+    assert problem.query is not None
+    keys = content_keys(problem.table, problem.y)
+    by_weight = () if problem.weight is None else (problem.weight,)
+    return problem.take(np.lexsort((*by_weight, keys, problem.query)))
+
+
+# ---- survival --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Survival(Numbers):
+    """Bounds of times, of which some are censored.
+
+    Parameters
+    ----------
+    aft_distribution, aft_scale
+        As users give them.
+    """
+
+    aft_distribution: str | None = None
+    aft_scale: float | None = None
+
+    def as_column(self, y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArray[Any]:
+        """Return bounds of times, (rows, 2)."""
+        return survival_bounds(y, n_rows, name, table)
+
+    def read(self, column: NDArray[Any], weight: FloatArray | None, known: Any = None) -> Target:
+        """Take the bounds."""
+        return Target(column, weight, losses.resolve(self.loss, task="survival", **self._loss_parameters()))
+
+    def _loss_parameters(self) -> dict[str, Any]:
+        if isinstance(self.loss, str) and self.loss == "aft":
+            return {"distribution": self.aft_distribution, "scale": self.aft_scale}
+        for name in ("aft_distribution", "aft_scale"):
+            if getattr(self, name) is not None:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} with loss={shown(self.loss)}: it is one of loss='aft'"
+                )
+        return {}
+
+    def read_validation(
+        self, column: NDArray[Any], weight: FloatArray | None, target: Target
+    ) -> tuple[FloatArray, FloatArray | None]:
+        """Check the events."""
+        check_events(column, "y_val")
+        return column, weight
+
+    def strata(self, y: FloatArray) -> NDArray[Any] | None:
+        """Return whether the event came."""
+        return is_event(y).astype(np.float64)
+
+    def arranged(self, problem: Problem) -> Problem:
+        """Sort rows by time: sorting them again in each round is as good as free."""
+        return problem.take(by_time(problem.y))
+
+    def responses(self, problem: Problem, loss: Loss) -> FloatArray:
+        """Downhill gradients of the constant model: high where events come early (Cox) or late (accelerated times)."""
+        return downhill(loss, problem)
+
+    def directions(self, directions: tuple[int, ...], target: Target) -> tuple[int, ...]:
+        """Return directions of raw predictions, where users give those of risks."""
+        return tuple(-sign for sign in directions) if isinstance(target.loss, AcceleratedFailure) else directions
+
+    def task(self, target: Target) -> Task:
+        """Return the task of survival."""
+        return SURVIVAL
+
+    def truth(self, y: FloatArray, target: Target) -> Any:
+        """Return times and events, or bounds if there are others."""
+        lower, upper = y.T
+        event = is_event(y)
+        columns: dict[str, NDArray[Any]] = {"event": event, "time": lower}
+        if not (event | np.isinf(upper)).all():
+            columns = {"lower": lower, "upper": upper}
+        truth = np.empty(len(lower), dtype=[(name, column.dtype) for name, column in columns.items()])
+        for name, column in columns.items():
+            truth[name] = column
+        return truth
