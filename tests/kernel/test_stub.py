@@ -17,6 +17,9 @@ def parts(source: str) -> list[str]:
     body = ast.parse(source).body
     imports = [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
     others = [node for node in body if node not in imports]
+    for node in others:
+        if isinstance(node, ast.AnnAssign):
+            node.value = None  # build_type is another one in a debug build
     return [*sorted(map(ast.unparse, imports)), *map(ast.unparse, others)]
 
 
