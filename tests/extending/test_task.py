@@ -12,11 +12,9 @@ from tests.cli.shop import Run
 
 from arboretum import tasks
 
-pytest_plugins = ("tests.cli.conftest",)
-
 
 class Counts(tasks.Numbers):
-    """Whole numbers of at least 0, whose answers are rounded."""
+    """Numbers of events: neither targets nor answers are below 0."""
 
     def answers(self, model, X, **given):
         return np.maximum(super().answers(model, X, **given), 0.0)

@@ -65,6 +65,10 @@ class ForestModel(Explained, Estimator):
         The trees, plain frozen arrays.
     schema_ : Schema
         Names, kinds and categories of the columns.
+    model_ : Model
+        Trees, columns and what sums of trees mean, for those who look inside.
+    task_ : Task
+        What is predicted.
     n_features_in_, feature_names_in_
         As in scikit-learn.
     """
@@ -96,18 +100,13 @@ class ForestModel(Explained, Estimator):
         """The trees, the columns that they read, and what their sums mean."""
         if "_standing" in self.__dict__:  # what another model of the same kind is asked instead (standing_in.py)
             return self._standing
-        forest = self._trees()
+        forest, policy, name = self._trees(), self._policy, type(self).__name__
         if not hasattr(self, "schema_"):
             raise not_fitted(self)
-        return self._model_of(forest, self.schema_, self.encoding_)
+        return Model(forest, self.schema_, self.encoding_, policy.unknown, policy.missing, name, self._head())
 
     def _trees(self) -> Forest:
         return self._fitted()
-
-    def _model_of(self, forest: Forest, schema: Schema, encoding: CategoryEncoding | None = None) -> Model:
-        """Return a model of trees, those of this one or others, with its policies."""
-        policy = self._policy
-        return Model(forest, schema, encoding, policy.unknown, policy.missing, type(self).__name__, self._head())
 
     @property
     def _policy(self) -> Any:
