@@ -50,7 +50,7 @@ function digest(findings, open) {
   const more = make(
     "button",
     { type: "button", class: "link controls", click: () => open("findings") },
-    list.length > shown.length ? `All ${plural(list.length, "warning")}` : "Details",
+    grave.length > shown.length ? `All ${plural(grave.length, "warning")}` : "Details",
   );
   if (!grave.length)
     return card(
