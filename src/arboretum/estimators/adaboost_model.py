@@ -426,7 +426,7 @@ class AdaBoostModel(Learners, Bins, Categories, Seed, Threads, ForestModel):
         return header, {**arrays, "estimator_weights": self.estimator_weights_}
 
     def _from_file(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        try:
+        with model_file.as_damage():
             self.estimator = base_from_json(header["estimator"]) if "estimator" in header else None
             self._check_parameters()
             self.estimator_ = self._base()
@@ -434,8 +434,6 @@ class AdaBoostModel(Learners, Bins, Categories, Seed, Threads, ForestModel):
             if "n_members" in header:
                 self._read_members(header, arrays)
                 return
-        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
-            raise model_file.ModelFileError(f"damaged model file: {error}") from error
         super()._from_file(header, arrays)
 
     def _read_votes(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:

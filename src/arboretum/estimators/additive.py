@@ -417,7 +417,7 @@ class AdditiveModel(AdditiveParameters, Explained, Estimator):
         return {"loss": self.loss_.to_json()}
 
     def _from_file(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        try:
+        with model_file.as_damage():
             bases = [(name, base_from_json(entry)) for name, entry in header["learners"]]
             if self.estimators is not None:
                 self.estimators = [base if isinstance(name, int) else (name, base) for name, base in bases]
@@ -427,8 +427,6 @@ class AdditiveModel(AdditiveParameters, Explained, Estimator):
             self._read_facts(header)
             self._bases = named_learners(self.estimators)
             self._read_stages(arrays)
-        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
-            raise model_file.ModelFileError(f"damaged model file: {error}") from error
         set_input_names(self, self._schema.n_features, self._schema)
 
     def _read_stages(self, arrays: dict[str, NDArray[Any]]) -> None:

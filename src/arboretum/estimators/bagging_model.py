@@ -459,7 +459,7 @@ class BaggingModel(BaggingParameters, Explained, Estimator):
         return {}
 
     def _from_file(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        try:
+        with model_file.as_damage():
             self.estimator = self.estimator_ = base_from_json(header["estimator"])
             self._check_parameters()
             self._schema = Schema.from_json(header["schema"])
@@ -471,8 +471,6 @@ class BaggingModel(BaggingParameters, Explained, Estimator):
             if type(self._seed) is not int or not 0 <= self._seed < 2**64 or not self.estimators_:
                 raise ValueError("no seed or no members")
             self._check_members(header)
-        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
-            raise model_file.ModelFileError(f"damaged model file: {error}") from error
         self._draws = [None] * len(self.estimators_)
         set_input_names(self, self._schema.n_features, self._schema)
 

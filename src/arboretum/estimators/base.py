@@ -350,14 +350,12 @@ class ForestModel(Explained, Estimator):
         return header, arrays
 
     def _from_file(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        try:
+        with model_file.as_damage():
             self.schema_ = Schema.from_json(header["schema"])
             self._check_parameters()
             if "statistics" in header:
                 self.encoding_ = CategoryEncoding.from_arrays(header["statistics"], arrays, self.schema_)
             self._read_trees(header, arrays)
-        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
-            raise model_file.ModelFileError(f"damaged model file: {error}") from error
         self._set_input_names()
 
     def _read_trees(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
@@ -522,9 +520,7 @@ def from_file(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Forest
     params = header.get("params")
     if not isinstance(params, dict) or not set(params) <= set(cls._get_param_names()):
         raise model_file.ModelFileError(f"damaged model file: parameters of {name} are not as expected")
-    try:
+    with model_file.as_damage():
         model: ForestModel = cls(**{key: from_plain(value) for key, value in params.items()})
-    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
-        raise model_file.ModelFileError(f"damaged model file: {error}") from error
     model._from_file(header, arrays)
     return model

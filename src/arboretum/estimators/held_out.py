@@ -306,15 +306,13 @@ class HeldOutModel(Calibrating, Explained, Estimator):
             raise TypeError(f"{method} needs a model of trees, not {type(self.estimator_).__name__}: {cure}")
 
     def _from_file(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        try:
+        with model_file.as_damage():
             self.estimator = None if header["estimator"] is None else base_from_json(header["estimator"])
             self._check_parameters()
             self.estimator_ = read_member(arrays["estimator"])
             if is_classifier(self.estimator_) != self._classifies:
                 raise ValueError(f"an estimator of class {type(self.estimator_).__name__}")
             self._read_correction(header, arrays)
-        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
-            raise model_file.ModelFileError(f"damaged model file: {error}") from error
         self._set_input_names()
 
     def _read_correction(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:

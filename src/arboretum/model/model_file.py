@@ -26,6 +26,7 @@ import mmap
 import os
 import struct
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
@@ -282,6 +283,17 @@ def fingerprint(header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]
 
 
 # File objects
+
+
+@contextmanager
+def as_damage() -> Iterator[None]:
+    """Report what goes wrong while the content of a file becomes a model as damage of the file."""
+    try:
+        yield
+    except ModelFileError:
+        raise
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+        raise ModelFileError(f"damaged model file: {error}") from error
 
 
 def _write_to_object(file: Any, parts: Iterable[bytes | memoryview]) -> None:
