@@ -424,7 +424,7 @@ def test_unfitted_models_say_so(model):
     for use in (model.predict, lambda X: list(model.staged_predict(X)), lambda X: model.estimators_):
         with pytest.raises(NotFittedError, match="is not fitted yet"):
             use(X)
-    with pytest.raises(NotFittedError):
+    with pytest.raises(NotFittedError, match="is not fitted yet"):
         model.save("never.arb")
 
 

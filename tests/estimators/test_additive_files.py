@@ -141,7 +141,7 @@ def test_damaged_files_are_refused(damage, tmp_path):
     header, arrays = model_file.from_bytes(file.read_bytes())
     DAMAGE[damage](header, arrays)
     model_file.save(file, header, arrays, compact=False)
-    with pytest.raises(arb.ModelFileError):
+    with pytest.raises(arb.ModelFileError, match="model file"):
         arb.load(file)
 
 
@@ -301,7 +301,7 @@ def test_a_model_must_be_fitted(call, tmp_path):
     method = getattr(classifier(), call)
     with pytest.raises(NotFittedError, match="This AdditiveBoostingClassifier instance is not fitted yet"):
         list(method(tmp_path / "model.arb" if call == "save" else X))
-    with pytest.raises(NotFittedError):
+    with pytest.raises(NotFittedError, match="is not fitted yet"):
         regressor().predict(X)
 
 

@@ -153,7 +153,7 @@ def test_files_of_strangers_are_refused(tmp_path):
     with pytest.raises(TypeError, match=r"^fingerprint needs members of arboretum, not LinearRegression"):
         model.fingerprint()
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(NotFittedError):
+    with pytest.raises(NotFittedError, match="is not fitted yet"):
         boosted_regressor().save(tmp_path / "model.arb")
 
 
@@ -190,7 +190,7 @@ def test_damaged_files_are_refused(damage, tmp_path):
     header, arrays = model_file.from_bytes(file.read_bytes())
     DAMAGE[damage](header, arrays)
     model_file.save(file, header, arrays, compact=False)
-    with pytest.raises(arb.ModelFileError):
+    with pytest.raises(arb.ModelFileError, match="model file"):
         load(file)
 
 
@@ -317,7 +317,7 @@ def test_other_errors_name_their_cure():
     for method in ("predict", "predict_proba"):
         with pytest.raises(NotFittedError, match=r"This BaggingClassifier instance is not fitted yet"):
             getattr(BaggingClassifier(), method)(X)
-    with pytest.raises(NotFittedError):
+    with pytest.raises(NotFittedError, match="is not fitted yet"):
         BaggingClassifier().estimators_samples_
 
 

@@ -138,7 +138,7 @@ def test_refused_targets_and_questions():
         ValueError, match=r"only one class, 'no', is left of \['no', 'yes'\]: give more rows of the oth"
     ):
         calibrated().fit(X[:50], np.where(np.arange(50) == 3, "yes", "no"))
-    with pytest.raises(NotFittedError):
+    with pytest.raises(NotFittedError, match="is not fitted yet"):
         calibrated().predict_proba(X)
 
 

@@ -227,7 +227,7 @@ def test_no_model_of_the_user_is_overwritten(tmp_path):
         model.fit(X, SCORE, checkpoint=path)
     assert arb.load(path).fingerprint() == model.fingerprint()
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(arb.ModelFileError):
+    with pytest.raises(arb.ModelFileError, match="model file"):
         model.fit(X, SCORE, checkpoint=tmp_path / "notes.txt")
     with pytest.raises(FileNotFoundError, match="does not exist"):
         model.fit(X, SCORE, checkpoint=tmp_path / "no" / "folder.arb")

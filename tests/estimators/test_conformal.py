@@ -183,7 +183,7 @@ def test_refused_parameters(params, message):
 
 
 def test_refused_questions():
-    with pytest.raises(NotFittedError):
+    with pytest.raises(NotFittedError, match="is not fitted yet"):
         conformal().predict_interval(X)
     model = conformal().fit(X[:30], Y[:30])
     with pytest.raises(

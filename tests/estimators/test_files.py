@@ -234,7 +234,7 @@ def test_every_truncation_is_refused(tmp_path):
     whole = path.read_bytes()
     for size in sorted({0, 1, 8, 9, 100, len(whole) - 1, *range(0, len(whole), len(whole) // 40)}):
         path.write_bytes(whole[:size])
-        with pytest.raises(arb.ModelFileError):
+        with pytest.raises(arb.ModelFileError, match="model file"):
             arb.load(path)
 
 

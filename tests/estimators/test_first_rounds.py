@@ -168,5 +168,5 @@ def test_other_numbers_of_rounds_are_refused(models, n_rounds):
 @pytest.mark.parametrize("name", FITS)
 def test_models_that_are_not_fitted_have_no_rounds(name):
     model = type(FITS[name][0])(**FITS[name][0].get_params(deep=False))
-    with pytest.raises(NotFittedError):
+    with pytest.raises(NotFittedError, match="is not fitted yet"):
         model.first_rounds(1)

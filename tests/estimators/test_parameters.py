@@ -315,6 +315,6 @@ def test_failing_first_fit_leaves_the_model_unfitted(cls):
     for use in (model.predict, model.apply, model.save):
         with pytest.raises(NotFittedError, match=f"This {cls.__name__} instance is not fitted yet"):
             use(X)
-    with pytest.raises(NotFittedError):
+    with pytest.raises(NotFittedError, match="is not fitted yet"):
         model.fit_more(X, target(cls), n_estimators=1)
     assert not [name for name in vars(model) if name.endswith("_")]

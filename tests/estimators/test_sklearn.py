@@ -349,7 +349,7 @@ def test_unfitted_models_raise_the_error_of_sklearn(make):
     for call in (make().predict, make().apply):
         with pytest.raises(NotFittedError, match=f"This {type(make()).__name__} instance is not fitted yet"):
             call(X)
-    with pytest.raises(NotFittedError):
+    with pytest.raises(NotFittedError, match="is not fitted yet"):
         check_is_fitted(make())
     check_is_fitted(make().fit(X, LABELS if make is classifier else Y))
 

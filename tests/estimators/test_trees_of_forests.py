@@ -198,7 +198,7 @@ def test_file_objects_must_take_bytes(tmp_path):
         model.save(3)
     with pytest.raises(TypeError, match="Cannot load 3: give a path, or a file object"):
         arb.load(3)
-    with pytest.raises(arb.ModelFileError):
+    with pytest.raises(arb.ModelFileError, match="model file"):
         arb.load(io.BytesIO(b"no model"))
     (tmp_path / "m.arb").write_bytes(b"")
     with (tmp_path / "m.arb").open("rb") as file, pytest.raises(ValueError, match=r"write\. Open it with mode 'wb'"):

@@ -186,9 +186,9 @@ def test_trees_of_many_branches_say_so():
 def test_a_model_must_be_fitted_and_the_background_conform():
     from sklearn.exceptions import NotFittedError
 
-    with pytest.raises(NotFittedError):
+    with pytest.raises(NotFittedError, match="is not fitted yet"):
         arb.BoostedTreesRegressor().explain(X)
-    with pytest.raises(NotFittedError):
+    with pytest.raises(NotFittedError, match="is not fitted yet"):
         arb.AdaBoostClassifier().explain(X)
     model = arb.BoostedTreesRegressor(**BOOSTED).fit(X, SIGNAL)
     with pytest.raises(ValueError, match="X has 3 features, but BoostedTreesRegressor is expecting 4"):

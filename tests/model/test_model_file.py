@@ -296,7 +296,7 @@ def test_truncated_file_is_told(kept):
 
 def test_every_truncation_is_refused():
     for kept in range(len(VALID)):
-        with pytest.raises(ModelFileError):
+        with pytest.raises(ModelFileError, match="model file"):
             from_bytes(VALID[:kept])
 
 
@@ -448,7 +448,7 @@ def test_fuzz_memory_stays_near_the_size_of_the_file():
 def test_hostile_json_takes_linear_time_and_memory(piece):
     text = b"[" + piece * (1_000_000 // len(piece))
     begin = time.perf_counter()
-    with pytest.raises(ModelFileError):
+    with pytest.raises(ModelFileError, match="model file"):
         from_bytes(struct.pack("<Q", len(text)) + b"{" + text[1:])
     assert time.perf_counter() - begin < 5
     smaller = text[:100_000]
