@@ -99,6 +99,7 @@ def on_interruption(stop: Callable[[], object]) -> Iterator[None]:
 
     Examples
     --------
+    >>> usual = signal.signal(signal.SIGINT, signal.default_int_handler)  # programs in the background ignore Ctrl-C
     >>> try:
     ...     with on_interruption(lambda: print("the query is stopped")):
     ...         signal.raise_signal(signal.SIGINT)
@@ -106,6 +107,7 @@ def on_interruption(stop: Callable[[], object]) -> Iterator[None]:
     ...     print("the program is interrupted")
     the query is stopped
     the program is interrupted
+    >>> handler = signal.signal(signal.SIGINT, usual)
     """
     usual = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(usual):
