@@ -87,7 +87,8 @@ def check_target(y: NDArray[Any] | None, task: Task, roles: Roles) -> None:
         return
     name = repr(roles.target)
     if wrong := task.check_target(y):
-        raise DataError(f"the target {name} {wrong}")
+        cure = "; choose --task regression, or make text of it by --sql" if task.has_classes else ""
+        raise DataError(f"the target {name} {wrong}{cure}")
     values = Distinct(y)
     if len(values) < 2 and task.needs_target and task.role != "event":
         raise DataError(f"the target {name} is {values[0]!r} in every row: there is nothing to learn")

@@ -361,7 +361,7 @@ class BoostedTrees(BoostingParameters):
 
     # ---- what rounds are compared by -------------------------------------------------------------------------------
 
-    def goal(self) -> goals.Numbers:
+    def goal(self) -> goals.Goal:
         """Return how the target is read, and which loss is minimised."""
         return goals.Numbers(self.loss)
 

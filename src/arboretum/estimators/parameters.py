@@ -23,6 +23,7 @@ import inspect
 import numbers
 import sys
 import typing
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
@@ -50,16 +51,17 @@ _WORDS = {"true": True, "false": False, "none": None}  # of the command, in any 
 # ---- allowed values --------------------------------------------------------------------------------------------------
 
 
-class Allowed:
+class Allowed(ABC):
     """Values that a parameter may have."""
 
     optional = False
 
     @property
+    @abstractmethod
     def text(self) -> str:
         """Return the type as docstrings write it, without None."""
-        raise NotImplementedError
 
+    @abstractmethod
     def check(self, owner: Any, name: str) -> None:
         """Reject the value of parameter ``name`` of an estimator, if it is none of these."""
 
@@ -88,6 +90,9 @@ class Anything(Allowed):
     def text(self) -> str:
         """Return the type as it was given."""
         return self.kind
+
+    def check(self, owner: Any, name: str) -> None:
+        """Accept the value for now."""
 
 
 class Number(Allowed):

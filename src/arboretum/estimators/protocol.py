@@ -392,10 +392,11 @@ def not_fitted(model: Any) -> Exception:
     """Return the error of a method that needs a fitted estimator."""
     from sklearn.exceptions import NotFittedError
 
-    return NotFittedError(  # type: ignore[no-any-return]
+    error: Exception = NotFittedError(
         f"This {type(model).__name__} instance is not fitted yet. "
         "Call 'fit' with appropriate arguments before using this estimator."
     )
+    return error
 
 
 class Classifier(Estimator):

@@ -38,7 +38,11 @@ class Head:
     """Sums of trees that are the prediction itself."""
 
     determines = True  # whether sums determine everything that is predicted
-    is_affine = True  # whether the mean of predictions or probabilities is that of the mean sum
+
+    @property
+    def is_affine(self) -> bool:
+        """Whether the mean of predictions or probabilities is that of the mean sum."""
+        return True
 
     def summed(self, forest: Forest) -> Forest:
         """Return the forest whose sums are predictions: that of votes, if trees vote."""
@@ -91,7 +95,7 @@ class LossHead(Head):
     classes: Any = None
 
     @property
-    def is_affine(self) -> bool:  # type: ignore[override]
+    def is_affine(self) -> bool:
         """Whether there is no link."""
         inner = self.loss.loss if isinstance(self.loss, EachOutput) else self.loss
         return self.classes is None and inner.link == "identity" and not isinstance(inner, Quantiles)

@@ -32,10 +32,7 @@ class Classes(Task):
         """Reject numbers with fractions, which are not classes."""
         if y.dtype.kind != "f" or not (parts := y[y != np.trunc(y)]).size:
             return None
-        return (
-            f"holds {parts[0]:g}, which is no class: classes are text or whole numbers; choose --task regression, or "
-            "make text of it by --sql"
-        )
+        return f"holds {parts[0]:g}, which is no class: classes are text or whole numbers"
 
     def strata(self, y: Any, event: Any, treatment: Any) -> Any:
         """Return the classes."""

@@ -11,6 +11,7 @@ A goal knows parameters, never an estimator.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -39,44 +40,34 @@ JUDGED = np.dtype([("grade", np.float64), ("query", np.int64)])
 
 
 @dataclass(frozen=True)
-class Numbers:
-    """Numbers, of one output or several.
+class Goal(ABC):
+    """What boosting is fitted to.
 
     Parameters
     ----------
-    loss, quantile, power
-        As users give them.
+    loss
+        As users give it.
     """
 
     loss: Any
-    quantile: Any = None
-    power: float | None = None
 
+    @abstractmethod
     def as_column(self, y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArray[Any]:
         """Return a target of any container as an array, with one row per row of X."""
-        return targets.as_outputs(y, n_rows, name, table)
 
+    @abstractmethod
     def read(self, column: NDArray[Any], weight: FloatArray | None, known: Any = None) -> Target:
         """Check a target; ``known`` are the classes of a model that is trained further."""
-        loss = losses.resolve(self.loss, quantile=self.quantile, power=self.power)
-        if column.ndim == 1:
-            return Target(targets.regression_target(column), weight, loss)
-        y = targets.regression_outputs(column)
-        several = EachOutput.of(loss, y.shape[1])
-        several.check_target(y)
-        weight = in_rows(targets.without_unknown(weight, y))
-        return Target(y, weight, several.in_units_of(y, weight))
 
+    @abstractmethod
     def read_validation(
         self, column: NDArray[Any], weight: FloatArray | None, target: Target
     ) -> tuple[FloatArray, FloatArray | None]:
         """Check the target of validation rows against that of the training rows."""
-        if column.ndim == target.y.ndim == 1:
-            return targets.regression_target(column, "y_val"), weight
-        if target.y.ndim == 1:
-            raise ValueError(f"y_val has {column.shape[1]} outputs, but y has one")
-        y = targets.regression_outputs(column, "y_val", target.loss.n_outputs)
-        return y, targets.without_unknown(weight, y)
+
+    @abstractmethod
+    def task(self, target: Target) -> Task:
+        """Return the task, whose metrics may compare rounds."""
 
     def joined(self, y: Any, group: Any) -> Any:
         """Return a target as it is read here; only rankers have queries in it."""
@@ -110,17 +101,57 @@ class Numbers:
         """Return the directions of raw predictions, where users give those of answers."""
         return directions
 
-    def task(self, target: Target) -> Task:
-        """Return the task, whose metrics may compare rounds."""
-        return REGRESSION
-
     def truth(self, y: FloatArray, target: Target) -> Any:
         """Return the target as users write it."""
         return y
 
 
 @dataclass(frozen=True)
-class Classes(Numbers):
+class Numbers(Goal):
+    """Numbers, of one output or several.
+
+    Parameters
+    ----------
+    quantile, power
+        As users give them.
+    """
+
+    quantile: Any = None
+    power: float | None = None
+
+    def as_column(self, y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArray[Any]:
+        """Return one column per output."""
+        return targets.as_outputs(y, n_rows, name, table)
+
+    def read(self, column: NDArray[Any], weight: FloatArray | None, known: Any = None) -> Target:
+        """Read numbers, and a loss for each output."""
+        loss = losses.resolve(self.loss, quantile=self.quantile, power=self.power)
+        if column.ndim == 1:
+            return Target(targets.regression_target(column), weight, loss)
+        y = targets.regression_outputs(column)
+        several = EachOutput.of(loss, y.shape[1])
+        several.check_target(y)
+        weight = in_rows(targets.without_unknown(weight, y))
+        return Target(y, weight, several.in_units_of(y, weight))
+
+    def read_validation(
+        self, column: NDArray[Any], weight: FloatArray | None, target: Target
+    ) -> tuple[FloatArray, FloatArray | None]:
+        """Read as many outputs as the training rows have."""
+        if column.ndim == target.y.ndim == 1:
+            return targets.regression_target(column, "y_val"), weight
+        if target.y.ndim == 1:
+            raise ValueError(f"y_val has {column.shape[1]} outputs, but y has one")
+        y = targets.regression_outputs(column, "y_val", target.loss.n_outputs)
+        return y, targets.without_unknown(weight, y)
+
+    def task(self, target: Target) -> Task:
+        """Return the task of regression."""
+        return REGRESSION
+
+
+@dataclass(frozen=True)
+class Classes(Goal):
     """Labels of classes; several outputs have two classes each.
 
     Parameters
@@ -235,7 +266,7 @@ def judged(y: Any, group: Any, suffix: str = "") -> NDArray[Any] | None:
 
 
 @dataclass(frozen=True)
-class Ranking(Numbers):
+class Ranking(Goal):
     """Grades of rows within queries, joined by ``judged``.
 
     Parameters
@@ -324,7 +355,7 @@ def in_content_order(problem: Problem) -> Problem:
 
 
 @dataclass(frozen=True)
-class Survival(Numbers):
+class Survival(Goal):
     """Bounds of times, of which some are censored.
 
     Parameters
