@@ -38,7 +38,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 def variants(rounds: int) -> dict[str, dict[str, Any]]:
     """Return the settings of every row of the table."""
     from arboretum import presets
-    from arboretum.estimators.row_sampling import SAMPLINGS
+    from arboretum.ensembles.boosting.row_sampling import SAMPLINGS
 
     samplings = {name: {"sampling": name} | ({} if name in WITHOUT_SHARE else {"subsample": 0.5}) for name in SAMPLINGS}
     named = {

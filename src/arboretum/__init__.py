@@ -13,22 +13,24 @@ if TYPE_CHECKING:
     from arboretum.data.dataset import Dataset
     from arboretum.data.schema import TextColumnWarning
     from arboretum.ensembles.boosting.history import History
+    from arboretum.ensembles.boosting.presets import presets
     from arboretum.estimators.adaboost import AdaBoostClassifier, AdaBoostRegressor
     from arboretum.estimators.additive import AdditiveBoostingClassifier, AdditiveBoostingRegressor
     from arboretum.estimators.bagging import BaggingClassifier, BaggingRegressor
-    from arboretum.estimators.base import load
-    from arboretum.estimators.boosted_classifier import BoostedTreesClassifier
-    from arboretum.estimators.boosted_ranker import BoostedTreesRanker
-    from arboretum.estimators.boosted_regressor import BoostedTreesRegressor
-    from arboretum.estimators.boosted_survival import BoostedTreesSurvival
+    from arboretum.estimators.boosted_trees import (
+        BoostedTreesClassifier,
+        BoostedTreesRanker,
+        BoostedTreesRegressor,
+        BoostedTreesSurvival,
+    )
     from arboretum.estimators.calibrated import CalibratedClassifier
     from arboretum.estimators.checkpoints import Checkpoint
     from arboretum.estimators.conformal import ConformalRegressor
     from arboretum.estimators.cross_validation import CrossValidation, cross_validate
     from arboretum.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
     from arboretum.estimators.extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
+    from arboretum.estimators.files import load
     from arboretum.estimators.isolation_forest import IsolationForest
-    from arboretum.estimators.presets import presets
     from arboretum.estimators.random_forest import RandomForestClassifier, RandomForestRegressor
     from arboretum.estimators.random_survival_forest import RandomSurvivalForest
     from arboretum.estimators.uplift_boosting import UpliftBoostedTrees
@@ -93,11 +95,13 @@ _PLACES = {
     "estimators.adaboost": ("AdaBoostClassifier", "AdaBoostRegressor"),
     "estimators.additive": ("AdditiveBoostingClassifier", "AdditiveBoostingRegressor"),
     "estimators.bagging": ("BaggingClassifier", "BaggingRegressor"),
-    "estimators.base": ("load",),
-    "estimators.boosted_classifier": ("BoostedTreesClassifier",),
-    "estimators.boosted_ranker": ("BoostedTreesRanker",),
-    "estimators.boosted_regressor": ("BoostedTreesRegressor",),
-    "estimators.boosted_survival": ("BoostedTreesSurvival",),
+    "estimators.boosted_trees": (
+        "BoostedTreesClassifier",
+        "BoostedTreesRanker",
+        "BoostedTreesRegressor",
+        "BoostedTreesSurvival",
+    ),
+    "estimators.files": ("load",),
     "estimators.calibrated": ("CalibratedClassifier",),
     "estimators.checkpoints": ("Checkpoint",),
     "estimators.conformal": ("ConformalRegressor",),
@@ -114,7 +118,7 @@ _PLACES = {
     "running.progress": ("RoundReport",),
     "model.model_file": ("ModelFileError",),
     "losses": ("Loss",),
-    "estimators.presets": ("presets",),
+    "ensembles.boosting.presets": ("presets",),
     "data.schema": ("TextColumnWarning",),
 }
 _PLACE = {name: place for place, names in _PLACES.items() for name in names}

@@ -40,7 +40,7 @@ from tests.reference.bagging_models import (
 import arboretum as arb
 from arboretum.ensembles.bagging.resampling import RowDraws
 from arboretum.estimators.bagging import BaggingClassifier, BaggingRegressor
-from arboretum.estimators.base import load
+from arboretum.estimators.files import load
 from arboretum.estimators.protocol import Classifier
 from arboretum.model import model_file
 

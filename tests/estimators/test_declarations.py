@@ -16,9 +16,9 @@ from sklearn.model_selection import GridSearchCV
 import arboretum as arb
 from arboretum import other_libraries as elsewhere
 from arboretum.cli import methods
-from arboretum.estimators.docstrings import sections
+from arboretum.parameters.docstrings import sections
 from arboretum.estimators.parameter_page import estimators, page
-from arboretum.estimators.parameters import (
+from arboretum.parameters.declaring import (
     Anything,
     Choice,
     CountOrShare,

@@ -69,7 +69,7 @@ work = lambda: arb.Forest.from_arrays(model.forest_.to_arrays()).predictor
 @pytest.mark.parametrize(
     ("slow", "prepare"),
     [
-        ("arboretum.estimators.boosted_regressor", PUBLIC_NAME),  # the module that was asked for
+        ("arboretum.estimators.boosted_trees", PUBLIC_NAME),  # the module that was asked for
         ("arboretum.encoding.target_statistics", PUBLIC_NAME),  # one that it imports
         ("narwhals", DATA_FRAME),  # a library, by a function
         ("", PREDICTOR),  # a property that is computed once

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import arboretum as arb
-from arboretum.estimators.parameters import Number, declares_parameters, fitted, like, parameter
+from arboretum.parameters.declaring import Number, declares_parameters, fitted, like, parameter
 from arboretum.losses import Loss
 
 

@@ -17,7 +17,7 @@ from arboretum.data.dataset import Dataset
 from arboretum.data.memory_budget import MemoryBudget
 from arboretum.data.sources import Source, identifier
 from arboretum.data.targets import unique_labels
-from arboretum.estimators.protocol import arguments
+from arboretum.estimators.classes import arguments
 
 KINDS = ("number", "category", "date", "bool", "ignore")
 FEW_ROWS = 50  # below which values that are all different mean nothing

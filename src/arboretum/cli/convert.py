@@ -49,7 +49,7 @@ def convert(
 def read_any(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Read a model file, or the JSON of one."""
     from arboretum.cli.errors import ModelError
-    from arboretum.estimators.base import from_file
+    from arboretum.estimators.files import from_file
     from arboretum.model import model_file
 
     try:
@@ -106,7 +106,7 @@ def from_json(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 def to_text(header: dict[str, Any], arrays: dict[str, Any]) -> str:
     """Return all trees as text."""
     from arboretum.cli.show import tree_text
-    from arboretum.estimators.base import from_file
+    from arboretum.estimators.files import from_file
 
     model = from_file(header, arrays)
     first = tree_text(model, 0, None)  # a model without trees of its own fails here

@@ -161,7 +161,7 @@ def _model_file_errors() -> Iterator[None]:
 
 def load_model(path: Path) -> tuple[Any, Roles]:
     """Read a model file, and the roles of its columns if the command wrote it."""
-    from arboretum.estimators.base import from_file
+    from arboretum.estimators.files import from_file
     from arboretum.model import model_file
 
     try:

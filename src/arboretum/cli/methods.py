@@ -9,8 +9,8 @@ from difflib import get_close_matches
 from typing import Any
 
 from arboretum.cli.errors import UsageError, nearest
-from arboretum.estimators.parameters import parameters_of
-from arboretum.estimators.protocol import arguments
+from arboretum.estimators.classes import arguments
+from arboretum.parameters.declaring import parameters_of
 from arboretum.tasks import BINARY, REGRESSION, Task
 
 # method:   of classes             of numbers              of other tasks

@@ -319,7 +319,7 @@ def load_with_roles(model: Path, named: Mapping[str, str | None], offset: list[s
     from arboretum.cli.errors import UsageError
     from arboretum.cli.files import load_model, task_of
     from arboretum.cli.tasks import check_positive
-    from arboretum.estimators.protocol import arguments
+    from arboretum.estimators.classes import arguments
     from arboretum.tasks import TASKS
 
     fitted, roles = load_model(model)

@@ -1,8 +1,9 @@
-"""Class labels: those of several outputs side by side, and in a model file."""
+"""Labels of classes, outcomes and treatments: side by side, and in a model file."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -45,3 +46,42 @@ def classes_from_json(entry: dict[str, Any], n_classes: int, *, in_own_order: bo
     if classes.tolist() != values or sorted(set(values)) != (sorted(values) if in_own_order else values):
         raise ValueError("classes that are not sorted and distinct")
     return classes
+
+
+@dataclass(frozen=True, eq=False)
+class ArmLabels:
+    """The labels of the arms of an experiment, sorted, and which of them is the control.
+
+    Examples
+    --------
+    >>> ArmLabels(np.array(["a", "b", "none"]), 2).in_order
+    array(['none', 'a', 'b'], dtype='<U4')
+    """
+
+    labels: NDArray[Any]
+    control: int
+
+    @property
+    def in_order(self) -> NDArray[Any]:
+        """The control, then the treatments."""
+        return np.concatenate([self.labels[[self.control]], np.delete(self.labels, self.control)])
+
+    @property
+    def codes(self) -> NDArray[np.int32]:
+        """Code of each label: 0 for the control, treatments from 1."""
+        codes = np.arange(len(self.labels), dtype=np.int32)
+        codes[: self.control] += 1
+        codes[self.control] = 0
+        return codes
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the labels as a header holds them."""
+        return {"arms": classes_to_json(self.labels), "control": self.control}
+
+    @classmethod
+    def from_json(cls, header: dict[str, Any], n_arms: int) -> ArmLabels:
+        """Read the labels of a file of unknown origin."""
+        control = header["control"]
+        if type(control) is not int or not 0 <= control < n_arms:
+            raise ValueError(f"control is {control!r}: expected the position of one of the {n_arms} arms")
+        return cls(classes_from_json(header["arms"], n_arms), control)

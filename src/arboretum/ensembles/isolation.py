@@ -14,22 +14,189 @@ is uniform between the least and the largest value of its node (``kernel/grow/is
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TypeAlias
+import numbers
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
-from arboretum.data.table import SparseTable, Table
+from arboretum.data import targets
+from arboretum.data.schema import Schema
+from arboretum.data.table import SparseTable, Table, read_table
+from arboretum.ensembles.bagging.parameters import Trees
 from arboretum.ensembles.bagging.resampling import content_order
 from arboretum.ensembles.bagging.trees import batches, is_whole
 from arboretum.growing.grower import grown_to_forest
+from arboretum.model.arrays import Arrays
 from arboretum.model.forest import Forest
-from arboretum.running.interruption import keeps_part
+from arboretum.model.heads import PathHead
+from arboretum.model.model import Model
+from arboretum.model.notes import Notes, read_seed
+from arboretum.parameters.checking import check_columns, seed_of, share
+from arboretum.parameters.declaring import FLAG, MOST, CountOrShare, Number, Share, parameter, parameter_group
+from arboretum.parameters.shared import Categories, Seed, Threads, WarmStart
+from arboretum.running.interruption import keeps_part, warn_interrupted
+from arboretum.running.threads import n_threads
+from arboretum.running.warning import warn_user
 
 FloatArray: TypeAlias = NDArray[np.float64]
+
+AUTO_SAMPLES = 256  # Liu, Ting & Zhou 2008, §5
+AUTO_OFFSET = -0.5  # the score of a row whose path is as long as that of a random tree
+
+
+@parameter_group()
+class IsolationParameters(Trees, Categories, WarmStart, Seed, Threads):
+    """Parameters of isolation forests."""
+
+    max_samples: Any = parameter(
+        "auto",
+        CountOrShare(words=("auto",), by_integer=True),
+        'Number of rows that each tree draws, or their share; "auto" is 256, or all rows if there are fewer.',
+        before="categorical_features",
+    )
+    contamination: Any = parameter(
+        "auto",
+        Number(0.0, 0.5, open_low=True, words=("auto",)),
+        "Share of anomalies among the training rows, at most 0.5, that ``offset_`` is chosen for; "
+        '"auto" sets it to −0.5.',
+        before="categorical_features",
+    )
+    max_features: int | float = parameter(
+        1.0, Share(), "Number of columns that each tree uses, or their share.", before="categorical_features"
+    )
+    bootstrap: bool = parameter(False, FLAG, "Draw rows with replacement.", before="categorical_features")
+    extension: Any = parameter(
+        0,
+        Number(0, MOST - 1, integer=True, words=("full",)),
+        'Cut by hyperplanes over ``extension + 1`` numeric columns, "full" for all of them: random normals in units of '
+        "the ranges of the columns in the node, a missing value counts as their mean there. 0 cuts single columns.",
+        before="categorical_features",
+    )
+
+
+@dataclass(frozen=True)
+class IsolationNotes(Notes):
+    """The seed of the trees; None if a file does not tell."""
+
+    seed: int | None = None
+
+    def to_json(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the seed, if it is known."""
+        return {} if self.seed is None else {"seed": self.seed}
+
+    @classmethod
+    def from_file(cls, header: dict[str, Any], arrays: Arrays, forest: Forest) -> IsolationNotes:
+        """Read the seed; early files have none."""
+        return cls(read_seed(header["seed"]) if "seed" in header else None)
+
+
+@dataclass(frozen=True, eq=False)
+class Isolation:
+    """Isolation of rows by random cuts, as a recipe: parameters and rows make a Model.
+
+    Parameters
+    ----------
+    given : IsolationParameters
+        Parameters, checked.
+    name : str
+        What messages call the model.
+    """
+
+    given: IsolationParameters
+    name: str
+
+    def fit(self, X: Any, sample_weight: Any = None, earlier: Model | None = None) -> Model:
+        """Grow trees, after those of an earlier model if there is one."""
+        given, threads, known = self.given, n_threads(self.given.n_jobs), None
+        if earlier is not None:
+            assert isinstance(earlier.notes, IsolationNotes)
+            known = earlier.notes.seed
+        seed = seed_of(given.random_state) if known is None else known
+        table, weight = self._read(X, sample_weight)
+        pool, has_missing = RowPool.of(table, weight, threads=threads)
+        schema = table.schema.with_missing(has_missing)
+        forest = self._grown(table, pool, self._params(schema, len(pool.rows), seed, threads), earlier)
+        head = PathHead(forest.n_trees, offset=AUTO_OFFSET)
+        model = Model(
+            forest, schema, None, given.unknown, given.missing, self.name, head=head, notes=IsolationNotes(seed)
+        )
+        if given.contamination == "auto":
+            return model
+        scores = head.scores(forest, model.raw(table, threads))
+        return replace(model, head=replace(head, offset=_quantile(scores, float(given.contamination), weight)))
+
+    def _read(self, X: Any, sample_weight: Any) -> tuple[Table, FloatArray | None]:
+        """Rows that have weight."""
+        check_columns(self.given.categorical_features)
+        table = read_table(X, categorical_features=self.given.categorical_features)
+        weight = targets.training_weights(sample_weight, table.n_rows)
+        if weight is not None and not weight.all():
+            rows = np.flatnonzero(weight)
+            table, weight = table.take(rows).relearn(), weight[rows]
+        return table, weight
+
+    def _params(self, schema: Schema, n_rows: int, seed: int, threads: int) -> IsolationParams:
+        given, n_numeric = self.given, schema.n_features - len(schema.categorical)
+        if given.extension != "full" and given.extension > max(n_numeric - 1, 0):
+            raise ValueError(
+                f"extension={given.extension!r} needs {given.extension + 1} numeric columns, but X has {n_numeric}: "
+                f"use at most {max(n_numeric - 1, 0)}, or 'full' for all"
+            )
+        return IsolationParams(
+            n_trees=int(given.n_estimators),
+            n_draws=self._rows_of_tree(n_rows),
+            with_replacement=bool(given.bootstrap),
+            max_features=max(1, int(share(given, "max_features", schema.n_features) * schema.n_features + 1e-9)),
+            max_terms=max(n_numeric, 1) if given.extension == "full" else int(given.extension) + 1,
+            seed=seed,
+            threads=threads,
+        )
+
+    def _rows_of_tree(self, n_rows: int) -> int:
+        wanted = self.given.max_samples
+        if wanted == "auto":
+            return min(AUTO_SAMPLES, n_rows)
+        if not isinstance(wanted, numbers.Integral):
+            return max(1, int(wanted * n_rows))
+        if int(wanted) > n_rows:
+            warn_user(f"max_samples={wanted} is more than the {n_rows} rows: every tree draws {n_rows}")
+        return min(int(wanted), n_rows)
+
+    def _grown(self, table: Table, pool: RowPool, params: IsolationParams, earlier: Model | None) -> Forest:
+        """Grow the trees that are missing; path lengths are comparable if all trees draw as many rows."""
+        if earlier is not None:
+            done = earlier.forest.n_trees
+            if params.n_trees < done:
+                raise ValueError(
+                    f"n_estimators={params.n_trees} is less than the {done} trees already fitted "
+                    "(warm_start=True); raise it or set warm_start=False"
+                )
+            if not table.schema.describes_like(earlier.schema) or params.n_draws != earlier.forest.n_rows[0]:
+                raise ValueError(
+                    "warm_start=True, but columns, categories or the rows per tree are not those of the fitted trees: "
+                    "give the same rows or set warm_start=False"
+                )
+            if params.n_trees == done:
+                return earlier.forest
+            params = replace(params, n_trees=params.n_trees - done, first_tree=done)
+        forest, interrupted = isolate(table, pool, params)
+        if interrupted:
+            warn_interrupted(forest.n_trees, "trees")
+        return forest if earlier is None else Forest.concat([earlier.forest, forest])
+
+
+def _quantile(scores: FloatArray, level: float, weight: FloatArray | None) -> float:
+    """Quantile of weighted scores; a whole weight is a repetition."""
+    if weight is None or is_whole(weight):
+        repeats = 1 if weight is None else weight.astype(np.int64)
+        return float(np.quantile(np.repeat(scores, repeats), level))
+    order = np.argsort(scores)
+    cumulative = np.cumsum(weight[order])
+    return float(scores[order][np.searchsorted(cumulative, level * cumulative[-1])])
 
 
 @dataclass(frozen=True)

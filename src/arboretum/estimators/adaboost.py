@@ -31,13 +31,13 @@ from arboretum.ensembles.adaboost import (
 from arboretum.estimators.adaboost_model import AdaBoostModel, Learners
 from arboretum.estimators.base import FloatArray
 from arboretum.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
-from arboretum.estimators.parameters import FLAG, Choice, declares_parameters, like, parameter
 from arboretum.estimators.protocol import Classifier, Regressor, not_fitted
-from arboretum.estimators.shared_parameters import Seed
 from arboretum.estimators.single_tree import SingleTreeModel
 from arboretum.growing.grower import category_ranks
 from arboretum.model.forest import Forest
 from arboretum.model.heads import OtherHead, VoteHead
+from arboretum.parameters.declaring import FLAG, Choice, declares_parameters, like, parameter
+from arboretum.parameters.shared import Seed
 
 OF_LEARNERS = "Seed of the learners that have a ``random_state``, and of the draws of those that take no weights."
 STUMP_DEPTH = 1

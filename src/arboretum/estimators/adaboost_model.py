@@ -28,21 +28,22 @@ from arboretum.data.table import Table, read_table
 from arboretum.ensembles.adaboost import ImpurityTrees, Votes, starting_weights
 from arboretum.ensembles.bagging.resampling import Bag, Positions, content_order
 from arboretum.ensembles.bagging.trees import SingleTree
+from arboretum.ensembles.boosting.recipe import SMALL_FIT
 from arboretum.estimators.bagged_trees import GivenRows
 from arboretum.estimators.bagging_members import GivenTable, OneClass, in_fit_order, is_classifier, seeded, unfitted
 from arboretum.estimators.bagging_model import MEMBER_PURPOSE, base_from_json, read_member
-from arboretum.estimators.base import FloatArray, ForestModel, call_to_json
-from arboretum.estimators.boosting import SMALL_FIT
+from arboretum.estimators.base import FloatArray, ForestModel
+from arboretum.estimators.classes import defaults, own_class
 from arboretum.estimators.decision_tree import DecisionTreeClassifier
-from arboretum.estimators.parameters import COUNT, Anything, Number, parameter, parameter_group
-from arboretum.estimators.protocol import defaults, own_class
-from arboretum.estimators.shared_parameters import Bins, Categories, Seed, Threads
+from arboretum.estimators.files import call_to_json
 from arboretum.estimators.single_tree import GrownTree, SingleTreeModel
 from arboretum.estimators.standing_in import twin
-from arboretum.estimators.validation import check_columns, check_rounds, seed_of
 from arboretum.metrics.own_scores import accuracy, r_squared
 from arboretum.model import model_file
 from arboretum.model.forest import Forest
+from arboretum.parameters.checking import check_columns, check_rounds, seed_of
+from arboretum.parameters.declaring import COUNT, Anything, Number, parameter, parameter_group
+from arboretum.parameters.shared import Bins, Categories, Seed, Threads
 from arboretum.running.interruption import warn_interrupted
 from arboretum.running.threads import n_threads
 from arboretum.trees.pruning import parents
@@ -108,7 +109,7 @@ class AdaBoostModel(Learners, Bins, Categories, Seed, Threads, ForestModel):
         -------
         self
         """
-        self._check_parameters()
+        self.check_parameters()
         threads, seed, base = n_threads(self.n_jobs), seed_of(self.random_state), self._base()
         fit = self._fit_trees if grows_forest(base) else self._fit_members
         votes = fit(base, seed, threads, X, y, sample_weight)
@@ -206,7 +207,7 @@ class AdaBoostModel(Learners, Bins, Categories, Seed, Threads, ForestModel):
             other = "AdaBoostClassifier" if is_classifier(base) else "AdaBoostRegressor"
             raise ValueError(f"estimator={shown(base)} cannot be boosted by {type(self).__name__}: use {other}")
         if isinstance(base, SingleTreeModel):
-            base._check_parameters()
+            base.check_parameters()
         return base
 
     def _default_learner(self) -> SingleTreeModel:
@@ -240,8 +241,8 @@ class AdaBoostModel(Learners, Bins, Categories, Seed, Threads, ForestModel):
         """Return the function from predictions of a member to codes or numbers."""
         raise NotImplementedError
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        super().check_parameters()
         if self.estimator is None:
             return
         usual = defaults(type(self))
@@ -402,11 +403,11 @@ class AdaBoostModel(Learners, Bins, Categories, Seed, Threads, ForestModel):
             return {}
         return {"unknown_of_estimator": self._policy.unknown}
 
-    def _to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         if self._has_members:
             header, arrays = self._members_to_file()
         else:
-            header, arrays = super()._to_file()
+            header, arrays = super().to_file()
         if self.estimator is not None:
             header["estimator"] = call_to_json(self.estimator_)
         return header, {**arrays, "estimator_errors": self.estimator_errors_}
@@ -421,20 +422,20 @@ class AdaBoostModel(Learners, Bins, Categories, Seed, Threads, ForestModel):
             "n_members": len(self._members),
             **self._facts(),
         }
-        files = [np.frombuffer(model_file.to_bytes(*member._to_file()), np.uint8) for member in self._members]
+        files = [np.frombuffer(model_file.to_bytes(*member.to_file()), np.uint8) for member in self._members]
         arrays: dict[str, NDArray[Any]] = {f"member {place}": file for place, file in enumerate(files)}
         return header, {**arrays, "estimator_weights": self.estimator_weights_}
 
-    def _from_file(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    def restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         with model_file.as_damage():
             self.estimator = base_from_json(header["estimator"]) if "estimator" in header else None
-            self._check_parameters()
+            self.check_parameters()
             self.estimator_ = self._base()
             self._read_votes(header, arrays)
             if "n_members" in header:
                 self._read_members(header, arrays)
                 return
-        super()._from_file(header, arrays)
+        super().restore(header, arrays)
 
     def _read_votes(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         for name in ("estimator_weights", "estimator_errors"):

@@ -18,12 +18,22 @@ from arboretum.data.splits import split_rows
 from arboretum.ensembles.additive import AdditiveParams, Part, Stage, add_stages
 from arboretum.ensembles.bagging.resampling import RowDraws
 from arboretum.ensembles.boosting.history import History, Judge, Patience
+from arboretum.ensembles.boosting.judging import JudgedRows, judge_of
 from arboretum.estimators.additive_learners import BaseLearner, TrainingRows, named_learners, predicted
 from arboretum.estimators.bagging_members import FloatArray, GivenTable, in_fit_order, set_input_names
 from arboretum.estimators.bagging_model import base_from_json, read_member
-from arboretum.estimators.base import ForestModel, call_to_json, register, write_file
-from arboretum.estimators.explained import Explained
-from arboretum.estimators.parameters import (
+from arboretum.estimators.base import ForestModel
+from arboretum.estimators.classes import own_class
+from arboretum.estimators.files import call_to_json, write_file
+from arboretum.estimators.protocol import Classifier, Estimator, Regressor, not_fitted
+from arboretum.estimators.standing_in import after_round, in_columns, twin
+from arboretum.losses import Loss
+from arboretum.metrics.named import Metric
+from arboretum.metrics.scoring import Scorer, find_scoring
+from arboretum.model import model_file
+from arboretum.model.heads import LossHead
+from arboretum.parameters.checking import check_rounds, seed_of
+from arboretum.parameters.declaring import (
     COUNT,
     FLAG,
     Anything,
@@ -34,9 +44,7 @@ from arboretum.estimators.parameters import (
     parameter,
     parameter_group,
 )
-from arboretum.estimators.protocol import Classifier, Estimator, Regressor, not_fitted, own_class
-from arboretum.estimators.scoring import JudgedRows, judge_of
-from arboretum.estimators.shared_parameters import (
+from arboretum.parameters.shared import (
     LOSSES_OF_NUMBERS,
     OF_CLASSES,
     OF_NUMBERS,
@@ -44,13 +52,6 @@ from arboretum.estimators.shared_parameters import (
     Progress,
     Seed,
 )
-from arboretum.estimators.standing_in import after_round, in_columns, twin
-from arboretum.estimators.validation import check_rounds, seed_of
-from arboretum.losses import Loss
-from arboretum.metrics.named import Metric
-from arboretum.metrics.scoring import Scorer, find_scoring
-from arboretum.model import model_file
-from arboretum.model.heads import LossHead
 from arboretum.running.interruption import warn_interrupted
 from arboretum.running.progress import ProgressBar
 
@@ -106,7 +107,7 @@ class AdditiveParameters(Stages, EarlyStopping, Seed, Progress):
     random_state: Any = like(Seed, doc="Seed of all draws, and of the learners that have a ``random_state``.")
 
 
-class AdditiveModel(AdditiveParameters, Explained, Estimator):
+class AdditiveModel(AdditiveParameters, Estimator):
     """A constant plus fitted learners times coefficients, whatever the target.
 
     Attributes
@@ -140,10 +141,6 @@ class AdditiveModel(AdditiveParameters, Explained, Estimator):
     feature_names_in_: NDArray[Any]
     _bases: list[BaseLearner]
     _schema: Schema | None  # None if the rows are no table
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        register(cls)
 
     # ---- parameters: those of named learners are parameters of the model --------------------------------------------
 
@@ -198,7 +195,7 @@ class AdditiveModel(AdditiveParameters, Explained, Estimator):
         -------
         self
         """
-        self._check_parameters()
+        self.check_parameters()
         bases, seed = named_learners(self.estimators, self._get_param_names()), seed_of(self.random_state)
         source = GivenTable(bases[0].estimator, X)
         column = targets.as_column(y, source.n_rows)
@@ -378,7 +375,7 @@ class AdditiveModel(AdditiveParameters, Explained, Estimator):
             Store arrays in as few bytes as hold them exactly.
         """
         models = self._own_models("save", "pickle or skops keep other estimators")
-        files = [model_file.to_bytes(*model._to_file(), compact=compact) for model in models]
+        files = [model_file.to_bytes(*model.to_file(), compact=compact) for model in models]
         assert self._schema is not None
         header = {
             **call_to_json(self),
@@ -416,12 +413,12 @@ class AdditiveModel(AdditiveParameters, Explained, Estimator):
         """Return what determines predictions besides learners and coefficients."""
         return {"loss": self.loss_.to_json()}
 
-    def _from_file(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    def restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         with model_file.as_damage():
             bases = [(name, base_from_json(entry)) for name, entry in header["learners"]]
             if self.estimators is not None:
                 self.estimators = [base if isinstance(name, int) else (name, base) for name, base in bases]
-            self._check_parameters()
+            self.check_parameters()
             self._schema, self.chosen_ = Schema.from_json(header["schema"]), header["chosen"]
             self.loss_, self.history_ = losses.from_json(header["loss"]), History.from_json(header["history"])
             self._read_facts(header)

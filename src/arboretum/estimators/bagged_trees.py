@@ -16,18 +16,18 @@ from arboretum.data import targets
 from arboretum.data.binning import BinnedData, assign_bins, bin_values, code_edges, learn_bins
 from arboretum.data.schema import Schema
 from arboretum.data.table import Table, read_table
+from arboretum.ensembles.bagging.oblique import check_oblique, projections_of, refuse_monotone
+from arboretum.ensembles.bagging.out_of_bag import score_out_of_bag
+from arboretum.ensembles.bagging.parameters import NodeColumns, TreeLimits, features_a_node
 from arboretum.ensembles.bagging.trees import BaggedTarget, BaggingParams, Draws, bag, out_of_bag_mean
 from arboretum.ensembles.training_memory import bagging_bytes, check_counts, forest_bytes
 from arboretum.estimators.base import FloatArray, ForestModel
-from arboretum.estimators.forest_parameters import NodeColumns, TreeLimits, features_a_node
-from arboretum.estimators.oblique import check_oblique, projections_of, refuse_monotone
-from arboretum.estimators.out_of_bag import score_out_of_bag
-from arboretum.estimators.shared_parameters import Bins, Categories, Seed, Threads
-from arboretum.estimators.validation import check_columns, read_seed, seed_of
 from arboretum.growing.constraints import in_binned_order, monotone_directions
 from arboretum.growing.grower import NO_LIMIT, SplitRules
 from arboretum.model.forest import Forest
 from arboretum.model.heads import MeanHead
+from arboretum.parameters.checking import check_columns, read_seed, seed_of
+from arboretum.parameters.shared import Bins, Categories, Seed, Threads
 from arboretum.running.interruption import warn_interrupted
 from arboretum.running.progress import ProgressBar
 from arboretum.running.threads import n_threads
@@ -126,7 +126,7 @@ class BaggedTrees(TreeLimits, NodeColumns, Bins, Categories, Seed, Threads, Fore
         return self._fit(X, y, sample_weight)
 
     def _fit(self: Bagged, X: Any, y: Any, sample_weight: Any) -> Bagged:
-        self._check_parameters()
+        self.check_parameters()
         n_trees = int(self.n_estimators)
         earlier = self.forest_ if self.warm_start and hasattr(self, "forest_") else None
         if earlier is not None:
@@ -274,13 +274,13 @@ class BaggedTrees(TreeLimits, NodeColumns, Bins, Categories, Seed, Threads, Fore
             )
         return directions
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         if self.bootstrap is False and self.oob_score is not False:
             raise ValueError(
                 f"oob_score={self.oob_score!r} without bootstrap: every tree sees every row, none is out of the bag; "
                 "set bootstrap=True or oob_score=False"
             )
-        super()._check_parameters()
+        super().check_parameters()
         check_oblique(self)
         if self.bootstrap is False and self.max_samples is not None:
             raise ValueError(f"max_samples={self.max_samples!r} without bootstrap: set bootstrap=True or leave it None")
@@ -360,8 +360,8 @@ class BaggedTrees(TreeLimits, NodeColumns, Bins, Categories, Seed, Threads, Fore
             notes["oob_score"] = None if math.isnan(self.oob_score_) else self.oob_score_
         return notes
 
-    def _to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        header, arrays = super()._to_file()
+    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        header, arrays = super().to_file()
         return header, {**arrays, "oob_mean": self._oob_mean} if hasattr(self, "_oob_mean") else arrays
 
     def _read_trees(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:

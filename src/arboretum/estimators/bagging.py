@@ -13,9 +13,9 @@ from arboretum.data.table import Table
 from arboretum.ensembles.bagging.resampling import Bag
 from arboretum.estimators.bagging_members import FloatArray, GivenTable, OneClass, default_estimator
 from arboretum.estimators.bagging_model import BaggingModel
-from arboretum.estimators.parameters import declares_parameters, fitted, like
 from arboretum.estimators.protocol import Classifier, Regressor
-from arboretum.estimators.shared_parameters import Voting
+from arboretum.parameters.declaring import declares_parameters, fitted, like
+from arboretum.parameters.shared import Voting
 
 
 @declares_parameters
@@ -73,7 +73,7 @@ class BaggingClassifier(Classifier, BaggingModel):
 
     def _outcome(self, model: Any, part: Any, threads: int) -> FloatArray:
         if isinstance(part, Table):
-            proba: FloatArray = model._predict_table(part, threads)
+            proba: FloatArray = model.predict_table(part, threads)
             return np.eye(proba.shape[1])[proba.argmax(axis=1)] if self.voting == "hard" else proba
         if self.voting == "hard" or not hasattr(model, "predict_proba"):
             found = np.searchsorted(self.classes_, np.asarray(model.predict(part)))
@@ -174,7 +174,7 @@ class BaggingRegressor(Regressor, BaggingModel):
 
     def _outcome(self, model: Any, part: Any, threads: int) -> FloatArray:
         if isinstance(part, Table):
-            return np.asarray(model._predict_table(part, threads))
+            return np.asarray(model.predict_table(part, threads))
         return np.asarray(model.predict(part), dtype=np.float64)
 
     def predict(self, X: Any) -> FloatArray:

@@ -17,8 +17,8 @@ from arboretum.data.dataset import Dataset
 from arboretum.data.schema import ColumnSchema, Schema
 from arboretum.data.table import Table, check_matrix, read_table
 from arboretum.ensembles.bagging.resampling import Bag, Keys, Positions, columns_of_table, content_keys
-from arboretum.estimators.parameters import declares_parameters
 from arboretum.estimators.protocol import Classifier, Estimator
+from arboretum.parameters.declaring import declares_parameters
 from arboretum.running.interruption import inner_fits
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -95,7 +95,7 @@ class SharedTable:
         table = self.table if len(kept) == self.n_rows else self.table.take(kept).relearn()
         self.place = np.zeros(self.n_rows, dtype=np.intp)
         self.place[kept] = np.arange(len(kept))
-        self.shared = self.base._share(table, y, weight, threads)
+        self.shared = self.base.share_table(table, y, weight, threads)
         self.table = self.shared.problem.table
 
     @property
@@ -110,7 +110,7 @@ class SharedTable:
     def fit(self, model: Any, bag: Bag, threads: int) -> Any:
         """Fit a member to its bag."""
         with inner_fits():
-            return model._fit_shared(self.shared, replace(bag, rows=self.place[bag.rows]), threads)
+            return model.fit_shared(self.shared, replace(bag, rows=self.place[bag.rows]), threads)
 
     def part(self, rows: Positions, columns: Positions | None) -> Table:
         """Return rows for a member to predict."""
@@ -161,7 +161,7 @@ class GivenTable:
 
 def shares(base: Any) -> bool:
     """Whether members can be fitted to one table that is read and cut once."""
-    return hasattr(type(base), "_fit_shared")
+    return hasattr(type(base), "fit_shared")
 
 
 def takes_weights(base: Any) -> bool:

@@ -28,6 +28,8 @@ from arboretum.arguments import shown
 from arboretum.data import selection, targets
 from arboretum.data.schema import Schema
 from arboretum.data.table import Table, conform
+from arboretum.ensembles.bagging.out_of_bag import score_out_of_bag
+from arboretum.ensembles.bagging.parameters import OutOfBagRule
 from arboretum.ensembles.bagging.resampling import Bag, Positions, RowDraws, draw_columns
 from arboretum.estimators.bagging_members import (
     FloatArray,
@@ -43,15 +45,14 @@ from arboretum.estimators.bagging_members import (
     some_columns,
     unfitted,
 )
-from arboretum.estimators.base import ForestModel, call_to_json, from_plain, model_class, register, write_file
-from arboretum.estimators.explained import Explained
-from arboretum.estimators.forest_parameters import OutOfBagRule
-from arboretum.estimators.out_of_bag import score_out_of_bag
-from arboretum.estimators.parameters import COUNT, FLAG, Anything, CountOrShare, like, parameter, parameter_group
-from arboretum.estimators.protocol import Estimator, not_fitted, own_class
-from arboretum.estimators.shared_parameters import Progress, Seed, Threads, WarmStart
-from arboretum.estimators.validation import seed_of
+from arboretum.estimators.base import ForestModel
+from arboretum.estimators.classes import own_class
+from arboretum.estimators.files import call_to_json, from_plain, model_class, write_file
+from arboretum.estimators.protocol import Estimator, not_fitted
 from arboretum.model import model_file
+from arboretum.parameters.checking import seed_of
+from arboretum.parameters.declaring import COUNT, FLAG, Anything, CountOrShare, like, parameter, parameter_group
+from arboretum.parameters.shared import Progress, Seed, Threads, WarmStart
 from arboretum.running.interruption import keeps_part, warn_interrupted
 from arboretum.running.progress import ProgressBar, RoundReport
 from arboretum.running.threads import n_threads
@@ -117,7 +118,7 @@ class BaggingParameters(Members, MemberDraws, WarmStart, Seed, Threads, Progress
     random_state: Any = like(Seed, doc="Seed of all draws, and of the members that have a ``random_state``.")
 
 
-class BaggingModel(BaggingParameters, Explained, Estimator):
+class BaggingModel(BaggingParameters, Estimator):
     """Members fitted to draws of rows and columns, whatever the target.
 
     Attributes
@@ -147,10 +148,6 @@ class BaggingModel(BaggingParameters, Explained, Estimator):
     _seed: int
     _classifies: bool
 
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        register(cls)
-
     # ---- fitting -------------------------------------------------------------------------------------------------
 
     def fit(self: Bagging, X: Any, y: Any, sample_weight: Any = None) -> Bagging:
@@ -169,7 +166,7 @@ class BaggingModel(BaggingParameters, Explained, Estimator):
         -------
         self
         """
-        self._check_parameters()
+        self.check_parameters()
         earlier = len(self.estimators_) if self.warm_start and hasattr(self, "estimators_") else 0
         if earlier >= self.n_estimators:
             if earlier == self.n_estimators:
@@ -426,7 +423,7 @@ class BaggingModel(BaggingParameters, Explained, Estimator):
             Store arrays in as few bytes as hold them exactly.
         """
         self._require_own("save", "pickle or skops keep other estimators")
-        files = [model_file.to_bytes(*member._to_file(), compact=compact) for member in self.estimators_]
+        files = [model_file.to_bytes(*member.to_file(), compact=compact) for member in self.estimators_]
         assert self._schema is not None
         header = {
             **call_to_json(self),
@@ -458,10 +455,10 @@ class BaggingModel(BaggingParameters, Explained, Estimator):
         """Return what determines predictions besides the members."""
         return {}
 
-    def _from_file(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    def restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         with model_file.as_damage():
             self.estimator = self.estimator_ = base_from_json(header["estimator"])
-            self._check_parameters()
+            self.check_parameters()
             self._schema = Schema.from_json(header["schema"])
             self.estimators_features_ = [np.array(columns, dtype=np.intp) for columns in header["columns"]]
             self.estimators_ = [
@@ -508,5 +505,5 @@ def read_member(file: NDArray[Any]) -> ForestModel:
         raise ValueError("a member that is no file")
     header, arrays = model_file.from_bytes(file.data)
     model = base_from_json({"model": header["model"], "params": header["params"]})
-    model._from_file(header, arrays)
+    model.restore(header, arrays)
     return model

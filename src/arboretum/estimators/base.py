@@ -8,55 +8,30 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-import arboretum
-from arboretum import losses
 from arboretum.data.schema import Schema
 from arboretum.data.table import lies_ready
 from arboretum.encoding.category_encoding import CategoryEncoding
-from arboretum.estimators.explained import Explained
-from arboretum.estimators.protocol import Estimator, defaults, is_own, not_fitted, own_class, parameters
-from arboretum.estimators.shared_parameters import Missing, Unknown
-from arboretum.losses import Loss
+from arboretum.estimators import files
+from arboretum.estimators.classes import defaults, is_own
+from arboretum.estimators.files import call_to_json
+from arboretum.estimators.protocol import Estimator, not_fitted
 from arboretum.model import model_file
 from arboretum.model.forest import ON_CATEGORIES, Forest
 from arboretum.model.heads import Head
 from arboretum.model.model import Model
+from arboretum.parameters.shared import Missing, Unknown
 from arboretum.running.threads import n_threads
-from arboretum.running.warning import warn_user
 
 if TYPE_CHECKING:
     from arboretum.reading.frame import Backend
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
-# Class name in a model file → class. Filled as classes of this package are defined; nothing else can be loaded.
-MODELS: dict[str, type[Any]] = {}
-
-
-def register(cls: type[Any]) -> None:
-    """Let files name a class of this package. A user's subclass is written as the class that it derives from."""
-    if is_own(cls):
-        MODELS[cls.__name__] = cls
-
-
-def model_class(name: Any) -> type[Any]:
-    """Return the class that a file names; those of the package are defined when they are first asked for."""
-    if name in arboretum.__all__:
-        getattr(arboretum, str(name))
-    cls = MODELS[name]
-    if "__init__" not in vars(cls):  # a base, without parameters
-        raise KeyError(name)
-    return cls
-
-
-# Methods by which a subclass answers otherwise than the class that it derives from.
-CHANGES_ANSWERS = ("predict", "predict_proba", "predict_log_proba", "decision_function", "score_samples", "apply")
-
 # Rows that are predicted sooner than it takes to ask how many threads there may be.
 FEW_ROWS = 64
 
 
-class ForestModel(Explained, Estimator):
+class ForestModel(Estimator):
     """An estimator whose fitted state is a Forest, a Schema and a few facts of its own.
 
     Attributes
@@ -81,11 +56,7 @@ class ForestModel(Explained, Estimator):
     schema_: Schema
     encoding_: CategoryEncoding | None = None  # of models whose trees read statistics of categories
     _numeric_width: int  # columns if all are plain numbers, else -1
-    _standing: Model
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        register(cls)
+    _model: Model
 
     # ---- prediction ----------------------------------------------------------------------------------------------
 
@@ -98,8 +69,8 @@ class ForestModel(Explained, Estimator):
     @property
     def model_(self) -> Model:
         """The trees, the columns that they read, and what their sums mean."""
-        if "_standing" in self.__dict__:  # what another model of the same kind is asked instead (standing_in.py)
-            return self._standing
+        if "_model" in self.__dict__:  # what another model of the same kind is asked instead (standing_in.py)
+            return self._model
         forest, policy, name = self._trees(), self._policy, type(self).__name__
         if not hasattr(self, "schema_"):
             raise not_fitted(self)
@@ -139,7 +110,7 @@ class ForestModel(Explained, Estimator):
 
     def _is_ready(self, X: NDArray[Any]) -> bool:
         """Whether the table layer would take the matrix as it is and have nothing to say about it."""
-        if "_standing" in self.__dict__:
+        if "_model" in self.__dict__:
             return False
         if X.ndim != 2 or not lies_ready(X) or X.shape[1] != self._numeric_width or not len(X):
             return False
@@ -295,8 +266,7 @@ class ForestModel(Explained, Estimator):
             Store arrays in as few bytes as hold them exactly. False stores them as they are, several times larger, and
             processes that load the file share its memory.
         """
-        header, arrays = self._to_file()
-        write_file(self, path, header, arrays, compact=compact)
+        files.write(self, path, compact=compact)
 
     def fingerprint(self) -> str:
         """Hash of everything that determines predictions.
@@ -338,7 +308,7 @@ class ForestModel(Explained, Estimator):
         """Return the arrays of the trees, by name."""
         return self._fitted().to_arrays()
 
-    def _to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         arrays = self._all_arrays()
         header = {
             "format": "arboretum",
@@ -349,10 +319,10 @@ class ForestModel(Explained, Estimator):
         }
         return header, arrays
 
-    def _from_file(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    def restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         with model_file.as_damage():
             self.schema_ = Schema.from_json(header["schema"])
-            self._check_parameters()
+            self.check_parameters()
             if "statistics" in header:
                 self.encoding_ = CategoryEncoding.from_arrays(header["statistics"], arrays, self.schema_)
             self._read_trees(header, arrays)
@@ -383,7 +353,7 @@ class ForestModel(Explained, Estimator):
         if "_metadata_request" in self.__dict__:  # what set_fit_request stored
             state["_metadata_request"] = self._metadata_request
         if hasattr(self, "schema_"):
-            state["file"] = model_file.to_bytes(*self._to_file())
+            state["file"] = model_file.to_bytes(*self.to_file())
         if not is_own(type(self)):
             state["others"] = self._others(state)
         return state
@@ -400,7 +370,7 @@ class ForestModel(Explained, Estimator):
         if "_metadata_request" in state:
             self._metadata_request = state["_metadata_request"]
         if "file" in state:
-            self._from_file(*model_file.from_bytes(state["file"]))
+            self.restore(*model_file.from_bytes(state["file"]))
         vars(self).update(state.get("others", {}))
 
 
@@ -420,107 +390,3 @@ def _check_kinds(forest: Forest, schema: Schema) -> None:
         raise ValueError(f"node {wrong.min()} has a condition that its column cannot have")
     if categorical[forest.slope_feature].any():
         raise ValueError("a leaf has a slope for a column of categories")
-
-
-def call_to_json(model: Estimator) -> dict[str, Any]:
-    """Return what makes an unfitted model again: its class in this package, and the parameters of that."""
-    cls = own_class(type(model))
-    return {"model": cls.__name__, "params": {name: plain(getattr(model, name)) for name in sorted(parameters(cls))}}
-
-
-def write_file(
-    model: Estimator,
-    path: str | os.PathLike[str] | BinaryIO,
-    header: dict[str, Any],
-    arrays: dict[str, NDArray[Any]],
-    *,
-    compact: bool,
-) -> None:
-    """Write a model file, with a warning if what it holds will answer otherwise than the model."""
-    cls = own_class(type(model))
-    foreign = [base for base in type(model).__mro__ if base is not object and not is_own(base)]
-    replaced = [name for base in foreign for name in vars(base) if name in CHANGES_ANSWERS and hasattr(cls, name)]
-    if replaced:
-        warn_user(
-            f"{type(model).__name__} is written as {cls.__name__}, without its own {', '.join(replaced)}: the loaded "
-            "model answers as that class does; pickle keeps the subclass"
-        )
-    model_file.save(path, header, arrays, compact=compact)
-
-
-def plain(value: Any) -> Any:
-    """Return a parameter as JSON can hold it: a function by its name, None for callbacks and generators."""
-    if isinstance(value, Loss):
-        return value.to_json()
-    if callable(value) and not isinstance(value, type):
-        return {"function": losses.qualified_name(value)}
-    if value is None or isinstance(value, bool | str | int | float):
-        return value
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    if isinstance(value, dict):
-        return {"pairs": [[plain(key), plain(item)] for key, item in value.items()]}
-    if isinstance(value, set | frozenset):
-        return [plain(item) for item in sorted(value, key=repr)]
-    if isinstance(value, list | tuple):
-        return None if any(callable(item) for item in value) else [plain(item) for item in value]
-    return None
-
-
-def from_plain(value: Any) -> Any:
-    """Undo ``plain`` as far as it can be undone."""
-    if isinstance(value, dict) and set(value) == {"pairs"}:
-        return {key: from_plain(item) for key, item in value["pairs"]}
-    if isinstance(value, dict) and set(value) == {"function"}:
-        if not isinstance(value["function"], str):
-            raise ValueError(f"the name of a function is {value['function']!r:.80}, not a text")
-        return losses.UnsavedFunction(value["function"])
-    if isinstance(value, dict) and "name" in value:
-        return losses.from_json(value)
-    return value
-
-
-def load(path: str | os.PathLike[str] | BinaryIO) -> ForestModel:
-    """Read a model that ``save`` wrote.
-
-    Parameters
-    ----------
-    path : path or binary file object
-        The file; what was saved with ``compact=False`` is memory-mapped and shared between processes. A file object is
-        read to its end.
-
-    Returns
-    -------
-    estimator
-        Of the class that was saved, fitted.
-
-    Examples
-    --------
-    >>> import arboretum as arb, tempfile, pathlib
-    >>> model = arb.BoostedTreesRegressor(n_estimators=3).fit([[1.0], [2.0], [3.0], [4.0]], [1.0, 2.0, 3.0, 4.0])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = pathlib.Path(folder) / "m.arb"
-    ...     model.save(file)
-    ...     arb.load(file).fingerprint() == model.fingerprint()
-    True
-    """
-    return from_file(*model_file.load(path))
-
-
-def from_file(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> ForestModel:
-    """Make the model that the content of a file describes."""
-    name = header.get("model")
-    try:
-        cls = model_class(name)
-    except (KeyError, TypeError):
-        message = f"the file holds a model of kind {name!r}, which this arboretum does not know"
-        raise model_file.ModelFileError(message) from None
-    params = header.get("params")
-    if not isinstance(params, dict) or not set(params) <= set(cls._get_param_names()):
-        raise model_file.ModelFileError(f"damaged model file: parameters of {name} are not as expected")
-    with model_file.as_damage():
-        model: ForestModel = cls(**{key: from_plain(value) for key, value in params.items()})
-    model._from_file(header, arrays)
-    return model

@@ -14,8 +14,8 @@ from arboretum.data.labels import classes_from_json, classes_to_json
 from arboretum.ensembles.bagging.resampling import Positions
 from arboretum.estimators.bagging_members import FloatArray, GivenTable
 from arboretum.estimators.held_out import Calibrating, HeldOutModel, Unseen
-from arboretum.estimators.parameters import Choice, declares_parameters, fitted, like, parameter
 from arboretum.estimators.protocol import Classifier
+from arboretum.parameters.declaring import Choice, declares_parameters, fitted, like, parameter
 
 
 @declares_parameters
@@ -64,7 +64,7 @@ class CalibratedClassifier(Classifier, HeldOutModel):
     _classifies = True
 
     def _default_estimator(self) -> Any:
-        from arboretum.estimators.boosted_classifier import BoostedTreesClassifier
+        from arboretum.estimators.boosted_trees import BoostedTreesClassifier
 
         return BoostedTreesClassifier()
 

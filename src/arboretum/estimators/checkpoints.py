@@ -28,17 +28,20 @@ from numpy.typing import NDArray
 import arboretum
 from arboretum.arguments import shown
 from arboretum.ensembles.boosting.history import History
-from arboretum.ensembles.boosting.problem import HeldRows, Problem, Run
+from arboretum.ensembles.boosting.model_notes import BoostingNotes
+from arboretum.ensembles.boosting.problem import HeldRows, Problem
+from arboretum.ensembles.boosting.recipe import Found, Resumed, notes_of
 from arboretum.ensembles.boosting.rounds import Keep, Progress
 from arboretum.ensembles.boosting.rows import Rows
-from arboretum.estimators.base import load, plain
-from arboretum.estimators.protocol import own_class
-from arboretum.estimators.standing_in import twin
+from arboretum.estimators.classes import own_class
+from arboretum.estimators.files import load, plain
+from arboretum.estimators.standing_in import with_model
 from arboretum.model.forest import Forest
+from arboretum.model.model import Model
 from arboretum.running.progress import RoundReport
 
 if TYPE_CHECKING:
-    from arboretum.estimators.boosting import BoostedTrees
+    from arboretum.estimators.boosted_trees import BoostedTrees
 
 FREE = ("callbacks", "n_jobs", "time_limit", "verbose")  # may differ between a fit and its continuation
 
@@ -83,32 +86,7 @@ class Checkpoint:
             object.__setattr__(self, "seconds", 60.0)
 
 
-@dataclass(frozen=True)
-class Found:
-    """What a search on held-out rows leaves for the fit of all rows."""
-
-    n_rounds: int
-    learning_rate: float
-    history: History
-
-
-@dataclass(frozen=True)
-class Resumed:
-    """Trees of an earlier process, and how far it was."""
-
-    forest: Forest
-    seed: int
-    progress: Progress
-
-    def followed_by(self, later: Forest, history: History, *, keeps_best: bool) -> Forest:
-        """Join these trees and those that followed, which are none if the best round was among these."""
-        best = history.best_round if keeps_best else None
-        if best is None or best > self.progress.rounds:
-            return Forest.concat([self.forest, later])
-        return self.forest[: best * (self.forest.n_trees // self.progress.rounds)]
-
-
-class Journal:
+class CheckpointFile:
     """The checkpoint file of one fit.
 
     Parameters
@@ -133,7 +111,8 @@ class Journal:
 
     def _read(self) -> None:
         saved: Any = load(self.path)
-        note = getattr(saved, "checkpoint_", None)
+        notes = saved.learned().notes
+        note = notes.checkpoint if isinstance(notes, BoostingNotes) else None
         if note is None:
             raise ValueError(
                 f"checkpoint {str(self.path)!r} is a model that save() wrote, not a checkpoint, and would be "
@@ -178,30 +157,33 @@ class Journal:
         return Resumed(self.saved.forest_, self.note["seed"], progress)
 
     @property
-    def is_done(self) -> bool:
-        """Whether the file holds the fitted model."""
-        return self.saved is not None and self.note["phase"] == "done"
-
-    def hand_over(self) -> None:
-        """Make the estimator the fitted model of the file."""
-        assert self.saved is not None
-        given = {*self.model._get_param_names(), *type(self.saved)._get_param_names()}
-        learnt = {name: value for name, value in vars(self.saved).items() if name not in given}
-        self.model.__dict__.update(learnt, checkpoint_=None)
+    def finished(self) -> Model | None:
+        """The fitted model, if the file holds it."""
+        if self.saved is None or self.note["phase"] != "done":
+            return None
+        model = self.saved.model_
+        return replace(model, notes=replace(notes_of(model), checkpoint=None))
 
     # ---- what this process leaves ----------------------------------------------------------------------------------
 
     def keeper(
-        self, again: bool, run: Run, all_rows: Problem, parts: Sequence[Rows | None], resumed: Resumed | None
+        self,
+        again: bool,
+        seed: int,
+        freeze: Callable[[Forest, History], Model],
+        parts: Sequence[Rows | None],
+        resumed: Resumed | None,
     ) -> Keep:
-        """Return what is to be called after each round of a phase.
+        """Return what is called after each round of a phase.
 
         Parameters
         ----------
         again : bool
             Whether all rows are being fitted again.
-        run, all_rows
-            What makes a model of a forest, and the rows held out besides.
+        seed : int
+            Seed of the fit.
+        freeze : callable
+            From trees and their history to a model.
         parts : sequence of Rows
             Rows whose raw predictions are those of the rounds so far.
         resumed : Resumed, optional
@@ -215,15 +197,8 @@ class Journal:
             if not self._is_due(report.number - written[0], time.monotonic() - written[1]):
                 return
             trees = forest() if resumed is None else Forest.concat([resumed.forest, forest()])
-            model = twin(self.model)
-            model._become(trees, replace(history, stopped_by="checkpoint"), run)
-            model._after_training(all_rows, run.params.threads)
-            note = {
-                "phase": _phase(again),
-                "seed": run.params.seed,
-                "seconds": report.seconds,
-                "raw": _sum_of_raw(parts),
-            }
+            note = {"phase": _phase(again), "seed": seed, "seconds": report.seconds, "raw": _sum_of_raw(parts)}
+            model = freeze(trees, replace(history, stopped_by="checkpoint"))
             self._write(model, note | {"rounds": report.number})
             written[:] = [report.number, time.monotonic()]
 
@@ -235,16 +210,16 @@ class Journal:
             every.seconds is not None and seconds >= every.seconds
         )
 
-    def write_end(self) -> None:
+    def write_end(self, model: Model) -> None:
         """Write the fitted model."""
-        self._write(twin(self.model), {"phase": "done"})
+        self._write(model, {"phase": "done"})
 
-    def _write(self, model: BoostedTrees, note: dict[str, Any]) -> None:
+    def _write(self, model: Model, note: dict[str, Any]) -> None:
         found = self.found and {**vars(self.found), "history": self.found.history.to_json()}
         params = _shared_parameters(self.model)
         about = {"library": arboretum.__version__, "params": params, "target": self.target_sum, "found": found}
-        model.checkpoint_ = {**about, **note}
-        model.save(self.path)
+        noted = replace(notes_of(model), checkpoint={**about, **note})
+        with_model(self.model, replace(model, notes=noted)).save(self.path)
 
 
 def _phase(again: bool) -> str:

@@ -17,13 +17,13 @@ from arboretum.data import targets
 from arboretum.ensembles.bagging.resampling import Positions
 from arboretum.estimators.bagging_members import FloatArray, GivenTable, is_classifier
 from arboretum.estimators.bagging_model import BaggingModel, read_member
-from arboretum.estimators.boosted_regressor import BoostedTreesRegressor
+from arboretum.estimators.boosted_trees import BoostedTreesRegressor
 from arboretum.estimators.held_out import Calibrating, HeldOutModel, Unseen, quiet
-from arboretum.estimators.parameters import FLAG, declares_parameters, fitted, like, parameter
 from arboretum.estimators.protocol import Estimator, Regressor
-from arboretum.estimators.validation import as_float
 from arboretum.losses import Loss
 from arboretum.losses.links import RANGES
+from arboretum.parameters.checking import as_float
+from arboretum.parameters.declaring import FLAG, declares_parameters, fitted, like, parameter
 from arboretum.running.threads import n_threads
 
 POSITIVE = {"poisson", "gamma", "tweedie"}

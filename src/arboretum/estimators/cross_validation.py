@@ -28,20 +28,21 @@ from arboretum.ensembles.boosting.history import History, Patience
 from arboretum.ensembles.boosting.problem import HeldRows
 from arboretum.ensembles.boosting.rounds import BoostingRun
 from arboretum.estimators.bagging_members import unfitted
-from arboretum.estimators.boosting import BoostedTrees
+from arboretum.estimators.boosted_trees import BoostedTrees
 from arboretum.estimators.dataset_arguments import takes_dataset
 from arboretum.estimators.protocol import Classifier, meant
+from arboretum.estimators.standing_in import with_model
 from arboretum.estimators.survival_model import SurvivalModel
 from arboretum.estimators.uplift_model import UpliftModel
-from arboretum.estimators.uplift_target import read_uplift
-from arboretum.estimators.validation import seed_of
 from arboretum.losses.survival import is_event
 from arboretum.losses.survival_targets import survival_bounds
 from arboretum.metrics.named import Answered, Metric
 from arboretum.metrics.scoring import LOSS, OWN_SCORE, Scorer, find_scoring
 from arboretum.other_libraries import CROSS_VALIDATION, advice
+from arboretum.parameters.checking import seed_of
 from arboretum.running.progress import ProgressBar, RoundReport
 from arboretum.running.threads import n_threads
+from arboretum.tasks.uplift_target import read_uplift
 
 FloatArray: TypeAlias = NDArray[np.float64]
 Positions: TypeAlias = NDArray[np.intp]
@@ -328,7 +329,7 @@ class _Rows:
 def _check_rows(model: Any, rows: _Rows) -> None:
     """Check what belongs to the rows before they are dealt out, so that errors tell the numbers of the user's rows."""
     fresh, given, n_rows = unfitted(model), rows.columns, rows.n_rows
-    fresh._check_parameters()
+    fresh.check_parameters()
     weight = targets.training_weights(given["sample_weight"], n_rows)
     if given["group"] is not None:
         targets.query_numbers(given["group"], n_rows)
@@ -341,7 +342,7 @@ def _check_rows(model: Any, rows: _Rows) -> None:
             target.loss.check_target(target.y)
             targets.row_offsets(given["offset"], n_rows, target.loss.n_outputs)
         elif isinstance(fresh, UpliftModel):
-            read_uplift(given["y"], given["treatment"], n_rows, fresh.control, weight)
+            read_uplift(given["y"], given["treatment"], n_rows, fresh.get_params()["control"], weight)
         else:
             check = targets.check_labels if isinstance(fresh, Classifier) else targets.regression_target
             check(targets.as_column(given["y"], n_rows))
@@ -438,16 +439,17 @@ class _BoostedFold:
 
     def __init__(self, model: BoostedTrees, learnt: _Rows, held: _Rows) -> None:
         self.model: BoostedTrees = unfitted(model)
-        self.model._check_parameters()
+        self.model.check_parameters()
         threads = n_threads(self.model.n_jobs)
 
         def target(rows: _Rows) -> Any:
             return self.model.goal().joined(rows.columns["y"], rows.columns["group"])
 
         weight, offset = learnt.columns["sample_weight"], learnt.columns["offset"]
-        problem, read = self.model._read_problem(learnt.X, target(learnt), weight, offset, None)
+        self.recipe = self.model.recipe()
+        problem, read = self.recipe.read(learnt.X, target(learnt), weight, offset)
         validation = HeldRows(held.X, target(held), held.columns["sample_weight"], held.columns["offset"])
-        training = self.model._prepare(int(self.model.n_estimators), problem, read, threads, held=validation)
+        training = self.recipe.prepare(int(self.model.n_estimators), problem, read, threads, held=validation)
         if training.judge is None and not read.loss.has_values:
             raise ValueError(f"{read.loss!r} is a function of gradients, which has no value to follow: give scoring=")
         # Which round is the best is for all folds to say.
@@ -469,9 +471,8 @@ class _BoostedFold:
     def best_model(self) -> BoostedTrees:
         """Freeze the rounds."""
         forest, history = self.run.forest_of(self.best), self.run.history.first(len(self.best))
-        self.model._become(forest, history, self.training.run)
-        self.model._after_training(self.problem, self.training.run.params.threads)
-        return self.model
+        model = self.recipe.freeze(forest, history, self.training.run)
+        return with_model(self.model, self.recipe.goal.finished(model, self.problem, self.training.run.params.threads))
 
 
 class _StagedFold:

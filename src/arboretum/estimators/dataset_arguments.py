@@ -50,7 +50,7 @@ def takes_dataset(method: Callable[..., Any]) -> Callable[..., Any]:
         signature.bind_partial(self, X, *positional, **named)  # rejects what the method would reject
         X = X.begun()
         if X.budget is not None and method.__name__ != "score":
-            self._check_parameters()
+            self.check_parameters()
             needed = self.training_bytes(X.n_rows, len(X.names))
             if needed:
                 needed += READER_BYTES + ROW_BYTES * X.n_rows

@@ -12,12 +12,16 @@ from arboretum.data.labels import classes_from_json
 from arboretum.data.schema import Schema
 from arboretum.data.table import Table
 from arboretum.elementary import LN_2
+from arboretum.ensembles.bagging.parameters import ClassCriterion, NumberCriterion, Pruning, TreeLimits
 from arboretum.ensembles.bagging.trees import BaggedTarget
 from arboretum.estimators.bagged_tasks import BaggedClassifier, BaggedRegressor
 from arboretum.estimators.bagged_trees import BaggedTrees, GivenRows, rows_of_share
 from arboretum.estimators.base import FloatArray
-from arboretum.estimators.forest_parameters import ClassCriterion, NumberCriterion, Pruning, TreeLimits
-from arboretum.estimators.parameters import (
+from arboretum.estimators.single_tree import GrownTree, SingleTreeModel
+from arboretum.growing.criteria import total_entropy
+from arboretum.model.forest import Forest
+from arboretum.model.heads import MultiwayHead
+from arboretum.parameters.declaring import (
     Choice,
     CountOrShare,
     Number,
@@ -26,11 +30,7 @@ from arboretum.estimators.parameters import (
     like,
     parameter,
 )
-from arboretum.estimators.shared_parameters import ClassWeights
-from arboretum.estimators.single_tree import GrownTree, SingleTreeModel
-from arboretum.growing.criteria import total_entropy
-from arboretum.model.forest import Forest
-from arboretum.model.heads import MultiwayHead
+from arboretum.parameters.shared import ClassWeights
 from arboretum.trees.c45 import grow_c45
 from arboretum.trees.id3 import grow_id3
 from arboretum.trees.multiway import MultiwayTree
@@ -154,8 +154,8 @@ class DecisionTreeClassifier(ClassCriterion, SingleTreeModel, BaggedClassifier):
     def _pruning(self) -> str | None:
         return "pessimistic" if self.pruning == "auto" and self.method == "c45" else super()._pruning
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        super().check_parameters()
         self._refuse_unread("method", self.method, READ_BY_METHOD)
 
     def _read_target(self, columns: NDArray[Any], weight: FloatArray | None) -> tuple[BaggedTarget, ClassFacts]:

@@ -20,12 +20,12 @@ class Explained:
     @property
     def model_(self) -> Model:
         """The trees of a model; a model of models has none of its own."""
-        standing: Model | None = self.__dict__.get("_standing")
-        if standing is None:
+        asked: Model | None = vars(self).get("_model")  # a model that is known by its predictions has one
+        if asked is None:
             raise AttributeError(
                 f"{type(self).__name__} has no trees of its own: look at its members, estimator_ or estimators_"
             )
-        return standing
+        return asked
 
     def explain(self, X: Any, *, background: Any = None, interactions: bool = False) -> Explanation:
         """Split predictions into what each column did: SHAP values.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from arboretum.ensembles.bagging.parameters import ClassForest, NumberForest
 from arboretum.estimators.bagged_tasks import BaggedClassifier, BaggedRegressor
-from arboretum.estimators.forest_parameters import ClassForest, NumberForest
 from arboretum.estimators.kept_bags import KeptBags, KeptRegressionBags
-from arboretum.estimators.parameters import declares_parameters, like
+from arboretum.parameters.declaring import declares_parameters, like
 
 
 @declares_parameters

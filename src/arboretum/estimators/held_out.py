@@ -26,13 +26,14 @@ from arboretum.ensembles.bagging.resampling import Bag, Keys, Positions
 from arboretum.ensembles.bagging.trees import is_whole
 from arboretum.estimators.bagging_members import FloatArray, GivenTable, is_classifier, unfitted
 from arboretum.estimators.bagging_model import base_from_json, read_member
-from arboretum.estimators.base import ForestModel, call_to_json, register, write_file
-from arboretum.estimators.explained import Explained
-from arboretum.estimators.parameters import MOST, Anything, Choice, Number, like, parameter, parameter_group
-from arboretum.estimators.protocol import Estimator, not_fitted, own_class
-from arboretum.estimators.shared_parameters import Seed
-from arboretum.estimators.validation import seed_of
+from arboretum.estimators.base import ForestModel
+from arboretum.estimators.classes import own_class
+from arboretum.estimators.files import call_to_json, write_file
+from arboretum.estimators.protocol import Estimator, not_fitted
 from arboretum.model import model_file
+from arboretum.parameters.checking import seed_of
+from arboretum.parameters.declaring import MOST, Anything, Choice, Number, like, parameter, parameter_group
+from arboretum.parameters.shared import Seed
 
 HeldOut = TypeVar("HeldOut", bound="HeldOutModel")
 Fit: TypeAlias = Callable[[FloatArray], Any]
@@ -80,7 +81,7 @@ class Calibrating:
     random_state: Any = like(Seed, doc="Seed of folds and shares.")
 
 
-class HeldOutModel(Calibrating, Explained, Estimator):
+class HeldOutModel(Calibrating, Estimator):
     """An estimator around another, corrected by its errors on rows that it has not seen.
 
     Attributes
@@ -95,10 +96,6 @@ class HeldOutModel(Calibrating, Explained, Estimator):
     n_features_in_: int
     feature_names_in_: NDArray[Any]
     _classifies: bool
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        register(cls)
 
     # ---- fitting -------------------------------------------------------------------------------------------------
 
@@ -118,7 +115,7 @@ class HeldOutModel(Calibrating, Explained, Estimator):
         -------
         self
         """
-        self._check_parameters()
+        self.check_parameters()
         base, seed = self._base(), seed_of(self.random_state)
         source = GivenTable(base, X)
         column = targets.as_column(y, source.n_rows)
@@ -285,7 +282,7 @@ class HeldOutModel(Calibrating, Explained, Estimator):
             Store arrays in as few bytes as hold them exactly.
         """
         self._require_own("save", "pickle or skops keep other estimators")
-        files = {name: model_file.to_bytes(*model._to_file(), compact=compact) for name, model in self._models()}
+        files = {name: model_file.to_bytes(*model.to_file(), compact=compact) for name, model in self._models()}
         header = {
             **call_to_json(self),
             "estimator": None if self.estimator is None else call_to_json(self.estimator),
@@ -305,10 +302,10 @@ class HeldOutModel(Calibrating, Explained, Estimator):
         if not isinstance(self._fitted(), ForestModel):
             raise TypeError(f"{method} needs a model of trees, not {type(self.estimator_).__name__}: {cure}")
 
-    def _from_file(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    def restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         with model_file.as_damage():
             self.estimator = None if header["estimator"] is None else base_from_json(header["estimator"])
-            self._check_parameters()
+            self.check_parameters()
             self.estimator_ = read_member(arrays["estimator"])
             if is_classifier(self.estimator_) != self._classifies:
                 raise ValueError(f"an estimator of class {type(self.estimator_).__name__}")

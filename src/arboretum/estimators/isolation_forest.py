@@ -2,49 +2,24 @@
 
 from __future__ import annotations
 
-import math
-import numbers
-from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.data import targets
-from arboretum.data.schema import Schema
-from arboretum.data.table import Table, read_table
-from arboretum.elementary import exp2
-from arboretum.ensembles.bagging.trees import is_whole
-from arboretum.ensembles.isolation import IsolationParams, RowPool, isolate
-from arboretum.estimators.base import FloatArray, ForestModel
-from arboretum.estimators.forest_parameters import Trees
-from arboretum.estimators.parameters import (
-    FLAG,
-    MOST,
-    CountOrShare,
-    Number,
-    Share,
-    declares_parameters,
-    fitted,
-    parameter,
-)
-from arboretum.estimators.protocol import OutlierDetector
-from arboretum.estimators.shared_parameters import Categories, Seed, Threads, WarmStart
-from arboretum.estimators.validation import check_columns, read_seed, seed_of, share
-from arboretum.model.forest import Forest
+from arboretum.ensembles.isolation import Isolation, IsolationNotes, IsolationParameters
+from arboretum.estimators.grown_trees import GrownTrees
+from arboretum.estimators.protocol import Estimator, OutlierDetector
 from arboretum.model.heads import PathHead
-from arboretum.model.model import Model
+from arboretum.parameters.declaring import declares_parameters
 from arboretum.reading import path_contributions
-from arboretum.running.interruption import warn_interrupted
 from arboretum.running.threads import n_threads
-from arboretum.running.warning import warn_user
 
-AUTO_SAMPLES = 256  # Liu, Ting & Zhou 2008, §5
-AUTO_OFFSET = -0.5  # the score of a row whose path is as long as that of a random tree
+FloatArray: TypeAlias = NDArray[np.float64]
 
 
 @declares_parameters
-class IsolationForest(OutlierDetector, Trees, Categories, WarmStart, Seed, Threads, ForestModel):
+class IsolationForest(OutlierDetector, IsolationParameters, GrownTrees, Estimator):
     """Isolation forest: anomalies are rows that a few random cuts set apart from the rest.
 
     Every tree draws some rows and cuts them at random: a random column that varies in the node, a threshold uniform
@@ -78,34 +53,8 @@ class IsolationForest(OutlierDetector, Trees, Categories, WarmStart, Seed, Threa
     np.int64(0)
     """
 
-    max_samples: Any = parameter(
-        "auto",
-        CountOrShare(words=("auto",), by_integer=True),
-        'Number of rows that each tree draws, or their share; "auto" is 256, or all rows if there are fewer.',
-        before="categorical_features",
-    )
-    contamination: Any = parameter(
-        "auto",
-        Number(0.0, 0.5, open_low=True, words=("auto",)),
-        "Share of anomalies among the training rows, at most 0.5, that ``offset_`` is chosen for; "
-        '"auto" sets it to −0.5.',
-        before="categorical_features",
-    )
-    max_features: int | float = parameter(
-        1.0, Share(), "Number of columns that each tree uses, or their share.", before="categorical_features"
-    )
-    bootstrap: bool = parameter(False, FLAG, "Draw rows with replacement.", before="categorical_features")
-    extension: Any = parameter(
-        0,
-        Number(0, MOST - 1, integer=True, words=("full",)),
-        'Cut by hyperplanes over ``extension + 1`` numeric columns, "full" for all of them: random normals in units of '
-        "the ranges of the columns in the node, a missing value counts as their mean there. 0 cuts single columns.",
-        before="categorical_features",
-    )
-    offset_: float = fitted()
-    _seed: int | None = fitted()  # of the trees; None if a file does not tell
-
-    # ---- fitting -------------------------------------------------------------------------------------------------
+    head_kind = PathHead
+    notes_kind = IsolationNotes
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> IsolationForest:
         """Fit the model; nothing of it changes before all has gone well.
@@ -124,94 +73,28 @@ class IsolationForest(OutlierDetector, Trees, Categories, WarmStart, Seed, Threa
         -------
         self
         """
-        self._check_parameters()
-        earlier = self.forest_ if self.warm_start and hasattr(self, "forest_") else None
-        threads = n_threads(self.n_jobs)
-        seed = seed_of(self.random_state) if earlier is None or self._seed is None else self._seed
-        table, weight = self._read_rows(X, sample_weight)
-        pool, has_missing = RowPool.of(table, weight, threads=threads)
-        schema = table.schema.with_missing(has_missing)
-        params = self._params(schema, len(pool.rows), seed, threads)
-        forest = self._with_more(earlier, table, pool, params)
-        offset = AUTO_OFFSET
-        if self.contamination != "auto":
-            scores = _scores(forest, Model(forest, schema, unknown=self.unknown).raw(table, threads))
-            offset = _quantile(scores, float(self.contamination), weight)
-        self.schema_, self.forest_, self.offset_, self._seed = schema, forest, offset, seed
-        self._set_input_names()
+        self.check_parameters()
+        earlier = self.model_ if self.warm_start and "_model" in vars(self) else None
+        self._model = Isolation(self, type(self).__name__).fit(X, sample_weight, earlier)
         return self
-
-    def _with_more(self, earlier: Forest | None, table: Table, pool: RowPool, params: IsolationParams) -> Forest:
-        """Add the trees that are missing; path lengths are comparable if all trees draw as many rows."""
-        if earlier is None:
-            return self._isolate(table, pool, params)
-        if params.n_trees < earlier.n_trees:
-            raise ValueError(
-                f"n_estimators={self.n_estimators} is less than the {earlier.n_trees} trees already fitted "
-                "(warm_start=True); raise it or set warm_start=False"
-            )
-        if not table.schema.describes_like(self.schema_) or params.n_draws != self.max_samples_:
-            raise ValueError(
-                "warm_start=True, but columns, categories or the rows per tree are not those of the fitted trees: "
-                "give the same rows or set warm_start=False"
-            )
-        if params.n_trees == earlier.n_trees:
-            return earlier
-        n_trees, first = params.n_trees - earlier.n_trees, earlier.n_trees
-        return Forest.concat([earlier, self._isolate(table, pool, replace(params, n_trees=n_trees, first_tree=first))])
-
-    def _isolate(self, table: Table, pool: RowPool, params: IsolationParams) -> Forest:
-        forest, interrupted = isolate(table, pool, params)
-        if interrupted:
-            warn_interrupted(forest.n_trees, "trees")
-        return forest
-
-    def _read_rows(self, X: Any, sample_weight: Any) -> tuple[Table, FloatArray | None]:
-        """Rows that have weight."""
-        check_columns(self.categorical_features)
-        table = read_table(X, categorical_features=self.categorical_features)
-        weight = targets.training_weights(sample_weight, table.n_rows)
-        if weight is not None and not weight.all():
-            rows = np.flatnonzero(weight)
-            table, weight = table.take(rows).relearn(), weight[rows]
-        return table, weight
-
-    def _params(self, schema: Schema, n_rows: int, seed: int, threads: int) -> IsolationParams:
-        n_numeric = schema.n_features - len(schema.categorical)
-        if self.extension != "full" and self.extension > max(n_numeric - 1, 0):
-            raise ValueError(
-                f"extension={self.extension!r} needs {self.extension + 1} numeric columns, but X has {n_numeric}: "
-                f"use at most {max(n_numeric - 1, 0)}, or 'full' for all"
-            )
-        return IsolationParams(
-            n_trees=int(self.n_estimators),
-            n_draws=self._rows_a_tree(n_rows),
-            with_replacement=bool(self.bootstrap),
-            max_features=max(1, int(share(self, "max_features", schema.n_features) * schema.n_features + 1e-9)),
-            max_terms=max(n_numeric, 1) if self.extension == "full" else int(self.extension) + 1,
-            seed=seed,
-            threads=threads,
-        )
-
-    def _rows_a_tree(self, n_rows: int) -> int:
-        if self.max_samples == "auto":
-            return min(AUTO_SAMPLES, n_rows)
-        if not isinstance(self.max_samples, numbers.Integral):
-            return max(1, int(self.max_samples * n_rows))
-        wanted = int(self.max_samples)
-        if wanted > n_rows:
-            warn_user(f"max_samples={wanted} is more than the {n_rows} rows: every tree draws {n_rows}")
-        return min(wanted, n_rows)
-
-    def _head(self) -> PathHead:
-        return PathHead(self._fitted().n_trees)
 
     # ---- prediction ----------------------------------------------------------------------------------------------
 
     @property
+    def _head(self) -> PathHead:
+        head = self.model_.head
+        assert isinstance(head, PathHead)
+        return head
+
+    @property
+    def offset_(self) -> float:
+        """What ``decision_function`` takes off the scores."""
+        return self._head.offset
+
+    @property
     def max_samples_(self) -> int:
         """Rows that each tree has drawn."""
-        return int(self._fitted().n_rows[0])
+        return int(self.forest_.n_rows[0])
 
     def path_lengths(self, X: Any) -> FloatArray:
         """Mean path length of each row: the depth of its leaf, and what it would take to isolate the leaf's rows.
@@ -226,7 +109,7 @@ class IsolationForest(OutlierDetector, Trees, Categories, WarmStart, Seed, Threa
         ndarray of float64, (n_rows,)
             Short for anomalies.
         """
-        return self.predict_raw(X)[:, 0] / self._fitted().n_trees
+        return self.model_.sums(X, self.n_jobs)[:, 0] / len(self)
 
     def score_samples(self, X: Any) -> FloatArray:
         """Score rows: ``−2^(−h / c)`` with the mean path length h of the row and that of a random tree, c.
@@ -241,7 +124,7 @@ class IsolationForest(OutlierDetector, Trees, Categories, WarmStart, Seed, Threa
         ndarray of float64, (n_rows,)
             Between −1 and 0; the lower, the more anomalous.
         """
-        return _scores(self._fitted(), self.predict_raw(X))
+        return self._head.scores(self.forest_, self.model_.sums(X, self.n_jobs))
 
     def decision_function(self, X: Any) -> FloatArray:
         """Scores less ``offset_``: negative for anomalies.
@@ -289,60 +172,17 @@ class IsolationForest(OutlierDetector, Trees, Categories, WarmStart, Seed, Threa
         ndarray of float64, (n_rows, n_columns)
             Positive where a column makes the row look anomalous.
         """
-        forest, threads, model = self._fitted(), n_threads(self.n_jobs), self.model_
+        threads, model = n_threads(self.n_jobs), self.model_
         parts = [
-            path_contributions(forest, part.columns, part.n_rows, threads=threads, unknown=model.routing)[0]
+            path_contributions(model.forest, part.columns, part.n_rows, threads=threads, unknown=model.routing)[0]
             for _, part in model.conform(X).row_batches()
         ]
-        return np.concatenate(parts) / -forest.n_trees
+        return np.concatenate(parts) / -len(self)
 
     @property
     def expected_path_length_(self) -> float:
         """Mean path length of the rows that the trees were grown from."""
-        forest = self._fitted()
         empty = [
             np.empty(0, np.int32 if column.kind == "categorical" else np.float64) for column in self.schema_.columns
         ]
-        return path_contributions(forest, empty, 0)[1] / forest.n_trees
-
-    # ---- files ---------------------------------------------------------------------------------------------------
-
-    def _facts(self) -> dict[str, Any]:
-        return {"offset": self.offset_}
-
-    def _notes(self) -> dict[str, Any]:
-        return {} if self._seed is None else {"seed": self._seed}
-
-    def _read_facts(self, header: dict[str, Any], forest: Forest) -> None:
-        if not forest.n_trees or forest.n_outputs != 1 or forest.width != 1 or forest.has_slopes:
-            raise ValueError("a forest whose leaves are no path lengths")
-        offset = header["offset"]
-        if type(offset) is not float or not math.isfinite(offset):
-            raise ValueError("an offset that is no number")
-        self.offset_ = offset
-        self._seed = read_seed(header["seed"]) if "seed" in header else None  # early files have none
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
-
-
-def _scores(forest: Forest, raw: FloatArray) -> FloatArray:
-    """Scores from the sum of all trees; −0.5 if a single row was drawn, which needs no cut."""
-    longest = forest.value[0, 0] * forest.n_trees
-    share = raw[:, 0] / longest if longest > 0 else np.ones(len(raw))
-    return -exp2(-share)
-
-
-def _quantile(scores: FloatArray, level: float, weight: FloatArray | None) -> float:
-    """Quantile of weighted scores; a whole weight is a repetition."""
-    if weight is None or is_whole(weight):
-        repeats = 1 if weight is None else weight.astype(np.int64)
-        return float(np.quantile(np.repeat(scores, repeats), level))
-    order = np.argsort(scores)
-    cumulative = np.cumsum(weight[order])
-    return float(scores[order][np.searchsorted(cumulative, level * cumulative[-1])])
+        return path_contributions(self.forest_, empty, 0)[1] / len(self)

@@ -12,10 +12,10 @@ from arboretum.arguments import check_flag, check_integer
 from arboretum.data import targets
 from arboretum.data.table import Table
 from arboretum.ensembles.bagging.leaf_statistics import forest_quantiles, infinitesimal_jackknife
+from arboretum.ensembles.bagging.out_of_bag import score_out_of_bag
 from arboretum.ensembles.bagging.proximity import dense_proximity, outlier_scores, top_k_proximity
 from arboretum.estimators.bagged_trees import BaggedTrees, TrainingSet
 from arboretum.estimators.base import FloatArray
-from arboretum.estimators.out_of_bag import score_out_of_bag
 from arboretum.estimators.protocol import Classifier
 from arboretum.running.threads import n_threads
 
@@ -222,8 +222,8 @@ class KeptBags(BaggedTrees):
 
     # ---- files ---------------------------------------------------------------------------------------------------
 
-    def _to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        header, arrays = super()._to_file()
+    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        header, arrays = super().to_file()
         return header, {**arrays, **(self.bags_.to_arrays() if hasattr(self, "bags_") else {})}
 
     def _read_trees(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 import arboretum
-from arboretum.estimators.parameters import parameters_of
+from arboretum.parameters.declaring import parameters_of
 
 HEAD = """\
 # Parameters

@@ -17,18 +17,23 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
+import os
 import reprlib
 from collections.abc import Callable, Collection, Iterable
-from functools import cache
-from types import FunctionType
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, TypeVar
 
 import numpy as np
 
+from arboretum.estimators import files
+from arboretum.estimators.classes import arguments, defaults, is_own, members, parameters, place_of, register
 from arboretum.estimators.dataset_arguments import DATASET_METHODS, takes_dataset
-from arboretum.estimators.parameters import parameters_of
+from arboretum.estimators.explained import Explained
 from arboretum.metrics.own_scores import accuracy, r_squared
-from arboretum.other_libraries import ARGUMENTS, ATTRIBUTES, PARAMETERS, Place, advice
+from arboretum.model.arrays import Arrays
+from arboretum.model.model_file import from_bytes, to_bytes
+from arboretum.other_libraries import ARGUMENTS, ATTRIBUTES, PARAMETERS, advice
+from arboretum.parameters.declaring import parameters_of
 from arboretum.tasks import ANOMALY, REGRESSION, Task, of_classes
 
 Self = TypeVar("Self", bound="Estimator")
@@ -52,73 +57,11 @@ _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxset = _SHORT.maxfrozenset = _SHORT.
 _SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 700
 
 
-@cache
-def arguments(function: Callable[..., Any]) -> dict[str, Any]:
-    """Arguments of a method, by name, and their defaults; without self and collectors."""
-    arguments = list(inspect.signature(function).parameters.values())[1:]
-    return {a.name: a.default for a in arguments if a.kind not in (a.VAR_POSITIONAL, a.VAR_KEYWORD)}
-
-
-@cache
-def _collects(function: Callable[..., Any]) -> bool:
-    """Whether a function takes named arguments of any name."""
-    return any(a.kind is a.VAR_KEYWORD for a in inspect.signature(function).parameters.values())
-
-
-def parameters(cls: type) -> dict[str, Any]:
-    """Parameters of an estimator, by name, and their defaults.
-
-    A constructor that collects ``**others`` has those of the class that it derives from too, to which it hands them.
-    """
-    found: dict[str, Any] = {}
-    for base in cls.__mro__:
-        if "__init__" in vars(base) and base is not object:
-            constructor = vars(base)["__init__"]
-            found = arguments(constructor) | found
-            if not _collects(constructor):
-                break
-    return found
-
-
-def own_class(cls: type) -> type:
-    """Return the estimator of this package that a class is or derives from: what files name."""
-    return next(base for base in cls.__mro__ if "__init__" in vars(base) and is_own(base))
-
-
-def is_own(cls: type) -> bool:
-    """Whether a class is defined in this package."""
-    return cls.__module__.partition(".")[0] == __name__.partition(".")[0]
-
-
-def defaults(cls: type) -> dict[str, Any]:
-    """Return the defaults of all parameters, those that a subclass hides among them."""
-    return parameters(own_class(cls)) | parameters(cls)
-
-
 def _metadata(cls: type[Estimator], method: str) -> list[str]:
     """Names of the arguments of a method other than X and y."""
     function = getattr(cls, method, None)
     ours = ("X", "y", "target")
     return [name for name in arguments(function) if name not in ours] if inspect.isfunction(function) else []
-
-
-@cache
-def members(cls: type) -> frozenset[str]:
-    """Public methods of an estimator, and attributes of a fitted one: those that classes define or announce."""
-    announced = {name for base in cls.__mro__ for name in inspect.get_annotations(base) if name.endswith("_")}
-    defined = {name: inspect.getattr_static(cls, name) for name in dir(cls) if not name.startswith("_")}
-    return frozenset(announced | {name for name, member in defined.items() if _is_member(name, member)})
-
-
-def _is_member(name: str, member: Any) -> bool:
-    return name.endswith("_") or isinstance(member, FunctionType | classmethod | property)
-
-
-@cache
-def place_of(cls: type) -> Place:
-    """Return what the users of a class can write, for advice to them."""
-    own = {f"{name}=" for name in parameters(cls)} | {f"model.{name}" for name in members(cls)}
-    return Place(cls.__name__, own | {f"fit({name}=)" for name in arguments(cls.fit)} if hasattr(cls, "fit") else own)
 
 
 def _refuse_unknown(cls: type, names: Iterable[str], known: Collection[str], error: type[Exception]) -> None:
@@ -205,7 +148,7 @@ class _RequestSetter:
         return RequestMethod(self.method, _metadata(owner, self.method)).__get__(instance, owner)
 
 
-class Estimator:
+class Estimator(Explained):
     """An object with parameters that can be fitted, as scikit-learn understands it.
 
     A subclass declares its parameters (``parameters.py``), or has an ``__init__`` of keyword-only parameters that
@@ -224,10 +167,14 @@ class Estimator:
     TypeError: Shift has no parameter 'bye': did you mean 'by'?
     """
 
+    reads: ClassVar[tuple[str, ...]] = ()  # input tags of scikit-learn that hold: "sparse", "allow_nan", …
+    restore: Callable[[dict[str, Any], Arrays], None]  # takes up what a file holds
     _metadata_request: Any  # what set_fit_request and the like have stored; scikit-learn's clone copies it
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        if is_own(cls):
+            register(cls)
         for method in {*ROUTED_METHODS, *DATASET_METHODS}:
             if inspect.isfunction(vars(cls).get(method)):
                 setattr(cls, method, knows_its_arguments(vars(cls)[method]))
@@ -325,12 +272,84 @@ class Estimator:
             ...
         ValueError: max_depth='deep': use an integer at least 1 and at most 1e+06 or None
         """
-        self._check_parameters()
-
-    def _check_parameters(self) -> None:
-        """Check each parameter that is declared; classes add rules between several."""
         for name, parameter in parameters_of(type(self)).items():
             parameter.allowed.check(self, name)
+
+    # ---- files and pickles -----------------------------------------------------------------------------------------
+
+    def learned(self) -> Any:
+        """Return what ``fit`` has learned: a Model of trees, or the Members of a model of models."""
+        found = vars(self).get("_model") or vars(self).get("_members")
+        if found is None:
+            raise not_fitted(self)
+        return found
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_model" in vars(self) or "_members" in vars(self)
+
+    def save(self, path: str | os.PathLike[str] | BinaryIO, *, compact: bool = True) -> None:
+        """Write the model to a file that ``arboretum.load`` reads.
+
+        A file is replaced whole or not at all, and holds no code: a subclass of your own is written as the class of
+        arboretum that it derives from, and loaded as such. Pickle keeps the subclass. A model of models can be written
+        if all its members are of arboretum.
+
+        Parameters
+        ----------
+        path : path or binary file object
+            Where to write.
+        compact : bool, default=True
+            Store arrays in as few bytes as hold them exactly. False stores them as they are, several times larger, and
+            processes that load the file share its memory.
+        """
+        files.write(self, path, compact=compact)
+
+    def fingerprint(self) -> str:
+        """Hash of everything that determines predictions.
+
+        Equal for any number of threads, for any order of named columns, before and after saving. Members of a model of
+        models must be of arboretum.
+        """
+        model = self.learned() if "_members" in vars(self) else self.model_
+        return str(model.fingerprint())
+
+    def to_file(self) -> tuple[dict[str, Any], Arrays]:
+        """Return the content of the model file: a header of JSON and named arrays (docs/format.md)."""
+        call = files.call_to_json(self)
+        header, arrays = self.learned().to_file(call["params"])
+        return {"format": "arboretum", **call, **header}, arrays
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Parameters and, once trees are fitted, the bytes of the model file with what that cannot hold."""
+        if "_members" in vars(self):  # members of any kind are pickled as they are
+            return {"attributes": vars(self).copy()}
+        state: dict[str, Any] = {"params": {name: getattr(self, name) for name in defaults(type(self))}}
+        if "_metadata_request" in vars(self):  # what set_fit_request stored
+            state["_metadata_request"] = self._metadata_request
+        if "_model" in vars(self):
+            state |= {"file": to_bytes(*self.to_file()), "objects": self.learned().head.objects}
+        if not is_own(type(self)):
+            state["others"] = self._others(state)
+        return state
+
+    def _others(self, state: dict[str, Any]) -> dict[str, Any]:
+        """Return attributes that a user's subclass has added: those that the state would not bring back."""
+        twin = object.__new__(type(self))
+        twin.__setstate__(state)
+        return {name: value for name, value in vars(self).items() if name not in vars(twin)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state.get("attributes", {}))
+        for name, value in state.get("params", {}).items():
+            setattr(self, name, value)
+        if "_metadata_request" in state:
+            self._metadata_request = state["_metadata_request"]
+        if "file" in state:
+            self.restore(*from_bytes(state["file"]))
+            if state["objects"]:
+                model = self.learned()
+                vars(self)["_model"] = replace(model, head=replace(model.head, **state["objects"]))
+        vars(self).update(state.get("others", {}))
 
     # ---- representation ------------------------------------------------------------------------------------------
 
@@ -350,11 +369,17 @@ class Estimator:
         return "\n".join(line.rstrip() for line in lines).removesuffix(",") + ")"
 
     def _repr_html_(self) -> str | None:
-        """Return the diagram that notebooks show, unless scikit-learn is configured to show text."""
+        """Return what notebooks show, unless scikit-learn is configured to show text: facts of trees, or a diagram."""
         from sklearn import get_config
         from sklearn.utils import estimator_html_repr
 
-        return str(estimator_html_repr(self)) if get_config()["display"] == "diagram" else None
+        if get_config()["display"] != "diagram":
+            return None
+        if "_model" not in vars(self):
+            return str(estimator_html_repr(self))
+        from arboretum.reading import model_to_html
+
+        return model_to_html(self)
 
     _get_params_html = _FromSklearn()  # the tables of that diagram
     _get_fitted_attr_html = _FromSklearn()
@@ -365,7 +390,10 @@ class Estimator:
         """Return what the estimator is and accepts."""
         from sklearn.utils import Tags, TargetTags
 
-        return Tags(estimator_type=None, target_tags=TargetTags(required=False))
+        tags = Tags(estimator_type=None, target_tags=TargetTags(required=False))
+        for name in self.reads:
+            setattr(tags.input_tags, name, True)
+        return tags
 
     def get_metadata_routing(self) -> Any:
         """Return which extra arguments of which methods a meta-estimator should pass on.

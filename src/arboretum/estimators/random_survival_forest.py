@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from arboretum.arguments import shown
 from arboretum.data import targets
 from arboretum.ensembles.bagging.leaf_hazards import LeafHazards, TimedRows
+from arboretum.ensembles.bagging.parameters import TimesForest
 from arboretum.ensembles.bagging.trees import BaggedTarget
 from arboretum.estimators.bagged_trees import BaggedTrees, GivenRows, TrainingSet
 from arboretum.estimators.base import FloatArray
-from arboretum.estimators.forest_parameters import TimesForest
-from arboretum.estimators.parameters import Allowed, declares_parameters, fitted, parameter
 from arboretum.estimators.survival_model import SurvivalModel, read_event_times
 from arboretum.losses.survival_targets import event_times
 from arboretum.metrics.survival import concordance_index
 from arboretum.model.forest import Forest
+from arboretum.parameters.declaring import Allowed, declares_parameters, fitted, parameter
 from arboretum.running.threads import n_threads
 
 

@@ -13,14 +13,14 @@ from arboretum.data import targets
 from arboretum.data.schema import MISSING, UNKNOWN, Schema
 from arboretum.data.splits import split_rows
 from arboretum.data.table import Table, conform
+from arboretum.ensembles.bagging.parameters import SingleTree
 from arboretum.ensembles.bagging.trees import BaggedTarget, grow_tree
 from arboretum.estimators.bagged_trees import BaggedTrees, GivenRows
 from arboretum.estimators.base import FloatArray
-from arboretum.estimators.forest_parameters import SingleTree
-from arboretum.estimators.protocol import defaults
-from arboretum.estimators.validation import seed_of
+from arboretum.estimators.classes import defaults
 from arboretum.model.forest import LEAF, Forest
 from arboretum.model.model import Model
+from arboretum.parameters.checking import seed_of
 from arboretum.running.threads import n_threads
 from arboretum.trees.cart import training_errors, validation_losses
 from arboretum.trees.multiway import MultiwayTree
@@ -117,7 +117,7 @@ class SingleTreeModel(SingleTree, BaggedTrees):
         -------
         self
         """
-        self._check_parameters()
+        self.check_parameters()
         self._check_validation(X_val, y_val, sample_weight_val)
         threads, seed = n_threads(self.n_jobs), seed_of(self.random_state)
         given, facts = self._read_rows(X, y, sample_weight)
@@ -148,7 +148,7 @@ class SingleTreeModel(SingleTree, BaggedTrees):
             ``path.ccp_alphas``, rising from 0, the least alpha of each step; ``path.impurities``, the impurity of its
             leaves, by their shares of the weight. As in scikit-learn, but entropies are natural, not in bits.
         """
-        self._check_parameters()
+        self.check_parameters()
         given, _ = self._read_rows(X, y, sample_weight)
         _, grown = self._grow_one(given, seed_of(self.random_state), n_threads(self.n_jobs))
         path = cost_complexity(grown.parent, grown.risk_share)
@@ -177,8 +177,8 @@ class SingleTreeModel(SingleTree, BaggedTrees):
     def _pruning(self) -> str | None:
         return "cost_complexity" if self.pruning == "auto" else self.pruning
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        super().check_parameters()
         self._refuse_unread("pruning", self._pruning, READ_BY_PRUNING)
 
     def _refuse_unread(self, setting: str, chosen: Any, readers: Mapping[str, tuple[str, ...]]) -> None:

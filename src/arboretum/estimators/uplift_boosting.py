@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,30 +25,33 @@ from arboretum.data.table import Table, read_table
 from arboretum.data.weights import in_rows
 from arboretum.ensembles.bagging.resampling import with_schema
 from arboretum.ensembles.boosting import goals
+from arboretum.ensembles.boosting.judging import JudgedRows
+from arboretum.ensembles.boosting.parameters import BoostedShape, BoostedSplits, ColumnSamples, Rounds, RowSamples
 from arboretum.ensembles.boosting.problem import Problem, Target
+from arboretum.ensembles.boosting.recipe import Boosting
 from arboretum.ensembles.boosting.rows import Rows
-from arboretum.estimators.base import FloatArray
-from arboretum.estimators.boosted_regressor import BoostedTreesRegressor
-from arboretum.estimators.boosting_parameters import BoostedShape, BoostedSplits, ColumnSamples, Rounds, RowSamples
-from arboretum.estimators.parameters import Choice, Number, declares_parameters, like, parameter, parameters_of
-from arboretum.estimators.protocol import not_fitted
-from arboretum.estimators.scoring import JudgedRows
-from arboretum.estimators.shared_parameters import Bins, Categories, EarlyStopping, Seed, Threads
-from arboretum.estimators.standing_in import twin
+from arboretum.estimators.boosted_trees import BoostedTreesRegressor
+from arboretum.estimators.grown_trees import GrownTrees
+from arboretum.estimators.protocol import Estimator
+from arboretum.estimators.standing_in import with_model
 from arboretum.estimators.uplift_model import Treatments, UpliftModel
-from arboretum.estimators.uplift_target import UpliftTarget, read_uplift
-from arboretum.estimators.validation import check_columns, check_rounds, seed_of
 from arboretum.growing.grower import Growth
 from arboretum.losses import Loss
 from arboretum.metrics.scoring import find_scoring
 from arboretum.model.forest import LEAF, Forest
 from arboretum.model.heads import EffectHead
+from arboretum.model.model import Model
+from arboretum.parameters.checking import check_columns, check_rounds, seed_of
+from arboretum.parameters.declaring import Choice, Number, declares_parameters, like, parameter, parameters_of
+from arboretum.parameters.shared import Bins, Categories, EarlyStopping, Seed, Threads
 from arboretum.running.interruption import inner_fits
 from arboretum.running.threads import n_threads
 from arboretum.running.warning import warn_user
 from arboretum.tasks import UPLIFT, Task
+from arboretum.tasks.uplift_target import UpliftTarget, read_uplift
 
 Uplift = TypeVar("Uplift", bound="UpliftBoostedTrees")
+FloatArray: TypeAlias = NDArray[np.float64]
 
 LEAST_PROPENSITY = 0.01  # rows that hardly ever have their treatment would outweigh all others
 
@@ -91,50 +94,14 @@ class _Effects(_InStrata):
     def task(self, target: Target) -> Task:
         return UPLIFT
 
-
-class _Member(BoostedTreesRegressor):
-    """Boosted trees that hold out rows of each stratum; made of a checked target."""
-
-    strata: NDArray[np.intp]
-
-    def goal(self) -> _InStrata:
-        """Return numbers whose rows belong to strata."""
-        return _InStrata(self.loss, given=self.strata)
-
-    def learn(
-        self,
-        table: Table,
-        y: FloatArray,
-        weight: FloatArray,
-        loss: Loss,
-        threads: int,
-        columns: dict[str, NDArray[Any]] | None = None,
-    ) -> _Member:
-        """Fit rows of a table that is read already; scorers read the columns."""
-        in_units = in_rows(weight)
-        problem, target = Problem(table, y, in_units, columns=columns or {}), Target(y, in_units, loss)
-        with inner_fits():
-            self._train(int(self.n_estimators), problem, target, threads)
-            if self._has_searched(None) and self._fits_again(table.n_rows):
-                self._train_again(problem, target, threads)
-        return self
-
-
-class _EffectMember(_Member):
-    """Boosted trees of effects, whose rounds may be compared by the order that they put rows in."""
-
-    def goal(self) -> _Effects:
-        """Return effects whose rows belong to strata."""
-        return _Effects(self.loss, given=self.strata)
-
-    def _judged_rows(self, validation: Problem, rows: Rows, target: Target) -> JudgedRows:
+    def judged(self, validation: Problem, rows: Rows, target: Target) -> JudgedRows:
         outcome, treatment, weight = (validation.columns[name] for name in ("outcome", "treatment", "weight"))
         given = None if (weight == 1).all() else weight  # not those of the R-learner
         return JudgedRows(validation.table, outcome, outcome, given, columns={"treatment": treatment})
 
 
 @declares_parameters
-class UpliftBoostedTrees(Categories, EarlyStopping, Seed, Threads, UpliftModel):
+class UpliftBoostedTrees(UpliftModel, Categories, EarlyStopping, Seed, Threads, GrownTrees, Estimator):
     """Gradient-boosted trees for uplift: boosting towards effects, with outcomes predicted by rows' own complements.
 
     Attributes
@@ -210,10 +177,13 @@ class UpliftBoostedTrees(Categories, EarlyStopping, Seed, Threads, UpliftModel):
     validation_fraction: float = like(EarlyStopping, filled={"stratified": ", the same of each arm and outcome"})
     n_iter_no_change: int = like(EarlyStopping, default=10)
 
+    head_kind: ClassVar = EffectHead
+
     @property
     def n_iter_(self) -> NDArray[np.intp]:
         """Rounds kept, for each treatment."""
-        return np.bincount(self._fitted().tree_output, minlength=self._fitted().n_outputs)
+        forest = self.forest_
+        return np.bincount(forest.tree_output, minlength=forest.n_outputs)
 
     # ---- fitting -------------------------------------------------------------------------------------------------
 
@@ -235,7 +205,7 @@ class UpliftBoostedTrees(Categories, EarlyStopping, Seed, Threads, UpliftModel):
         -------
         self
         """
-        self._check_parameters()
+        self.check_parameters()
         threads, seed = n_threads(self.n_jobs), seed_of(self.random_state)
         check_columns(self.categorical_features)
         table = read_table(X, categorical_features=self.categorical_features)
@@ -257,20 +227,40 @@ class UpliftBoostedTrees(Categories, EarlyStopping, Seed, Threads, UpliftModel):
                     f"no tree of treatment {label!r} has a split, so that all rows have the same uplift: a leaf needs "
                     f"{self.min_samples_leaf} rows (min_samples_leaf); lower it, or give more rows or columns that vary"
                 )
-        self._set_arms(target.arms, target.outcomes)
-        self.schema_, self.forest_ = table.schema, _side_by_side(forests)
-        self._set_input_names()
+        policy = (self.unknown, self.missing, type(self).__name__)
+        head = EffectHead(target.arms, target.outcomes)
+        self._model = Model(_side_by_side(forests), table.schema, None, *policy, head=head)
         return self
 
     def _learn_effect(self, pair: _Pair, seed: int, threads: int) -> Forest:
         expected, share = self._expect(pair, seed, threads)
         apart = pair.treated - share
         effect = (pair.y - expected) / apart
-        member = self._member(pair.strata, seed, _EffectMember)
-        member.scoring = "qini" if self.scoring is None else self.scoring
         columns = {"outcome": pair.y, "treatment": pair.treated, "weight": pair.weight}
+        weight, scoring = pair.weight * apart**2, "qini" if self.scoring is None else self.scoring
         loss = losses.resolve("squared_error")
-        return member.learn(pair.table, effect, pair.weight * apart**2, loss, threads, columns).forest_
+        goal = _Effects(loss, given=pair.strata)
+        return self._learn(goal, pair.table, effect, weight, seed, threads, scoring, columns).forest
+
+    def _learn(
+        self,
+        goal: _InStrata,
+        table: Table,
+        y: FloatArray,
+        weight: FloatArray,
+        seed: int,
+        threads: int,
+        scoring: Any = "loss",
+        columns: dict[str, NDArray[Any]] | None = None,
+    ) -> Model:
+        """Boost numbers of a table that is read already, towards the loss of a goal; scorers read the columns."""
+        shared = {name: getattr(self, name) for name in SHARED}
+        shared |= {"random_state": seed, "scoring": scoring, "category_levels": None}  # trees read the user's columns
+        settings, in_units = BoostedTreesRegressor(**shared), in_rows(weight)
+        recipe = Boosting(settings, goal, type(self).__name__, lambda model: with_model(settings, model))
+        problem, target = Problem(table, y, in_units, columns=columns or {}), Target(y, in_units, goal.loss)
+        with inner_fits():
+            return recipe.learn(int(self.n_estimators), problem, target, threads)
 
     def _expect(self, pair: _Pair, seed: int, threads: int) -> tuple[FloatArray, FloatArray]:
         """Outcome and probability of treatment of each row, from models of the other parts of the rows."""
@@ -282,9 +272,9 @@ class UpliftBoostedTrees(Categories, EarlyStopping, Seed, Threads, UpliftModel):
             inside, outside = np.flatnonzero(part == number_of_part), np.flatnonzero(part != number_of_part)
             rows = pair.table.take(inside)
             for values, out, loss in self._nuisances(pair, expected, share):
-                member = self._member(pair.strata[outside], seed)
-                member.learn(pair.table.take(outside), values[outside], pair.weight[outside], loss, threads)
-                out[inside] = member._predict_table(rows, threads)
+                goal, table = _InStrata(loss, given=pair.strata[outside]), pair.table.take(outside)
+                model = self._learn(goal, table, values[outside], pair.weight[outside], seed, threads)
+                out[inside] = model.answers(rows, threads)
         return expected, np.clip(share, LEAST_PROPENSITY, 1 - LEAST_PROPENSITY)
 
     def _nuisances(
@@ -296,14 +286,9 @@ class UpliftBoostedTrees(Categories, EarlyStopping, Seed, Threads, UpliftModel):
             models.append((pair.treated, share, losses.resolve("log_loss", n_classes=2)))
         return models
 
-    def _member(self, strata: NDArray[np.intp], seed: int, cls: type[_Member] = _Member) -> _Member:
-        shared = {name: getattr(self, name) for name in SHARED}
-        member = cls(**{**shared, "random_state": seed, "category_levels": None})  # trees read the user's columns
-        member.strata = strata
-        return member
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Check the parameters, and what rounds are compared by."""
+        super().check_parameters()
         find_scoring(self.scoring, "uplift")
 
     def first_rounds(self: Uplift, n_rounds: int) -> Uplift:
@@ -318,28 +303,20 @@ class UpliftBoostedTrees(Categories, EarlyStopping, Seed, Threads, UpliftModel):
         -------
         UpliftBoostedTrees
         """
-        forest, counts = self._fitted(), self.n_iter_
+        forest, counts = self.forest_, self.n_iter_
         check_rounds(n_rounds, int(counts.max()))
         first = np.concatenate([[0], np.cumsum(counts)[:-1]])
         kept = [
             forest[int(begin) : int(begin + min(n_rounds, count))] for begin, count in zip(first, counts, strict=True)
         ]
-        return twin(self, forest_=Forest.concat(kept))
+        return with_model(self, replace(self.model_, forest=Forest.concat(kept)))
 
     # ---- prediction ----------------------------------------------------------------------------------------------
 
-    def _head(self) -> EffectHead:
-        if not hasattr(self, "arms_"):
-            raise not_fitted(self)
-        return EffectHead(self.arms_)
-
-    def _uplift(self, X: Any) -> FloatArray:
-        return self.predict_raw(X)
-
     def staged_predict(self, X: Any) -> Iterator[FloatArray]:
         """Yield the uplift after each round, of a treatment of fewer rounds that after its last."""
-        forest, counts, threads = self._fitted(), self.n_iter_, n_threads(self.n_jobs)
-        model = self.model_
+        model, counts, threads = self.model_, self.n_iter_, n_threads(self.n_jobs)
+        forest = model.forest
         table = model.as_read(model.conform(X), threads)
         first = np.concatenate([[0], np.cumsum(counts)[:-1]])
         total, nothing = np.repeat(forest.base[None, :], table.n_rows, axis=0), np.zeros(forest.n_outputs)
@@ -348,17 +325,12 @@ class UpliftBoostedTrees(Categories, EarlyStopping, Seed, Threads, UpliftModel):
                 total += model.raw_of_read(table, threads, replace(forest[tree : tree + 1], base=nothing))
             yield total[:, 0].copy() if forest.n_outputs == 1 else total.copy()
 
-    # ---- files ---------------------------------------------------------------------------------------------------
-
-    def _read_facts(self, header: dict[str, Any], forest: Forest) -> None:
-        self._read_arms(header, forest.n_outputs + 1)
-
 
 # What members take from the model; they follow the loss, and are told their threads.
 SHARED = tuple(
     name
     for name in parameters_of(UpliftBoostedTrees)
-    if name in parameters_of(_Member) and name not in ("scoring", "n_jobs")
+    if name in parameters_of(BoostedTreesRegressor) and name not in ("scoring", "n_jobs")
 )
 
 

@@ -7,11 +7,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from arboretum.ensembles.bagging.honest_leaves import fill_leaves
+from arboretum.ensembles.bagging.parameters import EffectsForest
 from arboretum.ensembles.bagging.trees import BaggedTarget, Draws, Treatment
 from arboretum.estimators.bagged_trees import BaggedTrees, TrainingSet
 from arboretum.estimators.base import FloatArray
-from arboretum.estimators.forest_parameters import EffectsForest
-from arboretum.estimators.parameters import (
+from arboretum.estimators.uplift_model import Treatments, UpliftModel
+from arboretum.model.forest import LEAF, Forest
+from arboretum.model.heads import UpliftHead
+from arboretum.parameters.declaring import (
     FLAG,
     MOST,
     Choice,
@@ -21,11 +24,8 @@ from arboretum.estimators.parameters import (
     like,
     parameter,
 )
-from arboretum.estimators.uplift_model import Treatments, UpliftModel
-from arboretum.estimators.uplift_target import UpliftTarget, read_uplift
-from arboretum.model.forest import LEAF, Forest
-from arboretum.model.heads import UpliftHead
 from arboretum.running.warning import warn_user
+from arboretum.tasks.uplift_target import UpliftTarget, read_uplift
 
 Uplift = TypeVar("Uplift", bound="UpliftForest")
 
@@ -140,8 +140,8 @@ class UpliftForest(EffectsForest, UpliftModel, BaggedTrees):
         """
         return self._fit(X, (y, treatment), sample_weight)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        super().check_parameters()
         if self.honest and self.bootstrap is False:
             raise ValueError(
                 "honest=True without bootstrap: every tree sees every row, none is left to fill its leaves; "

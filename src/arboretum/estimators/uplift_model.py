@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.arguments import holds_others, shown
 from arboretum.data import targets
-from arboretum.data.labels import classes_from_json, classes_to_json
-from arboretum.estimators.base import FloatArray, ForestModel
-from arboretum.estimators.parameters import Anything, parameter, parameter_group
-from arboretum.estimators.uplift_target import ArmLabels
+from arboretum.estimators.protocol import Estimator
 from arboretum.metrics.uplift import qini_score
+from arboretum.model.heads import EffectHead, UpliftHead
+from arboretum.model.model import Model
+from arboretum.parameters.declaring import Anything, parameter, parameter_group
 from arboretum.tasks import UPLIFT, Task
+
+FloatArray: TypeAlias = NDArray[np.float64]
 
 
 @parameter_group("Treatments")
@@ -28,8 +30,8 @@ class Treatments:
     )
 
 
-class UpliftModel(Treatments, ForestModel):
-    """A model of what treatments change, by row.
+class UpliftModel(Estimator):
+    """An estimator of what treatments change, by row; stands left of what else a class derives from.
 
     Attributes
     ----------
@@ -40,13 +42,24 @@ class UpliftModel(Treatments, ForestModel):
     """
 
     task_: ClassVar[Task] = UPLIFT
+    n_jobs: int | None
+    model_: Model
 
-    arms_: NDArray[Any]  # labels: the control, then the treatments
-    outcomes_: NDArray[Any] | None  # labels of two outcomes; None: numbers
-    _arms: ArmLabels
+    @property
+    def _head(self) -> EffectHead | UpliftHead:
+        head = self.model_.head
+        assert isinstance(head, EffectHead | UpliftHead)
+        return head
 
-    def _set_arms(self, arms: ArmLabels, outcomes: NDArray[Any] | None) -> None:
-        self._arms, self.arms_, self.outcomes_ = arms, arms.in_order, outcomes
+    @property
+    def arms_(self) -> NDArray[Any]:
+        """Labels of the control and then of the treatments."""
+        return self._head.arms
+
+    @property
+    def outcomes_(self) -> NDArray[Any] | None:
+        """Labels of two outcomes; None if outcomes are numbers."""
+        return self._head.outcomes
 
     def predict(self, X: Any) -> FloatArray:
         """Predict the uplift: how much a treatment adds to the outcome, or to the probability of the second outcome.
@@ -65,7 +78,7 @@ class UpliftModel(Treatments, ForestModel):
 
     def _uplift(self, X: Any) -> FloatArray:
         """Uplift of each treatment, (rows, treatments)."""
-        raise NotImplementedError
+        return self._head.uplift(self.model_.sums(X, self.n_jobs))
 
     def score(self, X: Any, y: Any, treatment: Any, sample_weight: Any = None) -> float:
         """Return the Qini score: the mean over treatments, each against the control.
@@ -124,24 +137,8 @@ class UpliftModel(Treatments, ForestModel):
             raise ValueError(f"arm={shown(arm)}: name one of the treatments {treatments}")
         return int(treatments.index(arm)) + 1
 
-    # ---- files ---------------------------------------------------------------------------------------------------
-
-    def _facts(self) -> dict[str, Any]:
-        outcomes = None if self.outcomes_ is None else classes_to_json(self.outcomes_)
-        return {"arms": classes_to_json(self._arms.labels), "control": self._arms.control, "outcomes": outcomes}
-
-    def _read_arms(self, header: dict[str, Any], n_arms: int) -> None:
-        labels, control, outcomes = classes_from_json(header["arms"], n_arms), header["control"], header["outcomes"]
-        if type(control) is not int or not 0 <= control < n_arms:
-            raise ValueError(f"control {control!r} is none of the {n_arms} arms")
-        self._set_arms(ArmLabels(labels, control), None if outcomes is None else classes_from_json(outcomes, 2))
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.target_tags.multi_output = False
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
         return tags

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from arboretum.arguments import check_integer
 from arboretum.data import targets
 from arboretum.data.table import Table
-from arboretum.estimators.base import ForestModel
+from arboretum.estimators.grown_trees import GrownTrees
 from arboretum.estimators.standing_in import with_table
 from arboretum.explaining.dependence import Dependence, Question
 
@@ -27,7 +27,7 @@ FloatArray = NDArray[np.float64]
 
 
 def accumulated_effects(
-    model: ForestModel,
+    model: GrownTrees,
     X: Any,
     features: Any,
     *,

@@ -26,13 +26,14 @@ from numpy.typing import NDArray
 from arboretum import _kernel
 from arboretum.ensembles.boosting.rounds import renews_leaves
 from arboretum.ensembles.boosting.rows import user_shape
+from arboretum.ensembles.boosting.settings import leaf_penalty
 from arboretum.growing.grower import ALL_OUTPUTS
 from arboretum.losses import FunctionLoss, Loss, Multinomial
 from arboretum.model.forest import Forest
 from arboretum.running.threads import n_threads
 
 if TYPE_CHECKING:
-    from arboretum.estimators.boosting import BoostedTrees
+    from arboretum.estimators.boosted_trees import BoostedTrees
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int32]
@@ -47,7 +48,7 @@ def boosting_influence(
     inner, threads = model.model_, n_threads(model.n_jobs)
     forest = inner.forest
     _refuse_what_has_no_derivative(model, forest)
-    problem, target = model._read_problem(X_train, y_train, sample_weight, None, forest)
+    problem, target = model.recipe().read(X_train, y_train, sample_weight, earlier=inner)
     table = inner.as_read(problem.table, threads)
     training = _Training(
         forest=forest,
@@ -55,7 +56,7 @@ def boosting_influence(
         rule=_LeafStep(
             rate=model.learning_rate_ / model.trees_per_round_,
             l1=float(model.l1),
-            l2=model._leaf_penalty(problem.weight, problem.table.n_rows),
+            l2=leaf_penalty(model, problem.weight, problem.table.n_rows),
             limit=float(model.max_delta_step) or np.inf,
             counts_rows=not model.second_order and model.leaf_steps == 0,
         ),

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from arboretum.data.schema import ColumnSchema
 from arboretum.data.selection import as_container
 from arboretum.data.table import Table, read_table
-from arboretum.estimators.base import ForestModel
+from arboretum.estimators.grown_trees import GrownTrees
 from arboretum.estimators.protocol import not_fitted
 from arboretum.estimators.standing_in import AskedModel, twin
 from arboretum.model.forest import Forest
@@ -29,7 +29,7 @@ METHODS = ("predict", "predict_proba", "decision_function", "score_samples", "sc
 
 def has_own_trees(model: Any) -> bool:
     """Whether a model is one forest of arboretum's trees, or a tree."""
-    return isinstance(model, ForestModel) and not getattr(model, "_has_members", False)
+    return isinstance(model, GrownTrees) and not getattr(model, "_has_members", False)
 
 
 def as_asked(model: Any, X: Any) -> Any:
@@ -58,7 +58,7 @@ def as_asked(model: Any, X: Any) -> Any:
         ask=lambda changed: _answering(model, lambda: like(container, changed)),
     )
     n_jobs = getattr(model, "n_jobs", None)
-    return twin(model, schema_=table.schema, encoding_=None, _standing=standing, n_jobs=n_jobs)
+    return twin(model, schema_=table.schema, encoding_=None, _model=standing, n_jobs=n_jobs)
 
 
 def require_fitted(model: Any) -> None:

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from arboretum.arguments import check_integer
 from arboretum.data.table import Table
 from arboretum.estimators.bagged_tasks import BaggedClassifier, BaggedRegressor
-from arboretum.estimators.base import ForestModel
-from arboretum.estimators.boosted_classifier import BoostedTreesClassifier
-from arboretum.estimators.boosted_regressor import BoostedTreesRegressor
+from arboretum.estimators.boosted_trees import BoostedTreesClassifier, BoostedTreesRegressor
+from arboretum.estimators.grown_trees import GrownTrees
 from arboretum.estimators.protocol import Classifier
 from arboretum.explaining.options import Column, options_of
 from arboretum.model.forest import LEAF, NUMERIC
@@ -139,7 +138,7 @@ def counterfactual(
 # ----------------------------------------------------------------------------------------------------- input
 
 
-def _supported(model: Any) -> ForestModel:
+def _supported(model: Any) -> GrownTrees:
     if not isinstance(model, BoostedTreesClassifier | BoostedTreesRegressor | BaggedClassifier | BaggedRegressor):
         raise TypeError(
             f"counterfactuals are not known for {type(model).__name__}: use a classifier or regressor of boosted "
@@ -150,7 +149,7 @@ def _supported(model: Any) -> ForestModel:
     return model
 
 
-def _one_row(model: ForestModel, row: Any) -> Table:
+def _one_row(model: GrownTrees, row: Any) -> Table:
     names = model.schema_.names
     if isinstance(row, Mapping) or (hasattr(row, "index") and hasattr(row, "loc") and np.ndim(row) == 1):
         missing = [name for name in names if name not in row]

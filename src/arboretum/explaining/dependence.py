@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from arboretum.arguments import check_integer, holds_others, shown
 from arboretum.data import targets
 from arboretum.data.table import Table
-from arboretum.estimators.base import ForestModel
+from arboretum.estimators.grown_trees import GrownTrees
 from arboretum.explaining.by_predictions import as_asked
 from arboretum.explaining.grid import Axis, axis_of, given_axis
 from arboretum.explaining.reading import column_position, draw_rows
@@ -55,14 +55,14 @@ class Dependence:
 class Question:
     """What all kinds of dependence read from their arguments."""
 
-    model: ForestModel
+    model: GrownTrees
     parts: list[Table]
     columns: list[int]
     response: Response
     threads: int
 
     @classmethod
-    def read(cls, model: ForestModel, X: Any, features: Any, response: str, n_jobs: int | None) -> Question:
+    def read(cls, model: GrownTrees, X: Any, features: Any, response: str, n_jobs: int | None) -> Question:
         """Read the arguments that all kinds of dependence share."""
         model = as_asked(model, X)
         parts = [part for _, part in model.model_.conform(X).row_batches()]
@@ -94,7 +94,7 @@ class Question:
         return Substitution(self.model, self.response, self.columns, points, self.threads)
 
 
-def read_features(features: Any, model: ForestModel) -> list[int]:
+def read_features(features: Any, model: GrownTrees) -> list[int]:
     """Return the positions of one column or of two."""
     several = isinstance(features, list | tuple | np.ndarray) and holds_others(features)
     pair = list(features) if several else [features]
@@ -107,7 +107,7 @@ def read_features(features: Any, model: ForestModel) -> list[int]:
 
 
 def partial_dependence(
-    model: ForestModel,
+    model: GrownTrees,
     X: Any,
     features: Any,
     *,
@@ -178,7 +178,7 @@ def partial_dependence(
 
 
 def ice(
-    model: ForestModel,
+    model: GrownTrees,
     X: Any,
     features: Any,
     *,

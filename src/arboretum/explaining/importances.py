@@ -15,7 +15,7 @@ from arboretum.data import targets
 from arboretum.data.schema import MISSING, Schema
 from arboretum.data.selection import as_container, n_rows_of, take_rows
 from arboretum.data.table import Table
-from arboretum.estimators.base import ForestModel
+from arboretum.estimators.grown_trees import GrownTrees
 from arboretum.estimators.kept_bags import is_training_table
 from arboretum.explaining.by_predictions import as_asked, require_fitted
 from arboretum.explaining.permutation import StandIns, by_bags, by_tables, by_trees, permutation_falls
@@ -115,7 +115,7 @@ class Importances:
 
 
 def importances(
-    model: ForestModel,
+    model: GrownTrees,
     X: Any = None,
     y: Any = None,
     *,
@@ -322,7 +322,7 @@ def _scorer(model: Any, scoring: Any, rows: _Rows) -> Callable[[Any], float]:
     if isinstance(scoring, str):
         from sklearn.metrics import get_scorer
 
-        from arboretum.estimators.out_of_bag import check_scorer
+        from arboretum.ensembles.bagging.out_of_bag import check_scorer
 
         check_scorer("scoring", scoring)
         named = get_scorer(scoring)
@@ -332,7 +332,7 @@ def _scorer(model: Any, scoring: Any, rows: _Rows) -> Callable[[Any], float]:
     return lambda stand_in: float(scoring(stand_in, rows.X, rows.y, **rows.arguments))
 
 
-def sums_trees(model: ForestModel) -> bool:
+def sums_trees(model: GrownTrees) -> bool:
     """Whether predictions are sums of trees, which SHAP values split."""
     try:
         explained_trees(model)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from arboretum.arguments import check_integer, holds_others, shown
 from arboretum.data.table import Table
-from arboretum.estimators.base import ForestModel
+from arboretum.estimators.grown_trees import GrownTrees
 from arboretum.estimators.standing_in import with_table
 from arboretum.explaining.by_predictions import as_asked
 from arboretum.explaining.dependence import Dependence
@@ -25,7 +25,7 @@ NEGLIGIBLE = 1e-12  # part of the variance of predictions below which an effect 
 
 
 def interaction_strength(
-    model: ForestModel,
+    model: GrownTrees,
     X: Any,
     features: Any = None,
     *,
@@ -109,7 +109,7 @@ def interaction_strength(
 class _Effects:
     """Partial dependences at the values of the rows themselves, of mean 0."""
 
-    def __init__(self, model: ForestModel, response: Response, table: Table, threads: int) -> None:
+    def __init__(self, model: GrownTrees, response: Response, table: Table, threads: int) -> None:
         self._model, self._response, self._table, self._threads = model, response, table, threads
 
     def of(self, columns: Sequence[int]) -> FloatArray:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from arboretum.data.schema import ColumnSchema, Schema
 from arboretum.data.table import Table
-from arboretum.estimators.base import ForestModel
+from arboretum.estimators.grown_trees import GrownTrees
 from arboretum.model.forest import NUMERIC
 
 Array: TypeAlias = NDArray[Any]
@@ -53,7 +53,7 @@ class Column:
 
 
 def options_of(
-    model: ForestModel, row: Table, table: Table, locked: Iterable[Any], ranges: Mapping[Any, Any]
+    model: GrownTrees, row: Table, table: Table, locked: Iterable[Any], ranges: Mapping[Any, Any]
 ) -> list[Column]:
     """Give the options of every column, of which a counterfactual chooses one each."""
     kept = {_place(model.schema_, name) for name in ([locked] if isinstance(locked, str) else locked)}
@@ -73,7 +73,7 @@ def options_of(
     return columns
 
 
-def _cuts(model: ForestModel, table: Table) -> list[FloatArray]:
+def _cuts(model: GrownTrees, table: Table) -> list[FloatArray]:
     """Thresholds of each column of the user; of sums of columns, quantiles of what is given."""
     inner, names = model.model_, model.schema_.names
     forest = inner.forest

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from arboretum import _kernel
 from arboretum.data.table import Table
-from arboretum.estimators.base import ForestModel
+from arboretum.estimators.grown_trees import GrownTrees
 from arboretum.estimators.kept_bags import mean_of_bags
 from arboretum.estimators.standing_in import with_raw, with_table
 from arboretum.explaining.reading import sources
@@ -85,7 +85,7 @@ def shuffled(table: Table, columns: Sequence[int], order: NDArray[np.intp]) -> T
     return Table(table.schema, values)
 
 
-def by_tables(model: ForestModel, table: Table) -> StandIns:
+def by_tables(model: GrownTrees, table: Table) -> StandIns:
     """Ask for whole predictions after each shuffle: for models whose predictions are no sums of trees."""
 
     def stand_ins(columns: Sequence[int], orders: Iterable[NDArray[np.intp]]) -> Iterator[Any]:
@@ -95,7 +95,7 @@ def by_tables(model: ForestModel, table: Table) -> StandIns:
     return stand_ins
 
 
-def by_trees(model: ForestModel, table: Table, threads: int) -> StandIns:
+def by_trees(model: GrownTrees, table: Table, threads: int) -> StandIns:
     """Ask trees that read the shuffled columns; the sum of the others is found once for all shuffles.
 
     Large trees are walked by all shuffles at once (kernel/explain/shuffling.hpp), small ones by each in turn: they are
@@ -117,14 +117,14 @@ def by_trees(model: ForestModel, table: Table, threads: int) -> StandIns:
 
 
 def _in_turn(
-    model: ForestModel, forest: Forest, table: Table, tables: Iterable[Table], touched: Sequence[int], threads: int
+    model: GrownTrees, forest: Forest, table: Table, tables: Iterable[Table], touched: Sequence[int], threads: int
 ) -> Iterator[FloatArray]:
     for one in tables:
         yield model.model_.raw(one, threads, forest)
 
 
 def _at_once(
-    model: ForestModel, forest: Forest, table: Table, tables: Iterable[Table], touched: Sequence[int], threads: int
+    model: GrownTrees, forest: Forest, table: Table, tables: Iterable[Table], touched: Sequence[int], threads: int
 ) -> Iterator[FloatArray]:
     inner = model.model_
     read = inner.as_read(table, threads)

@@ -11,10 +11,10 @@ import numpy as np
 
 from arboretum.arguments import shown
 from arboretum.data.schema import Schema
-from arboretum.estimators.base import ForestModel
+from arboretum.estimators.grown_trees import GrownTrees
 
 
-def sources(model: ForestModel) -> list[tuple[int, ...]]:
+def sources(model: GrownTrees) -> list[tuple[int, ...]]:
     """Columns of the user that each column of the table that trees read is made from."""
     if model.encoding_ is not None:
         return model.encoding_.sources

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.arguments import shown
-from arboretum.estimators.base import ForestModel
+from arboretum.estimators.grown_trees import GrownTrees
 from arboretum.estimators.protocol import Classifier, OutlierDetector
 from arboretum.estimators.standing_in import with_raw
 
@@ -35,17 +35,17 @@ class Response:
     output_names: list[str] | None
     is_affine: bool
 
-    def from_raw(self, model: ForestModel, raw: FloatArray) -> FloatArray:
+    def from_raw(self, model: GrownTrees, raw: FloatArray) -> FloatArray:
         """Return the response to raw predictions, (rows, outputs)."""
         return self.ask(with_raw(model, raw), None)
 
 
-def response_of(model: ForestModel, response: str) -> Response:
+def response_of(model: GrownTrees, response: str) -> Response:
     """Return what ``response`` means for this model.
 
     Parameters
     ----------
-    model : ForestModel
+    model : GrownTrees
         A fitted model.
     response : {"auto", "raw"}
         "auto": probabilities of a classifier, of two classes that of the second; scores of an outlier detector; else

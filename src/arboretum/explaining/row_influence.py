@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from arboretum.arguments import check_integer
 from arboretum.estimators.bagged_tasks import BaggedClassifier, BaggedRegressor
-from arboretum.estimators.boosting import BoostedTrees
+from arboretum.estimators.boosted_trees import BoostedTrees
 from arboretum.explaining.boosting_influence import boosting_influence
 from arboretum.explaining.forest_influence import forest_influence
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from arboretum.data import targets
 from arboretum.data.table import Table
-from arboretum.estimators.base import ForestModel
+from arboretum.estimators.grown_trees import GrownTrees
 from arboretum.estimators.protocol import Regressor
 from arboretum.estimators.standing_in import with_table
 
@@ -39,13 +39,13 @@ class _Task:
 
 
 def sage_values(
-    model: ForestModel, table: Table, y: Any, groups: Sequence[Sequence[int]], *, seed: int, n_draws: int = N_DRAWS
+    model: GrownTrees, table: Table, y: Any, groups: Sequence[Sequence[int]], *, seed: int, n_draws: int = N_DRAWS
 ) -> FloatArray:
     """Return the SAGE value of each group of columns: logarithmic loss of classes, squared error of numbers.
 
     Parameters
     ----------
-    model : ForestModel
+    model : GrownTrees
         A fitted classifier or regressor of one output.
     table : Table
         Dense rows, read by the model's schema.
@@ -83,7 +83,7 @@ def sage_values(
 
 
 def _losses_as_columns_come(
-    model: ForestModel,
+    model: GrownTrees,
     task: _Task,
     table: Table,
     background: Table,

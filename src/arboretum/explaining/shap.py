@@ -12,7 +12,7 @@ from arboretum import _kernel
 from arboretum.arguments import check_flag
 from arboretum.data.table import Table, values_as_given
 from arboretum.encoding.category_encoding import CategoryEncoding
-from arboretum.estimators.base import ForestModel
+from arboretum.estimators.grown_trees import GrownTrees
 from arboretum.explaining.explanation import Explanation
 from arboretum.model.forest import Forest
 from arboretum.running.threads import n_threads
@@ -114,7 +114,7 @@ def explain(model: Any, X: Any, *, background: Any = None, interactions: bool = 
 
 def explained_trees(model: Any) -> tuple[Forest, float]:
     """Return the forest whose sums, divided by the number, SHAP values split; TypeError if there is none."""
-    if not isinstance(model, ForestModel):
+    if not isinstance(model, GrownTrees):
         raise TypeError(
             f"{type(model).__name__} predicts no sum of trees, which SHAP values would split: explain its members, or "
             "a model of one forest such as BoostedTreesRegressor or RandomForestClassifier"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.estimators.base import ForestModel
+from arboretum.estimators.grown_trees import GrownTrees
 from arboretum.estimators.standing_in import with_raw
 from arboretum.model.forest import LEAF, Forest
 from arboretum.model.model import Model
@@ -17,12 +17,12 @@ from arboretum.running.threads import n_threads
 MOST_TREES = 50  # that are cut at a depth
 
 
-def by_rounds(model: ForestModel, X: Any, *, most: int = 60) -> Iterator[tuple[int, Any]]:
+def by_rounds(model: GrownTrees, X: Any, *, most: int = 60) -> Iterator[tuple[int, Any]]:
     """Yield the model after its first rounds, or first trees of a forest, and their number.
 
     Parameters
     ----------
-    model : ForestModel
+    model : GrownTrees
         Fitted, with raw predictions that determine all others.
     X : array-like, sparse matrix or data frame
         The rows that the stages are asked about: they answer for these, whatever they are given.
@@ -52,12 +52,12 @@ def by_rounds(model: ForestModel, X: Any, *, most: int = 60) -> Iterator[tuple[i
         yield number, with_raw(model, forest.base + summed * (forest.n_trees / done if averages else 1.0))
 
 
-def by_depth(model: ForestModel, X: Any, *, most: int = 24) -> Iterator[tuple[int, Any]]:
+def by_depth(model: GrownTrees, X: Any, *, most: int = 24) -> Iterator[tuple[int, Any]]:
     """Yield the model with its trees cut at rising depths; nodes where they are cut answer as leaves.
 
     Parameters
     ----------
-    model : ForestModel
+    model : GrownTrees
         A fitted tree or a forest of independent ones.
     X : array-like, sparse matrix or data frame
         The rows that the stages are asked about.
@@ -88,7 +88,7 @@ def by_depth(model: ForestModel, X: Any, *, most: int = 24) -> Iterator[tuple[in
     yield from ((limit, with_raw(model, forest.base + summed * scale)) for limit, summed in stages[::-1])
 
 
-def _summing(model: ForestModel) -> Model:
+def _summing(model: GrownTrees) -> Model:
     """Return the trees of a model; reject one whose predictions are not their sums."""
     inner = model.model_
     if not inner.head.determines:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from arboretum.data.schema import Schema
 from arboretum.estimators.bagging_members import OneClass
-from arboretum.estimators.base import ForestModel
+from arboretum.estimators.grown_trees import GrownTrees
 from arboretum.estimators.protocol import not_fitted
 from arboretum.explaining.by_predictions import has_own_trees, require_fitted
 from arboretum.explaining.reading import sources
@@ -48,7 +48,7 @@ class Uses:
     tree_depth: NDArray[Any]
 
     @classmethod
-    def of(cls, model: ForestModel) -> Uses:
+    def of(cls, model: GrownTrees) -> Uses:
         """Collect the uses of a fitted model.
 
         Examples

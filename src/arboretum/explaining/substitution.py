@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from arboretum import _kernel
 from arboretum.data.table import Table
-from arboretum.estimators.base import ForestModel
+from arboretum.estimators.grown_trees import GrownTrees
 from arboretum.estimators.standing_in import with_table
 from arboretum.explaining.reading import sources
 from arboretum.explaining.response import Response
@@ -37,7 +37,7 @@ class Substitution:
 
     Parameters
     ----------
-    model : ForestModel
+    model : GrownTrees
         The fitted model.
     response : Response
         What it is asked.
@@ -61,7 +61,7 @@ class Substitution:
            [2.]])
     """
 
-    model: ForestModel
+    model: GrownTrees
     response: Response
     columns: Sequence[int]
     points: Sequence[NDArray[Any]]

@@ -4,8 +4,9 @@
 
     Head          the sum is the prediction
     ├─ EffectHead effects of treatments                                            uplift by boosting
-    ├─ LossHead   link of a loss: numbers, probabilities, ordered classes          boosting
-    │  ├─ RiskHead      higher for earlier events
+    ├─ LossHead   link of a loss of numbers                                        boosting
+    │  ├─ ClassLossHead labels and probabilities, of ordered classes too
+    │  ├─ RiskHead      higher for earlier events; hazards
     │  └─ RankHead      scores within a query
     ├─ MeanHead   mean of the trees: numbers, shares of classes, votes             trees, forests
     │  ├─ UpliftHead    outcome under treatment less that without
@@ -18,26 +19,58 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum import _kernel
-from arboretum.data.labels import side_by_side
-from arboretum.elementary import bounded_exp
-from arboretum.losses import EachOutput, Logistic, Loss, Ordinal, Quantiles
+from arboretum import _kernel, losses
+from arboretum.data.labels import ArmLabels, classes_from_json, classes_to_json, side_by_side
+from arboretum.elementary import EXP_LIMIT, bounded_exp, exp2
+from arboretum.losses import Cox, EachOutput, Logistic, Loss, Ordinal, Quantiles
 from arboretum.losses.survival import AcceleratedFailure
+from arboretum.model.arrays import Arrays
 from arboretum.model.forest import LEAF, Forest, majorities
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
 
 class Head:
-    """Sums of trees that are the prediction itself."""
+    """Sums of trees that are the prediction itself.
 
+    A head is part of a model file: ``facts`` and ``arrays`` determine predictions and count for the fingerprint,
+    ``notes`` do not. ``from_file`` takes it back, and rejects a forest that does not fit with a ValueError.
+    """
+
+    classes: Any = None  # labels of a head of classes
     determines = True  # whether sums determine everything that is predicted
+
+    # ---- in files ------------------------------------------------------------------------------------------------
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the header of a file says of the head."""
+        return {}
+
+    def arrays(self, forest: Forest) -> Arrays:
+        """Return the arrays of the trees, and those of the head."""
+        return forest.to_arrays()
+
+    def notes(self) -> dict[str, Any]:
+        """Return what the header says besides."""
+        return {}
+
+    @property
+    def objects(self) -> dict[str, Any]:
+        """What a file may be unable to hold, and a pickle keeps beside it: fields of the head, by name."""
+        return {}
+
+    @classmethod
+    def from_file(cls, header: dict[str, Any], arrays: Arrays, forest: Forest) -> Head:
+        """Make the head that a file describes."""
+        return cls()
+
+    # ---- answers -------------------------------------------------------------------------------------------------
 
     @property
     def is_affine(self) -> bool:
@@ -60,6 +93,14 @@ class Head:
         """Return predictions as users see them, labels or numbers, from sums (rows, outputs)."""
         return raw[:, 0] if raw.shape[1] == 1 else raw
 
+    def judged(self, raw: FloatArray) -> Any:
+        """Return what metrics read: probabilities of classes, otherwise answers."""
+        return self.answers(raw)
+
+    def of_first_rounds(self) -> Head:
+        """Return the head of the first rounds alone, without what was learned from all of them."""
+        return self
+
     @property
     def output_names(self) -> list[str] | None:
         """Names of the outputs, if there are several that have names."""
@@ -81,32 +122,96 @@ def label_names(classes: NDArray[Any]) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class LossHead(Head):
-    """Sums of trees before the link of a loss.
+    """Sums of trees before the link of a loss of numbers.
 
     Parameters
     ----------
     loss : Loss
         The loss.
-    classes : ndarray, list of ndarray or None
-        Labels of the classes; a list for several outputs; None for numbers.
     """
 
     loss: Loss
-    classes: Any = None
+
+    def facts(self) -> dict[str, Any]:
+        """Return the loss."""
+        return {"loss": self.loss.to_json()}
+
+    @property
+    def objects(self) -> dict[str, Any]:
+        """The loss, which users may have written."""
+        return {"loss": self.loss}
+
+    @classmethod
+    def from_file(cls, header: dict[str, Any], arrays: Arrays, forest: Forest) -> LossHead:
+        """Read the loss."""
+        return cls(cls.read_loss(header, forest))
+
+    @staticmethod
+    def read_loss(header: dict[str, Any], forest: Forest) -> Loss:
+        """Return the loss of a file, if it has as many outputs as the forest."""
+        loss = losses.from_json(header["loss"])
+        if forest.n_outputs != loss.n_outputs:
+            raise ValueError(f"{forest.n_outputs} outputs, but the loss has {loss.n_outputs}")
+        return loss
 
     @property
     def is_affine(self) -> bool:
         """Whether there is no link."""
         inner = self.loss.loss if isinstance(self.loss, EachOutput) else self.loss
-        return self.classes is None and inner.link == "identity" and not isinstance(inner, Quantiles)
+        return inner.link == "identity" and not isinstance(inner, Quantiles)
 
     def answers(self, raw: FloatArray) -> NDArray[Any]:
-        """Return labels, or numbers after the link."""
-        return self.numbers(raw) if self.classes is None else self.labels(raw)
-
-    def numbers(self, raw: FloatArray) -> FloatArray:
         """Return predictions after the link."""
         return self.loss.predict(raw[:, 0] if raw.shape[1] == 1 else raw)
+
+    @property
+    def value_meaning(self) -> dict[str, Any]:
+        """Scores, which are not probabilities."""
+        return {"probabilities": False}
+
+
+@dataclass(frozen=True, eq=False)
+class ClassLossHead(LossHead):
+    """Sums of trees before the link of a loss of classes.
+
+    Parameters
+    ----------
+    classes : ndarray, or a list of them for several outputs
+        Labels of the classes.
+    """
+
+    classes: Any = None
+
+    is_affine = False
+
+    def facts(self) -> dict[str, Any]:
+        """Return the loss and the classes."""
+        several = isinstance(self.classes, list)
+        classes = [classes_to_json(labels) for labels in self.classes] if several else classes_to_json(self.classes)
+        return {**super().facts(), "classes": classes}
+
+    @classmethod
+    def from_file(cls, header: dict[str, Any], arrays: Arrays, forest: Forest) -> ClassLossHead:
+        """Read the loss, and as many classes as it has."""
+        loss, entry = cls.read_loss(header, forest), header["classes"]
+        if isinstance(loss, EachOutput):
+            if not isinstance(entry, list) or len(entry) != loss.n_outputs:
+                raise ValueError(f"classes: expected a list for each of {loss.n_outputs} outputs, found {entry!r:.80}")
+            return cls(loss, [classes_from_json(labels, 2) for labels in entry])
+        if isinstance(loss, Ordinal):
+            if loss.thresholds is None:
+                raise ValueError("loss: ordered classes need thresholds, found none")
+            return cls(loss, classes_from_json(entry, loss.n_classes, in_own_order=True))
+        return cls(loss, classes_from_json(entry, max(2, forest.n_outputs)))
+
+    def answers(self, raw: FloatArray) -> NDArray[Any]:
+        """Return the most probable classes."""
+        if isinstance(self.classes, list):
+            return side_by_side([labels[(raw[:, k] > 0).astype(np.intp)] for k, labels in enumerate(self.classes)])
+        if isinstance(self.loss, Ordinal):
+            raw = self.loss.probabilities(raw[:, 0])
+        codes = (raw[:, 0] > 0).astype(np.intp) if raw.shape[1] == 1 else raw.argmax(axis=1)
+        return np.asarray(self.classes[codes])
 
     def scores(self, raw: FloatArray) -> FloatArray:
         """Return the decision function: log-odds of the second class, or one score per class or output."""
@@ -129,19 +234,14 @@ class LossHead(Head):
         np.subtract(1.0, proba[:, 1], out=proba[:, 0])
         return proba
 
-    def labels(self, raw: FloatArray) -> NDArray[Any]:
-        """Return the most probable classes."""
-        if isinstance(self.classes, list):
-            return side_by_side([labels[(raw[:, k] > 0).astype(np.intp)] for k, labels in enumerate(self.classes)])
-        if isinstance(self.loss, Ordinal):
-            raw = self.loss.probabilities(raw[:, 0])
-        codes = (raw[:, 0] > 0).astype(np.intp) if raw.shape[1] == 1 else raw.argmax(axis=1)
-        return np.asarray(self.classes[codes])
+    def judged(self, raw: FloatArray) -> Any:
+        """Return probabilities."""
+        return self.probabilities(raw)
 
     @property
     def output_names(self) -> list[str] | None:
         """Classes that have a score each."""
-        has_names = self.classes is not None and not isinstance(self.classes, list) and self.loss.n_outputs > 1
+        has_names = not isinstance(self.classes, list) and self.loss.n_outputs > 1
         return label_names(self.classes) if has_names else None
 
     @property
@@ -151,25 +251,107 @@ class LossHead(Head):
         return {"probabilities": False, **({} if names is None else {"class_names": names})}
 
 
-@dataclass(frozen=True, eq=False)
-class RiskHead(LossHead):
-    """Sums of trees as risks: logarithms of hazard ratios, or of times with the sign turned."""
-
-    is_affine = False
-
-    def numbers(self, raw: FloatArray) -> FloatArray:
-        """Return the risk of each row, higher for earlier events."""
-        return -raw[:, 0] if isinstance(self.loss, AcceleratedFailure) else raw[:, 0]
-
-
 class RankHead(LossHead):
     """Sums of trees as scores of rows within their query."""
 
     is_affine = True
 
-    def numbers(self, raw: FloatArray) -> FloatArray:
+    def answers(self, raw: FloatArray) -> FloatArray:
         """Return the sums."""
         return raw[:, 0]
+
+
+@dataclass(frozen=True, eq=False)
+class RiskHead(LossHead):
+    """Sums of trees as risks: logarithms of hazard ratios, or of times with the sign turned.
+
+    Parameters
+    ----------
+    event_times : ndarray
+        Times of events of the training rows, rising.
+    log_baseline : ndarray, optional
+        For the loss of Cox, the logarithm of the cumulative hazard of a sum of 0 at these times.
+    """
+
+    event_times: FloatArray | None = None
+    log_baseline: FloatArray | None = None
+
+    is_affine = False
+
+    def arrays(self, forest: Forest) -> Arrays:
+        """Add the times and the baseline."""
+        assert self.event_times is not None
+        baseline = {} if self.log_baseline is None else {"log_baseline": self.log_baseline}
+        return {**super().arrays(forest), "event_times": self.event_times, **baseline}
+
+    def notes(self) -> dict[str, Any]:
+        """Tell that the baseline is missing because rounds are."""
+        return {"first_rounds": True} if isinstance(self.loss, Cox) and self.log_baseline is None else {}
+
+    @classmethod
+    def from_file(cls, header: dict[str, Any], arrays: Arrays, forest: Forest) -> RiskHead:
+        """Read the loss, and the baseline that belongs to it."""
+        loss, times, baseline = (
+            cls.read_loss(header, forest),
+            read_event_times(arrays["event_times"]),
+            arrays.get("log_baseline"),
+        )
+        has_baseline = isinstance(loss, Cox) and header.get("first_rounds") is not True
+        if has_baseline != (baseline is not None):
+            found = "none" if baseline is None else "one"
+            raise ValueError(f"log_baseline: found {found}, which does not belong to the loss {loss.name!r}")
+        if baseline is not None and (
+            baseline.shape != times.shape
+            or baseline.dtype != np.float64
+            or not np.isfinite(baseline).all()
+            or (np.diff(baseline) < 0).any()
+        ):
+            raise ValueError("log_baseline: expected a finite number per time of an event, never falling")
+        return cls(loss, times, baseline)
+
+    def of_first_rounds(self) -> RiskHead:
+        """Drop the baseline, which is that of all rounds."""
+        return replace(self, log_baseline=None)
+
+    def answers(self, raw: FloatArray) -> FloatArray:
+        """Return the risk of each row, higher for earlier events."""
+        return -raw[:, 0] if isinstance(self.loss, AcceleratedFailure) else raw[:, 0]
+
+    def cumulative_hazard(self, raw: FloatArray, times: FloatArray) -> FloatArray:
+        """Return the cumulative hazard of each row at some times, (rows, times)."""
+        loss = self.loss
+        if isinstance(loss, AcceleratedFailure):
+            return -loss.log_survival(times, raw[:, 0])
+        if isinstance(loss, Cox) and self.log_baseline is None:
+            raise ValueError(
+                "the baseline hazard is that of all rounds, and first_rounds has left some out: fit a model with "
+                "n_estimators set to the rounds that you keep"
+            )
+        if self.log_baseline is None or self.event_times is None:
+            raise ValueError(f"no hazards are known of the loss {loss!r}: use loss='cox' or loss='aft'")
+        place = last_events(self.event_times, times)
+        exponent = self.log_baseline[np.maximum(place, 0)] + raw
+        return np.where(place >= 0, np.exp(np.minimum(exponent, EXP_LIMIT)), 0.0)
+
+
+def last_events(event_times: FloatArray, times: FloatArray) -> NDArray[np.intp]:
+    """Return which time of an event is the last up to each time; −1 before the first.
+
+    Examples
+    --------
+    >>> last_events(np.array([1.0, 2.0]), np.array([0.5, 1.0, 9.0]))
+    array([-1,  0,  1])
+    """
+    return np.searchsorted(event_times, times, side="right") - 1
+
+
+def read_event_times(array: NDArray[Any]) -> FloatArray:
+    """Take the times of events from a file."""
+    if array.ndim != 1 or array.dtype != np.float64 or not len(array) or not np.isfinite(array).all():
+        raise ValueError(f"event_times: expected finite numbers, found {array!r:.80}")
+    if array[0] < 0 or (np.diff(array) <= 0).any():
+        raise ValueError("event_times: expected times from 0 on that rise")
+    return array
 
 
 # ---- means of trees --------------------------------------------------------------------------------------------------
@@ -258,16 +440,39 @@ class UpliftHead(MeanHead):
 
     Parameters
     ----------
-    arms : ndarray
-        Labels: the control, then the treatments.
+    treatments : ArmLabels
+        Control and treatments.
+    outcomes : ndarray or None
+        Labels of two outcomes; None for numbers.
     """
 
-    arms: Any = None
+    treatments: ArmLabels = field(kw_only=True)
+    outcomes: NDArray[Any] | None = None
+
+    def facts(self) -> dict[str, Any]:
+        """Return the labels of arms and outcomes."""
+        return arm_facts(self.treatments, self.outcomes)
+
+    @classmethod
+    def from_file(cls, header: dict[str, Any], arrays: Arrays, forest: Forest) -> UpliftHead:
+        """Read labels of as many arms as leaves have values."""
+        treatments, outcomes = read_arms(header, forest.n_outputs)
+        return cls(forest.n_trees, treatments=treatments, outcomes=outcomes)
+
+    @property
+    def arms(self) -> NDArray[Any]:
+        """Labels: the control, then the treatments."""
+        return self.treatments.in_order
 
     def explained(self, forest: Forest) -> tuple[Forest, float]:
         """Return the forest of differences."""
         value = np.ascontiguousarray(forest.value[:, 1:] - forest.value[:, :1])
         return replace(forest, value=value, base=forest.base[1:] - forest.base[0]), float(self.n_trees)
+
+    def uplift(self, raw: FloatArray) -> FloatArray:
+        """Return the uplift of each treatment, (rows, treatments)."""
+        mean = raw / self.n_trees
+        return mean[:, 1:] - mean[:, :1]
 
     def of_mean(self, mean: FloatArray) -> NDArray[Any]:
         """Return the uplift of each treatment, (rows,) if there is one."""
@@ -292,9 +497,36 @@ def treatment_names(arms: NDArray[Any]) -> list[str] | None:
 
 @dataclass(frozen=True, eq=False)
 class EffectHead(Head):
-    """Sums of trees that are the effects of treatments."""
+    """Sums of trees that are the effects of treatments.
 
-    arms: NDArray[Any]
+    Parameters
+    ----------
+    treatments : ArmLabels
+        Control and treatments.
+    outcomes : ndarray or None
+        Labels of two outcomes; None for numbers.
+    """
+
+    treatments: ArmLabels
+    outcomes: NDArray[Any] | None
+
+    def facts(self) -> dict[str, Any]:
+        """Return the labels of arms and outcomes."""
+        return arm_facts(self.treatments, self.outcomes)
+
+    @classmethod
+    def from_file(cls, header: dict[str, Any], arrays: Arrays, forest: Forest) -> EffectHead:
+        """Read labels of a control, and of a treatment per output."""
+        return cls(*read_arms(header, forest.n_outputs + 1))
+
+    @property
+    def arms(self) -> NDArray[Any]:
+        """Labels: the control, then the treatments."""
+        return self.treatments.in_order
+
+    def uplift(self, raw: FloatArray) -> FloatArray:
+        """Return the effect of each treatment, (rows, treatments)."""
+        return raw
 
     @property
     def output_names(self) -> list[str] | None:
@@ -302,10 +534,50 @@ class EffectHead(Head):
         return treatment_names(self.arms)
 
 
+def arm_facts(labels: ArmLabels, outcomes: NDArray[Any] | None) -> dict[str, Any]:
+    """Return labels of arms and outcomes as a header holds them."""
+    return {**labels.to_json(), "outcomes": None if outcomes is None else classes_to_json(outcomes)}
+
+
+def read_arms(header: dict[str, Any], n_arms: int) -> tuple[ArmLabels, NDArray[Any] | None]:
+    """Undo ``arm_facts``, for a file of unknown origin."""
+    outcomes = header["outcomes"]
+    return ArmLabels.from_json(header, n_arms), None if outcomes is None else classes_from_json(outcomes, 2)
+
+
+@dataclass(frozen=True, eq=False)
 class PathHead(MeanHead):
-    """Mean path lengths of isolation trees; anomalies have short ones."""
+    """Mean path lengths of isolation trees; anomalies have short ones.
+
+    Parameters
+    ----------
+    offset : float
+        The score below which a row is an anomaly.
+    """
+
+    offset: float = -0.5
 
     is_affine = False
+
+    def facts(self) -> dict[str, Any]:
+        """Return the offset."""
+        return {"offset": self.offset}
+
+    @classmethod
+    def from_file(cls, header: dict[str, Any], arrays: Arrays, forest: Forest) -> PathHead:
+        """Read the offset, for a forest of path lengths."""
+        if not forest.n_trees or forest.n_outputs != 1 or forest.width != 1 or forest.has_slopes:
+            raise ValueError(f"expected trees of path lengths, found {forest.n_trees} of {forest.width} values a leaf")
+        offset = header["offset"]
+        if type(offset) is not float or not np.isfinite(offset):
+            raise ValueError(f"offset is {offset!r:.80}: expected a finite number")
+        return cls(forest.n_trees, offset=offset)
+
+    def scores(self, forest: Forest, raw: FloatArray) -> FloatArray:
+        """Return −2^(−h / c), h the mean path length and c that of a random tree; −0.5 if trees drew a single row."""
+        longest = forest.value[0, 0] * forest.n_trees
+        share = raw[:, 0] / longest if longest > 0 else np.ones(len(raw))
+        return -exp2(-share)
 
     def gain(self, forest: Forest) -> FloatArray:
         """Rows that a cut leaves together more than apart: as anomalies are cut off (Carletti et al. 2019)."""
@@ -330,7 +602,7 @@ class VoteHead(Head):
     """
 
     classes: NDArray[Any]
-    weight: float
+    weight: float = 0.0
 
     is_affine = False
 

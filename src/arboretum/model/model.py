@@ -1,29 +1,40 @@
-"""A fitted model: its trees, the columns that they read, and what their sums mean.
+"""A fitted model: its trees, the columns that they read, what their sums mean, and notes of the fit.
 
 ::
 
     X ──conform──► Table ──as_read──► Table that trees read ──► leaves ──► sums of trees ──Head──► answers
        schema              encoding                              forest
+
+    to_file, from_file:  schema · encoding · forest · head · notes  ◄──►  header and named arrays
+    fingerprint:         all of them but the notes
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.cached import cached_property
 from arboretum.data.schema import Schema
 from arboretum.data.streamed_table import StreamedTable
-from arboretum.data.table import Table, conform
+from arboretum.data.table import Table, conform, lies_ready
 from arboretum.encoding.category_encoding import CategoryEncoding
 from arboretum.encoding.encoded_stream import TransformedStream
-from arboretum.model.forest import Forest
+from arboretum.model import model_file
+from arboretum.model.arrays import Arrays
+from arboretum.model.forest import ON_CATEGORIES, Forest
 from arboretum.model.heads import Head
+from arboretum.model.notes import Notes
+from arboretum.running.threads import n_threads
 
 FloatArray: TypeAlias = NDArray[np.float64]
+
+# Rows that are predicted sooner than it takes to ask how many threads there may be.
+FEW_ROWS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +55,12 @@ class Model:
         What messages call the model.
     head : Head
         What the sums of the trees mean.
+    notes : Notes
+        What else is known of the fit.
     table : Table, optional
         Rows that are read already: ``conform`` returns them, whatever it is given.
+    known : callable, optional
+        From rows to their sums of trees, which are known already: trees are not asked.
 
     Examples
     --------
@@ -64,7 +79,9 @@ class Model:
     missing: Literal["warn", "error"] = "warn"
     name: str = "model"
     head: Head = field(default_factory=Head)
+    notes: Notes = field(default_factory=Notes)
     table: Table | None = None
+    known: Callable[[Any], FloatArray] | None = None
 
     # ---- tables --------------------------------------------------------------------------------------------------
 
@@ -89,6 +106,26 @@ class Model:
         return "missing" if self.unknown == "missing" else "average"
 
     # ---- sums and leaves -----------------------------------------------------------------------------------------
+
+    def sums(self, X: Any, n_jobs: int | None) -> FloatArray:
+        """Return the sums of the trees for rows of any container, (rows, outputs)."""
+        if self.known is not None:
+            return self.known(X)
+        if type(X) is np.ndarray and self._is_ready(X):
+            return self.summed.raw_matrix(X, threads=1 if len(X) <= FEW_ROWS else n_threads(n_jobs))
+        return self.raw(self.conform(X), n_threads(n_jobs))
+
+    def _is_ready(self, X: NDArray[Any]) -> bool:
+        """Whether the table layer would take the matrix as it is and have nothing to say about it."""
+        if X.ndim != 2 or not lies_ready(X) or X.shape[1] != self._numeric_width or not len(X):
+            return False
+        least = np.minimum.reduce(X, axis=None)  # NaN if any value is
+        return bool(least == least)
+
+    @cached_property
+    def _numeric_width(self) -> int:
+        """Columns if all are plain numbers that trees read as they are, else −1."""
+        return self.schema.n_features if self.schema.all_numbers and self.table is None else -1
 
     @property
     def summed(self) -> Forest:
@@ -125,6 +162,76 @@ class Model:
     def explained(self) -> tuple[Forest, float]:
         """Return the forest whose sums, divided by the number, SHAP values split; TypeError if there is none."""
         return self.head.explained(self.forest)
+
+    # ---- files ---------------------------------------------------------------------------------------------------
+
+    def fingerprint(self) -> str:
+        """Hash everything that determines predictions; the order of named columns does not matter."""
+        arrays = self._arrays()
+        place = np.append(_places_by_name(self.read_schema), np.int32(-1))  # a leaf's feature
+        for name in ("feature", "projection_feature", "slope_feature"):
+            if name in arrays:
+                arrays[name] = place[arrays[name]]
+        schema = self.schema.to_json()
+        schema["columns"] = [schema["columns"][column] for column in np.argsort(_places_by_name(self.schema))]
+        return model_file.fingerprint({"schema": schema, "unknown": self.unknown, **self._facts()}, arrays)
+
+    def _facts(self) -> dict[str, Any]:
+        statistics = {} if self.encoding is None else {"statistics": self.encoding.to_json()}
+        return {**self.head.facts(), **statistics}
+
+    def _arrays(self) -> Arrays:
+        return {**self.head.arrays(self.forest), **({} if self.encoding is None else self.encoding.to_arrays())}
+
+    def to_file(self, params: Mapping[str, Any]) -> tuple[dict[str, Any], Arrays]:
+        """Return header and arrays of a model file, besides class and parameters of the estimator."""
+        notes = {**self.head.notes(), **self.notes.to_json(params)}
+        header = {"schema": self.schema.to_json(), **self._facts(), **notes}
+        return header, {**self._arrays(), **self.notes.to_arrays()}
+
+    @classmethod
+    def from_file(
+        cls, header: dict[str, Any], arrays: Arrays, head: type[Head], notes: type[Notes], **policy: Any
+    ) -> Model:
+        """Make the model that a file describes; damage is a ValueError, KeyError or TypeError.
+
+        Parameters
+        ----------
+        header, arrays
+            Content of the file.
+        head, notes : type
+            What kinds of head and notes it holds.
+        **policy
+            ``unknown``, ``missing`` and ``name`` of the model.
+        """
+        schema = Schema.from_json(header["schema"])
+        encoding = None
+        if "statistics" in header:
+            encoding = CategoryEncoding.from_arrays(header["statistics"], arrays, schema)
+        forest = Forest.from_arrays(arrays)
+        read_schema = schema if encoding is None else encoding.schema
+        forest.validate(read_schema.n_features)
+        _check_kinds(forest, read_schema)
+        found, noted = head.from_file(header, arrays, forest), notes.from_file(header, arrays, forest)
+        return cls(forest, schema, encoding, head=found, notes=noted, **policy)
+
+
+def _places_by_name(schema: Schema) -> NDArray[np.int32]:
+    """Place of each column in the order of names, numbered or not."""
+    place = np.empty(schema.n_features, dtype=np.int32)
+    place[sorted(range(schema.n_features), key=schema.names.__getitem__)] = np.arange(schema.n_features, dtype=np.int32)
+    return place
+
+
+def _check_kinds(forest: Forest, schema: Schema) -> None:
+    categorical = np.zeros(schema.n_features, dtype=bool)
+    categorical[schema.categorical] = True
+    node, column, _ = forest.reads()
+    wrong = node[categorical[column] != np.isin(forest.kind[node], ON_CATEGORIES)]
+    if wrong.size:
+        raise ValueError(f"node {wrong.min()} has a condition that its column cannot have")
+    if categorical[forest.slope_feature].any():
+        raise ValueError("a leaf has a slope for a column of categories")
 
 
 def encoded(

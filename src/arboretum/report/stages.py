@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from arboretum.data import targets
 from arboretum.estimators.bagging_model import BaggingModel
-from arboretum.estimators.base import ForestModel
+from arboretum.estimators.grown_trees import GrownTrees
 from arboretum.estimators.held_out import HeldOutModel
 from arboretum.explaining.stages import by_depth, by_rounds, evenly
 from arboretum.metrics import concordance_index, ndcg_score
@@ -73,7 +73,7 @@ def by_depths(subject: Subject) -> Stages:
 
 
 def _follow(subject: Subject, model: Any, axis: str) -> Stages:
-    if not isinstance(model, ForestModel | BaggingModel) and not hasattr(model, "staged_predict"):
+    if not isinstance(model, GrownTrees | BaggingModel) and not hasattr(model, "staged_predict"):
         raise LeftOut(f"{type(model).__name__} does not tell how it came about step by step.")
     if subject.test.y is None:
         raise LeftOut("Without targets, rows have no loss that could fall with the number of trees.")
@@ -175,7 +175,7 @@ def _stages(task: Task, model: Any, rows: Rows, axis: str) -> Iterator[tuple[int
     """Yield what the model says after each stage."""
     if isinstance(model, BaggingModel):
         yield from _by_members(model, rows)
-    elif isinstance(model, ForestModel) and not hasattr(model, "estimator_weights_"):
+    elif isinstance(model, GrownTrees) and not hasattr(model, "estimator_weights_"):
         yield from ((number, answers(stage, rows)) for number, stage in _grown(model, rows.X, axis))
     else:
         name = "staged_predict_proba" if task.has_classes else "staged_predict"

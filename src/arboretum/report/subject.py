@@ -14,8 +14,9 @@ from arboretum.data import targets
 from arboretum.data.schema import MISSING, ColumnSchema, Schema, listed
 from arboretum.data.selection import Positions, as_container, n_rows_of, take_rows
 from arboretum.data.table import Table, conform
+from arboretum.estimators.classes import arguments
 from arboretum.estimators.explained import Explained
-from arboretum.estimators.protocol import arguments, not_fitted
+from arboretum.estimators.protocol import not_fitted
 from arboretum.losses.survival_targets import survival_bounds
 from arboretum.metrics.own_loss import negative_own_loss
 from arboretum.reading.quantities import category_text, threshold_text

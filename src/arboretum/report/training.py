@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from arboretum.estimators.bagging_model import BaggingModel
+from arboretum.estimators.classes import defaults
 from arboretum.estimators.held_out import HeldOutModel
-from arboretum.estimators.protocol import defaults
 from arboretum.model.forest import LEAF
 from arboretum.report.evaluation.charts import curves, series
 from arboretum.report.facts import LeftOut

@@ -25,16 +25,20 @@ from arboretum.data.labels import side_by_side
 from arboretum.data.splits import split_rows
 from arboretum.data.weights import in_rows
 from arboretum.ensembles.bagging.resampling import content_keys
+from arboretum.ensembles.boosting.judging import JudgedRows
 from arboretum.ensembles.boosting.problem import Problem, Target
-from arboretum.ensembles.boosting.training_rows import downhill
-from arboretum.losses import AcceleratedFailure, EachOutput, Loss, Ordinal
+from arboretum.ensembles.boosting.rows import Rows
+from arboretum.ensembles.boosting.training_rows import beside_offset, downhill
+from arboretum.losses import AcceleratedFailure, Cox, EachOutput, Loss, Ordinal
 from arboretum.losses.ranking import LambdaMart, RankingLoss
 from arboretum.losses.survival import by_time, check_events, is_event
 from arboretum.losses.survival_targets import survival_bounds
+from arboretum.model.heads import ClassLossHead, LossHead, RankHead, RiskHead
+from arboretum.model.model import Model
 from arboretum.tasks import BINARY, RANKING, REGRESSION, SURVIVAL, Task, of_classes
 
 FloatArray: TypeAlias = NDArray[np.float64]
-Rows: TypeAlias = NDArray[np.intp]
+Positions: TypeAlias = NDArray[np.intp]
 
 JUDGED = np.dtype([("grade", np.float64), ("query", np.int64)])
 
@@ -81,7 +85,7 @@ class Goal(ABC):
         """Return what held-out rows should have the same share of."""
         return None
 
-    def split(self, problem: Problem, share: float, seed: int) -> tuple[Rows, Rows]:
+    def split(self, problem: Problem, share: float, seed: int) -> tuple[Positions, Positions]:
         """Return rows to train on, and a share to validate on."""
         return split_rows(problem.table.n_rows, share, seed, self.strata(problem.y))
 
@@ -104,6 +108,20 @@ class Goal(ABC):
     def truth(self, y: FloatArray, target: Target) -> Any:
         """Return the target as users write it."""
         return y
+
+    def judged(self, validation: Problem, rows: Rows, target: Target) -> JudgedRows:
+        """Return validation rows as metrics and scorers read them."""
+        columns: dict[str, Any] = {} if validation.query is None else {"group": validation.query}
+        truth = self.truth(validation.y, target)
+        return JudgedRows(validation.table, validation.y, truth, rows.weight, rows.queries, columns)
+
+    def head(self, loss: Loss, classes: Any) -> LossHead:
+        """Return what raw predictions mean; ``classes`` are labels, None for other targets."""
+        return LossHead(loss)
+
+    def finished(self, model: Model, problem: Problem, threads: int) -> Model:
+        """Return a model with what else it learns from its rows, those held out included."""
+        return model
 
 
 @dataclass(frozen=True)
@@ -229,6 +247,10 @@ class Classes(Goal):
         """Return the task of two classes, or of several."""
         return BINARY if isinstance(target.classes, list) else of_classes(len(target.classes))
 
+    def head(self, loss: Loss, classes: Any) -> ClassLossHead:
+        """Return probabilities and labels."""
+        return ClassLossHead(loss, classes)
+
     def truth(self, y: FloatArray, target: Target) -> Any:
         """Return labels."""
         codes = y.astype(np.intp)
@@ -312,7 +334,7 @@ class Ranking(Goal):
         """Take the queries."""
         return np.ascontiguousarray(column["query"])
 
-    def split(self, problem: Problem, share: float, seed: int) -> tuple[Rows, Rows]:
+    def split(self, problem: Problem, share: float, seed: int) -> tuple[Positions, Positions]:
         """Return rows of whole queries to train and to validate on."""
         assert problem.query is not None
         queries = np.unique(problem.query)
@@ -341,6 +363,10 @@ class Ranking(Goal):
     def task(self, target: Target) -> Task:
         """Return the task of ranking."""
         return RANKING
+
+    def head(self, loss: Loss, classes: Any) -> RankHead:
+        """Return scores of rows within their query."""
+        return RankHead(loss)
 
 
 def in_content_order(problem: Problem) -> Problem:
@@ -411,6 +437,21 @@ class Survival(Goal):
     def task(self, target: Target) -> Task:
         """Return the task of survival."""
         return SURVIVAL
+
+    def head(self, loss: Loss, classes: Any) -> RiskHead:
+        """Return risks."""
+        return RiskHead(loss)
+
+    def finished(self, model: Model, problem: Problem, threads: int) -> Model:
+        """Add the times of events and, for the loss of Cox, the baseline hazard."""
+        head = model.head
+        assert isinstance(head, RiskHead)
+        if not isinstance(head.loss, Cox):
+            times = np.unique(problem.y[is_event(problem.y), 0])
+            return replace(model, head=replace(head, event_times=times))
+        raw = beside_offset(model.raw(problem.table, threads), problem.offset)[:, 0]
+        times, baseline = head.loss.baseline(problem.y, raw, problem.weight)
+        return replace(model, head=replace(head, event_times=times, log_baseline=baseline))
 
     def truth(self, y: FloatArray, target: Target) -> Any:
         """Return times and events, or bounds if there are others."""

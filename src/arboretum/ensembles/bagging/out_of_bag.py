@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from arboretum.arguments import shown
-from arboretum.estimators.protocol import Classifier, Regressor
+from arboretum.metrics.own_scores import accuracy, r_squared
 
 
 class _KnownPredictions:
@@ -74,8 +74,8 @@ def score_out_of_bag(model: Any, rule: Any, y: Any, prediction: Any, proba: Any,
 
     Examples
     --------
-    >>> from arboretum.estimators.protocol import Regressor
-    >>> score_out_of_bag(Regressor(), True, [1.0, 2.0], np.array([1.0, 2.0]), None, None)
+    >>> import arboretum as arb
+    >>> score_out_of_bag(arb.RandomForestRegressor(), True, [1.0, 2.0], np.array([1.0, 2.0]), None, None)
     1.0
     """
     if callable(rule):
@@ -83,11 +83,11 @@ def score_out_of_bag(model: Any, rule: Any, y: Any, prediction: Any, proba: Any,
         if not isinstance(score, numbers.Real):
             raise ValueError(f"oob_score={shown(rule)} returned {shown(score)}: give a function that returns a number")
         return float(score)
-    known = _KnownPredictions(model, prediction, proba)
     if isinstance(rule, str):
+        known = _KnownPredictions(model, prediction, proba)
         from sklearn.metrics import get_scorer
 
         keywords = {} if weight is None else {"sample_weight": weight}
         return float(get_scorer(rule)(known, np.zeros((len(y), 1)), y, **keywords))
-    kind: Any = Classifier if isinstance(model, Classifier) else Regressor
-    return float(kind.score(known, None, y, weight))
+    measure = accuracy if model.__sklearn_tags__().estimator_type == "classifier" else r_squared
+    return float(measure(y, prediction, weight))

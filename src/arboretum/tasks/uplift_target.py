@@ -3,42 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.arguments import shown
 from arboretum.data import targets
-from arboretum.estimators.base import FloatArray
+from arboretum.data.labels import ArmLabels
 from arboretum.losses.base import LARGEST_TARGET
 
-
-@dataclass(frozen=True, eq=False)
-class ArmLabels:
-    """The labels of the arms of an experiment, sorted, and which of them is the control.
-
-    Examples
-    --------
-    >>> ArmLabels(np.array(["a", "b", "none"]), 2).in_order
-    array(['none', 'a', 'b'], dtype='<U4')
-    """
-
-    labels: NDArray[Any]
-    control: int
-
-    @property
-    def in_order(self) -> NDArray[Any]:
-        """The control, then the treatments."""
-        return np.concatenate([self.labels[[self.control]], np.delete(self.labels, self.control)])
-
-    @property
-    def codes(self) -> NDArray[np.int32]:
-        """Code of each label: 0 for the control, treatments from 1."""
-        codes = np.arange(len(self.labels), dtype=np.int32)
-        codes[: self.control] += 1
-        codes[self.control] = 0
-        return codes
+FloatArray: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

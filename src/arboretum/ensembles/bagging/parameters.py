@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from arboretum.estimators.out_of_bag import check_rule
-from arboretum.estimators.parameters import (
+from arboretum.ensembles.bagging.out_of_bag import check_rule
+from arboretum.growing.grower import NO_LIMIT
+from arboretum.parameters.declaring import (
     COUNT,
     FLAG,
     MOST,
@@ -21,7 +22,7 @@ from arboretum.estimators.parameters import (
     parameter,
     parameter_group,
 )
-from arboretum.estimators.shared_parameters import (
+from arboretum.parameters.shared import (
     Bins,
     Categories,
     ClassWeights,
@@ -32,7 +33,6 @@ from arboretum.estimators.shared_parameters import (
     Voting,
     WarmStart,
 )
-from arboretum.growing.grower import NO_LIMIT
 
 MOST_PROJECTIONS = 1_000_000
 

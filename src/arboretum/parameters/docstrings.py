@@ -10,7 +10,7 @@ import inspect
 import re
 import textwrap
 
-from arboretum.estimators.parameters import Parameter, parameters_of
+from arboretum.parameters.declaring import Parameter, parameters_of
 
 WIDTH = 112  # of lines, as in files of 120 columns
 _HEADER = re.compile(r"^(\w+)\n-{3,}\n", re.MULTILINE)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
-from arboretum.estimators.base import FloatArray
-from arboretum.estimators.boosting_automatic import share_of_rows
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum.ensembles.boosting.automatic import share_of_rows
 from arboretum.growing.sampling import Bayesian, Bootstrap, Goss, Mvs, Sampler, Stratified, Subsample
+
+FloatArray: TypeAlias = NDArray[np.float64]
 
 SAMPLINGS = ("subsample", "bootstrap", "stratified", "goss", "mvs", "bayesian")
 SAMPLING_OF = {
@@ -44,8 +48,8 @@ def _goss(model: Any) -> Goss:
     return Goss(**{name: float(rate) for name, rate in given.items() if rate is not None})
 
 
-def sampler_of(model: Any, y: FloatArray, n_rows: int) -> Sampler:
-    """Return the sampling that the parameters of a model describe, for a table of ``n_rows`` rows."""
+def sampler_of(model: Any, goal: Any, y: FloatArray, n_rows: int) -> Sampler:
+    """Return the sampling that parameters describe, for a table of ``n_rows`` rows."""
     given = model.subsample
     share = share_of_rows(model.sampling, n_rows) if isinstance(given, str) else float(given)
     if model.sampling == "goss":
@@ -53,7 +57,7 @@ def sampler_of(model: Any, y: FloatArray, n_rows: int) -> Sampler:
     if model.sampling == "bayesian":
         return Bayesian(1.0 if model.bagging_temperature is None else float(model.bagging_temperature))
     if model.sampling == "stratified":
-        strata = model.goal().strata(y)
+        strata = goal.strata(y)
         if strata is None and y.ndim > 1:
             raise ValueError(
                 f"sampling='stratified' needs one target, but y has {y.shape[1]} outputs: use sampling='subsample'"

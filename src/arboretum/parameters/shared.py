@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias, get_args
 
-from arboretum.estimators.parameters import (
+from arboretum.parameters.declaring import (
     COUNT,
     FLAG,
     MOST,

@@ -13,7 +13,7 @@
 
 A declaration gives the constructor (``declares_parameters``), its check (``Estimator.check_parameters``), its entry in
 the docstring (``docstrings.py``) and in docs/parameters.md (``parameter_page.py``), and what ``--set`` of the command
-reads. Rules between several parameters are code of the estimator: its ``_check_parameters`` calls that of ``super()``.
+reads. Rules between several parameters are code of the estimator: its ``check_parameters`` calls that of ``super()``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import numpy as np
 
-from arboretum.estimators.validation import callables, choice, number, share
+from arboretum.parameters.checking import callables, choice, number, share
 
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform  # of Python 3.11; type checkers know it for every release
@@ -475,7 +475,7 @@ class _Docstring:
 
     def __get__(self, instance: object, owner: type) -> str:
         if not self.text:
-            from arboretum.estimators.docstrings import complete
+            from arboretum.parameters.docstrings import complete
 
             self.text = complete(self.cls, self.written)
         return self.text

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from arboretum import UpliftBoostedTrees, UpliftForest
-from arboretum.estimators.uplift_target import read_uplift
+from arboretum.tasks.uplift_target import read_uplift
 
 Y = np.array([0, 1, 0, 1, 0, 1])
 ARM = np.array([0, 0, 1, 1, 2, 2])

@@ -6,8 +6,14 @@ there a weight of 2 is the same as a row given twice.
 
 from __future__ import annotations
 
-from arboretum.estimators.base import FloatArray
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
 from arboretum.losses import Logistic, Loss
+
+FloatArray: TypeAlias = NDArray[np.float64]
 
 LARGE_TABLE = 1_000  # rows from which some are held out to stop early, and trees see samples of rows
 REFIT_ROWS = 50_000  # rows from which those held out are too few of all to be worth a second fit

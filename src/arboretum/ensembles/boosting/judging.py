@@ -3,9 +3,8 @@
 ::
 
     raw predictions of the validation rows, which boosting keeps up to date
-         │  a model that knows these predictions (standing_in.py)
-         ├──► Metric   reads probabilities or predictions, codes or numbers
-         └──► Scorer   is called with (model, X, y), labels as the user gave them
+         ├──Head──► probabilities or numbers ──► Metric
+         └──► an estimator that knows these predictions ──► Scorer(model, X, y), labels as the user gave them
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from arboretum.ensembles.boosting.history import Judge
 from arboretum.losses import Loss
 from arboretum.metrics.named import Answered, Metric
 from arboretum.metrics.scoring import Scorer
+from arboretum.model.heads import Head
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -55,7 +55,10 @@ class JudgedRows:
 
 
 def judge_of(
-    scoring: Metric | Scorer | None, rows: JudgedRows, model_at: Callable[[FloatArray, Loss], Any]
+    scoring: Metric | Scorer | None,
+    rows: JudgedRows,
+    head_of: Callable[[Loss], Head],
+    model_at: Callable[[FloatArray, Head], Any],
 ) -> Judge | None:
     """Return what compares rounds; None if it is the loss.
 
@@ -65,8 +68,10 @@ def judge_of(
         What ``find_scoring`` has found.
     rows : JudgedRows
         The validation rows.
+    head_of : callable
+        From the loss to what raw predictions mean.
     model_at : callable
-        From their raw predictions, and the loss, to a model with these predictions.
+        From raw predictions and their head to an estimator with these predictions.
     """
     if scoring is None:
         return None
@@ -74,13 +79,17 @@ def judge_of(
 
         def asked(raw: FloatArray, loss: Loss) -> float:
             columns = {"sample_weight": rows.weight, **rows.columns}
-            return scoring.score(model_at(raw, loss), rows.X, rows.truth, **columns)
+            return scoring.score(model_at(in_columns(raw), head_of(loss)), rows.X, rows.truth, **columns)
 
         return Judge(scoring.name, True, asked)
 
     def measured(raw: FloatArray, loss: Loss) -> float:
-        model = model_at(raw, loss)
-        answer = model.predict_proba(rows.X) if hasattr(model, "predict_proba") else model.predict(rows.X)
+        answer = head_of(loss).judged(in_columns(raw))
         return scoring.value(Answered(rows.y, answer, rows.weight, rows.queries, rows.columns.get("treatment")))
 
     return Judge(scoring.name, scoring.greater_is_better, measured)
+
+
+def in_columns(raw: FloatArray) -> FloatArray:
+    """Return raw predictions as (rows, outputs)."""
+    return raw[:, np.newaxis] if raw.ndim == 1 else raw

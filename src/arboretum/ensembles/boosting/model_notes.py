@@ -1,0 +1,83 @@
+"""What a boosted model remembers of its fit."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from arboretum.ensembles.boosting.history import History
+from arboretum.growing.grower import ALL_OUTPUTS
+from arboretum.model.arrays import Arrays
+from arboretum.model.forest import Forest
+from arboretum.model.notes import Notes
+
+
+@dataclass(frozen=True, eq=False)
+class BoostingNotes(Notes):
+    """History and steps of boosted trees.
+
+    Parameters
+    ----------
+    n_rounds : int
+        Rounds of the model.
+    history : History
+        Losses and scores after each round, and why the fit ended.
+    learning_rate : float
+        The learning rate in use.
+    trees_per_round : int
+        Trees of a round and output.
+    has_offset : bool
+        Whether rounds were fitted beside offsets.
+    checkpoint : dict, optional
+        In a checkpoint, which fit it is part of.
+    """
+
+    n_rounds: int
+    history: History = field(default_factory=History)
+    learning_rate: float = 1.0
+    trees_per_round: int = 1
+    has_offset: bool = False
+    checkpoint: dict[str, Any] | None = None
+
+    def to_json(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the header of a file holds; what is usual, or a parameter, is left out."""
+        return {
+            "history": self.history.to_json(),
+            **({} if self.learning_rate == params["learning_rate"] else {"learning_rate": self.learning_rate}),
+            **({} if self.trees_per_round == 1 else {"trees_per_round": self.trees_per_round}),
+            **({"has_offset": True} if self.has_offset else {}),
+            **({} if self.checkpoint is None else {"checkpoint": self.checkpoint}),
+        }
+
+    @classmethod
+    def from_file(cls, header: dict[str, Any], arrays: Arrays, forest: Forest) -> BoostingNotes:
+        """Read the notes."""
+        history = History.from_json(header["history"])
+        has_offset, per_round = header.get("has_offset", False), header.get("trees_per_round", 1)
+        if not isinstance(has_offset, bool):
+            raise ValueError(f"has_offset is {has_offset!r:.80}: expected true or false")
+        if type(per_round) is not int or per_round < 1:
+            raise ValueError(f"trees_per_round is {per_round!r:.80}: expected a positive integer")
+        rate = header.get("learning_rate", header["params"].get("learning_rate"))
+        if isinstance(rate, bool) or not isinstance(rate, numbers.Real) or not 0 < float(rate) <= 1e300:
+            raise ValueError(f"learning_rate is {rate!r:.80}: expected a positive number")
+        if len(np.unique(forest.tree_output < 0)) > 1:
+            raise ValueError("tree_output: some trees are of one output, others of all")
+        n_rounds, rest = divmod(forest.n_trees, trees_of_round(forest, per_round))
+        if rest:
+            raise ValueError(f"expected whole rounds of {per_round} trees per output, found {forest.n_trees} trees")
+        return cls(n_rounds, history, float(rate), per_round, has_offset, header.get("checkpoint"))
+
+
+def is_vector(forest: Forest) -> bool:
+    """Return whether trees have a value for each output."""
+    return bool((forest.tree_output == ALL_OUTPUTS).any())
+
+
+def trees_of_round(forest: Forest, trees_per_round: int) -> int:
+    """Return how many trees each round has added."""
+    return trees_per_round * (1 if is_vector(forest) else forest.n_outputs)

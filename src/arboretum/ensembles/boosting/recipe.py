@@ -1,0 +1,592 @@
+"""Boosting as a recipe: parameters, a goal and rows make a Model.
+
+::
+
+    X, y, weight, offset ──read──► Problem, Target
+                                      │ held out · encoded · cut into bins            prepare
+                                      ▼
+                                   Training ──boost──► Forest, History ──freeze──► Model
+                                      ▲                                             │
+                                      └── all rows again, for the rounds found best ┘  refit
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum.data import targets
+from arboretum.data.binning import BinMap, assign_bins, learn_bins
+from arboretum.data.queries import Queries
+from arboretum.data.schema import Schema
+from arboretum.data.table import Table, conform, read_table
+from arboretum.encoding.category_encoding import CategoryEncoding, learn_encoding
+from arboretum.ensembles.bagging.resampling import Bag, columns_of_bins, with_schema
+from arboretum.ensembles.boosting import automatic
+from arboretum.ensembles.boosting.goals import Goal
+from arboretum.ensembles.boosting.history import History
+from arboretum.ensembles.boosting.judging import judge_of
+from arboretum.ensembles.boosting.linear_leaves import number_columns
+from arboretum.ensembles.boosting.model_notes import BoostingNotes, is_vector, trees_of_round
+from arboretum.ensembles.boosting.parameters import BoostingParameters
+from arboretum.ensembles.boosting.problem import HeldRows, Problem, Run, Shared, Target, Training
+from arboretum.ensembles.boosting.rounds import Keep, Progress, boost
+from arboretum.ensembles.boosting.rows import Rows, filled_raw, start_raw, user_shape
+from arboretum.ensembles.boosting.settings import (
+    boosting_params,
+    check_continuing,
+    check_linear_loss,
+    has_vector_leaves,
+    share_of_rows,
+    tree_params,
+)
+from arboretum.ensembles.boosting.training_rows import TrainingRows, beside_offset
+from arboretum.ensembles.training_memory import boosting_bytes, check_counts
+from arboretum.losses import EachOutput, Loss
+from arboretum.metrics.named import Metric, named_metrics
+from arboretum.metrics.scoring import Scorer, find_scoring
+from arboretum.model.forest import Forest
+from arboretum.model.heads import Head, LossHead
+from arboretum.model.model import Model, encoded
+from arboretum.parameters.checking import check_columns, seed_of
+from arboretum.parameters.shared import MAX_BINS
+from arboretum.running.interruption import warn_interrupted
+from arboretum.running.progress import ProgressBar
+from arboretum.running.threads import n_threads
+
+FloatArray: TypeAlias = NDArray[np.float64]
+
+NO_ROWS = HeldRows()
+SMALL_FIT = 10_000  # rows × columns below which a second thread costs more than it brings
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search on held-out rows leaves for the fit of all rows."""
+
+    n_rounds: int
+    learning_rate: float
+    history: History
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """Trees of an earlier process, and how far it was."""
+
+    forest: Forest
+    seed: int
+    progress: Progress
+
+    def followed_by(self, later: Forest, history: History, *, keeps_best: bool) -> Forest:
+        """Join these trees and those that followed, which are none if the best round was among these."""
+        best = history.best_round if keeps_best else None
+        if best is None or best > self.progress.rounds:
+            return Forest.concat([self.forest, later])
+        return self.forest[: best * (self.forest.n_trees // self.progress.rounds)]
+
+
+class Journal(Protocol):
+    """Where a fit writes down how far it is, and goes on from: a checkpoint."""
+
+    found: Found | None
+
+    def check_target(self, problem: Problem, held: HeldRows) -> None:
+        """Reject the journal of a fit to other targets."""
+
+    @property
+    def finished(self) -> Model | None:
+        """The fitted model, if an earlier process has come to the end."""
+
+    def resumed(self, again: bool) -> Resumed | None:
+        """Return where a phase, the search or the fit of all rows again, goes on from."""
+
+    def keeper(
+        self,
+        again: bool,
+        seed: int,
+        freeze: Callable[[Forest, History], Model],
+        parts: Sequence[Rows | None],
+        resumed: Resumed | None,
+    ) -> Keep:
+        """Return what is called after each round of a phase."""
+
+    def write_end(self, model: Model) -> None:
+        """Write the fitted model."""
+
+
+@dataclass(frozen=True, eq=False)
+class Boosting:
+    """Gradient boosting of trees.
+
+    Parameters
+    ----------
+    given : BoostingParameters
+        Parameters, checked.
+    goal : Goal
+        How targets are read, and which loss is minimised.
+    name : str
+        What messages call the model.
+    estimator : callable
+        From a Model to the estimator that scorers are given.
+    """
+
+    given: BoostingParameters
+    goal: Goal
+    name: str
+    estimator: Callable[[Model], Any]
+
+    # ---- fitting -------------------------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        n_rounds: int,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        offset: Any = None,
+        held: HeldRows = NO_ROWS,
+        earlier: Model | None = None,
+        journal: Journal | None = None,
+    ) -> Model:
+        """Boost ``n_rounds`` rounds, after those of an earlier model if there is one."""
+        if earlier is not None:
+            check_continuing(self.given, notes_of(earlier).trees_per_round)
+        threads = n_threads(self.given.n_jobs)
+        problem, target = self.read(X, y, sample_weight, offset, earlier)
+        if journal is not None:
+            journal.check_target(problem, held)
+            if journal.finished is not None:
+                return journal.finished
+        model = self.learn(n_rounds, problem, target, threads, held=held, earlier=earlier, journal=journal)
+        model = self.goal.finished(model, problem, threads)
+        if journal is not None:
+            journal.write_end(model)
+        return model
+
+    def learn(
+        self,
+        n_rounds: int,
+        problem: Problem,
+        target: Target,
+        threads: int,
+        *,
+        held: HeldRows = NO_ROWS,
+        earlier: Model | None = None,
+        journal: Journal | None = None,
+    ) -> Model:
+        """Boost a problem; if rows were held out of it to find the number of rounds, perhaps all rows again."""
+        found = None if journal is None else journal.found
+        model = None
+        if found is None:
+            model = self.train(n_rounds, problem, target, threads, earlier=earlier, held=held, journal=journal)
+            notes = notes_of(model)
+            if held.is_given or not notes.history.curve or notes.history.stopped_by == "interrupt":
+                return model
+            found = Found(notes.n_rounds, notes.learning_rate, notes.history)
+        if model is not None and not self._fits_again(problem.table.n_rows):
+            return model
+        if journal is not None:
+            journal.found = found
+        again = self.train(found.n_rounds, problem, target, threads, again=found, journal=journal)
+        if model is not None and notes_of(again).history.stopped_by != "rounds":  # it ended too soon
+            return model
+        return replace(again, notes=replace(notes_of(again), history=found.history))
+
+    def _fits_again(self, n_rows: int) -> bool:
+        """Whether all rows are fitted again; a model that will be trained further keeps the rows that it holds out."""
+        refit = self.given.refit
+        return refit is True or (refit == "auto" and not self.given.warm_start and automatic.fits_again(n_rows))
+
+    def train(
+        self,
+        n_rounds: int,
+        problem: Problem,
+        target: Target,
+        threads: int,
+        *,
+        earlier: Model | None = None,
+        held: HeldRows = NO_ROWS,
+        bin_map: BinMap | None = None,
+        again: Found | None = None,
+        journal: Journal | None = None,
+    ) -> Model:
+        """Boost once.
+
+        ``again``: what an earlier search has found; its learning rate is kept, and no rows are held out.
+        """
+        resumed = None if journal is None else journal.resumed(again is not None)
+        training = self.prepare(
+            n_rounds,
+            problem,
+            target,
+            threads,
+            earlier=earlier,
+            held=held,
+            bin_map=bin_map,
+            again=again,
+            resumed=resumed,
+        )
+        run, keep = training.run, None
+        if journal is not None:
+            parts = [training.rows, *training.reordered, training.validation]
+
+            def frozen(forest: Forest, history: History) -> Model:
+                return self.goal.finished(self.freeze(forest, history, run), problem, run.params.threads)
+
+            keep = journal.keeper(again is not None, run.params.seed, frozen, parts, resumed)
+        with ProgressBar(n_rounds) if self.given.verbose else nullcontext() as bar:
+            forest, history = boost(
+                **training.arguments(),
+                callbacks=[*(self.given.callbacks or []), *([bar] if bar is not None else [])],
+                done=None if resumed is None else resumed.progress,
+                keep=keep,
+            )
+        if resumed is not None:
+            forest = resumed.followed_by(forest, history, keeps_best=run.params.patience is not None)
+        if history.stopped_by == "interrupt":
+            rounds = forest.n_trees // trees_of_round(forest, run.params.trees_per_round)
+            warn_interrupted(rounds, "rounds")
+        if earlier is not None:
+            notes = notes_of(earlier)
+            forest = Forest.concat([earlier.forest, forest])
+            history = notes.history.followed_by(history, notes.n_rounds)
+        return self.freeze(forest, history, run)
+
+    def freeze(self, forest: Forest, history: History, run: Run) -> Model:
+        """Return the model of some rounds."""
+        loss, problem, params = run.target.loss, run.problem, run.params
+        if type(loss).fitted is not Loss.fitted:
+            raw = Model(forest, run.schema, run.encoding, self.given.unknown).raw(problem.table, params.threads)
+            raw = beside_offset(raw, problem.offset)
+            loss = loss.fitted(problem.y, user_shape(np.ascontiguousarray(raw.T)), problem.weight)
+        n_rounds = forest.n_trees // trees_of_round(forest, params.trees_per_round)
+        notes = BoostingNotes(n_rounds, history, params.learning_rate, params.trees_per_round, run.has_offset)
+        head = self.goal.head(loss, run.target.classes)
+        return Model(forest, run.schema, run.encoding, **self._policy, head=head, notes=notes)
+
+    @property
+    def _policy(self) -> dict[str, Any]:
+        return {"unknown": self.given.unknown, "missing": self.given.missing, "name": self.name}
+
+    # ---- from a problem to rows for the engine ---------------------------------------------------------------------
+
+    def prepare(
+        self,
+        n_rounds: int,
+        problem: Problem,
+        target: Target,
+        threads: int,
+        *,
+        earlier: Model | None = None,
+        held: HeldRows = NO_ROWS,
+        bin_map: BinMap | None = None,
+        again: Found | None = None,
+        resumed: Resumed | None = None,
+    ) -> Training:
+        """Hold out, encode and cut the rows, and find the parameters of the engine."""
+        given, goal, loss = self.given, self.goal, target.loss
+        scoring = find_scoring(given.scoring, goal.task(target).name)
+        check_linear_loss(given, loss)
+        if earlier is not None:
+            self._check_leaves(earlier.forest, loss)
+        seed = seed_of(given.random_state) if resumed is None else resumed.seed
+        n_rows, validation = problem.table.n_rows, None
+        if again is None:
+            self._check_followed(loss, scoring, held)
+            if scoring is not None or loss.has_values:
+                problem, validation = self._hold_out(problem, held, seed, earlier is not None)
+        if problem.table.n_rows * problem.table.schema.n_features < SMALL_FIT:
+            threads = 1
+        responses = problem.y if given.category_levels is None else goal.responses(problem, loss)
+        encoding = self._encoding(problem, responses, target, seed, threads) if earlier is None else earlier.encoding
+        n_orders = 1 if given.ordered_boosting else int(given.category_orders)  # supporting models know one alone
+        training = TrainingRows(problem, responses, encoding, n_orders, seed, threads)
+        before = None if earlier is None else earlier.forest
+        base = start_raw(loss, problem.y, problem.weight, problem.offset) if before is None else before.base
+        before = before if resumed is None else resumed.forest
+        reserve = self._reserve(training, loss)
+        rows, *reordered = self._cut(training, bin_map if encoding is None else None, base, before, reserve)
+        bin_map = rows.data.bin_map
+        schema = training.marked_schema(rows.data)
+        if held.is_given:
+            validation = self._read_validation(held, schema, target, problem.offset is not None)
+        rate = None if earlier is None else notes_of(earlier).learning_rate
+        params = boosting_params(
+            given,
+            goal,
+            loss,
+            problem,
+            tree_params(given, goal, target, problem, bin_map.order, encoding, n_rows),
+            n_rounds=n_rounds,
+            n_rows=n_rows,
+            rate=rate if again is None else again.learning_rate,
+            seed=seed,
+            threads=threads,
+            validates=validation is not None,
+        )
+        held_rows = judge = None
+        if validation is not None:
+            table = encoded(encoding, validation.table, threads, unknown_is_missing=given.unknown == "missing")
+            held_rows = self._rows_of(table, validation, bin_map, base, before, threads, reserve, "X_val")
+            judged = goal.judged(validation, held_rows, target)
+            judge = judge_of(
+                scoring, judged, lambda loss: goal.head(loss, target.classes), self._answering(validation.table)
+            )
+        first_round = 0 if earlier is None else notes_of(earlier).n_rounds
+        has_offset = problem.offset is not None or (earlier is not None and notes_of(earlier).has_offset)
+        run = Run(problem, target, schema, encoding, params, has_offset)
+        return Training(run, rows, reordered, held_rows, judge, base, first_round)
+
+    def _answering(self, table: Table) -> Callable[[FloatArray, Head], Any]:
+        """Return the function from raw predictions of validation rows to the estimator that scorers are given."""
+
+        def model_at(raw: FloatArray, head: Head) -> Any:
+            def known(asked: Any) -> FloatArray:
+                if asked is not table:
+                    raise ValueError(
+                        "scoring asks a model in training about other rows than the validation rows that it was given: "
+                        "score X as it is"
+                    )
+                return raw
+
+            model = Model(cast(Forest, None), table.schema, head=head, notes=BoostingNotes(0), known=known)
+            return self.estimator(model)
+
+        return model_at
+
+    def _check_leaves(self, forest: Forest, loss: Loss) -> None:
+        """Reject rounds whose leaves are unlike those of the fitted model."""
+        if forest.n_trees and is_vector(forest) != has_vector_leaves(self.given, loss):
+            has = "has" if is_vector(forest) else "lacks"
+            raise ValueError(
+                f"vector_leaves={self.given.vector_leaves!r}, but the fitted model {has} vector leaves: use the same, "
+                "or fit anew with warm_start=False"
+            )
+
+    def _check_followed(self, loss: Loss, scoring: Metric | Scorer | None, held: HeldRows) -> None:
+        """Reject early stopping by a loss that has no value."""
+        if scoring is not None or loss.has_values or self.given.early_stopping is False:
+            return
+        if held.is_given or self.given.early_stopping is True:
+            raise ValueError(
+                f"{loss!r} is a function of gradients, which early stopping cannot follow: give scoring=, such as "
+                f"{named_metrics('regression')[0]!r}, or derive a class with values from arboretum.losses.Loss"
+            )
+
+    def _reserve(self, training: TrainingRows, loss: Loss) -> int:
+        """Return the bytes that boosting will hold besides codes; reject a memory limit that does not hold them."""
+        table = training.problem.table
+        n_features = table.schema.n_features if training.encoding is None else training.encoding.schema.n_features
+        needed = training_bytes(self.given, table.n_rows, n_features, loss.n_outputs, training.n_versions)
+        table.require_memory(needed)
+        return needed
+
+    def _encoding(
+        self, problem: Problem, responses: FloatArray, target: Target, seed: int, threads: int
+    ) -> CategoryEncoding | None:
+        given = self.given
+        if given.category_levels is None or responses.ndim > 1:  # statistics are those of one target
+            return None
+        return learn_encoding(
+            problem.table,
+            responses,
+            category_levels=int(given.category_levels),
+            n_classes=None if target.classes is None else len(target.classes),
+            class_names=target.classes,
+            weight=problem.weight,
+            max_combination=int(given.category_combinations),
+            seed=seed,
+            threads=threads,
+        )
+
+    def _cut(
+        self, training: TrainingRows, bin_map: BinMap | None, base: FloatArray, earlier: Forest | None, reserve: int
+    ) -> list[Rows]:
+        """Cut all versions of the training rows into the bins of the first."""
+        problem, threads = training.problem, training.threads
+        versions = []
+        for table in training.tables():
+            if bin_map is None:
+                bin_map = learn_bins(table, max_bins=self.given.max_bins, weight=problem.weight, threads=threads)
+            versions.append(self._rows_of(table, problem, bin_map, base, earlier, threads, reserve))
+        return versions
+
+    def _rows_of(
+        self,
+        table: Table,
+        problem: Problem,
+        bin_map: BinMap,
+        base: FloatArray,
+        earlier: Forest | None,
+        threads: int,
+        reserve: int,
+        name: str = "X",
+    ) -> Rows:
+        """Rows for the engine, from a table as trees read it; ``reserve`` bytes will be needed besides their codes."""
+        data = assign_bins(table, bin_map, bundle=True, reserve=reserve, threads=threads)
+        numbers = number_columns(table, bin_map, name) if self.given.leaf_model == "linear" else None
+        queries = None if problem.query is None else Queries.of_sorted(problem.query, threads)
+        offset = None if problem.offset is None else np.ascontiguousarray(np.atleast_2d(problem.offset.T))
+        raw = self._start(table, base, earlier, offset, threads)
+        return Rows(data, problem.y, problem.weight, raw, numbers, queries, offset)
+
+    def _start(
+        self, table: Table, base: FloatArray, earlier: Forest | None, offset: FloatArray | None, threads: int
+    ) -> FloatArray:
+        """Raw predictions (outputs × rows) before the first round, of a table as trees read it."""
+        if earlier is None:
+            raw = filled_raw(base, table.n_rows)
+            return raw if offset is None else raw + offset
+        model = Model(earlier, table.schema, unknown=self.given.unknown)
+        if offset is None:
+            return np.ascontiguousarray(model.raw_of_read(table, threads).T)
+        # In the order of boosting, offset first: sums of other orders would differ in their last bits.
+        total = filled_raw(base, table.n_rows).T + offset.T
+        for tree in range(earlier.n_trees):
+            total += model.raw_of_read(table, threads, without_base(earlier[tree : tree + 1]))
+        return np.ascontiguousarray(total.T)
+
+    # ---- reading -------------------------------------------------------------------------------------------------
+
+    def read(
+        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, earlier: Model | None = None
+    ) -> tuple[Problem, Target]:
+        """Check rows and their target, against those of an earlier model if there is one."""
+        given, goal = self.given, self.goal
+        check_columns(given.categorical_features)
+        columns = given.categorical_features
+        table = read_table(X, categorical_features=columns) if earlier is None else earlier.conform(X)
+        column = goal.as_column(y, table.n_rows)
+        weight = targets.training_weights(sample_weight, table.n_rows)
+        target = goal.read(column, weight, None if earlier is None else earlier.head.classes)
+        target.loss.check_target(target.y)
+        if earlier is not None:
+            fitted = loss_of(earlier)
+            if not target.loss.continues(fitted):
+                raise ValueError(
+                    f"the fitted model has loss {fitted.to_json()}, not {target.loss.to_json()}: "
+                    "rounds of another loss cannot be added to it; fit anew with warm_start=False"
+                )
+            if notes_of(earlier).has_offset and offset is None:
+                raise ValueError(
+                    f"this {self.name} was fitted with an offset, and none is given to train it further: "
+                    "give the offset of each row, or offset=0"
+                )
+        offsets = targets.row_offsets(offset, table.n_rows, target.loss.n_outputs)
+        if offsets is not None and isinstance(target.loss, EachOutput):
+            target = replace(target, loss=target.loss.in_units_of(target.y, target.weight, offsets))
+        problem = Problem(table, target.y, target.weight, goal.queries(column), offsets)
+        return goal.arranged(problem.without_zero_weights() if earlier is None else problem), target
+
+    def _hold_out(
+        self, problem: Problem, held: HeldRows, seed: int, continuing: bool
+    ) -> tuple[Problem, Problem | None]:
+        """Training rows, and those held out of them to stop early on, if any.
+
+        Unless it is asked for, a model that is trained further holds none out: it may have seen them.
+        """
+        given, n_rows = self.given, problem.table.n_rows
+        goes_on = continuing or given.warm_start
+        wanted = given.early_stopping is True or (
+            given.early_stopping == "auto" and not goes_on and automatic.holds_out(n_rows)
+        )
+        if held.is_given or not wanted:
+            return problem, None
+        kept, out = self.goal.split(problem, float(given.validation_fraction), seed)
+        if not len(out) or not len(kept):
+            if given.early_stopping == "auto":
+                return problem, None
+            raise ValueError(
+                f"early_stopping=True, but validation_fraction={given.validation_fraction} of {n_rows} rows leaves "
+                "no row to train or to validate on: give X_val or set early_stopping=False"
+            )
+        return problem.take(kept), problem.take(out)
+
+    def _read_validation(self, held: HeldRows, schema: Schema, target: Target, has_offset: bool) -> Problem:
+        if held.y is None:
+            raise ValueError("X_val is given without y_val: give both")
+        if has_offset != (held.offset is not None):
+            given, absent = ("offset", "offset_val") if has_offset else ("offset_val", "offset")
+            raise ValueError(f"{given} is given without {absent}: give both, or neither")
+        goal, policy = self.goal, self._policy
+        table = conform(held.X, schema, estimator_name=policy.pop("name"), **policy)
+        column = goal.as_column(held.y, table.n_rows, "y_val", "X_val")
+        weight = targets.row_weights(held.weight, table.n_rows, "sample_weight_val", "X_val")
+        offset = targets.row_offsets(held.offset, table.n_rows, target.loss.n_outputs, "offset_val", "X_val")
+        y, weight = goal.read_validation(column, weight, target)
+        try:
+            target.loss.check_target(y)
+        except ValueError as error:
+            raise ValueError(str(error).replace("y[", "y_val[", 1)) from None
+        return goal.arranged_validation(Problem(table, y, weight, goal.queries(column), offset))
+
+    # ---- as a member of an ensemble that reads and cuts the table once -------------------------------------------
+
+    def share(self, table: Table, column: NDArray[Any], weight: FloatArray | None, threads: int) -> Shared:
+        """Prepare what all members are fitted to; ``weight``, all above 0, moves the cuts and class weights alone."""
+        target = self.goal.read(column, weight)
+        target.loss.check_target(target.y)
+        missing = [bool(np.isnan(values).any()) for _, batch in table.column_batches() for values in batch]
+        bin_map = learn_bins(table, max_bins=self.given.max_bins, weight=target.weight, threads=threads)
+        of_classes = targets.times_factors(None, target.factors, target.y)
+        marked = with_schema(table, table.schema.with_missing(missing))
+        return Shared(Problem(marked, target.y, of_classes), target, bin_map)
+
+    def fit_shared(self, shared: Shared, bag: Bag, threads: int) -> Model:
+        """Fit a member to its bag; constraints are those of the columns that it sees."""
+        bin_map = shared.bin_map if bag.columns is None else columns_of_bins(shared.bin_map, bag.columns)
+        return self.train(int(self.given.n_estimators), shared.part(bag), shared.target, threads, bin_map=bin_map)
+
+
+def notes_of(model: Model) -> BoostingNotes:
+    """Return the notes of a boosted model."""
+    assert isinstance(model.notes, BoostingNotes)
+    return model.notes
+
+
+def loss_of(model: Model) -> Loss:
+    """Return the loss of a boosted model."""
+    assert isinstance(model.head, LossHead)
+    return model.head.loss
+
+
+def without_base(forest: Forest) -> Forest:
+    """Return trees whose sums start at 0."""
+    return replace(forest, base=np.zeros(forest.n_outputs))
+
+
+def first_rounds(model: Model, n_rounds: int) -> Model:
+    """Return the model of the first rounds alone."""
+    notes = notes_of(model)
+    if n_rounds == notes.n_rounds:
+        return replace(model, notes=replace(notes, checkpoint=None))
+    kept = model.forest[: n_rounds * trees_of_round(model.forest, notes.trees_per_round)]
+    return replace(
+        model,
+        forest=kept,
+        head=model.head.of_first_rounds(),
+        notes=replace(notes, n_rounds=n_rounds, history=notes.history.first(n_rounds), checkpoint=None),
+    )
+
+
+def training_bytes(
+    given: BoostingParameters, n_rows: int, n_features: int, n_outputs: int = 1, versions: int = 1
+) -> int:
+    """Return the memory that boosting takes besides codes; trees read ``versions`` tables in turn."""
+    check_counts(n_rows=n_rows, n_features=n_features, n_outputs=n_outputs, versions=versions)
+    leaves = given.max_leaf_nodes or (31 if given.growth == "leaf" else 2 ** min(given.max_depth or 6, 30))
+    return boosting_bytes(
+        n_rows,
+        n_outputs,
+        n_features,
+        n_bins=1 + (given.max_bins or min(n_rows, MAX_BINS)),
+        leaves=min(leaves, n_rows),
+        share=share_of_rows(given, n_rows),
+        versions=versions,
+        threads=n_threads(given.n_jobs),
+    )

@@ -1,0 +1,143 @@
+"""Model files of estimators: which class wrote them, with which parameters, and what it has learned.
+
+::
+
+    estimator  ──to_file──►  header: class, parameters, facts, notes        ──► model/model_file.py ──► bytes
+               ◄──restore──  arrays: of trees, of members (files in files)
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+
+import arboretum
+from arboretum import losses
+from arboretum.estimators.classes import MODELS, own_class, parameters
+from arboretum.losses import Loss
+from arboretum.model import model_file
+from arboretum.model.arrays import Arrays
+from arboretum.running.warning import warn_user
+
+if TYPE_CHECKING:
+    from arboretum.estimators.protocol import Estimator
+
+
+def model_class(name: Any) -> type[Any]:
+    """Return the class that a file names; those of the package are defined when they are first asked for."""
+    if name in arboretum.__all__:
+        getattr(arboretum, str(name))
+    cls = MODELS[name]
+    if "__init__" not in vars(cls):  # a base, without parameters
+        raise KeyError(name)
+    return cls
+
+
+# Methods by which a subclass answers otherwise than the class that it derives from.
+CHANGES_ANSWERS = ("predict", "predict_proba", "predict_log_proba", "decision_function", "score_samples", "apply")
+
+
+def call_to_json(model: Estimator) -> dict[str, Any]:
+    """Return what makes an unfitted model again: its class in this package, and the parameters of that."""
+    cls = own_class(type(model))
+    return {"model": cls.__name__, "params": {name: plain(getattr(model, name)) for name in sorted(parameters(cls))}}
+
+
+def write(model: Estimator, path: str | os.PathLike[str] | BinaryIO, *, compact: bool) -> None:
+    """Write a model file, with a warning if what it holds will answer otherwise than the model."""
+    write_file(model, path, *model.to_file(), compact=compact)
+
+
+def write_file(
+    model: Estimator, path: str | os.PathLike[str] | BinaryIO, header: dict[str, Any], arrays: Arrays, *, compact: bool
+) -> None:
+    """Write content."""
+    cls = own_class(type(model))
+    foreign = type(model).__mro__[: type(model).__mro__.index(cls)]
+    replaced = [name for base in foreign for name in vars(base) if name in CHANGES_ANSWERS and hasattr(cls, name)]
+    if replaced:
+        warn_user(
+            f"{type(model).__name__} is written as {cls.__name__}, without its own {', '.join(replaced)}: the loaded "
+            "model answers as that class does; pickle keeps the subclass"
+        )
+    model_file.save(path, header, arrays, compact=compact)
+
+
+def plain(value: Any) -> Any:
+    """Return a parameter as JSON can hold it: a function by its name, None for callbacks and generators."""
+    if isinstance(value, Loss):
+        return value.to_json()
+    if callable(value) and not isinstance(value, type):
+        return {"function": losses.qualified_name(value)}
+    if value is None or isinstance(value, bool | str | int | float):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, dict):
+        return {"pairs": [[plain(key), plain(item)] for key, item in value.items()]}
+    if isinstance(value, set | frozenset):
+        return [plain(item) for item in sorted(value, key=repr)]
+    if isinstance(value, list | tuple):
+        return None if any(callable(item) for item in value) else [plain(item) for item in value]
+    return None
+
+
+def from_plain(value: Any) -> Any:
+    """Undo ``plain`` as far as it can be undone."""
+    if isinstance(value, dict) and set(value) == {"pairs"}:
+        return {key: from_plain(item) for key, item in value["pairs"]}
+    if isinstance(value, dict) and set(value) == {"function"}:
+        if not isinstance(value["function"], str):
+            raise ValueError(f"the name of a function is {value['function']!r:.80}, not a text")
+        return losses.UnsavedFunction(value["function"])
+    if isinstance(value, dict) and "name" in value:
+        return losses.from_json(value)
+    return value
+
+
+def load(path: str | os.PathLike[str] | BinaryIO) -> Estimator:
+    """Read a model that ``save`` wrote.
+
+    Parameters
+    ----------
+    path : path or binary file object
+        The file; what was saved with ``compact=False`` is memory-mapped and shared between processes. A file object is
+        read to its end.
+
+    Returns
+    -------
+    estimator
+        Of the class that was saved, fitted.
+
+    Examples
+    --------
+    >>> import arboretum as arb, tempfile, pathlib
+    >>> model = arb.BoostedTreesRegressor(n_estimators=3).fit([[1.0], [2.0], [3.0], [4.0]], [1.0, 2.0, 3.0, 4.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "m.arb"
+    ...     model.save(file)
+    ...     arb.load(file).fingerprint() == model.fingerprint()
+    True
+    """
+    return from_file(*model_file.load(path))
+
+
+def from_file(header: dict[str, Any], arrays: Arrays) -> Estimator:
+    """Make the model that the content of a file describes."""
+    name = header.get("model")
+    try:
+        cls = model_class(name)
+    except (KeyError, TypeError):
+        message = f"the file holds a model of kind {name!r}, which this arboretum does not know"
+        raise model_file.ModelFileError(message) from None
+    params = header.get("params")
+    if not isinstance(params, dict) or not set(params) <= set(parameters(cls)):
+        raise model_file.ModelFileError(f"damaged model file: parameters of {name} are not as expected")
+    with model_file.as_damage():
+        model: Estimator = cls(**{key: from_plain(value) for key, value in params.items()})
+    model.restore(header, arrays)
+    return model

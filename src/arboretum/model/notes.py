@@ -1,0 +1,39 @@
+"""Notes: what a model file keeps of a fit besides what determines predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from arboretum.model.arrays import Arrays
+from arboretum.model.forest import Forest
+
+
+class Notes:
+    """Nothing; recipes add what a fit that goes on, a report or a user wants to know.
+
+    Examples
+    --------
+    >>> Notes().to_json({}), Notes().to_arrays()
+    ({}, {})
+    """
+
+    def to_json(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the header of a file holds, which has the parameters of the estimator too."""
+        return {}
+
+    def to_arrays(self) -> Arrays:
+        """Return the arrays of a file."""
+        return {}
+
+    @classmethod
+    def from_file(cls, header: dict[str, Any], arrays: Arrays, forest: Forest) -> Notes:
+        """Make the notes that a file holds; what does not fit is a ValueError."""
+        return cls()
+
+
+def read_seed(seed: Any) -> int:
+    """Return a seed from a file, if it is one."""
+    if type(seed) is not int or not 0 <= seed < 2**64:
+        raise ValueError(f"seed={seed!r}: expected 0 ≤ seed < 2**64")
+    return seed
