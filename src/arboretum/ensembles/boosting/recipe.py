@@ -185,7 +185,8 @@ class Boosting:
         if found is None:
             model = self.train(n_rounds, problem, target, threads, earlier=earlier, held=held, journal=journal)
             notes = notes_of(model)
-            if held.is_given or not notes.history.curve or notes.history.stopped_by == "interrupt":
+            searched = bool(notes.history.curve) and notes.history.stopped_by != "interrupt"
+            if held.is_given or earlier is not None or not searched:
                 return model
             found = Found(notes.n_rounds, notes.learning_rate, notes.history)
         if model is not None and not self._fits_again(problem.table.n_rows):
