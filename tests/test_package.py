@@ -1,8 +1,9 @@
-"""The package: public names, imported when they are asked for."""
+"""The package: public names, written once in ``__init__.pyi`` and imported when they are asked for."""
 
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,19 +12,26 @@ import pytest
 
 import arboretum as arb
 
-
-def names_for_type_checkers():
-    """Names by module, as the block that only type checkers read has them."""
-    (block,) = [
-        node for node in ast.parse(Path(arb.__file__).read_text(encoding="utf-8")).body if isinstance(node, ast.If)
-    ][:1]
-    return {node.module.removeprefix("arboretum."): tuple(name.name for name in node.names) for node in block.body}
+MODULES = ["explaining", "losses", "metrics", "plotting", "reading", "tasks", "testing"]
 
 
-def test_type_checkers_and_processes_see_the_same_names():
-    assert names_for_type_checkers() == arb._PLACES
-    assert sorted(arb.__all__) == sorted(arb._PLACE)
-    assert set(arb.__all__) <= set(dir(arb))
+def run(program, *arguments):
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_processes_read_the_stub_as_type_checkers_do():
+    stub = ast.parse(Path(arb.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+    names = [(alias.name, alias.asname, node.module) for node in imports for alias in node.names]
+    assert all(name == exported for name, exported, _ in names)  # other names are not exported by a stub
+    assert [name for name, _, place in names if place == "arboretum"] == MODULES
+    assert sorted(name for name, _, place in names if place != "arboretum") == arb.__all__
+
+
+def test_public_names_alone_are_shown():
+    assert dir(arb) == sorted([*arb.__all__, *MODULES, "__version__"])
 
 
 @pytest.mark.parametrize("name", arb.__all__)
@@ -33,10 +41,53 @@ def test_every_public_name_is_there(name):
     assert value.__module__.startswith("arboretum.")
 
 
+@pytest.mark.parametrize("name", MODULES)
+def test_every_public_module_is_there(name):
+    assert getattr(arb, name) is sys.modules[f"arboretum.{name}"]
+
+
+def test_all_names_at_once():
+    space = {}
+    exec("from arboretum import *", space)
+    assert set(arb.__all__) == set(space) - {"__builtins__"}
+
+
 def test_modules_are_imported_when_asked_for():
     program = "import sys, arboretum as arb; assert 'numpy' not in sys.modules; print(arb.metrics.ndcg_score.__name__)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "ndcg_score\n"
+    assert run(program) == "ndcg_score\n"
+
+
+INTERNAL = sorted(
+    {path.stem for path in Path(arb.__file__).parent.iterdir() if not path.name.startswith(("_", "."))}
+    - {*MODULES, "py", "running", "other_libraries"}  # the last two are imported by the package itself
+)
+
+
+def test_internal_modules_are_reached_by_an_explicit_import_alone():
+    """A fresh process: a module that has been imported by any other is an attribute of its package."""
+    program = """if True:
+        import sys, arboretum
+        for name in sys.argv[1:]:
+            assert not hasattr(arboretum, name), name
+        for name in sys.argv[1:]:
+            exec(f"from arboretum import {name}")
+            assert getattr(arboretum, name) is sys.modules[f"arboretum.{name}"]
+    """
+    assert {"data", "elementary", "estimators", "model"} <= set(INTERNAL)
+    run(program, *INTERNAL)
+
+
+@pytest.mark.skipif(not hasattr(os, "register_at_fork"), reason="no forks here")
+def test_importing_the_package_minds_forks():
+    program = """if True:
+        import os
+        hooks = []
+        os.register_at_fork = lambda **given: hooks.append(given)
+        import arboretum
+        from arboretum.running.forking import finish_imports
+        assert {"before": finish_imports} in hooks
+    """
+    run(program)
 
 
 def test_a_file_is_loaded_by_a_process_that_asked_for_no_class(tmp_path):
@@ -45,8 +96,7 @@ def test_a_file_is_loaded_by_a_process_that_asked_for_no_class(tmp_path):
         file
     )
     program = "import sys, arboretum as arb; print(type(arb.load(sys.argv[1])).__name__)"
-    done = subprocess.run([sys.executable, "-c", program, str(file)], capture_output=True, text=True, check=True)
-    assert done.stdout == "BaggingRegressor\n"
+    assert run(program, str(file)) == "BaggingRegressor\n"
 
 
 @pytest.mark.parametrize("name", ["BoostedTree", "_secret", "utils"])

@@ -8,11 +8,11 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
+from tests.reference.files import content, loaded, reloaded
 
 import arboretum as arb
 from arboretum.ensembles.boosting.automatic_rate import automatic_rate
 from arboretum.losses import AbsoluteError, Logistic, Multinomial, SquaredError
-from arboretum.model import model_file
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 3))
@@ -138,35 +138,29 @@ def test_a_fit_that_diverges_names_the_rate_in_use():
 # ---- files ---------------------------------------------------------------------------------------------------------
 
 
-def reloaded(model, tmp_path):
-    model.save(tmp_path / "m.arb")
-    return arb.load(tmp_path / "m.arb")
-
-
 @pytest.mark.parametrize("rate", [0.25, 1, np.float32(0.3), "auto"])
-def test_files_and_pickles_keep_the_rate(rate, tmp_path):
+def test_files_and_pickles_keep_the_rate(rate):
     model = arb.BoostedTreesRegressor(n_estimators=50, learning_rate=rate).fit(X, Y)
-    for copy in (reloaded(model, tmp_path), pickle.loads(pickle.dumps(model))):
+    for copy in (reloaded(model), pickle.loads(pickle.dumps(model))):
         assert type(copy.learning_rate_) is float
         assert copy.learning_rate_ == model.learning_rate_
         more = [each.fit_more(X, Y, n_estimators=2).fingerprint() for each in (copy, pickle.loads(pickle.dumps(model)))]
         assert more[0] == more[1]
-    assert ("learning_rate" in model._to_file()[0]) == (rate == "auto")
+    assert ("learning_rate" in content(model)[0]) == (rate == "auto")
 
 
-def test_a_rate_changed_after_the_fit_is_not_the_one_in_use(tmp_path):
+def test_a_rate_changed_after_the_fit_is_not_the_one_in_use():
     model = arb.BoostedTreesRegressor(n_estimators=5, learning_rate=0.25).fit(X, Y).set_params(learning_rate=0.5)
-    copy = reloaded(model, tmp_path)
+    copy = reloaded(model)
     assert (copy.learning_rate, copy.learning_rate_) == (0.5, 0.25)
 
 
 @pytest.mark.parametrize("damage", [0, -0.5, True, "fast", None, [0.1], float("nan"), float("inf"), "absent"])
-def test_damaged_rates_are_refused(damage, tmp_path):
-    header, arrays = arb.BoostedTreesRegressor(n_estimators=5, learning_rate="auto").fit(X, Y)._to_file()
+def test_damaged_rates_are_refused(damage):
+    header, arrays = content(arb.BoostedTreesRegressor(n_estimators=5, learning_rate="auto").fit(X, Y))
     if damage == "absent":
         del header["learning_rate"]
     else:
         header["learning_rate"] = damage
-    (tmp_path / "m.arb").write_bytes(model_file.to_bytes(header, arrays))
     with pytest.raises(arb.ModelFileError, match=r"damaged model file"):
-        arb.load(tmp_path / "m.arb")
+        loaded(header, arrays)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.reference.files import content, loaded
 
 import arboretum as arb
 from arboretum import _kernel
@@ -244,10 +245,10 @@ def test_everything_counts_rounds(n_classes, tmp_path):
 def test_a_file_with_rounds_that_do_not_fit_is_refused(number, message):
     X, y = problem()
     model = arb.BoostedTreesRegressor(n_estimators=2, trees_per_round=3).fit(X, y)
-    header, arrays = model._to_file()
+    header, arrays = content(model)
     assert header["trees_per_round"] == 3
     with pytest.raises(ValueError, match=f"damaged model file: .*{message}"):
-        arb.BoostedTreesRegressor()._from_file({**header, "trees_per_round": number}, arrays)
+        loaded({**header, "trees_per_round": number}, arrays)
 
 
 def test_early_stopping_counts_rounds():

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 from sklearn.model_selection import cross_val_score
 from tests.reference import survival as slow
+from tests.reference.files import content, loaded
 
 import arboretum as arb
 from arboretum import BoostedTreesSurvival
 from arboretum.losses import AcceleratedFailure, Cox, Loss
-from arboretum.model import model_file
 
 ROUNDS = {
     "n_estimators": 15,
@@ -277,12 +277,12 @@ def test_models_come_back_to_the_bit(loss, tmp_path):
     ],
 )
 def test_damaged_files_are_refused(name, change, message):
-    header, arrays = BoostedTreesSurvival(**ROUNDS).fit(X, Y)._to_file()
+    header, arrays = content(BoostedTreesSurvival(**ROUNDS).fit(X, Y))
     arrays = {key: array for key, array in arrays.items() if key != name or change is not None}
     if change is not None:
         arrays[name] = change(arrays[name])
     with pytest.raises(arb.ModelFileError, match=message):
-        BoostedTreesSurvival(**ROUNDS)._from_file(*model_file.from_bytes(model_file.to_bytes(header, arrays)))
+        loaded(header, arrays)
 
 
 # ---- errors ----------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from tests.reference.files import content, loaded
 
 import arboretum as arb
 from arboretum.data.table import read_table
@@ -210,12 +211,12 @@ def test_a_fit_without_many_levels_forgets_the_encoding():
 
 def test_damaged_statistics_are_refused():
     model = model_of(SCORE).fit(TABLE, SCORE)
-    header, arrays = model._to_file()
+    header, arrays = content(model)
     with pytest.raises(arb.ModelFileError, match="keys of levels"):
-        clone(model)._from_file(header, {**arrays, "level_keys": arrays["level_keys"][::-1]})
+        loaded(header, {**arrays, "level_keys": arrays["level_keys"][::-1]})
     del header["statistics"]
     with pytest.raises(arb.ModelFileError, match="model file"):
-        clone(model)._from_file(header, arrays)
+        loaded(header, arrays)
 
 
 # ----------------------------------------------------------------------------------------------- what they are for

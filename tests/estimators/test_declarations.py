@@ -16,8 +16,8 @@ from sklearn.model_selection import GridSearchCV
 import arboretum as arb
 from arboretum import other_libraries as elsewhere
 from arboretum.cli import methods
-from arboretum.parameters.docstrings import sections
 from arboretum.estimators.parameter_page import estimators, page
+from arboretum.estimators.protocol import Estimator
 from arboretum.parameters.declaring import (
     Anything,
     Choice,
@@ -30,7 +30,7 @@ from arboretum.parameters.declaring import (
     parameter_group,
     parameters_of,
 )
-from arboretum.estimators.protocol import Estimator
+from arboretum.parameters.docstrings import sections
 from arboretum.tasks import REGRESSION
 
 ROOT = Path(__file__).parents[2]

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from tests.reference.files import content
 
 import arboretum as arb
 from arboretum.model import model_file
@@ -240,8 +241,7 @@ def test_every_truncation_is_refused(tmp_path):
 
 def edited(model, change):
     """Write the file of a model after ``change(header, arrays)``, with a valid checksum."""
-    header, arrays = copy.deepcopy(model._to_file())
-    arrays = {name: array.copy() for name, array in arrays.items()}
+    header, arrays = content(model)
     change(header, arrays)
     return model_file.to_bytes(header, arrays)
 

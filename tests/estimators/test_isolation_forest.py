@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 
 import numpy as np
@@ -17,11 +16,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from tests.reference.files import content, loaded, reloaded
 from tests.reference.isolation import average_path_length
 from tests.reference.sklearn_checks import checks_of
 
 import arboretum as arb
-from arboretum.model import model_file
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 3))
@@ -252,20 +251,17 @@ TAMPERED = {
 
 
 @pytest.mark.parametrize(("change", "message"), TAMPERED.values(), ids=TAMPERED.keys())
-def test_tampered_headers_are_refused(change, message, tmp_path):
-    header, arrays = copy.deepcopy(make(n_estimators=2).fit(X)._to_file())
-    change(header)
-    (tmp_path / "m.arb").write_bytes(model_file.to_bytes(header, arrays))
+def test_tampered_headers_are_refused(change, message):
+    model = make(n_estimators=2).fit(X)
     with pytest.raises(arb.ModelFileError, match=message):
-        arb.load(tmp_path / "m.arb")
+        reloaded(model, lambda header, arrays: change(header))
 
 
-def test_forests_of_others_are_refused(tmp_path):
-    header, _ = make(n_estimators=2).fit(X)._to_file()
-    arrays = arb.RandomForestClassifier(n_estimators=2).fit(X, np.arange(400) % 3)._to_file()[1]
-    (tmp_path / "m.arb").write_bytes(model_file.to_bytes(header, arrays))
+def test_forests_of_others_are_refused():
+    header, _ = content(make(n_estimators=2).fit(X))
+    _, arrays = content(arb.RandomForestClassifier(n_estimators=2).fit(X, np.arange(400) % 3))
     with pytest.raises(arb.ModelFileError, match="a forest whose leaves are no path lengths"):
-        arb.load(tmp_path / "m.arb")
+        loaded(header, arrays)
 
 
 # -------------------------------------------------------------------------------------------------------- odd input

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import log_loss, r2_score
 from sklearn.model_selection import cross_val_score
+from tests.reference.files import content, loaded
 from tests.reference.sklearn_checks import checks_of
 
 import arboretum as arb
@@ -322,17 +323,16 @@ def test_files_and_pickles_keep_the_model(make, y, compact, tmp_path):
 
 def test_a_file_with_both_kinds_of_trees_is_refused():
     model = regressor().fit(FRAME, Y)
-    header, arrays = model._to_file()
-    output = arrays["tree_output"].copy()
-    output[3] = 0
+    header, arrays = content(model)
+    arrays["tree_output"][3] = 0
     with pytest.raises(ValueError, match=r"damaged model file: .*"):
-        regressor()._from_file(header, {**arrays, "tree_output": output})
+        loaded(header, arrays)
 
 
 def test_a_file_whose_classes_are_of_other_outputs_is_refused():
-    header, arrays = classifier().fit(FRAME, LABELS)._to_file()
+    header, arrays = content(classifier().fit(FRAME, LABELS))
     with pytest.raises(ValueError, match="damaged model file: the classes are not those of 3 outputs"):
-        classifier()._from_file({**header, "classes": header["classes"][:2]}, arrays)
+        loaded({**header, "classes": header["classes"][:2]}, arrays)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from tests.reference.files import content
 
 import arboretum as arb
 from arboretum.losses import (
@@ -73,8 +74,13 @@ def offsets(n_outputs, n_rows=N):
     return np.random.default_rng(1).normal(size=shape) / 2
 
 
-def raw(model, X, **given):
-    return model._raw_beside(X, given.get("offset"))
+def told(model, X, **given):
+    return model.predict_proba(X, **given) if hasattr(model, "predict_proba") else model.predict(X, **given)
+
+
+def told_by_sums(model, raw):
+    head = model.model_.head
+    return head.probabilities(raw) if hasattr(model, "predict_proba") else head.answers(raw)
 
 
 # --------------------------------------------------------------------------------------------- laws
@@ -85,11 +91,13 @@ def test_the_offset_is_added_to_every_raw_prediction(name):
     model, y, given, n_outputs = fresh(name)
     offset = offsets(n_outputs)
     model.fit(X, y, **given, offset=offset)
-    without = raw(model, X, offset=0)
-    np.testing.assert_array_equal(raw(model, X, offset=offset), without + offset.reshape(N, -1))
+    raw = model.predict_raw(X)
+    np.testing.assert_array_equal(told(model, X, offset=0), told_by_sums(model, raw))
+    np.testing.assert_array_equal(told(model, X, offset=offset), told_by_sums(model, raw + offset.reshape(N, -1)))
     assert model.has_offset_
-    stages = list(model._staged_raw(X, offset))
-    np.testing.assert_allclose(stages[-1], raw(model, X, offset=offset), atol=1e-9)
+    if hasattr(model, "predict_proba"):
+        *_, last = model.staged_predict_proba(X, offset=offset)
+        np.testing.assert_allclose(last, model.predict_proba(X, offset=offset), atol=1e-9)
     np.testing.assert_array_equal(list(model.staged_predict(X, offset=offset))[-1], model.predict(X, offset=offset))
 
 
@@ -99,7 +107,7 @@ def test_no_offset_and_one_of_nothing_are_the_same_model(name):
     plain = model.fit(X, y, **given)
     beside, *_ = fresh(name)
     beside.fit(X, y, **given, offset=np.zeros(N if n_outputs == 1 else (N, n_outputs)))
-    np.testing.assert_allclose(raw(beside, X, offset=0), raw(plain, X), rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(beside.predict_raw(X), plain.predict_raw(X), rtol=1e-7, atol=1e-7)
     assert beside.fit(X, y, **given).has_offset_ is False
 
 
@@ -123,7 +131,7 @@ def test_a_constant_offset_moves_the_base_alone(name):
     beside, *_ = fresh(name)
     beside.fit(X, y, **given, offset=0.75 if n_outputs == 1 else np.full((N, n_outputs), 0.75))
     np.testing.assert_allclose(beside.forest_.base, plain.forest_.base - 0.75, atol=1e-9)
-    np.testing.assert_allclose(raw(beside, X, offset=0) + 0.75, raw(plain, X), atol=1e-6)
+    np.testing.assert_allclose(beside.predict_raw(X) + 0.75, plain.predict_raw(X), atol=1e-6)
 
 
 def test_another_models_answers_as_offset_give_the_trees_of_going_on_from_it():
@@ -193,7 +201,7 @@ def test_thresholds_of_ordered_classes_are_those_beside_the_offset():
     model, y, _, _ = fresh("ordered classes")
     offset = 3 * offsets(1)
     model.fit(X, y, offset=offset)
-    expected = best_thresholds(3, y.astype(float), raw(model, X, offset=offset)[:, 0], None)
+    expected = best_thresholds(3, y.astype(float), model.predict_raw(X)[:, 0] + offset, None)
     np.testing.assert_allclose(model.loss_.thresholds, expected, atol=1e-6)
 
 
@@ -370,7 +378,7 @@ def test_files_remember_that_there_was_an_offset(tmp_path):
     again = arb.load(tmp_path / "m.arb")
     assert again.has_offset_
     np.testing.assert_array_equal(again.predict(X, offset=LOG), model.predict(X, offset=LOG))
-    assert not arb.BoostedTreesRegressor(**QUICK).fit(X, NUMBERS)._to_file()[0].get("has_offset")
+    assert not content(arb.BoostedTreesRegressor(**QUICK).fit(X, NUMBERS))[0].get("has_offset")
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
+from tests.reference.files import content, loaded
 
 import arboretum as arb
 
@@ -170,7 +171,7 @@ def test_learners_without_trees_refuse_it():
 
 
 def test_a_file_without_thresholds_is_refused():
-    header, arrays = ordinal(n_estimators=2).fit(X, Y)._to_file()
+    header, arrays = content(ordinal(n_estimators=2).fit(X, Y))
     for entry in ({"name": "ordinal", "n_classes": 5}, {"name": "ordinal", "n_classes": 5, "thresholds": [1, 0, 2, 3]}):
         with pytest.raises(ValueError, match=r"damaged model file: (ordered classes without|thresholds=)"):
-            ordinal()._from_file({**header, "loss": entry}, arrays)
+            loaded({**header, "loss": entry}, arrays)

@@ -10,6 +10,7 @@ import pytest
 from sklearn.base import clone
 
 import arboretum as arb
+from arboretum.estimators.protocol import Regressor
 
 RNG = np.random.default_rng(3)
 X = pd.DataFrame({"size": RNG.normal(size=120), "colour": RNG.choice(["red", "green", "blue", None], 120)})
@@ -37,7 +38,7 @@ MODELS = [
 
 
 def fitted(model):
-    return clone(model).fit(X, NUMBERS if isinstance(model, arb.estimators.protocol.Regressor) else KINDS)
+    return clone(model).fit(X, NUMBERS if isinstance(model, Regressor) else KINDS)
 
 
 @pytest.mark.parametrize("model", FORESTS, ids=repr)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import arboretum as arb
-from arboretum.parameters.declaring import Number, declares_parameters, fitted, like, parameter
 from arboretum.losses import Loss
+from arboretum.parameters.declaring import Number, declares_parameters, fitted, like, parameter
 
 
 @declares_parameters
