@@ -268,11 +268,11 @@ def test_models_come_back_to_the_bit(loss, tmp_path):
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        ("log_baseline", lambda array: array[::-1], "a baseline hazard that does not rise with the times of events"),
-        ("log_baseline", lambda array: array[:-1], "a baseline hazard that does not rise with the times of events"),
-        ("log_baseline", lambda array: array * np.nan, "a baseline hazard that does not rise"),
-        ("log_baseline", None, "a baseline hazard that does not belong to the loss"),
-        ("event_times", lambda array: -array, "times of events that do not rise"),
+        ("log_baseline", lambda array: array[::-1], "log_baseline: expected a finite number per time of an event"),
+        ("log_baseline", lambda array: array[:-1], "log_baseline: expected a finite number per time of an event"),
+        ("log_baseline", lambda array: array * np.nan, "log_baseline: expected a finite number"),
+        ("log_baseline", None, "log_baseline: found none, which does not belong to the loss 'cox'"),
+        ("event_times", lambda array: -array, "event_times: expected times from 0 on that rise"),
         ("event_times", None, "event_times"),
     ],
 )

@@ -331,7 +331,7 @@ def test_a_file_with_both_kinds_of_trees_is_refused():
 
 def test_a_file_whose_classes_are_of_other_outputs_is_refused():
     header, arrays = content(classifier().fit(FRAME, LABELS))
-    with pytest.raises(ValueError, match="damaged model file: the classes are not those of 3 outputs"):
+    with pytest.raises(ValueError, match="damaged model file: classes: expected a list for each of 3 outputs"):
         loaded({**header, "classes": header["classes"][:2]}, arrays)
 
 

@@ -262,8 +262,8 @@ def put(index, value):
         (changed("hazard_time", put(0, 10**6)), "steps of hazards at unknown times"),
         (changed("hazard_time", lambda array: array[::-1]), "steps of a hazard that are not in order"),
         (changed("hazard_start", put(1, 10**6)), "hazards that are not those of leaves"),
-        (changed("event_times", lambda array: array[::-1]), "times of events that do not rise"),
-        (changed("event_times", put(0, np.inf)), "times of events that are none"),
+        (changed("event_times", lambda array: array[::-1]), "event_times: expected times from 0 on that rise"),
+        (changed("event_times", put(0, np.inf)), "event_times: expected finite numbers"),
         (lambda arrays: arrays.pop("hazard_time"), "hazard_time"),
     ],
 )

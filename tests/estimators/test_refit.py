@@ -50,6 +50,19 @@ def test_fitting_again_ends_early_without_loss():
         model.fit_more(X, y, n_estimators=3)
 
 
+@pytest.mark.parametrize("stopping", ["auto", True])
+def test_rounds_are_added_to_the_fitted_ones_though_the_first_fit_held_rows_out(stopping):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1200, 3))
+    y, other = X[:, 0] + 0.1 * rng.normal(size=1200), X[:, 1]
+    model = arb.BoostedTreesRegressor(n_estimators=20, early_stopping=stopping).fit(X, y)
+    assert model.history_.curve
+    first, n_first = model.forest_, model.n_iter_
+    model.fit_more(X, other, n_estimators=5)
+    assert n_first < model.n_iter_ <= n_first + 5
+    assert model.forest_[: first.n_trees].to_arrays()["value"].tolist() == first.value.tolist()
+
+
 def test_small_tables_are_fitted_again_by_themselves_unless_the_model_goes_on():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 3))

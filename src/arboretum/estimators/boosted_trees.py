@@ -122,6 +122,11 @@ class BoostedTrees(BoostingParameters, GrownTrees, Estimator):
         """Whether the model was fitted with an ``offset``."""
         return notes_of(self.model_).has_offset
 
+    @property
+    def checkpoint_(self) -> dict[str, Any] | None:
+        """In a model from a checkpoint, what fit it is part of; None in any other."""
+        return notes_of(self.model_).checkpoint
+
     # ---- parameters ----------------------------------------------------------------------------------------------
 
     @classmethod
