@@ -224,7 +224,7 @@ class BoostedTrees(BoostingParameters, GrownTrees, Estimator):
             if n_rounds == 0:
                 return self
         journal = self._journal(checkpoint, earlier)
-        self._model = self.recipe().fit(n_rounds, X, y, sample_weight, offset, held, earlier, journal)
+        self.model_ = self.recipe().fit(n_rounds, X, y, sample_weight, offset, held, earlier, journal)
         return self
 
     def _journal(self, checkpoint: Any, earlier: Model | None) -> CheckpointFile | None:
@@ -275,7 +275,7 @@ class BoostedTrees(BoostingParameters, GrownTrees, Estimator):
         earlier = self.model_
         check_integer("n_estimators", n_rounds)
         self.check_parameters()
-        self._model = self.recipe().fit(n_rounds, X, y, sample_weight, offset, held, earlier)
+        self.model_ = self.recipe().fit(n_rounds, X, y, sample_weight, offset, held, earlier)
         return self
 
     # ---- as a member of an ensemble that reads and cuts the table once -------------------------------------------
@@ -294,7 +294,7 @@ class BoostedTrees(BoostingParameters, GrownTrees, Estimator):
             self.monotonic_cst = [directions[column] for column in place] if directions else None
             kept = [[place[column] for column in one if column in place] for one in sets]
             self.interaction_cst = [one for one in kept if one] or None
-        self._model = self.recipe().fit_shared(shared, bag, threads)
+        self.model_ = self.recipe().fit_shared(shared, bag, threads)
         return self
 
     def predict_table(self, table: Table, threads: int) -> FloatArray:

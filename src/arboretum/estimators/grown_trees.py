@@ -28,7 +28,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 
 class GrownTrees:
-    """Methods of a fitted estimator whose ``model_`` is a forest; stands left of ``Estimator`` among the bases.
+    """Methods of an estimator whose fit sets ``model_``, a forest; stands left of ``Estimator`` among the bases.
 
     Attributes
     ----------
@@ -66,6 +66,10 @@ class GrownTrees:
         if model.unknown == unknown and model.missing == missing:
             return model
         return replace(model, unknown=unknown, missing=missing)
+
+    @model_.setter
+    def model_(self, model: Model) -> None:
+        self._model = model
 
     def _policy(self) -> tuple[Unknown, Missing]:
         """Return what is done about unknown categories and new missing values."""
@@ -251,7 +255,7 @@ class GrownTrees:
         """
         with as_damage():
             self.check_parameters()
-            self._model = self._read_model(header, arrays)
+            self.model_ = self._read_model(header, arrays)
 
     def _read_model(self, header: dict[str, Any], arrays: Arrays) -> Model:
         unknown, missing = self._policy()

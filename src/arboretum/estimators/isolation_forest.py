@@ -75,7 +75,7 @@ class IsolationForest(OutlierDetector, IsolationParameters, GrownTrees, Estimato
         """
         self.check_parameters()
         earlier = self.model_ if self.warm_start and "_model" in vars(self) else None
-        self._model = Isolation(self, type(self).__name__).fit(X, sample_weight, earlier)
+        self.model_ = Isolation(self, type(self).__name__).fit(X, sample_weight, earlier)
         return self
 
     # ---- prediction ----------------------------------------------------------------------------------------------

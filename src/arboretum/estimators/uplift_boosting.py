@@ -229,7 +229,7 @@ class UpliftBoostedTrees(UpliftModel, Categories, EarlyStopping, Seed, Threads, 
                 )
         policy = (self.unknown, self.missing, type(self).__name__)
         head = EffectHead(target.arms, target.outcomes)
-        self._model = Model(_side_by_side(forests), table.schema, None, *policy, head=head)
+        self.model_ = Model(_side_by_side(forests), table.schema, None, *policy, head=head)
         return self
 
     def _learn_effect(self, pair: _Pair, seed: int, threads: int) -> Forest:

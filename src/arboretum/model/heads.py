@@ -567,7 +567,9 @@ class PathHead(MeanHead):
     def from_file(cls, header: dict[str, Any], arrays: Arrays, forest: Forest) -> PathHead:
         """Read the offset, for a forest of path lengths."""
         if not forest.n_trees or forest.n_outputs != 1 or forest.width != 1 or forest.has_slopes:
-            raise ValueError(f"expected trees of path lengths, found {forest.n_trees} of {forest.width} values per leaf")
+            raise ValueError(
+                f"expected trees of path lengths, found {forest.n_trees} of {forest.width} values per leaf"
+            )
         offset = header["offset"]
         if type(offset) is not float or not np.isfinite(offset):
             raise ValueError(f"offset is {offset!r:.80}: expected a finite number")

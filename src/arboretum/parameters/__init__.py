@@ -1,0 +1,1 @@
+"""Parameters: declared once, checked, documented; groups that estimators of several families share."""
