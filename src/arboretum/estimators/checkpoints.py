@@ -30,7 +30,7 @@ from arboretum.arguments import shown
 from arboretum.ensembles.boosting.history import History
 from arboretum.ensembles.boosting.model_notes import BoostingNotes
 from arboretum.ensembles.boosting.problem import HeldRows, Problem
-from arboretum.ensembles.boosting.recipe import Found, Resumed, notes_of
+from arboretum.ensembles.boosting.recipe import Found, Phase, Resumed, notes_of
 from arboretum.ensembles.boosting.rounds import Keep, Progress
 from arboretum.ensembles.boosting.rows import Rows
 from arboretum.estimators.classes import own_class
@@ -166,29 +166,9 @@ class CheckpointFile:
 
     # ---- what this process leaves ----------------------------------------------------------------------------------
 
-    def keeper(
-        self,
-        again: bool,
-        seed: int,
-        freeze: Callable[[Forest, History], Model],
-        parts: Sequence[Rows | None],
-        resumed: Resumed | None,
-    ) -> Keep:
-        """Return what is called after each round of a phase.
-
-        Parameters
-        ----------
-        again : bool
-            Whether all rows are being fitted again.
-        seed : int
-            Seed of the fit.
-        freeze : callable
-            From trees and their history to a model.
-        parts : sequence of Rows
-            Rows whose raw predictions are those of the rounds so far.
-        resumed : Resumed, optional
-            Where this phase went on from.
-        """
+    def keeper(self, phase: Phase, freeze: Callable[[Forest, History], Model]) -> Keep:
+        """Return what is called after each round of a phase; ``freeze`` makes a model of its trees."""
+        resumed, parts = phase.resumed, phase.parts
         written = [0 if resumed is None else resumed.progress.rounds, time.monotonic()]
         if resumed is not None and self.note["raw"] != _sum_of_raw(parts):
             raise self._other("it was begun with other rows")
@@ -197,7 +177,8 @@ class CheckpointFile:
             if not self._is_due(report.number - written[0], time.monotonic() - written[1]):
                 return
             trees = forest() if resumed is None else Forest.concat([resumed.forest, forest()])
-            note = {"phase": _phase(again), "seed": seed, "seconds": report.seconds, "raw": _sum_of_raw(parts)}
+            sums = {"seconds": report.seconds, "raw": _sum_of_raw(parts)}
+            note = {"phase": _phase(phase.again), "seed": phase.seed, **sums}
             model = freeze(trees, replace(history, stopped_by="checkpoint"))
             self._write(model, note | {"rounds": report.number})
             written[:] = [report.number, time.monotonic()]

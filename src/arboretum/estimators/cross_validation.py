@@ -26,6 +26,7 @@ from arboretum.data import selection, targets
 from arboretum.data.splits import deal_out
 from arboretum.ensembles.boosting.history import History, Patience
 from arboretum.ensembles.boosting.problem import HeldRows
+from arboretum.ensembles.boosting.recipe import Beginning
 from arboretum.ensembles.boosting.rounds import BoostingRun
 from arboretum.estimators.bagging_members import unfitted
 from arboretum.estimators.boosted_trees import BoostedTrees
@@ -449,7 +450,8 @@ class _BoostedFold:
         self.recipe = self.model.recipe()
         problem, read = self.recipe.read(learnt.X, target(learnt), weight, offset)
         validation = HeldRows(held.X, target(held), held.columns["sample_weight"], held.columns["offset"])
-        training = self.recipe.prepare(int(self.model.n_estimators), problem, read, threads, held=validation)
+        start = Beginning(held=validation)
+        training = self.recipe.prepare(int(self.model.n_estimators), problem, read, threads, start)
         if training.judge is None and not read.loss.has_values:
             raise ValueError(f"{read.loss!r} is a function of gradients, which has no value to follow: give scoring=")
         # Which round is the best is for all folds to say.

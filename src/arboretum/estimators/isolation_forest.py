@@ -101,8 +101,8 @@ class IsolationForest(OutlierDetector, IsolationParameters, GrownTrees, Estimato
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame
-            Rows; named columns in any order.
+        X
+            As for ``predict``.
 
         Returns
         -------
@@ -116,8 +116,8 @@ class IsolationForest(OutlierDetector, IsolationParameters, GrownTrees, Estimato
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame
-            Rows; named columns in any order.
+        X
+            As for ``predict``.
 
         Returns
         -------
@@ -131,8 +131,8 @@ class IsolationForest(OutlierDetector, IsolationParameters, GrownTrees, Estimato
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame
-            Rows; named columns in any order.
+        X
+            As for ``predict``.
 
         Returns
         -------
@@ -164,8 +164,8 @@ class IsolationForest(OutlierDetector, IsolationParameters, GrownTrees, Estimato
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame
-            Rows; named columns in any order.
+        X
+            As for ``predict``.
 
         Returns
         -------

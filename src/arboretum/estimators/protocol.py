@@ -452,12 +452,8 @@ class Classifier(Estimator):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame
-            Rows to predict.
-        y : array-like
-            Their classes.
-        sample_weight : array-like, optional
-            Weight of each row.
+        X, y, sample_weight
+            Rows to predict, their classes, and weights if there are any.
         """
         return accuracy(y, self.predict(X), sample_weight)
 
@@ -465,8 +461,7 @@ class Classifier(Estimator):
         from sklearn.utils import ClassifierTags
 
         tags = super().__sklearn_tags__()
-        tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
-        tags.target_tags.required = True
+        tags.estimator_type, tags.classifier_tags, tags.target_tags.required = "classifier", ClassifierTags(), True
         return tags
 
 
@@ -481,12 +476,8 @@ class Regressor(Estimator):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame
-            Rows to predict.
-        y : array-like
-            Their targets.
-        sample_weight : array-like, optional
-            Weight of each row.
+        X, y, sample_weight
+            Rows to predict, their targets, and weights if there are any.
         """
         return r_squared(y, self.predict(X), sample_weight)
 
@@ -494,8 +485,7 @@ class Regressor(Estimator):
         from sklearn.utils import RegressorTags
 
         tags = super().__sklearn_tags__()
-        tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
-        tags.target_tags.required = True
+        tags.estimator_type, tags.regressor_tags, tags.target_tags.required = "regressor", RegressorTags(), True
         return tags
 
 

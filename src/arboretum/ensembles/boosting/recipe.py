@@ -90,6 +90,28 @@ class Resumed:
         return self.forest[: best * (self.forest.n_trees // self.progress.rounds)]
 
 
+@dataclass(frozen=True, eq=False)
+class Phase:
+    """A run of rounds that is written down: the search, or the fit of all rows again.
+
+    Parameters
+    ----------
+    again : bool
+        Whether all rows are being fitted again.
+    seed : int
+        Seed of the fit.
+    parts : sequence of Rows
+        Rows whose raw predictions are those of the rounds so far.
+    resumed : Resumed, optional
+        Where the phase went on from.
+    """
+
+    again: bool
+    seed: int
+    parts: Sequence[Rows | None]
+    resumed: Resumed | None
+
+
 class Journal(Protocol):
     """Where a fit writes down how far it is, and goes on from: a checkpoint."""
 
@@ -103,20 +125,41 @@ class Journal(Protocol):
         """The fitted model, if an earlier process has come to the end."""
 
     def resumed(self, again: bool) -> Resumed | None:
-        """Return where a phase, the search or the fit of all rows again, goes on from."""
+        """Return where a phase goes on from."""
 
-    def keeper(
-        self,
-        again: bool,
-        seed: int,
-        freeze: Callable[[Forest, History], Model],
-        parts: Sequence[Rows | None],
-        resumed: Resumed | None,
-    ) -> Keep:
-        """Return what is called after each round of a phase."""
+    def keeper(self, phase: Phase, freeze: Callable[[Forest, History], Model]) -> Keep:
+        """Return what is called after each round of a phase; ``freeze`` makes a model of its trees."""
 
     def write_end(self, model: Model) -> None:
         """Write the fitted model."""
+
+
+@dataclass(frozen=True, eq=False)
+class Beginning:
+    """What rounds start from.
+
+    Parameters
+    ----------
+    earlier : Model, optional
+        A fitted model, to which they are added.
+    held : HeldRows
+        Validation rows as they were given.
+    bin_map : BinMap, optional
+        Bins that are known already.
+    again : Found, optional
+        What an earlier search has found: its learning rate is kept, and no rows are held out.
+    resumed : Resumed, optional
+        Trees of an earlier process.
+    """
+
+    earlier: Model | None = None
+    held: HeldRows = NO_ROWS
+    bin_map: BinMap | None = None
+    again: Found | None = None
+    resumed: Resumed | None = None
+
+
+ANEW = Beginning()
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +226,7 @@ class Boosting:
         found = None if journal is None else journal.found
         model = None
         if found is None:
-            model = self.train(n_rounds, problem, target, threads, earlier=earlier, held=held, journal=journal)
+            model = self.train(n_rounds, problem, target, threads, Beginning(earlier, held), journal)
             notes = notes_of(model)
             searched = bool(notes.history.curve) and notes.history.stopped_by != "interrupt"
             if held.is_given or earlier is not None or not searched:
@@ -193,7 +236,7 @@ class Boosting:
             return model
         if journal is not None:
             journal.found = found
-        again = self.train(found.n_rounds, problem, target, threads, again=found, journal=journal)
+        again = self.train(found.n_rounds, problem, target, threads, Beginning(again=found), journal)
         if model is not None and notes_of(again).history.stopped_by != "rounds":  # it ended too soon
             return model
         return replace(again, notes=replace(notes_of(again), history=found.history))
@@ -209,37 +252,22 @@ class Boosting:
         problem: Problem,
         target: Target,
         threads: int,
-        *,
-        earlier: Model | None = None,
-        held: HeldRows = NO_ROWS,
-        bin_map: BinMap | None = None,
-        again: Found | None = None,
+        start: Beginning = ANEW,
         journal: Journal | None = None,
     ) -> Model:
-        """Boost once.
-
-        ``again``: what an earlier search has found; its learning rate is kept, and no rows are held out.
-        """
-        resumed = None if journal is None else journal.resumed(again is not None)
-        training = self.prepare(
-            n_rounds,
-            problem,
-            target,
-            threads,
-            earlier=earlier,
-            held=held,
-            bin_map=bin_map,
-            again=again,
-            resumed=resumed,
-        )
-        run, keep = training.run, None
+        """Boost once."""
+        earlier, again = start.earlier, start.again is not None
+        if journal is not None:
+            start = replace(start, resumed=journal.resumed(again))
+        training = self.prepare(n_rounds, problem, target, threads, start)
+        run, resumed, keep = training.run, start.resumed, None
         if journal is not None:
             parts = [training.rows, *training.reordered, training.validation]
 
             def frozen(forest: Forest, history: History) -> Model:
                 return self.goal.finished(self.freeze(forest, history, run), problem, run.params.threads)
 
-            keep = journal.keeper(again is not None, run.params.seed, frozen, parts, resumed)
+            keep = journal.keeper(Phase(again, run.params.seed, parts, resumed), frozen)
         with ProgressBar(n_rounds) if self.given.verbose else nullcontext() as bar:
             forest, history = boost(
                 **training.arguments(),
@@ -277,19 +305,10 @@ class Boosting:
     # ---- from a problem to rows for the engine ---------------------------------------------------------------------
 
     def prepare(
-        self,
-        n_rounds: int,
-        problem: Problem,
-        target: Target,
-        threads: int,
-        *,
-        earlier: Model | None = None,
-        held: HeldRows = NO_ROWS,
-        bin_map: BinMap | None = None,
-        again: Found | None = None,
-        resumed: Resumed | None = None,
+        self, n_rounds: int, problem: Problem, target: Target, threads: int, start: Beginning = ANEW
     ) -> Training:
         """Hold out, encode and cut the rows, and find the parameters of the engine."""
+        earlier, held, again, resumed = start.earlier, start.held, start.again, start.resumed
         given, goal, loss = self.given, self.goal, target.loss
         scoring = find_scoring(given.scoring, goal.task(target).name)
         check_linear_loss(given, loss)
@@ -311,7 +330,7 @@ class Boosting:
         base = start_raw(loss, problem.y, problem.weight, problem.offset) if before is None else before.base
         before = before if resumed is None else resumed.forest
         reserve = self._reserve(training, loss)
-        rows, *reordered = self._cut(training, bin_map if encoding is None else None, base, before, reserve)
+        rows, *reordered = self._cut(training, start.bin_map if encoding is None else None, base, before, reserve)
         bin_map = rows.data.bin_map
         schema = training.marked_schema(rows.data)
         if held.is_given:
@@ -541,7 +560,8 @@ class Boosting:
     def fit_shared(self, shared: Shared, bag: Bag, threads: int) -> Model:
         """Fit a member to its bag; constraints are those of the columns that it sees."""
         bin_map = shared.bin_map if bag.columns is None else columns_of_bins(shared.bin_map, bag.columns)
-        return self.train(int(self.given.n_estimators), shared.part(bag), shared.target, threads, bin_map=bin_map)
+        start = Beginning(bin_map=bin_map)
+        return self.train(int(self.given.n_estimators), shared.part(bag), shared.target, threads, start)
 
 
 def notes_of(model: Model) -> BoostingNotes:
