@@ -14,6 +14,7 @@ from arboretum.plotting.style import (
     MOST_CURVES,
     SMALL_FONT,
     class_colours,
+    colour_bar,
     elided,
     fitting_font,
     legend,
@@ -171,9 +172,7 @@ def _heat_map(ax: Axes, dependence: Dependence, values: FloatArray, output: str 
         ax.set_xlabel(elided(str(dependence.features[0]), 4.0), parse_math=False)
         ax.set_ylabel(elided(str(dependence.features[1]), 3.5), parse_math=False)
     ax.spines[:].set_visible(False)
-    bar = ax.figure.colorbar(mesh, ax=ax)
-    bar.set_label(_kind_text(dependence.kind) + (f" of {elided(str(output), 1.5)}" if output else ""))
-    bar.outline.set_visible(False)
+    colour_bar(ax, mesh, _kind_text(dependence.kind) + (f" of {elided(str(output), 1.5)}" if output else ""))
 
 
 def _write_dates(ax: Axes) -> None:

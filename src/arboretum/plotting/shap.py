@@ -14,6 +14,7 @@ from arboretum.plotting.style import (
     INK,
     LOW,
     NAME_WIDTH,
+    colour_bar,
     elided,
     fitting_font,
     name_rows,
@@ -135,10 +136,8 @@ def _beeswarm(ax: Axes, values: NDArray[np.float64], data: NDArray[Any]) -> None
         _swarm(ax, values[:, place], place, _ranks(data[:, place]))
     from matplotlib.cm import ScalarMappable
 
-    bar = ax.figure.colorbar(ScalarMappable(cmap=_colour_map()), ax=ax, aspect=40, pad=0.02)
+    bar = colour_bar(ax, ScalarMappable(cmap=_colour_map()), "feature value", aspect=40, pad=0.02)
     bar.set_ticks([0, 1], labels=["low", "high"])
-    bar.set_label("feature value")
-    bar.outline.set_visible(False)
 
 
 def _colour_map() -> Any:
