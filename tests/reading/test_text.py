@@ -14,7 +14,7 @@ import arboretum as arb
 from arboretum.data.schema import ColumnSchema, Schema
 from arboretum.model.forest import CATEGORY, NUMERIC, Forest
 from arboretum.reading import tree_to_text
-from arboretum.reading.text import descendants
+from arboretum.reading.nodes import children_of, descendants
 
 SCHEMA = Schema(
     (
@@ -129,7 +129,7 @@ def test_lines_and_counts_add_up_to_the_tree(seed, max_depth):
     lines = tree_to_text(forest, SCHEMA, max_depth=max_depth, show=()).splitlines()
     hidden = sum(int(line.split("(")[1].split()[0]) for line in lines if line.endswith("nodes below)"))
     assert len(lines) + hidden == forest.n_nodes
-    assert (descendants(forest, slice(0, forest.n_nodes)) == 0).sum() == 12
+    assert descendants(children_of(forest, 0)).count(0) == 12
 
 
 @pytest.mark.parametrize(

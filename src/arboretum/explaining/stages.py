@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from arboretum.estimators.base import ForestModel
 from arboretum.estimators.standing_in import with_raw
-from arboretum.model.forest import LEAF, Forest
 from arboretum.model.model import Model
+from arboretum.reading.nodes import parents
 from arboretum.running.threads import n_threads
 
 MOST_TREES = 50  # that are cut at a depth
@@ -77,7 +77,7 @@ def by_depth(model: ForestModel, X: Any, *, most: int = 24) -> Iterator[tuple[in
     forest = inner.summed[:MOST_TREES]
     table = inner.as_read(inner.conform(X), threads).dense()
     node = forest.tree_start[:-1] + forest.apply(table.columns, table.n_rows, threads=threads, unknown=inner.routing)
-    parent, depth = _parents(forest), forest.depths
+    parent, depth = parents(forest), forest.depths
     deepest = int(depth[node].max(initial=0))
     stages = []
     for limit in evenly(deepest, most).tolist()[::-1]:
@@ -94,15 +94,6 @@ def _summing(model: ForestModel) -> Model:
     if not inner.head.determines:
         raise ValueError(f"predictions of this {type(model).__name__} are not sums of trees: it has no stages")
     return inner
-
-
-def _parents(forest: Forest) -> NDArray[np.int64]:
-    """Return the parent of every node among the nodes of all trees; a root is its own."""
-    start = np.repeat(forest.tree_start[:-1], np.diff(forest.tree_start))
-    parent, inner = np.arange(forest.n_nodes), np.flatnonzero(forest.kind != LEAF)
-    for child in (forest.left, forest.right):
-        parent[start[inner] + child[inner]] = inner
-    return parent
 
 
 def evenly(count: int, most: int) -> NDArray[np.intp]:

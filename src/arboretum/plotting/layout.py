@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-
 _SIGN = (-1, 1)  # of shifts to the left and to the right
 
 

@@ -16,11 +16,14 @@ from arboretum.data.selection import Positions, as_container, n_rows_of, take_ro
 from arboretum.data.table import Table, conform
 from arboretum.estimators.explained import Explained
 from arboretum.estimators.protocol import arguments, not_fitted
+from arboretum.explaining.by_predictions import has_own_trees
 from arboretum.losses.survival_targets import survival_bounds
 from arboretum.metrics.own_loss import negative_own_loss
+from arboretum.model.heads import MultiwayHead
 from arboretum.reading.quantities import category_text, threshold_text
 from arboretum.report.facts import LeftOut
 from arboretum.tasks import BINARY, Task
+from arboretum.trees.multiway import MultiwayTree
 
 if TYPE_CHECKING:
     from arboretum.report.drift import Drift
@@ -305,9 +308,15 @@ class Subject:
         return replace(found, kinds={**found.kinds, "shap": shap})
 
     @property
+    def multiway(self) -> MultiwayTree | None:
+        """The tree of ID3 or C4.5, if the model is one."""
+        is_one = has_own_trees(self.model) and isinstance(self.model.model_.head, MultiwayHead)
+        return self.model.tree_ if is_one else None
+
+    @property
     def n_trees(self) -> int:
         """Number of trees; those of ID3 and C4.5 stand alone."""
-        return 1 if hasattr(self.model, "tree_") else int(self.forest().n_trees)
+        return int(self.forest().n_trees) if self.multiway is None else 1
 
     def forest(self) -> Any:
         """Return the trees, if the model is a forest of them."""
