@@ -1,4 +1,4 @@
-"""Which columns of the user the trees of a model read, and what users call them."""
+"""What users call columns and classes, and which of their columns trees read."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from arboretum.arguments import shown
 from arboretum.data.schema import Schema
@@ -15,10 +16,24 @@ from arboretum.estimators.base import ForestModel
 
 
 def sources(model: ForestModel) -> list[tuple[int, ...]]:
-    """Columns of the user that each column of the table that trees read is made from."""
+    """Return the input columns behind each column that trees read."""
     if model.encoding_ is not None:
         return model.encoding_.sources
     return [(column,) for column in range(model.schema_.n_features)]
+
+
+def class_lists(model: Any) -> list[NDArray[Any]]:
+    """Return the classes of each output of a classifier; nothing for other models.
+
+    Examples
+    --------
+    >>> import arboretum as arb
+    >>> class_lists(arb.DecisionTreeClassifier().fit([[0.0], [1.0]], ["no", "yes"]))
+    [array(['no', 'yes'], dtype='<U3')]
+    """
+    if not model.task_.has_classes:
+        return []
+    return list(model.classes_) if isinstance(model.classes_, list) else [model.classes_]
 
 
 def column_position(column: Any, schema: Schema) -> int:

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from arboretum.data import targets
 from arboretum.data.selection import take_rows
+from arboretum.explaining.reading import class_lists
 from arboretum.report import trees
 from arboretum.report.evaluation import classes as class_rows
 from arboretum.report.evaluation import numbers
 from arboretum.report.facts import LeftOut
 from arboretum.report.importance import ranking
-from arboretum.report.subject import FloatArray, Rows, Subject, ask, cell_texts, class_lists, or_reason
+from arboretum.report.subject import FloatArray, Rows, Subject, ask, cell_texts, or_reason
 from arboretum.tasks import Task
 
 EACH = 15  # rows of every kind
@@ -174,8 +175,6 @@ def _turns(kinds: dict[str, NDArray[np.intp]], chosen: NDArray[np.intp]) -> NDAr
 
 def _waterfalls(subject: Subject, rows: Rows, output: NDArray[np.intp]) -> list[dict[str, Any]]:
     """SHAP values of each row: the largest by themselves, the others as a sum."""
-    if not hasattr(subject.model, "explain"):
-        raise LeftOut(f"{type(subject.model).__name__} has no SHAP values.")
     found = ask(lambda: subject.model.explain(rows.X))
     values, base = np.asarray(found.values, np.float64), np.asarray(found.base_values, np.float64)
     names, falls = found.output_names, []
@@ -209,8 +208,6 @@ def _neighbours(
     train, model = subject.train, subject.model
     if train is None:
         raise LeftOut("Give X_train and y_train to see the training rows that matter most to a prediction.")
-    if not hasattr(model, "influence"):
-        raise LeftOut(f"{type(model).__name__} cannot tell the influence of training rows.")
     some = _worth_it(order, train.n_rows * _values_asked(subject))
     given = {"X_train": train.X, "y_train": train.target, "sample_weight": train.weight, "top": NEIGHBOURS}
     most, change = ask(lambda: model.influence(take_rows(rows.X, some), **given))
@@ -232,7 +229,7 @@ def _neighbours(
 
 def _values_asked(subject: Subject) -> int:
     """Leaf values of a training row in all trees, once for each output."""
-    if hasattr(subject.model, "tree_"):
+    if subject.multiway is not None:
         return 1
     forest = subject.forest()
     return int(forest.n_trees * forest.width * forest.n_outputs)

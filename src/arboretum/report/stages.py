@@ -16,13 +16,14 @@ from arboretum.data import targets
 from arboretum.estimators.bagging_model import BaggingModel
 from arboretum.estimators.base import ForestModel
 from arboretum.estimators.held_out import HeldOutModel
+from arboretum.explaining.reading import class_lists
 from arboretum.explaining.stages import by_depth, by_rounds, evenly
 from arboretum.metrics import concordance_index, ndcg_score
 from arboretum.metrics.own_loss import OwnLoss, own_loss
 from arboretum.report.chance import FloatArray
 from arboretum.report.evaluation.anomalies import known_anomalies
 from arboretum.report.facts import LeftOut
-from arboretum.report.subject import Rows, Subject, answers, class_lists, draw_rows
+from arboretum.report.subject import Rows, Subject, answers, draw_rows
 from arboretum.tasks import Task
 
 ROWS = 2_000  # that stages are predicted for

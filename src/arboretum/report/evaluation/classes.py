@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.data import targets
+from arboretum.explaining.reading import class_lists
 from arboretum.metrics.own_loss import BRIER, LOG_LOSS, RANKED, OwnLoss, mean_distance, own_loss
 from arboretum.report.calibration import calibration_of
 from arboretum.report.chance import Positions
 from arboretum.report.evaluation.charts import curves, histogram, series
 from arboretum.report.evaluation.figures import Figure, Measure, measured
-from arboretum.report.subject import FloatArray, Rows, Subject, class_lists
+from arboretum.report.subject import FloatArray, Rows, Subject
 
 THRESHOLDS = np.linspace(0, 1, 201)
 MATRIX_CLASSES = 25  # more are told by the table alone

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from arboretum.explaining.reading import class_lists
 from arboretum.report.calibration import Calibration, calibration_of, coverages
 from arboretum.report.chance import mean_and_error, normal_limit
 from arboretum.report.evaluation import classes, numbers
 from arboretum.report.facts import LeftOut
 from arboretum.report.findings.finding import LEAST_ROWS, Finding, Grade
-from arboretum.report.subject import FloatArray, Subject, class_lists
+from arboretum.report.subject import FloatArray, Subject
 
 CLEARLY = 2.0  # standard errors that a model must be better by
 LOST_SOME, LOST_HALF = 0.1, 0.5  # shares of what a model gains over the baseline
