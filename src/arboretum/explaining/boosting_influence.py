@@ -46,7 +46,7 @@ def boosting_influence(
     """Return what gives the influence on some rows, and the numbers of rows, training rows and outputs told apart."""
     inner, threads = model.model_, n_threads(model.n_jobs)
     forest = inner.forest
-    _refuse_what_has_no_derivative(model, forest)
+    _reject_what_has_no_derivative(model, forest)
     problem, target = model._read_problem(X_train, y_train, sample_weight, None, forest)
     table = inner.as_read(problem.table, threads)
     training = _Training(
@@ -83,7 +83,7 @@ def boosting_influence(
     return part, new.n_rows, problem.table.n_rows, len(seeds)
 
 
-def _refuse_what_has_no_derivative(model: BoostedTrees, forest: Forest) -> None:
+def _reject_what_has_no_derivative(model: BoostedTrees, forest: Forest) -> None:
     loss, reason = model.loss_, None
     if isinstance(loss, FunctionLoss):
         reason = f"{loss!r} is a function that is asked about all rows at once: derive a class from Loss"
@@ -92,7 +92,7 @@ def _refuse_what_has_no_derivative(model: BoostedTrees, forest: Forest) -> None:
     elif not loss.row_wise:
         reason = f"loss {loss.name!r} compares rows with one another: use a loss of single rows"
     elif renews_leaves(loss):
-        reason = f"loss {loss.name!r} has leaves that are no smooth function of weights: use 'squared_error'"
+        reason = f"loss {loss.name!r} has leaves that are not a smooth function of weights: use 'squared_error'"
     elif forest.has_slopes:
         reason = "leaves are linear: use leaf_model='constant'"
     elif model.dart_rate:

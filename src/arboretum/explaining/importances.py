@@ -115,7 +115,7 @@ class Importances:
 
 
 def importances(
-    model: ForestModel,
+    model: Any,
     X: Any = None,
     y: Any = None,
     *,
@@ -235,7 +235,7 @@ def importances(
     if y is None:
         return Importances(names, kinds)
     # Accuracy, the score of classifiers, does not see most changes of probabilities: it cannot make a column suspect.
-    is_blind = scoring is None and hasattr(model, "classes_")
+    is_blind = scoring is None and model.task_.has_classes
     suspects = [] if is_blind else _suspects(names, kinds, [_distinct_share(rows.table, part) for part in members])
     return Importances(names, kinds, suspects, rows.kind)
 
@@ -315,7 +315,7 @@ def _per_row(name: str, given: Any, n_rows: int) -> Any:
 
 
 def _scorer(model: Any, scoring: Any, rows: _Rows) -> Callable[[Any], float]:
-    if scoring is None and not hasattr(model, "score"):
+    if scoring is None and not model.task_.needs_target:
         raise ValueError(f"{type(model).__name__} has no score of its own: give scoring=, or leave y out")
     if scoring is None:
         return lambda stand_in: float(stand_in.score(rows.X, rows.y, **rows.arguments))

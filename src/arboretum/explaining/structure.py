@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 
 from arboretum.data.schema import Schema
 from arboretum.estimators.bagging_members import OneClass
-from arboretum.estimators.base import ForestModel
-from arboretum.estimators.protocol import not_fitted
 from arboretum.explaining.by_predictions import has_own_trees, require_fitted
 from arboretum.explaining.reading import sources
 from arboretum.model.forest import Forest
+from arboretum.model.heads import MultiwayHead
 
 FloatArray = NDArray[np.float64]
 
@@ -48,7 +47,7 @@ class Uses:
     tree_depth: NDArray[Any]
 
     @classmethod
-    def of(cls, model: ForestModel) -> Uses:
+    def of(cls, model: Any) -> Uses:
         """Collect the uses of a fitted model.
 
         Examples
@@ -59,10 +58,8 @@ class Uses:
         >>> uses.column, uses.depth, uses.rows
         (array([0]), array([0], dtype=int32), array([3.]))
         """
-        if not hasattr(model, "schema_"):
-            raise not_fitted(model)
-        multiway = getattr(model, "_multiway", None)
-        if multiway is not None:
+        if isinstance(model.model_.head, MultiwayHead):
+            multiway = model.tree_
             inner = np.flatnonzero(multiway.kind > 0)
             return cls(
                 np.zeros(len(inner), np.intp),
