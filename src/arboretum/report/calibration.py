@@ -13,7 +13,7 @@ from arboretum.report.chance import chi_square_limit, normal_limit
 from arboretum.report.subject import INTERVAL, FloatArray, Subject
 
 if TYPE_CHECKING:
-    from arboretum.report.evaluation.classes import Judged
+    from arboretum.report.evaluation.judged import Judged
 
 BINS = 10
 SMALLEST_DOUBT = 1e-3  # of probabilities 0 and 1, which one row would refute
@@ -48,7 +48,7 @@ def calibration_of(judged: Judged, k: int) -> Calibration:
     If probabilities are right, the rows of a class in a bin are a sum of independent draws: their number has the
     variance Σ p (1 − p).
     """
-    return calibration(judged.proba[:, k], judged.code == k, judged.weight)
+    return calibration(judged.told[:, k], judged.truth == k, judged.weight)
 
 
 def calibration(proba: FloatArray, hit: Any, weight: FloatArray) -> Calibration:

@@ -102,14 +102,14 @@ def _first(values: FloatArray) -> NDArray[np.intp]:
 def _classes(subject: Subject) -> Ranked:
     judged = class_rows.judged(subject)[0]  # the first output stands for all
     labels = [str(label) for label in class_lists(subject.model)[0].tolist()]
-    at, guess = np.arange(len(judged.code)), judged.proba.argmax(axis=1)
-    sure = judged.proba[at, guess]
-    own = judged.proba[at, judged.code]
+    at, guess = np.arange(len(judged.truth)), judged.told.argmax(axis=1)
+    sure = judged.told[at, guess]
+    own = judged.told[at, judged.truth]
     return Ranked(
-        [labels[code] for code in judged.code],
+        [labels[code] for code in judged.truth],
         [f"{labels[code]} ({share:.3f})" for code, share in zip(guess, sure, strict=True)],
         1 - own,
-        {"worst errors": _first(1 - own), "confident": _first(np.where(guess == judged.code, sure, -1.0))},
+        {"worst errors": _first(1 - own), "confident": _first(np.where(guess == judged.truth, sure, -1.0))},
         guess,
     )
 
