@@ -169,7 +169,7 @@ def test_input_that_makes_no_sense_is_refused():
     ]:
         with pytest.raises(ValueError, match=message):
             counterfactual(model, row, X, **arguments)
-    with pytest.raises(ValueError, match="row has 2 rows: give one"):
+    with pytest.raises(ValueError, match="row has 2 rows: expected one"):
         counterfactual(model, X[:2], X, target=1)
     with pytest.raises(TypeError, match="not known for IsolationForest: use a classifier or regressor"):
         counterfactual(arb.IsolationForest(n_estimators=2).fit(X), row, X, target=1)

@@ -202,7 +202,7 @@ def test_rows_are_drawn_and_sparse_tables_read() -> None:
     [
         ({"features": "x9"}, "no column is called 'x9'"),
         ({"features": 4}, "there is no column 4: the model has columns 0 to 3"),
-        ({"features": 1.5}, "give columns by name or position; found 1.5"),
+        ({"features": 1.5}, "expected the name or position of a column, got 1.5"),
         ({"features": [0, 1, 2]}, "give one column or a pair"),
         ({"features": [0, 0]}, "the same column twice"),
         ({"response": "proba"}, "use 'auto' or 'raw'"),

@@ -140,7 +140,7 @@ def test_lines_and_counts_add_up_to_the_tree(seed, max_depth):
         ({"max_depth": -1}, "max_depth=-1: use an integer at least 0, or None"),
         ({"show": ["depth"]}, r"show=\['depth'\]: use a collection of 'value', 'rows', 'gain'"),
         ({"show": "rows"}, "show='rows': use a collection of 'value', 'rows', 'gain'"),
-        ({"class_names": ["a"]}, "class_names has 1 names, but the trees tell 2 classes apart"),
+        ({"class_names": ["a"]}, "class_names has 1 names, but the trees have 2 classes"),
     ],
 )
 def test_errors(options, message):

@@ -6,8 +6,8 @@ predictions before the round, and these of the leaves before::
     raw₀ ──► g, h ──► leaf values ──► raw₁ ──► g, h ──► leaf values ──► raw₂ … prediction of a new row
 
 Derivatives of one prediction by all of that come from one walk from right to left (kernel/explain/influence.hpp). The
-start is a tree of one leaf. Two things make estimates better than derivatives: a row that is left out leaves its leaf's
-sums at once, not by an infinitesimal weight::
+start is a tree of one leaf. Two things make estimates better than derivatives: a row that is left out leaves the sums
+of its leaf at once, not by an infinitesimal weight::
 
     removal = rate · (g + h · v) / (H − h + l2)        v the leaf's value before the learning rate, H its Σ hessians
 
@@ -43,7 +43,7 @@ STILL = 1e-6  # Σ gradients, as a share of Σ |gradients|, at a constant that i
 def boosting_influence(
     model: BoostedTrees, X: Any, y: Any, X_train: Any, y_train: Any, sample_weight: Any
 ) -> tuple[Callable[[slice, int], FloatArray], int, int, int]:
-    """Return what gives the influence on some rows, and the numbers of rows, training rows and outputs told apart."""
+    """Return influence as a function of rows and an output, and the numbers of rows, training rows and outputs."""
     inner, threads = model.model_, n_threads(model.n_jobs)
     forest = inner.forest
     _reject_what_has_no_derivative(model, forest)
@@ -223,7 +223,7 @@ class _Training:
 
 
 def _responses(tree: _Tree, g: FloatArray, h: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Tell what leaving out each row adds to its leaf's value, and what a unit of gradient takes from each leaf's."""
+    """Return what leaving out each row adds to its leaf, and what a unit of gradient takes from each leaf."""
     rule = tree.rule
     curvature = np.bincount(tree.leaf, h, len(tree.value)) + rule.l2
     value, rest = tree.value[tree.leaf], curvature[tree.leaf] - h

@@ -26,7 +26,7 @@ METHODS = ("predict", "predict_proba", "decision_function", "score_samples", "sc
 
 
 def has_own_trees(model: Any) -> bool:
-    """Whether a model is one forest of arboretum's trees, or a tree."""
+    """Return whether a model is a tree or a forest of arboretum, not a model of models."""
     return isinstance(model, ForestModel) and not getattr(model, "_has_members", False)
 
 

@@ -99,7 +99,7 @@ def counterfactual(
     X : array-like, sparse matrix or data frame
         Rows of the same kind, such as the training rows: they tell the spread of columns and where to start from.
     target : label, or pair of numbers
-        The class to reach; of a regressor the least and the largest prediction to accept, None for no limit.
+        The class to reach; for a regressor, the least and the largest prediction to accept, None for no limit.
     locked : iterable of str or int
         Columns that must not change, by name or place.
     ranges : dict, optional
@@ -154,13 +154,13 @@ def _one_row(model: ForestModel, row: Any) -> Table:
     if isinstance(row, Mapping) or (hasattr(row, "index") and hasattr(row, "loc") and np.ndim(row) == 1):
         missing = [name for name in names if name not in row]
         if missing:
-            raise ValueError(f"row has no value of {missing[0]!r}: give one of every column")
+            raise ValueError(f"row has no value of {missing[0]!r}: give one value per column")
         row = [[row[name] for name in names]]
     elif isinstance(row, list | tuple) or (isinstance(row, np.ndarray) and row.ndim == 1):
         row = row if len(row) == 1 and np.ndim(row[0]) == 1 else [list(row)]
     table = _dense(model.model_.conform(row))
     if table.n_rows != 1:
-        raise ValueError(f"row has {table.n_rows} rows: give one")
+        raise ValueError(f"row has {table.n_rows} rows: expected one")
     return table
 
 
@@ -215,7 +215,7 @@ class _Search:
     # ---- prediction ----------------------------------------------------------------------------------------------
 
     def reaches(self, choices: Choices) -> BoolArray:
-        """Whether rows have the wanted prediction."""
+        """Return whether rows have the wanted prediction."""
         predicted = self.predict(choices)
         if self.classifies:
             return np.asarray(predicted == self.target)
@@ -265,7 +265,7 @@ class _Search:
         return np.array([asked.holds([*row[:j], float(value), *row[j + 1 :]]) for value in values.tolist()])
 
     def _leaves(self) -> Choices:
-        """Give the nearest row of every leaf; options rise in distance."""
+        """Return the nearest row of every leaf; options rise in distance."""
         found = []
         for allowed in self._boxes():
             choice = np.zeros(len(self.columns), np.intp)

@@ -144,8 +144,8 @@ def partial_dependence(
     with_missing : bool, default=False
         Add a point for a missing value.
     response : {"auto", "raw"}, default="auto"
-        "auto": probabilities of a classifier, of two classes that of the second; else predictions. "raw": sums of the
-        trees before the link.
+        "auto": probabilities of a classifier (of the second class, if there are two), or predictions. "raw": sums of
+        the trees before the link.
     sample_weight : array-like, optional
         Weight of each row.
     n_jobs : int, optional

@@ -1,4 +1,4 @@
-"""Influence of training rows on trees and forests of means: what the leaves would say without a row."""
+"""Influence of training rows on trees and forests of means: the values of leaves without a row."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ AGREEMENT = 1e-6  # of leaf values with those that the training rows give, as a 
 def forest_influence(
     model: BaggedRegressor | BaggedClassifier, X: Any, y: Any, X_train: Any, y_train: Any, sample_weight: Any
 ) -> tuple[Callable[[slice, int], FloatArray], int, int, int]:
-    """Return what gives the influence on some rows, and the numbers of rows, training rows and outputs told apart."""
+    """Return influence as a function of rows and an output, and the numbers of rows, training rows and outputs."""
     _reject_what_is_not_a_mean(model)
     inner, threads = model.model_, n_threads(model.n_jobs)
     forest = inner.forest
@@ -84,7 +84,7 @@ def _other_rows() -> ValueError:
 
 
 def _indicators(codes: NDArray[Any] | None, n_classes: Sequence[int]) -> FloatArray:
-    """Whether a row is of each class of each output; of two classes, whether of the second."""
+    """Return whether each row is of each class of each output; for two classes, of the second alone."""
     assert codes is not None
     columns = np.column_stack(
         [of_output[:, None] == np.arange(n) for of_output, n in zip(codes.T, n_classes, strict=True)]
@@ -110,7 +110,7 @@ def _target_of(model: BaggedRegressor | BaggedClassifier, y: Any, n_rows: int) -
 def _copies(
     model: BaggedRegressor | BaggedClassifier, given: GivenRows, n_trees: int, threads: int
 ) -> Callable[[int], FloatArray]:
-    """Return what tells the weight of each training row in a tree: its copies in the bag, drawn once more."""
+    """Return a function from a tree to the weight of each training row in it: copies in the bag, drawn once more."""
     weight = given.target.weight
     n = given.table.n_rows
     if model.bootstrap is False:

@@ -75,7 +75,7 @@ def options_of(
 
 
 def _cuts(model: ForestModel, table: Table) -> list[FloatArray]:
-    """Thresholds of each column of the user; of sums of columns, quantiles of what is given."""
+    """Return the thresholds of each input column, or quantiles of its values if sums of columns read it."""
     inner, names = model.model_, model.schema_.names
     forest = inner.forest
     read = {place: names.index(name) for place, name in enumerate(inner.read_schema.names) if name in names}

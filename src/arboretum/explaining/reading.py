@@ -52,7 +52,7 @@ def column_position(column: Any, schema: Schema) -> int:
         near = difflib.get_close_matches(column, names, n=1)
         raise ValueError(f"no column is called {column!r}" + (f": did you mean {near[0]!r}?" if near else ""))
     if isinstance(column, bool | np.bool_) or not isinstance(column, numbers.Integral):
-        raise TypeError(f"give columns by name or position; found {column!r}")
+        raise TypeError(f"expected the name or position of a column, got {column!r}")
     if not 0 <= int(column) < len(names):
         raise ValueError(f"there is no column {column}: the model has columns 0 to {len(names) - 1}")
     return int(column)
@@ -98,7 +98,7 @@ def read_groups(groups: Any, schema: Schema) -> tuple[list[str], list[list[int]]
 
 
 def draw_rows(n_rows: int, most: int | None, seed: int) -> Any:
-    """Return at most so many positions of rows, drawn without replacement, rising."""
+    """Return at most ``most`` positions of rows, drawn without replacement, rising."""
     if most is None or n_rows <= most:
         return np.arange(n_rows)
     return np.sort(np.random.default_rng(seed).permutation(n_rows)[:most])

@@ -1,4 +1,4 @@
-"""What is asked of a model: probabilities, predictions or raw predictions, always (rows, outputs)."""
+"""What a model is asked for: probabilities, predictions or raw predictions, always (rows, outputs)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def response_of(model: Any, response: str) -> Response:
     model : ForestModel
         A fitted model.
     response : {"auto", "raw"}
-        "auto": probabilities of a classifier, of two classes that of the second; scores of an outlier detector; else
+        "auto": probabilities of a classifier (of the second class, if there are two), scores of an outlier detector, or
         predictions. "raw": sums of the trees, before the link.
 
     Examples

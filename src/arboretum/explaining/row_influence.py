@@ -41,13 +41,13 @@ def influence(
     X : array-like, sparse matrix or data frame
         Rows whose predictions are asked about.
     y : array-like, optional
-        Their targets: tell the change of the loss in place of that of the raw prediction. The loss is that of boosting,
-        or the squared error of numbers or probabilities of a forest.
+        Their targets: return the change of the loss in place of that of the raw prediction. The loss is that of
+        boosting, or the squared error of numbers or probabilities of a forest.
     X_train, y_train, sample_weight
         What the model was fitted on.
     top : int, optional
-        Tell only the training rows of the largest influence, up or down, on each row of X: memory does not grow with
-        rows times training rows.
+        Return only the training rows with the largest influence, up or down, on each row of X: memory does not grow
+        with rows times training rows.
 
     Returns
     -------
@@ -56,7 +56,7 @@ def influence(
         of a row that helps; one that would fall (negative), of a row that harms, perhaps with a wrong label. Without
         ``y``, a model of several outputs has a last axis for them.
     indices, values : ndarrays of int64 and float64, (rows, top), with ``top``
-        Numbers of the training rows and their influence, the largest first; of equal ones the first rows.
+        Numbers of the training rows and their influence, the largest first; ties by the order of rows.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def influence(
 
 
 def _largest(values: FloatArray, top: int) -> tuple[NDArray[np.int64], FloatArray]:
-    """Columns of the largest sizes in each row, falling; of equal ones the first.
+    """Return the columns of the largest sizes in each row, falling; ties by the order of columns.
 
     Examples
     --------

@@ -32,7 +32,7 @@ LEAST_PROBABILITY = 1e-15
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """What is predicted; the loss of mean predictions (rows, steps, outputs) of rows at these positions."""
+    """How to ask a model, and the loss of mean predictions (rows, steps, outputs) for rows at given positions."""
 
     ask: Callable[[Any], FloatArray]
     loss: Callable[[FloatArray, NDArray[np.intp]], FloatArray]

@@ -25,9 +25,9 @@ def by_rounds(model: ForestModel, X: Any, *, most: int = 60) -> Iterator[tuple[i
     model : ForestModel
         Fitted, with raw predictions that determine all others.
     X : array-like, sparse matrix or data frame
-        The rows that the stages are asked about: they answer for these, whatever they are given.
+        The rows that the stages predict, whatever rows they are given.
     most : int
-        At most so many stages, evenly spread; the last one is the whole model.
+        Most stages to yield, evenly spread; the last one is the whole model.
 
     Examples
     --------
@@ -62,8 +62,8 @@ def by_depth(model: ForestModel, X: Any, *, most: int = 24) -> Iterator[tuple[in
     X : array-like, sparse matrix or data frame
         The rows that the stages are asked about.
     most : int
-        At most so many stages, evenly spread; the last one is the whole model. Of many trees, the first 50 answer for
-        all, and an unknown category takes one side of a split.
+        Most stages to yield, evenly spread; the last one is the whole model. The first 50 trees stand for all of a
+        larger forest, and an unknown category takes one side of a split.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def _summing(model: ForestModel) -> Model:
 
 
 def evenly(count: int, most: int) -> NDArray[np.intp]:
-    """Return at most so many of the numbers 1, 2, …, ``count``, evenly spread, the last among them.
+    """Return at most ``most`` of the numbers 1, 2, …, ``count``, evenly spread, with the last one.
 
     Examples
     --------

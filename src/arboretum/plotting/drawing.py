@@ -161,7 +161,7 @@ def plot_multiway(
 
 @dataclass(frozen=True)
 class Outline:
-    """What a drawing asks of a tree, however many children its nodes have.
+    """What a drawing needs to know about a tree, whatever the number of children of its nodes.
 
     Parameters
     ----------
@@ -176,9 +176,9 @@ class Outline:
     values : NodeValues
         What the nodes predict.
     heading : callable
-        First lines of the box of a node; whether its children are drawn is its second argument.
+        From a node, and whether its children are drawn, to the first lines of its box.
     answers : pair of str
-        Labels of the edges to the first child, and to the others; empty for none.
+        Labels of the edges to the first child and to the others; empty if there are none.
     """
 
     title: str
@@ -214,7 +214,7 @@ class _Box:
     heading: tuple[str, ...]
     facts: tuple[str, ...]
     is_inner: bool
-    is_cut: bool  # nodes below are not shown
+    is_cut: bool  # whether there are nodes below that are not drawn
     left: float = 0.0
     bottom: float = 0.0
     width: float = 0.0
@@ -319,7 +319,7 @@ class _Sheet:
 
 
 def _percent(share: float) -> str:
-    """Round a share, but to 100 % only what is all."""
+    """Round a share; only a share of exactly 1 becomes 100 %."""
     return ">99%" if 0.995 <= share < 1 else f"{share:.0%}"
 
 
@@ -385,7 +385,7 @@ class _Pen:
             self._legend(left, right, top - 0.14 - _LEGEND)
 
     def _colours(self, boxes: Sequence[_Box]) -> list[Colour]:
-        """Colours of the boxes: of the commonest class, or by score."""
+        """Return the colours of the boxes: that of the most frequent class, or one by score."""
         values = self.values.values[[box.node for box in boxes]]
         if self.values.are_shares:
             return [self.class_colours[winner] for winner in values.argmax(axis=1).tolist()]
@@ -446,7 +446,7 @@ class _Pen:
             left += width
 
     def _legend(self, left: float, right: float, y: float) -> None:
-        """Name the colours on one line, as many as fit."""
+        """Name as many colours as fit on one line."""
         from matplotlib.patches import Rectangle
 
         for k, (label, colour) in enumerate(zip(self.values.labels, self.class_colours, strict=True)):

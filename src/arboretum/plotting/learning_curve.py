@@ -31,7 +31,7 @@ def plot_learning_curve(model: Any, *, ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib Axes
-        The best round has a vertical line.
+        A vertical line marks the best round.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def plot_cross_validation(found: CrossValidation, *, ax: Axes | None = None) -> 
     found : CrossValidation
         What ``arboretum.cross_validate`` returned.
     ax : matplotlib Axes, optional
-        As for :func:`plot_learning_curve`, which this is the same drawing as.
+        As for :func:`plot_learning_curve`.
 
     Examples
     --------

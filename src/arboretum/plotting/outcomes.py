@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 ResidualKind: TypeAlias = Literal["actual", "residual"]
 
-_MOST_NUMBERS = 20  # classes; of more, cells are too small for their numbers
+_MOST_NUMBERS = 20  # classes; the cells of more are too small for numbers
 _MOST_NAMES = 50
-_MOST_POINTS = 5000  # beyond, points are counted in hexagons
+_MOST_POINTS = 5000  # more points are counted in hexagons
 
 
 class ConfusionDisplay:
-    """Which classes are taken for which: rows are true classes, columns predicted ones.
+    """Confusion of classes: which class is taken for which; rows are true classes, columns predicted ones.
 
     Make it with ``from_estimator`` or ``from_predictions``.
 
@@ -168,7 +168,7 @@ def _count_text(count: float) -> str:
 
 
 class ResidualsDisplay:
-    """Numbers that were observed, and residuals, over what was predicted.
+    """Observed numbers, and residuals, over predictions.
 
     Make it with ``from_estimator`` or ``from_predictions``.
 

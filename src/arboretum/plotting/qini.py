@@ -31,7 +31,7 @@ class QiniDisplay:
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes and Figure
-        Where it was drawn.
+        Where the curve was drawn.
     line_, random_ : matplotlib Line2D
         The curve, and that of a random order.
 

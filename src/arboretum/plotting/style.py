@@ -1,4 +1,4 @@
-"""What drawings share: paper, ink, colours, and texts that fit."""
+"""What drawings share: axes, colours, legends, and texts that fit."""
 
 from __future__ import annotations
 

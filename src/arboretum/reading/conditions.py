@@ -1,7 +1,7 @@
-"""Conditions: what a node asks of a row, as data that can be evaluated, negated and read.
+"""Conditions: what a node asks about a row, as data that can be evaluated, negated and read.
 
-A row that meets the condition of a node goes left, one that meets its negation goes right. They restate
-``kernel/forest/route.hpp`` for people; nothing predicts with them.
+A row that meets the condition of a node goes left, and one that meets its negation goes right. Conditions restate
+``kernel/forest/route.hpp`` for people; predictions do not use them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Condition(ABC):
         return replace(cast(Any, self), negated=not self.negated)  # type: ignore[no-any-return]
 
     def holds(self, row: Sequence[float]) -> bool:
-        """Tell whether a row meets the condition.
+        """Return whether a row meets the condition.
 
         Parameters
         ----------

@@ -54,7 +54,7 @@ class NodeValues:
     are_shares : bool
         Whether they are shares of classes.
     score_of : str
-        The class that single scores speak for; empty if none.
+        The class that single scores are for; empty if there is none.
     slopes : mapping of int to sequence of Slope
         What linear leaves add to their value, by node.
     """
@@ -131,5 +131,5 @@ def _names(class_names: Sequence[Any] | None, n_classes: int) -> tuple[str, ...]
     if class_names is None:
         return ()
     if len(class_names) != n_classes:
-        raise ValueError(f"class_names has {len(class_names)} names, but the trees tell {n_classes} classes apart")
+        raise ValueError(f"class_names has {len(class_names)} names, but the trees have {n_classes} classes")
     return tuple(name_text(str(name)) for name in class_names)

@@ -1,4 +1,4 @@
-"""Whether probabilities and intervals hold as often as they say, and what chance would do."""
+"""Whether probabilities and intervals hold as often as they claim, and what chance would do."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Calibration:
     sureness: float
 
     def is_certain(self, n_tests: int) -> bool:
-        """Whether chance can hardly have done it, of so many classes: by either of two tests."""
+        """Return whether chance can hardly explain it, by either of two tests, if ``n_tests`` classes are tested."""
         limit = float(chi_square_limit(np.array([self.freedom]), 2 * n_tests)[0])
         by_bins = self.freedom > 0 and self.chi_square > limit
         return by_bins or abs(self.sureness) > normal_limit(4 * n_tests)
@@ -97,7 +97,7 @@ class Coverage:
 
 
 def coverages(subject: Subject) -> Iterator[Coverage]:
-    """Tell what the quantiles or the intervals of a regressor cover; nothing for models of means."""
+    """Yield what the quantiles or the intervals of a regressor cover; nothing for models of means."""
     if not subject.task.has_numbers or subject.test.y is None or subject.test.y.shape[1] > 1:
         return
     truth, weight = subject.test.y[:, 0].astype(np.float64), subject.test.weight

@@ -30,7 +30,7 @@ INFLUENCE_BUDGET, INFLUENCE_START = 800_000_000, 30
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """All rows, with what the table says of them.
+    """All rows, with what the table shows about them.
 
     ``kinds`` maps a name to the rows it stands for, the most telling first; ``output`` is the output of the model that
     an explanation of the row speaks of.
@@ -52,7 +52,8 @@ def gather(subject: Subject, written: list[dict[str, Any]]) -> dict[str, Any]:
     rows = subject.test.take(chosen)
     shown = _shown_columns(subject)
     texts = cell_texts(rows.table, list(range(subject.schema.n_features)))
-    facts: dict[str, Any] = {
+    output = ranked.output[chosen]
+    return {
         "names": subject.names,
         "shown": shown,
         "kinds": list(kinds),
@@ -68,10 +69,6 @@ def gather(subject: Subject, written: list[dict[str, Any]]) -> dict[str, Any]:
             }
             for at, row in enumerate(chosen.tolist())
         ],
-    }
-    output = ranked.output[chosen]
-    return {
-        **facts,
         "waterfalls": or_reason(lambda: _waterfalls(subject, rows, output)),
         "neighbours": or_reason(lambda: _neighbours(subject, rows, output, _turns(kinds, chosen), shown)),
         "leaves": trees.leaves(subject, rows.X, written) if written else None,

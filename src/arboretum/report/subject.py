@@ -69,7 +69,7 @@ class Rows:
 
     @property
     def predict_arguments(self) -> dict[str, Any]:
-        """What ``predict`` and its like take besides X."""
+        """Arguments of ``predict`` and similar methods besides X."""
         return {} if self.offset is None else {"offset": self.offset}
 
     @property
@@ -174,8 +174,8 @@ def table_of(model: Any, X: Any) -> Table:
 class Subject:
     """A model and the rows that the report shows it by.
 
-    ``max_rows`` are drawn for what takes long: permutations, SHAP values, dependence. ``positive`` is the place of the
-    class, of two, whose probability is shown.
+    ``max_rows`` rows are drawn for what takes long: permutations, SHAP values, dependence. ``positive`` is the place of
+    the class, of two, whose probability is shown.
     """
 
     model: Any
@@ -208,12 +208,12 @@ class Subject:
 
     @cached_property
     def told(self) -> Any:
-        """What the model says of the rows of the report."""
+        """Answers of the model for the rows of the report."""
         return answers(self.model, self.test)
 
     @cached_property
     def told_of_training(self) -> Any:
-        """What the model says of its training rows; None if they are not known."""
+        """Answers of the model for its training rows; None if these are not known."""
         return None if self.train is None else answers(self.model, self.train)
 
     @cached_property
@@ -235,12 +235,12 @@ class Subject:
 
         return by_depths(self) if is_independent(self.model) else by_round(self)
 
-    def use_by_trees(self, kind: str) -> FloatArray:
-        """How often the trees ask each column ("nodes"), or what they gain by it ("gain")."""
-        found = self.permuted.kinds.get(kind)
-        if found is None:
-            raise LeftOut(f"Learners of this {type(self.model).__name__} are not trees of arboretum.")
-        return np.asarray(found, np.float64)
+    def use_by_trees(self, kind: str) -> FloatArray | None:
+        """How often the trees ask each column ("nodes"), or what they gain by it ("gain"); None if they do not tell."""
+        try:
+            return self.permuted.kinds.get(kind)  # type: ignore[no-any-return]
+        except LeftOut:
+            return None
 
     @cached_property
     def permuted(self) -> Any:
@@ -301,7 +301,7 @@ def positive_place(model: Any, positive: Any) -> int:
 
 
 def is_independent(model: Any) -> bool:
-    """Whether the trees of a model were grown independently of each other: a single tree, or those of a forest."""
+    """Return whether the trees of a model were grown independently of each other: a single tree, or a forest."""
     from arboretum.estimators.bagged_trees import BaggedTrees
 
     return isinstance(model, BaggedTrees)
@@ -313,7 +313,7 @@ def answers(model: Any, rows: Rows) -> Any:
 
 
 def _has_own_loss(subject: Subject) -> bool:
-    """Whether one loss of one output judges the model."""
+    """Return whether one loss of one output judges the model."""
     if subject.task.has_numbers:
         return subject.test.y is not None and subject.test.y.shape[1] == 1
     return subject.task.has_classes and len(class_lists(subject.model)) == 1

@@ -93,7 +93,7 @@ def _about(values: Any, forest: Forest, tree: int) -> str:
 
 
 def _shades(values: NDArray[np.float64], kept: list[int]) -> list[float]:
-    """Position of each node's value between the least (0) and the largest (1) of the tree; of vectors, the first."""
+    """Return where the value of each node, or its first number, lies between the least (0) and the largest (1)."""
     first = values[kept, -1 if values.shape[1] == 2 else 0]
     low, high = float(first.min()), float(first.max())
     shade = (first - low) / (high - low) if high > low else np.full(len(first), 0.5)

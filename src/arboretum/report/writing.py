@@ -83,7 +83,7 @@ def write_report(
 
 @dataclass(frozen=True)
 class Heading:
-    """What stands above a report: what is predicted, from which files, on which day.
+    """The heading of a report: what is predicted, from which files, on which day.
 
     Examples
     --------

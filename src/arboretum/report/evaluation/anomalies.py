@@ -13,7 +13,7 @@ from arboretum.report.subject import FloatArray, Rows, Subject
 
 
 def known_anomalies(rows: Rows) -> NDArray[np.bool_] | None:
-    """Which rows are anomalies, from labels −1 and 1 as ``predict`` gives them, or 1 and 0; None if not told."""
+    """Return which rows are anomalies, from labels −1 and 1, as of ``predict``, or 1 and 0; None without labels."""
     if rows.y is None:
         return None
     labels = rows.y[:, 0]

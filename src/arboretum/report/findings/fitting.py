@@ -125,7 +125,7 @@ def _miscalibrated(judged: Judged, names: list[str], positive: int) -> Iterator[
 
 
 def _exchanged(judged: Judged, names: list[str]) -> Iterator[Finding]:
-    """Tell whether more rows would be right if labels were exchanged."""
+    """Find out whether more rows would be right if labels were exchanged."""
     from scipy.optimize import linear_sum_assignment
 
     counts = classes.confusion(replace(judged, weight=np.ones(len(judged.truth))))
@@ -144,7 +144,7 @@ def _exchanged(judged: Judged, names: list[str]) -> Iterator[Finding]:
 
 
 def _numbers(subject: Subject, outputs: list[Output]) -> Iterator[Finding]:
-    """Tell whether predictions of means are too high or too low on average, quantiles and intervals cover too much."""
+    """Find means that are too high or too low on average, and quantiles or intervals with the wrong coverage."""
     for output in outputs:
         if output.predicts_mean:
             rows = output.rows
