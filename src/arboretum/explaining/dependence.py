@@ -223,8 +223,7 @@ def ice(
     True
     """
     question = Question.read(model, X, features, response, n_jobs)
-    if max_rows is not None:
-        check_integer("max_rows", max_rows)
+    check_integer("max_rows", max_rows, optional=True)
     axes = _axes(question, **points)
     rows = draw_rows(question.n_rows, max_rows, random_state)
     curves = np.concatenate(list(question.at(_product(axes)).each(question.take(rows))))

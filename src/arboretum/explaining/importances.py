@@ -193,8 +193,7 @@ def importances(
     ['x0', 'x1', 'x2']
     """
     check_integer("n_repeats", n_repeats)
-    if max_rows is not None:
-        check_integer("max_rows", max_rows)
+    check_integer("max_rows", max_rows, optional=True)
     given, model = model, model if X is None else as_asked(model, X)
     schema = _schema_of(model)
     names, members = read_groups(groups, schema)

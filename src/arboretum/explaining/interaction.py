@@ -85,8 +85,7 @@ def interaction_strength(
     columns = [column_position(column, model.schema_) for column in chosen]
     if len(columns) < 2 or len(set(columns)) < len(columns):
         raise ValueError(f"features={shown(features)}: give two different columns or more")
-    if max_rows is not None:
-        check_integer("max_rows", max_rows, low=2)
+    check_integer("max_rows", max_rows, low=2, optional=True)
     asked = response_of(model, response or ("raw" if model.model_.head.determines else "auto"))
     table = whole.take(draw_rows(whole.n_rows, max_rows, random_state)).dense()
     threads = n_threads(model.n_jobs if n_jobs is None else n_jobs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import reprlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,8 @@ from arboretum.explaining.by_predictions import has_own_trees
 from arboretum.model.forest import LEAF
 from arboretum.model.heads import MultiwayHead
 from arboretum.report.evaluation.charts import curves, series
-from arboretum.report.facts import LeftOut
 from arboretum.report.stages import Stages, by_round
-from arboretum.report.subject import Subject, is_independent
+from arboretum.report.subject import Subject, is_independent, or_reason
 
 _TEXT = reprlib.Repr()
 _TEXT.maxstring = _TEXT.maxother = 200
@@ -100,25 +100,20 @@ def _plain(value: Any) -> Any:
 
 def _curves(subject: Subject) -> list[dict[str, Any]]:
     """Losses while the model grew: as recorded, on rows of the report, and of every learner; or why there are none."""
-    drawn = [
+    ways: list[Callable[[], Stages]] = [lambda: subject.stages]
+    if is_independent(subject.model) and subject.n_trees > 1:  # besides the depth of trees, by their number
+        ways.append(lambda: by_round(subject))
+    followed = [or_reason(partial(_followed, stages)) for stages in ways]
+    charts = [
         *_recorded(getattr(subject.model, "history_", None)),
-        *(_followed(subject, stages) for stages in (lambda: subject.stages, _trees_of(subject)) if stages is not None),
+        *(chart for chart in followed if "left_out" not in chart),
         *_learners(subject.model),
     ]
-    charts = [chart for chart in drawn if chart is not None]
-    return charts or [{"kind": "text", "title": "Training curve", "note": _reason(subject)}]
+    return charts or [{"kind": "text", "title": "Training curve", "note": followed[0]["left_out"]}]
 
 
-def _trees_of(subject: Subject) -> Callable[[], Stages] | None:
-    """Follow a forest by the number of its trees, besides their depth."""
-    return (lambda: by_round(subject)) if is_independent(subject.model) and subject.n_trees > 1 else None
-
-
-def _followed(subject: Subject, stages: Callable[[], Stages]) -> dict[str, Any] | None:
-    try:
-        found = stages()
-    except LeftOut:
-        return None
+def _followed(stages: Callable[[], Stages]) -> dict[str, Any]:
+    found = stages()
     lines = [series("rows of the report", found.at, found.means(found.test))]
     if found.train is not None:
         lines.insert(0, series("training rows", found.at, found.means(found.train), "baseline"))
@@ -163,11 +158,3 @@ def _learners(model: Any) -> Iterator[dict[str, Any]]:
     yield curves(
         "Each learner", "round", "", lines, "weighted error on training rows, and the vote that follows from it"
     )
-
-
-def _reason(subject: Subject) -> str:
-    try:
-        _ = subject.stages
-    except LeftOut as reason:
-        return str(reason)
-    return "The model has no stages."
