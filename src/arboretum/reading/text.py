@@ -88,8 +88,8 @@ def tree_to_text(
         arrow = f" → {values.text(node, digits)}" if is_tip and "value" in show else ""
         facts = [rows_text(rows[node])] if "rows" in show else []
         facts += [f"gain {number_text(gain[node], digits)}"] if "gain" in show and not is_tip else []
-        cut = [f"{below[node]:,} nodes below"] if is_tip and below[node] else []
-        told = "; ".join([", ".join(facts)] * bool(facts) + cut)
+        cut = f"{below[node]:,} nodes below" if is_tip and below[node] else ""
+        told = "; ".join(part for part in (", ".join(facts), cut) if part)
         lines.append(f"{indent}{branch}{leads.pop(node)}{arrow}" + (f"  ({told})" if told else ""))
     return "\n".join(lines)
 
@@ -137,7 +137,8 @@ def multiway_to_text(
         parts = ["|   " * (len(is_last) - 1) + branch_text(tree, schema, node)] if node else []
         if is_tip:
             parts.append(_leaf_text(tree, node, class_names, digits, below[node]))
-        lines += [": ".join(parts)] * bool(parts)
+        if parts:
+            lines.append(": ".join(parts))
     return "\n".join(lines)
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 FloatArray: TypeAlias = NDArray[np.float64]
 
 TEXT_DIGITS = 6
+BY_ROW = ("sample_weight", "group", "treatment", "offset", "ids")  # arguments of a report with one value per row
 INTERVAL = 0.9  # share of rows that intervals are asked to cover
 
 
@@ -94,6 +95,10 @@ def read_rows(model: Any, X: Any, y: Any, *, of: str = "", **given: Any) -> Rows
     **given
         ``sample_weight``, ``group``, ``treatment``, ``offset`` and ``ids``, one per row.
     """
+    if unknown := set(given) - set(BY_ROW):
+        raise TypeError(
+            f"read_rows() got an unexpected argument {min(unknown)!r}: expected some of {', '.join(BY_ROW)}"
+        )
     table, n_rows, task = table_of(model, X), n_rows_of(as_container(X)), model.task_
     if not n_rows:
         raise ValueError(f"X{of} has no rows: give at least one")

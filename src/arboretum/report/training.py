@@ -39,6 +39,9 @@ def parameters(model: Any) -> list[dict[str, Any]]:
     [{'name': 'max_depth', 'value': '3', 'default': 'None', 'changed': True}]
     """
     usual = defaults(type(model))
+    pairs = {
+        name: (value, usual.get(name, inspect.Parameter.empty)) for name, value in model.get_params(deep=False).items()
+    }
     return [
         {
             "name": name,
@@ -46,8 +49,7 @@ def parameters(model: Any) -> list[dict[str, Any]]:
             "default": _TEXT.repr(default),
             "changed": repr(value) != repr(default),
         }
-        for name, value in model.get_params(deep=False).items()
-        for default in [usual.get(name, inspect.Parameter.empty)]
+        for name, (value, default) in pairs.items()
     ]
 
 

@@ -21,11 +21,11 @@ from arboretum.estimators.explained import Explained
 from arboretum.model.whole_file import replacing
 from arboretum.report import columns, dependence, evaluation, examples, findings, importance, training, trees
 from arboretum.report.facts import to_json
-from arboretum.report.subject import Subject, id_columns, or_reason, positive_place, read_rows, schema_of
+from arboretum.report.subject import BY_ROW, Subject, id_columns, or_reason, positive_place, read_rows, schema_of
 from arboretum.tasks import Task
 
 MAX_ROWS = 2_000
-BY_ROW = ("sample_weight", "group", "treatment", "offset", "ids")  # given for X, and with "_train" for X_train
+HEADINGS = ("title", "target", "source", "source_train", "date")
 SCRIPTS = ("text.js", "charts.js", "sections.js", "trees.js", "examples.js", "page.js")
 VENDORED = (("d3.min.js", "d3.LICENSE"), ("plot.umd.min.js", "plot.LICENSE"))
 
@@ -67,6 +67,8 @@ def write_report(
         raise ValueError("X_train and y_train belong together: give both or neither")
     place = positive_place(model, positive)
     of_test, of_train = ({name: given.pop(f"{name}{of}", None) for name in BY_ROW} for of in ("", "_train"))
+    if unknown := set(given) - set(HEADINGS):
+        raise TypeError(f"write_report() got an unexpected argument {min(unknown)!r}: see model.report")
     id_name = name_of(of_test["ids"]) or name_of(getattr(X, "index", None))
     heading = Heading.of(model, y, id_name=id_name, **given)
     test = read_rows(model, X, y, **of_test)
