@@ -234,7 +234,7 @@ def fit(model: Any, split: Split, threads: int) -> Any:
 def alarms_of(model: Any, split: Split) -> list[Alarm]:
     """Return the findings of a report on the held-out rows."""
     from arboretum.report import findings
-    from arboretum.report.subject import Subject, read_rows, task_of
+    from arboretum.report.subject import Subject, read_rows
 
     is_anomaly = split.kind == "anomaly"
     y, y_train = (None, None) if is_anomaly else (split.y, split.y_train)
@@ -242,7 +242,7 @@ def alarms_of(model: Any, split: Split) -> list[Alarm]:
         warnings.simplefilter("ignore")
         test = read_rows(model, split.X, y, **split.test_arguments)
         train = read_rows(model, split.X_train, y_train, of="_train", **split.train_arguments)
-        found = findings.look(Subject(model, task_of(model), test, train, MAX_ROWS))
+        found = findings.look(Subject(model, model.task_, test, train, MAX_ROWS))
     return [Alarm(finding.grade, finding.kind, finding.column) for finding in found]
 
 

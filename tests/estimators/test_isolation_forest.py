@@ -244,8 +244,11 @@ def test_models_come_back_to_the_bit(params, way, tmp_path):
 
 TAMPERED = {
     "no offset": (lambda header: header.pop("offset"), "offset"),
-    "offset of text": (lambda header: header.update(offset="-0.5"), "offset is .*: expected a finite number"),
-    "offset beyond numbers": (lambda header: header.update(offset=float("nan")), "offset is .*: expected a finite number"),
+    "offset of text": (lambda header: header.update(offset="-0.5"), "offset is .*: expected a finite"),
+    "offset beyond numbers": (
+        lambda header: header.update(offset=float("nan")),
+        "offset is .*: expected a finite",
+    ),
     "no trees of paths": (lambda header: header["params"].update(extension=-1), "extension"),
 }
 

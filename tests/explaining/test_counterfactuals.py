@@ -158,19 +158,22 @@ def test_input_that_makes_no_sense_is_refused():
     model = clone(MODELS[0]).fit(X, Y)
     row = X[0]
     for arguments, message in [
-        ({"target": 7}, r"target=7 is none of the classes \[0, 1\]"),
-        ({"target": 1, "locked": ["age"]}, "there is no column 'age': columns are x0, x1, x2, x3"),
-        ({"target": 1, "ranges": {0: 5}}, r"ranges of column 'x0' is 5: give a pair"),
-        ({"target": 1, "ranges": {0: (2, 1)}}, "the first must not be above the second"),
+        ({"target": 7}, r"target=7: expected one of the classes \[0, 1\]"),
+        ({"target": 1, "locked": ["age"]}, "no column is called 'age'"),
+        (
+            {"target": 1, "ranges": {0: 5}},
+            "ranges of column 'x0'=5: give the least and the largest number, None for no limit",
+        ),
+        ({"target": 1, "ranges": {0: (2, 1)}}, "the first number must not be above the second"),
         ({"target": 1 - int(model.predict(row[None])[0]), "locked": range(4)}, "no row with the prediction"),
     ]:
         with pytest.raises(ValueError, match=message):
             counterfactual(model, row, X, **arguments)
-    with pytest.raises(ValueError, match="row has 2 rows: give one"):
+    with pytest.raises(ValueError, match="row has 2 rows: expected one"):
         counterfactual(model, X[:2], X, target=1)
     with pytest.raises(TypeError, match="not known for IsolationForest: use a classifier or regressor"):
         counterfactual(arb.IsolationForest(n_estimators=2).fit(X), row, X, target=1)
-    with pytest.raises(ValueError, match="many branches a node are not known: use method='cart'"):
+    with pytest.raises(ValueError, match="many branches per node are not known: use method='cart'"):
         counterfactual(arb.DecisionTreeClassifier(method="c45").fit(X, Y), row, X, target=1)
     numbers = arb.DecisionTreeRegressor().fit(X, X[:, 0])
     for target in (3, (2, 1)):

@@ -202,7 +202,7 @@ def test_rows_are_drawn_and_sparse_tables_read() -> None:
     [
         ({"features": "x9"}, "no column is called 'x9'"),
         ({"features": 4}, "there is no column 4: the model has columns 0 to 3"),
-        ({"features": 1.5}, "give columns by name or position; found 1.5"),
+        ({"features": 1.5}, "expected the name or position of a column, got 1.5"),
         ({"features": [0, 1, 2]}, "give one column or a pair"),
         ({"features": [0, 0]}, "the same column twice"),
         ({"response": "proba"}, "use 'auto' or 'raw'"),
@@ -221,9 +221,9 @@ def test_errors(arguments: dict[str, Any], message: str) -> None:
 
 def test_errors_of_columns(frame: pd.DataFrame) -> None:
     model = arb.RandomForestRegressor(n_estimators=2).fit(frame, frame["size"])
-    with pytest.raises(ValueError, match="grid has 'pink', which is no category of column 'colour'"):
+    with pytest.raises(ValueError, match="grid has 'pink', which is not a category of column 'colour'"):
         partial_dependence(model, frame, "colour", grid=["pink"])
-    with pytest.raises(ValueError, match="are no sums of trees"):
+    with pytest.raises(ValueError, match="are not sums of trees"):
         partial_dependence(fitted(REGRESSORS["median of learners"], "y"), X, 0, response="raw")
     with pytest.raises(Exception, match="not fitted"):
         partial_dependence(arb.RandomForestRegressor(), X, 0)

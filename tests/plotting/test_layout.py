@@ -102,12 +102,12 @@ def test_a_tree_deeper_than_the_stack():
 def test_steps_are_linear_in_the_nodes(n_leaves, monkeypatch):
     steps = 0
 
-    def counted(self, node, x, walk=layout._Contours.next_left):
+    def counted(self, side, node, x, walk=layout._Contours.below):
         nonlocal steps
-        steps += 1
-        return walk(self, node, x)
+        steps += side == 0
+        return walk(self, side, node, x)
 
-    monkeypatch.setattr(layout._Contours, "next_left", counted)
+    monkeypatch.setattr(layout._Contours, "below", counted)
     left, right = random_tree(0, n_leaves)
     layout.tidy_positions(left, right)
     assert n_leaves - 1 <= steps <= 2 * n_leaves

@@ -27,6 +27,7 @@ from arboretum.plotting import (
     plot_learning_curve,
     plot_shap,
 )
+from arboretum.plotting.class_curves import calibration
 
 mpl.use("Agg")
 RNG = np.random.default_rng(0)
@@ -87,7 +88,7 @@ def test_kinds_of_importances_and_suspects():
     np.testing.assert_allclose(max(bar.get_width() for bar in both.patches), 1.0)
     assert tick_texts(plot_importances(table, kinds="depth"))[1:] == ["x3", "x2", "x1"]
     for arguments, message in [
-        ({"kinds": "sage"}, "no importance 'sage' here, but gain, permutation"),
+        ({"kinds": "sage"}, "no importance 'sage' here; expected some of gain, permutation"),
         ({"kinds": ["gain", "depth"]}, "draw 'inverse_depth' beside other kinds"),
         ({"kinds": []}, "kinds is empty"),
         ({"top": 0}, "top=0: draw at least one feature"),
@@ -259,8 +260,8 @@ def test_many_classes_have_their_mean():
 @settings(max_examples=50, deadline=None)
 def test_calibration_keeps_equal_probabilities_together_and_weights_are_copies(rows):
     truth, score, weight = (np.array(part) for part in zip(*rows, strict=True))
-    x, y, error = CalibrationDisplay._curve(truth, score, weight.astype(float))
-    copied = CalibrationDisplay._curve(np.repeat(truth, weight), np.repeat(score, weight), None)
+    x, y, error = calibration(truth, score, weight.astype(float))
+    copied = calibration(np.repeat(truth, weight), np.repeat(score, weight), None)
     np.testing.assert_allclose(x, copied[0])
     np.testing.assert_allclose(y, copied[1])
     assert error == pytest.approx(copied[2])
@@ -272,9 +273,9 @@ def test_predictions_that_cannot_be_drawn_as_curves():
     for y, scores, options, message in [
         ([0, 1, 2], [0.1, 0.2, 0.3], {}, "one column for 3 classes"),
         ([0, 1], [[0.1, 0.2, 0.7]] * 2, {}, "3 columns for 2 classes"),
-        ([1, 1], [0.1, 0.2], {}, "one class only"),
-        ([0, 1, 7], [0.1, 0.2, 0.3], {"classes": [0, 1]}, "class 7, which is none of"),
-        ([0, 1], [0.1, 0.2, 0.3], {}, "one class and one score"),
+        ([1, 1], [0.1, 0.2], {}, "one class only, 1: a curve needs rows of two classes"),
+        ([0, 1, 7], [0.1, 0.2, 0.3], {"classes": [0, 1]}, r"class 7, expected one of \[0, 1\]"),
+        ([0, 1], [0.1, 0.2, 0.3], {}, "expected one class and one score"),
     ]:
         with pytest.raises(ValueError, match=message):
             RocDisplay.from_predictions(y, scores, **options)
@@ -313,7 +314,7 @@ def test_residuals_are_points_or_hexagons():
         ResidualsDisplay.from_predictions(Y, predicted, ax=ax)
     with pytest.raises(ValueError, match="kind must be None, 'actual' or 'residual'"):
         ResidualsDisplay.from_predictions(Y, predicted, kind="both")
-    with pytest.raises(ValueError, match="one number each"):
+    with pytest.raises(ValueError, match="expected one number each per row"):
         ResidualsDisplay.from_predictions(Y, predicted[:5])
 
 

@@ -80,15 +80,19 @@ def test_the_path_of_a_root_is_empty():
 def test_errors():
     forest, columns = random_case(1)
     leaves = forest.apply(columns, N_ROWS)
-    with pytest.raises(ValueError, match=r"a column for each of 3 trees, not \(12, 2\)"):
+    with pytest.raises(
+        ValueError, match=r"leaves has shape \(12, 2\): expected a matrix with a column for each of 3 trees"
+    ):
         decision_path(forest, leaves[:, :2])
-    with pytest.raises(ValueError, match=r"a column for each of 3 trees, not \(3,\)"):
+    with pytest.raises(
+        ValueError, match=r"leaves has shape \(3,\): expected a matrix with a column for each of 3 trees"
+    ):
         decision_path(forest, leaves[0])
     leaves[4, 1] = forest.n_nodes
-    with pytest.raises(ValueError, match=rf"leaves\[4, 1\] = {forest.n_nodes} is no node of tree 1"):
+    with pytest.raises(ValueError, match=rf"leaves\[4, 1\] = {forest.n_nodes} is not a node of tree 1"):
         decision_path(forest, leaves)
     leaves[4, 1] = -1
-    with pytest.raises(ValueError, match=r"leaves\[4, 1\] = -1 is no node of tree 1"):
+    with pytest.raises(ValueError, match=r"leaves\[4, 1\] = -1 is not a node of tree 1"):
         decision_path(forest, leaves)
     with pytest.raises(ValueError, match="node 999 does not exist: tree 0 has"):
         explain_row(forest, SCHEMA, 999)

@@ -14,7 +14,7 @@ import arboretum as arb
 from arboretum.data.schema import ColumnSchema, Schema
 from arboretum.model.forest import CATEGORY, NUMERIC, Forest
 from arboretum.reading import tree_to_text
-from arboretum.reading.text import descendants
+from arboretum.reading.nodes import children_of, descendants, in_reading_order, parents
 
 SCHEMA = Schema(
     (
@@ -129,7 +129,12 @@ def test_lines_and_counts_add_up_to_the_tree(seed, max_depth):
     lines = tree_to_text(forest, SCHEMA, max_depth=max_depth, show=()).splitlines()
     hidden = sum(int(line.split("(")[1].split()[0]) for line in lines if line.endswith("nodes below)"))
     assert len(lines) + hidden == forest.n_nodes
-    assert (descendants(forest, slice(0, forest.n_nodes)) == 0).sum() == 12
+    children = children_of(forest, 0)
+    assert descendants(children).count(0) == 12
+    walked = [(node, len(is_last)) for node, is_last, _ in in_reading_order(children, max_depth)]
+    assert sorted(walked) == [(node, int(depth)) for node, depth in enumerate(forest.depths) if depth <= max_depth]
+    above = parents(forest).tolist()
+    assert above == [next((up for up, below in enumerate(children) if node in below), -1) for node in range(len(above))]
 
 
 @pytest.mark.parametrize(
@@ -140,7 +145,7 @@ def test_lines_and_counts_add_up_to_the_tree(seed, max_depth):
         ({"max_depth": -1}, "max_depth=-1: use an integer at least 0, or None"),
         ({"show": ["depth"]}, r"show=\['depth'\]: use a collection of 'value', 'rows', 'gain'"),
         ({"show": "rows"}, "show='rows': use a collection of 'value', 'rows', 'gain'"),
-        ({"class_names": ["a"]}, "class_names has 1 names, but the trees tell 2 classes apart"),
+        ({"class_names": ["a"]}, "class_names has 1 names, but the trees have 2 classes"),
     ],
 )
 def test_errors(options, message):

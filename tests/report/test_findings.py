@@ -17,7 +17,7 @@ from arboretum.report import findings
 from arboretum.report.findings.finding import KINDS, Finding, merged
 from arboretum.report.findings.moving import row_keys
 from arboretum.report.importance import disagreements
-from arboretum.report.subject import Subject, read_rows, task_of
+from arboretum.report.subject import Subject, read_rows
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
@@ -131,10 +131,10 @@ def test_a_model_of_noise_is_no_better_than_its_baseline():
     X, y = draw.normal(size=(600, 3)), draw.normal(size=600)
     model = arb.BoostedTreesRegressor(n_estimators=5, early_stopping=False).fit(X[:300], y[:300])
     test = read_rows(model, X[300:], y[300:])
-    kinds = {finding.kind for finding in findings.look(Subject(model, task_of(model), test, None, 100))}
+    kinds = {finding.kind for finding in findings.look(Subject(model, model.task_, test, None, 100))}
     assert "no better than the baseline" in kinds
     test = read_rows(model, X[300:], y[300:] - 5)
-    kinds = {finding.kind for finding in findings.look(Subject(model, task_of(model), test, None, 100))}
+    kinds = {finding.kind for finding in findings.look(Subject(model, model.task_, test, None, 100))}
     assert "not calibrated" in kinds
 
 

@@ -15,7 +15,7 @@ from arboretum.reading.conditions import condition
 from arboretum.report import columns, evaluation, examples, trees
 from arboretum.report.evaluation.survival import kaplan_meier
 from arboretum.report.facts import rounded, to_json
-from arboretum.report.subject import Subject, draw_rows, read_rows, task_of
+from arboretum.report.subject import Subject, draw_rows, read_rows
 
 DRAW = np.random.default_rng(7)
 ROWS = DRAW.normal(size=(400, 3))
@@ -24,7 +24,7 @@ LABELS = ROWS[:, 0] + DRAW.logistic(size=400) > 0.5
 
 def subject(model, X, y, X_train=None, y_train=None, **extra):
     train = None if X_train is None else read_rows(model, X_train, y_train, of="_train")
-    return Subject(model, task_of(model), read_rows(model, X, y, **extra), train, 500)
+    return Subject(model, model.task_, read_rows(model, X, y, **extra), train, 500)
 
 
 @pytest.fixture(scope="module")

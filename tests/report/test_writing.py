@@ -12,6 +12,7 @@ import pytest
 
 import arboretum as arb
 from arboretum.report import write_report
+from arboretum.report.subject import read_rows
 
 HOSTILE = "</script><script>alert(1)</script>"
 SECTIONS = {"data", "training", "evaluation", "importances", "dependence", "trees", "findings", "examples"}
@@ -295,6 +296,10 @@ def test_errors_name_the_cure(tmp_path):
         arb.BoostedTreesRegressor().report(X, y, path)
     with pytest.raises(TypeError, match="a report needs a fitted model of arboretum, not int"):
         write_report(3, X, y, path)
+    with pytest.raises(TypeError, match=r"unexpected argument 'weights': see model\.report"):
+        write_report(model, X, y, path, weights=y)
+    with pytest.raises(TypeError, match="unexpected argument 'weight': expected some of sample_weight, group"):
+        read_rows(model, X, y, weight=y)
     assert not path.exists()
 
 

@@ -43,13 +43,13 @@ def accumulated_effects(
     model, X, features, response, sample_weight, n_jobs
         As for :func:`partial_dependence`. Rows with a missing or infinite value in one of the columns are left out.
     grid_resolution : int, default=40
-        Intervals of a column, each with about as many rows; fewer, if there are not so many distinct values.
+        Intervals of a column, each with about as many rows as the others; fewer, if there are fewer distinct values.
 
     Returns
     -------
     Dependence
-        ``grid`` holds the ends of the intervals; the effects have mean 0. Of two columns, what they do together beyond
-        their effects one by one.
+        ``grid`` holds the ends of the intervals; the effects have mean 0. For two columns, they are what the columns do
+        together beyond their single effects.
 
     References
     ----------
@@ -96,13 +96,13 @@ def accumulated_effects(
 
 
 def _edges(values: NDArray[Any], n_intervals: int) -> FloatArray:
-    """Choose ends of intervals of about as many rows, at values that occur."""
+    """Choose ends of intervals with about as many rows each, at values that occur."""
     edges = np.unique(np.quantile(values.astype(np.float64), np.linspace(0, 1, n_intervals + 1), method="inverted_cdf"))
     return edges if len(edges) > 1 else np.repeat(edges, 2)
 
 
 def _moved(question: Question, table: Table, edges: list[FloatArray], places: list[NDArray[np.intp]]) -> FloatArray:
-    """Find how the response changes over each row's interval; of two columns, over its cell."""
+    """Return how the response changes over the interval of each row, or over its cell for two columns."""
     change: Any = 0.0
     for corner in range(2 ** len(edges)):
         columns, sign = list(table.columns), 1
@@ -143,7 +143,7 @@ def _main_effect(effects: FloatArray, mass: FloatArray) -> FloatArray:
 
 
 def _filled(means: FloatArray, mass: FloatArray) -> FloatArray:
-    """Give cells without rows the mean of the nearest cell that has some, in intervals; the first of several."""
+    """Give cells without rows the mean of the nearest cell with rows, counted in intervals; the first of several."""
     full, filled = np.argwhere(mass > 0), means.copy()
     for cell in np.argwhere(mass == 0):
         nearest = full[np.argmin(((full - cell) ** 2).sum(axis=1))]

@@ -6,8 +6,8 @@ predictions before the round, and these of the leaves before::
     raw₀ ──► g, h ──► leaf values ──► raw₁ ──► g, h ──► leaf values ──► raw₂ … prediction of a new row
 
 Derivatives of one prediction by all of that come from one walk from right to left (kernel/explain/influence.hpp). The
-start is a tree of one leaf. Two things make estimates better than derivatives: a row that is left out leaves its leaf's
-sums at once, not by an infinitesimal weight::
+start is a tree of one leaf. Two things make estimates better than derivatives: a row that is left out leaves the sums
+of its leaf at once, not by an infinitesimal weight::
 
     removal = rate · (g + h · v) / (H − h + l2)        v the leaf's value before the learning rate, H its Σ hessians
 
@@ -44,10 +44,10 @@ STILL = 1e-6  # Σ gradients, as a share of Σ |gradients|, at a constant that i
 def boosting_influence(
     model: BoostedTrees, X: Any, y: Any, X_train: Any, y_train: Any, sample_weight: Any
 ) -> tuple[Callable[[slice, int], FloatArray], int, int, int]:
-    """Return what gives the influence on some rows, and the numbers of rows, training rows and outputs told apart."""
+    """Return influence as a function of rows and an output, and the numbers of rows, training rows and outputs."""
     inner, threads = model.model_, n_threads(model.n_jobs)
     forest = inner.forest
-    _refuse_what_has_no_derivative(model, forest)
+    _reject_what_has_no_derivative(model, forest)
     problem, target = model.recipe().read(X_train, y_train, sample_weight, earlier=inner)
     table = inner.as_read(problem.table, threads)
     training = _Training(
@@ -84,7 +84,7 @@ def boosting_influence(
     return part, new.n_rows, problem.table.n_rows, len(seeds)
 
 
-def _refuse_what_has_no_derivative(model: BoostedTrees, forest: Forest) -> None:
+def _reject_what_has_no_derivative(model: BoostedTrees, forest: Forest) -> None:
     loss, reason = model.loss_, None
     if isinstance(loss, FunctionLoss):
         reason = f"{loss!r} is a function that is asked about all rows at once: derive a class from Loss"
@@ -93,7 +93,7 @@ def _refuse_what_has_no_derivative(model: BoostedTrees, forest: Forest) -> None:
     elif not loss.row_wise:
         reason = f"loss {loss.name!r} compares rows with one another: use a loss of single rows"
     elif renews_leaves(loss):
-        reason = f"loss {loss.name!r} has leaves that are no smooth function of weights: use 'squared_error'"
+        reason = f"loss {loss.name!r} has leaves that are not a smooth function of weights: use 'squared_error'"
     elif forest.has_slopes:
         reason = "leaves are linear: use leaf_model='constant'"
     elif model.dart_rate:
@@ -224,7 +224,7 @@ class _Training:
 
 
 def _responses(tree: _Tree, g: FloatArray, h: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Tell what leaving out each row adds to its leaf's value, and what a unit of gradient takes from each leaf's."""
+    """Return what leaving out each row adds to its leaf, and what a unit of gradient takes from each leaf."""
     rule = tree.rule
     curvature = np.bincount(tree.leaf, h, len(tree.value)) + rule.l2
     value, rest = tree.value[tree.leaf], curvature[tree.leaf] - h

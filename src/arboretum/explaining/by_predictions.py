@@ -1,4 +1,4 @@
-"""Models that are known by their predictions alone: models of models, whose learners may be anybody's.
+"""Models that are known by their predictions alone: models of models, whose learners may come from any library.
 
 Rows are read into a Table, columns of it are shuffled or replaced, and the Table becomes a table of the user's kind
 again, which the model is asked about::
@@ -12,23 +12,21 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from arboretum.data.schema import ColumnSchema
 from arboretum.data.selection import as_container
 from arboretum.data.table import Table, read_table
 from arboretum.estimators.grown_trees import GrownTrees
 from arboretum.estimators.protocol import not_fitted
 from arboretum.estimators.standing_in import AskedModel, twin
+from arboretum.explaining.grid import as_known
 from arboretum.model.forest import Forest
 from arboretum.model.heads import OtherHead
 
-_TIMES = {"datetime": "datetime64[us]", "duration": "timedelta64[us]"}
 METHODS = ("predict", "predict_proba", "decision_function", "score_samples", "score")
 
 
 def has_own_trees(model: Any) -> bool:
-    """Whether a model is one forest of arboretum's trees, or a tree."""
+    """Return whether a model is a tree or a forest of arboretum, not a model of models."""
     return isinstance(model, GrownTrees) and not getattr(model, "_has_members", False)
 
 
@@ -62,7 +60,7 @@ def as_asked(model: Any, X: Any) -> Any:
 
 
 def require_fitted(model: Any) -> None:
-    """Refuse a model of models that is not fitted."""
+    """Reject a model of models that is not fitted."""
     # Not hasattr of estimators_ first: forests make an estimator of each tree for it.
     if not any(hasattr(model, name) for name in ("schema_", "estimator_", "estimators_")):
         raise not_fitted(model)
@@ -70,11 +68,11 @@ def require_fitted(model: Any) -> None:
 
 def _answering(model: Any, rows: Callable[[], Any]) -> Any:
     """Return the model as if all that it is asked about were these rows."""
-    return twin(model, **{name: _of_rows(getattr(model, name), rows) for name in METHODS if hasattr(model, name)})
 
+    def of_rows(method: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda given, *more, **named: method(rows(), *more, **named)
 
-def _of_rows(method: Callable[..., Any], rows: Callable[[], Any]) -> Callable[..., Any]:
-    return lambda given, *more, **named: method(rows(), *more, **named)
+    return twin(model, **{name: of_rows(getattr(model, name)) for name in METHODS if hasattr(model, name)})
 
 
 def _categorical_features(model: Any) -> Any:
@@ -92,7 +90,7 @@ def like(container: Any, table: Table) -> Any:
     >>> like(frame, read_table(frame).take(np.array([1, 1]))).dtypes.astype(str).to_dict()
     {'size': 'float64', 'kind': 'category'}
     """
-    values = [_values(column, part) for column, part in zip(table.schema.columns, table.columns, strict=True)]
+    values = [as_known(column, part) for column, part in zip(table.schema.columns, table.columns, strict=True)]
     if not hasattr(container, "columns") and not hasattr(container, "column_names"):
         if all(part.dtype.kind in "fb" for part in values):
             return np.column_stack([part.astype(np.float64) for part in values])
@@ -109,16 +107,3 @@ def like(container: Any, table: Table) -> Any:
         series, dtype = nw.new_series(name, part.tolist(), backend=backend), frame[name].dtype
         made.append(series if part.dtype.kind in "fb" or series.dtype == dtype else series.cast(dtype))
     return made[0].to_frame().with_columns(*made[1:]).to_native()
-
-
-def _values(column: ColumnSchema, part: NDArray[Any]) -> NDArray[Any]:
-    """Return a column of a Table in the user's units: numbers, labels or times."""
-    if column.kind == "categorical":
-        labels = np.array([*column.categories, None], dtype=object)
-        return labels[np.where(part < 0, len(column.categories), part)]
-    if column.source not in _TIMES:
-        return part
-    shown = np.full(len(part), "NaT", dtype=_TIMES[column.source])
-    known = ~np.isnan(part)
-    shown[known] = part[known].astype(np.int64).astype(shown.dtype)
-    return shown

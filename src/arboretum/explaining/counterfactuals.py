@@ -11,19 +11,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.arguments import check_integer
 from arboretum.data.table import Table
-from arboretum.estimators.bagged_tasks import BaggedClassifier, BaggedRegressor
-from arboretum.estimators.boosted_trees import BoostedTreesClassifier, BoostedTreesRegressor
 from arboretum.estimators.grown_trees import GrownTrees
-from arboretum.estimators.protocol import Classifier
-from arboretum.explaining.options import Column, options_of
+from arboretum.explaining.by_predictions import has_own_trees
+from arboretum.explaining.options import Column, options_of, read_interval
 from arboretum.model.forest import LEAF, NUMERIC
+from arboretum.model.heads import LossHead, MeanHead
 from arboretum.reading.conditions import condition
 from arboretum.reading.quantities import name_text, number_text
 from arboretum.running.threads import n_threads
@@ -100,7 +99,7 @@ def counterfactual(
     X : array-like, sparse matrix or data frame
         Rows of the same kind, such as the training rows: they tell the spread of columns and where to start from.
     target : label, or pair of numbers
-        The class to reach; of a regressor the least and the largest prediction to accept, None for no limit.
+        The class to reach; for a regressor, the least and the largest prediction to accept, None for no limit.
     locked : iterable of str or int
         Columns that must not change, by name or place.
     ranges : dict, optional
@@ -139,14 +138,15 @@ def counterfactual(
 
 
 def _supported(model: Any) -> GrownTrees:
-    if not isinstance(model, BoostedTreesClassifier | BoostedTreesRegressor | BaggedClassifier | BaggedRegressor):
+    is_known = has_own_trees(model) and model.task_.has_row_losses
+    if not is_known or not isinstance(model.model_.head, LossHead | MeanHead):
         raise TypeError(
             f"counterfactuals are not known for {type(model).__name__}: use a classifier or regressor of boosted "
             "trees, a random forest or a decision tree"
         )
     if not model.model_.head.determines:
-        raise ValueError("counterfactuals of trees with many branches a node are not known: use method='cart'")
-    return model
+        raise ValueError("counterfactuals of trees with many branches per node are not known: use method='cart'")
+    return cast(GrownTrees, model)
 
 
 def _one_row(model: GrownTrees, row: Any) -> Table:
@@ -154,13 +154,13 @@ def _one_row(model: GrownTrees, row: Any) -> Table:
     if isinstance(row, Mapping) or (hasattr(row, "index") and hasattr(row, "loc") and np.ndim(row) == 1):
         missing = [name for name in names if name not in row]
         if missing:
-            raise ValueError(f"row has no value of {missing[0]!r}: give one of every column")
+            raise ValueError(f"row has no value of {missing[0]!r}: give one value per column")
         row = [[row[name] for name in names]]
     elif isinstance(row, list | tuple) or (isinstance(row, np.ndarray) and row.ndim == 1):
         row = row if len(row) == 1 and np.ndim(row[0]) == 1 else [list(row)]
     table = _dense(model.model_.conform(row))
     if table.n_rows != 1:
-        raise ValueError(f"row has {table.n_rows} rows: give one")
+        raise ValueError(f"row has {table.n_rows} rows: expected one")
     return table
 
 
@@ -177,13 +177,15 @@ class _Search:
     def __init__(self, model: Any, columns: list[Column], target: Any) -> None:
         self.model, self.columns, self.target = model, columns, target
         self.threads = n_threads(model.n_jobs)
-        self.classifies = isinstance(model, Classifier)
+        self.classifies = model.task_.has_classes
         if not self.classifies:
-            self.low, self.high = _interval(target)
+            if target is None:
+                raise ValueError("target=None: give the least and the largest prediction")
+            self.low, self.high = read_interval(target, "target")
         elif isinstance(model.classes_, list):
-            raise ValueError("counterfactuals need one output: fit one model an output")
+            raise ValueError("counterfactuals need one output: fit one model per output")
         elif target not in model.classes_.tolist():
-            raise ValueError(f"target={target!r} is none of the classes {model.classes_.tolist()}")
+            raise ValueError(f"target={target!r}: expected one of the classes {model.classes_.tolist()}")
 
     def best(self, table: Table, n_starts: int) -> Choices | None:
         stay = np.zeros((1, len(self.columns)), np.intp)
@@ -192,18 +194,15 @@ class _Search:
         if self._is_one_plain_tree():
             return self._nearest(self._reaching(self._leaves()))
         for n_changes in (1, 2):
-            found = self._nearest_of(n_changes)
-            if found is not None:
+            if (found := self._nearest_of(n_changes)) is not None:
                 return found
         starts = self._reaching(np.unique(np.column_stack([column.option_of for column in self.columns]), axis=0))
         improved = [self._improved(choice) for choice in starts[self._order(starts)[:n_starts]]]
         return self._nearest(np.array(improved)) if improved else None
 
     def distances(self, choices: Choices) -> FloatArray:
-        total = np.zeros(len(choices))
-        for column, options in zip(self.columns, choices.T, strict=True):
-            total += column.distance[options]
-        return total
+        parts = [column.distance[options] for column, options in zip(self.columns, choices.T, strict=True)]
+        return sum(parts, start=np.zeros(len(choices)))
 
     def _order(self, choices: Choices) -> Choices:
         """Order by the number of changes, then by distance; ties by their options."""
@@ -216,7 +215,7 @@ class _Search:
     # ---- prediction ----------------------------------------------------------------------------------------------
 
     def reaches(self, choices: Choices) -> BoolArray:
-        """Whether rows have the wanted prediction."""
+        """Return whether rows have the wanted prediction."""
         predicted = self.predict(choices)
         if self.classifies:
             return np.asarray(predicted == self.target)
@@ -228,12 +227,10 @@ class _Search:
     def predict(self, choices: Choices) -> Array:
         if not len(choices):
             return np.zeros(0)
-        model = self.model
         values = [column.values[options] for column, options in zip(self.columns, choices.T, strict=True)]
-        table = Table(model.schema_, values)
-        predicted = model.model_.answers(table, self.threads)
+        predicted = self.model.model_.answers(Table(self.model.schema_, values), self.threads)
         if predicted.ndim > 1:
-            raise ValueError("counterfactuals need one output: fit one model an output")
+            raise ValueError("counterfactuals need one output: fit one model per output")
         return np.asarray(predicted)
 
     # ---- one tree: every leaf is a box ---------------------------------------------------------------------------
@@ -268,7 +265,7 @@ class _Search:
         return np.array([asked.holds([*row[:j], float(value), *row[j + 1 :]]) for value in values.tolist()])
 
     def _leaves(self) -> Choices:
-        """Give the nearest row of every leaf; options rise in distance."""
+        """Return the nearest row of every leaf; options rise in distance."""
         found = []
         for allowed in self._boxes():
             choice = np.zeros(len(self.columns), np.intp)
@@ -300,10 +297,10 @@ class _Search:
         """Undo a change, or else make one smaller, by the best step that keeps the prediction, while there is one."""
         while True:
             changed = np.flatnonzero(choice).tolist()
-            undone = [(j, 0) for j in changed]
-            smaller = [(j, option) for j in changed for option in range(1, int(choice[j]))]
-            better = self._best_step(choice, undone)
-            better = self._best_step(choice, smaller) if better is None else better
+            better = self._best_step(choice, [(j, 0) for j in changed])
+            if better is None:
+                smaller = [(j, option) for j in changed for option in range(1, int(choice[j]))]
+                better = self._best_step(choice, smaller)
             if better is None:
                 return choice
             choice = better
@@ -325,14 +322,3 @@ class _Search:
         row = [column.shown(int(option)) for column, option in zip(self.columns, choice.tolist(), strict=True)]
         prediction = self.predict(choice[None]).tolist()[0]
         return Counterfactual(tuple(row), tuple(changes), float(self.distances(choice[None])[0]), prediction)
-
-
-def _interval(target: Any) -> tuple[float, float]:
-    try:
-        low, high = target
-        low, high = -np.inf if low is None else float(low), np.inf if high is None else float(high)
-    except (TypeError, ValueError):
-        raise ValueError(f"target={target!r}: give the least and the largest prediction, None for no limit") from None
-    if not low <= high:
-        raise ValueError(f"target={target!r}: the first must not be above the second")
-    return low, high

@@ -144,8 +144,8 @@ def partial_dependence(
     with_missing : bool, default=False
         Add a point for a missing value.
     response : {"auto", "raw"}, default="auto"
-        "auto": probabilities of a classifier, of two classes that of the second; else predictions. "raw": sums of the
-        trees before the link.
+        "auto": probabilities of a classifier (of the second class, if there are two), or predictions. "raw": sums of
+        the trees before the link.
     sample_weight : array-like, optional
         Weight of each row.
     n_jobs : int, optional
@@ -169,7 +169,8 @@ def partial_dependence(
     array([0.5, 3.5])
     """
     question = Question.read(model, X, features, response, n_jobs)
-    axes = _axes(question, grid, grid_resolution, percentiles, with_missing)
+    points: Any = {"grid_resolution": grid_resolution, "percentiles": percentiles, "with_missing": with_missing}
+    axes = _axes(question, grid, **points)
     weight = targets.row_weights(sample_weight, question.n_rows)
     if weight is not None and not weight.any():
         raise ValueError("sample_weight is 0 for all rows: there is nothing to average over")
@@ -182,25 +183,25 @@ def ice(
     X: Any,
     features: Any,
     *,
-    grid: Any = None,
-    grid_resolution: int = 100,
-    percentiles: tuple[float, float] = (0.05, 0.95),
-    with_missing: bool = False,
     response: str = "auto",
     max_rows: int | None = 1000,
     random_state: int = 0,
     n_jobs: int | None = None,
+    **points: Any,
 ) -> Dependence:
     """Prediction of each row over all values of a column: individual conditional expectation (Goldstein et al. 2015).
 
     Parameters
     ----------
-    model, X, features, grid, grid_resolution, percentiles, with_missing, response, n_jobs
-        As for :func:`partial_dependence`; the grid is chosen from all rows.
+    model, X, features, response, n_jobs
+        As for :func:`partial_dependence`.
     max_rows : int or None, default=1000
         Most rows to draw curves of, chosen at random; None takes all.
     random_state : int, default=0
         Seed of that choice.
+    **points
+        ``grid``, ``grid_resolution``, ``percentiles`` and ``with_missing``, as for :func:`partial_dependence`; the grid
+        is chosen from all rows.
 
     Returns
     -------
@@ -222,32 +223,28 @@ def ice(
     True
     """
     question = Question.read(model, X, features, response, n_jobs)
-    if max_rows is not None:
-        check_integer("max_rows", max_rows)
-    axes = _axes(question, grid, grid_resolution, percentiles, with_missing)
+    check_integer("max_rows", max_rows, optional=True)
+    axes = _axes(question, **points)
     rows = draw_rows(question.n_rows, max_rows, random_state)
     curves = np.concatenate(list(question.at(_product(axes)).each(question.take(rows))))
     return _found(question, axes, curves.mean(axis=0), curves, "ice")
 
 
 def _axes(
-    question: Question, grid: Any, resolution: int, percentiles: tuple[float, float], with_missing: bool
+    question: Question,
+    grid: Any = None,
+    grid_resolution: int = 100,
+    percentiles: tuple[float, float] = (0.05, 0.95),
+    with_missing: bool = False,
 ) -> list[Axis]:
-    check_integer("grid_resolution", resolution, low=2)
+    check_integer("grid_resolution", grid_resolution, low=2)
     if len(percentiles) != 2 or not 0 <= percentiles[0] < percentiles[1] <= 1:
         raise ValueError(f"percentiles={shown(percentiles)}: give two rising shares between 0 and 1")
     schemas = [question.model.schema_.columns[column] for column in question.columns]
     if grid is None:
-        return [
-            axis_of(
-                schema,
-                question.values_of(column),
-                resolution=resolution,
-                percentiles=percentiles,
-                with_missing=with_missing,
-            )
-            for schema, column in zip(schemas, question.columns, strict=True)
-        ]
+        values = map(question.values_of, question.columns)
+        chosen: Any = {"resolution": grid_resolution, "percentiles": percentiles, "with_missing": with_missing}
+        return [axis_of(schema, part, **chosen) for schema, part in zip(schemas, values, strict=True)]
     given = [grid] if len(schemas) == 1 else list(grid)
     if len(given) != len(schemas):
         raise ValueError(f"grid has {len(given)} lists of values: give one for each of the two columns")

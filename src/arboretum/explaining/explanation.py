@@ -17,8 +17,9 @@ class Explanation:
     Parameters
     ----------
     values : float64 array (rows, columns), or (rows, columns, outputs) if there are several outputs
-        What each column did. With interactions (rows, columns, columns[, outputs]): what pairs did together is off the
-        diagonal, one half in each triangle, what a column did alone on it; a row sums to the value of its column.
+        What each column did. With interactions (rows, columns, columns[, outputs]): off the diagonal, what pairs did
+        together, half of it in each triangle; on the diagonal, what a column did alone. A row sums to the value of its
+        column.
     base_values : float64 array (rows,), or (rows, outputs)
         The prediction if nothing were known of the row.
     data : array (rows, columns)

@@ -1,9 +1,9 @@
-"""Influence of training rows on trees and forests of means: what the leaves would say without a row."""
+"""Influence of training rows on trees and forests of means: the values of leaves without a row."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from arboretum.data import targets
 from arboretum.data.labels import typed_column
 from arboretum.ensembles.bagging.shared_leaves import membership, number_leaves
-from arboretum.estimators.protocol import Classifier
+from arboretum.explaining.reading import class_lists
 from arboretum.model.forest import LEAF, Forest
+from arboretum.model.heads import MeanHead, MultiwayHead
 from arboretum.running.threads import n_threads
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ AGREEMENT = 1e-6  # of leaf values with those that the training rows give, as a 
 def forest_influence(
     model: BaggedRegressor | BaggedClassifier, X: Any, y: Any, X_train: Any, y_train: Any, sample_weight: Any
 ) -> tuple[Callable[[slice, int], FloatArray], int, int, int]:
-    """Return what gives the influence on some rows, and the numbers of rows, training rows and outputs told apart."""
-    _refuse_what_is_no_mean(model)
+    """Return influence as a function of rows and an output, and the numbers of rows, training rows and outputs."""
+    _reject_what_is_not_a_mean(model)
     inner, threads = model.model_, n_threads(model.n_jobs)
     forest = inner.forest
     given, _ = model._read_rows(X_train, y_train, sample_weight)
@@ -63,13 +64,13 @@ def forest_influence(
     return change_of_loss, new.n_rows, given.n_given, 1
 
 
-def _refuse_what_is_no_mean(model: BaggedRegressor | BaggedClassifier) -> None:
-    reason = None
-    if getattr(model, "_multiway", None) is not None:
-        reason = "its tree has many branches a node: use method='cart'"
+def _reject_what_is_not_a_mean(model: BaggedRegressor | BaggedClassifier) -> None:
+    head, reason = cast(MeanHead, model.model_.head), None
+    if isinstance(head, MultiwayHead):
+        reason = "its tree has many branches per node: use method='cart'"
     elif model.criterion == "absolute_error":
         reason = "criterion='absolute_error' has medians in its leaves: use 'squared_error'"
-    elif getattr(model, "voting", "soft") == "hard":
+    elif head.votes is not None:
         reason = "voting='hard' counts votes, which change by leaps: use voting='soft'"
     if reason is not None:
         raise ValueError(f"influence of training rows is not known for this model: {reason}")
@@ -83,7 +84,7 @@ def _other_rows() -> ValueError:
 
 
 def _indicators(codes: NDArray[Any] | None, n_classes: Sequence[int]) -> FloatArray:
-    """Whether a row is of each class of each output; of two classes, whether of the second."""
+    """Return whether each row is of each class of each output; for two classes, of the second alone."""
     assert codes is not None
     columns = np.column_stack(
         [of_output[:, None] == np.arange(n) for of_output, n in zip(codes.T, n_classes, strict=True)]
@@ -92,15 +93,15 @@ def _indicators(codes: NDArray[Any] | None, n_classes: Sequence[int]) -> FloatAr
 
 
 def _target_of(model: BaggedRegressor | BaggedClassifier, y: Any, n_rows: int) -> FloatArray:
-    """Return what leaves should say of new rows, (rows, values of a leaf)."""
+    """Return the target of new rows in the form of leaf values, (rows, values of a leaf)."""
     columns = model._as_columns(y, n_rows)
     if columns.shape[1] != model.n_outputs_:
         raise ValueError(f"y has {columns.shape[1]} outputs, but the model has {model.n_outputs_}")
-    if not isinstance(model, Classifier):
+    if model.task_.has_numbers:
         return np.column_stack([targets.regression_target(column) for column in columns.T])
-    several, lists = model.n_outputs_ > 1, model._class_lists
+    lists = class_lists(model)
     codes = [
-        targets.encode_classes(typed_column(column) if several else column, classes, "y")
+        targets.encode_classes(typed_column(column) if len(lists) > 1 else column, classes, "y")
         for column, classes in zip(columns.T, lists, strict=True)
     ]
     return _indicators(np.column_stack(codes), [len(classes) for classes in lists])
@@ -109,7 +110,7 @@ def _target_of(model: BaggedRegressor | BaggedClassifier, y: Any, n_rows: int) -
 def _copies(
     model: BaggedRegressor | BaggedClassifier, given: GivenRows, n_trees: int, threads: int
 ) -> Callable[[int], FloatArray]:
-    """Return what tells the weight of each training row in a tree: its copies in the bag, drawn once more."""
+    """Return a function from a tree to the weight of each training row in it: copies in the bag, drawn once more."""
     weight = given.target.weight
     n = given.table.n_rows
     if model.bootstrap is False:
@@ -122,7 +123,7 @@ def _copies(
 def _removal(
     forest: Forest, leaves: NDArray[np.int32], target: FloatArray, copies: Callable[[int], FloatArray]
 ) -> FloatArray:
-    """Tell what leaving out each row adds to the prediction of its leaf's rows, (rows, trees, values of a leaf).
+    """Return what leaving out each row adds to the prediction of its leaf, (rows, trees, values of a leaf).
 
     A mean μ of total weight W without a row of weight c and target y is μ + c (μ − y) / (W − c). A row that is alone in
     its leaf leaves none: what remains of the parent is the sibling.
@@ -154,7 +155,7 @@ def _siblings(forest: Forest) -> NDArray[np.int64]:
 
 
 def _check_means(forest: Forest, tree: int, node: NDArray[np.int64], amount: FloatArray, target: FloatArray) -> None:
-    """Refuse rows whose means are not what the leaves say: they are not those of the fit."""
+    """Reject rows whose means are not the values of the leaves: they are not the rows of the fit."""
     first, n_nodes = int(forest.tree_start[tree]), int(np.diff(forest.tree_start)[tree])
     total = np.bincount(node - first, amount, n_nodes)
     filled = total > 0

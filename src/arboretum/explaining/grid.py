@@ -1,4 +1,4 @@
-"""Points at which a column is looked at, in the units of the Table and in those of the user."""
+"""Points at which a column is examined, in the units of the Table and in those of the user."""
 
 from __future__ import annotations
 
@@ -65,8 +65,7 @@ def axis_of(
     """
     if column.kind == "categorical":
         known = np.unique(values[values >= 0]).astype(np.int32)
-        known = np.append(known, np.int32(MISSING)) if with_missing else known
-        return _labelled(column, known)
+        return _labelled(column, np.append(known, np.int32(MISSING)) if with_missing else known)
     numbers = np.unique(values[np.isfinite(values)]).astype(np.float64)
     if not len(numbers) and not with_missing:
         raise ValueError(f"column {column.name!r} has no finite value in X: give grid=")
@@ -79,20 +78,21 @@ def axis_of(
                 "or give grid="
             )
         numbers = np.linspace(low, high, resolution)
-    return _numbered(column, np.append(numbers, np.nan) if with_missing else numbers)
+    numbers = np.append(numbers, np.nan) if with_missing else numbers
+    return Axis(numbers, as_known(column, numbers))
 
 
 def given_axis(column: ColumnSchema, given: Any, with_missing: bool) -> Axis:
     """Read points that the user chose: numbers, labels or dates."""
-    items = np.asarray(given, dtype=object).ravel().tolist() if column.kind == "categorical" else given
     if column.kind == "categorical":
+        items = np.asarray(given, dtype=object).ravel().tolist()
         unknown = [item for item in items if not _is_missing(item) and item not in column.code]
         if unknown:
-            raise ValueError(f"grid has {unknown[0]!r}, which is no category of column {column.name!r}")
+            raise ValueError(f"grid has {unknown[0]!r}, which is not a category of column {column.name!r}")
         codes = [MISSING if _is_missing(item) else column.code[item] for item in items]
-        codes = [*codes, MISSING] if with_missing and MISSING not in codes else codes
+        codes += [MISSING] * (with_missing and MISSING not in codes)
         return _labelled(column, np.array(codes, dtype=np.int32))
-    array = np.asarray(items)
+    array = np.asarray(given)
     if column.source in _TIMES:
         array = array.astype(_TIMES[column.source])
         numbers = np.where(np.isnat(array), np.nan, array.astype(np.int64).astype(np.float64))
@@ -100,7 +100,8 @@ def given_axis(column: ColumnSchema, given: Any, with_missing: bool) -> Axis:
         numbers = array.astype(np.float64)
     if numbers.ndim != 1 or not len(numbers):
         raise ValueError(f"grid of column {column.name!r} has the shape {numbers.shape}: give a list of values")
-    return _numbered(column, np.append(numbers, np.nan) if with_missing else numbers)
+    numbers = np.append(numbers, np.nan) if with_missing else numbers
+    return Axis(numbers, as_known(column, numbers))
 
 
 def _cunnane(values: FloatArray, shares: tuple[float, float]) -> FloatArray:
@@ -117,15 +118,24 @@ def _is_missing(item: Any) -> bool:
 def _labelled(column: ColumnSchema, codes: NDArray[np.int32]) -> Axis:
     if not len(codes):
         raise ValueError(f"column {column.name!r} has no known category in X: give grid=")
-    shown = np.empty(len(codes), dtype=object)
-    shown[:] = [None if code == MISSING else column.categories[code] for code in codes.tolist()]
-    return Axis(codes, shown)
+    return Axis(codes, as_known(column, codes))
 
 
-def _numbered(column: ColumnSchema, numbers: FloatArray) -> Axis:
+def as_known(column: ColumnSchema, values: NDArray[Any]) -> NDArray[Any]:
+    """Return values of a Table as users know them: numbers, labels or times; None or NaT where they are missing.
+
+    Examples
+    --------
+    >>> as_known(ColumnSchema("day", "numeric", "datetime"), np.array([86_400e6, np.nan]))
+    array(['1970-01-02T00:00:00.000000',                        'NaT'],
+          dtype='datetime64[us]')
+    """
+    if column.kind == "categorical":
+        labels = np.array([*column.categories, None], dtype=object)
+        return np.asarray(labels[np.where(values < 0, len(column.categories), values)])
     if column.source not in _TIMES:
-        return Axis(numbers, numbers)
-    shown = np.full(len(numbers), "NaT", dtype=_TIMES[column.source])
-    known = ~np.isnan(numbers)
-    shown[known] = numbers[known].astype(np.int64).astype(shown.dtype)
-    return Axis(numbers, shown)
+        return values
+    times = np.full(len(values), "NaT", dtype=_TIMES[column.source])
+    known = ~np.isnan(values)
+    times[known] = values[known].astype(np.int64).astype(times.dtype)
+    return times

@@ -43,7 +43,7 @@ class Importances:
     feature_names : list of str
         Names of the columns or groups.
     kinds : dict of str to float64 array
-        One number a column: "gain", "nodes", "rows", "root", "depth", "inverse_depth", and if rows are known
+        One number per column: "gain", "nodes", "rows", "root", "depth", "inverse_depth", and if rows are known
         "permutation", "permutation_error", "shap", "sage".
     suspects : list of (str, str)
         Columns whose values nearly all differ and that trees ask often without effect on the rows, and why; none where
@@ -72,7 +72,7 @@ class Importances:
         return np.argsort(-self.kinds["permutation" if "permutation" in self.kinds else "gain"], kind="stable")
 
     def to_dict(self) -> dict[str, dict[str, float]]:
-        """Give the numbers of each column by kind: ``{name: {kind: number}}``."""
+        """Return the numbers of each column by kind: ``{name: {kind: number}}``."""
         return {
             name: {kind: float(values[place]) for kind, values in self.kinds.items()}
             for place, name in enumerate(self.feature_names)
@@ -115,7 +115,7 @@ class Importances:
 
 
 def importances(
-    model: GrownTrees,
+    model: Any,
     X: Any = None,
     y: Any = None,
     *,
@@ -129,7 +129,7 @@ def importances(
     n_jobs: int | None = None,
     **score_arguments: Any,
 ) -> Importances:
-    """Tell which columns matter, by every measure there is.
+    """Measure how much each column matters, in every way there is.
 
     ========================  =========================================================================================
     gain                      sum of the gains of splits on the column
@@ -144,8 +144,8 @@ def importances(
     Parameters
     ----------
     model : fitted model
-        Any of arboretum's. Of a model of models, such as a bagged or calibrated one, what trees tell is a mean over the
-        members; if these are not trees of arboretum, columns are shuffled only.
+        Any of arboretum's. For a model of models, such as a bagged or calibrated one, what trees tell is a mean over
+        the members; if these are not trees of arboretum, columns are only shuffled.
     X : array-like, sparse matrix or data frame, optional
         Rows for permutation, SHAP and SAGE, best those that the model has not seen. A forest fitted with
         ``keep_bags=True`` may be given its training rows: each tree is then asked about rows out of its bag.
@@ -168,7 +168,7 @@ def importances(
     n_jobs : int, optional
         Threads; those of the model by default. They change nothing in the result.
     **score_arguments
-        What else the score needs, one value a row: ``sample_weight``, ``group`` of a ranker, ``treatment`` of an
+        What else the score needs, one value per row: ``sample_weight``, ``group`` of a ranker, ``treatment`` of an
         uplift model.
 
     Returns
@@ -193,8 +193,7 @@ def importances(
     ['x0', 'x1', 'x2']
     """
     check_integer("n_repeats", n_repeats)
-    if max_rows is not None:
-        check_integer("max_rows", max_rows)
+    check_integer("max_rows", max_rows, optional=True)
     given, model = model, model if X is None else as_asked(model, X)
     schema = _schema_of(model)
     names, members = read_groups(groups, schema)
@@ -204,7 +203,7 @@ def importances(
     kinds = kinds_of(given, schema.names, group_of, len(names))
     if kinds is None and (X is None or y is None):
         raise ValueError(
-            f"a learner of this {type(given).__name__} is not a tree of arboretum, and tells nothing of its columns: "
+            f"a learner of this {type(given).__name__} is not a tree of arboretum and tells nothing about its columns: "
             "give X and y, whose columns are then shuffled"
         )
     kinds = kinds or {}
@@ -235,7 +234,7 @@ def importances(
     if y is None:
         return Importances(names, kinds)
     # Accuracy, the score of classifiers, does not see most changes of probabilities: it cannot make a column suspect.
-    is_blind = scoring is None and hasattr(model, "classes_")
+    is_blind = scoring is None and model.task_.has_classes
     suspects = [] if is_blind else _suspects(names, kinds, [_distinct_share(rows.table, part) for part in members])
     return Importances(names, kinds, suspects, rows.kind)
 
@@ -297,7 +296,7 @@ class _Rows:
 
 
 def _whole_queries(query: NDArray[Any], most: int | None, seed: int) -> NDArray[np.intp]:
-    """Rows of queries drawn at random, at least one query, at most so many rows if it can be."""
+    """Return the rows of queries drawn at random: at least one query, else no more than ``most`` rows."""
     _, number, sizes = np.unique(query, return_inverse=True, return_counts=True)
     drawn = np.random.default_rng(seed).permutation(len(sizes))
     fits = np.cumsum(sizes[drawn]) <= (len(query) if most is None else most)
@@ -315,14 +314,14 @@ def _per_row(name: str, given: Any, n_rows: int) -> Any:
 
 
 def _scorer(model: Any, scoring: Any, rows: _Rows) -> Callable[[Any], float]:
-    if scoring is None and not hasattr(model, "score"):
+    if scoring is None and not model.task_.needs_target:
         raise ValueError(f"{type(model).__name__} has no score of its own: give scoring=, or leave y out")
     if scoring is None:
         return lambda stand_in: float(stand_in.score(rows.X, rows.y, **rows.arguments))
     if isinstance(scoring, str):
         from sklearn.metrics import get_scorer
 
-        from arboretum.ensembles.bagging.out_of_bag import check_scorer
+        from arboretum.estimators.out_of_bag import check_scorer
 
         check_scorer("scoring", scoring)
         named = get_scorer(scoring)
@@ -349,7 +348,7 @@ def mean_shap(model: Any, X: Any, n_rows: int, members: Sequence[Sequence[int]],
 
 
 def _distinct_share(table: Table, columns: Sequence[int]) -> float:
-    """Return how many different values there are by row, in that of these columns which has most."""
+    """Return the number of different values per row, in the column that has most."""
     kinds = [table.schema.columns[place].kind for place in columns]
     values = [table.columns[place] for place in columns]
     known = [part[part != MISSING] if kind == "categorical" else part for part, kind in zip(values, kinds, strict=True)]

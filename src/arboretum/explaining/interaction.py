@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.arguments import check_integer, holds_others, shown
-from arboretum.data.table import Table
 from arboretum.estimators.grown_trees import GrownTrees
 from arboretum.estimators.standing_in import with_table
 from arboretum.explaining.by_predictions import as_asked
 from arboretum.explaining.dependence import Dependence
 from arboretum.explaining.reading import column_position, draw_rows
-from arboretum.explaining.response import Response, response_of
+from arboretum.explaining.response import response_of
 from arboretum.explaining.substitution import Substitution
 from arboretum.running.threads import n_threads
 
@@ -86,35 +85,29 @@ def interaction_strength(
     columns = [column_position(column, model.schema_) for column in chosen]
     if len(columns) < 2 or len(set(columns)) < len(columns):
         raise ValueError(f"features={shown(features)}: give two different columns or more")
-    if max_rows is not None:
-        check_integer("max_rows", max_rows, low=2)
+    check_integer("max_rows", max_rows, low=2, optional=True)
     asked = response_of(model, response or ("raw" if model.model_.head.determines else "auto"))
     table = whole.take(draw_rows(whole.n_rows, max_rows, random_state)).dense()
-    effects = _Effects(model, asked, table, n_threads(model.n_jobs if n_jobs is None else n_jobs))
+    threads = n_threads(model.n_jobs if n_jobs is None else n_jobs)
+
+    def effect(*joint: int) -> FloatArray:
+        """Partial dependence at the values of the rows themselves, of mean 0."""
+        points = [table.columns[column] for column in joint]
+        return _centred(Substitution(model, asked, joint, points, threads).mean([table]))
+
     prediction = _centred(asked.ask(with_table(model, table), None))
-    alone = {column: effects.of([column]) for column in columns}
+    alone = {column: effect(column) for column in columns}
     strength = np.zeros((len(columns), len(columns), prediction.shape[1]))
     for j, first in enumerate(columns):
         others = [column for column in range(len(names)) if column != first]
-        strength[j, j] = _unexplained(prediction, alone[first] + effects.of(others), prediction)
+        strength[j, j] = _unexplained(prediction, alone[first] + effect(*others), prediction)
         for k, second in enumerate(columns[:j]):
-            together = effects.of([first, second])
-            strength[j, k] = strength[k, j] = _unexplained(together, alone[first] + alone[second], prediction)
+            apart = alone[first] + alone[second]
+            strength[j, k] = strength[k, j] = _unexplained(effect(first, second), apart, prediction)
     chosen_names = np.array([names[column] for column in columns], dtype=object)
     return Dependence(
         list(chosen_names), [chosen_names] * 2, strength, None, "interaction_strength", asked.output_names
     )
-
-
-class _Effects:
-    """Partial dependences at the values of the rows themselves, of mean 0."""
-
-    def __init__(self, model: GrownTrees, response: Response, table: Table, threads: int) -> None:
-        self._model, self._response, self._table, self._threads = model, response, table, threads
-
-    def of(self, columns: Sequence[int]) -> FloatArray:
-        points = [self._table.columns[column] for column in columns]
-        return _centred(Substitution(self._model, self._response, columns, points, self._threads).mean([self._table]))
 
 
 def _centred(values: FloatArray) -> FloatArray:

@@ -17,9 +17,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.data.schema import ColumnSchema, Schema
+from arboretum.data.schema import ColumnSchema
 from arboretum.data.table import Table
 from arboretum.estimators.grown_trees import GrownTrees
+from arboretum.explaining.reading import column_position
 from arboretum.model.forest import NUMERIC
 
 Array: TypeAlias = NDArray[Any]
@@ -35,7 +36,7 @@ class Column:
     schema: ColumnSchema
     values: Array
     distance: FloatArray
-    option_of: Array = field(repr=False)  # of each row of X; 0 where its value is not to be had
+    option_of: Array = field(repr=False)  # of each row of X; 0 where its value is not an option
     is_whole: bool = False
 
     def shown(self, option: int) -> Any:
@@ -55,9 +56,9 @@ class Column:
 def options_of(
     model: GrownTrees, row: Table, table: Table, locked: Iterable[Any], ranges: Mapping[Any, Any]
 ) -> list[Column]:
-    """Give the options of every column, of which a counterfactual chooses one each."""
-    kept = {_place(model.schema_, name) for name in ([locked] if isinstance(locked, str) else locked)}
-    limits = {_place(model.schema_, name): limit for name, limit in ranges.items()}
+    """Return the options of every column; a counterfactual chooses one of each."""
+    kept = {column_position(name, model.schema_) for name in ([locked] if isinstance(locked, str) else locked)}
+    limits = {column_position(name, model.schema_): limit for name, limit in ranges.items()}
     cuts = _cuts(model, table)
     columns = []
     for j, schema in enumerate(model.schema_.columns):
@@ -74,7 +75,7 @@ def options_of(
 
 
 def _cuts(model: GrownTrees, table: Table) -> list[FloatArray]:
-    """Thresholds of each column of the user; of sums of columns, quantiles of what is given."""
+    """Return the thresholds of each input column, or quantiles of its values if sums of columns read it."""
     inner, names = model.model_, model.schema_.names
     forest = inner.forest
     read = {place: names.index(name) for place, name in enumerate(inner.read_schema.names) if name in names}
@@ -97,13 +98,13 @@ def _of_categories(schema: ColumnSchema, own: int, given: Array) -> Column:
     counts = np.bincount(given[given >= 0], minlength=n)
     others = [code for code in np.argsort(-counts, kind="stable").tolist() if code != own and counts[code] > 0]
     values = np.array([own, *others], np.int32)
-    option_of_code = np.zeros(n + 2, np.intp)  # missing and unknown ones, −1 and −2, are not to be had
+    option_of_code = np.zeros(n + 2, np.intp)  # missing and unknown ones, −1 and −2, are not options
     option_of_code[values[1:]] = np.arange(1, len(values))
     return Column(schema, values, (np.arange(len(values)) > 0).astype(np.float64), option_of_code[given])
 
 
 def _of_numbers(schema: ColumnSchema, own: float, given: FloatArray, cuts: FloatArray, limit: Any) -> Column:
-    low, high = _limits(schema, limit)
+    low, high = read_interval(limit, f"ranges of column {schema.name!r}")
     known = given[np.isfinite(given)]
     middle = float(np.median(known)) if len(known) else 0.0
     spread = float(np.mean(np.abs(known - middle))) if len(known) else 0.0
@@ -128,22 +129,19 @@ def _of_numbers(schema: ColumnSchema, own: float, given: FloatArray, cuts: Float
     return Column(schema, values, distance, option_of_cell[cell], is_whole)
 
 
-def _limits(schema: ColumnSchema, limit: Any) -> tuple[float, float]:
-    if limit is None:
-        return -np.inf, np.inf
+def read_interval(given: Any, name: str) -> tuple[float, float]:
+    """Return the least and the largest of numbers that are accepted.
+
+    Examples
+    --------
+    >>> read_interval((None, 3), "target"), read_interval(None, "ranges of column 'age'")
+    ((-inf, 3.0), (-inf, inf))
+    """
     try:
-        low, high = limit
+        low, high = (None, None) if given is None else given
         low, high = -np.inf if low is None else float(low), np.inf if high is None else float(high)
     except (TypeError, ValueError):
-        raise ValueError(f"ranges of column {schema.name!r} is {limit!r}: give a pair of numbers or None") from None
+        raise ValueError(f"{name}={given!r}: give the least and the largest number, None for no limit") from None
     if not low <= high:
-        raise ValueError(f"ranges of column {schema.name!r} is {limit!r}: the first must not be above the second")
+        raise ValueError(f"{name}={given!r}: the first number must not be above the second")
     return low, high
-
-
-def _place(schema: Schema, column: Any) -> int:
-    if isinstance(column, str) and column in schema.names:
-        return schema.names.index(column)
-    if isinstance(column, int | np.integer) and 0 <= column < schema.n_features:
-        return int(column)
-    raise ValueError(f"there is no column {column!r}: columns are {', '.join(schema.names[:10])}")

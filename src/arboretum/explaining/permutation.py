@@ -86,7 +86,7 @@ def shuffled(table: Table, columns: Sequence[int], order: NDArray[np.intp]) -> T
 
 
 def by_tables(model: GrownTrees, table: Table) -> StandIns:
-    """Ask for whole predictions after each shuffle: for models whose predictions are no sums of trees."""
+    """Ask for whole predictions after each shuffle: for models whose predictions are not sums of trees."""
 
     def stand_ins(columns: Sequence[int], orders: Iterable[NDArray[np.intp]]) -> Iterator[Any]:
         for order in orders:
@@ -161,7 +161,7 @@ def by_bags(model: KeptBags, table: Table, rows: NDArray[np.intp], threads: int)
 
 
 def _reads(forest: Forest, touched: Sequence[int]) -> NDArray[np.bool_]:
-    """Which trees read any of these columns."""
+    """Return which trees read any of these columns."""
     node, read, _ = reads_with_slopes(forest)
     found = node[np.isin(read, touched)]
     reads = np.zeros(forest.n_trees, dtype=bool)

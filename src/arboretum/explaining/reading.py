@@ -1,4 +1,4 @@
-"""Which columns of the user the trees of a model read, and what users call them."""
+"""What users call columns and classes, and which of their columns trees read."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from arboretum.arguments import shown
 from arboretum.data.schema import Schema
@@ -15,10 +16,24 @@ from arboretum.estimators.grown_trees import GrownTrees
 
 
 def sources(model: GrownTrees) -> list[tuple[int, ...]]:
-    """Columns of the user that each column of the table that trees read is made from."""
+    """Return the input columns behind each column that trees read."""
     if model.encoding_ is not None:
         return model.encoding_.sources
     return [(column,) for column in range(model.schema_.n_features)]
+
+
+def class_lists(model: Any) -> list[NDArray[Any]]:
+    """Return the classes of each output of a classifier; nothing for other models.
+
+    Examples
+    --------
+    >>> import arboretum as arb
+    >>> class_lists(arb.DecisionTreeClassifier().fit([[0.0], [1.0]], ["no", "yes"]))
+    [array(['no', 'yes'], dtype='<U3')]
+    """
+    if not model.task_.has_classes:
+        return []
+    return list(model.classes_) if isinstance(model.classes_, list) else [model.classes_]
 
 
 def column_position(column: Any, schema: Schema) -> int:
@@ -37,7 +52,7 @@ def column_position(column: Any, schema: Schema) -> int:
         near = difflib.get_close_matches(column, names, n=1)
         raise ValueError(f"no column is called {column!r}" + (f": did you mean {near[0]!r}?" if near else ""))
     if isinstance(column, bool | np.bool_) or not isinstance(column, numbers.Integral):
-        raise TypeError(f"give columns by name or position; found {column!r}")
+        raise TypeError(f"expected the name or position of a column, got {column!r}")
     if not 0 <= int(column) < len(names):
         raise ValueError(f"there is no column {column}: the model has columns 0 to {len(names) - 1}")
     return int(column)
@@ -83,7 +98,7 @@ def read_groups(groups: Any, schema: Schema) -> tuple[list[str], list[list[int]]
 
 
 def draw_rows(n_rows: int, most: int | None, seed: int) -> Any:
-    """Return at most so many positions of rows, drawn without replacement, rising."""
+    """Return at most ``most`` positions of rows, drawn without replacement, rising."""
     if most is None or n_rows <= most:
         return np.arange(n_rows)
     return np.sort(np.random.default_rng(seed).permutation(n_rows)[:most])

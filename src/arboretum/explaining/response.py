@@ -1,4 +1,4 @@
-"""What is asked of a model: probabilities, predictions or raw predictions, always (rows, outputs)."""
+"""What a model is asked for: probabilities, predictions or raw predictions, always (rows, outputs)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from arboretum.arguments import shown
 from arboretum.estimators.grown_trees import GrownTrees
-from arboretum.estimators.protocol import Classifier, OutlierDetector
 from arboretum.estimators.standing_in import with_raw
+from arboretum.explaining.reading import class_lists
+from arboretum.tasks import ANOMALY, UPLIFT
 
 FloatArray = NDArray[np.float64]
 
@@ -40,7 +41,7 @@ class Response:
         return self.ask(with_raw(model, raw), None)
 
 
-def response_of(model: GrownTrees, response: str) -> Response:
+def response_of(model: Any, response: str) -> Response:
     """Return what ``response`` means for this model.
 
     Parameters
@@ -48,7 +49,7 @@ def response_of(model: GrownTrees, response: str) -> Response:
     model : GrownTrees
         A fitted model.
     response : {"auto", "raw"}
-        "auto": probabilities of a classifier, of two classes that of the second; scores of an outlier detector; else
+        "auto": probabilities of a classifier (of the second class, if there are two), scores of an outlier detector, or
         predictions. "raw": sums of the trees, before the link.
 
     Examples
@@ -61,42 +62,23 @@ def response_of(model: GrownTrees, response: str) -> Response:
     >>> response_of(model, "auto").ask(model, X).shape
     (4, 1)
     """
+    head, names = model.model_.head, _output_names(model)
     if response == "raw":
-        if not model.model_.head.determines:
-            raise ValueError(f"predictions of this {type(model).__name__} are no sums of trees: use response='auto'")
-        names = _class_names(model)
-        fits = names is not None and len(names) == len(model.model_.forest.base)
+        if not head.determines:
+            raise ValueError(f"predictions of this {type(model).__name__} are not sums of trees: use response='auto'")
+        fits = model.task_.has_classes and len(names or ()) == len(model.model_.forest.base)
         return Response(lambda one, X: one.predict_raw(X), names if fits else None, True)
     if response != "auto":
         raise ValueError(f"response={shown(response)}: use 'auto' or 'raw'")
-    if isinstance(model, Classifier):
-        return Response(_probabilities, _class_names(model), model.model_.head.is_affine)
-    if isinstance(model, OutlierDetector):
+    if model.task_ is ANOMALY:
         return Response(lambda one, X: one.decision_function(X)[:, None], None, False)
-    return Response(_predictions, _arm_names(model), model.model_.head.is_affine)
+    return Response(_probabilities if model.task_.has_classes else _predictions, names, head.is_affine)
 
 
 def _probabilities(model: Any, X: Any) -> FloatArray:
     proba = model.predict_proba(X)
-    if isinstance(proba, list):
-        return np.concatenate([_without_first_of_two(part) for part in proba], axis=1)
-    return _without_first_of_two(proba)
-
-
-def _without_first_of_two(proba: FloatArray) -> FloatArray:
-    return proba[:, 1:] if proba.shape[1] == 2 else proba
-
-
-def _class_names(model: Any) -> list[str] | None:
-    classes = getattr(model, "classes_", None)
-    if classes is None:
-        return None
-    several = isinstance(classes, list)
-    names = []
-    for output, labels in enumerate(classes if several else [classes]):
-        shown = labels[1:] if len(labels) == 2 else labels
-        names += [f"{output}: {label}" if several else str(label) for label in shown.tolist()]
-    return names
+    outputs = proba if isinstance(proba, list) else [proba]
+    return np.concatenate([part[:, 1:] if part.shape[1] == 2 else part for part in outputs], axis=1)
 
 
 def _predictions(model: Any, X: Any) -> FloatArray:
@@ -104,6 +86,12 @@ def _predictions(model: Any, X: Any) -> FloatArray:
     return predicted[:, None] if predicted.ndim == 1 else predicted
 
 
-def _arm_names(model: Any) -> list[str] | None:
-    arms = getattr(model, "arms_", None)
-    return None if arms is None else [str(arm) for arm in arms[1:].tolist()]
+def _output_names(model: Any) -> list[str] | None:
+    """Return classes, of two the second, or treatments."""
+    if model.task_ is UPLIFT:
+        return [str(arm) for arm in model.arms_[1:].tolist()]
+    lists = class_lists(model)
+    shown = [labels[1:] if len(labels) == 2 else labels for labels in lists]
+    if len(lists) > 1:
+        return [f"{output}: {label}" for output, labels in enumerate(shown) for label in labels.tolist()]
+    return [str(label) for label in shown[0].tolist()] if lists else None

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.arguments import check_integer
-from arboretum.estimators.bagged_tasks import BaggedClassifier, BaggedRegressor
-from arboretum.estimators.boosted_trees import BoostedTrees
 from arboretum.explaining.boosting_influence import boosting_influence
+from arboretum.explaining.by_predictions import has_own_trees
 from arboretum.explaining.forest_influence import forest_influence
+from arboretum.model.heads import LossHead, MeanHead
 
 FloatArray: TypeAlias = NDArray[np.float64]
 Part: TypeAlias = Callable[[slice, int], FloatArray]
@@ -26,10 +27,10 @@ def influence(
 ) -> FloatArray | tuple[NDArray[np.int64], FloatArray]:
     """Estimate how predictions would change if a training row were left out and the trees kept their shape.
 
-    Of boosted trees this is the first-order effect on all leaf values of all rounds, the effect of earlier rounds on
+    For boosted trees this is the first-order effect on all leaf values of all rounds, the effect of earlier rounds on
     later ones included (LeafInfluence of B. Sharchilev, Y. Ustinovskiy, P. Serdyukov & M. de Rijke, *Finding
     influential training samples for gradient boosted decision trees*, ICML 2018), in reverse: one pass over rounds and
-    training rows for each row of X. Of trees and forests it is exact: the leaves' means without the row, which counts
+    training rows for each row of X. For trees and forests it is exact: the leaves' means without the row, which counts
     as often as the bag of each tree holds it. A model that is really fitted anew may choose other splits, which no
     estimate of this kind foresees.
 
@@ -40,13 +41,13 @@ def influence(
     X : array-like, sparse matrix or data frame
         Rows whose predictions are asked about.
     y : array-like, optional
-        Their targets: tell the change of the loss in place of that of the raw prediction. The loss is that of boosting,
-        or the squared error of numbers or probabilities of a forest.
+        Their targets: return the change of the loss in place of that of the raw prediction. The loss is that of
+        boosting, or the squared error of numbers or probabilities of a forest.
     X_train, y_train, sample_weight
         What the model was fitted on.
     top : int, optional
-        Tell only the training rows of the largest influence, up or down, on each row of X: memory does not grow with
-        rows times training rows.
+        Return only the training rows with the largest influence, up or down, on each row of X: memory does not grow
+        with rows times training rows.
 
     Returns
     -------
@@ -55,7 +56,7 @@ def influence(
         of a row that helps; one that would fall (negative), of a row that harms, perhaps with a wrong label. Without
         ``y``, a model of several outputs has a last axis for them.
     indices, values : ndarrays of int64 and float64, (rows, top), with ``top``
-        Numbers of the training rows and their influence, the largest first; of equal ones the first rows.
+        Numbers of the training rows and their influence, the largest first; ties by the order of rows.
 
     Examples
     --------
@@ -67,40 +68,33 @@ def influence(
     >>> influence(tree, [[8.5]], X_train=X, y_train=y, top=1)
     (array([[2]]), array([[2.]]))
     """
-    part: Part
-    if isinstance(model, BoostedTrees):
-        part, n_rows, n_train, n_outputs = boosting_influence(model, X, y, X_train, y_train, sample_weight)
-    elif isinstance(model, BaggedRegressor | BaggedClassifier):
-        part, n_rows, n_train, n_outputs = forest_influence(model, X, y, X_train, y_train, sample_weight)
+    head = model.model_.head if has_own_trees(model) else None
+    if isinstance(head, LossHead):
+        of_model: Callable[..., tuple[Part, int, int, int]] = boosting_influence
+    elif isinstance(head, MeanHead) and model.task_.has_row_losses:
+        of_model = forest_influence
     else:
         raise TypeError(
             f"influence is not known for {type(model).__name__}: use boosted trees, a random forest or a decision tree"
         )
+    part, n_rows, n_train, n_outputs = of_model(model, X, y, X_train, y_train, sample_weight)
     step = max(1, min(256, CELLS_AT_ONCE // max(1, n_train)))
     blocks = [slice(first, min(first + step, n_rows)) for first in range(0, n_rows, step)]
     if top is not None:
         check_integer("top", top)
-        found = [[_largest(part(rows, output), min(top, n_train)) for rows in blocks] for output in range(n_outputs)]
-        columns = [_joined([one[i] for one in of_output], min(top, n_train)) for i in (0, 1) for of_output in found]
-        indices, values = (_stacked(columns[i * n_outputs : (i + 1) * n_outputs]) for i in (0, 1))
-        return indices.astype(np.int64), values
+        indices = np.empty((n_rows, min(top, n_train), n_outputs), np.int64)
+        values = np.empty(indices.shape)
+        for rows, output in product(blocks, range(n_outputs)):
+            indices[rows, :, output], values[rows, :, output] = _largest(part(rows, output), indices.shape[1])
+        return (indices[:, :, 0], values[:, :, 0]) if n_outputs == 1 else (indices, values)
     whole = np.empty((n_rows, n_train, n_outputs))
-    for output in range(n_outputs):
-        for rows in blocks:
-            whole[rows, :, output] = part(rows, output)
+    for rows, output in product(blocks, range(n_outputs)):
+        whole[rows, :, output] = part(rows, output)
     return whole[:, :, 0] if n_outputs == 1 else whole
 
 
-def _joined(parts: list[NDArray[Any]], width: int) -> NDArray[Any]:
-    return np.concatenate(parts) if parts else np.zeros((0, width))
-
-
-def _stacked(outputs: list[NDArray[Any]]) -> NDArray[Any]:
-    return outputs[0] if len(outputs) == 1 else np.stack(outputs, axis=-1)
-
-
 def _largest(values: FloatArray, top: int) -> tuple[NDArray[np.int64], FloatArray]:
-    """Columns of the largest sizes in each row, falling; of equal ones the first.
+    """Return the columns of the largest sizes in each row, falling; ties by the order of columns.
 
     Examples
     --------

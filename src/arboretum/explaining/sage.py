@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from arboretum.data import targets
 from arboretum.data.table import Table
 from arboretum.estimators.grown_trees import GrownTrees
-from arboretum.estimators.protocol import Regressor
 from arboretum.estimators.standing_in import with_table
+from arboretum.explaining.reading import class_lists
 
 FloatArray = NDArray[np.float64]
 N_DRAWS, N_BACKGROUND = 256, 32
@@ -32,7 +32,7 @@ LEAST_PROBABILITY = 1e-15
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """What is predicted; the loss of mean predictions (rows, steps, outputs) of rows at these positions."""
+    """How to ask a model, and the loss of mean predictions (rows, steps, outputs) for rows at given positions."""
 
     ask: Callable[[Any], FloatArray]
     loss: Callable[[FloatArray, NDArray[np.intp]], FloatArray]
@@ -92,8 +92,7 @@ def _losses_as_columns_come(
     orders: NDArray[np.intp],
 ) -> FloatArray:
     """Loss of each row with none, one, … all groups known, in its order, (rows, groups + 1)."""
-    n_steps, n_background = len(groups) + 1, background.n_rows
-    shape = (len(rows), n_steps, n_background)
+    n_steps, shape = len(groups) + 1, (len(rows), len(groups) + 1, background.n_rows)
     turn = np.argsort(orders, axis=1)  # of each group
     columns: list[Any] = [None] * len(table.columns)
     for group, members in enumerate(groups):
@@ -107,21 +106,21 @@ def _losses_as_columns_come(
 
 def _task_of(model: Any, y: Any, n_rows: int) -> _Task:
     truth = targets.as_column(y, n_rows)
-    classes = getattr(model, "classes_", None)
-    if isinstance(classes, np.ndarray):
-        codes = targets.encode_classes(truth, classes, "y").astype(np.intp)
+    classes = class_lists(model)
+    if len(classes) == 1:
+        codes = targets.encode_classes(truth, classes[0], "y").astype(np.intp)
 
         def log_loss(mean: FloatArray, rows: NDArray[np.intp]) -> FloatArray:
             chosen = np.take_along_axis(mean, codes[rows][:, None, None], axis=2)[:, :, 0]
             return -np.log(np.maximum(chosen, LEAST_PROBABILITY))
 
         return _Task(lambda one: np.asarray(one.predict_proba(None)), log_loss)
-    if isinstance(model, Regressor):
+    if model.task_.has_numbers:
         numbers = targets.regression_target(truth)
 
         def squared_error(mean: FloatArray, rows: NDArray[np.intp]) -> FloatArray:
             if mean.shape[2] != 1:
-                raise ValueError("sage=True needs one output: fit one model an output")
+                raise ValueError("sage=True needs one output: fit one model per output")
             return np.asarray((numbers[rows][:, None] - mean[:, :, 0]) ** 2)
 
         return _Task(lambda one: np.asarray(one.predict(None)), squared_error)

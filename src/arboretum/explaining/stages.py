@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from arboretum.estimators.grown_trees import GrownTrees
 from arboretum.estimators.standing_in import with_raw
-from arboretum.model.forest import LEAF, Forest
 from arboretum.model.model import Model
+from arboretum.reading.nodes import parents
 from arboretum.running.threads import n_threads
 
 MOST_TREES = 50  # that are cut at a depth
@@ -25,9 +25,9 @@ def by_rounds(model: GrownTrees, X: Any, *, most: int = 60) -> Iterator[tuple[in
     model : GrownTrees
         Fitted, with raw predictions that determine all others.
     X : array-like, sparse matrix or data frame
-        The rows that the stages are asked about: they answer for these, whatever they are given.
+        The rows that the stages predict, whatever rows they are given.
     most : int
-        At most so many stages, evenly spread; the last one is the whole model.
+        Most stages to yield, evenly spread; the last one is the whole model.
 
     Examples
     --------
@@ -62,8 +62,8 @@ def by_depth(model: GrownTrees, X: Any, *, most: int = 24) -> Iterator[tuple[int
     X : array-like, sparse matrix or data frame
         The rows that the stages are asked about.
     most : int
-        At most so many stages, evenly spread; the last one is the whole model. Of many trees, the first 50 answer for
-        all, and an unknown category takes one side of a split.
+        Most stages to yield, evenly spread; the last one is the whole model. The first 50 trees stand for all of a
+        larger forest, and an unknown category takes one side of a split.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def by_depth(model: GrownTrees, X: Any, *, most: int = 24) -> Iterator[tuple[int
     forest = inner.summed[:MOST_TREES]
     table = inner.as_read(inner.conform(X), threads).dense()
     node = forest.tree_start[:-1] + forest.apply(table.columns, table.n_rows, threads=threads, unknown=inner.routing)
-    parent, depth = _parents(forest), forest.depths
+    parent, depth = parents(forest), forest.depths
     deepest = int(depth[node].max(initial=0))
     stages = []
     for limit in evenly(deepest, most).tolist()[::-1]:
@@ -96,17 +96,8 @@ def _summing(model: GrownTrees) -> Model:
     return inner
 
 
-def _parents(forest: Forest) -> NDArray[np.int64]:
-    """Return the parent of every node among the nodes of all trees; a root is its own."""
-    start = np.repeat(forest.tree_start[:-1], np.diff(forest.tree_start))
-    parent, inner = np.arange(forest.n_nodes), np.flatnonzero(forest.kind != LEAF)
-    for child in (forest.left, forest.right):
-        parent[start[inner] + child[inner]] = inner
-    return parent
-
-
 def evenly(count: int, most: int) -> NDArray[np.intp]:
-    """Return at most so many of the numbers 1, 2, …, ``count``, evenly spread, the last among them.
+    """Return at most ``most`` of the numbers 1, 2, …, ``count``, evenly spread, with the last one.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What the trees of a model say of its columns: gains, nodes, rows, depths.
+"""What the trees of a model tell about its columns: gains, nodes, rows, depths.
 
 A use is a column that a node reads. The columns of an oblique condition share it equally, for its weights make them
 spread alike, and so do the columns of a statistic of combined categories. A slope of a linear leaf is a use too,
@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 
 from arboretum.data.schema import Schema
 from arboretum.estimators.bagging_members import OneClass
-from arboretum.estimators.grown_trees import GrownTrees
-from arboretum.estimators.protocol import not_fitted
 from arboretum.explaining.by_predictions import has_own_trees, require_fitted
 from arboretum.explaining.reading import sources
 from arboretum.model.forest import Forest
+from arboretum.model.heads import MultiwayHead
 
 FloatArray = NDArray[np.float64]
 
@@ -48,7 +47,7 @@ class Uses:
     tree_depth: NDArray[Any]
 
     @classmethod
-    def of(cls, model: GrownTrees) -> Uses:
+    def of(cls, model: Any) -> Uses:
         """Collect the uses of a fitted model.
 
         Examples
@@ -59,10 +58,8 @@ class Uses:
         >>> uses.column, uses.depth, uses.rows
         (array([0]), array([0], dtype=int32), array([3.]))
         """
-        if not hasattr(model, "schema_"):
-            raise not_fitted(model)
-        multiway = getattr(model, "_multiway", None)
-        if multiway is not None:
+        if isinstance(model.model_.head, MultiwayHead):
+            multiway = model.tree_
             inner = np.flatnonzero(multiway.kind > 0)
             return cls(
                 np.zeros(len(inner), np.intp),
@@ -122,12 +119,12 @@ class Uses:
 def kinds_of(
     model: Any, names: Sequence[str], group_of: NDArray[np.intp], n_groups: int
 ) -> dict[str, FloatArray] | None:
-    """Return what trees tell of groups of columns: the mean over members, of a model of models.
+    """Return what trees tell about groups of columns; for a model of models, the mean over its members.
 
     Parameters
     ----------
     model : fitted model
-        Of one forest, or of members.
+        With trees of its own, or with members.
     names : list of str
         Names of the columns.
     group_of, n_groups
@@ -158,7 +155,7 @@ def kinds_of(
 
 
 def members_of(model: Any) -> list[tuple[Any, Any]]:
-    """Members of a model of models, each with the columns that it sees, by their places at fit."""
+    """Return the members of a model of models, each with the places of the columns that it sees."""
     require_fitted(model)
     if not hasattr(model, "estimators_"):
         return [(model.estimator_, slice(None))]
@@ -173,7 +170,7 @@ def members_of(model: Any) -> list[tuple[Any, Any]]:
 
 
 def schema_of(model: Any) -> Schema | None:
-    """Columns of a fitted model; None if they are not known, as those of other people's estimators."""
+    """Return the columns of a fitted model; None if they are not known, as with estimators of other libraries."""
     for name in ("schema_", "_schema"):
         if isinstance(schema := getattr(model, name, None), Schema):
             return schema
@@ -198,8 +195,8 @@ def gain_shares(model: Any) -> FloatArray:
         kinds = kinds_of(model, schema.names, np.arange(schema.n_features), schema.n_features)
     if schema is None or kinds is None:
         raise AttributeError(
-            f"{type(model).__name__} has no feature_importances_: a learner of it is not a tree of arboretum, and has "
-            "no gains; importances(X, y) shuffles columns, for any model"
+            f"{type(model).__name__} has no feature_importances_: one of its learners is not a tree of arboretum and "
+            "has no gains; importances(X, y) shuffles columns of any model"
         )
     return normalised(kinds["gain"])
 
@@ -211,7 +208,7 @@ def normalised(gains: FloatArray) -> FloatArray:
 
 
 def reads_with_slopes(forest: Forest) -> tuple[NDArray[np.int64], NDArray[np.int32], FloatArray]:
-    """Give (node, column, share) for every column that a condition or a slope reads."""
+    """Return (node, column, share) for every column that a condition or a slope reads."""
     node, column, share = forest.reads()
     leaves = np.repeat(np.arange(len(forest.slope_start) - 1 if forest.has_slopes else 0), np.diff(forest.slope_start))
     return (

@@ -1,4 +1,4 @@
-"""What a model says of rows with some columns replaced: the one place that partial dependence is computed.
+"""Predictions of rows with some columns replaced: the one place where partial dependence is computed.
 
 ::
 
@@ -7,7 +7,7 @@
 
 Trees route rows and points together (kernel/explain/dependence.hpp). Where a condition would divide pairs, all pairs
 are predicted, with the same values: oblique conditions on a replaced column, statistics of categories that combine a
-replaced column with others, and models whose predictions are no sums of trees.
+replaced column with others, and models whose predictions are not sums of trees.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Substitution:
     columns : list of int
         Columns of the user that are replaced.
     points : list of arrays
-        Their values, one array a column, as a Table holds them.
+        Their values, one array per column, as a Table holds them.
     threads : int
         Threads to use; they change nothing in the result.
 

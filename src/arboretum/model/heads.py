@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,13 @@ from arboretum.model.arrays import Arrays
 from arboretum.model.forest import LEAF, Forest, majorities
 
 FloatArray: TypeAlias = NDArray[np.float64]
+
+
+class ValueMeaning(TypedDict):
+    """What the values of leaves mean: arguments of texts and drawings of trees (``reading/text.py``)."""
+
+    class_names: list[str] | None
+    probabilities: bool | None  # whether they are shares of classes; None if the values themselves tell
 
 
 class Head:
@@ -107,9 +114,9 @@ class Head:
         return None
 
     @property
-    def value_meaning(self) -> dict[str, Any]:
-        """What texts and drawings of trees are told about the values of leaves: classes, probabilities."""
-        return {}
+    def value_meaning(self) -> ValueMeaning:
+        """What the values of leaves mean, for texts and drawings of trees."""
+        return ValueMeaning(class_names=None, probabilities=None)
 
 
 def label_names(classes: NDArray[Any]) -> list[str]:
@@ -165,9 +172,9 @@ class LossHead(Head):
         return self.loss.predict(raw[:, 0] if raw.shape[1] == 1 else raw)
 
     @property
-    def value_meaning(self) -> dict[str, Any]:
+    def value_meaning(self) -> ValueMeaning:
         """Scores, which are not probabilities."""
-        return {"probabilities": False}
+        return ValueMeaning(class_names=self.output_names, probabilities=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,12 +250,6 @@ class ClassLossHead(LossHead):
         """Classes that have a score each."""
         has_names = not isinstance(self.classes, list) and self.loss.n_outputs > 1
         return label_names(self.classes) if has_names else None
-
-    @property
-    def value_meaning(self) -> dict[str, Any]:
-        """Scores, of a class each if there are several."""
-        names = self.output_names
-        return {"probabilities": False, **({} if names is None else {"class_names": names})}
 
 
 class RankHead(LossHead):
@@ -416,11 +417,11 @@ class MeanHead(Head):
         return label_names(self.classes[0]) if len(self.classes[0]) > 2 else None
 
     @property
-    def value_meaning(self) -> dict[str, Any]:
+    def value_meaning(self) -> ValueMeaning:
         """Shares of the classes of one output."""
         if self.classes is None or len(self.classes) > 1:
-            return {}
-        return {"class_names": label_names(self.classes[0]), "probabilities": True}
+            return super().value_meaning
+        return ValueMeaning(class_names=label_names(self.classes[0]), probabilities=True)
 
 
 def voting(forest: Forest, classes: Sequence[NDArray[Any]]) -> Forest:
@@ -485,9 +486,9 @@ class UpliftHead(MeanHead):
         return treatment_names(self.arms)
 
     @property
-    def value_meaning(self) -> dict[str, Any]:
+    def value_meaning(self) -> ValueMeaning:
         """Outcomes by arm."""
-        return {"class_names": label_names(self.arms), "probabilities": False}
+        return ValueMeaning(class_names=label_names(self.arms), probabilities=False)
 
 
 def treatment_names(arms: NDArray[Any]) -> list[str] | None:

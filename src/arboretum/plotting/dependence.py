@@ -14,6 +14,7 @@ from arboretum.plotting.style import (
     MOST_CURVES,
     SMALL_FONT,
     class_colours,
+    colour_bar,
     elided,
     fitting_font,
     legend,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
-_MOST_LINES = 200  # individual curves; beyond, they are a blot
+_MOST_LINES = 200  # individual curves; more would cover each other
 _DECILES = np.arange(1, 10) / 10
 
 
@@ -50,9 +51,9 @@ def plot_dependence(
     dependence : Dependence
         What ``partial_dependence``, ``ice``, ``accumulated_effects`` or ``interaction_strength`` returns.
     outputs : list of int, optional
-        Which outputs (classes) to draw; by default all up to eight, of a heat map the last.
+        Which outputs (classes) to draw; by default the first eight, or the last one in a heat map.
     centred : bool, default=False
-        Let the curves begin at 0: individual ones are compared by their shape.
+        Let the curves begin at 0, so that individual curves are compared by their shape.
     data : array, optional
         Values of the feature in a table; their deciles are marked on the axis.
     ax : matplotlib Axes, optional
@@ -124,7 +125,7 @@ def _drawn_outputs(n_outputs: int, outputs: list[int] | None, most: int) -> list
 def _curves(
     ax: Axes, grid: NDArray[Any], values: FloatArray, individual: FloatArray | None, labels: Sequence[str | None]
 ) -> None:
-    """Draw curves; what a missing value leads to is a dotted line across."""
+    """Draw curves; a dotted line across shows what a missing value leads to."""
     known, colours = grid == grid, class_colours(values.shape[1])
     for place, colour in enumerate(colours):
         if individual is not None:
@@ -171,9 +172,7 @@ def _heat_map(ax: Axes, dependence: Dependence, values: FloatArray, output: str 
         ax.set_xlabel(elided(str(dependence.features[0]), 4.0), parse_math=False)
         ax.set_ylabel(elided(str(dependence.features[1]), 3.5), parse_math=False)
     ax.spines[:].set_visible(False)
-    bar = ax.figure.colorbar(mesh, ax=ax)
-    bar.set_label(_kind_text(dependence.kind) + (f" of {elided(str(output), 1.5)}" if output else ""))
-    bar.outline.set_visible(False)
+    colour_bar(ax, mesh, _kind_text(dependence.kind) + (f" of {elided(str(output), 1.5)}" if output else ""))
 
 
 def _write_dates(ax: Axes) -> None:
@@ -186,7 +185,7 @@ def _write_dates(ax: Axes) -> None:
 
 
 def _mark_deciles(ax: Axes, data: Any) -> None:
-    """Mark the deciles of the data on the axis: between them the curve is as well known as anywhere."""
+    """Mark the deciles of the data on the axis: there is as much data between any two of them."""
     column = np.asarray(data).ravel()
     known = column[column == column]
     if len(known):

@@ -37,9 +37,11 @@ from arboretum.plotting.style import (
     wrapped,
 )
 from arboretum.reading.conditions import condition
-from arboretum.reading.node_values import NodeValues, node_values, nodes_of
-from arboretum.reading.quantities import rows_text
-from arboretum.reading.text import check_depth
+from arboretum.reading.node_values import NodeValues, node_values
+from arboretum.reading.nodes import branches_of, children_of, descendants, nodes_of
+from arboretum.reading.quantities import name_text, number_text, rows_text
+from arboretum.reading.text import branch_text, check_depth
+from arboretum.trees.multiway import MultiwayTree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,30 +72,22 @@ def plot_tree(
     probabilities: bool | None = None,
     orientation: Orientation | None = None,
 ) -> Axes:
-    """Draw a tree: a box a node, thick edges where many training rows go.
+    """Draw a tree: one box per node, and thick edges where many training rows go.
 
     A row that meets the condition of a box follows the edge "yes". Thresholds are rounded to four digits and long names
-    are shortened: :func:`tree_to_text` has them in full.
+    are shortened; the text of a tree has them in full.
 
     Parameters
     ----------
-    forest : Forest
-        The trees.
-    schema : Schema
-        Columns that they read.
-    tree : int
-        Which of them.
+    forest, schema, tree, class_names, probabilities
+        As for :func:`arboretum.reading.tree_to_text`. Shares of classes are drawn as bars; other values as the colour
+        of the box.
     ax : matplotlib Axes, optional
         Where to draw; by default on a new figure as large as the tree needs.
     max_depth : int or None
         Deeper nodes are counted under an ellipsis; None draws all.
-    class_names : sequence, optional
-        Names of all classes.
-    probabilities : bool, optional
-        Whether leaves hold shares of classes, as for :func:`tree_to_text`. They are drawn as bars; other values as the
-        colour of the box.
     orientation : {"down", "right"}, optional
-        Where the tree grows. By default down if its boxes find room on a figure, else to the right, where more do.
+        Where the tree grows. By default down if its boxes fit on a figure, else to the right, where more of them fit.
 
     Returns
     -------
@@ -110,7 +104,6 @@ def plot_tree(
     values = node_values(forest, schema, tree, class_names, probabilities)
     nodes = nodes_of(forest, tree)
     rows = forest.n_rows[nodes]
-    pairs = zip(forest.left[nodes].tolist(), forest.right[nodes].tolist(), strict=True)
 
     def heading(node: int, asks: bool) -> str:
         if not asks:
@@ -120,7 +113,7 @@ def plot_tree(
 
     outline = Outline(
         title=f"tree {tree} of {forest.n_trees}" + (f": score of {values.score_of}" if values.score_of else ""),
-        children=[[left, right] if left >= 0 else [] for left, right in pairs],
+        children=children_of(forest, tree),
         share=rows / max(rows[0], 1),
         size=[rows_text(n) for n in rows.tolist()],
         values=values,
@@ -130,9 +123,45 @@ def plot_tree(
     return draw(outline, ax=ax, max_depth=max_depth, orientation=orientation)
 
 
+def plot_multiway(
+    tree: MultiwayTree,
+    schema: Schema,
+    *,
+    class_names: Sequence[Any],
+    ax: Axes | None = None,
+    max_depth: int | None = 4,
+    orientation: Orientation | None = None,
+) -> Axes:
+    """Draw a tree with many branches per node: a box has the condition that leads to it, and shares of classes.
+
+    The parameters are those of :func:`plot_tree`, and of :func:`arboretum.reading.multiway_to_text`.
+    """
+
+    def heading(node: int, asks: bool) -> str:
+        if not node:
+            return ""
+        short = with_short_names(schema, (int(tree.feature[tree.parent[node]]),))
+        return branch_text(tree, short, node, _DIGITS)
+
+    def size(weight: float) -> str:
+        return rows_text(int(weight)) if weight.is_integer() else f"{number_text(weight, _DIGITS)} rows"
+
+    labels = tuple(name_text(str(name)) for name in class_names)
+    outline = Outline(
+        title="decision tree",
+        children=branches_of(tree),
+        share=tree.weight / tree.weight[0],
+        size=[size(float(weight)) for weight in tree.weight],
+        values=NodeValues(tree.counts / tree.weight[:, np.newaxis], labels, are_shares=True, score_of=""),
+        heading=heading,
+        answers=("", ""),
+    )
+    return draw(outline, ax=ax, max_depth=max_depth, orientation=orientation)
+
+
 @dataclass(frozen=True)
 class Outline:
-    """What a drawing asks of a tree, however many children its nodes have.
+    """What a drawing needs to know about a tree, whatever the number of children of its nodes.
 
     Parameters
     ----------
@@ -147,9 +176,9 @@ class Outline:
     values : NodeValues
         What the nodes predict.
     heading : callable
-        First lines of the box of a node; whether its children are drawn is its second argument.
+        From a node, and whether its children are drawn, to the first lines of its box.
     answers : pair of str
-        Labels of the edges to the first child, and to the others; empty for none.
+        Labels of the edges to the first child and to the others; empty if there are none.
     """
 
     title: str
@@ -167,11 +196,9 @@ def draw(outline: Outline, *, ax: Axes | None, max_depth: int | None, orientatio
     if orientation not in (None, *get_args(Orientation)):
         raise ValueError(f"orientation must be None, 'down' or 'right', not {orientation!r}")
     require_matplotlib("plot_tree")
-    values = outline.values
     boxes, orientation = _Sheet(outline, max_depth).boxes(orientation)
-    head = _TITLE + _LEGEND * values.are_shares
-    ax, scale = _open_axes(ax, boxes, head)
-    _Pen(ax, scale, values, orientation).draw(boxes, outline.title)
+    ax, scale = _open_axes(ax, boxes, _TITLE + _LEGEND * outline.values.are_shares)
+    _Pen(ax, scale, outline.values, orientation).draw(boxes, outline.title)
     return ax
 
 
@@ -187,7 +214,7 @@ class _Box:
     heading: tuple[str, ...]
     facts: tuple[str, ...]
     is_inner: bool
-    is_cut: bool  # nodes below are not shown
+    is_cut: bool  # whether there are nodes below that are not drawn
     left: float = 0.0
     bottom: float = 0.0
     width: float = 0.0
@@ -210,17 +237,12 @@ class _Sheet:
     """The boxes of the nodes that are drawn, in their places."""
 
     def __init__(self, outline: Outline, max_depth: int | None) -> None:
-        self.outline, self.values = outline, outline.values
-        self._choose(max_depth)
-
-    def _choose(self, max_depth: int | None) -> None:
         """List the nodes down to a depth, level by level; children of boxes are boxes."""
+        self.outline, self.values = outline, outline.values
         self.shown, self.parent, self.depth = [0], [-1], [0]
         self.children: list[list[int]] = [[]]
         for box, node in enumerate(self.shown):  # grows while it is walked
-            below = self.outline.children[node]
-            if not below or self.depth[box] == max_depth:
-                continue
+            below = outline.children[node] if self.depth[box] != max_depth else []
             self.children[box] = list(range(len(self.shown), len(self.shown) + len(below)))
             self.shown += below
             self.parent += [box] * len(below)
@@ -233,8 +255,9 @@ class _Sheet:
                 )
 
     def boxes(self, orientation: Orientation | None) -> tuple[list[_Box], Orientation]:
-        """Place the boxes; tell which way the tree grows."""
-        boxes = [self._describe(box) for box in range(len(self.shown))]
+        """Place the boxes, and return which way the tree grows."""
+        below = descendants(self.outline.children)
+        boxes = [self._describe(box, below[node]) for box, node in enumerate(self.shown)]
         lines = (line for box in boxes for line in (*box.heading, *box.facts))
         width = min(max(_MIN_WIDTH, *map(text_width, lines)), _MAX_WIDTH) + 2 * _PADDING
         boxes = [replace(box, width=width, height=self._height(box)) for box in boxes]
@@ -266,30 +289,21 @@ class _Sheet:
         places = zip(boxes, aside, self.depth, strict=True)
         return [replace(box, left=depth * along, bottom=-y * across - box.height / 2 - top) for box, y, depth in places]
 
-    def _describe(self, box: int) -> _Box:
+    def _describe(self, box: int, below: int) -> _Box:
         outline, node, parent = self.outline, self.shown[box], self.parent[box]
         is_inner = bool(self.children[box])
-        is_cut = not is_inner and bool(outline.children[node])
+        is_cut = not is_inner and below > 0
         heading = outline.heading(node, is_inner)
-        facts = [outline.size[node], *self._value_lines(node)]
-        if is_cut:
-            facts.append(f"… {self._below(node):,} nodes below")
         return _Box(
             node=node,
             parent=parent,
             answer=outline.answers[self.children[parent][0] != box] if parent >= 0 else "",
             share=float(outline.share[node]),
             heading=wrapped(heading, _MAX_WIDTH, 3) if heading else (),
-            facts=tuple(facts),
+            facts=(outline.size[node], *self._value_lines(node), *[f"… {below:,} nodes below"] * is_cut),
             is_inner=is_inner,
             is_cut=is_cut,
         )
-
-    def _below(self, node: int) -> int:
-        found = list(self.outline.children[node])
-        for child in found:  # grows while it is walked
-            found += self.outline.children[child]
-        return len(found)
 
     def _value_lines(self, node: int) -> tuple[str, ...]:
         values = self.values
@@ -305,7 +319,7 @@ class _Sheet:
 
 
 def _percent(share: float) -> str:
-    """Round a share, but to 100 % only what is all."""
+    """Round a share; only a share of exactly 1 becomes 100 %."""
     return ">99%" if 0.995 <= share < 1 else f"{share:.0%}"
 
 
@@ -328,7 +342,7 @@ def with_short_names(schema: Schema, used: Collection[int]) -> Schema:
 
 
 def _open_axes(ax: Axes | None, boxes: Sequence[_Box], head: float) -> tuple[Axes, float]:
-    """Make room for the boxes, whose top is at 0, and a head; return the axes and their inches a unit."""
+    """Make room for the boxes, whose top is at 0, and a head; return the axes and their inches per unit."""
     import matplotlib.pyplot as plt
 
     left, right = min(box.left for box in boxes) - _MARGIN, max(box.right for box in boxes) + _MARGIN
@@ -371,7 +385,7 @@ class _Pen:
             self._legend(left, right, top - 0.14 - _LEGEND)
 
     def _colours(self, boxes: Sequence[_Box]) -> list[Colour]:
-        """Colours of the boxes: of the commonest class, or by score."""
+        """Return the colours of the boxes: that of the most frequent class, or one by score."""
         values = self.values.values[[box.node for box in boxes]]
         if self.values.are_shares:
             return [self.class_colours[winner] for winner in values.argmax(axis=1).tolist()]
@@ -432,7 +446,7 @@ class _Pen:
             left += width
 
     def _legend(self, left: float, right: float, y: float) -> None:
-        """Name the colours on one line, as many as fit."""
+        """Name as many colours as fit on one line."""
         from matplotlib.patches import Rectangle
 
         for k, (label, colour) in enumerate(zip(self.values.labels, self.class_colours, strict=True)):
@@ -447,7 +461,7 @@ class _Pen:
             left = end
 
     def _text(self, x: float, y: float, text: str, ink: str, *, size: float = 1.0, ha: str = "center") -> Any:
-        # Names may hold dollar signs: they are no mathematics.
+        # Names may hold dollar signs, which are not mathematics.
         return self.ax.text(
             x,
             y,

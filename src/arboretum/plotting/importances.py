@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from arboretum.explaining import Importances
 
-_BY_TRUST = ("permutation", "sage", "shap", "gain")  # what to draw if nothing is asked for
+_BY_TRUST = ("permutation", "sage", "shap", "gain")  # the first of these is drawn by default
 _ERRORS = {"permutation": "permutation_error"}
 _SMALL_IS_IMPORTANT = "depth"
 
@@ -43,7 +43,7 @@ def plot_importances(
         Which to draw; the first gives the order. One kind is drawn in its own unit, with its error if that is known;
         several as shares of the largest of each. By default the first there is of permutation, SAGE, SHAP and gain.
     top : int
-        So many features at most; the others are counted below.
+        Most features to draw; the others are counted below.
     ax : matplotlib Axes, optional
         Where to draw; by default on a new figure as high as the bars need.
 
@@ -85,9 +85,11 @@ def _chosen(importances: Importances, kinds: str | Sequence[str] | None) -> list
     chosen = [kinds] if isinstance(kinds, str) else list(kinds)
     for kind in chosen:
         if kind not in known:
-            raise ValueError(f"kinds={kinds!r}: there is no importance {kind!r} here, but {', '.join(known)}")
+            raise ValueError(
+                f"kinds={kinds!r}: there is no importance {kind!r} here; expected some of {', '.join(known)}"
+            )
     if not chosen:
-        raise ValueError("kinds is empty: name at least one, or leave it None")
+        raise ValueError("kinds is empty: name at least one kind, or leave it None")
     if len(chosen) > 1 and _SMALL_IS_IMPORTANT in chosen:
         raise ValueError("'depth' is small where a feature is important: draw 'inverse_depth' beside other kinds")
     return chosen
@@ -117,10 +119,9 @@ def _mark_suspects(ax: Axes, names: list[str], suspects: Sequence[tuple[Any, str
     from matplotlib.lines import Line2D
 
     reasons = {str(feature): reason for feature, reason in suspects}
-    told = []
     for label, name in zip(ax.get_yticklabels(), names, strict=True):
         if name in reasons:
             label.set_color(WARNING)
-            told.append(elided(f"{name}: {reasons[name]}", 3.2))
+    told = [elided(f"{name}: {reasons[name]}", 3.2) for name in names if name in reasons]
     mark = Line2D([], [], color=WARNING, marker="s", linestyle="", markersize=4)
     legend(ax, "above", dict.fromkeys(told, mark))

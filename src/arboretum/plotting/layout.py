@@ -1,4 +1,4 @@
-"""Where the nodes of a tree go on paper, in linear time; of a binary one by Reingold & Tilford (1981)."""
+"""Where the nodes of a tree go on paper, in linear time; binary trees by Reingold & Tilford (1981)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+
+_SIGN = (-1, 1)  # of shifts to the left and to the right
 
 
 class _Contours:
@@ -22,51 +24,45 @@ class _Contours:
      g   f··
     """
 
-    def __init__(self, left: Sequence[int], right: Sequence[int]) -> None:
-        n = len(left)
-        self.left, self.right = left, right
+    def __init__(self, *children: Sequence[int]) -> None:
+        n = len(children[0])
+        self.children = children  # left ones, and right ones
         self.half = [0.0] * n  # of the distance between the children
-        self.thread = [-1] * n
-        self.thread_shift = [0.0] * n
-        self.lowest_left = list(range(n))  # outermost nodes of the lowest level, and how far they are from the root
-        self.lowest_right = list(range(n))
-        self.lowest_left_x = [0.0] * n
-        self.lowest_right_x = [0.0] * n
+        self.thread = [(-1, 0.0)] * n  # where the outline goes on, and how far aside that is
+        # Outermost nodes of the lowest level, on the left and on the right, and how far they are from the root.
+        self.lowest = [[(node, 0.0) for node in range(n)] for _ in children]
 
-    def next_left(self, node: int, x: float) -> tuple[int, float]:
-        """Go one level down the left outline; −1 at its end."""
-        if self.left[node] >= 0:
-            return self.left[node], x - self.half[node]
-        return self.thread[node], x + self.thread_shift[node]
-
-    def next_right(self, node: int, x: float) -> tuple[int, float]:
-        """Go one level down the right outline; −1 at its end."""
-        if self.right[node] >= 0:
-            return self.right[node], x + self.half[node]
-        return self.thread[node], x + self.thread_shift[node]
+    def below(self, side: int, node: int, x: float) -> tuple[int, float]:
+        """Go one level down the left (0) or right (1) outline; −1 at its end."""
+        child = self.children[side][node]
+        found, shift = self.thread[node] if child < 0 else (child, self.half[node] * _SIGN[side])
+        return found, x + shift
 
     def join(self, node: int) -> None:
         """Push the two subtrees of a node together until they are 1 apart."""
-        a, b = self.left[node], self.right[node]
+        a, b = (children[node] for children in self.children)
         distance, inner_a, inner_b = 1.0, (a, 0.0), (b, 0.0)
         while True:
-            inner_a, inner_b = self.next_right(*inner_a), self.next_left(*inner_b)
+            inner_a, inner_b = self.below(1, *inner_a), self.below(0, *inner_b)
             if inner_a[0] < 0 or inner_b[0] < 0:
                 break
             distance = max(distance, inner_a[1] - inner_b[1] + 1.0)
         half = self.half[node] = distance / 2
+        outer_a, outer_b = a, b  # subtrees that the lowest nodes on either side are of
         if inner_a[0] >= 0:  # the left subtree is deeper
-            self._tie(self.lowest_right[b], self.lowest_right_x[b] + half, inner_a[0], inner_a[1] - half)
-            b = a
+            self._tie(self.lowest[1][b], half, inner_a)
+            outer_b = a
         elif inner_b[0] >= 0:
-            self._tie(self.lowest_left[a], self.lowest_left_x[a] - half, inner_b[0], inner_b[1] + half)
-            a = b
-        self.lowest_left[node], self.lowest_right[node] = self.lowest_left[a], self.lowest_right[b]
-        self.lowest_left_x[node] = self.lowest_left_x[a] + (half if a == self.right[node] else -half)
-        self.lowest_right_x[node] = self.lowest_right_x[b] + (half if b == self.right[node] else -half)
+            self._tie(self.lowest[0][a], -half, inner_b)
+            outer_a = b
+        for side, subtree in enumerate((outer_a, outer_b)):
+            lowest, x = self.lowest[side][subtree]
+            self.lowest[side][node] = lowest, x + half * _SIGN[subtree == b]
 
-    def _tie(self, node: int, x: float, below: int, below_x: float) -> None:
-        self.thread[node], self.thread_shift[node] = below, below_x - x
+    def _tie(self, end: tuple[int, float], shift: float, onward: tuple[int, float]) -> None:
+        """Let the outline that ends at a lowest node go on in the other subtree, which is shifted the other way."""
+        (node, x), (below, below_x) = end, onward
+        self.thread[node] = below, (below_x - shift) - (x + shift)
 
 
 def tidy_positions(left: Sequence[int], right: Sequence[int]) -> NDArray[np.float64]:
@@ -104,15 +100,7 @@ def tidy_positions(left: Sequence[int], right: Sequence[int]) -> NDArray[np.floa
 def slot_positions(children: Sequence[Sequence[int]]) -> NDArray[np.float64]:
     """Place nodes of any number of children: leaves 1 apart in their order, parents in the middle of their children.
 
-    Parameters
-    ----------
-    children : sequence of sequences of int
-        Children of each node, which come after it.
-
-    Returns
-    -------
-    float64 array (nodes)
-        Positions from 0 on.
+    ``children`` lists those of each node, which come after it. Positions start at 0, as of :func:`tidy_positions`.
 
     Examples
     --------

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.plotting.style import FAINT, GRID, INK, LOW, SMALL_FONT, elided, open_axes, require_matplotlib
+from arboretum.plotting.style import (
+    FAINT,
+    GRID,
+    INK,
+    LOW,
+    SMALL_FONT,
+    colour_bar,
+    elided,
+    name_of,
+    open_axes,
+    require_matplotlib,
+)
 from arboretum.reading.quantities import number_text
 
 if TYPE_CHECKING:
@@ -15,13 +26,13 @@ if TYPE_CHECKING:
 
 ResidualKind: TypeAlias = Literal["actual", "residual"]
 
-_MOST_NUMBERS = 20  # classes; of more, cells are too small for their numbers
+_MOST_NUMBERS = 20  # classes; the cells of more are too small for numbers
 _MOST_NAMES = 50
-_MOST_POINTS = 5000  # beyond, points are counted in hexagons
+_MOST_POINTS = 5000  # more points are counted in hexagons
 
 
 class ConfusionDisplay:
-    """Which classes are taken for which: rows are true classes, columns predicted ones.
+    """Confusion of classes: which class is taken for which; rows are true classes, columns predicted ones.
 
     Make it with ``from_estimator`` or ``from_predictions``.
 
@@ -55,14 +66,7 @@ class ConfusionDisplay:
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        *,
-        sample_weight: Any = None,
-        name: str | None = None,
-        ax: Axes | None = None,
+        cls, estimator: Any, X: Any, y: Any, *, name: str | None = None, **options: Any
     ) -> ConfusionDisplay:
         """Predict the classes of rows and draw which are taken for which.
 
@@ -70,15 +74,15 @@ class ConfusionDisplay:
         ----------
         estimator : classifier
             A fitted model of one output.
-        X, y, sample_weight
-            Rows, their classes and weights.
-        name, ax
-            As for ``from_predictions``; by default the name is that of the class.
+        X, y
+            Rows and their classes.
+        name : str, optional
+            Name of the model; by default the name of its Python class.
+        **options
+            ``sample_weight`` and ``ax``, as for ``from_predictions``.
         """
-        name = type(estimator).__name__ if name is None else name
-        return cls.from_predictions(
-            y, estimator.predict(X), classes=estimator.classes_, sample_weight=sample_weight, name=name, ax=ax
-        )
+        classes, name = estimator.classes_, name_of(estimator, name)
+        return cls.from_predictions(y, estimator.predict(X), classes=classes, name=name, **options)
 
     @classmethod
     def from_predictions(
@@ -98,13 +102,11 @@ class ConfusionDisplay:
         y, predicted : arrays (rows)
             True and predicted classes.
         classes : array, optional
-            Labels in the order to draw; by default all there are, sorted.
+            Labels in the order to draw; by default all that occur, sorted.
         sample_weight : array, optional
             Weight of each row.
-        name : str, optional
-            Name of the model.
-        ax : matplotlib Axes, optional
-            Where to draw; by default on a new figure.
+        name, ax
+            Name of the model, for the title; where to draw, as for ``plot``.
         """
         from sklearn.metrics import confusion_matrix
 
@@ -113,7 +115,7 @@ class ConfusionDisplay:
         return cls(confusion_matrix(truth, said, labels=labels, sample_weight=sample_weight), labels, name).plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> ConfusionDisplay:
-        """Draw the matrix: a cell's colour is its share of the true class, its text the number of rows.
+        """Draw the matrix: the colour of a cell is its share of the true class, its text the number of rows.
 
         Parameters
         ----------
@@ -133,9 +135,8 @@ class ConfusionDisplay:
         ax.set(xlabel="predicted class", ylabel="true class")
         right = float(np.trace(self.matrix) / max(self.matrix.sum(), 1e-300))
         ax.set_title(f"{self.name + ': ' if self.name else ''}{right:.1%} right", fontsize=10, loc="left")
-        bar = ax.figure.colorbar(image, ax=ax, fraction=0.046, pad=0.03, format=lambda part, _: f"{part:.0%}")
-        bar.set_label("share of the true class")
-        bar.outline.set_visible(False)
+        percent: Any = {"format": lambda part, _: f"{part:.0%}"}
+        colour_bar(ax, image, "share of the true class", fraction=0.046, pad=0.03, **percent)
         self.ax_, self.figure_ = ax, ax.get_figure()
         return self
 
@@ -167,7 +168,7 @@ def _count_text(count: float) -> str:
 
 
 class ResidualsDisplay:
-    """Numbers that were observed, and residuals, over what was predicted.
+    """Observed numbers, and residuals, over predictions.
 
     Make it with ``from_estimator`` or ``from_predictions``.
 
@@ -201,14 +202,7 @@ class ResidualsDisplay:
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        *,
-        kind: ResidualKind | None = None,
-        name: str | None = None,
-        ax: Axes | None = None,
+        cls, estimator: Any, X: Any, y: Any, *, name: str | None = None, **options: Any
     ) -> ResidualsDisplay:
         """Predict rows and draw their residuals.
 
@@ -218,11 +212,10 @@ class ResidualsDisplay:
             A fitted model of one output.
         X, y
             Rows and what was observed.
-        kind, name, ax
-            As for ``from_predictions``; by default the name is that of the class.
+        name, **options
+            Name of the model, by default that of its Python class; ``kind`` and ``ax``, as for ``plot``.
         """
-        name = type(estimator).__name__ if name is None else name
-        return cls.from_predictions(y, estimator.predict(X), kind=kind, name=name, ax=ax)
+        return cls.from_predictions(y, estimator.predict(X), name=name_of(estimator, name), **options)
 
     @classmethod
     def from_predictions(
@@ -240,41 +233,43 @@ class ResidualsDisplay:
         ----------
         y, predicted : arrays (rows)
             What was observed and what was predicted.
-        kind : {"actual", "residual"}, optional
-            Observed values or residuals over predictions; by default both, side by side on a new figure.
         name : str, optional
             Name of the model.
-        ax : matplotlib Axes, optional
-            Where to draw one kind; by default on a new figure.
+        kind, ax
+            As for ``plot``.
         """
         truth, said = (np.asarray(part, dtype=np.float64) for part in (y, predicted))
         if truth.ndim != 1 or truth.shape != said.shape or not len(truth):
-            raise ValueError(f"y has shape {truth.shape}, predicted {said.shape}: give one number each, for each row")
+            raise ValueError(f"y has shape {truth.shape}, predicted {said.shape}: expected one number each per row")
         return cls(truth, said, name).plot(kind=kind, ax=ax)
 
     def plot(self, *, kind: ResidualKind | None = None, ax: Axes | None = None) -> ResidualsDisplay:
-        """Draw points, or of many rows hexagons that count them.
+        """Draw points, or hexagons that count them if there are many.
 
         Parameters
         ----------
-        kind, ax
-            As for ``from_predictions``.
+        kind : {"actual", "residual"}, optional
+            Observed values or residuals over predictions; by default both, side by side on a new figure.
+        ax : matplotlib Axes, optional
+            Where to draw one kind; by default on a new figure.
         """
-        require_matplotlib(type(self).__name__)
-        if kind not in (None, "actual", "residual"):
+        what = type(self).__name__
+        require_matplotlib(what)
+        if kind not in (None, *get_args(ResidualKind)):
             raise ValueError(f"kind must be None, 'actual' or 'residual', not {kind!r}")
+        if kind is None and ax is not None:
+            raise ValueError("both kinds need two axes: say kind='actual' or 'residual', or leave ax out")
+        kinds = get_args(ResidualKind) if kind is None else (kind,)
+        panels: list[Any] = [ax]
         if kind is None:
-            if ax is not None:
-                raise ValueError("both kinds need two axes: say kind='actual' or 'residual', or leave ax out")
             import matplotlib.pyplot as plt
 
-            axes = list(plt.subplots(1, 2, figsize=(9.6, 4.4), layout="constrained")[1])
-        else:
-            axes = [open_axes(ax, type(self).__name__)]
-        for panel, what in zip(axes, ("actual", "residual") if kind is None else (kind,), strict=True):
-            self._draw(open_axes(panel, type(self).__name__), what)
-        axes[0].set_title(self._title(), fontsize=10, loc="left")
-        self.axes_, self.figure_ = axes, axes[0].get_figure()
+            panels = list(plt.subplots(1, 2, figsize=(9.6, 4.4), layout="constrained")[1])
+        self.axes_ = [open_axes(panel, what) for panel in panels]
+        for panel, shown in zip(self.axes_, kinds, strict=True):
+            self._draw(panel, shown)
+        self.axes_[0].set_title(self._title(), fontsize=10, loc="left")
+        self.figure_ = self.axes_[0].get_figure()
         return self
 
     def _title(self) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.metrics.uplift import qini_curve, qini_score
-from arboretum.plotting.style import check_axes
+from arboretum.plotting.style import check_axes, label_of, name_of, require_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +31,7 @@ class QiniDisplay:
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes and Figure
-        Where it was drawn.
+        Where the curve was drawn.
     line_, random_ : matplotlib Line2D
         The curve, and that of a random order.
 
@@ -64,8 +64,7 @@ class QiniDisplay:
         arm: Any = None,
         sample_weight: Any = None,
         name: str | None = None,
-        ax: Axes | None = None,
-        **line: Any,
+        **options: Any,
     ) -> QiniDisplay:
         """Predict the uplift of rows and draw its Qini curve.
 
@@ -77,24 +76,15 @@ class QiniDisplay:
             Rows, their outcomes and treatments, as for ``fit``.
         arm : label, optional
             The treatment to compare with the control; may be left out if there is one.
-        name, ax, **line
-            As for ``from_predictions``; by default the name is that of the class.
+        name, **options
+            Name of the model, by default that of its Python class; ``ax`` and ``**line``, as for ``plot``.
         """
         y, uplift, treated, weight = estimator.against_control(X, y, treatment, arm=arm, sample_weight=sample_weight)
-        name = type(estimator).__name__ if name is None else name
-        return cls.from_predictions(y, uplift, treated, sample_weight=weight, name=name, ax=ax, **line)
+        return cls.from_predictions(y, uplift, treated, sample_weight=weight, name=name_of(estimator, name), **options)
 
     @classmethod
     def from_predictions(
-        cls,
-        y: Any,
-        uplift: Any,
-        treatment: Any,
-        *,
-        sample_weight: Any = None,
-        name: str | None = None,
-        ax: Axes | None = None,
-        **line: Any,
+        cls, y: Any, uplift: Any, treatment: Any, *, sample_weight: Any = None, name: str | None = None, **options: Any
     ) -> QiniDisplay:
         """Draw the Qini curve of predictions.
 
@@ -102,16 +92,12 @@ class QiniDisplay:
         ----------
         y, uplift, treatment, sample_weight
             As for ``qini_curve``.
-        name : str, optional
-            Name of the model.
-        ax : matplotlib Axes, optional
-            Where to draw; by default on a new figure.
-        **line
-            What matplotlib's ``plot`` takes.
+        name, **options
+            Name of the model; ``ax`` and ``**line``, as for ``plot``.
         """
         rows, gain = qini_curve(y, uplift, treatment, sample_weight=sample_weight)
         score = qini_score(y, uplift, treatment, sample_weight=sample_weight)
-        return cls(rows, gain, score, name).plot(ax=ax, **line)
+        return cls(rows, gain, score, name).plot(**options)
 
     def plot(self, *, ax: Axes | None = None, **line: Any) -> QiniDisplay:
         """Draw the curve, and the straight line of a random order, over shares of the rows.
@@ -123,16 +109,14 @@ class QiniDisplay:
         **line
             What matplotlib's ``plot`` takes.
         """
-        try:
-            from matplotlib import pyplot
-        except ImportError as error:
-            raise ImportError("QiniDisplay needs matplotlib: pip install arboretum[plot]") from error
+        require_matplotlib("QiniDisplay")
         if ax is None:
+            from matplotlib import pyplot
+
             ax = pyplot.subplots()[1]
         check_axes(ax)
         share = self.rows / self.rows[-1]
-        score = None if self.score is None else f"Qini {self.score:.2f}"
-        label = score if self.name is None else self.name if score is None else f"{self.name} ({score})"
+        label = label_of(self.name, None if self.score is None else f"Qini {self.score:.2f}")
         (self.line_,) = ax.plot(share, self.gain, **{"label": label, **line})
         (self.random_,) = ax.plot([0, 1], [0, self.gain[-1]], color="0.6", linestyle="--", zorder=1)
         ax.set(xlabel="Share of rows, by falling uplift", ylabel="Extra outcomes", xlim=(0, 1))

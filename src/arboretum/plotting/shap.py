@@ -1,4 +1,4 @@
-"""Explanations of predictions as drawings: of many rows a beeswarm or bars, of one row a waterfall."""
+"""Explanations of predictions as drawings: a beeswarm or bars for many rows, a waterfall for one."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from arboretum.plotting.style import (
     INK,
     LOW,
     NAME_WIDTH,
+    colour_bar,
     elided,
     fitting_font,
     name_rows,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 ShapKind: TypeAlias = Literal["beeswarm", "waterfall", "bar"]
 
-_MOST_POINTS = 2000  # a feature
+_MOST_POINTS = 2000  # per feature
 _LANES = 60  # places across the axis that points of a beeswarm are counted in
 _DIGITS = 3
 
@@ -113,7 +114,7 @@ def _of_output(explanation: Explanation, output: int | None) -> tuple[NDArray[np
     """Values (rows, features), base values (rows) and a remark of the output that is drawn."""
     values, base = (np.asarray(part, dtype=np.float64) for part in (explanation.values, explanation.base_values))
     if values.ndim - base.ndim != 1:
-        raise ValueError("an explanation with interactions has a matrix a row: explain with interactions=False")
+        raise ValueError("an explanation with interactions has one matrix per row: explain with interactions=False")
     if values.ndim == 2:
         if output not in (None, 0):
             raise ValueError(f"output={output!r}: the model has one output")
@@ -135,10 +136,8 @@ def _beeswarm(ax: Axes, values: NDArray[np.float64], data: NDArray[Any]) -> None
         _swarm(ax, values[:, place], place, _ranks(data[:, place]))
     from matplotlib.cm import ScalarMappable
 
-    bar = ax.figure.colorbar(ScalarMappable(cmap=_colour_map()), ax=ax, aspect=40, pad=0.02)
+    bar = colour_bar(ax, ScalarMappable(cmap=_colour_map()), "feature value", aspect=40, pad=0.02)
     bar.set_ticks([0, 1], labels=["low", "high"])
-    bar.set_label("feature value")
-    bar.outline.set_visible(False)
 
 
 def _colour_map() -> Any:
@@ -148,7 +147,7 @@ def _colour_map() -> Any:
 
 
 def _ranks(column: NDArray[Any]) -> NDArray[np.float64] | None:
-    """Place of each value among all, from 0 to 1, NaN where it is missing; None for categories."""
+    """Return the place of each value among all, from 0 to 1, or NaN if it is missing; None for categories."""
     try:
         dates = np.array([hasattr(value, "isoformat") for value in column])
         numbers = (np.array(column.tolist(), "datetime64[us]") if dates.any() else column).astype(np.float64)

@@ -1,4 +1,4 @@
-"""What drawings share: paper, ink, colours, and texts that fit."""
+"""What drawings share: axes, colours, legends, and texts that fit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ INK, FAINT, GRID = "#1b1f24", "#59636e", "#dfe3e8"
 WARNING = "#b3261e"
 LOW, HIGH = "#0072b2", "#d55e00"  # below and above zero, small and large values
 NAME_WIDTH = 1.9  # inches that the name of a feature or a class may take
-MOST_CURVES = 8  # beyond, one curve a class cannot be told apart
+MOST_CURVES = 8  # beyond, curves of single classes cannot be told apart
 
 # Colours that stay apart for the colour-blind (Okabe & Ito 2008).
 _PALETTE = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#7f7f7f")
@@ -31,7 +31,7 @@ _PALETTE = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#
 
 
 def require_matplotlib(what: str) -> None:
-    """Name the cure if matplotlib is not installed."""
+    """Raise ImportError, with the cure, if matplotlib is not installed."""
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
@@ -39,7 +39,7 @@ def require_matplotlib(what: str) -> None:
 
 
 def open_axes(ax: Axes | None, what: str, width: float = 6.4, height: float = 4.8) -> Axes:
-    """Return axes without frame above and on the right: those given, or new ones of so many inches.
+    """Return axes without a frame above and on the right: those given, or new ones of this size in inches.
 
     Examples
     --------
@@ -76,14 +76,14 @@ def rows_height(n_rows: int) -> float:
 
 
 def name_rows(ax: Axes, names: list[str]) -> None:
-    """Name the rows of axes, the first on top, in no larger letters than find room."""
+    """Name the rows of axes, the first on top, in letters that fit."""
     ax.set_yticks(np.arange(len(names)), [elided(name, NAME_WIDTH) for name in names], parse_math=False)
     ax.tick_params(axis="y", length=0, labelsize=fitting_font(ax, len(names)))
     ax.set_ylim(len(names) - 0.4, -0.6)
 
 
 def fitting_font(ax: Axes, n_lines: int) -> float:
-    """Size of letters of which ``n_lines`` lines fit above each other, at most the usual.
+    """Return the font size at which ``n_lines`` lines fit above each other, at most the usual one.
 
     Examples
     --------
@@ -106,10 +106,29 @@ def label_of(name: str | None, fact: str | None) -> str | None:
     return fact if name is None else name if fact is None else f"{name} ({fact})"
 
 
-def legend(ax: Axes, place: Place = "best", more: Mapping[str, Any] | None = None) -> None:
-    """Draw a legend of what has a name, and of more handles by their labels; names are no mathematics.
+def name_of(estimator: Any, name: str | None) -> str:
+    """Return the name of a model: the one given, or that of its Python class.
 
-    The place "above" is outside of the axes, where it covers nothing.
+    Examples
+    --------
+    >>> name_of(3, None), name_of(3, "three")
+    ('int', 'three')
+    """
+    return type(estimator).__name__ if name is None else name
+
+
+def colour_bar(ax: Axes, drawn: Any, label: str, **options: Any) -> Any:
+    """Draw the scale of colours beside axes, without a frame."""
+    bar = ax.figure.colorbar(drawn, ax=ax, **options)
+    bar.set_label(label)
+    bar.outline.set_visible(False)
+    return bar
+
+
+def legend(ax: Axes, place: Place = "best", more: Mapping[str, Any] | None = None) -> None:
+    """Draw a legend of what has a label, and of more handles by their labels; labels are not parsed as mathematics.
+
+    The place "above" is outside the axes, where it covers nothing.
     """
     handles, labels = ax.get_legend_handles_labels()
     if not handles and not more:
@@ -161,7 +180,7 @@ def elided(text: str, width: float) -> str:
 
 
 def _longest(shorten: Callable[[int], str], n: int, width: float) -> str:
-    """Give the longest of ``shorten(0), …, shorten(n - 1)`` that fits, by bisection."""
+    """Return the longest of ``shorten(0), …, shorten(n - 1)`` that fits, by bisection."""
     low, high = 0, n
     while high - low > 1:
         middle = (low + high) // 2
@@ -170,7 +189,7 @@ def _longest(shorten: Callable[[int], str], n: int, width: float) -> str:
 
 
 def wrapped(text: str, width: float, max_lines: int) -> tuple[str, ...]:
-    """Break a text into lines at spaces; what does not fit into the last is elided.
+    """Break a text into lines at spaces; the last line is shortened to fit.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Reading: conditions and trees as text and as tables; the way of a row through them."""
+"""Reading: conditions and trees as text and as tables; the paths of rows through them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from arboretum.reading.conditions import CategorySet, Condition, IsMissing, Obli
 from arboretum.reading.contributions import path_contributions
 from arboretum.reading.description import model_to_html, model_to_text
 from arboretum.reading.frame import as_frame, forest_columns, multiway_columns
-from arboretum.reading.multiway import multiway_to_text
 from arboretum.reading.paths import decision_path, explain_row, path_conditions
-from arboretum.reading.text import tree_to_text
+from arboretum.reading.text import multiway_to_text, tree_to_text
 
 __all__ = [
     "CategorySet",

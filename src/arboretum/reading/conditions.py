@@ -1,7 +1,7 @@
-"""Conditions: what a node asks of a row, as data that can be evaluated, negated and read.
+"""Conditions: what a node asks about a row, as data that can be evaluated, negated and read.
 
-A row that meets the condition of a node goes left, one that meets its negation goes right. They restate
-``kernel/forest/route.hpp`` for people; nothing predicts with them.
+A row that meets the condition of a node goes left, and one that meets its negation goes right. Conditions restate
+``kernel/forest/route.hpp`` for people; predictions do not use them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from arboretum.data.schema import MISSING, Schema
+from arboretum.data.schema import MISSING, ColumnSchema, Schema
 from arboretum.model.forest import CATEGORY, LEAF, LISTED, NUMERIC, OBLIQUE, Forest
 from arboretum.reading.quantities import category_text, listing, name_text, number_text, threshold_text
 
@@ -31,13 +31,13 @@ class Condition(ABC):
         return replace(cast(Any, self), negated=not self.negated)  # type: ignore[no-any-return]
 
     def holds(self, row: Sequence[float]) -> bool:
-        """Tell whether a row meets the condition.
+        """Return whether a row meets the condition.
 
         Parameters
         ----------
         row : sequence of numbers
-            One a feature, as the columns of a table: NaN is a missing number, a category is its code, −1 a
-            missing one. An unknown category counts as missing.
+            One per column, as a table holds them: NaN is a missing number, a category is its code, −1 if it is
+            missing. An unknown category counts as missing.
 
         Examples
         --------
@@ -59,7 +59,7 @@ class Condition(ABC):
     def pretty(self, schema: Schema, *, digits: int | None = None, limit: int | None = 5) -> str:
         """Write the condition with the names of the columns.
 
-        Where missing values go is told only of columns that had some at fit.
+        Where missing values go is written only for columns that had some at fit.
 
         Parameters
         ----------
@@ -68,7 +68,7 @@ class Condition(ABC):
         digits : int, optional
             Significant digits of thresholds; by default as many as it takes to tell every float64 apart.
         limit : int or None
-            Categories of a set, or terms of a sum, to write out at most; None for all.
+            Most categories of a set, or terms of a sum, to write out; None for all.
 
         Examples
         --------
@@ -80,8 +80,26 @@ class Condition(ABC):
         """
 
 
+class ColumnCondition(Condition):
+    """A question about one column."""
+
+    feature: int
+
+    @property
+    def reads(self) -> tuple[int, ...]:  # noqa: D102
+        return (self.feature,)
+
+    def pretty(self, schema: Schema, *, digits: int | None = None, limit: int | None = 5) -> str:  # noqa: D102
+        column = schema.columns[self.feature]
+        return f"{name_text(column.name)} {self.asked(column, digits, limit)}"
+
+    @abstractmethod
+    def asked(self, column: ColumnSchema, digits: int | None, limit: int | None) -> str:
+        """Write what is asked of the column, without its name."""
+
+
 @dataclass(frozen=True)
-class Threshold(Condition):
+class Threshold(ColumnCondition):
     """A number is at most a threshold.
 
     Parameters
@@ -99,37 +117,29 @@ class Threshold(Condition):
     missing_left: bool
     negated: bool = False
 
-    @property
-    def reads(self) -> tuple[int, ...]:  # noqa: D102
-        return (self.feature,)
-
     def _holds_plain(self, row: Sequence[float]) -> bool:
         value = row[self.feature]
         return self.missing_left if math.isnan(value) else value <= self.threshold
 
-    def pretty(self, schema: Schema, *, digits: int | None = None, limit: int | None = 5) -> str:  # noqa: D102
-        column = schema.columns[self.feature]
+    def asked(self, column: ColumnSchema, digits: int | None, limit: int | None) -> str:  # noqa: D102
+        text = f"{_sign(self)} {threshold_text(self.threshold, column.source, digits)}"
         if column.source == "bool" and 0 <= self.threshold < 1:
-            text = f"{name_text(column.name)} is {'true' if self.negated else 'false'}"
-        else:
-            text = f"{name_text(column.name)} {_sign(self)} {threshold_text(self.threshold, column.source, digits)}"
-        return text + _or_missing(self, column.has_missing)
+            text = f"is {'true' if self.negated else 'false'}"
+        return text + " or missing" * (column.has_missing and self.missing_left != self.negated)
 
 
 @dataclass(frozen=True)
-class CategorySet(Condition):
+class CategorySet(ColumnCondition):
     """A category is one of a set.
 
     Parameters
     ----------
-    feature : int
-        Column of the schema.
+    feature, missing_left
+        Column, and whether a missing value meets the condition, as in :class:`Threshold`.
     categories : tuple of int
         Codes of the set, rising.
     n_known : int or None
         Codes from here on are unknown to the node; None: it knows them all.
-    missing_left : bool
-        Whether a missing value meets the condition.
 
     Examples
     --------
@@ -148,17 +158,12 @@ class CategorySet(Condition):
     missing_left: bool
     negated: bool = False
 
-    @property
-    def reads(self) -> tuple[int, ...]:  # noqa: D102
-        return (self.feature,)
-
     def _holds_plain(self, row: Sequence[float]) -> bool:
         code = int(row[self.feature])
         is_known = code > MISSING and (self.n_known is None or code < self.n_known)
         return code in self.categories if is_known else self.missing_left
 
-    def pretty(self, schema: Schema, *, digits: int | None = None, limit: int | None = 5) -> str:  # noqa: D102
-        column = schema.columns[self.feature]
+    def asked(self, column: ColumnSchema, digits: int | None, limit: int | None) -> str:  # noqa: D102
         known, inside = column.categories[: self.n_known], set(self.categories)
         sides = [[category for code, category in enumerate(known) if (code in inside) == yes] for yes in (True, False)]
         is_complement = len(sides[1]) < len(sides[0])
@@ -166,33 +171,22 @@ class CategorySet(Condition):
         categories = [category_text(category) for category in sides[is_complement]]
         verb = "not " if self.negated != is_complement else ""
         if with_missing and not categories:
-            return f"{name_text(column.name)} is {verb}missing"
-        items = listing(categories, limit) + ["missing"] * with_missing
-        return f"{name_text(column.name)} {verb}in {{{', '.join(items)}}}"
+            return f"is {verb}missing"
+        return f"{verb}in {{{', '.join(listing(categories, limit) + ['missing'] * with_missing)}}}"
 
 
 @dataclass(frozen=True)
-class IsMissing(Condition):
-    """A number is missing.
-
-    Parameters
-    ----------
-    feature : int
-        Column of the schema.
-    """
+class IsMissing(ColumnCondition):
+    """The value of a column of numbers is missing."""
 
     feature: int
     negated: bool = False
 
-    @property
-    def reads(self) -> tuple[int, ...]:  # noqa: D102
-        return (self.feature,)
-
     def _holds_plain(self, row: Sequence[float]) -> bool:
         return math.isnan(row[self.feature])
 
-    def pretty(self, schema: Schema, *, digits: int | None = None, limit: int | None = 5) -> str:  # noqa: D102
-        return f"{name_text(schema.columns[self.feature].name)} is {'not ' * self.negated}missing"
+    def asked(self, column: ColumnSchema, digits: int | None, limit: int | None) -> str:  # noqa: D102
+        return f"is {'not ' * self.negated}missing"
 
 
 @dataclass(frozen=True)
@@ -204,9 +198,9 @@ class Oblique(Condition):
     features : tuple of int
         Columns of the schema.
     weights : tuple of float
-        One a feature.
+        One per column.
     fills : tuple of float
-        What stands for a missing value of each feature.
+        What stands for a missing value of each column.
     threshold : float
         Largest sum that meets the condition.
 
@@ -250,7 +244,7 @@ class Oblique(Condition):
 
 
 def condition(forest: Forest, node: int) -> Condition:
-    """Give the condition under which a row goes left at a node.
+    """Return the condition under which a row goes left at a node.
 
     Parameters
     ----------
@@ -275,16 +269,18 @@ def condition(forest: Forest, node: int) -> Condition:
     missing_left = bool(forest.missing_left[node])
     if kind == LEAF:
         raise ValueError(f"node {node} is a leaf: it has no condition")
-    if kind == CATEGORY:
+    if kind in (CATEGORY, LISTED):
         words = forest.set_words[forest.set_start[node] : forest.set_start[node + 1]]
+        if kind == LISTED:
+            return CategorySet(feature, tuple(words.tolist()), None, missing_left)
         bits = np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little")
         return CategorySet(feature, tuple(np.flatnonzero(bits).tolist()), len(bits), missing_left)
-    if kind == LISTED:
-        codes = forest.set_words[forest.set_start[node] : forest.set_start[node + 1]]
-        return CategorySet(feature, tuple(codes.tolist()), None, missing_left)
     threshold = float(forest.threshold[node])
     if kind == OBLIQUE:
-        return Oblique(*_projection(forest, node), threshold)
+        terms = slice(int(forest.projection_start[node]), int(forest.projection_start[node + 1]))
+        pools = (forest.projection_feature, forest.projection_weight, forest.projection_fill)
+        features, weights, fills = (tuple(pool[terms].tolist()) for pool in pools)
+        return Oblique(features, weights, fills, threshold)
     if kind != NUMERIC:
         raise ValueError(f"node {node} has a condition of unknown kind {kind}")
     if threshold == math.inf and not missing_left:  # all numbers go left, +inf too
@@ -292,19 +288,5 @@ def condition(forest: Forest, node: int) -> Condition:
     return Threshold(feature, threshold, missing_left)
 
 
-def _projection(forest: Forest, node: int) -> tuple[tuple[int, ...], tuple[float, ...], tuple[float, ...]]:
-    """Features, weights and fills of the sum of an oblique node, kept in a pool as the words of category sets are."""
-    terms = slice(int(forest.projection_start[node]), int(forest.projection_start[node + 1]))
-    return (
-        tuple(forest.projection_feature[terms].tolist()),
-        tuple(forest.projection_weight[terms].tolist()),
-        tuple(forest.projection_fill[terms].tolist()),
-    )
-
-
 def _sign(condition: Condition) -> str:
     return ">" if condition.negated else "<="
-
-
-def _or_missing(condition: Threshold, has_missing: bool) -> str:
-    return " or missing" if has_missing and condition.missing_left != condition.negated else ""

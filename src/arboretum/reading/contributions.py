@@ -1,4 +1,4 @@
-"""What each column of a row did to its prediction, along the paths of the row (Saabas 2014)."""
+"""What each column of a row contributes to its prediction, along the paths of the row (Saabas 2014)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def path_contributions(
     threads: int = 1,
     unknown: str = "average",
 ) -> tuple[NDArray[np.float64], float]:
-    """Split the sum of the trees of each row into what each column changed.
+    """Split the sum of the trees, for each row, into contributions of columns.
 
     ::
 
@@ -39,7 +39,7 @@ def path_contributions(
     Returns
     -------
     contributions : float64 array (n_rows, columns)
-        What each column changed.
+        What each column adds.
     expected : float
         Sum over the trees of E(root).
 

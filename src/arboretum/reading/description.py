@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from arboretum.ensembles.boosting.history import History
+from arboretum.model.heads import LossHead
 from arboretum.reading.quantities import listing, number_text
 
 _DIGITS = 4
@@ -25,7 +27,7 @@ text-align:left;vertical-align:top}
 
 
 def model_facts(model: Any) -> dict[str, str]:
-    """Tell what is known of a fitted model, by the name of the fact.
+    """Return what is known about a fitted model, by the name of the fact.
 
     Parameters
     ----------
@@ -39,41 +41,38 @@ def model_facts(model: Any) -> dict[str, str]:
     >>> model_facts(model)
     {'trees': '3', 'nodes': '9', 'depth': '1', 'features': '1', 'classes': '2: a, b'}
     """
-    forest, schema = model.forest_, model.schema_
+    forest, schema, head = model.forest_, model.schema_, model.model_.head
+    depths, n_categories = forest.tree_depths(), len(schema.categorical)
     facts = {"trees": f"{forest.n_trees:,}"}
     if hasattr(model, "n_iter_"):
         # One number, or one per treatment.
         facts["rounds"] = ", ".join(f"{rounds:,}" for rounds in np.atleast_1d(model.n_iter_).tolist())
-    depths = forest.tree_depths()
     facts["nodes"] = f"{forest.n_nodes:,}"
     if len(depths):
         most, mean = int(depths.max()), float(depths.mean())
         facts["depth"] = f"{most}" if mean == most else f"{number_text(mean, 3)} on average, {most} at most"
-    n_categories = len(schema.categorical)
     facts["features"] = f"{schema.n_features:,}" + (f", {n_categories:,} of them categories" if n_categories else "")
-    facts |= _classes(model)
-    if hasattr(model, "loss_"):
-        facts["loss"] = str(model.loss_.name)
-    facts |= _history(model)
+    if model.task_.has_classes:
+        facts["classes"] = _classes_text(model.classes_)
+    if isinstance(head, LossHead):
+        facts["loss"] = str(head.loss.name)
+    facts |= _history(getattr(model, "history_", None))
     if hasattr(model, "oob_score_"):
         facts["out-of-bag score"] = number_text(float(model.oob_score_), _DIGITS)
     return facts
 
 
-def _classes(model: Any) -> dict[str, str]:
-    classes = getattr(model, "classes_", None)
-    if classes is None:
-        return {}
+def _classes_text(classes: Any) -> str:
     if isinstance(classes, list):
-        return {"classes": f"of {len(classes)} outputs: {', '.join(str(len(labels)) for labels in classes)}"}
+        return f"of {len(classes)} outputs: {', '.join(str(len(labels)) for labels in classes)}"
     labels = [str(label) for label in classes.tolist()]
-    return {"classes": f"{len(labels)}: {', '.join(listing(labels, _MOST_CLASSES))}"}
+    return f"{len(labels)}: {', '.join(listing(labels, _MOST_CLASSES))}"
 
 
-def _history(model: Any) -> dict[str, str]:
-    history, facts = getattr(model, "history_", None), {}
+def _history(history: History | None) -> dict[str, str]:
+    facts: dict[str, str] = {}
     if history is None:
-        return {}
+        return facts
     if history.best_round is not None:
         judged = history.validation_score or history.validation_loss
         best = number_text(float(judged[history.best_round - 1]), _DIGITS)
@@ -108,7 +107,7 @@ def model_to_text(model: Any, n_trees: int, **reading: Any) -> str:
 
 
 def model_to_html(model: Any) -> str:
-    """Write a fitted model as a small table for notebooks, on light and dark pages, that asks for no other file."""
+    """Write a fitted model as a small table for notebooks that suits light and dark pages and needs no other file."""
     rows = "".join(
         f"<tr><td>{html.escape(name)}</td><td>{html.escape(told)}</td></tr>"
         for name, told in model_facts(model).items()

@@ -13,8 +13,9 @@ from arboretum.arguments import shown
 from arboretum.data.schema import Schema
 from arboretum.model.forest import LEAF, NUMERIC, OBLIQUE, Forest
 from arboretum.reading.conditions import condition
-from arboretum.reading.multiway import branch_text
 from arboretum.reading.node_values import node_values
+from arboretum.reading.nodes import parents
+from arboretum.reading.text import branch_text
 from arboretum.trees.multiway import MultiwayTree
 
 Backend = Literal["pandas", "polars", "pyarrow"]
@@ -42,50 +43,27 @@ def as_frame(columns: Columns, backend: Backend) -> Any:
 
 
 def forest_columns(
-    forest: Forest,
-    schema: Schema,
-    *,
-    class_names: Sequence[Any] | None = None,
-    probabilities: bool | None = None,
+    forest: Forest, schema: Schema, *, class_names: Sequence[Any] | None = None, probabilities: bool | None = None
 ) -> Columns:
     """Describe every node of a forest.
 
-    Parameters
-    ----------
-    forest : Forest
-        The trees.
-    schema : Schema
-        Columns that they read.
-    class_names, probabilities
-        What leaf values are, as for ``tree_to_text``.
-
-    Returns
-    -------
-    dict of str to sequence
-        See ``to_frame`` of a model.
+    The parameters are those of ``tree_to_text``; the columns are described by ``to_frame`` of a model.
     """
     sizes = np.diff(forest.tree_start)
     start = np.repeat(forest.tree_start[:-1], sizes)
-    node = np.arange(forest.n_nodes) - start
-    parent = np.full(forest.n_nodes, -1, np.int64)
+    node, parent = np.arange(forest.n_nodes) - start, parents(forest)
     conditions: list[str | None] = [None] * forest.n_nodes
-    inner = np.flatnonzero(forest.kind != LEAF)
-    for place, left, right in zip(
-        inner.tolist(),
-        (start + forest.left)[inner].tolist(),
-        (start + forest.right)[inner].tolist(),
-        strict=True,
-    ):
+    for place in np.flatnonzero(forest.kind != LEAF).tolist():
         asked = condition(forest, place)
-        conditions[left], conditions[right] = (side.pretty(schema, limit=None) for side in (asked, ~asked))
-        parent[left] = parent[right] = node[place]
+        for child, side in ((forest.left, asked), (forest.right, ~asked)):
+            conditions[start[place] + child[place]] = side.pretty(schema, limit=None)
     values = [node_values(forest, schema, tree, class_names, probabilities) for tree in range(forest.n_trees)]
     labels = values[0].labels if values else ()
     return {
         "tree": np.repeat(np.arange(forest.n_trees), sizes),
         "output": np.repeat([value.score_of or None for value in values], sizes),
         "node": node,
-        "parent": parent,
+        "parent": np.where(parent < 0, -1, node[parent]),
         "depth": forest.depths,
         "condition": conditions,
         "left": forest.left,

@@ -10,26 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.arguments import check_integer, shown
 from arboretum.data.schema import ColumnSchema, Schema
 from arboretum.model.forest import Forest
+from arboretum.reading.nodes import nodes_of
 from arboretum.reading.quantities import listing, name_text, number_text, threshold_text
 
 _NOISE = 1e-12  # of the largest value: left over from sums that cancel
-
-
-def nodes_of(forest: Forest, tree: int) -> slice:
-    """Give the nodes of a tree.
-
-    Raises
-    ------
-    ValueError
-        If there is no such tree.
-    """
-    check_integer("tree", tree, low=0)
-    if tree >= forest.n_trees:
-        raise ValueError(f"tree={shown(tree)} does not exist: the forest has {forest.n_trees} trees, counted from 0")
-    return slice(int(forest.tree_start[tree]), int(forest.tree_start[tree + 1]))
 
 
 @dataclass(frozen=True)
@@ -68,7 +54,7 @@ class NodeValues:
     are_shares : bool
         Whether they are shares of classes.
     score_of : str
-        The class that single scores speak for; empty if none.
+        The class that single scores are for; empty if there is none.
     slopes : mapping of int to sequence of Slope
         What linear leaves add to their value, by node.
     """
@@ -80,7 +66,7 @@ class NodeValues:
     slopes: Mapping[int, Sequence[Slope]] = field(default_factory=dict)
 
     def text(self, node: int, digits: int, limit: int = 4) -> str:
-        """Write the value of a node of the tree; classes by falling share, without those that do not occur."""
+        """Write the value of a node; classes by falling share, without those that do not occur."""
         values = [number_text(value, digits) for value in self.values[node].tolist()]
         if len(values) == 1:
             slopes = [slope.text(digits) for slope in self.slopes.get(node, ())]
@@ -96,21 +82,7 @@ class NodeValues:
 def node_values(
     forest: Forest, schema: Schema, tree: int, class_names: Sequence[Any] | None, probabilities: bool | None
 ) -> NodeValues:
-    """Read the values of a tree.
-
-    Parameters
-    ----------
-    forest : Forest
-        The trees.
-    schema : Schema
-        Columns that they read.
-    tree : int
-        Which of them.
-    class_names : sequence, optional
-        Names of all classes.
-    probabilities : bool, optional
-        Whether values are shares of classes, or the share of the second of two. By default they are if they are
-        vectors without negative entries and of one sum, which need not be 1.
+    """Read the values of a tree; the parameters are those of :func:`arboretum.reading.tree_to_text`.
 
     Examples
     --------
@@ -119,7 +91,8 @@ def node_values(
     >>> node_values(model.forest_, model.schema_, 0, ["no", "yes"], None).score_of
     'yes'
     """
-    values = forest.value[nodes_of(forest, tree)]
+    nodes = nodes_of(forest, tree)
+    values = forest.value[nodes]
     sums = values.sum(axis=1)
     is_vector = forest.width > 1
     if probabilities is None:
@@ -139,7 +112,7 @@ def node_values(
         labels=names if has_labels else (),
         are_shares=probabilities,
         score_of=names[output] if names and not has_labels else "",
-        slopes=_slopes(forest, schema, nodes_of(forest, tree)),
+        slopes=_slopes(forest, schema, nodes),
     )
 
 
@@ -158,5 +131,5 @@ def _names(class_names: Sequence[Any] | None, n_classes: int) -> tuple[str, ...]
     if class_names is None:
         return ()
     if len(class_names) != n_classes:
-        raise ValueError(f"class_names has {len(class_names)} names, but the trees tell {n_classes} classes apart")
+        raise ValueError(f"class_names has {len(class_names)} names, but the trees have {n_classes} classes")
     return tuple(name_text(str(name)) for name in class_names)

@@ -1,16 +1,17 @@
-"""The way of rows through trees, found by climbing from their leaves: no row is routed again."""
+"""The paths of rows through trees, found by climbing from their leaves: no row is routed again."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from arboretum.data.schema import Schema
-from arboretum.model.forest import LEAF, Forest
+from arboretum.model.forest import Forest
 from arboretum.reading.conditions import Condition, condition
-from arboretum.reading.node_values import nodes_of
+from arboretum.reading.nodes import nodes_of, parents
 
 
 def decision_path(forest: Forest, leaves: ArrayLike) -> tuple[Any, NDArray[np.int64]]:
@@ -59,8 +60,8 @@ def decision_path(forest: Forest, leaves: ArrayLike) -> tuple[Any, NDArray[np.in
 
 
 def _climb(forest: Forest, nodes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Nodes from the root to node ``i`` of some: ``path[start[i] : start[i + 1]]``."""
-    parent, depth = _parents(forest), forest.depths
+    """Return the nodes from the root to the ``i``-th of some nodes: ``path[start[i] : start[i + 1]]``."""
+    parent, depth = parents(forest), forest.depths
     start = np.append(0, np.cumsum(depth[nodes].astype(np.int64) + 1))
     path = np.empty(start[-1], np.int64)
     place = start[1:] - 1
@@ -72,7 +73,7 @@ def _climb(forest: Forest, nodes: NDArray[np.int64]) -> tuple[NDArray[np.int64],
 
 
 def path_conditions(forest: Forest, leaf: int, tree: int = 0) -> list[Condition]:
-    """Give the conditions that rows meet from the root to a leaf.
+    """Return the conditions that rows meet from the root to a leaf.
 
     Parameters
     ----------
@@ -93,15 +94,10 @@ def path_conditions(forest: Forest, leaf: int, tree: int = 0) -> list[Condition]
     nodes = nodes_of(forest, tree)
     if not 0 <= leaf < nodes.stop - nodes.start:
         raise ValueError(f"node {leaf} does not exist: tree {tree} has {nodes.stop - nodes.start} nodes")
-    left, right = forest.left[nodes].tolist(), forest.right[nodes].tolist()
-    met: list[Condition] = []
-    child = leaf
-    for node in reversed(range(leaf)):  # parents come before their children
-        if child in (left[node], right[node]):
-            question = condition(forest, nodes.start + node)
-            met.append(question if child == left[node] else ~question)
-            child = node
-    return met[::-1]
+    alone = forest[tree : tree + 1]
+    path = _climb(alone, np.array([leaf]))[1].tolist()
+    asked = [(condition(alone, node), alone.left[node] == child) for node, child in pairwise(path)]
+    return [question if goes_left else ~question for question, goes_left in asked]
 
 
 def explain_row(
@@ -111,16 +107,10 @@ def explain_row(
 
     Parameters
     ----------
-    forest : Forest
-        The trees.
-    schema : Schema
-        Columns that they read.
-    leaf : int
-        Leaf of the row, as ``forest.apply`` gives it.
-    tree : int
-        Which of the trees.
-    digits, limit : int, optional
-        As in :meth:`Condition.pretty`.
+    forest, leaf, tree
+        As for :func:`path_conditions`; ``forest.apply`` gives the leaf of a row.
+    schema, digits, limit
+        As for :meth:`Condition.pretty`.
 
     Examples
     --------
@@ -136,19 +126,11 @@ def explain_row(
 def _global_leaves(forest: Forest, leaves: ArrayLike) -> NDArray[np.int64]:
     found = np.asarray(leaves, np.int64)
     if found.ndim != 2 or found.shape[1] != forest.n_trees:
-        raise ValueError(f"leaves must be a matrix with a column for each of {forest.n_trees} trees, not {found.shape}")
+        raise ValueError(
+            f"leaves has shape {found.shape}: expected a matrix with a column for each of {forest.n_trees} trees"
+        )
     outside = (found < 0) | (found >= np.diff(forest.tree_start))
     if outside.any():
         row, tree = np.argwhere(outside)[0]
-        raise ValueError(f"leaves[{row}, {tree}] = {found[row, tree]} is no node of tree {tree}")
+        raise ValueError(f"leaves[{row}, {tree}] = {found[row, tree]} is not a node of tree {tree}")
     return found + forest.tree_start[:-1]
-
-
-def _parents(forest: Forest) -> NDArray[np.int64]:
-    """Parent of every node, counted over all trees; −1 at a root."""
-    start = np.repeat(forest.tree_start[:-1], np.diff(forest.tree_start))
-    inner = np.flatnonzero(forest.kind != LEAF)
-    parent = np.full(forest.n_nodes, -1, np.int64)
-    for child in (forest.left, forest.right):
-        parent[start[inner] + child[inner]] = inner
-    return parent

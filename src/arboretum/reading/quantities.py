@@ -24,7 +24,7 @@ def number_text(value: float, digits: int | None = None) -> str:
     value : float
         The number.
     digits : int, optional
-        Round to so many significant digits; whole numbers below 10**15 stay whole.
+        Significant digits to round to; whole numbers below 10**15 stay whole.
 
     Examples
     --------

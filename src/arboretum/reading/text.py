@@ -1,19 +1,19 @@
-"""A tree as indented text, one line a node."""
+"""A tree as indented text, one line per node."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from arboretum.arguments import check_integer, holds_others, shown
-from arboretum.data.schema import Schema
-from arboretum.model.forest import LEAF, Forest
-from arboretum.reading.conditions import condition
-from arboretum.reading.node_values import node_values, nodes_of
-from arboretum.reading.quantities import number_text, rows_text
+from arboretum.data.schema import MISSING, Schema
+from arboretum.model.forest import Forest
+from arboretum.reading.conditions import Threshold, condition
+from arboretum.reading.node_values import node_values
+from arboretum.reading.nodes import branches_of, children_of, descendants, in_reading_order, nodes_of
+from arboretum.reading.quantities import category_text, name_text, number_text, rows_text
+from arboretum.trees import multiway
+from arboretum.trees.multiway import MultiwayTree
 
 _FACTS = ("value", "rows", "gain")
 
@@ -44,15 +44,15 @@ def tree_to_text(
         Names of all classes.
     probabilities : bool, optional
         Whether leaves hold shares of classes (of the second of two, if they hold one number) rather than scores. By
-        default they do if they are vectors without negative entries and of one sum.
+        default they do if they are vectors without negative entries that all have the same sum, which need not be 1.
     max_depth : int, optional
-        Deeper nodes are left out; the line of their ancestor counts them, and tells the value it would have as a leaf.
+        Deeper nodes are left out; the line of their ancestor counts them, and gives the value it would have as a leaf.
     digits : int
         Significant digits of values and gains. Thresholds are always exact.
     show : collection of {"value", "rows", "gain"}
-        What to tell of a node: its value (of leaves), its training rows, the gain of its split.
+        What to tell about a node: its value (of leaves), its training rows, the gain of its split.
     limit : int or None
-        Categories of a set to write out at most; None for all.
+        Most categories of a set to write out; None for all.
 
     Returns
     -------
@@ -69,55 +69,93 @@ def tree_to_text(
     ├── x0 <= 35 → -2  (2 rows)
     └── x0 > 35 → 2  (2 rows; 2 nodes below)
     """
-    _check(show, max_depth, digits)
-    values = node_values(forest, schema, tree, class_names, probabilities)
-    nodes = nodes_of(forest, tree)
-    start = nodes.start
-    kind, left, right = (a[nodes].tolist() for a in (forest.kind, forest.left, forest.right))
-    rows, gain, below = forest.n_rows[nodes].tolist(), forest.gain[nodes].tolist(), descendants(forest, nodes).tolist()
-
-    title = f"tree {tree} of {forest.n_trees}" + (f", score of {values.score_of}" if values.score_of else "")
-    lines = []
-    # (node, depth, indent of its line, indent of the lines below it, condition that leads to it)
-    stack = [(0, 0, "", "", title)]
-    while stack:
-        node, depth, indent, inner_indent, lead = stack.pop()
-        is_inner = kind[node] != LEAF
-        is_cut = is_inner and depth == max_depth
-        is_tip = is_cut or not is_inner
-        arrow = f" → {values.text(node, digits)}" if is_tip and "value" in show else ""
-        facts = [rows_text(rows[node])] if "rows" in show else []
-        facts += [f"gain {number_text(gain[node], digits)}"] if "gain" in show and not is_tip else []
-        told = (
-            ", ".join(facts) + ("; " if facts and is_cut else "") + (f"{below[node]:,} nodes below" if is_cut else "")
-        )
-        lines.append(f"{indent}{lead}{arrow}" + (f"  ({told})" if told else ""))
-        if is_tip:
-            continue
-        question = condition(forest, start + node)
-        yes, no = (answer.pretty(schema, limit=limit) for answer in (question, ~question))
-        stack.append((right[node], depth + 1, f"{inner_indent}└── ", f"{inner_indent}    ", no))
-        stack.append((left[node], depth + 1, f"{inner_indent}├── ", f"{inner_indent}│   ", yes))
-    return "\n".join(lines)
-
-
-def descendants(forest: Forest, nodes: slice) -> NDArray[np.int64]:
-    """Count the nodes below each node of a tree."""
-    left, right = forest.left[nodes].tolist(), forest.right[nodes].tolist()
-    below = [0] * len(left)
-    for node in reversed(range(len(left))):  # children come after their parent
-        if left[node] >= 0:
-            below[node] = 2 + below[left[node]] + below[right[node]]
-    return np.array(below, np.int64)
-
-
-def _check(show: Collection[str], max_depth: int | None, digits: int) -> None:
     if not holds_others(show) or any(not isinstance(fact, str) or fact not in _FACTS for fact in show):
         raise ValueError(f"show={shown(show)}: use a collection of {', '.join(map(repr, _FACTS))}")
     check_depth(max_depth)
     check_integer("digits", digits)
+    values = node_values(forest, schema, tree, class_names, probabilities)
+    children, nodes = children_of(forest, tree), nodes_of(forest, tree)
+    rows, gain, below = forest.n_rows[nodes].tolist(), forest.gain[nodes].tolist(), descendants(children)
+    leads = {0: f"tree {tree} of {forest.n_trees}" + (f", score of {values.score_of}" if values.score_of else "")}
+    lines = []
+    for node, is_last, is_tip in in_reading_order(children, max_depth):
+        if not is_tip:
+            question = condition(forest, nodes.start + node)
+            for child, answer in zip(children[node], (question, ~question), strict=True):
+                leads[child] = answer.pretty(schema, limit=limit)
+        indent = "".join("    " if last else "│   " for last in is_last[:-1])
+        branch = ("└── " if is_last[-1] else "├── ") if is_last else ""
+        arrow = f" → {values.text(node, digits)}" if is_tip and "value" in show else ""
+        facts = [rows_text(rows[node])] if "rows" in show else []
+        facts += [f"gain {number_text(gain[node], digits)}"] if "gain" in show and not is_tip else []
+        cut = f"{below[node]:,} nodes below" if is_tip and below[node] else ""
+        told = "; ".join(part for part in (", ".join(facts), cut) if part)
+        lines.append(f"{indent}{branch}{leads.pop(node)}{arrow}" + (f"  ({told})" if told else ""))
+    return "\n".join(lines)
 
 
 def check_depth(max_depth: int | None) -> None:
     """Reject a depth that is neither None nor an integer of at least 0."""
     check_integer("max_depth", max_depth, low=0, optional=True)
+
+
+# ---- trees of many branches ------------------------------------------------------------------------------------------
+
+
+def multiway_to_text(
+    tree: MultiwayTree, schema: Schema, *, class_names: Sequence[Any], max_depth: int | None = None, digits: int = 4
+) -> str:
+    """Write a tree in the style of C4.5: one line per node, with the class and the rows of leaves.
+
+    The number after a slash counts the rows of other classes.
+
+    Parameters
+    ----------
+    tree : MultiwayTree
+        The tree.
+    schema, class_names, max_depth
+        As for :func:`tree_to_text`.
+    digits : int
+        Significant digits of rows, which missing values break into fractions. Thresholds are always exact.
+
+    Examples
+    --------
+    >>> import arboretum as arb
+    >>> rows, plays = [["sun", 30], ["sun", 20], ["rain", 25], ["rain", 15]], ["no", "yes", "no", "no"]
+    >>> model = arb.DecisionTreeClassifier(method="c45", pruning=None, min_samples_leaf=1).fit(rows, plays)
+    >>> print(multiway_to_text(model.tree_, model.schema_, class_names=model.classes_))
+    x0 = rain: no (2)
+    x0 = sun
+    |   x1 <= 25: yes (1)
+    |   x1 > 25: no (1)
+    """
+    check_depth(max_depth)
+    check_integer("digits", digits)
+    children = branches_of(tree)
+    below, lines = descendants(children), []
+    for node, is_last, is_tip in in_reading_order(children, max_depth):
+        parts = ["|   " * (len(is_last) - 1) + branch_text(tree, schema, node)] if node else []
+        if is_tip:
+            parts.append(_leaf_text(tree, node, class_names, digits, below[node]))
+        if parts:
+            lines.append(": ".join(parts))
+    return "\n".join(lines)
+
+
+def branch_text(tree: MultiwayTree, schema: Schema, node: int, digits: int | None = None) -> str:
+    """Write the condition that leads to a node: ``humidity <= 75``, ``outlook = sunny``, ``outlook is missing``."""
+    up, branch = int(tree.parent[node]), int(tree.branch[node])
+    feature, is_above = int(tree.feature[up]), branch == multiway.ABOVE
+    if tree.kind[up] == multiway.NUMERIC:  # a missing number takes both branches: nothing to tell
+        question = Threshold(feature, float(tree.threshold[up]), missing_left=is_above, negated=is_above)
+        return question.pretty(schema, digits=digits)
+    column = schema.columns[feature]
+    asked = "is missing" if branch == MISSING else f"= {category_text(column.categories[branch])}"
+    return f"{name_text(column.name)} {asked}"
+
+
+def _leaf_text(tree: MultiwayTree, node: int, class_names: Sequence[Any], digits: int, below: int) -> str:
+    weight, errors = float(tree.weight[node]), float(tree.errors[node])
+    wrong = f"/{number_text(errors, digits)}" if errors > 1e-9 * weight else ""
+    cut = f"; {below:,} nodes below" if below else ""
+    return f"{class_names[int(tree.majority[node])]} ({number_text(weight, digits)}{wrong}{cut})"

@@ -1,4 +1,4 @@
-"""Whether probabilities and intervals hold as often as they say, and what chance would do."""
+"""Whether probabilities and intervals hold as often as they claim, and what chance would do."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from arboretum.report.chance import chi_square_limit, normal_limit
 from arboretum.report.subject import INTERVAL, FloatArray, Subject
 
 if TYPE_CHECKING:
-    from arboretum.report.evaluation.classes import Judged
+    from arboretum.report.evaluation.judged import Judged
 
 BINS = 10
 SMALLEST_DOUBT = 1e-3  # of probabilities 0 and 1, which one row would refute
@@ -36,7 +36,7 @@ class Calibration:
     sureness: float
 
     def is_certain(self, n_tests: int) -> bool:
-        """Whether chance can hardly have done it, of so many classes: by either of two tests."""
+        """Return whether chance can hardly explain it, by either of two tests, if ``n_tests`` classes are tested."""
         limit = float(chi_square_limit(np.array([self.freedom]), 2 * n_tests)[0])
         by_bins = self.freedom > 0 and self.chi_square > limit
         return by_bins or abs(self.sureness) > normal_limit(4 * n_tests)
@@ -48,7 +48,7 @@ def calibration_of(judged: Judged, k: int) -> Calibration:
     If probabilities are right, the rows of a class in a bin are a sum of independent draws: their number has the
     variance Σ p (1 − p).
     """
-    return calibration(judged.proba[:, k], judged.code == k, judged.weight)
+    return calibration(judged.told[:, k], judged.truth == k, judged.weight)
 
 
 def calibration(proba: FloatArray, hit: Any, weight: FloatArray) -> Calibration:
@@ -97,7 +97,7 @@ class Coverage:
 
 
 def coverages(subject: Subject) -> Iterator[Coverage]:
-    """Tell what the quantiles or the intervals of a regressor cover; nothing for models of means."""
+    """Yield what the quantiles or the intervals of a regressor cover; nothing for models of means."""
     if not subject.task.has_numbers or subject.test.y is None or subject.test.y.shape[1] > 1:
         return
     truth, weight = subject.test.y[:, 0].astype(np.float64), subject.test.weight

@@ -13,11 +13,11 @@ Positions: TypeAlias = NDArray[np.intp]
 
 LEVEL = 1e-4  # chance that a kind of finding is raised by chance, in a whole report
 PARTS = 20  # of the rows, each left out once
-MOST_ROWS = 3_000  # that are left out and put back; of more rows, a sample of so many stands for all
+MOST_ROWS = 3_000  # that are left out and put back; a sample of this size stands for more rows
 
 
 def normal_limit(n_tests: int, level: float = LEVEL) -> float:
-    """Return what the largest of so many standard normal numbers exceeds by chance once in 1 / ``level`` times.
+    """Return what the largest of ``n_tests`` standard normal numbers exceeds by chance once in 1 / ``level`` times.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def normal_limit(n_tests: int, level: float = LEVEL) -> float:
 
 
 def chi_square_limit(freedom: NDArray[np.int64], n_tests: int, level: float = LEVEL) -> FloatArray:
-    """Return what the largest of so many χ² numbers exceeds by chance once in 1 / ``level`` times.
+    """Return what the largest of ``n_tests`` χ² numbers exceeds by chance once in 1 / ``level`` times.
 
     Examples
     --------

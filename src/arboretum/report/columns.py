@@ -27,7 +27,7 @@ def gather(subject: Subject) -> dict[str, Any]:
 
 
 def each_column(table: Table) -> Iterator[tuple[ColumnSchema, NDArray[Any]]]:
-    """Yield every column with its values; of a sparse table, a few are dense at a time."""
+    """Yield every column with its values; a sparse table makes a few columns dense at a time."""
     for first, batch in table.column_batches():
         yield from zip(table.schema.columns[first : first + len(batch)], batch, strict=True)
 

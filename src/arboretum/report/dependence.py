@@ -10,6 +10,8 @@ import numpy as np
 
 from arboretum.data.schema import ColumnSchema
 from arboretum.estimators.standing_in import twin
+from arboretum.explaining import ice
+from arboretum.explaining.reading import class_lists
 from arboretum.report.facts import LeftOut
 from arboretum.report.importance import ranking
 from arboretum.report.subject import Subject, ask, draw_rows
@@ -24,8 +26,6 @@ RUG_BINS = 30
 
 def gather(subject: Subject) -> dict[str, Any]:
     """Draw predictions over the columns that matter most: their mean, and those of single rows."""
-    from arboretum.explaining import ice
-
     nodes = subject.importances.kinds.get("nodes")  # learners that are not trees of arboretum may use all columns
     order = [column for column in ranking(subject.importances) if nodes is None or nodes[column] > 0][:MOST_COLUMNS]
     rows = subject.sample.take(draw_rows(subject.sample, ROWS))
@@ -80,7 +80,7 @@ def _output_names(subject: Subject, found: list[dict[str, Any]]) -> list[str]:
     if not found:
         raise LeftOut("The model reads no columns.")
     n = len(found[0]["lines"])
-    classes = getattr(subject.model, "classes_", None)
-    if isinstance(classes, np.ndarray) and len(classes) >= n > 1:
-        return [str(label) for label in classes.tolist()[:n]]
+    lists = class_lists(subject.model)
+    if len(lists) == 1 and len(lists[0]) >= n > 1:
+        return [str(label) for label in lists[0].tolist()[:n]]
     return [""] if n == 1 else [f"output {k}" for k in range(n)]

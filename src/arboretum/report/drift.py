@@ -60,12 +60,12 @@ class Drift:
 
     @property
     def is_certain(self) -> bool:
-        """Whether chance can hardly have done it."""
+        """Whether chance can hardly explain it."""
         return self.chi_square > self.limit
 
     @property
     def verdict(self) -> Verdict:
-        """Tell in a word."""
+        """The verdict in a few words."""
         if self.index <= SLIGHT or not self.is_certain:
             return "may be chance" if self.index > MODERATE else "stable"
         return "moved" if self.index > LARGE else "moved a little" if self.index > MODERATE else "moved slightly"
@@ -136,9 +136,9 @@ def _column_drift(column: ColumnSchema, before: NDArray[Any], after: NDArray[Any
     return replace(found, distance=distance, factor=unit_factor(first, second) if found.index > MODERATE else None)
 
 
-def bin_edges(rising: NDArray[Any]) -> NDArray[Any]:
-    """Return the largest values of all bins but the last, each of equal numbers of rows as far as ties allow."""
-    shares = np.arange(1, BINS) / BINS
+def bin_edges(rising: NDArray[Any], n_bins: int = BINS) -> NDArray[Any]:
+    """Return the largest values of all bins but the last, each with as many rows as the others as far as ties allow."""
+    shares = np.arange(1, n_bins) / n_bins
     return np.unique([quantile(rising, share) for share in shares]) if len(rising) else np.empty(0)
 
 
@@ -265,5 +265,5 @@ def unit_factor(before: NDArray[Any], after: NDArray[Any]) -> float | None:
 
 
 def moved(found: list[Drift]) -> Iterator[Drift]:
-    """Yield those that chance has hardly done."""
+    """Yield those that chance can hardly explain."""
     yield from (drift for drift in found if drift.index > SLIGHT and drift.is_certain)

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from arboretum.data import targets
 from arboretum.data.selection import take_rows
+from arboretum.explaining.reading import class_lists
 from arboretum.report import trees
 from arboretum.report.evaluation import classes as class_rows
 from arboretum.report.evaluation import numbers
 from arboretum.report.facts import LeftOut
 from arboretum.report.importance import ranking
-from arboretum.report.subject import FloatArray, Rows, Subject, ask, cell_texts, class_lists, or_reason
+from arboretum.report.subject import FloatArray, Rows, Subject, ask, cell_texts, or_reason
 from arboretum.tasks import Task
 
 EACH = 15  # rows of every kind
@@ -29,7 +30,7 @@ INFLUENCE_BUDGET, INFLUENCE_START = 800_000_000, 30
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """All rows, with what the table says of them.
+    """All rows, with what the table shows about them.
 
     ``kinds`` maps a name to the rows it stands for, the most telling first; ``output`` is the output of the model that
     an explanation of the row speaks of.
@@ -51,7 +52,8 @@ def gather(subject: Subject, written: list[dict[str, Any]]) -> dict[str, Any]:
     rows = subject.test.take(chosen)
     shown = _shown_columns(subject)
     texts = cell_texts(rows.table, list(range(subject.schema.n_features)))
-    facts: dict[str, Any] = {
+    output = ranked.output[chosen]
+    return {
         "names": subject.names,
         "shown": shown,
         "kinds": list(kinds),
@@ -67,10 +69,6 @@ def gather(subject: Subject, written: list[dict[str, Any]]) -> dict[str, Any]:
             }
             for at, row in enumerate(chosen.tolist())
         ],
-    }
-    output = ranked.output[chosen]
-    return {
-        **facts,
         "waterfalls": or_reason(lambda: _waterfalls(subject, rows, output)),
         "neighbours": or_reason(lambda: _neighbours(subject, rows, output, _turns(kinds, chosen), shown)),
         "leaves": trees.leaves(subject, rows.X, written) if written else None,
@@ -101,14 +99,14 @@ def _first(values: FloatArray) -> NDArray[np.intp]:
 def _classes(subject: Subject) -> Ranked:
     judged = class_rows.judged(subject)[0]  # the first output stands for all
     labels = [str(label) for label in class_lists(subject.model)[0].tolist()]
-    at, guess = np.arange(len(judged.code)), judged.proba.argmax(axis=1)
-    sure = judged.proba[at, guess]
-    own = judged.proba[at, judged.code]
+    at, guess = np.arange(len(judged.truth)), judged.told.argmax(axis=1)
+    sure = judged.told[at, guess]
+    own = judged.told[at, judged.truth]
     return Ranked(
-        [labels[code] for code in judged.code],
+        [labels[code] for code in judged.truth],
         [f"{labels[code]} ({share:.3f})" for code, share in zip(guess, sure, strict=True)],
         1 - own,
-        {"worst errors": _first(1 - own), "confident": _first(np.where(guess == judged.code, sure, -1.0))},
+        {"worst errors": _first(1 - own), "confident": _first(np.where(guess == judged.truth, sure, -1.0))},
         guess,
     )
 
@@ -174,8 +172,6 @@ def _turns(kinds: dict[str, NDArray[np.intp]], chosen: NDArray[np.intp]) -> NDAr
 
 def _waterfalls(subject: Subject, rows: Rows, output: NDArray[np.intp]) -> list[dict[str, Any]]:
     """SHAP values of each row: the largest by themselves, the others as a sum."""
-    if not hasattr(subject.model, "explain"):
-        raise LeftOut(f"{type(subject.model).__name__} has no SHAP values.")
     found = ask(lambda: subject.model.explain(rows.X))
     values, base = np.asarray(found.values, np.float64), np.asarray(found.base_values, np.float64)
     names, falls = found.output_names, []
@@ -209,8 +205,6 @@ def _neighbours(
     train, model = subject.train, subject.model
     if train is None:
         raise LeftOut("Give X_train and y_train to see the training rows that matter most to a prediction.")
-    if not hasattr(model, "influence"):
-        raise LeftOut(f"{type(model).__name__} cannot tell the influence of training rows.")
     some = _worth_it(order, train.n_rows * _values_asked(subject))
     given = {"X_train": train.X, "y_train": train.target, "sample_weight": train.weight, "top": NEIGHBOURS}
     most, change = ask(lambda: model.influence(take_rows(rows.X, some), **given))
@@ -232,7 +226,7 @@ def _neighbours(
 
 def _values_asked(subject: Subject) -> int:
     """Leaf values of a training row in all trees, once for each output."""
-    if hasattr(subject.model, "tree_"):
+    if subject.multiway is not None:
         return 1
     forest = subject.forest()
     return int(forest.n_trees * forest.width * forest.n_outputs)

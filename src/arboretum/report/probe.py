@@ -1,4 +1,4 @@
-"""What single columns know of the target: the rows of a column's bins are predicted by the mean of their bin.
+"""What single columns tell about the target: the rows in a bin of a column are predicted by the mean of the bin.
 
 Targets are numbers whose squared distance is a loss: ranks of numbers, indicators of classes. The *share* of a column
 is 1 − its loss / that of the overall mean, on rows that the means were not taken from: R² of ranks, or the Brier skill.
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from arboretum.data.schema import ColumnSchema
 from arboretum.report.chance import mean_and_error
-from arboretum.report.columns import each_column, quantile
-from arboretum.report.facts import LeftOut
+from arboretum.report.columns import each_column
+from arboretum.report.drift import bin_edges
 from arboretum.report.subject import FloatArray, Rows, Subject
 
 Codes: TypeAlias = NDArray[np.intp]
@@ -44,7 +44,7 @@ OTHERS_ROWS = 4_000
 
 @dataclass(frozen=True)
 class Skill:
-    """What a column explains: a share of the loss, and the same by row, in units of the loss, with its error."""
+    """What a column explains: a share of the loss, and the same per row in units of the loss, with its error."""
 
     share: float
     gain: float
@@ -70,11 +70,10 @@ class Probe:
     def skill_in_training(self) -> Skill:
         """What the column explains in training rows, each half by the means of the other."""
         half = np.random.default_rng(0).permutation(len(self.train)) % 2 == 0
-        found = [
+        first, second = (
             _skill(self.train[fit], self.target_train[fit], self.train[~fit], self.target_train[~fit])
             for fit in (half, ~half)
-        ]
-        first, second = found
+        )
         error = float(np.hypot(first.error, second.error) / 2)
         return Skill((first.share + second.share) / 2, (first.gain + second.gain) / 2, error)
 
@@ -172,22 +171,20 @@ def probes_of(subject: Subject) -> Iterator[Probes]:
 def _parts(subject: Subject) -> tuple[Rows, Rows]:
     """Return rows to take means from and rows to judge them by."""
     draw = np.random.default_rng(0)
+
+    def some(rows: Rows, drawn: NDArray[np.intp]) -> Rows:
+        return rows.take(np.sort(drawn[:MOST_ROWS]))
+
     order = draw.permutation(subject.test.n_rows)
     if subject.train is None:
         half = len(order) // 2
-        return subject.test.take(np.sort(order[:half][:MOST_ROWS])), subject.test.take(
-            np.sort(order[half:][:MOST_ROWS])
-        )
-    fit = draw.permutation(subject.train.n_rows)[:MOST_ROWS]
-    return subject.train.take(np.sort(fit)), subject.test.take(np.sort(order[:MOST_ROWS]))
+        return some(subject.test, order[:half]), some(subject.test, order[half:])
+    return some(subject.train, draw.permutation(subject.train.n_rows)), some(subject.test, order)
 
 
 def _columns_of_most_gain(subject: Subject) -> list[int]:
-    n_columns = subject.schema.n_features
-    try:
-        gain = np.nan_to_num(subject.use_by_trees("gain"))
-    except LeftOut:
-        gain = np.zeros(n_columns)
+    gain = subject.use_by_trees("gain")
+    gain = np.zeros(subject.schema.n_features) if gain is None else np.nan_to_num(gain)
     return [int(place) for place in np.argsort(-gain, kind="stable")[:MOST_COLUMNS]]
 
 
@@ -205,8 +202,7 @@ def cells(column: ColumnSchema, before: NDArray[Any], after: NDArray[Any]) -> tu
         place = np.append(place, [RARE_CELL, MISSING_CELL])  # where the codes −2 and −1 point
         return place[before], place[after]
     known = np.sort(before[~np.isnan(before)])
-    shares = np.arange(1, BINS) / BINS
-    edges = np.unique([quantile(known, share) for share in shares]) if len(known) else np.empty(0)
+    edges = bin_edges(known, BINS)
     first, second = (
         np.where(np.isnan(values), MISSING_CELL, 1 + np.searchsorted(edges, values, side="left"))
         for values in (before, after)
@@ -243,7 +239,7 @@ def _ranks(before: FloatArray, after: FloatArray) -> tuple[FloatArray, FloatArra
 
 
 def _indicators(before: NDArray[Any], after: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
-    """Whether a row is of each class; beyond the most frequent ones, classes are one."""
+    """Return whether each row is of each class; all but the most frequent classes count as one."""
     labels, code, counts = np.unique(np.concatenate([before, after]), return_inverse=True, return_counts=True)
     rank = np.empty(len(labels), np.intp)
     rank[np.argsort(-counts, kind="stable")] = np.arange(len(labels))

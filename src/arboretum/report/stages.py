@@ -16,13 +16,15 @@ from arboretum.data import targets
 from arboretum.estimators.bagging_model import BaggingModel
 from arboretum.estimators.grown_trees import GrownTrees
 from arboretum.estimators.held_out import HeldOutModel
+from arboretum.estimators.standing_in import twin
+from arboretum.explaining.reading import class_lists
 from arboretum.explaining.stages import by_depth, by_rounds, evenly
 from arboretum.metrics import concordance_index, ndcg_score
 from arboretum.metrics.own_loss import OwnLoss, own_loss
 from arboretum.report.chance import FloatArray
 from arboretum.report.evaluation.anomalies import known_anomalies
 from arboretum.report.facts import LeftOut
-from arboretum.report.subject import Rows, Subject, answers, class_lists, draw_rows
+from arboretum.report.subject import Rows, Subject, answers, draw_rows
 from arboretum.tasks import Task
 
 ROWS = 2_000  # that stages are predicted for
@@ -60,11 +62,9 @@ class Stages:
 
 def by_round(subject: Subject) -> Stages:
     """Follow a model by its rounds, trees or members."""
-    axis = "rounds" if hasattr(subject.model, "n_iter_") or hasattr(subject.model, "estimator_weights_") else "trees"
+    follows = hasattr(subject.model, "n_iter_") or hasattr(subject.model, "estimator_weights_")
     model = subject.model.estimator_ if isinstance(subject.model, HeldOutModel) else subject.model
-    if isinstance(model, BaggingModel):
-        axis = "members"
-    return _follow(subject, model, axis)
+    return _follow(subject, model, "members" if isinstance(model, BaggingModel) else "rounds" if follows else "trees")
 
 
 def by_depths(subject: Subject) -> Stages:
@@ -185,10 +185,6 @@ def _stages(task: Task, model: Any, rows: Rows, axis: str) -> Iterator[tuple[int
 
 def _by_members(model: BaggingModel, rows: Rows) -> Iterator[tuple[int, Any]]:
     """Ask bags of the first members."""
-    from copy import copy
-
     for number in evenly(len(model.estimators_), MOST_MEMBERS).tolist():
-        fewer = copy(model)
-        fewer.estimators_ = model.estimators_[:number]
-        fewer.estimators_features_ = model.estimators_features_[:number]
-        yield number, answers(fewer, rows)
+        kept = {name: getattr(model, name)[:number] for name in ("estimators_", "estimators_features_")}
+        yield number, answers(twin(model, **kept), rows)

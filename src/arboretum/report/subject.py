@@ -17,11 +17,17 @@ from arboretum.data.table import Table, conform
 from arboretum.estimators.classes import arguments
 from arboretum.estimators.explained import Explained
 from arboretum.estimators.protocol import not_fitted
+from arboretum.explaining import structure
+from arboretum.explaining.by_predictions import has_own_trees
+from arboretum.explaining.importances import mean_shap, sums_trees
+from arboretum.explaining.reading import class_lists
 from arboretum.losses.survival_targets import survival_bounds
 from arboretum.metrics.own_loss import negative_own_loss
+from arboretum.model.heads import MultiwayHead
 from arboretum.reading.quantities import category_text, threshold_text
 from arboretum.report.facts import LeftOut
 from arboretum.tasks import BINARY, Task
+from arboretum.trees.multiway import MultiwayTree
 
 if TYPE_CHECKING:
     from arboretum.report.drift import Drift
@@ -30,32 +36,13 @@ if TYPE_CHECKING:
 FloatArray: TypeAlias = NDArray[np.float64]
 
 TEXT_DIGITS = 6
+BY_ROW = ("sample_weight", "group", "treatment", "offset", "ids")  # arguments of a report with one value per row
 INTERVAL = 0.9  # share of rows that intervals are asked to cover
-
-
-def task_of(model: Any) -> Task:
-    """Return what a model predicts; TypeError if it does not tell.
-
-    Examples
-    --------
-    >>> import arboretum as arb
-    >>> task_of(arb.DecisionTreeClassifier().fit([[0.0], [1.0], [2.0]], ["a", "b", "c"])).name
-    'multiclass'
-    """
-    task = getattr(model, "task_", None)
-    if not isinstance(task, Task):
-        raise TypeError(f"{type(model).__name__} is a model of no known task: a report cannot judge it")
-    return task
-
-
-def class_lists(model: Any) -> list[NDArray[Any]]:
-    """Classes of each output of a classifier."""
-    return list(model.classes_) if isinstance(model.classes_, list) else [model.classes_]
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows with what is known of them; ``y`` is (rows, outputs) or None, of survival (rows, bounds of the time)."""
+    """Rows with what is known of them; ``y`` is (rows, outputs), (rows, bounds of the time) for survival, or None."""
 
     X: Any
     table: Table
@@ -71,26 +58,20 @@ class Rows:
         """Number of rows."""
         return self.table.n_rows
 
+    @property
+    def weights(self) -> FloatArray:
+        """Weight of each row, 1 if none is given."""
+        return np.ones(self.n_rows) if self.weight is None else self.weight
+
     def take(self, rows: Positions) -> Rows:
         """Return the rows at these positions."""
-
-        def some(values: Any) -> Any:
-            return None if values is None else values[rows]
-
-        return Rows(
-            take_rows(self.X, rows),
-            self.table.take(rows),
-            some(self.y),
-            some(self.weight),
-            some(self.group),
-            some(self.treatment),
-            some(self.offset),
-            some(self.ids),
-        )
+        by_row = {name: values for name, values in vars(self).items() if name not in ("X", "table")}
+        taken = {name: None if values is None else values[rows] for name, values in by_row.items()}
+        return Rows(take_rows(self.X, rows), self.table.take(rows), **taken)
 
     @property
     def predict_arguments(self) -> dict[str, Any]:
-        """What ``predict`` and its like take besides X."""
+        """Arguments of ``predict`` and similar methods besides X."""
         return {} if self.offset is None else {"offset": self.offset}
 
     @property
@@ -101,50 +82,51 @@ class Rows:
         return self.y[:, 0]
 
 
-def read_rows(
-    model: Any,
-    X: Any,
-    y: Any,
-    *,
-    sample_weight: Any = None,
-    group: Any = None,
-    treatment: Any = None,
-    offset: Any = None,
-    ids: Any = None,
-    of: str = "",
-) -> Rows:
-    """Check rows and targets of any container against a model; ``of`` ends the names in errors ("_train")."""
-    table, n_rows = table_of(model, X), n_rows_of(as_container(X))
+def read_rows(model: Any, X: Any, y: Any, *, of: str = "", **given: Any) -> Rows:
+    """Check rows of any container against a model.
+
+    Parameters
+    ----------
+    model : fitted model
+        What the rows are for.
+    X, y
+        Rows and their targets.
+    of : str
+        Ends the names in errors: "_train".
+    **given
+        ``sample_weight``, ``group``, ``treatment``, ``offset`` and ``ids``, one per row.
+    """
+    if unknown := set(given) - set(BY_ROW):
+        raise TypeError(
+            f"read_rows() got an unexpected argument {min(unknown)!r}: expected some of {', '.join(BY_ROW)}"
+        )
+    table, n_rows, task = table_of(model, X), n_rows_of(as_container(X)), model.task_
     if not n_rows:
         raise ValueError(f"X{of} has no rows: give at least one")
-    task, name = task_of(model), f"y{of}"
     target: NDArray[Any] | None = None
     if task.role == "event":
-        target = survival_bounds(y, n_rows, name, f"X{of}")
+        target = survival_bounds(y, n_rows, f"y{of}", f"X{of}")
     elif y is not None or task.needs_target:
-        target = targets.as_columns(y, n_rows, name, f"X{of}")
+        target = targets.as_columns(y, n_rows, f"y{of}", f"X{of}")
     extra = {}
-    for word, values in (("group", group), ("treatment", treatment)):
+    for word in ("group", "treatment"):
+        values = given.get(word)
         if (task.role == word) != (values is not None):
             cure = f"give {word}{of}=, one label per row" if task.role == word else f"leave {word}{of} out"
             raise ValueError(f"{type(model).__name__} is a model of {task.name}: {cure}")
         extra[word] = None if values is None else targets.as_column(values, n_rows, f"{word}{of}", f"X{of}")
-    weight = targets.row_weights(sample_weight, n_rows, f"sample_weight{of}", f"X{of}")
-    start = _read_offset(model, offset, n_rows, of)
-    return Rows(as_container(X), table, target, weight, **extra, offset=start, ids=read_ids(X, ids, n_rows, of))
-
-
-def _read_offset(model: Any, offset: Any, n_rows: int, of: str) -> FloatArray | None:
-    """Check offsets against a model; one number stands for all rows."""
-    if offset is None:
-        return None
-    if "offset" not in arguments(type(model).predict):
-        raise TypeError(f"{type(model).__name__} takes no offset: leave offset{of} out")
-    return targets.row_offsets(offset, n_rows, model.forest_.n_outputs, f"offset{of}", f"X{of}")
+    offset = given.get("offset")
+    if offset is not None:  # one number stands for all rows
+        if "offset" not in arguments(type(model).predict):
+            raise TypeError(f"{type(model).__name__} takes no offset: leave offset{of} out")
+        offset = targets.row_offsets(offset, n_rows, model.model_.forest.n_outputs, f"offset{of}", f"X{of}")
+    weight = targets.row_weights(given.get("sample_weight"), n_rows, f"sample_weight{of}", f"X{of}")
+    ids = read_ids(X, given.get("ids"), n_rows, of)
+    return Rows(as_container(X), table, target, weight, **extra, offset=offset, ids=ids)
 
 
 def read_ids(X: Any, ids: Any, n_rows: int, of: str = "") -> NDArray[Any] | None:
-    """Return what users call each row: the ids given, else the index of a pandas frame unless it only counts rows.
+    """Return what users call each row: the ids given, or the index of a pandas frame unless it only counts rows.
 
     Examples
     --------
@@ -163,7 +145,7 @@ def read_ids(X: Any, ids: Any, n_rows: int, of: str = "") -> NDArray[Any] | None
 
 
 def id_columns(ids: Any) -> list[Any] | None:
-    """Return the names of several columns of ids: of a mapping or a data frame; None if it is one column."""
+    """Return the names of several columns of ids, given as a mapping or a data frame; None for one column."""
     if isinstance(ids, Mapping):
         return list(ids)
     names = getattr(ids, "column_names", getattr(ids, "columns", None))  # of Arrow; of pandas and polars
@@ -171,25 +153,18 @@ def id_columns(ids: Any) -> list[Any] | None:
 
 
 def schema_of(model: Any) -> Schema:
-    """Columns of a fitted model of any kind; one that is made of others reads their columns."""
-    if isinstance(schema := getattr(model, "schema_", None), Schema):
+    """Columns of a fitted model; a model of models may know names alone, and its members the rest."""
+    schema = structure.schema_of(model)
+    if schema is None:
+        raise not_fitted(model)
+    if has_own_trees(model):
         return schema
-    if isinstance(schema := getattr(model, "_schema", None), Schema):
-        return _filled_in(schema, model)
-    if isinstance(inner := getattr(model, "estimator_", None), Explained):
-        return schema_of(inner)
-    raise not_fitted(model)
-
-
-def _filled_in(schema: Schema, model: Any) -> Schema:
-    """Return a schema whose columns hold what the members of the model say; it may know their names alone."""
     columns = list(schema.columns)
-    members = [one for stage in model.estimators_ for one in (stage if isinstance(stage, list) else [stage])]
-    places = getattr(model, "estimators_features_", [range(len(columns))] * len(members))
-    for member, known in zip(members, places, strict=False):
-        own = getattr(member, "schema_", None)
-        if isinstance(own, Schema) and own.n_features == len(known):
-            for place, column in zip(known, own.columns, strict=True):
+    for member, seen in structure.members_of(model):
+        places = np.arange(len(columns))[seen].tolist()
+        own = schema_of(member).columns if isinstance(member, Explained) else ()
+        if len(own) == len(places):
+            for place, column in zip(places, own, strict=True):
                 columns[place] = replace(column, name=schema.columns[place].name)
     return Schema(tuple(columns), schema.named)
 
@@ -197,7 +172,7 @@ def _filled_in(schema: Schema, model: Any) -> Schema:
 def table_of(model: Any, X: Any) -> Table:
     """Read rows as the model does; missing values that are new are a finding of the report, not a warning here."""
     schema = schema_of(model)
-    unknown: Any = getattr(model, "unknown", "average")
+    unknown: Any = model.unknown if has_own_trees(model) else "average"
     return conform(X, schema.with_missing([True] * schema.n_features), unknown=unknown)
 
 
@@ -205,8 +180,8 @@ def table_of(model: Any, X: Any) -> Table:
 class Subject:
     """A model and the rows that the report shows it by.
 
-    ``max_rows`` are drawn for what takes long: permutations, SHAP values, dependence. ``positive`` is the place of the
-    class, of two, whose probability is shown.
+    ``max_rows`` rows are drawn for what takes long: permutations, SHAP values, dependence. ``positive`` is the place of
+    the class, of two, whose probability is shown.
     """
 
     model: Any
@@ -239,12 +214,12 @@ class Subject:
 
     @cached_property
     def told(self) -> Any:
-        """What the model says of the rows of the report."""
+        """Answers of the model for the rows of the report."""
         return answers(self.model, self.test)
 
     @cached_property
     def told_of_training(self) -> Any:
-        """What the model says of its training rows; None if they are not known."""
+        """Answers of the model for its training rows; None if these are not known."""
         return None if self.train is None else answers(self.model, self.train)
 
     @cached_property
@@ -266,38 +241,27 @@ class Subject:
 
         return by_depths(self) if is_independent(self.model) else by_round(self)
 
-    def use_by_trees(self, kind: str) -> FloatArray:
-        """How often the trees ask each column ("nodes"), or what they gain by it ("gain")."""
-        found = self.permuted.kinds.get(kind)
-        if found is None:
-            raise LeftOut(f"Learners of this {type(self.model).__name__} are not trees of arboretum.")
-        return np.asarray(found, np.float64)
+    def use_by_trees(self, kind: str) -> FloatArray | None:
+        """How often the trees ask each column ("nodes"), or what they gain by it ("gain"); None if they do not tell."""
+        try:
+            return self.permuted.kinds.get(kind)  # type: ignore[no-any-return]
+        except LeftOut:
+            return None
 
     @cached_property
     def permuted(self) -> Any:
         """Importances of all kinds but SHAP, from the sample."""
-        if not hasattr(self.model, "importances"):
-            raise LeftOut(f"{type(self.model).__name__} has no trees of one table: it has no importances.")
         rows = self.sample
         if not self.task.needs_target:  # nothing to score by
             return ask(lambda: self.model.importances(rows.X, shap=False))
-        named = {
-            "sample_weight": rows.weight,
-            "group": rows.group,
-            "treatment": rows.treatment,
-            "offset": rows.offset,
-        }
-        known = {name: values for name, values in named.items() if values is not None}
-        scoring = negative_own_loss if _has_own_loss(self) else None
-        return ask(
-            lambda: self.model.importances(rows.X, survival_target(self, rows), scoring=scoring, shap=False, **known)
-        )
+        named = {"sample_weight": rows.weight, "group": rows.group, "treatment": rows.treatment, "offset": rows.offset}
+        known: dict[str, Any] = {name: values for name, values in named.items() if values is not None}
+        known["scoring"] = negative_own_loss if _has_own_loss(self) else None
+        return ask(lambda: self.model.importances(rows.X, survival_target(self, rows), shap=False, **known))
 
     @cached_property
     def importances(self) -> Any:
         """Importances of all kinds that this model has, from the sample."""
-        from arboretum.explaining.importances import mean_shap, sums_trees
-
         found, rows = self.permuted, self.sample
         if not sums_trees(self.model):
             return found
@@ -306,16 +270,21 @@ class Subject:
         return replace(found, kinds={**found.kinds, "shap": shap})
 
     @property
+    def multiway(self) -> MultiwayTree | None:
+        """The tree of ID3 or C4.5, if the model is one."""
+        is_one = has_own_trees(self.model) and isinstance(self.model.model_.head, MultiwayHead)
+        return self.model.tree_ if is_one else None
+
+    @property
     def n_trees(self) -> int:
         """Number of trees; those of ID3 and C4.5 stand alone."""
-        return 1 if hasattr(self.model, "tree_") else int(self.forest().n_trees)
+        return int(self.forest().n_trees) if self.multiway is None else 1
 
     def forest(self) -> Any:
         """Return the trees, if the model is a forest of them."""
-        forest = getattr(self.model, "forest_", None)
-        if forest is None:
+        if not has_own_trees(self.model) or self.multiway is not None:
             raise LeftOut(f"{type(self.model).__name__} keeps no single forest of trees to look at.")
-        return forest
+        return self.model.model_.forest
 
 
 def positive_place(model: Any, positive: Any) -> int:
@@ -329,7 +298,7 @@ def positive_place(model: Any, positive: Any) -> int:
     """
     if positive is None:
         return 1
-    if task_of(model) is not BINARY or len(class_lists(model)) > 1:
+    if model.task_ is not BINARY or len(class_lists(model)) > 1:
         raise ValueError(f"positive={positive!r}: only a model of two classes has a positive one; leave it out")
     labels = class_lists(model)[0].tolist()
     if positive not in labels:
@@ -338,7 +307,7 @@ def positive_place(model: Any, positive: Any) -> int:
 
 
 def is_independent(model: Any) -> bool:
-    """Whether the trees of a model were grown independently of each other: a single tree, or those of a forest."""
+    """Return whether the trees of a model were grown independently of each other: a single tree, or a forest."""
     from arboretum.estimators.bagged_trees import BaggedTrees
 
     return isinstance(model, BaggedTrees)
@@ -346,14 +315,14 @@ def is_independent(model: Any) -> bool:
 
 def answers(model: Any, rows: Rows) -> Any:
     """Predict in the form that the task of a model is judged by: probabilities of classes, anomaly scores, numbers."""
-    return task_of(model).answers(model, rows.X, **rows.predict_arguments)
+    return model.task_.answers(model, rows.X, **rows.predict_arguments)
 
 
 def _has_own_loss(subject: Subject) -> bool:
-    """Whether one loss of one output judges the model."""
+    """Return whether one loss of one output judges the model."""
     if subject.task.has_numbers:
         return subject.test.y is not None and subject.test.y.shape[1] == 1
-    return isinstance(getattr(subject.model, "classes_", None), np.ndarray)
+    return subject.task.has_classes and len(class_lists(subject.model)) == 1
 
 
 def survival_target(subject: Subject, rows: Rows) -> Any:
@@ -366,7 +335,7 @@ def survival_target(subject: Subject, rows: Rows) -> Any:
 
 
 def ask(question: Callable[[], Any]) -> Any:
-    """Return the answer, or leave the section out for the reason that the model gives."""
+    """Return the answer, or leave the section out with the reason that the model gives."""
     try:
         return question()
     except (NotImplementedError, TypeError, ValueError) as error:
@@ -382,7 +351,7 @@ def or_reason(part: Callable[[], Any]) -> Any:
 
 
 def draw_rows(rows: Rows, count: int, seed: int = 0) -> Positions:
-    """Draw rows without replacement, in their order; of queries, whole ones."""
+    """Draw rows without replacement, in their order; rankers get whole queries."""
     generator = np.random.default_rng(seed)
     if rows.n_rows <= count:
         return np.arange(rows.n_rows)

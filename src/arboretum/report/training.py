@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import reprlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,12 @@ import numpy as np
 from arboretum.estimators.bagging_model import BaggingModel
 from arboretum.estimators.classes import defaults
 from arboretum.estimators.held_out import HeldOutModel
+from arboretum.explaining.by_predictions import has_own_trees
 from arboretum.model.forest import LEAF
+from arboretum.model.heads import MultiwayHead
 from arboretum.report.evaluation.charts import curves, series
-from arboretum.report.facts import LeftOut
 from arboretum.report.stages import Stages, by_round
-from arboretum.report.subject import Subject, is_independent
+from arboretum.report.subject import Subject, is_independent, or_reason
 
 _TEXT = reprlib.Repr()
 _TEXT.maxstring = _TEXT.maxother = 200
@@ -28,7 +30,7 @@ def gather(subject: Subject) -> dict[str, Any]:
 
 
 def parameters(model: Any) -> list[dict[str, Any]]:
-    """Tell the parameters of an estimator, and which of them differ from their defaults.
+    """Return the parameters of an estimator, and which of them differ from their defaults.
 
     Examples
     --------
@@ -36,43 +38,49 @@ def parameters(model: Any) -> list[dict[str, Any]]:
     >>> [p for p in parameters(arb.DecisionTreeClassifier(max_depth=3)) if p["changed"]]
     [{'name': 'max_depth', 'value': '3', 'default': 'None', 'changed': True}]
     """
-    default = defaults(type(model))
-    found = []
-    for name, value in model.get_params(deep=False).items():
-        usual = default.get(name, inspect.Parameter.empty)
-        changed = repr(value) != repr(usual)
-        found.append({"name": name, "value": _TEXT.repr(value), "default": _TEXT.repr(usual), "changed": changed})
-    return found
+    usual = defaults(type(model))
+    pairs = {
+        name: (value, usual.get(name, inspect.Parameter.empty)) for name, value in model.get_params(deep=False).items()
+    }
+    return [
+        {
+            "name": name,
+            "value": _TEXT.repr(value),
+            "default": _TEXT.repr(default),
+            "changed": repr(value) != repr(default),
+        }
+        for name, (value, default) in pairs.items()
+    ]
 
 
 def _facts(model: Any) -> list[list[Any]]:
     """Names and values of what was learned about the ensemble as a whole."""
     if isinstance(model, HeldOutModel):
         return [["corrects", type(model.estimator_).__name__], *_facts(model.estimator_)]
-    facts: list[list[Any]] = []
+    facts: dict[str, Any] = {}
     if isinstance(model, BaggingModel):
-        members = model.estimators_
-        facts += [["members", len(members)], ["each", type(members[0]).__name__]]
-    forest = getattr(model, "forest_", None)
-    if forest is not None:
-        depth = forest.tree_depths()
-        leaves = int((forest.kind == LEAF).sum())
-        facts += [
-            ["trees", forest.n_trees],
-            ["nodes", forest.n_nodes],
-            ["leaves of a tree, on average", leaves / max(forest.n_trees, 1)],
-            ["depth of the deepest tree", int(depth.max(initial=0))],
-        ]
-    elif hasattr(model, "tree_"):
-        facts += [["trees", 1], ["nodes", model.tree_.n_nodes], ["depth of the tree", model.tree_.depth]]
-    facts += [[words, _plain(getattr(model, name))] for name, words in _LEARNED.items() if hasattr(model, name)]
-    rounds = getattr(model, "n_iter_", None)
-    if rounds is not None:
-        facts.append(["rounds kept", ", ".join(map(str, rounds)) if np.ndim(rounds) else int(rounds)])
-    history = getattr(model, "history_", None)
-    if history is not None:
-        facts.append(["training ended by", history.stopped_by])
-    return facts
+        facts |= {"members": len(model.estimators_), "each": type(model.estimators_[0]).__name__}
+    if has_own_trees(model):
+        facts |= _trees(model)
+    facts |= {words: _plain(getattr(model, name)) for name, words in _LEARNED.items() if hasattr(model, name)}
+    if hasattr(model, "n_iter_"):
+        rounds = model.n_iter_
+        facts["rounds kept"] = ", ".join(map(str, rounds)) if np.ndim(rounds) else int(rounds)
+    if hasattr(model, "history_"):
+        facts["training ended by"] = model.history_.stopped_by
+    return [[name, value] for name, value in facts.items()]
+
+
+def _trees(model: Any) -> dict[str, Any]:
+    if isinstance(model.model_.head, MultiwayHead):
+        return {"trees": 1, "nodes": model.tree_.n_nodes, "depth of the tree": model.tree_.depth}
+    forest = model.model_.forest
+    return {
+        "trees": forest.n_trees,
+        "nodes": forest.n_nodes,
+        "leaves of a tree, on average": int((forest.kind == LEAF).sum()) / max(forest.n_trees, 1),
+        "depth of the deepest tree": int(forest.tree_depths().max(initial=0)),
+    }
 
 
 _LEARNED = {
@@ -94,26 +102,20 @@ def _plain(value: Any) -> Any:
 
 def _curves(subject: Subject) -> list[dict[str, Any]]:
     """Losses while the model grew: as recorded, on rows of the report, and of every learner; or why there are none."""
-    drawn = [
+    ways: list[Callable[[], Stages]] = [lambda: subject.stages]
+    if is_independent(subject.model) and subject.n_trees > 1:  # besides the depth of trees, by their number
+        ways.append(lambda: by_round(subject))
+    followed = [or_reason(partial(_followed, stages)) for stages in ways]
+    charts = [
         *_recorded(getattr(subject.model, "history_", None)),
-        *(_followed(subject, stages) for stages in (lambda: subject.stages, _trees_of(subject)) if stages is not None),
+        *(chart for chart in followed if "left_out" not in chart),
         *_learners(subject.model),
     ]
-    charts = [chart for chart in drawn if chart is not None]
-    return charts or [{"kind": "text", "title": "Training curve", "note": _reason(subject)}]
+    return charts or [{"kind": "text", "title": "Training curve", "note": followed[0]["left_out"]}]
 
 
-def _trees_of(subject: Subject) -> Callable[[], Stages] | None:
-    """Follow a forest by the number of its trees, besides their depth."""
-    is_forest = is_independent(subject.model) and getattr(subject.model, "forest_", None) is not None
-    return (lambda: by_round(subject)) if is_forest and subject.n_trees > 1 else None
-
-
-def _followed(subject: Subject, stages: Callable[[], Stages]) -> dict[str, Any] | None:
-    try:
-        found = stages()
-    except LeftOut:
-        return None
+def _followed(stages: Callable[[], Stages]) -> dict[str, Any]:
+    found = stages()
     lines = [series("rows of the report", found.at, found.means(found.test))]
     if found.train is not None:
         lines.insert(0, series("training rows", found.at, found.means(found.train), "baseline"))
@@ -158,11 +160,3 @@ def _learners(model: Any) -> Iterator[dict[str, Any]]:
     yield curves(
         "Each learner", "round", "", lines, "weighted error on training rows, and the vote that follows from it"
     )
-
-
-def _reason(subject: Subject) -> str:
-    try:
-        _ = subject.stages
-    except LeftOut as reason:
-        return str(reason)
-    return "The model has no stages."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,31 +10,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.data.schema import Schema
-from arboretum.model.forest import LEAF, Forest
-from arboretum.reading.conditions import Condition, condition
-from arboretum.reading.node_values import node_values, nodes_of
+from arboretum.model.forest import Forest
+from arboretum.reading.conditions import ColumnCondition, Condition, condition
+from arboretum.reading.node_values import node_values
+from arboretum.reading.nodes import Children, children_of, descendants, nodes_of, parents
 from arboretum.reading.quantities import category_text, name_text, threshold_text
 from arboretum.report.subject import TEXT_DIGITS, Subject
 from arboretum.trees.multiway import MultiwayTree
 
 BUDGET = 600_000  # characters of all trees
 FIELDS = ("id", "parent", "edge", "subject", "test", "rows", "gain", "value", "hidden")  # of a node
+WRITTEN = ("subject", "test", "value")  # fields of text
 LARGEST = 400  # nodes of a tree; those that fewest rows reach are left out
 
 
 def gather(subject: Subject) -> dict[str, Any]:
     """Write the first trees, as many as fit."""
-    multiway = getattr(subject.model, "tree_", None)
-    if isinstance(multiway, MultiwayTree):
+    multiway = subject.multiway
+    if multiway is not None:
         names = [str(label) for label in subject.model.classes_.tolist()]
         return {"trees": [_multiway_nodes(multiway, subject.schema, names)], "n_trees": 1}
     forest, size = subject.forest(), 0
     trees: list[dict[str, Any]] = []
     for tree in range(forest.n_trees):
         nodes = _nodes(subject.model, forest, tree)
-        size += sum(len(text) for key in ("subject", "test", "value") for text in nodes[key]) + 40 * len(
-            nodes["parent"]
-        )
+        size += sum(40 + len("".join(texts)) for texts in zip(*(nodes[key] for key in WRITTEN), strict=True))
         if trees and size > BUDGET:
             break
         trees.append(nodes)
@@ -41,71 +42,46 @@ def gather(subject: Subject) -> dict[str, Any]:
 
 
 def leaves(subject: Subject, X: Any, written: list[dict[str, Any]]) -> NDArray[np.int64]:
-    """Where each row ends in each tree that is written: its leaf, or the node above it where the tree is cut."""
+    """Return where each row ends in each tree that is written: its leaf, or the node above it where the tree is cut."""
     found = np.asarray(subject.model.apply(X), np.int64).reshape(-1, subject.n_trees)[:, : len(written)]
     for at, tree in enumerate(written):
         kept = np.zeros(max(int(found[:, at].max(initial=0)), max(tree["id"])) + 1, bool)
         kept[tree["id"]] = True
         if not kept[found[:, at]].all():
-            parent = _parents(subject, at)
+            parent = parents(subject.forest()[at : at + 1]) if subject.multiway is None else subject.multiway.parent
             while not (ends := kept[found[:, at]]).all():
                 found[:, at] = np.where(ends, found[:, at], parent[found[:, at]])
     return found
 
 
-def _parents(subject: Subject, tree: int) -> NDArray[np.int64]:
-    multiway = getattr(subject.model, "tree_", None)
-    if isinstance(multiway, MultiwayTree):
-        return multiway.parent.astype(np.int64)
-    forest = subject.forest()
-    span = nodes_of(forest, tree)
-    left, right = forest.left[span], forest.right[span]
-    inner = np.flatnonzero(left >= 0)
-    parent = np.full(len(left), -1, np.int64)
-    parent[left[inner]] = parent[right[inner]] = inner
-    return parent
-
-
 def _nodes(model: Any, forest: Forest, tree: int) -> dict[str, Any]:
     """Nodes of a tree, by falling number of rows while there is room; ``id`` is the node's number in the tree."""
     span, schema = nodes_of(forest, tree), model.model_.read_schema
-    left, right, rows = (values[span].tolist() for values in (forest.left, forest.right, forest.n_rows))
-    values = node_values(forest, schema, tree, **_meaning(model))
-    below = _descendants(left, right)
-    kept = _largest(left, right, rows, LARGEST)
-    nodes: dict[str, Any] = {name: [] for name in FIELDS}
+    rows, gain, children = forest.n_rows[span].tolist(), forest.gain[span], children_of(forest, tree)
+    values = node_values(forest, schema, tree, **model.model_.head.value_meaning)
+    below = descendants(children)
+    kept = _largest(children, rows, LARGEST)
     place = {node: at for at, (node, _, _) in enumerate(kept)}
+    written = []
     for node, parent, edge in kept:
-        is_leaf = forest.kind[span.start + node] == LEAF
-        is_cut = not is_leaf and left[node] not in place
-        ask = None if is_leaf else condition(forest, span.start + node)
-        nodes["id"].append(node)
-        nodes["parent"].append(place.get(parent, -1))
-        nodes["edge"].append(edge)
-        subject, test = ("", "") if ask is None else _question(ask, schema)
-        nodes["subject"].append(subject)
-        nodes["test"].append(test)
-        nodes["rows"].append(rows[node])
-        nodes["gain"].append(float(forest.gain[span.start + node]))
-        nodes["value"].append(values.text(node, 4))
-        nodes["hidden"].append(below[node] if is_cut else 0)
+        column, test = _question(condition(forest, span.start + node), schema) if children[node] else ("", "")
+        hidden = below[node] if children[node] and children[node][0] not in place else 0
+        text = values.text(node, 4)
+        written.append((node, place.get(parent, -1), edge, column, test, rows[node], float(gain[node]), text, hidden))
     return {
         "number": tree,
         "about": _about(values, forest, tree),
-        "shade": _shades(values.values, nodes["id"]),
-        **nodes,
+        "shade": _shades(values.values, list(place)),
+        **dict(zip(FIELDS, map(list, zip(*written, strict=True)), strict=True)),
     }
 
 
 def _question(ask: Condition, schema: Schema) -> tuple[str, str]:
-    """Split a condition into the name of its column and what is asked of it; a sum of columns has no one name."""
-    text = ask.pretty(schema, digits=TEXT_DIGITS, limit=4)
-    name = name_text(schema.columns[ask.reads[0]].name)
-    return (name, text.removeprefix(name).strip()) if len(ask.reads) == 1 else ("", text)
-
-
-def _meaning(model: Any) -> dict[str, Any]:
-    return {"class_names": None, "probabilities": None, **model.model_.head.value_meaning}
+    """Split a condition into the name of its column and what is asked of it; a sum of columns has no single name."""
+    if not isinstance(ask, ColumnCondition):
+        return "", ask.pretty(schema, digits=TEXT_DIGITS, limit=4)
+    column = schema.columns[ask.feature]
+    return name_text(column.name), ask.asked(column, TEXT_DIGITS, 4)
 
 
 def _about(values: Any, forest: Forest, tree: int) -> str:
@@ -117,32 +93,21 @@ def _about(values: Any, forest: Forest, tree: int) -> str:
 
 
 def _shades(values: NDArray[np.float64], kept: list[int]) -> list[float]:
-    """Position of each node's value between the least (0) and the largest (1) of the tree; of vectors, the first."""
+    """Return where the value of each node, or its first number, lies between the least (0) and the largest (1)."""
     first = values[kept, -1 if values.shape[1] == 2 else 0]
     low, high = float(first.min()), float(first.max())
     shade = (first - low) / (high - low) if high > low else np.full(len(first), 0.5)
     return [round(value, 3) for value in shade.tolist()]
 
 
-def _descendants(left: list[int], right: list[int]) -> list[int]:
-    below = [0] * len(left)
-    for node in reversed(range(len(left))):  # children come after their parent
-        if left[node] >= 0:
-            below[node] = 2 + below[left[node]] + below[right[node]]
-    return below
-
-
-def _largest(left: list[int], right: list[int], rows: list[int], limit: int) -> list[tuple[int, int, str]]:
+def _largest(children: Children, rows: list[int], limit: int) -> list[tuple[int, int, str]]:
     """Return (node, parent, answer) of the nodes that most rows reach; both children of a node or none."""
-    import heapq
-
     kept, queue = [(0, -1, "")], [(-rows[0], 0)]
     while queue and len(kept) + 2 <= limit:
         _, node = heapq.heappop(queue)
-        if left[node] >= 0:
-            for child, answer in ((left[node], "yes"), (right[node], "no")):
-                kept.append((child, node, answer))
-                heapq.heappush(queue, (-rows[child], child))
+        for child, answer in zip(children[node], ("yes", "no"), strict=False):
+            kept.append((child, node, answer))
+            heapq.heappush(queue, (-rows[child], child))
     return kept
 
 

@@ -11,7 +11,7 @@ from functools import partial
 from html import escape
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -21,9 +21,11 @@ from arboretum.estimators.explained import Explained
 from arboretum.model.whole_file import replacing
 from arboretum.report import columns, dependence, evaluation, examples, findings, importance, training, trees
 from arboretum.report.facts import to_json
-from arboretum.report.subject import Subject, id_columns, or_reason, positive_place, read_rows, schema_of, task_of
+from arboretum.report.subject import BY_ROW, Subject, id_columns, or_reason, positive_place, read_rows, schema_of
+from arboretum.tasks import Task
 
 MAX_ROWS = 2_000
+HEADINGS = ("title", "target", "source", "source_train", "date")
 SCRIPTS = ("text.js", "charts.js", "sections.js", "trees.js", "examples.js", "page.js")
 VENDORED = (("d3.min.js", "d3.LICENSE"), ("plot.umd.min.js", "plot.LICENSE"))
 
@@ -36,25 +38,11 @@ def write_report(
     *,
     X_train: Any = None,
     y_train: Any = None,
-    sample_weight: Any = None,
-    sample_weight_train: Any = None,
-    group: Any = None,
-    treatment: Any = None,
-    group_train: Any = None,
-    treatment_train: Any = None,
-    offset: Any = None,
-    offset_train: Any = None,
     positive: Any = None,
-    ids: Any = None,
-    ids_train: Any = None,
-    title: str | None = None,
-    target: str | None = None,
-    source: str | None = None,
-    source_train: str | None = None,
-    date: str | None = None,
     max_rows: int = MAX_ROWS,
+    **given: Any,
 ) -> Path:
-    """Write a report of a fitted model; see ``model.report``.
+    """Write a report of a fitted model; ``**given`` are the other arguments of ``model.report``.
 
     Examples
     --------
@@ -69,37 +57,23 @@ def write_report(
     """
     if not isinstance(model, Explained):
         raise TypeError(f"a report needs a fitted model of arboretum, not {type(model).__name__}")
-    schema_of(model)  # refuses a model that is not fitted
+    schema_of(model)  # rejects a model that is not fitted
+    task: Task = cast(Any, model).task_
     if isinstance(max_rows, bool) or not isinstance(max_rows, int | np.integer) or max_rows < 1:
         raise ValueError(f"max_rows={shown(max_rows)}: give a number of rows of at least 1")
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path={shown(path)}: give the path of the page to write")
-    if (X_train is None) != (y_train is None) and task_of(model).needs_target:
+    if (X_train is None) != (y_train is None) and task.needs_target:
         raise ValueError("X_train and y_train belong together: give both or neither")
     place = positive_place(model, positive)
-    given = {"sample_weight": sample_weight, "group": group, "treatment": treatment, "offset": offset, "ids": ids}
-    test = read_rows(model, X, y, **given)
-    train = None
-    if X_train is not None:
-        known = {
-            "sample_weight": sample_weight_train,
-            "group": group_train,
-            "treatment": treatment_train,
-            "offset": offset_train,
-            "ids": ids_train,
-        }
-        train = read_rows(model, X_train, y_train, of="_train", **known)
-    subject = Subject(model, task_of(model), test, train, int(max_rows), place)
-    heading = Heading.of(
-        model,
-        y,
-        title=title,
-        target=target,
-        source=source,
-        source_train=source_train,
-        date=date,
-        id_name=name_of(ids) or name_of(getattr(X, "index", None)),
-    )
+    of_test, of_train = ({name: given.pop(f"{name}{of}", None) for name in BY_ROW} for of in ("", "_train"))
+    if unknown := set(given) - set(HEADINGS):
+        raise TypeError(f"write_report() got an unexpected argument {min(unknown)!r}: see model.report")
+    id_name = name_of(of_test["ids"]) or name_of(getattr(X, "index", None))
+    heading = Heading.of(model, y, id_name=id_name, **given)
+    test = read_rows(model, X, y, **of_test)
+    train = None if X_train is None else read_rows(model, X_train, y_train, of="_train", **of_train)
+    subject = Subject(model, task, test, train, int(max_rows), place)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", NEWLY_MISSING)  # a finding says so
         page = to_page(heading.window, gather(subject, heading))
@@ -111,7 +85,7 @@ def write_report(
 
 @dataclass(frozen=True)
 class Heading:
-    """What stands above a report: what is predicted, from which files, on which day.
+    """The heading of a report: what is predicted, from which files, on which day.
 
     Examples
     --------
@@ -120,13 +94,15 @@ class Heading:
     """
 
     title: str
-    source: str | None
-    source_train: str | None
-    date: str
-    id_name: str | None
+    source: str | None = None
+    source_train: str | None = None
+    date: str = ""
+    id_name: str | None = None
 
     @classmethod
-    def of(cls, model: Any, y: Any, *, title: Any, target: Any, date: Any, **files: Any) -> Heading:
+    def of(
+        cls, model: Any, y: Any, *, title: Any = None, target: Any = None, date: Any = None, **files: Any
+    ) -> Heading:
         """Fill in what was not given: the name of the target, of the class, today's date."""
         name = next(word for word in (title, target, name_of(y), type(model).__name__) if word is not None)
         texts = {part: None if given is None else str(given) for part, given in files.items()}  # a Path is fine

@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.report.chance import Positions
-from arboretum.report.evaluation.charts import curves, histogram, series
-from arboretum.report.evaluation.figures import Figure, Measure, measured
+from arboretum.report.evaluation.charts import histogram, roc_chart
+from arboretum.report.evaluation.figures import Figure, Measure, mean_of, measured, of_two_sides
 from arboretum.report.subject import FloatArray, Rows, Subject
 
 
 def known_anomalies(rows: Rows) -> NDArray[np.bool_] | None:
-    """Which rows are anomalies, from labels −1 and 1 as ``predict`` gives them, or 1 and 0; None if not told."""
+    """Return which rows are anomalies, from labels −1 and 1, as of ``predict``, or 1 and 0; None without labels."""
     if rows.y is None:
         return None
     labels = rows.y[:, 0]
@@ -29,27 +28,15 @@ def known_anomalies(rows: Rows) -> NDArray[np.bool_] | None:
 def evaluate(subject: Subject) -> list[dict[str, Any]]:
     """Show the scores; with labels, how well they tell anomalies from other rows."""
     test, score, limit = subject.test, subject.told, -float(subject.model.offset_)
-    weight = np.ones(test.n_rows) if test.weight is None else test.weight
-    is_anomaly = known_anomalies(test)
-    figures = [
-        Figure(
-            "rows told anomalous",
-            f"share of rows with a score above {limit:.3g}",
-            lambda at: float(np.average(score[at] > limit, weights=weight[at])),
-            better="",
-        )
-    ]
+    weight, is_anomaly = test.weights, known_anomalies(test)
+    about = f"share of rows with a score above {limit:.3g}"
+    figures = [Figure("rows told anomalous", about, mean_of(score > limit, weight), better="")]
     note = "higher is more anomalous; the line is where rows begin to be told anomalous"
     parts = {"rows": score} if is_anomaly is None else {"others": score[~is_anomaly], "anomalies": score[is_anomaly]}
     charts = [histogram("Anomaly scores", "score", parts, note=note, rule=limit)]
     if is_anomaly is not None and 0 < is_anomaly.sum() < len(is_anomaly):
-        from sklearn.metrics import roc_curve
-
         figures = [*_separation(is_anomaly, score, weight), *figures]
-        across, up, _ = roc_curve(is_anomaly, score, sample_weight=weight)
-        lines = [series("model", across, up), series("chance", [0, 1], [0, 1], "baseline")]
-        unit: dict[str, Any] = {"x_domain": [0, 1], "y_domain": [0, 1], "square": True}
-        charts.append(curves("ROC curve", "false positive rate", "true positive rate", lines, **unit))
+        charts.append(roc_chart(is_anomaly, score, weight))
     return [{"name": "", "metrics": measured(figures, test.n_rows), "charts": charts}]
 
 
@@ -57,18 +44,10 @@ def _separation(is_anomaly: NDArray[np.bool_], score: FloatArray, weight: FloatA
     from sklearn.metrics import average_precision_score, roc_auc_score
 
     def measure(metric: Any) -> Measure:
-        def of(at: Positions) -> float | None:
-            if is_anomaly[at].all() or not is_anomaly[at].any():
-                return None
-            return float(metric(is_anomaly[at], score[at], sample_weight=weight[at]))
-
-        return of
-
-    def share(at: Positions) -> float:
-        return float(np.average(is_anomaly[at], weights=weight[at]))
+        return lambda at: of_two_sides(metric, is_anomaly[at], score[at], weight[at])
 
     area, mean = measure(roc_auc_score), measure(average_precision_score)
     return [
         Figure("ROC AUC", "chance that an anomaly has the higher score", area, lambda at: 0.5, "high"),
-        Figure("average precision", "precision averaged over recall", mean, share, "high"),
+        Figure("average precision", "precision averaged over recall", mean, mean_of(is_anomaly, weight), "high"),
     ]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 MAX_POINTS = 300  # of a curve
 MAX_DOTS = 1500  # of a scatter plot
+UNIT_SQUARE: dict[str, Any] = {"x_domain": [0, 1], "y_domain": [0, 1], "square": True}
 
 
 def series(name: str, x: Any, y: Any, role: str = "model", *, steps: bool = False) -> dict[str, Any]:
@@ -27,6 +28,20 @@ def series(name: str, x: Any, y: Any, role: str = "model", *, steps: bool = Fals
 def curves(title: str, x: str, y: str, lines: Sequence[dict[str, Any]], note: str = "", **more: Any) -> dict[str, Any]:
     """Describe a chart of lines over shared axes."""
     return {"kind": "curves", "title": title, "x": x, "y": y, "series": list(lines), "note": note, **more}
+
+
+def roc_chart(truth: NDArray[np.bool_], score: NDArray[Any], weight: NDArray[Any]) -> dict[str, Any]:
+    """Describe the ROC curve of scores of an event."""
+    from sklearn.metrics import roc_curve
+
+    across, up, _ = roc_curve(truth, score, sample_weight=weight)
+    lines = [series("model", across, up), diagonal("chance")]
+    return curves("ROC curve", "false positive rate", "true positive rate", lines, **UNIT_SQUARE)
+
+
+def diagonal(name: str) -> dict[str, Any]:
+    """Describe the line from 0 to 1 that curves are compared with."""
+    return series(name, [0, 1], [0, 1], "baseline")
 
 
 def histogram(

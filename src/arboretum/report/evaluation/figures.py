@@ -89,6 +89,18 @@ def measured(figures: Sequence[Figure], n_rows: int, unit: NDArray[np.intp] | No
     return facts
 
 
+def mean_of(values: NDArray[Any], weight: NDArray[np.float64]) -> Measure:
+    """Return the measure that is the weighted mean of a value of each row."""
+    return lambda at: float(np.average(values[at], weights=weight[at]))
+
+
+def of_two_sides(metric: Any, truth: NDArray[np.bool_], score: NDArray[Any], weight: NDArray[Any]) -> float | None:
+    """Return how well scores tell rows with an event from those without; None if all rows are alike."""
+    if truth.all() or not truth.any():
+        return None
+    return float(metric(truth, score, sample_weight=weight))
+
+
 def _verdict(model: float | None, base: float | None, error: float | None, better: Better) -> str | None:
     if model is None or base is None or not better:
         return None

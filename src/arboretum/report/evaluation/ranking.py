@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from arboretum.data import targets
 from arboretum.data.queries import Metric, Queries
@@ -32,8 +33,7 @@ def evaluate(subject: Subject) -> list[dict[str, Any]]:
         figure("map", "MAP", "mean average precision of relevant rows"),
         figure("mrr", "MRR", "mean of 1 / place of the first relevant row"),
     ]
-    kept = np.ones(test.n_rows, bool) if test.weight is None else test.weight > 0
-    n_queries = len(np.unique(np.asarray(test.group)[kept]))
+    n_queries = len(np.unique(np.asarray(test.group)[test.weights > 0]))
     charts = _charts(test, subject.told, random)
     return [{"name": "", "metrics": measured(figures, n_queries), "charts": charts}]
 
@@ -47,23 +47,22 @@ def _mean(of_queries: tuple[FloatArray, FloatArray], chosen: Any = slice(None)) 
 
 def _by_query(rows: Rows, scores: FloatArray, metric: Metric, k: int | None) -> tuple[FloatArray, FloatArray]:
     """Figure of each query, NaN if none of its rows is relevant, and its mean weight."""
+    order, queries, grades = _by_order(rows, rows.weights > 0)
+    mean_weight = np.add.reduceat(rows.weights[order], queries.start[:-1]) / np.diff(queries.start)
+    return queries.metric(metric, grades, scores[order], k), mean_weight
+
+
+def _by_order(rows: Rows, kept: NDArray[np.bool_]) -> tuple[NDArray[np.intp], Queries, FloatArray]:
+    """Return an order of the kept rows by query, the queries, and the grades of the rows in that order."""
     assert rows.y is not None
     query = targets.query_numbers(rows.group, rows.n_rows)
     order = np.argsort(query, kind="stable")
-    if rows.weight is not None:
-        order = order[rows.weight[order] > 0]
-    queries = Queries.of_sorted(query[order])
-    weight = np.ones(len(order)) if rows.weight is None else rows.weight[order]
-    mean_weight = np.add.reduceat(weight, queries.start[:-1]) / np.diff(queries.start)
-    return queries.metric(metric, targets.grades(rows.y[:, 0])[order], scores[order], k), mean_weight
+    order = order[kept[order]]
+    return order, Queries.of_sorted(query[order]), targets.grades(rows.y[:, 0])[order]
 
 
 def _charts(test: Rows, scores: FloatArray, random: FloatArray) -> list[dict[str, Any]]:
-    assert test.y is not None
-    query = targets.query_numbers(test.group, test.n_rows)
-    order = np.argsort(query, kind="stable")
-    queries = Queries.of_sorted(query[order])
-    grades = targets.grades(test.y[:, 0])[order]
+    order, queries, grades = _by_order(test, np.ones(test.n_rows, bool))
     of_model, of_chance = (queries.metric("ndcg", grades, values[order], PLACES) for values in (scores, random))
     known = ~np.isnan(of_model)
     places = np.arange(1, PLACES + 1)

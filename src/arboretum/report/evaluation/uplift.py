@@ -42,8 +42,10 @@ def _one_arm(subject: Subject, arm: Any) -> dict[str, Any]:
         return Figure(name, about, lambda at: of(taken(at)), lambda at: baseline(taken(at)), "high", of(train))
 
     figures = [
-        figure(qini_score, "Qini score", "area above a random order; 1 is the best order, 0 a random one", _nothing),
-        figure(auuc_score, "AUUC", "area under the uplift curve, by row", _nothing, normalise=False),
+        figure(
+            qini_score, "Qini score", "area above a random order; 1 is the best order, 0 a random one", lambda rows: 0.0
+        ),
+        figure(auuc_score, "AUUC", "area under the uplift curve, by row", lambda rows: 0.0, normalise=False),
         figure(
             uplift_at_k,
             "uplift of the best 30 %",
@@ -63,10 +65,6 @@ def _one_arm(subject: Subject, arm: Any) -> dict[str, Any]:
     return {"metrics": measured(figures, len(y)), "charts": charts}
 
 
-def _nothing(rows: Any) -> float:
-    return 0.0
-
-
 def _effect(y: FloatArray, treated: Any, weight: Any) -> float | None:
     if not 0 < treated.sum() < len(treated):
         return None
@@ -78,11 +76,13 @@ def _effect(y: FloatArray, treated: Any, weight: Any) -> float | None:
 def _by_tenths(y: FloatArray, uplift: FloatArray, treated: Any, weight: Any) -> dict[str, Any]:
     """Predicted and observed effect of each tenth of the rows, by rising prediction."""
     parts = np.array_split(np.argsort(uplift, kind="stable"), min(TENTHS, len(y)))
-    told = [float(uplift[part].mean()) for part in parts]
+    told = np.array([float(uplift[part].mean()) for part in parts])
     seen = [_effect(y[part], treated[part], None if weight is None else weight[part]) for part in parts]
-    pairs = [(a, b) for a, b in zip(told, seen, strict=True) if b is not None]
-    lines = [series("tenths of the rows", [a for a, _ in pairs], [b for _, b in pairs])]
-    ends = [min(told), max(told)]
-    lines.append(series("perfect", ends, ends, "baseline"))
+    known = [effect is not None for effect in seen]
+    ends = [told.min(), told.max()]
+    lines = [
+        series("tenths of the rows", told[known], [effect for effect in seen if effect is not None]),
+        series("perfect", ends, ends, "baseline"),
+    ]
     note = "mean outcome of treated rows less that of the control"
     return curves("Predicted and observed uplift", "predicted", "observed", lines, note, dots=True)

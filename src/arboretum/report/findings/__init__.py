@@ -14,10 +14,11 @@ import numpy as np
 
 from arboretum.data import targets
 from arboretum.data.schema import listed
+from arboretum.explaining.reading import class_lists
 from arboretum.report.findings import columns, fitting, leaks, moving
 from arboretum.report.findings.finding import KINDS, LEAST_ROWS, NEED_TRAINING, Finding, merged
 from arboretum.report.probe import probes_of
-from arboretum.report.subject import Subject, class_lists
+from arboretum.report.subject import Subject
 
 __all__ = ["Finding", "gather", "look"]
 

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from arboretum.data.schema import MISSING, UNKNOWN, ColumnSchema
 from arboretum.report.chance import LEVEL, normal_limit
 from arboretum.report.columns import each_column
-from arboretum.report.facts import LeftOut
 from arboretum.report.findings.finding import LEAST_ROWS, Finding, Grade, counted_rows
 from arboretum.report.subject import Subject
 
@@ -21,30 +20,19 @@ NOTED_SHARE, WORRYING_SHARE = 0.01, 0.05  # of rows with missing or unseen value
 
 def find(subject: Subject) -> Iterator[Finding]:
     """Look at every column in the training rows, if they are known, and in the rows of the report."""
-    read = _nodes(subject)
-    train = [None] * subject.schema.n_features if subject.train is None else _values(subject.train.table)
+    nodes = subject.use_by_trees("nodes")
+    shares = [None] * subject.schema.n_features if nodes is None else (nodes / max(nodes.sum(), 1.0)).tolist()
+    train: list[Any] = [None] * subject.schema.n_features
+    if subject.train is not None:
+        train = [values for _, values in each_column(subject.train.table)]
     tested = each_column(subject.test.table)
-    for place, (at_fit, (column, after)) in enumerate(zip(subject.schema.columns, tested, strict=True)):
-        before = train[place]
+    for at_fit, (column, after), before, share in zip(subject.schema.columns, tested, train, shares, strict=True):
         known = after if before is None else before
         yield from _constant(column, known, "training row" if before is not None else "row of this report")
-        yield from _identifier(column, known, before is not None and after, read.get(place))
+        yield from _identifier(column, known, before is not None and after, share)
         yield from _new_missing(column, before, after, at_fit.has_missing)
         if column.kind == "categorical":
             yield from _new_categories(column, before, after)
-
-
-def _values(table: Any) -> list[Any]:
-    return [values for _, values in each_column(table)]
-
-
-def _nodes(subject: Subject) -> dict[int, float]:
-    """Share of the nodes that read each column; nothing if the model has no nodes of its own."""
-    try:
-        nodes = subject.use_by_trees("nodes")
-    except LeftOut:
-        return {}
-    return dict(enumerate((nodes / max(nodes.sum(), 1.0)).tolist()))
 
 
 def _is_missing(column: ColumnSchema, values: NDArray[Any]) -> NDArray[np.bool_]:
@@ -125,7 +113,7 @@ def _new_categories(column: ColumnSchema, before: Any, after: NDArray[Any]) -> I
 
 
 def unseen_by_chance(codes: NDArray[Any], n_rows: int) -> tuple[float, float]:
-    """Return how many of so many further rows have categories that these do not have, and the deviation of that.
+    """Return how many of ``n_rows`` further rows have categories that these do not have, and its standard deviation.
 
     If f of n rows are the only ones of their category, m further rows of the same kind have f · m / n values of other
     categories on average (Good 1953). The deviation is that of categories that occur once or twice.

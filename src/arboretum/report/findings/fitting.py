@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ import numpy as np
 from arboretum.report.calibration import Calibration, calibration_of, coverages
 from arboretum.report.chance import mean_and_error, normal_limit
 from arboretum.report.evaluation import classes, numbers
+from arboretum.report.evaluation.judged import Judged, Output
 from arboretum.report.facts import LeftOut
 from arboretum.report.findings.finding import LEAST_ROWS, Finding, Grade
-from arboretum.report.subject import FloatArray, Subject, class_lists
+from arboretum.report.subject import Subject
 
 CLEARLY = 2.0  # standard errors that a model must be better by
 LOST_SOME, LOST_HALF = 0.1, 0.5  # shares of what a model gains over the baseline
@@ -26,10 +28,9 @@ def find(subject: Subject) -> Iterator[Finding]:
     """Judge a classifier or a regressor, output by output, by the loss that it was trained for."""
     if not subject.task.has_row_losses or subject.test.n_rows < LEAST_ROWS:
         return
-    outputs: list[classes.Output] | list[numbers.Output]
     outputs = numbers.outputs(subject) if subject.task.has_numbers else classes.outputs(subject)
     for output in outputs:
-        yield from _against_baseline(output.name, output.losses, output.baseline_losses, output.weight)
+        yield from _against_baseline(output)
     try:
         stages = subject.stages
     except LeftOut:
@@ -37,16 +38,16 @@ def find(subject: Subject) -> Iterator[Finding]:
     if stages is not None and stages.has_rows:
         yield from _overfitted(subject, stages)
     if subject.task.has_numbers:
-        yield from _numbers(subject)
+        yield from _numbers(subject, outputs)
     else:
-        yield from _classes(subject)
+        for output in outputs:
+            yield from _miscalibrated(output.rows, output.labels, subject.positive)
+            yield from _exchanged(output.rows, output.labels)
 
 
-def _against_baseline(
-    name: str, losses: FloatArray, baseline: FloatArray, weight: FloatArray | None
-) -> Iterator[Finding]:
-    gain, error = mean_and_error(baseline - losses, weight)
-    of = f" ({name})" if name else ""
+def _against_baseline(output: Output) -> Iterator[Finding]:
+    gain, error = mean_and_error(output.baseline_losses - output.losses, output.rows.weight)
+    of = f" ({output.name})" if output.name else ""
     if gain < -normal_limit(1) * error:
         yield Finding(
             "serious",
@@ -95,16 +96,9 @@ def _overfitted(subject: Subject, stages: Any) -> Iterator[Finding]:
     )
 
 
-def _classes(subject: Subject) -> Iterator[Finding]:
-    for judged, labels in zip(classes.judged(subject), class_lists(subject.model), strict=True):
-        names = [str(label) for label in labels.tolist()]
-        yield from _miscalibrated(judged, names, subject.positive)
-        yield from _exchanged(judged, names)
-
-
-def _miscalibrated(judged: classes.Judged, names: list[str], positive: int) -> Iterator[Finding]:
-    surest = judged.proba.max(axis=1)
-    right = judged.proba.argmax(axis=1) == judged.code
+def _miscalibrated(judged: Judged, names: list[str], positive: int) -> Iterator[Finding]:
+    surest = judged.told.max(axis=1)
+    right = judged.told.argmax(axis=1) == judged.truth
     gap, error = mean_and_error(surest - right, judged.weight)
     mean_sureness, mean_right = (np.average(values, weights=judged.weight) for values in (surest, right))
     if gap > OVERCONFIDENT and gap > normal_limit(1) * error:
@@ -130,14 +124,13 @@ def _miscalibrated(judged: classes.Judged, names: list[str], positive: int) -> I
         )
 
 
-def _exchanged(judged: classes.Judged, names: list[str]) -> Iterator[Finding]:
-    """Tell whether more rows would be right if labels were exchanged."""
+def _exchanged(judged: Judged, names: list[str]) -> Iterator[Finding]:
+    """Find out whether more rows would be right if labels were exchanged."""
     from scipy.optimize import linear_sum_assignment
 
-    n, guess = len(names), judged.proba.argmax(axis=1)
-    counts = np.bincount(judged.code * n + guess, minlength=n * n).reshape(n, n)
+    counts = classes.confusion(replace(judged, weight=np.ones(len(judged.truth))))
     _, best = linear_sum_assignment(-counts)
-    moved = np.flatnonzero(best != np.arange(n))
+    moved = np.flatnonzero(best != np.arange(len(names)))
     gained = int(counts[moved, best[moved]].sum() - counts[moved, moved].sum())
     concerned = int(counts[moved, best[moved]].sum() + counts[moved, moved].sum())
     if gained > normal_limit(1) * np.sqrt(concerned) and gained > 0:
@@ -150,12 +143,13 @@ def _exchanged(judged: classes.Judged, names: list[str]) -> Iterator[Finding]:
         )
 
 
-def _numbers(subject: Subject) -> Iterator[Finding]:
-    """Tell whether predictions of means are too high or too low on average, quantiles and intervals cover too much."""
-    for output in numbers.outputs(subject):
+def _numbers(subject: Subject, outputs: list[Output]) -> Iterator[Finding]:
+    """Find means that are too high or too low on average, and quantiles or intervals with the wrong coverage."""
+    for output in outputs:
         if output.predicts_mean:
-            bias, error = mean_and_error(output.told - output.truth, output.weight)
-            size = abs(bias) / max(float(output.truth.std()), 1e-300)
+            rows = output.rows
+            bias, error = mean_and_error(rows.told - rows.truth, rows.weight)
+            size = abs(bias) / max(float(rows.truth.std()), 1e-300)
             if size > BIASED and abs(bias) > normal_limit(1) * error:
                 yield Finding(
                     "serious" if size > VERY_BIASED else "caution",

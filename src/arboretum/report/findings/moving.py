@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from arboretum.report.chance import normal_limit
 from arboretum.report.columns import each_column
 from arboretum.report.drift import LARGE, MODERATE, Drift, moved, target_drifts
-from arboretum.report.facts import LeftOut
 from arboretum.report.findings.finding import LEAST_ROWS, Finding, Grade
 from arboretum.report.probe import Probes
 from arboretum.report.subject import Rows, Subject
 
 RELATED = 0.03  # share of the target that a column must explain in training to be asked about
-LOST, LOST_MOST = 0.5, 0.8  # shares of what a column explains that are gone
+LOST, LOST_MOST = 0.5, 0.8  # shares of what a column explained in training that are lost
 NOTED_COPIES, SERIOUS_COPIES = 0.01, 0.05  # shares of the rows
 EXCESS = 1.5  # times as many copies as training rows have among themselves
 
@@ -27,12 +26,9 @@ def of_columns(subject: Subject) -> Iterator[Finding]:
     """Name the columns that have moved, as far as the model reads them."""
     if not _are_enough(subject):
         return
-    try:
-        nodes = dict(zip(subject.names, subject.use_by_trees("nodes").tolist(), strict=True))
-    except LeftOut:
-        nodes = {}
+    nodes = subject.use_by_trees("nodes")
     for drift in moved(subject.drifts):
-        is_read = nodes.get(drift.name, 1) > 0
+        is_read = nodes is None or nodes[subject.names.index(drift.name)] > 0
         yield Finding(
             _grade(drift.index, is_read),
             "drift",
@@ -44,7 +40,7 @@ def of_columns(subject: Subject) -> Iterator[Finding]:
 
 
 def of_target(subject: Subject) -> Iterator[Finding]:
-    """Tell whether the target has moved."""
+    """Find out whether the target has moved."""
     if not _are_enough(subject):
         return
     for drift in moved(target_drifts(subject)):
@@ -109,7 +105,7 @@ def relations(subject: Subject, probes: Probes) -> Iterator[Finding]:
 
 
 def copies(subject: Subject) -> Iterator[Finding]:
-    """Tell whether training rows occur again among these, more often than they do among themselves."""
+    """Find out whether training rows occur again among these, more often than they do among themselves."""
     train, test = subject.train, subject.test
     if train is None or not _are_enough(subject):
         return
