@@ -320,9 +320,19 @@ class BoostedTrees(BoostingParameters, GrownTrees, Estimator):
         """Return a model that predicts these rows with these offsets, and is asked about no others."""
         if offset is None:
             return self
-        raw, model = self._raw(X, offset), self.model_
-        notes = replace(notes_of(model), has_offset=False)
-        return with_model(self, replace(model, known=lambda asked: raw, notes=notes))
+        raw, plain = self._raw(X, offset), self.without_offset()
+        return with_model(self, replace(plain.model_, known=lambda asked: raw))
+
+    def without_offset(self: Boosted) -> Boosted:
+        """Return the model as if it had been fitted without offsets: predictions start from 0, without a warning.
+
+        Returns
+        -------
+        estimator
+            A fitted model that shares its trees with this one.
+        """
+        model = self.model_
+        return with_model(self, replace(model, notes=replace(notes_of(model), has_offset=False)))
 
     def _staged(self, X: Any, offset: Any = None) -> Iterator[FloatArray]:
         """Yield the raw predictions after each round."""

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from arboretum.data.schema import ColumnSchema
-from arboretum.estimators.standing_in import twin
 from arboretum.explaining import ice
 from arboretum.explaining.reading import class_lists
 from arboretum.report.facts import LeftOut
@@ -31,7 +30,7 @@ def gather(subject: Subject) -> dict[str, Any]:
     rows = subject.sample.take(draw_rows(subject.sample, ROWS))
     table, found = rows.table.dense(), []
     has_offset = getattr(subject.model, "has_offset_", False)
-    model = twin(subject.model, has_offset_=False) if has_offset else subject.model
+    model = subject.model.without_offset() if has_offset else subject.model
     for column in order:
         answer = ask(partial(ice, model, rows.X, column, grid_resolution=POINTS))
         if subject.positive == 0:  # the answer is the probability of the second class
