@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
@@ -17,11 +18,11 @@ from arboretum.data.table import Table
 Pass: TypeAlias = tuple[Sequence[int], Iterator[tuple[int, list[Array]]]]
 
 
-class RowStream(Table):
+class RowStream(Table, ABC):
     """Rows that are made a batch at a time.
 
     A kind of stream defines ``schema``, ``n_rows`` and ``row_batches``, and ``budget`` if memory may be limited; one
-    that can read columns without the others defines ``passes`` and ``samples``, too.
+    that can read columns without the others also defines ``passes`` and ``samples``.
     """
 
     @property
@@ -29,12 +30,12 @@ class RowStream(Table):
         """What is left of the memory limit; None if there is none."""
         return None
 
+    @abstractmethod
     def row_batches(self, size: int = BATCH_ROWS, *, beside: int = 0) -> Iterator[tuple[int, Table]]:
         """Yield (first row, dense table of some of the next rows): one pass.
 
         ``beside`` is how many bytes the caller will allocate while it reads.
         """
-        raise NotImplementedError
 
     def passes(self, places: Sequence[int], *, beside: int = 0) -> Iterator[Pass]:
         """Yield (some of these columns, an iterator of first rows and values): one pass after the other."""

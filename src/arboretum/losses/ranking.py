@@ -6,6 +6,7 @@ at: 1 − the mean metric of the queries.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -99,8 +100,9 @@ class _PairLoss(RankingLoss):
             raise ValueError(f"truncation={self.truncation}: use an integer at least 1, or None for all places")
 
     @property
+    @abstractmethod
     def _pair_weight(self) -> _kernel.PairWeight:
-        raise NotImplementedError
+        """What multiplies the gradients of a pair."""
 
     def gradients(self, y: FloatArray, raw: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Sum up the gradients of each row's pairs."""
