@@ -156,7 +156,7 @@ def query_numbers(group: Any, n_rows: int, name: str = "group", table: str = "X"
 def regression_outputs(columns: NDArray[Any], name: str = "y", n_outputs: int | None = None) -> FloatArray:
     """Return numbers of several outputs, (rows, outputs); a missing one is NaN."""
     if columns.ndim != 2 or columns.shape[1] != (n_outputs or columns.shape[1]):
-        raise ValueError(f"{name} has shape {columns.shape}: give {n_outputs} outputs a row, as y has")
+        raise ValueError(f"{name} has shape {columns.shape}: give {n_outputs} outputs per row, as y has")
     return np.column_stack([_numbers_or_nan(column, f"{name}[:, {k}]") for k, column in enumerate(columns.T)])
 
 
