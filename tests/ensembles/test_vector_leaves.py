@@ -123,7 +123,9 @@ def test_units_of_a_constant_output_are_one():
     ids=lambda value: getattr(value, "name", None),
 )
 def test_losses_without_a_vector_form_are_refused(loss, reason):
-    with pytest.raises(ValueError, match=rf"^loss '{loss.name}' has no form for 4 outputs, because it.*{reason}: use one"):
+    with pytest.raises(
+        ValueError, match=rf"^loss '{loss.name}' has no form for 4 outputs, because it.*{reason}: use one"
+    ):
         EachOutput.of(loss, 4)
 
 
