@@ -25,9 +25,7 @@ from arboretum.encoding.levels import Columns
 from arboretum.encoding.target_statistics import (
     FloatArray,
     check_categorical,
-    check_sums,
-    checked_target,
-    checked_weight,
+    checked_rows,
     draw_orders,
 )
 
@@ -51,7 +49,7 @@ def best_combinations(
 ) -> list[Columns]:
     """Find combinations of columns whose ordered statistics tell more of the target than those of their parts.
 
-    CatBoost combines what a tree has already split by, anew in every tree. This is done once and can be read.
+    CatBoost combines what a tree has already split by, anew in every tree. Here it is done once, and can be read.
 
     Parameters
     ----------
@@ -88,8 +86,7 @@ def best_combinations(
     >>> best_combinations(table, (codes[:, 0] + codes[:, 2]) % 2, [0, 1, 2], n_classes=2)
     [(0, 2)]
     """
-    y, w = checked_target(target, table.n_rows, n_classes), checked_weight(weight, table.n_rows)
-    check_sums(y, w)
+    y, w = checked_rows(target, weight, table.n_rows, n_classes)
     singles: list[Columns] = [(j,) for j in sorted(set(columns))]
     check_categorical(table.schema, [single[0] for single in singles], "columns")
     order = draw_orders(table.n_rows, 1, seed=seed, threads=threads)[0]

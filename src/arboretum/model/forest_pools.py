@@ -55,10 +55,14 @@ class Pool:
         return {self.start: join_starts(starts), **terms}
 
     def lengths(self, forest: Any) -> dict[str, int]:
-        """Tell how long each array must be."""
-        first = next(iter(self.terms))
-        n_terms = len(getattr(forest, first)) if self.is_in(forest) else 0
-        return {self.start: forest.n_nodes + 1 if self.is_in(forest) else 0, **dict.fromkeys(self.terms, n_terms)}
+        """Return the length that each array must have."""
+        if not self.is_in(forest):
+            return dict.fromkeys(self.dtypes, 0)
+        return {self.start: forest.n_nodes + 1, **dict.fromkeys(self.terms, self.n_terms(forest))}
+
+    def n_terms(self, forest: Any) -> int:
+        """Return the number of terms, by the first of their arrays."""
+        return len(getattr(forest, next(iter(self.terms))))
 
 
 PROJECTIONS = Pool(
