@@ -35,7 +35,7 @@ class Rules:
     >>> rules.require(False, "named", "yes", "true or false")
     Traceback (most recent call last):
         ...
-    ValueError: invalid schema: named='yes': expected true or false
+    ValueError: invalid schema: named is 'yes', expected true or false
     >>> rules.everywhere("gain", np.array([1.0, np.nan]), np.array([True, False]), "must be finite")
     Traceback (most recent call last):
         ...
@@ -51,7 +51,7 @@ class Rules:
     def require(self, holds: object, field: str, found: Any, expected: str) -> None:
         """Reject the value found in a field."""
         if not holds:
-            self.fail(f"{field}={shown(found)}: expected {expected}")
+            self.fail(f"{field} is {shown(found)}, expected {expected}")
 
     def keys(self, found: Any, expected: set[str], where: str) -> None:
         """Reject anything but a JSON object with these keys."""
