@@ -308,7 +308,7 @@ def test_encodings_ends_of_lines_and_compressions(tmp_path, content, options):
         (b"a,b\n1,\xfc\n", {"encoding": "ascii"}, "is not ascii text: try encoding='latin-1'"),
         (b"a,b\n1,2\r\n3,4\n", {}, r"line 2: lines end in two ways, '\\n' and '\\r\\n'; make them one"),
         (b'a,b\n1,"2\n3,4\n', {}, "a quote is not closed"),
-        (b"a,b,a\n1,2,3\n", {}, "line 1: the column name 'a' stands there twice"),
+        (b"a,b,a\n1,2,3\n", {}, "line 1: the column name 'a' occurs twice"),
     ],
 )
 def test_files_that_cannot_be_read_say_why(tmp_path, content, options, message):

@@ -102,7 +102,7 @@ def test_csv_knows_missing_values_and_delimiters(tmp_path):
         ("", "empty: a table needs a line of names"),
         ("a,b\n1,2\n3,4,5\n", r"bad\.csv, line 3: 3 fields, but the line of names has 2; quote fields that hold ','"),
         ("a,b\n1,2\n\n3\n", r"bad\.csv, line 4: 1 fields, but the line of names has 2"),
-        ("a,b,a\n1,2,3\n", r"bad\.csv, line 1: the column name 'a' stands there twice"),
+        ("a,b,a\n1,2,3\n", r"bad\.csv, line 1: the column name 'a' occurs twice"),
     ],
 )
 def test_a_broken_csv_line_is_named(tmp_path, content, message):

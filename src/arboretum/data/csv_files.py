@@ -20,9 +20,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from arboretum.data.memory_budget import MemoryBudget
 from arboretum.data.sources import (
+    Delegating,
     Snapshot,
+    Source,
     connect_wide,
     copy_out,
     first_line,
@@ -68,20 +69,18 @@ class CsvPart(NamedTuple):
         names = [name or f"Unnamed: {place}" for place, name in enumerate(names)]
         repeated = sorted({name for name in names if names.count(name) > 1})
         if repeated:
-            raise ValueError(
-                f"{file.path}, line 1: the column name {repeated[0]!r} stands there twice; rename one of them"
-            )
+            raise ValueError(f"{file.path}, line 1: the column name {repeated[0]!r} occurs twice; rename one of them")
         return cls(file, mark, names)
 
 
 def _delimiter_of(line: str) -> str:
-    """Return the mark that the line of names has most of, outside of quotes."""
+    """Return the most frequent delimiter in the header, outside quotes."""
     line = re.sub('"[^"]*"', "", line)
     return max(DELIMITERS, key=line.count)
 
 
 @dataclass(eq=False)
-class CsvFiles:
+class CsvFiles(Delegating):
     """CSV files, one below the other; columns are matched by name.
 
     Parameters
@@ -126,7 +125,7 @@ class CsvFiles:
         return self.parts[0].names
 
     @property
-    def snapshot(self) -> Snapshot:
+    def inner(self) -> Source:  # type: ignore[override]
         """The rows, in columns named c0, c1 and so on."""
         if self._snapshot is None:
             unknown = [name for name in (*self.rules.types, *self.rules.date_formats) if name not in self.names]
@@ -146,29 +145,21 @@ class CsvFiles:
 
         return told
 
-    def prepare(self, budget: MemoryBudget | None) -> None:
-        """Read the files."""
-        self.snapshot.prepare(budget)
-
     def schema(self) -> Any:
         """Return names and types."""
         import pyarrow
 
-        stored = self.snapshot.schema()
+        stored = self.inner.schema()
         return pyarrow.schema([stored.field(f"c{place}").with_name(name) for place, name in enumerate(self.names)])
-
-    def n_rows(self) -> int:
-        """Count the rows."""
-        return self.snapshot.n_rows()
 
     def batches(self, names: Sequence[str], size: int, memory: int | None = None) -> Iterator[Any]:
         """Stream the rows."""
-        for batch in self.snapshot.batches(self._stored(names), size, memory):
+        for batch in self.inner.batches(self._stored(names), size, memory):
             yield batch.rename_columns(list(names))
 
     def buffers(self, names: Sequence[str]) -> list[int]:
         """Return the bytes that a reader holds of each column."""
-        return self.snapshot.buffers(self._stored(names))
+        return self.inner.buffers(self._stored(names))
 
     def _stored(self, names: Sequence[str]) -> list[str]:
         places = {name: f"c{place}" for place, name in enumerate(self.names)}
