@@ -39,7 +39,7 @@ def check_loss(
     - ``predict`` rises with raw and is finite for raw within ±1e4, where values and gradients are finite too.
     - The loss can be pickled (if its class can be imported), and its ``to_json`` is JSON.
 
-    Of a function of (y, raw) these can be checked: shapes, finite values, hessians that are not negative, and gradients
+    For a function of (y, raw) these are checked: shapes, finite values, hessians that are not negative, and gradients
     that rise with raw.
 
     Parameters

@@ -209,7 +209,7 @@ def test_options_say_what_text_is(tmp_path):
     ("options", "message"),
     [
         ({"decimal": "x"}, r"decimal='x': use '.' or ','"),
-        ({"encoding": "klingon"}, "encoding='klingon' is not known: use one such as 'latin-1'"),
+        ({"encoding": "klingon"}, "encoding='klingon' is unknown: use one such as 'latin-1'"),
         ({"date_formats": {"a": "day first"}}, "the date format 'day first' of column 'a' is not understood"),
         ({"date_formats": {"a": "%Q"}}, "the date format '%Q' of column 'a' is not understood"),
         ({"date_formats": {"b": "%Y"}}, r"a\.csv has no column 'b': its columns are \['a'\]"),

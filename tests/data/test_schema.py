@@ -239,7 +239,7 @@ def test_unused_categories_are_not_unknown():
 
 def test_sparse_for_columns_that_are_not_numbers():
     schema = read_table([["a", 1.0, NOON]]).schema
-    with pytest.raises(TypeError, match="holds numbers only, but these columns do not: 'x0', 'x2'"):
+    with pytest.raises(TypeError, match="holds only numbers, but these columns do not: 'x0', 'x2'"):
         conform(sp.csr_matrix((2, 3)), schema)
 
 

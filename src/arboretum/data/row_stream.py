@@ -1,4 +1,4 @@
-"""Tables whose rows are read in passes: what may be asked of all of them, whatever makes the rows."""
+"""Tables whose rows are read in passes, whatever makes the rows."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class RowStream(Table, ABC):
 
     @cached_property
     def columns(self) -> list[Array]:
-        """All rows in memory; a memory limit that does not hold them is rejected."""
+        """All rows in memory; a memory limit that is too small for them is rejected."""
         if self.budget is not None:
             needed = sum(4 if column.kind == "categorical" else 8 for column in self.schema.columns) * self.n_rows
             what = f"a fit that needs all {self.n_rows} rows of {self.schema.n_features} columns in memory"
@@ -65,7 +65,7 @@ class RowStream(Table, ABC):
         return math.inf if self.budget is None else self.budget.begun().free()
 
     def require_memory(self, needed: int, what: str = "") -> None:
-        """Reject a memory limit that does not hold so many bytes more; ``what`` needs them, by default the training."""
+        """Reject a memory limit that leaves fewer bytes than needed by ``what``, by default the training."""
         if self.budget is not None:
             what = what or f"training from {self.n_rows} rows of {self.schema.n_features} columns"
             self.budget.begun().require(needed, what)

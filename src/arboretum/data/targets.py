@@ -210,7 +210,7 @@ def _order_of(y: Any) -> list[Any] | None:
 def in_order(column: NDArray[Any], classes: NDArray[Any], codes: FloatArray) -> tuple[NDArray[Any], FloatArray]:
     """Return classes and codes in the order of the labels' categories; categories without rows are left out.
 
-    Numbers have an order of their own. Text is put in alphabetical order with a warning, for it is hardly ever meant.
+    Numbers have an order of their own. Text is put in alphabetical order, with a warning, because that is rarely meant.
     """
     if not isinstance(column, OrderedLabels):
         if len(classes) > 2 and isinstance(classes.tolist()[0], str):

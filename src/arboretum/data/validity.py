@@ -70,7 +70,7 @@ class Rules:
         if absent := [name for name in names if name not in given]:
             raise ValueError(f"{owner} needs the arrays {', '.join(absent)}")
 
-    def types(self, struct: Any, dtypes: Mapping[str, Any], matrix: str) -> None:
+    def types(self, struct: Any, dtypes: Mapping[str, Any], matrix: str = "") -> None:
         """Reject arrays of another type, or with another number of dimensions: 2 of ``matrix``, 1 of the others."""
         for name, dtype in dtypes.items():
             array, n_dims = getattr(struct, name), 2 if name == matrix else 1

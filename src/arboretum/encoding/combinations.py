@@ -70,7 +70,7 @@ def best_combinations(
     seed : int
         For the order of the rows.
     threads : int
-        Threads to use; they change nothing in the result.
+        Threads to use; the result does not depend on them.
 
     Returns
     -------

@@ -108,7 +108,7 @@ class Statistic:
     prior_weight: float = 1.0
 
     def part(self, target: FloatArray) -> FloatArray:
-        """Give what the mean is a mean of, row by row."""
+        """Return the part of the target that is averaged, row by row."""
         if self.kind == "number":
             return target
         return np.asarray(target == self.at if self.kind == "class" else target > self.at, np.float64)
@@ -162,7 +162,7 @@ class TargetStatistics:
         return TargetStatistics.from_arrays, (self.to_json(), self.to_arrays(), self.schema)
 
     def describe(self, i: int) -> str:
-        """Say in words what statistic ``i`` is."""
+        """Describe statistic ``i`` in words."""
         one = self.statistics[i]
         source = " × ".join(self.schema.columns[j].name for j in one.columns)
         if one.kind == "count":
@@ -183,7 +183,7 @@ class TargetStatistics:
         table : Table
             Read by the schema of the training table.
         threads : int
-            Threads to use; they change nothing in the result.
+            Threads to use; the result does not depend on them.
 
         Returns
         -------
@@ -210,7 +210,7 @@ class TargetStatistics:
         weight : array, optional
             Row weights.
         threads : int
-            Threads to use; they change nothing in the result.
+            Threads to use; the result does not depend on them.
 
         Returns
         -------
@@ -273,12 +273,12 @@ class TargetStatistics:
     # --------------------------------------------------------------------------------------------------- files
 
     def to_json(self) -> dict[str, Any]:
-        """Give what a header holds; the rest is in `to_arrays`, and the schema is the model's."""
+        """Return what a header holds; the rest is in `to_arrays`, and the schema is the model's."""
         statistics = [asdict(one) | {"columns": list(one.columns)} for one in self.statistics]
         return {"statistics": statistics, "class_names": list(self.class_names)}
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Give the keys of all levels and the values of all statistics, each in one array, and where they start."""
+        """Return the keys of all levels and the values of all statistics, each in one array, and where they start."""
         keys = [stage for stages in self.keys.values() for stage in stages]
         return {
             "level_start": _starts(keys),
@@ -289,7 +289,7 @@ class TargetStatistics:
 
     @classmethod
     def from_arrays(cls, header: Any, arrays: Mapping[str, NDArray[Any]], schema: Schema) -> TargetStatistics:
-        """Rebuild from `to_json` and `to_arrays`, trusting neither: any deviation is a ValueError."""
+        """Rebuild from untrusted results of `to_json` and `to_arrays`: any deviation is a ValueError."""
         RULES.keys(header, {"statistics", "class_names"}, "the header")
         names, entries = header["class_names"], header["statistics"]
         are_texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
@@ -349,7 +349,7 @@ def learn_statistics(
     class_names : sequence, optional
         Labels of the classes, for `TargetStatistics.describe`.
     threads : int
-        Threads to use; they change nothing in the result.
+        Threads to use; the result does not depend on them.
 
     Returns
     -------
@@ -399,7 +399,7 @@ def draw_orders(n_rows: int, n_orders: int, *, seed: int, first: int = 0, thread
     first : int
         Number of the first permutation: later ones can be drawn without the earlier.
     threads : int
-        Threads to use; they change nothing in the result.
+        Threads to use; the result does not depend on them.
 
     Returns
     -------

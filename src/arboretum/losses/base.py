@@ -1,4 +1,4 @@
-"""What every loss can do, and the rows of leaves it may renew.
+"""What every loss can do, and the rows of leaves whose values it may renew.
 
 The life of a loss
 ------------------
@@ -82,7 +82,7 @@ class Loss(ABC):
 
     Notes
     -----
-    A hessian may underflow to 0 (a sigmoid far from its middle); whoever divides by its sum guards that sum.
+    A hessian may underflow to 0 (a sigmoid far from its middle); code that divides by its sum must guard it.
 
     Examples
     --------
@@ -230,7 +230,7 @@ class Loss(ABC):
         return {name: getattr(self, name) for name in self.parameter_names}
 
     def to_json(self) -> dict[str, Any]:
-        """Describe the loss for a model file; one outside the registry leaves its class name and link."""
+        """Describe the loss for a model file; one that is not registered is described by its class name and link."""
         from arboretum.losses import LOSSES, SURVIVAL_LOSSES  # the registry imports this module
 
         build = {**LOSSES, **SURVIVAL_LOSSES}.get(self.name)

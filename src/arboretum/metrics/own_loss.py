@@ -119,17 +119,12 @@ def own_loss(
     >>> own_loss(arb.RandomForestClassifier(n_estimators=2).fit(X, y > 20), y > 20, np.ones((40, 2)) / 2).name
     'Brier score'
     """
-    inner = _innermost(model)
+    inner = model
+    while (nested := getattr(inner, "judged_as_", None)) is not None:  # inside of bags and of conformal intervals
+        inner = nested
     if hasattr(model, "classes_"):
         return replace(_loss_of_classes(inner), constant=partial(_shares, n_classes=predictions.shape[1]))
     return _loss_of_numbers(inner, y, predictions, weight, output)
-
-
-def _innermost(model: Any) -> Any:
-    """Return the estimator whose loss counts: that inside of bags and of conformal intervals."""
-    while (inner := getattr(model, "judged_as_", None)) is not None:
-        model = inner
-    return model
 
 
 # ---- numbers ---------------------------------------------------------------------------------------------------------
@@ -178,6 +173,14 @@ def _deviance(name: str, values: RowLosses) -> OwnLoss:
     return OwnLoss(f"{name} deviance", "mean deviance: twice the log-likelihood lost to a perfect model", values, _mean)
 
 
+NAMED: dict[str | None, OwnLoss] = {
+    "squared_error": SQUARED,
+    "absolute_error": ABSOLUTE,
+    "poisson": _deviance("Poisson", _poisson),
+    "gamma": _deviance("gamma", _gamma),
+}
+
+
 def _loss_of_numbers(
     model: Any, y: Targets, predictions: FloatArray, weight: FloatArray | None, output: int
 ) -> OwnLoss:
@@ -198,22 +201,14 @@ def _loss_of_numbers(
         return OwnLoss("Huber loss", about, loss.values, _median)
     if isinstance(loss, Quantile):
         return pinball(loss.quantile)
-    known = {
-        "squared_error": lambda: SQUARED,
-        "absolute_error": lambda: ABSOLUTE,
-        "poisson": lambda: _deviance("Poisson", _poisson),
-        "gamma": lambda: _deviance("gamma", _gamma),
-        "tweedie": lambda: _deviance("Tweedie", _tweedie(loss.power)),
-    }
-    return known[loss.name]() if loss.name in known else _own_of_user(loss)
+    if loss.name == "tweedie":
+        return _deviance("Tweedie", _tweedie(loss.power))
+    return NAMED.get(loss.name) or _own_of_user(loss)
 
 
 def _named(model: Any) -> OwnLoss:
     """Return the loss of models that have none in the sense of boosting."""
-    criterion = getattr(model, "judged_by", getattr(model, "criterion", None))
-    if criterion == "absolute_error":
-        return ABSOLUTE
-    return _deviance("Poisson", _poisson) if criterion == "poisson" else SQUARED
+    return NAMED.get(getattr(model, "judged_by", getattr(model, "criterion", None)), SQUARED)
 
 
 def _own_of_user(loss: Loss) -> OwnLoss:
@@ -285,13 +280,9 @@ ERROR_RATE = OwnLoss("error rate", "share of rows whose class is wrong", _wrong,
 
 def _loss_of_classes(model: Any) -> OwnLoss:
     loss = getattr(model, "loss_", None)
-    if isinstance(loss, Ordinal):
-        return RANKED
     if loss is not None or getattr(model, "method", None) == "platt":
-        return LOG_LOSS
-    if getattr(model, "judged_by", None) == "errors":
-        return ERROR_RATE
-    return BRIER
+        return RANKED if isinstance(loss, Ordinal) else LOG_LOSS
+    return ERROR_RATE if getattr(model, "judged_by", None) == "errors" else BRIER
 
 
 def mean_distance(y: Targets, proba: FloatArray, weight: FloatArray | None = None) -> float:

@@ -1,8 +1,8 @@
-"""The JSON of the header: it gives back what was written, or refuses.
+"""The JSON of the header: it comes back as it was written, or is an error.
 
 Floats and integers come back exactly. NaN and infinities, for which JSON has no number, are written as
-``{"__float__": "nan"}``. What JSON would change on the way (tuples, NumPy scalars, keys that are not strings)
-is refused. Reading is safe for arbitrary bytes.
+``{"__float__": "nan"}``. What JSON would change (tuples, NumPy scalars, keys that are not strings) is rejected. Reading
+is safe for arbitrary bytes.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _checked_text(text: str, where: str) -> str:
 def _nesting(text: bytes) -> int:
     """Depth of brackets outside strings, in linear time: Python's parser recurses on the C stack."""
     pieces = text.decode("latin-1").replace(r"\\", "").replace(r"\"", "").split('"')
-    outside = "".join(pieces[::2]).encode("latin-1")  # bytes.join would take 80 bytes a piece
+    outside = "".join(pieces[::2]).encode("latin-1")  # bytes.join would take 80 bytes per piece
     steps = (1 if bracket in b"[{" else -1 for bracket in outside.translate(None, _NOT_BRACKETS))
     return max(accumulate(steps), default=0)
 

@@ -142,7 +142,7 @@ class Forest:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Forest:
-        """Make a forest from a mapping of its arrays, as :meth:`to_arrays` gives it."""
+        """Make a forest from a mapping of its arrays, as :meth:`to_arrays` returns it."""
         RULES.arrays(_DTYPES, arrays, "a forest")
         for pool in POOLS:
             if any(name in arrays for name in pool.dtypes):
@@ -150,7 +150,7 @@ class Forest:
         return cls(**{name: arrays[name] for name in (*_DTYPES, *pool_names()) if name in arrays})
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Give all arrays by name, uncopied; those of projections and slopes only if there are some."""
+        """Return all arrays by name, uncopied; those of projections and slopes only if there are any."""
         pooled = [name for pool in POOLS if pool.is_in(self) for name in pool.dtypes]
         return {name: getattr(self, name) for name in (*_DTYPES, *pooled)}
 
@@ -182,7 +182,7 @@ class Forest:
         )
 
     def __getitem__(self, trees: slice) -> Forest:
-        """Give the forest of some of the trees, with the same base."""
+        """Return the forest of some of the trees, with the same base."""
         if not isinstance(trees, slice):
             raise TypeError(f"index a forest by a slice of its trees, not by {trees!r}")
         chosen = range(self.n_trees)[trees]
@@ -232,7 +232,7 @@ class Forest:
         return SLOPES.is_in(self)
 
     def reads(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
-        """Give (node, column, share) for every column that a condition reads.
+        """Return (node, column, share) for every column that a condition reads.
 
         The columns of an oblique condition share it equally: its weights make them spread alike.
         """
@@ -309,7 +309,7 @@ class Forest:
         n_rows : int
             Length of the columns.
         threads : int
-            At most so many; a small batch uses fewer.
+            Most threads to use; a small batch uses fewer.
         unknown : {"average", "missing"}
             What an unknown category does: take both children, weighted by ``n_rows``, or count as missing.
         first, last : int
