@@ -25,7 +25,7 @@ TABLES: dict[str, tuple[list[str], list[str], int, str]] = {
         [*LINES[:5], "1,2", *LINES[5:]],
         ["-t", "y"],
         3,
-        "data.csv, line 6: 2 fields, but the line of names",
+        "data.csv, line 6: 2 fields, but the header",
     ),
     "empty file": ([], ["-t", "y"], 3, "data.csv is empty"),
     "names only": (LINES[:1], ["-t", "y"], 3, "data.csv has no rows"),

@@ -99,7 +99,7 @@ def test_csv_knows_missing_values_and_delimiters(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "empty: a table needs a line of names"),
+        ("", "empty: a table needs a header"),
         ("a,b\n1,2\n3,4,5\n", r"bad\.csv, line 3: 3 fields, but the header has 2; quote fields that hold ','"),
         ("a,b\n1,2\n\n3\n", r"bad\.csv, line 4: 1 fields, but the header has 2"),
         ("a,b,a\n1,2,3\n", r"bad\.csv, line 1: the column name 'a' occurs twice"),
@@ -316,7 +316,7 @@ def test_chosen_rows_are_those_of_the_frame(size, chosen):
 def test_rows_are_chosen_by_a_boolean_each():
     dataset = Dataset.from_frame({"i": [1, 2, 3]})
     for wrong in (np.array([0, 2]), np.array([True, False])):
-        with pytest.raises(ValueError, match=r"chosen has type .* and shape .*: give an array of 3 booleans, one per row"):
+        with pytest.raises(ValueError, match=r"chosen has type .* and shape .*: give an array of 3 booleans"):
             dataset.filter(wrong)
 
 

@@ -31,8 +31,6 @@ from arboretum.data.sources import BATCH_ROWS, Source
 from arboretum.data.text_columns import Arguments, Kind, TextRules
 from arboretum.data.text_values import MISSING
 
-__all__ = ["Dataset"]
-
 UNLIMITED = 4_000_000_000  # bytes that passes are planned for where there is no limit
 LEAST_BATCH_ROWS, TEXT_BYTES = 8_192, 24  # rows that make a batch worthwhile, and a guess at the bytes of a text
 

@@ -22,9 +22,7 @@ def as_container(X: Any) -> Any:
         return X.to_frame()
     if _is_sparse(X):
         return checked_sparse(X).tocsr()
-    if isinstance(X, np.ndarray | list | tuple) or _as_frame(X) is not None:
-        return X
-    return np.asarray(X)
+    return X if isinstance(X, np.ndarray | list | tuple) or _as_frame(X) is not None else np.asarray(X)
 
 
 def n_rows_of(X: Any) -> int:

@@ -203,7 +203,7 @@ def refuse_empty(files: Iterable[str]) -> None:
     """Reject empty files, which readers would take for tables without columns."""
     for file in files:
         if not Path(file).stat().st_size:
-            raise ValueError(f"{file} is empty: a table needs a line of names and rows below it")
+            raise ValueError(f"{file} is empty: a table needs a header and rows below it")
 
 
 class Delegating:

@@ -43,8 +43,6 @@ from arboretum.data.schema import (
     warn_of_text,
 )
 
-__all__ = ["SparseTable", "Table", "conform", "read_table"]
-
 
 class Table:
     """Columns of equal length under a schema.
@@ -392,15 +390,14 @@ def read_column(raw: Any, name: str) -> Reading:
 
 
 def _read_array(values: Array, name: str) -> Reading:
-    if values.dtype.kind in "iuf":
+    kind = values.dtype.kind
+    if kind in "iuf":
         return Reading("number", _to_float(values))
-    if values.dtype.kind == "b":
+    if kind == "b":
         return Reading("bool", values.astype(np.float64))
-    if values.dtype.kind == "M":
-        return Reading("datetime", _microseconds(values, name))
-    if values.dtype.kind == "m":
-        return Reading("duration", _microseconds(values, name))
-    if values.dtype.kind == "c":
+    if kind in "Mm":
+        return Reading("datetime" if kind == "M" else "duration", _microseconds(values, name))
+    if kind == "c":
         raise _unsupported(name, "complex")
     return _read_objects(values.astype(object, copy=False).tolist(), name)
 

@@ -79,9 +79,7 @@ def to_numpy(y: Any, name: str) -> NDArray[Any]:
         raise ValueError(f"{name} is sparse ({type(y).__name__}): it must be dense; use {name}.toarray().ravel()")
     if type(y).__module__.partition(".")[0] == "pyarrow":
         return np.asarray(y.to_numpy(zero_copy_only=False) if hasattr(y, "buffers") else y.to_numpy())
-    if hasattr(y, "to_numpy"):
-        return np.asarray(y.to_numpy())
-    return np.asarray(y)
+    return np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
 
 
 def as_numbers(values: NDArray[Any], name: str, cure: str) -> FloatArray:

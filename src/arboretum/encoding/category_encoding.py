@@ -25,8 +25,6 @@ from arboretum.data.table import Table
 from arboretum.encoding.combinations import best_combinations
 from arboretum.encoding.target_statistics import TargetStatistics, draw_orders, learn_statistics
 
-__all__ = ["CategoryEncoding", "learn_encoding"]
-
 MAX_COMBINATIONS = 64
 
 Entry = TypeVar("Entry")
@@ -95,9 +93,9 @@ class CategoryEncoding:
         threads : int
             Threads to use; the result does not depend on them.
         """
-        sorted_table = self._sorted(table)
-        if unknown_is_missing:
-            sorted_table = Table(sorted_table.schema, [_without_unknown(column) for column in sorted_table.columns])
+        columns = self._sorted(table).columns
+        known = [_without_unknown(column) for column in columns] if unknown_is_missing else columns
+        sorted_table = Table(self.statistics.schema, known)
         return self._joined(sorted_table, self.statistics.transform(sorted_table, threads=threads))
 
     def ordered(
@@ -200,24 +198,14 @@ def learn_encoding(
 
     Parameters
     ----------
-    table : Table
-        The training table.
-    y : array
-        Class codes from 0, or numbers.
+    table, y, n_classes, class_names, weight, threads
+        As for `learn_statistics`.
     category_levels : int
         Columns of at most this many levels stay as they are: trees split them by sets of categories.
-    n_classes : int, optional
-        Number of classes; without it the target is a number.
-    class_names : array, optional
-        Labels of the classes.
-    weight : array, optional
-        Row weights.
     max_combination : int
         Most columns of a combination, all of more than ``category_levels`` levels; 1 combines none.
     seed : int
         For the choice of combinations.
-    threads : int
-        Threads to use; the result does not depend on them.
     """
     columns = table.schema.columns
     if not any(len(columns[j].categories) + 1 > category_levels for j in table.schema.categorical):

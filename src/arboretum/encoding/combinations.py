@@ -29,8 +29,6 @@ from arboretum.encoding.target_statistics import (
     draw_orders,
 )
 
-__all__ = ["best_combinations"]
-
 SAMPLE_ROWS = 50_000
 CHANCE = 0.05  # of taking a combination that means nothing
 
@@ -53,24 +51,18 @@ def best_combinations(
 
     Parameters
     ----------
-    table : Table
-        The training table.
-    target : array
-        Class codes from 0, or numbers.
+    table, target, n_classes, threads
+        As for `learn_statistics`.
     columns : sequence of int
         Categorical columns to combine.
     max_size : int
         Most columns of a combination.
     max_count : int
         Most combinations.
-    n_classes : int, optional
-        Number of classes; without it the target is a number.
     weight : array, optional
         Row weights; only their ratios matter.
     seed : int
         For the order of the rows.
-    threads : int
-        Threads to use; the result does not depend on them.
 
     Returns
     -------

@@ -35,8 +35,6 @@ from arboretum.data.table import Table
 from arboretum.data.validity import Rules, read_only
 from arboretum.encoding.levels import Columns, Keys, find_levels, key_stages, learn_levels
 
-__all__ = ["Prior", "Statistic", "TargetStatistics", "draw_orders", "learn_statistics"]
-
 FloatArray: TypeAlias = NDArray[np.float64]
 StatisticKind: TypeAlias = Literal["class", "above", "number", "count"]
 

@@ -64,9 +64,7 @@ def projections(
             if j in column_of:
                 values[:, column_of[j]] = column  # to float64 first: a fill may not be a float32
                 values[np.isnan(column), column_of[j]] = found[place[j]][0]
-    density = sparsity.density
-    if density is None:
-        density = min(1.0, DEFAULT_TERMS / max(len(features), 1))
+    density = min(1.0, DEFAULT_TERMS / max(len(features), 1)) if sparsity.density is None else sparsity.density
     return _kernel.Projections(
         values,
         np.array(features, np.int32),

@@ -74,10 +74,8 @@ def mrr_score(y: Any, scores: Any, group: Any, *, k: int | None = None, sample_w
 
     Parameters
     ----------
-    y : array-like
-        Grades; rows above 0 are relevant.
-    scores, group, sample_weight
-        As for ``ndcg_score``.
+    y, scores, group, sample_weight
+        As for ``map_score``.
     k : int, optional
         Places that count; a first relevant row beyond them counts 0.
 

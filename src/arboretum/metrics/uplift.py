@@ -19,19 +19,15 @@ from numbers import Integral, Real
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from arboretum.arguments import first_true
 from arboretum.data import targets
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
-__all__ = ["auuc_score", "qini_curve", "qini_score", "uplift_at_k", "uplift_curve"]
 
-
-def qini_curve(
-    y: ArrayLike, uplift: ArrayLike, treatment: ArrayLike, *, sample_weight: ArrayLike | None = None
-) -> tuple[FloatArray, FloatArray]:
+def qini_curve(y: Any, uplift: Any, treatment: Any, *, sample_weight: Any = None) -> tuple[FloatArray, FloatArray]:
     """Extra outcomes as a function of the number of rows taken.
 
     Parameters
@@ -59,9 +55,7 @@ def qini_curve(
     return _Experiment.read(y, uplift, treatment, sample_weight).qini()
 
 
-def uplift_curve(
-    y: ArrayLike, uplift: ArrayLike, treatment: ArrayLike, *, sample_weight: ArrayLike | None = None
-) -> tuple[FloatArray, FloatArray]:
+def uplift_curve(y: Any, uplift: Any, treatment: Any, *, sample_weight: Any = None) -> tuple[FloatArray, FloatArray]:
     """Gain as a function of the number of rows taken, if all of them were treated.
 
     Parameters and returns are those of ``qini_curve``.
@@ -75,14 +69,7 @@ def uplift_curve(
     return _Experiment.read(y, uplift, treatment, sample_weight).gain()
 
 
-def qini_score(
-    y: ArrayLike,
-    uplift: ArrayLike,
-    treatment: ArrayLike,
-    *,
-    normalise: bool = True,
-    sample_weight: ArrayLike | None = None,
-) -> float:
+def qini_score(y: Any, uplift: Any, treatment: Any, *, normalise: bool = True, sample_weight: Any = None) -> float:
     """Qini coefficient: how far the Qini curve lies above that of a random order.
 
     Parameters
@@ -103,23 +90,13 @@ def qini_score(
     return _score(experiment.qini(), best)
 
 
-def auuc_score(
-    y: ArrayLike,
-    uplift: ArrayLike,
-    treatment: ArrayLike,
-    *,
-    normalise: bool = True,
-    sample_weight: ArrayLike | None = None,
-) -> float:
+def auuc_score(y: Any, uplift: Any, treatment: Any, *, normalise: bool = True, sample_weight: Any = None) -> float:
     """Area under the uplift curve, above that of a random order.
 
     Parameters
     ----------
-    y, uplift, treatment, sample_weight
-        As for ``qini_curve``.
-    normalise : bool, default=True
-        Divide by the area of the best order; needs outcomes 0 and 1. False gives the area with both axes divided by
-        the number of rows.
+    y, uplift, treatment, sample_weight, normalise
+        As for ``qini_score``; the best order is known only for outcomes 0 and 1.
 
     Examples
     --------
@@ -132,13 +109,7 @@ def auuc_score(
 
 
 def uplift_at_k(
-    y: ArrayLike,
-    uplift: ArrayLike,
-    treatment: ArrayLike,
-    *,
-    k: float | int = 0.3,
-    strategy: str = "overall",
-    sample_weight: ArrayLike | None = None,
+    y: Any, uplift: Any, treatment: Any, *, k: float = 0.3, strategy: str = "overall", sample_weight: Any = None
 ) -> float:
     """Mean outcome of the treated less that of the control, among the rows of largest predicted uplift.
 

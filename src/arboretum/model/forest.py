@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 from arboretum import _kernel
 from arboretum.cached import cached_property
 from arboretum.data.validity import Rules, freeze
-from arboretum.model.forest_pools import POOLS, PROJECTIONS, SLOPES, join_starts, pool_names
-
-__all__ = ["Forest"]
+from arboretum.model.forest_pools import OPTIONAL, POOLS, PROJECTIONS, SLOPES, join_starts
 
 LEAF, NUMERIC, CATEGORY, OBLIQUE, LISTED = 0, 1, 2, 3, 4
 ON_CATEGORIES = (CATEGORY, LISTED)
@@ -35,6 +33,7 @@ _DTYPES = {
     "n_rows": np.int64,
     "base": np.float64,
 }
+_ALL_DTYPES = _DTYPES | PROJECTIONS.dtypes | SLOPES.dtypes
 _PER_NODE = ("kind", "feature", "threshold", "left", "right", "missing_left", "value", "gain", "n_rows")
 RULES = Rules("forest")
 _require = RULES.everywhere
@@ -144,14 +143,14 @@ class Forest:
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Forest:
         """Make a forest from a mapping of its arrays, as :meth:`to_arrays` returns it."""
         RULES.arrays(_DTYPES, arrays, "a forest")
-        for pool in POOLS:
+        for pool in OPTIONAL:
             if any(name in arrays for name in pool.dtypes):
                 RULES.arrays(pool.dtypes, arrays, f"a forest with {pool.name}")
-        return cls(**{name: arrays[name] for name in (*_DTYPES, *pool_names()) if name in arrays})
+        return cls(**{name: arrays[name] for name in _ALL_DTYPES if name in arrays})
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return all arrays by name, uncopied; those of projections and slopes only if there are any."""
-        pooled = [name for pool in POOLS if pool.is_in(self) for name in pool.dtypes]
+        pooled = [name for pool in OPTIONAL if pool.is_in(self) for name in pool.dtypes]
         return {name: getattr(self, name) for name in (*_DTYPES, *pooled)}
 
     @classmethod
@@ -171,12 +170,9 @@ class Forest:
                 )
             if forest.base.any() and not np.array_equal(forest.base, head.base):
                 raise ValueError(f"forest {i} has the base {forest.base}: give it that of the first, or zeros")
-        joined = {name: np.concatenate([getattr(f, name) for f in forests]) for name in (*_PER_NODE, "set_words")}
         return cls(
-            **joined,
-            tree_output=np.concatenate([f.tree_output for f in forests]),
+            **{name: np.concatenate([getattr(f, name) for f in forests]) for name in (*_PER_NODE, "tree_output")},
             tree_start=join_starts([f.tree_start for f in forests]),
-            set_start=join_starts([f.set_start for f in forests]),
             base=head.base,
             **{name: array for pool in POOLS for name, array in pool.joined(forests).items()},
         )
@@ -190,13 +186,10 @@ class Forest:
             return Forest.concat([self[i : i + 1] for i in chosen])
         first, last = (chosen[0], chosen[-1] + 1) if chosen else (0, 0)
         begin, end = int(self.tree_start[first]), int(self.tree_start[last])
-        words = self.set_start[begin : end + 1]
         return Forest(
             **{name: getattr(self, name)[begin:end] for name in _PER_NODE},
             tree_start=self.tree_start[first : last + 1] - begin,
             tree_output=self.tree_output[first:last],
-            set_start=words - words[0],
-            set_words=self.set_words[words[0] : words[-1]],
             base=self.base,
             **{name: array for pool in POOLS for name, array in pool.of_nodes(self, begin, end).items()},
         )
@@ -397,14 +390,13 @@ class Forest:
             self._check_slopes()
 
     def _check_shapes(self) -> None:
-        RULES.types(self, _DTYPES | PROJECTIONS.dtypes | SLOPES.dtypes, matrix="value")
-        lengths = dict.fromkeys(_PER_NODE, self.n_nodes)
-        lengths |= {"tree_start": self.n_trees + 1, "set_start": self.n_nodes + 1}
-        RULES.lengths(self, lengths | PROJECTIONS.lengths(self) | SLOPES.lengths(self))
+        RULES.types(self, _ALL_DTYPES, matrix="value")
+        RULES.lengths(self, dict.fromkeys(_PER_NODE, self.n_nodes) | {"tree_start": self.n_trees + 1})
+        for pool in POOLS:
+            RULES.lengths(self, pool.lengths(self))
         if not self.n_outputs or not self.width:
             RULES.fail(f"{'value' if self.n_outputs else 'base'} must not be empty")
         RULES.starts("tree_start", self.tree_start, self.n_nodes)
-        RULES.starts("set_start", self.set_start, len(self.set_words))
         for pool in POOLS:
             if pool.is_in(self):
                 RULES.starts(pool.start, getattr(self, pool.start), pool.n_terms(self))

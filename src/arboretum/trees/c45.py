@@ -21,8 +21,6 @@ from arboretum.trees.multiway import ABOVE, AT_MOST, CATEGORY, NUMERIC, Multiway
 from arboretum.trees.partitioning import TIE, Cases, FloatArray, IntArray, Problem, Split, by_category, check_at_least
 from arboretum.trees.pruning import pessimistic, prune_multiway
 
-__all__ = ["grow_c45"]
-
 _BLOCK = 1 << 22  # values that are sorted at once
 
 

@@ -14,8 +14,6 @@ from arboretum.growing.criteria import total_entropy
 from arboretum.trees.multiway import CATEGORY, MultiwayTree
 from arboretum.trees.partitioning import TIE, Cases, FloatArray, Problem, Split, by_category, check_at_least
 
-__all__ = ["grow_id3"]
-
 
 def grow_id3(
     table: Table,

@@ -24,8 +24,6 @@ from arboretum.cached import cached_property
 from arboretum.data.schema import MISSING
 from arboretum.data.validity import Rules, freeze
 
-__all__ = ["MultiwayTree"]
-
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
 Items: TypeAlias = tuple[IntArray, IntArray, FloatArray]  # row, node, share of the row; in the order of the rows
@@ -113,14 +111,14 @@ class MultiwayTree:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], n_categories: Sequence[int] | None = None) -> MultiwayTree:
-        """Make a tree from a mapping of its arrays, as :meth:`to_arrays` gives it, and :meth:`validate` it."""
+        """Make a tree from a mapping of its arrays, as :meth:`to_arrays` returns it, and :meth:`validate` it."""
         RULES.arrays(_DTYPES, arrays, "a multiway tree")
         tree = cls(**{name: arrays[name] for name in _DTYPES})
         tree.validate(n_categories)
         return tree
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Give all arrays by name, uncopied."""
+        """Return all arrays by name, uncopied."""
         return {name: getattr(self, name) for name in _DTYPES}
 
     def __repr__(self) -> str:

@@ -158,8 +158,7 @@ def _dense_columns(table: Table) -> list[NDArray[Any]]:
 
 def _sums_at(place: IntArray, weight: FloatArray, length: int) -> FloatArray:
     """Add up the weights of each place."""
-    sums: NDArray[Any] = np.bincount(place, weights=weight, minlength=length)
-    return sums
+    return np.asarray(np.bincount(place, weights=weight, minlength=length))
 
 
 def by_category(cases: Cases, codes: NDArray[Any], branches: IntArray) -> list[Cases]:

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from arboretum.arguments import first_true
 from arboretum.model.forest import LEAF, OBLIQUE, ON_CATEGORIES, Forest
+from arboretum.model.forest_pools import PROJECTIONS, SETS
 from arboretum.trees.multiway import MultiwayTree
 
 Mask: TypeAlias = NDArray[np.bool_]
@@ -370,7 +371,6 @@ def prune_forest(forest: Forest, mask: ArrayLike) -> Forest:
         target = place[(start + child)[keeps]] - place[start[keeps]]
         return np.where(is_inner, target, -1).astype(np.int32)
 
-    set_start, (set_words,) = _kept_items(forest.set_start, keeps, np.isin(kind, ON_CATEGORIES), forest.set_words)
     return Forest(
         tree_start=place[forest.tree_start],
         tree_output=forest.tree_output,
@@ -380,31 +380,13 @@ def prune_forest(forest: Forest, mask: ArrayLike) -> Forest:
         left=moved(forest.left),
         right=moved(forest.right),
         missing_left=np.where(is_inner, forest.missing_left[keeps], 0).astype(np.uint8),
-        set_start=set_start,
-        set_words=set_words,
         value=forest.value[keeps],
         gain=np.where(is_inner, forest.gain[keeps], 0.0),
         n_rows=forest.n_rows[keeps],
         base=forest.base,
-        **(_kept_projections(forest, keeps, kind == OBLIQUE) if (kind == OBLIQUE).any() else {}),
+        **SETS.kept(forest, keeps, np.isin(kind, ON_CATEGORIES)),
+        **PROJECTIONS.kept(forest, keeps, kind == OBLIQUE),
     )
-
-
-def _kept_projections(forest: Forest, keeps: Mask, has_terms: Mask) -> dict[str, NDArray[Any]]:
-    names = ("projection_feature", "projection_weight", "projection_fill")
-    start, terms = _kept_items(forest.projection_start, keeps, has_terms, *(getattr(forest, name) for name in names))
-    return {"projection_start": start, **dict(zip(names, terms, strict=True))}
-
-
-def _kept_items(
-    start: NDArray[Any], keeps: Mask, has_items: Mask, *pools: NDArray[Any]
-) -> tuple[IntArray, list[NDArray[Any]]]:
-    """Take items ``start[i] : start[i + 1]`` of the kept nodes that still have some out of their pools."""
-    sizes = np.diff(start)
-    owns = np.zeros(len(keeps), dtype=bool)
-    owns[keeps] = has_items
-    kept = np.append(0, np.cumsum(np.where(has_items, sizes[keeps], 0))).astype(np.int64)
-    return kept, [pool[np.repeat(owns, sizes)] for pool in pools]
 
 
 def prune_multiway(tree: MultiwayTree, mask: ArrayLike) -> MultiwayTree:
