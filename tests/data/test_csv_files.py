@@ -306,7 +306,7 @@ def test_encodings_ends_of_lines_and_compressions(tmp_path, content, options):
         (b"a,\xfc\n1,2\n", {}, "line 1: the byte 0xfc is not UTF-8 text"),
         ("a,b\n1,2\n".encode("utf-16-le") * 20, {}, "looks like UTF-16 text: encoding='utf-16-le' reads it"),
         (b"a,b\n1,\xfc\n", {"encoding": "ascii"}, "is not ascii text: try encoding='latin-1'"),
-        (b"a,b\n1,2\r\n3,4\n", {}, r"line 2: lines end in two ways, '\\n' and '\\r\\n'; make them one"),
+        (b"a,b\n1,2\r\n3,4\n", {}, r"line 2: lines end in two ways, '\\n' and '\\r\\n'; convert them to one"),
         (b'a,b\n1,"2\n3,4\n', {}, "a quote is not closed"),
         (b"a,b,a\n1,2,3\n", {}, "line 1: the column name 'a' occurs twice"),
     ],

@@ -325,7 +325,7 @@ def test_chosen_rows_of_a_source_that_changed(later):
     rows = [{"i": [1, 2, 3]}]
     dataset = Dataset.from_batches(lambda: iter(rows)).filter(np.array([True, False, True]))
     rows[0] = {"i": list(range(later))}
-    with pytest.raises(ValueError, match="3 rows were chosen from, but there are others now: read them again"):
+    with pytest.raises(ValueError, match="3 rows were chosen from, but the source has others now: read it again"):
         dataset.to_frame()
 
 

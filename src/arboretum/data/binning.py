@@ -154,7 +154,7 @@ def bin_values(table: Table, *, threads: int = 1) -> BinnedData:
     ranked: list[tuple[NDArray[np.float64], NDArray[np.uint32]]] = []
     for _, batch in table.column_batches():
         ranked += _kernel.rank_columns(batch, threads)
-    cuts = [_between(values[:-1], values[1:]) for values, _ in ranked]
+    cuts = [midpoint(values[:-1], values[1:]) for values, _ in ranked]
     bin_map = BinMap(
         order=tuple(order),
         cuts=tuple(cuts[j] for j in order),
@@ -176,10 +176,17 @@ def bin_values(table: Table, *, threads: int = 1) -> BinnedData:
     return BinnedData(bin_map, codes, tuple(has_missing))
 
 
-def _between(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Thresholds t with a <= t < b."""
-    middle = a / 2 + b / 2
-    return np.where((middle >= a) & (middle < b), middle, a)
+def midpoint(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return thresholds ``low <= t < high`` half-way between, or `low` where float64 has nothing between.
+
+    Examples
+    --------
+    >>> midpoint(np.array([1.0, -np.inf]), np.array([2.0, np.inf]))
+    array([ 1.5, -inf])
+    """
+    with np.errstate(invalid="ignore"):  # −∞ + ∞
+        middle = low / 2 + high / 2
+    return np.where((low <= middle) & (middle < high), middle, low)
 
 
 def _key(category: object) -> float:

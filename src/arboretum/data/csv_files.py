@@ -64,7 +64,7 @@ class CsvPart(NamedTuple):
             try:
                 names = next(csv.reader(lines, delimiter=mark), [])
             except csv.Error as error:  # a field without end
-                raise ValueError(f"{file.path}, line 1: {error}; see whether a quote is not closed") from None
+                raise ValueError(f"{file.path}, line 1: {error}; check for a quote that is not closed") from None
         # A nameless first column is the index that pandas wrote; it gets the name that pandas would give it.
         names = [name or f"Unnamed: {place}" for place, name in enumerate(names)]
         repeated = sorted({name for name in names if names.count(name) > 1})
@@ -279,7 +279,7 @@ def _mixed_ends(part: CsvPart) -> ValueError | None:
             if len(ends) > 1:
                 return ValueError(
                     f"{part.file.path}, line {number}: lines end in two ways, {' and '.join(map(repr, sorted(ends)))}; "
-                    "make them one, as dos2unix does"
+                    "convert them to one, for instance with dos2unix"
                 )
     return None
 

@@ -324,7 +324,7 @@ class ChosenRows(Delegating):
                 break
             yield batch if chosen.all() else batch.filter(chosen)
         if seen != len(self.chosen):
-            raise ValueError(f"{len(self.chosen)} rows were chosen from, but there are others now: read them again")
+            raise ValueError(f"{len(self.chosen)} rows were chosen from, but the source has others now: read it again")
 
 
 # ------------------------------------------------------------------------------------------------------------- queries
@@ -381,7 +381,7 @@ def _answer(connection: Any, query: str, folder: Path, memory: int | None) -> No
         else:
             raise TypeError(
                 f"connection={connection!r}: give None, the path of a DuckDB or SQLite file, or a connection of duckdb "
-                "or sqlite3; of another database, read frames and use Dataset.from_batches"
+                "or sqlite3; for another database, read frames and use Dataset.from_batches"
             )
     except engine.OutOfMemoryException as error:
         raise MemoryError(f"the query needs more memory than its connection may take\n{query}") from error

@@ -212,7 +212,9 @@ def learn_encoding(
         return None  # known from the schema: no column need be read
     table = table.categories()
     by_name = Table(_sorted_schema(table.schema), [table.columns[j] for j in table.schema.by_name])
-    many = [j for j in by_name.schema.categorical if _has_more_levels(by_name.columns[j], category_levels)]
+    # How many levels occur: missing (code −1) is a level, unknown (−2) is not.
+    n_levels = {j: np.count_nonzero(np.bincount(by_name.columns[j] + 2)[1:]) for j in by_name.schema.categorical}
+    many = [j for j, n in n_levels.items() if n > category_levels]
     if not many:
         return None
     combinations = _combine(
@@ -247,10 +249,6 @@ def _combine(
             return found + [one for one in best if len(one) == size]
         found += itertools.combinations(columns, size)
     return found
-
-
-def _has_more_levels(codes: NDArray[Any], most: int) -> bool:
-    return int(np.count_nonzero(np.bincount(codes + 2)[1:])) > most  # missing is a level, unknown is not
 
 
 def _sorted_schema(schema: Schema) -> Schema:

@@ -13,7 +13,7 @@ from arboretum import _kernel
 from arboretum.data.binning import BinMap, BinnedData
 from arboretum.data.schema import Schema
 from arboretum.model.forest import LEAF, NUMERIC, OBLIQUE, Forest
-from arboretum.model.forest_pools import join_starts
+from arboretum.model.forest_pools import PROJECTIONS, join_starts
 
 Growth: TypeAlias = Literal["leaf", "level", "symmetric"]
 NO_LIMIT = 0
@@ -240,9 +240,4 @@ def grown_to_forest(grown: _kernel.GrownForest, n_outputs: int, columns: Sequenc
 
 def _projections(grown: _kernel.GrownForest, order: NDArray[np.int32]) -> dict[str, NDArray[Any]]:
     start, feature, weight, fill = grown.projections
-    return {
-        "projection_start": start,
-        "projection_feature": order[feature],
-        "projection_weight": weight,
-        "projection_fill": fill,
-    }
+    return dict(zip(PROJECTIONS.dtypes, (start, order[feature], weight, fill), strict=True))

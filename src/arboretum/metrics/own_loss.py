@@ -185,8 +185,8 @@ def _loss_of_numbers(
     model: Any, y: Targets, predictions: FloatArray, weight: FloatArray | None, output: int
 ) -> OwnLoss:
     loss: Any = getattr(model, "loss_", None)
-    if loss is None:
-        return _named(model)
+    if loss is None:  # of a model that does not minimise one as boosting does
+        return NAMED.get(getattr(model, "judged_by", getattr(model, "criterion", None)), SQUARED)
     if isinstance(loss, EachOutput):
         loss = loss.loss
     if isinstance(loss, Quantiles):
@@ -204,11 +204,6 @@ def _loss_of_numbers(
     if loss.name == "tweedie":
         return _deviance("Tweedie", _tweedie(loss.power))
     return NAMED.get(loss.name) or _own_of_user(loss)
-
-
-def _named(model: Any) -> OwnLoss:
-    """Return the loss of models that have none in the sense of boosting."""
-    return NAMED.get(getattr(model, "judged_by", getattr(model, "criterion", None)), SQUARED)
 
 
 def _own_of_user(loss: Loss) -> OwnLoss:
@@ -246,10 +241,6 @@ def own_probability(y: Targets, proba: FloatArray) -> FloatArray:
     return np.asarray(proba[np.arange(len(y)), y.astype(np.intp)])
 
 
-def _log_losses(y: Targets, proba: FloatArray) -> FloatArray:
-    return np.asarray(-np.log(np.clip(own_probability(y, proba), LEAST_PROBABILITY, 1)))
-
-
 def brier_losses(y: Targets, proba: FloatArray) -> FloatArray:
     """Squared distance of probabilities from the class; of two classes, of the second's (half of the distance)."""
     distance = (proba**2).sum(axis=1) - 2 * own_probability(y, proba) + 1
@@ -263,11 +254,12 @@ def _ranked_losses(y: Targets, proba: FloatArray) -> FloatArray:
     return np.asarray(((below - is_below) ** 2).mean(axis=1))
 
 
-def _wrong(y: Targets, proba: FloatArray) -> FloatArray:
-    return np.asarray(proba.argmax(axis=1) != y, np.float64)
-
-
-LOG_LOSS = OwnLoss("log loss", "mean of −ln of the probability given to the true class", _log_losses, _shares)
+LOG_LOSS = OwnLoss(
+    "log loss",
+    "mean of −ln of the probability given to the true class",
+    lambda y, proba: -np.log(np.clip(own_probability(y, proba), LEAST_PROBABILITY, 1)),
+    _shares,
+)
 BRIER = OwnLoss("Brier score", "mean squared error of probabilities", brier_losses, _shares)
 RANKED = OwnLoss(
     "ranked probability score",
@@ -275,7 +267,12 @@ RANKED = OwnLoss(
     _ranked_losses,
     _shares,
 )
-ERROR_RATE = OwnLoss("error rate", "share of rows whose class is wrong", _wrong, _shares)
+ERROR_RATE = OwnLoss(
+    "error rate",
+    "share of rows whose class is wrong",
+    lambda y, proba: np.asarray(proba.argmax(axis=1) != y, np.float64),
+    _shares,
+)
 
 
 def _loss_of_classes(model: Any) -> OwnLoss:

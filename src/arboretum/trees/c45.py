@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from arboretum.data.binning import midpoint
 from arboretum.data.table import Table
 from arboretum.elementary import log2
 from arboretum.growing.criteria import total_entropy, xlog2x
@@ -232,10 +233,3 @@ def _share_out(parts: list[Cases], cases: Cases, is_missing: NDArray[np.bool_]) 
         exists = share > 0  # it may underflow
         enlarged.append(Cases(np.concatenate([part.rows, rows[exists]]), np.concatenate([part.weight, share[exists]])))
     return enlarged
-
-
-def midpoint(low: FloatArray, high: FloatArray) -> FloatArray:
-    """Give thresholds ``low <= t < high`` half-way between, or `low` where float64 has nothing between."""
-    with np.errstate(invalid="ignore"):  # −∞ + ∞
-        middle = low / 2 + high / 2
-    return np.where((low <= middle) & (middle < high), middle, low)
