@@ -100,6 +100,7 @@ def test_files_come_back():
         ({"score_start": np.array([0, 2, 4])}, r"start\[2\] = 4 must be 3"),
         ({"score_start": np.array([0, 3, 3, 2])}, r"start\[3\] = 2 must not be less than the one before"),
         ({"score": np.array([1.0, np.nan, 0.5])}, r"values\[1\] = nan must be finite"),
+        ({"score": np.array([np.inf, np.inf, 0.5])}, r"values\[0\] = inf must be finite"),
         ({"score": np.array([2.0, 1.0, 0.5])}, r"values\[1\] = 1.0 must not be less than the one before"),
         ({"score_mass": np.array([1.0, 1.0, 1.0])}, r"mass\[1\] = 1.0 must be greater than the one before"),
         ({"score_mass": np.array([-1.0, 1.0, 1.0])}, r"mass\[0\] = -1.0 must be finite and more than 0"),

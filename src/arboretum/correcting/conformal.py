@@ -138,10 +138,10 @@ class Scores:
         RULES.lengths(scores, {"mass": len(values)})
         RULES.require(len(start) > 1, "number of lists", len(start) - 1, "at least 1")
         RULES.starts("start", start, len(values))
-        begins = np.isin(np.arange(len(values)), start)
-        rises, grows = np.diff(values, prepend=-np.inf) >= 0, np.diff(mass, prepend=0.0) > 0
         RULES.everywhere("values", values, np.isfinite(values), "must be finite")
         RULES.everywhere("mass", mass, np.isfinite(mass) & (mass > 0), "must be finite and more than 0")
+        begins = np.isin(np.arange(len(values)), start)
+        rises, grows = np.diff(values, prepend=-np.inf) >= 0, np.diff(mass, prepend=0.0) > 0
         RULES.everywhere("values", values, begins | rises, "must not be less than the one before")
         RULES.everywhere("mass", mass, begins | grows, "must be greater than the one before")
         return scores

@@ -646,18 +646,18 @@ def checked_sparse(X: Any) -> Any:
 
 def _check_lengths(fit: bool | np.bool_) -> None:
     if not fit:
-        raise ValueError(f"{_DAMAGED}: its arrays do not fit each other; build it again from its entries")
+        raise _damaged("its arrays do not fit each other")
 
 
 def _check_places(places: Array, n: int, noun: str) -> None:
     if places.dtype.kind != "i" or places.ndim != 1:
-        raise ValueError(f"{_DAMAGED}: its indices have dtype {places.dtype}; build it again from its entries")
+        raise _damaged(f"its indices have dtype {places.dtype}")
     if len(places) and not (places.min() >= 0 and places.max() < n):
-        place = places.min() if places.min() < 0 else places.max()
-        raise ValueError(f"{_DAMAGED}: an entry in {noun} {place} of {n}; build it again from its entries")
+        raise _damaged(f"an entry in {noun} {places.min() if places.min() < 0 else places.max()} of {n}")
 
 
-_DAMAGED = "X is a damaged sparse matrix"
+def _damaged(reason: str) -> ValueError:
+    return ValueError(f"X is a damaged sparse matrix: {reason}; build it again from its entries")
 
 
 def _rises_in_columns(matrix: Any) -> bool:
