@@ -64,8 +64,8 @@ double polynomial(double x, const std::array<double, n>& coefficients) {
 }
 
 // 1 − erf x to a few units in the last place, the same bits on every processor: the three rational functions of Cody
-// (1969), Rational Chebyshev approximations for the error function. e^−x² is taken apart, for x is rounded when
-// squared, and exponential() ends at −300.
+// (1969), Rational Chebyshev approximations for the error function. e^−x² is split into factors, because x is
+// rounded when squared, and exponential() ends at −300.
 inline double error_complement(double x) {
     const double y = std::abs(x), square = y * y;
     if (y <= 0.46875)

@@ -73,7 +73,7 @@ class ThreadPool {
             }
         }
 
-        // After the job is closed: that no worker is inside any longer makes what they wrote visible.
+        // After the job is closed: once no worker is inside, everything that they wrote is visible.
         std::exception_ptr take_error() {
             failed.store(false, std::memory_order_relaxed);
             return std::exchange(error, nullptr);
@@ -101,7 +101,7 @@ class ThreadPool {
         }
     }
 
-    // Starts workers until there are so many. If the system refuses (memory, a limit of threads), the existing ones
+    // Starts workers up to this number. If the system refuses (memory, a limit of threads), the existing ones
     // serve, and the next attempt comes after many jobs: a refusal can cost as much as a short job.
     void grow_to(int workers) {
         if (n_workers_.load(std::memory_order_relaxed) >= workers) return;

@@ -10,7 +10,7 @@
 //
 // A chunk may throw, in whichever thread: no further chunks are handed out, the job is closed as always (its chunks
 // refer to the caller's stack), and the caller throws the first exception again. Which one is first may depend on
-// timing. Threads that the system refuses to start are done without.
+// timing. If the system refuses to start a thread, the pool works without it.
 #pragma once
 
 #include <algorithm>

@@ -47,7 +47,7 @@ void translate_memory_errors(const std::exception_ptr& error, void*) {
 
 NB_MODULE(_kernel, m) {
 #ifdef NDEBUG
-    // Models that are still referred to when the interpreter ends (by a daemon thread, say) are the user's affair.
+    // Models that are still referenced when the interpreter ends, say by a daemon thread, are not reported as leaks.
     nanobind::set_leak_warnings(false);
 #endif
     nanobind::register_exception_translator(translate_memory_errors);

@@ -101,7 +101,7 @@ class Colouring {
     std::vector<int32_t> open_;  // bundles that may be joined, the youngest last
 };
 
-// Drops features that no other one shares a bundle with, and numbers the bundles of the rest in the order of features.
+// Drops features that share a bundle with no other, and numbers the bundles of the rest in the order of features.
 std::vector<RareFeature> keep_shared(std::vector<RareFeature> features, const std::vector<int32_t>& colours) {
     std::vector<int> size(features.size() + 1, 0);
     for (int32_t colour : colours) ++size[colour];

@@ -1,5 +1,5 @@
 // Which features share a stored column: exclusive feature bundling (Ke et al. 2017, "LightGBM", algorithms 3 and 4)
-// with no conflicts at all, so that a bundled table grows the very trees of the plain one.
+// without any conflicts, so that a bundled table grows exactly the trees of the plain one.
 //
 //   feature   default code, the rows that have another one
 //   f0        . . x . . . x .          f0, f1 and f3 may share a column: no row has two crosses.

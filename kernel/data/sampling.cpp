@@ -173,8 +173,8 @@ RowSample bootstrap_rows(int64_t n_rows, int64_t n_draws, uint64_t key, int thre
 
 // ---- the k smallest -------------------------------------------------------------------------------------------------
 //
-// Ranks are made where they are needed, by fill(first, n, out) for those of [first, first + n): sooner done again than
-// kept in memory.
+// Ranks are computed where they are needed, by fill(first, n, out) for those of [first, first + n): repeating that is
+// faster than keeping them in memory.
 
 namespace {
 

@@ -56,7 +56,7 @@ struct WeightedTarget {
     double weight_of(int64_t row) const { return weight != nullptr ? weight[row] : 1.0; }
 };
 
-// out: orders × n_columns × rows; columns that no mean names are left alone.
+// out: orders × n_columns × rows; columns that no mean names are not written.
 void ordered_means(std::span<const OrderedMean> means, std::span<const LevelColumn> sources, const WeightedTarget& rows,
                    std::span<const Row> orders, int64_t n_columns, int threads, double* out);
 

@@ -6,7 +6,7 @@
 //
 //   felt[leaf]  = seed · [new row in leaf] + Σ adjoint[k] over training rows k in leaf
 //   influence[i] += felt[leaf of i] · removal[i]              the leaf's value without row i, less that with it
-//   adjoint[k]   −= hessian[k] · felt[leaf of k] · step[leaf] the leaf's value hangs on gradients before the round
+//   adjoint[k]   −= hessian[k] · felt[leaf of k] · step[leaf] the leaf's value depends on gradients before the round
 //
 // Trees of a round read the same gradients, so that adjoints change once per round. With softmax, raw predictions of
 // all classes make the gradient of each: J = diag(p) − p pᵀ.

@@ -1,11 +1,11 @@
-// What each column of a row did to its prediction, along the paths that the row takes (Saabas 2014).
+// What each column of a row contributed to its prediction, along the paths that the row takes (Saabas 2014).
 //
 //   E(node)   mean of the leaf values below it, by training rows
 //   a split of a path from node to child adds E(child) − E(node) to its column
 //
-// so that the columns of a row sum to  Σ_trees value(leaf) − E(root).  Columns of an oblique condition share by how far
-// their terms |weight · (value − fill)| lead away from what stands for a missing value. Where an unknown category takes
-// both children, both paths count by their shares.
+// so that the columns of a row sum to  Σ_trees value(leaf) − E(root).  Columns of an oblique condition share in
+// proportion to |weight · (value − fill)|, the distance of their terms from those of a missing value. If an unknown
+// category takes both children, both paths count by their shares.
 //
 // These are not Shapley values (shap.hpp), and a row costs a path per tree, not all edges: on isolation forests of 100
 // trees and 10 columns 10 µs against 46 µs, and with hyperplanes of three columns 21 µs against 24 ms.

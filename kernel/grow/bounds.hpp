@@ -1,4 +1,4 @@
-// Limits that monotone ancestors set to the value of a node.
+// Limits that monotone ancestors set on the value of a node.
 //
 //   feature rises      values of the left child ≤ middle ≤ values of the right child
 //   feature falls      values of the right child ≤ middle ≤ values of the left child

@@ -213,7 +213,7 @@ class IsolationBuilder {
         return t >= low && t < high ? t : low;
     }
 
-    // A node that has seen no missing value sends them where most of its rows go.
+    // A node without missing values in training sends them where most of its rows go.
     void settle_missing(const Branch& branch, const Range& range, int64_t n_left, GrownNode& node) const {
         if (range.n_missing > 0)
             node.missing_left = (draw(branch.path, missing_side) & 1) != 0;

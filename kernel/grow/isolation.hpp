@@ -9,7 +9,7 @@
 //
 // Draws are hashes of (seed, tree, path), so that neither threads nor other trees matter.
 //
-// A leaf at depth d that n rows reach says d + c(n), where c(n) is what it would take on average to isolate its rows:
+// A leaf at depth d that n rows reach has the value d + c(n); c(n) is the mean depth at which they would be isolated:
 //
 //   c(n) = 2 H(n − 1) − 2 (n − 1) / n          H(n) = 1 + 1/2 + … + 1/n
 //

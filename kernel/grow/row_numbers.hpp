@@ -1,4 +1,5 @@
-// The numbers of the rows of a node, whatever else its entries hold: what does not read statistics is compiled once.
+// The numbers of the rows of a node, whatever else its entries hold: loops that do not read statistics are compiled
+// once.
 //
 //   entries   │ statistic │ row │ codes │ statistic │ row │ codes │ …
 //                          ▲ first       ◄─ stride ─►

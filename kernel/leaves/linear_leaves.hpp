@@ -3,12 +3,12 @@
 //
 //   leaf(x) = v + Σ sₖ zₖ        zₖ = xₖ − cₖ over numeric columns of the path; cₖ = Σ h xₖ / Σ h, so that Σ h zₖ = 0
 //
-// The second-order objective Σ g f + ½ h f² then falls apart: v is the value of the constant leaf, and the slopes solve
+// The second-order objective Σ g f + ½ h f² then splits in two: v is the value of the constant leaf, and the slopes solve
 //
 //   (A + λ/H · diag A) s = −b        A = Σ h z zᵀ,  b = Σ g z,  H = Σ h
 //
-// where λ is to a slope in units of its column's deviation what l2 is to a value. A missing value counts as the mean of
-// its column (z = 0), one beyond the range of the leaf's finite values as the end of it.
+// where λ penalises a slope, in units of its column's deviation, as l2 penalises a value. A missing value
+// counts as the mean of its column (z = 0), one beyond the range of the leaf's finite values as the end of it.
 #pragma once
 
 #include <cstdint>

@@ -1,12 +1,12 @@
 // Trees whose leaves hold one value per output. Their shape is grown from a sketch of the gradients, a mixture of all
-// outputs; the sums that give each leaf its values are taken of every output here.
+// outputs; here the sums that give each leaf its values are taken for every output.
 //
 //   gradients   g₀₀ g₀₁ g₀₂ …     outputs × rows: those of one output lie side by side
 //               g₁₀ g₁₁ g₁₂ …
 //   sketch      Σ_k mix_k · g_k    one number per row
 //
-// Work is cut by output and by blocks of rows that depend on nothing else, and block sums are added up in order: the
-// same bits for any number of threads.
+// Work is divided by output and by fixed blocks of rows, and block sums are added up in order: the same bits for any
+// number of threads.
 #pragma once
 
 #include <cstdint>

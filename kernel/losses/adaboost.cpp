@@ -17,7 +17,7 @@ namespace {
     return static_cast<uint32_t>(std::bit_cast<uint64_t>(gradient) >> 63);
 }
 
-// target_clones cannot be put on a template. No branches: which rows are wrong cannot be predicted.
+// target_clones cannot be put on a template. No branches: which rows are wrong is unpredictable.
 #define ARBORETUM_REWEIGHT(Real)                                                                                       \
     ARBORETUM_CLONES void reweight_rows(const uint32_t* leaf_of_row, const double* factors, int64_t n, double* weight, \
                                         Real* gradients, Real* hessians) {                                             \

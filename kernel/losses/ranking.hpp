@@ -4,7 +4,7 @@
 //   y       0 2 0 1  1 0    0 0 3 0 1            grades; a row of grade y gains 2^y − 1
 //   raw     …                                    the highest comes first; of equals, the earlier row
 //
-// Place p, from 0, counts 1 / log2(p + 2) (Järvelin, Kekäläinen 2002). A query is worked on by one thread alone.
+// Place p, from 0, counts 1 / log2(p + 2) (Järvelin, Kekäläinen 2002). One thread works on a query.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ struct PairTask {
 
 // LambdaMART (Burges 2010), or RankNet's pairs where all count alike (Burges et al. 2005). Weights of pairs by a metric
 // fall with the distance of the scores, once these differ, and the gradients of a query are scaled so that the sum S of
-// their sizes becomes log2(1 + S): without, few long queries would outweigh all others.
+// their sizes becomes log2(1 + S): otherwise, a few long queries would outweigh all others.
 void pair_gradients(const PairTask& task, int threads);
 
 struct ListTask {

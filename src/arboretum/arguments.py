@@ -6,10 +6,11 @@ import numbers
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 
 def check_integer(name: str, value: Any, low: int = 1, *, optional: bool = False) -> None:
-    """Reject an argument that is not an integer of at least ``low``, or perhaps None.
+    """Reject an argument that is not an integer of at least ``low``; ``optional`` allows None.
 
     Examples
     --------
@@ -39,7 +40,7 @@ def check_flag(name: str, value: Any) -> None:
 
 
 def shown(value: Any) -> str:
-    """Return a value for an error message; a long one is cut, for an integer may have thousands of digits.
+    """Return a value for an error message, cut if it is long: an integer may have thousands of digits.
 
     Examples
     --------
@@ -52,8 +53,19 @@ def shown(value: Any) -> str:
     return text if len(text) <= 200 else f"{text[:200]}…"
 
 
+def first_true(found: NDArray[np.bool_]) -> int | None:
+    """Return the place of the first True of an array, to name it in an error; None if there is none.
+
+    Examples
+    --------
+    >>> first_true(np.array([False, True])), first_true(np.array([False]))
+    (1, None)
+    """
+    return int(np.argmax(found)) if found.any() else None
+
+
 def holds_others(value: Any) -> bool:
-    """Whether a value can be gone through, as a list can: neither text nor an array without dimensions.
+    """Whether a value can be iterated over, as a list can: neither text nor an array without dimensions.
 
     Examples
     --------

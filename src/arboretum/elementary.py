@@ -1,12 +1,13 @@
-"""Exponentials and logarithms of arrays, the same bits everywhere.
+"""Exponentials and logarithms of arrays, the same to the bit everywhere.
 
 NumPy's own depend on its version and on the instruction set of the processor. What reaches a model (start values,
-weights, thresholds, gains) is computed by these, which the kernel shares.
+weights, thresholds, gains) is computed by these functions, which the kernel shares.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,6 +23,13 @@ EXP_LIMIT = 300.0
 LN_2 = math.log(2)
 
 
+def _mapped(function: Callable[[FloatArray, FloatArray], None], x: Any) -> FloatArray:
+    x = np.asarray(x, np.float64, order="C")
+    out = np.empty(x.shape)
+    function(x.reshape(-1), out.reshape(-1))
+    return out
+
+
 def bounded_exp(x: Any) -> FloatArray:
     """Return exp(x) with x clipped to ±``EXP_LIMIT``: never 0, never infinite.
 
@@ -30,10 +38,7 @@ def bounded_exp(x: Any) -> FloatArray:
     >>> bounded_exp(np.array([0.0, 1e6])) / np.exp([0.0, 300.0])
     array([1., 1.])
     """
-    x = np.asarray(x, np.float64, order="C")
-    out = np.empty(x.shape)
-    _kernel.exponentials(x.reshape(-1), out.reshape(-1))
-    return out
+    return _mapped(_kernel.exponentials, x)
 
 
 def exp2(x: Any) -> FloatArray:
@@ -56,10 +61,7 @@ def log(x: Any) -> FloatArray:
     >>> log(np.array([1.0, 10.0])).round(6)
     array([0.      , 2.302585])
     """
-    x = np.asarray(x, np.float64, order="C")
-    out = np.empty(x.shape)
-    _kernel.logarithms(x.reshape(-1), out.reshape(-1))
-    return out
+    return _mapped(_kernel.logarithms, x)
 
 
 def log2(x: Any) -> FloatArray:

@@ -39,7 +39,7 @@ def check_loss(
     - ``predict`` rises with raw and is finite for raw within ±1e4, where values and gradients are finite too.
     - The loss can be pickled (if its class can be imported), and its ``to_json`` is JSON.
 
-    Of a function of (y, raw) these can be checked: shapes, finite values, hessians that are not negative, and gradients
+    For a function of (y, raw) these are checked: shapes, finite values, hessians that are not negative, and gradients
     that rise with raw.
 
     Parameters
@@ -151,8 +151,7 @@ def _check_derivatives(loss: Loss, y: FloatArray, raw: FloatArray) -> None:
     if not (loss.exact_hessian and loss.row_wise):
         return
     law = "the hessian is not the derivative of the gradient"
-    for output in range(loss.n_outputs):
-        own = np.s_[:] if raw.ndim == 1 else np.s_[:, output]
+    for own in _columns(raw):
 
         def own_gradient(at: FloatArray, own: Any = own) -> FloatArray:
             return np.asarray(loss.gradients(y, at)[0][own])
@@ -166,8 +165,7 @@ def _check_growth_of_hessians(loss: Loss, y: FloatArray, raw: FloatArray) -> Non
         return
     hessian, growth = loss.gradients(y, raw)[1], float(loss.self_concordant)
     for step in (-5.0, -0.5, 0.5, 5.0):
-        for output in range(loss.n_outputs):
-            own = np.s_[:] if raw.ndim == 1 else np.s_[:, output]
+        for own in _columns(raw):
             moved = raw.copy()
             moved[own] += step
             most = growth * abs(step)
@@ -181,11 +179,9 @@ def _check_growth_of_hessians(loss: Loss, y: FloatArray, raw: FloatArray) -> Non
 def _slope(function: Callable[[FloatArray], FloatArray], raw: FloatArray, row_wise: bool) -> FloatArray:
     """Central differences of the rows (n,) of ``function``, or of their sum, by each entry of raw."""
     slope = np.empty_like(raw)
-    columns = range(1 if raw.ndim == 1 else raw.shape[1])
     blocks = [slice(None)] if row_wise else [slice(row, row + 1) for row in range(len(raw))]
-    for column in columns:
-        for block in blocks:
-            where = block if raw.ndim == 1 else (block, column)
+    for block in blocks:
+        for where in _columns(raw, block):
             shift = np.zeros_like(raw)
             shift[where] = DIFFERENCE_STEP
             difference = (function(raw + shift) - function(raw - shift)) / (2 * DIFFERENCE_STEP)
@@ -302,6 +298,11 @@ def _check_json(loss: Loss) -> None:
         json.dumps(loss.to_json(), allow_nan=False)
     except (TypeError, ValueError) as error:
         raise AssertionError(f"{_of(loss)}.to_json is not JSON: {error}") from error
+
+
+def _columns(raw: FloatArray, rows: slice = slice(None)) -> list[Any]:
+    """Index of some rows of each output of raw predictions."""
+    return [rows] if raw.ndim == 1 else [(rows, output) for output in range(raw.shape[1])]
 
 
 def _of(loss: Loss) -> str:

@@ -216,7 +216,7 @@ PLACES: dict[str, tuple[bytes | None, str]] = {
         b'{"a": {"0": 1}, "b": {"0": 2}}',
         "no column is left to learn from: column 'a' is left out: trees cannot split values of type struct",
     ),
-    "twice.csv": (b"a,b,a\n1,2,3\n", "the column name 'a' stands there twice"),
+    "twice.csv": (b"a,b,a\n1,2,3\n", "the column name 'a' occurs twice"),
     "names.csv": (b"a,b", "names.csv has no rows"),
     "cut.csv.gz": (gzip.compress(b"a,b\n1,2\n" * 9)[:-9], "cannot read cut.csv.gz"),
 }

@@ -25,7 +25,7 @@ TABLES: dict[str, tuple[list[str], list[str], int, str]] = {
         [*LINES[:5], "1,2", *LINES[5:]],
         ["-t", "y"],
         3,
-        "data.csv, line 6: 2 fields, but the line of names",
+        "data.csv, line 6: 2 fields, but the header",
     ),
     "empty file": ([], ["-t", "y"], 3, "data.csv is empty"),
     "names only": (LINES[:1], ["-t", "y"], 3, "data.csv has no rows"),
@@ -46,7 +46,7 @@ TABLES: dict[str, tuple[list[str], list[str], int, str]] = {
         3,
         "the target 'y' holds 'no', which is not a number",
     ),
-    "twice one name": (["a,b,a", "1,2,3"], ["-t", "b"], 3, "the column name 'a' stands there twice"),
+    "twice one name": (["a,b,a", "1,2,3"], ["-t", "b"], 3, "the column name 'a' occurs twice"),
     "wrong kind": (
         ["a,y", *["x1,2", "x2,3"] * 9],
         ["-t", "y", "--kind", "a=number"],

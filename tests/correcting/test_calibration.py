@@ -91,16 +91,16 @@ def test_several_classes_sum_to_one():
 @pytest.mark.parametrize(
     ("method", "array", "message"),
     [
-        ("platt", np.zeros((2, 2)), "no slope of at least 0 and intercept"),
-        ("platt", np.array([[-1.0], [0.0]]), "no slope of at least 0 and intercept"),
-        ("platt", np.array([[np.nan], [0.0]]), "no two rows of finite numbers"),
-        ("isotonic", np.zeros((3, 2)), "no two rows of finite numbers"),
-        ("isotonic", np.zeros((2, 0)), r"does not rise within \[0, 1\]"),
-        ("isotonic", np.array([[0.1, 0.1], [0.2, 0.3]]), "does not rise"),
-        ("isotonic", np.array([[0.1, 0.2], [0.3, 0.2]]), "does not rise"),
-        ("isotonic", np.array([[0.1, 0.2], [0.3, 1.2]]), "does not rise"),
+        ("platt", np.zeros((2, 2)), r"shape is \(2, 2\), expected \(2, 1\)"),
+        ("platt", np.array([[-1.0], [0.0]]), "slope is -1.0, expected at least 0"),
+        ("platt", np.array([[np.nan], [0.0]]), r"array of class 0\[0, 0\] = nan must be finite"),
+        ("isotonic", np.zeros((3, 2)), r"array of class 0 is \('float64', \(3, 2\)\), expected float64, \(2, n\)"),
+        ("isotonic", np.zeros((2, 0)), "number of knots is 0, expected at least 1"),
+        ("isotonic", np.array([[0.1, 0.1], [0.2, 0.3]]), r"knots\[1\] = 0.1 must be greater than the one before"),
+        ("isotonic", np.array([[0.1, 0.2], [0.3, 0.2]]), r"values\[1\] = 0.2 must not be less than the one before"),
+        ("isotonic", np.array([[0.1, 0.2], [0.3, 1.2]]), r"values\[1\] = 1.2 must lie between 0 and 1"),
     ],
 )
 def test_damaged_files(method, array, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=f"invalid calibration: {message}"):
         Calibration.from_arrays(method, {"calibration 0": array}, 2)

@@ -95,16 +95,17 @@ def test_files_come_back():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"score": np.zeros(3, np.float32)}, "of another type"),
-        ({"score_mass": np.ones(2)}, "of another shape"),
-        ({"score_start": np.array([0, 2, 4])}, "do not follow each other"),
-        ({"score_start": np.array([0, 3, 3, 2])}, "do not follow each other"),
-        ({"score": np.array([1.0, np.nan, 0.5])}, "not finite"),
-        ({"score": np.array([2.0, 1.0, 0.5])}, "do not rise"),
-        ({"score_mass": np.array([1.0, 1.0, 1.0])}, "do not rise"),
-        ({"score_mass": np.array([-1.0, 1.0, 1.0])}, "do not rise"),
+        ({"score": np.zeros(3, np.float32)}, "values must be a 1-D float64 array, not 1-D float32"),
+        ({"score_mass": np.ones(2)}, "mass must have length 3, not 2"),
+        ({"score_start": np.array([0, 2, 4])}, r"start\[2\] = 4 must be 3"),
+        ({"score_start": np.array([0, 3, 3, 2])}, r"start\[3\] = 2 must not be less than the one before"),
+        ({"score": np.array([1.0, np.nan, 0.5])}, r"values\[1\] = nan must be finite"),
+        ({"score": np.array([np.inf, np.inf, 0.5])}, r"values\[0\] = inf must be finite"),
+        ({"score": np.array([2.0, 1.0, 0.5])}, r"values\[1\] = 1.0 must not be less than the one before"),
+        ({"score_mass": np.array([1.0, 1.0, 1.0])}, r"mass\[1\] = 1.0 must be greater than the one before"),
+        ({"score_mass": np.array([-1.0, 1.0, 1.0])}, r"mass\[0\] = -1.0 must be finite and more than 0"),
     ],
 )
 def test_damaged_files(changes, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=f"invalid scores: {message}"):
         Scores.from_arrays(damaged(**changes))

@@ -209,7 +209,7 @@ def test_options_say_what_text_is(tmp_path):
     ("options", "message"),
     [
         ({"decimal": "x"}, r"decimal='x': use '.' or ','"),
-        ({"encoding": "klingon"}, "encoding='klingon' is not known: use one such as 'latin-1'"),
+        ({"encoding": "klingon"}, "encoding='klingon' is unknown: use one such as 'latin-1'"),
         ({"date_formats": {"a": "day first"}}, "the date format 'day first' of column 'a' is not understood"),
         ({"date_formats": {"a": "%Q"}}, "the date format '%Q' of column 'a' is not understood"),
         ({"date_formats": {"b": "%Y"}}, r"a\.csv has no column 'b': its columns are \['a'\]"),
@@ -306,9 +306,9 @@ def test_encodings_ends_of_lines_and_compressions(tmp_path, content, options):
         (b"a,\xfc\n1,2\n", {}, "line 1: the byte 0xfc is not UTF-8 text"),
         ("a,b\n1,2\n".encode("utf-16-le") * 20, {}, "looks like UTF-16 text: encoding='utf-16-le' reads it"),
         (b"a,b\n1,\xfc\n", {"encoding": "ascii"}, "is not ascii text: try encoding='latin-1'"),
-        (b"a,b\n1,2\r\n3,4\n", {}, r"line 2: lines end in two ways, '\\n' and '\\r\\n'; make them one"),
+        (b"a,b\n1,2\r\n3,4\n", {}, r"line 2: lines end in two ways, '\\n' and '\\r\\n'; convert them to one"),
         (b'a,b\n1,"2\n3,4\n', {}, "a quote is not closed"),
-        (b"a,b,a\n1,2,3\n", {}, "line 1: the column name 'a' stands there twice"),
+        (b"a,b,a\n1,2,3\n", {}, "line 1: the column name 'a' occurs twice"),
     ],
 )
 def test_files_that_cannot_be_read_say_why(tmp_path, content, options, message):

@@ -93,7 +93,7 @@ def test_numbers_as_categories_have_plain_types():
 @pytest.mark.parametrize(
     ("spec", "error", "message"),
     [
-        (["colour"], ValueError, "'colour', which is no column of X .did you mean 'color'"),
+        (["colour"], ValueError, "'colour', which is not a column of X .did you mean 'color'"),
         ("color", ValueError, r"'color' is a single name; give a list, as \['color'\]"),
         ([2], ValueError, "position 2, but X has columns 0 to 1"),
         ([-1], ValueError, "position -1, but X has columns 0 to 1"),
@@ -239,7 +239,7 @@ def test_unused_categories_are_not_unknown():
 
 def test_sparse_for_columns_that_are_not_numbers():
     schema = read_table([["a", 1.0, NOON]]).schema
-    with pytest.raises(TypeError, match="holds numbers only, but these columns do not: 'x0', 'x2'"):
+    with pytest.raises(TypeError, match="holds only numbers, but these columns do not: 'x0', 'x2'"):
         conform(sp.csr_matrix((2, 3)), schema)
 
 
@@ -331,35 +331,47 @@ def broken(change):
     [
         (lambda d: d.pop("named"), "schema must be an object with"),
         (lambda d: d.update(more=1), "schema must be an object with"),
-        (lambda d: d.update(named=1), "'named' must be true or false"),
-        (lambda d: d.update(columns=[]), "'columns' must be a non-empty list"),
-        (lambda d: d.update(columns={}), "'columns' must be a non-empty list"),
+        (lambda d: d.update(named=1), "named is 1, expected true or false"),
+        (lambda d: d.update(columns=[]), r"columns is \[\], expected a list of at least one column"),
+        (lambda d: d.update(columns={}), r"columns is \{\}, expected a list of at least one column"),
         (lambda d: d["columns"].append(3), "column 2 must be an object with"),
         (lambda d: d["columns"][0].pop("kind"), "column 0 must be an object with"),
-        (lambda d: d["columns"][0].update(name=3), "column 0 needs a string as its name"),
-        (lambda d: d["columns"][0].update(name="x1"), "column names repeat"),
-        (lambda d: d["columns"][0].update(name="y"), "unnamed columns must be x0, x1"),
-        (lambda d: d["columns"][0].update(kind="odd"), "column 0 has kind 'odd'"),
-        (lambda d: d["columns"][0].update(kind=[]), r"column 0 has kind \[\]"),
-        (lambda d: d["columns"][0].update(source="odd"), "column 0 has source 'odd'"),
-        (lambda d: d["columns"][0].update(source="string"), "column 0 is numeric"),
-        (lambda d: d["columns"][0].update(categories=[1]), "column 0 is numeric with categories"),
-        (lambda d: d["columns"][0].update(has_missing=0), "column 0: 'has_missing' must be true or false"),
-        (lambda d: d["columns"][1].update(categories="ab"), "column 1: 'categories' must be a list"),
-        (lambda d: d["columns"][1].update(categories=["a", "a"]), "column 1 repeats a category"),
+        (lambda d: d["columns"][0].update(name=3), "name of column 0 is 3, expected a string"),
+        (lambda d: d["columns"][0].update(name="x1"), r"names of columns is \['x1', 'x1'\], expected distinct names"),
+        (lambda d: d["columns"][0].update(name="y"), r"names of unnamed columns is \['y', 'x1'\], expected x0, x1"),
+        (lambda d: d["columns"][0].update(kind="odd"), "kind of column 0 is 'odd', expected one of"),
+        (lambda d: d["columns"][0].update(kind=[]), r"kind of column 0 is \[\], expected one of"),
+        (lambda d: d["columns"][0].update(source="odd"), "source of column 0 is 'odd', expected one of"),
+        (
+            lambda d: d["columns"][0].update(source="string"),
+            "source of column 0 is 'string', expected a source",
+        ),
+        (lambda d: d["columns"][0].update(categories=[1]), r"categories of column 0 is \[1\], expected none"),
+        (lambda d: d["columns"][0].update(has_missing=0), "has_missing of column 0 is 0, expected true or false"),
+        (lambda d: d["columns"][1].update(categories="ab"), "categories of column 1 is 'ab', expected a list"),
+        (
+            lambda d: d["columns"][1].update(categories=["a", "a"]),
+            r"categories of column 1 is \['a', 'a'\], expected distinct",
+        ),
         (
             lambda d: d["columns"][1].update(source="category", categories=[1, True]),
-            "column 1 repeats a category",
+            r"categories of column 1 is \[1, True\], expected distinct",
         ),
         (
             lambda d: d["columns"][1].update(source="category", categories=["a", 1]),
-            "column 1 mixes text and numbers",
+            r"categories of column 1 is \['a', 1\], expected either text or numbers",
         ),
-        (lambda d: d["columns"][1].update(categories=[1]), "column 1 has categories that are no string"),
-        (lambda d: d["columns"][1].update(categories=[None]), "column 1 has a category None"),
-        (lambda d: d["columns"][1].update(categories=[["a"]]), "column 1 has a category"),
-        (lambda d: d["columns"][1].update(categories=[float("nan")]), "column 1 has a category nan"),
-        (lambda d: d["columns"][1].update(categories=[{"float": "nan"}]), "column 1 has a category"),
+        (
+            lambda d: d["columns"][1].update(categories=[1]),
+            r"categories of column 1 is \[1\], expected .* source 'string'",
+        ),
+        (lambda d: d["columns"][1].update(categories=[None]), "category of column 1 is None, expected text"),
+        (lambda d: d["columns"][1].update(categories=[["a"]]), r"category of column 1 is \['a'\], expected text"),
+        (lambda d: d["columns"][1].update(categories=[float("nan")]), "category of column 1 is nan, expected text"),
+        (
+            lambda d: d["columns"][1].update(categories=[{"float": "nan"}]),
+            r"category of column 1 is \{'float': 'nan'\}, expected text",
+        ),
     ],
 )
 def test_broken_schemas_are_refused(change, message):

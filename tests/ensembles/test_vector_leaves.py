@@ -123,15 +123,17 @@ def test_units_of_a_constant_output_are_one():
     ids=lambda value: getattr(value, "name", None),
 )
 def test_losses_without_a_vector_form_are_refused(loss, reason):
-    with pytest.raises(ValueError, match=rf"^loss '{loss.name}' has no form for 4 outputs, for it.*{reason}: use one"):
+    with pytest.raises(
+        ValueError, match=rf"^loss '{loss.name}' has no form for 4 outputs, because it.*{reason}: use one"
+    ):
         EachOutput.of(loss, 4)
 
 
 @pytest.mark.parametrize(
     ("loss", "y", "message"),
     [
-        (SquaredError(), [[1.0, 2.0, 3.0]], r"y has shape \(1, 3\): give 2 outputs a row"),
-        (SquaredError(), [[1.0, np.nan], [2.0, np.nan]], r"y\[:, 1\] has no known value: give one at least, or leave"),
+        (SquaredError(), [[1.0, 2.0, 3.0]], r"y has shape \(1, 3\): give 2 outputs per row"),
+        (SquaredError(), [[1.0, np.nan], [2.0, np.nan]], r"y\[:, 1\] has no known value: give at least one, or leave"),
         (SquaredError(), [[1.0, 2.0], [np.nan, np.inf]], r"y\[1, 1\] = inf: the target must be finite"),
         (Poisson(), [[1.0, np.nan], [2.0, 1.0], [2.0, -3.0]], r"y\[2, 1\] = -3.0: "),
     ],
@@ -163,7 +165,7 @@ def test_json_round_trip(loss):
     ],
 )
 def test_forged_entries_are_refused(entry):
-    with pytest.raises(ValueError, match=r"malformed loss entry|several outputs are|has no form"):
+    with pytest.raises(ValueError, match=r"in a model file is invalid|n_outputs=.*: expected an integer|has no form"):
         from_json(entry)
 
 

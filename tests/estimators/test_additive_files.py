@@ -286,7 +286,7 @@ def test_too_few_rows_to_hold_any_out(make, y, message):
         (regressor, {"loss": "log_loss"}, Y, "loss 'log_loss' is for classification, not regression: use one of"),
         (classifier, {"loss": "poisson"}, TWO, "loss 'poisson' is for regression, not classification"),
         (regressor, {"loss": "poisson"}, Y - 10, "loss='poisson' needs y >= 0"),
-        (regressor, {}, Y[:9], "y has 9 values, but X has 150 rows: give one value a row"),
+        (regressor, {}, Y[:9], "y has 9 values, but X has 150 rows: give one value per row"),
         (regressor, {}, np.where(Y > 3, np.nan, Y), "Input y contains NaN"),
         (classifier, {}, np.zeros(150, int), "y has only one class, 0"),
     ],

@@ -253,7 +253,7 @@ HELD = {"X_val": X, "y_val": GRADE, "group_val": QUERY}
     ("changes", "message"),
     [
         ({"group": None}, "group is None: give the id of each row's query; rows are ranked within their query"),
-        ({"group": QUERY[:-1]}, "group has 1199 ids, but y has 1200 rows: give one query id a row$"),
+        ({"group": QUERY[:-1]}, "group has 1199 ids, but y has 1200 rows: give one query id per row$"),
         ({"group": np.bincount(QUERY)}, r"these look like sizes: use np.repeat\(np.arange\(len\(sizes\)\), sizes\)"),
         ({"group": np.where(QUERY == 3, np.nan, QUERY)}, r"group has a missing id \(.*nan.*\) in row"),
         ({"y": GRADE[:-1], "group": QUERY[:-1]}, "y has 1199 values, but X has 1200 rows"),
@@ -261,7 +261,7 @@ HELD = {"X_val": X, "y_val": GRADE, "group_val": QUERY}
         ({"y": GRADE - 1}, r"y\[\d+\] = -1.0: grades must lie between 0 and 31"),
         ({"y": GRADE * 20}, r"y\[\d+\] = \d+.0: grades must lie between 0 and 31"),
         ({"y": np.where(QUERY == 3, np.nan, GRADE)}, "Input y contains NaN"),
-        ({"y": np.array(["good"] * N_ROWS)}, "which holds no numbers; give grades, such as 0 to 4"),
+        ({"y": np.array(["good"] * N_ROWS)}, "which is not numeric; give grades, such as 0 to 4"),
         ({"y": np.zeros(N_ROWS)}, r"no query has rows of different grades \(n_samples=1200\): there is no order to"),
         ({"y": QUERY % 3}, "no query has rows of different grades"),
         ({"group": np.arange(N_ROWS)}, "no query has rows of different grades"),

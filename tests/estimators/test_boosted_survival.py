@@ -127,7 +127,7 @@ def test_intervals_tell_as_much_as_they_hold():
     assert np.sqrt(np.mean((predicted - x)[middle] ** 2)) < 0.25
     assert np.median(predicted[x > 1.5]) > np.log(3)
     assert np.median(predicted[x < -1.5]) < np.log(0.3)
-    with pytest.raises(ValueError, match=r"lies between .* loss='cox' knows events and right-censored rows only"):
+    with pytest.raises(ValueError, match=r"lies between .* loss='cox' takes only events and right-censored rows"):
         BoostedTreesSurvival().fit(x[:, None], y)
 
 
@@ -307,7 +307,7 @@ def test_parameters_that_are_refused(params, message):
 
 def test_targets_that_are_refused():
     censored = np.column_stack([Y[:, 0], np.zeros(len(Y))])
-    with pytest.raises(ValueError, match="y has no event in 400 rows, all are censored: nothing can be learnt"):
+    with pytest.raises(ValueError, match="y has no event in 400 rows, all are censored: there is nothing to learn"):
         BoostedTreesSurvival().fit(X, censored)
     with pytest.raises(ValueError, match="y_val has no event in 400 rows"):
         BoostedTreesSurvival().fit(X, Y, X_val=X_NEW, y_val=censored)

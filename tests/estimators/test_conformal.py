@@ -145,7 +145,7 @@ def test_damaged_file(tmp_path):
     model = conformal().fit(X, Y)
     model.spreads_ = model.spreads_[:2]
     model.save(tmp_path / "model.arb")
-    with pytest.raises(arb.ModelFileError, match="damaged model file: 'spread 2'"):
+    with pytest.raises(arb.ModelFileError, match="damaged model file: its header or its arrays lack 'spread 2'"):
         arb.load(tmp_path / "model.arb")
     model = conformal(adaptive=False).fit(X, Y)
     model.members_[1] = boosted().fit(X[:, :2], Y)

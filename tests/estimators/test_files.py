@@ -288,7 +288,10 @@ TAMPERED = {
     "classes of another type": (of("classes", "dtype")("O,O"), "damaged model file"),
     "classes wider than their labels": (of("classes", "dtype")("<U1000000"), "damaged model file"),
     "classes beyond their type": (of("classes")({"dtype": "|i1", "values": [10, 20, 7000]}), "damaged model file"),
-    "classes that are lists": (of("classes", "values")([[1], [2], [3]]), "cannot be read"),
+    "classes that are lists": (
+        of("classes", "values")([[1], [2], [3]]),
+        r"invalid classes: values is \[\[1\], \[2\], \[3\]\], expected a list of text",
+    ),
     "unknown policy": (of("params", "unknown")("bogus"), "damaged model file"),
 }
 

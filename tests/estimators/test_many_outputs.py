@@ -377,11 +377,15 @@ def test_cross_validation_and_bagging():
         ),
         ({"ordered_boosting": 2}, Y, r"vector leaves .* ordered_boosting=2: .*use vector_leaves=False"),
         ({"sampling": "stratified"}, Y, r"sampling='stratified' needs one target, but y has 3 outputs"),
-        ({"loss": "absolute_error"}, Y, r"loss 'absolute_error' has no form for 3 outputs, for it finds leaf values"),
+        (
+            {"loss": "absolute_error"},
+            Y,
+            r"'absolute_error' has no form for 3 outputs, because it finds leaf values",
+        ),
         ({"loss": "poisson"}, Y - 10, r"y\[0, 0\] = -\S+: "),
-        ({}, np.where([[True, False, True]], Y, np.nan), r"y\[:, 1\] has no known value: give one at least"),
+        ({}, np.where([[True, False, True]], Y, np.nan), r"y\[:, 1\] has no known value: give at least one"),
         ({}, np.where(np.arange(N)[:, None] == 7, np.inf, Y), r"Input y\[:, 0\] contains infinity: inf in row 7"),
-        ({}, np.full((N, 2), "a"), r"Unknown label type: y\[:, 0\] has dtype <U1, which holds no numbers"),
+        ({}, np.full((N, 2), "a"), r"Unknown label type: y\[:, 0\] has dtype <U1, which is not numeric"),
         ({}, Y[:10], r"y has shape \(10, 3\), but X has 600 rows"),
         ({}, np.zeros((N, 0)), r"y has shape \(600, 0\), but X has 600 rows"),
         ({}, np.zeros((N, 2, 2)), r"y should be a 1d array, got an array of shape \(600, 2, 2\)"),
@@ -410,9 +414,9 @@ def test_errors_of_labels(params, y, message):
 
 def test_validation_targets_of_another_shape():
     for make, y in SEVERAL:
-        with pytest.raises(ValueError, match=r"^y_val has shape \(600, 2\): give 3 outputs a row, as y has"):
+        with pytest.raises(ValueError, match=r"^y_val has shape \(600, 2\): give 3 outputs (a|per) row, as y has"):
             make().fit(FRAME, y, X_val=FRAME, y_val=y[:, :2])
-        with pytest.raises(ValueError, match=r"^y_val has shape \(600,\): give 3 outputs a row, as y has"):
+        with pytest.raises(ValueError, match=r"^y_val has shape \(600,\): give 3 outputs (a|per) row, as y has"):
             make().fit(FRAME, y, X_val=FRAME, y_val=y[:, 0])
     with pytest.raises(ValueError, match=r"^y_val has 3 outputs, but y has one"):
         classifier().fit(FRAME, LABELS[:, 0], X_val=FRAME, y_val=LABELS)

@@ -109,7 +109,7 @@ def test_weights_that_are_no_weights_are_refused(weight, message):
 @pytest.mark.parametrize("make", [regressor, classifier])
 def test_target_and_rows_must_agree_in_number(make):
     X, y = numbers()
-    with pytest.raises(ValueError, match="y has 199 values, but X has 200 rows: give one value a row"):
+    with pytest.raises(ValueError, match="y has 199 values, but X has 200 rows: give one value per row"):
         make().fit(X, y[:-1])
     with pytest.raises(ValueError, match="y_val has 5 values, but X_val has 200 rows"):
         make().fit(X, y, X_val=X, y_val=y[:5])

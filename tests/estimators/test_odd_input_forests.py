@@ -89,7 +89,7 @@ def test_one_class_is_refused(cls):
 @each
 def test_target_and_rows_must_agree_in_number(cls):
     X, y = numbers()
-    with pytest.raises(ValueError, match="y has 199 values, but X has 200 rows: give one value a row"):
+    with pytest.raises(ValueError, match="y has 199 values, but X has 200 rows: give one value per row"):
         make(cls).fit(X, y[:-1])
 
 

@@ -391,7 +391,7 @@ def test_files_remember_that_there_was_an_offset(tmp_path):
         (np.where(np.arange(N) == 7, -np.inf, LOG), r"^offset is -inf in row 7, the logarithm of an exposure of 0"),
         (np.where(np.arange(N) == 7, 1e200, LOG), r"^offset is 1e\+200 in row 7, beyond ±1e\+100"),
         ([None, *LOG[1:].tolist()], r"^Input offset contains NaN: None in row 0"),
-        (["a"] * N, r"offset has dtype <U1, which holds no numbers; give numbers, such as logarithms of exposures"),
+        (["a"] * N, r"offset has dtype <U1, which is not numeric; give numbers, such as logarithms of exposures"),
     ],
 )
 @pytest.mark.parametrize("when", ["fit", "predict", "offset_val"])

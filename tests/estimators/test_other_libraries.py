@@ -6,6 +6,7 @@ import inspect
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
@@ -43,8 +44,8 @@ def parameters(cls: type) -> set[str]:
     return set(cls._get_param_names())
 
 
-def names(table: tuple[elsewhere.Elsewhere, ...]) -> list[str]:
-    return sorted({name for row in table for library in elsewhere.LIBRARIES for name in getattr(row, library).split()})
+def names(table: Iterable[elsewhere.Elsewhere]) -> list[str]:
+    return sorted({name for row in table for theirs in row.theirs.values() for name in theirs})
 
 
 BOOSTED = [arb.BoostedTreesClassifier, arb.BoostedTreesRanker, arb.BoostedTreesRegressor, arb.BoostedTreesSurvival]
@@ -162,7 +163,7 @@ def test_what_others_have_they_have():
     assert {row.ours for row in elsewhere.CROSS_VALIDATION if row.ours} <= ours
 
 
-@pytest.mark.parametrize("row", elsewhere.VALUES, ids=lambda row: f"{row.owner}={row.ours}")
+@pytest.mark.parametrize("row", list(elsewhere.VALUES), ids=lambda row: f"{row.owner}={row.ours}")
 def test_recommended_values_are_taken(row):
     if row.owner == "scoring":
         tasks = METRICS[row.ours].tasks if row.ours in METRICS else None

@@ -126,7 +126,7 @@ def test_events_before_times_without_names_are_refused():
         ([[np.inf, 1]], r"Input y \(time\) contains infinity"),
         ([[1.0, np.nan]], r"Input y \(event\) contains NaN"),
         ([[1.0, 2.0]], "y has the event 2 in row 0: use 1 or True .* bounds of times need columns named lower and"),
-        ([["a", "b"]], r"y \(time\) has dtype <U1, which holds no numbers; give times as numbers"),
+        ([["a", "b"]], r"y \(time\) has dtype <U1, which is not numeric; give times as numbers"),
         ([[1j, 1]], "Complex data not supported"),
         (np.zeros((0, 2)), "y is empty"),
         ([[1.0, 1]] * 3, "y has 3 values, but X has 2 rows"),

@@ -134,8 +134,8 @@ def test_json_keeps_the_thresholds():
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: Ordinal(1), "n_classes=1: ordered classes are at least 2"),
-        (lambda: Ordinal(True), "n_classes=True: ordered"),
+        (lambda: Ordinal(1), "n_classes=1: expected an integer at least 2"),
+        (lambda: Ordinal(True), "n_classes=True: expected an integer at least 2"),
         (lambda: Ordinal(3, (1.0,)), "give 2 finite numbers that rise"),
         (lambda: Ordinal(3, (1.0, 1.0)), "give 2 finite numbers that rise"),
         (lambda: Ordinal(3, (1.0, np.inf)), "give 2 finite numbers that rise"),

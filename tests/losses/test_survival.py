@@ -179,7 +179,7 @@ def test_survival_function_of_the_distribution(distribution):
     ("loss", "y", "message"),
     [
         (Cox(), [1.0, 2.0], r"y has shape \(2,\): a survival target is bounds of times"),
-        (Cox(), [[1.0, 2.0]], r"y\[0\] lies between 1 and 2: loss='cox' knows events and right-censored rows only"),
+        (Cox(), [[1.0, 2.0]], r"y\[0\] lies between 1 and 2: loss='cox' takes only events and right-censored rows"),
         (Cox(), [[1.0, np.inf]], "y has no event in 1 rows, all are censored"),
         (Cox(), [[-1.0, -1.0]], r"y\[0\] = \(-1, -1\): the lower bound must be finite, at least 0"),
         (AcceleratedFailure(), [[3.0, 2.0]], r"y\[0\] = \(3, 2\).*not above the upper one"),

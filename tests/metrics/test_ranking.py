@@ -38,7 +38,7 @@ def test_equals_the_mean_over_all_orders_of_ties(rows, metric, k):
         expected.append(ranking.mean_over_ties(metric, [r[0] for r in mine], [r[1] for r in mine], cut))
     known = [value for value in expected if not math.isnan(value)]
     if not known:
-        with pytest.raises(ValueError, match=f"no query has a relevant row.*{metric.upper()} means nothing"):
+        with pytest.raises(ValueError, match=f"no query has a relevant row.*{metric.upper()} is undefined"):
             SCORES[metric](y, scores, group, k=k)
     else:
         assert SCORES[metric](y, scores, group, k=k) == pytest.approx(sum(known) / len(known), rel=1e-12)
@@ -102,12 +102,12 @@ def test_queries_without_a_relevant_row_are_left_out():
         ({"y": [0, np.nan, 1]}, "Input y contains NaN"),
         ({"scores": [0, np.inf, 1]}, "Input scores contains infinity"),
         ({"group": None}, "group is None: give the id of each row's query"),
-        ({"group": [1, 1]}, "group has 2 ids, but scores has 3 rows: give one query id a row$"),
+        ({"group": [1, 1]}, "group has 2 ids, but scores has 3 rows: give one query id per row$"),
         ({"group": [1, 2]}, "these look like sizes: use np.repeat"),
         ({"group": [1, np.nan, 2]}, r"group has a missing id \(.*nan.*\) in row 1"),
         ({"group": np.array([1, None, 2])}, r"group has a missing id \(None\) in row 1"),
         ({"group": np.array([1, "a", 2], dtype=object)}, "group has ids that cannot be compared: convert all of them"),
-        ({"group": [[1, 1, 2]]}, r"group has shape \(1, 3\): give one query id a row"),
+        ({"group": [[1, 1, 2]]}, r"group has shape \(1, 3\): give one query id per row"),
         ({"sample_weight": [1, -1, 1]}, "sample_weight is negative in row 1"),
     ],
 )

@@ -69,7 +69,7 @@ Y = [[1.0, 1], [2.0, 0], [3.0, 1]]
     [
         (lambda: arb.metrics.concordance_index(Y, [1.0]), r"risk has shape \(1,\), expected \(3,\)"),
         (lambda: arb.metrics.concordance_index(Y, [1.0, np.nan, 2.0]), "Input risk contains NaN"),
-        (lambda: arb.metrics.concordance_index(Y, ["a", "b", "c"]), "risk has dtype <U1, which holds no numbers"),
+        (lambda: arb.metrics.concordance_index(Y, ["a", "b", "c"]), "risk has dtype <U1, which is not numeric"),
         (lambda: arb.metrics.brier_score(Y, [[0.5]] * 3, [3.0]), "times must lie within those of y, from 1 to below 3"),
         (lambda: arb.metrics.brier_score(Y, [[0.5]] * 3, [0.5]), "times must lie within those of y"),
         (lambda: arb.metrics.brier_score(Y, [[1.5]] * 3, [1.0]), "survival ranges from 1.5 to 1.5: give probabilities"),

@@ -336,6 +336,7 @@ FOREST = {
 INNER, NARROW = {"step": "inner", "rest": 0}, {"step": "narrow", "bits": 8, "minimum": 0}
 DICTIONARY, DIFFERENCES = {"step": "dictionary"}, {"step": "differences"}
 AFTER_NODE, AFTER_LEFT = {"step": "after_node"}, {"step": "after_left"}
+UNKNOWN_STEP = "an encoding step of array 'x' is .*, expected one of differences; inner with rest"
 
 
 def u1(*items):
@@ -343,29 +344,47 @@ def u1(*items):
 
 
 HOSTILE = {
-    "no steps": ([], {"x": u1(1)}, "F64", [1], "is not a list of 1 to 5 steps"),
-    "many steps": ([INNER] * 6, {"x": u1(1)}, "F64", [1], "is not a list of 1 to 5 steps"),
-    "steps of another type": ({"step": "inner"}, {"x": u1(1)}, "F64", [1], "is not a list of 1 to 5 steps"),
-    "unknown step": ([{"step": "zlib"}], {"x": u1(1)}, "F64", [1], "an encoding step that is not known"),
-    "step is a list": ([{"step": ["inner"]}], {"x": u1(1)}, "F64", [1], "an encoding step that is not known"),
-    "step is a name": (["inner"], {"x": u1(1)}, "F64", [1], "an encoding step that is not known"),
+    "no steps": ([], {"x": u1(1)}, "F64", [1], "expected a list of 1 to 5 steps"),
+    "many steps": ([INNER] * 6, {"x": u1(1)}, "F64", [1], "expected a list of 1 to 5 steps"),
+    "steps of another type": ({"step": "inner"}, {"x": u1(1)}, "F64", [1], "expected a list of 1 to 5 steps"),
+    "unknown step": ([{"step": "zlib"}], {"x": u1(1)}, "F64", [1], UNKNOWN_STEP),
+    "step is a list": (
+        [{"step": ["inner"]}],
+        {"x": u1(1)},
+        "F64",
+        [1],
+        UNKNOWN_STEP,
+    ),
+    "step is a name": (
+        ["inner"],
+        {"x": u1(1)},
+        "F64",
+        [1],
+        UNKNOWN_STEP,
+    ),
     "step lacks a number": (
         [{"step": "narrow", "bits": 8}],
         {"x": u1(1)},
         "I64",
         [1],
-        "an encoding step that is not known",
+        UNKNOWN_STEP,
     ),
     "number of another type": (
         [{**NARROW, "bits": True}],
         {"x": u1(1)},
         "I64",
         [1],
-        "an encoding step that is not known",
+        UNKNOWN_STEP,
     ),
-    "step of more": ([{**INNER, "more": 1}], {"x": u1(1)}, "F64", [1], "an encoding step that is not known"),
-    "no type": ([INNER], {"x": u1(1)}, "F16", [1], "has a dtype other than F64"),
-    "no shape": ([INNER], {"x": u1(1)}, "F64", [-1], "are not sizes"),
+    "step of more": (
+        [{**INNER, "more": 1}],
+        {"x": u1(1)},
+        "F64",
+        [1],
+        UNKNOWN_STEP,
+    ),
+    "no type": ([INNER], {"x": u1(1)}, "F16", [1], "dtype of array 'x' is 'F16', expected one of F64"),
+    "no shape": ([INNER], {"x": u1(1)}, "F64", [-1], r"shape of array 'x' is \[-1\], expected a list of integers"),
     "impossible shape": ([INNER], {"x": u1(1)}, "F64", [0, 2**63], "impossible shape"),
     "array is lost": ([NARROW], {}, "I64", [1], "'x' is missing or not 1-D"),
     "two dimensions": ([NARROW], {"x": np.zeros((1, 1), np.uint8)}, "I64", [1], "'x' is missing or not 1-D"),
@@ -410,13 +429,31 @@ HOSTILE = {
         [1],
         "'x.table' is missing",
     ),
-    "integers of float32": ([{"step": "float32"}], {"x": np.zeros(1, np.float32)}, "I64", [1], "only F64"),
-    "differences of nothing": ([DIFFERENCES], {"x": np.zeros(0, np.int64)}, "I64", [0], "need an item to start from"),
+    "integers of float32": (
+        [{"step": "float32"}],
+        {"x": np.zeros(1, np.float32)},
+        "I64",
+        [1],
+        "dtype is int64, expected",
+    ),
+    "differences of nothing": (
+        [DIFFERENCES],
+        {"x": np.zeros(0, np.int64)},
+        "I64",
+        [0],
+        "it has 0 items, expected",
+    ),
     "differences of floats": ([DIFFERENCES], {"x": np.zeros(1)}, "F64", [2], "float64 is not an integer type"),
     "more nodes than there are": ([INNER], {"x": np.zeros(2)}, "F64", [6], "it has 6 items, but there are 5 nodes"),
     "fewer inner nodes": ([INNER], {"x": np.zeros(1)}, "F64", [5], "has 1 items of float64, not 2 of float64"),
-    "leaves of another number": ([{**INNER, "rest": 7}], {"x": np.zeros(2)}, "F64", [5], "neither 0 nor −1"),
-    "leaves below zero": ([{**INNER, "rest": -1}], {"x": u1(1, 1)}, "U8", [5], "neither 0 nor −1"),
+    "leaves of another number": (
+        [{**INNER, "rest": 7}],
+        {"x": np.zeros(2)},
+        "F64",
+        [5],
+        "is 7, expected 0 or −1",
+    ),
+    "leaves below zero": ([{**INNER, "rest": -1}], {"x": u1(1, 1)}, "U8", [5], "leaves is -1, expected 0"),
     "child of all nodes": ([AFTER_NODE], {"x": np.zeros(5, np.int32)}, "I32", [5], "but there are 2 inner nodes"),
     "floating child": ([INNER, AFTER_LEFT], {"x": np.zeros(2)}, "F64", [5], "float64 is not an integer type"),
 }
@@ -463,7 +500,10 @@ def test_arrays_cannot_be_decoded_by_themselves(name):
 
 @pytest.mark.parametrize("claims", [None, [], "x", {"x": 1}, {"x": {"dtype": "F64", "steps": [INNER]}}])
 def test_encodings_of_another_form_are_refused(claims):
-    with pytest.raises(ModelFileError, match=r"encodings are not a JSON object|needs dtype, shape and steps"):
+    with pytest.raises(
+        ModelFileError,
+        match=r"'encodings' of its header is .*, expected a|expected an object with dtype",
+    ):
         encodings.decode({"x": np.zeros(1)}, claims, 1000)
 
 

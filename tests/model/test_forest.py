@@ -155,7 +155,7 @@ def test_one_forest_serves_many_threads():
 
 
 def test_unknown_policy_is_checked():
-    with pytest.raises(ValueError, match="unknown must be 'average' or 'missing', not 'error'"):
+    with pytest.raises(ValueError, match="unknown='error': use 'average' or 'missing'"):
         random_forest(0).raw(random_columns(0), 25, unknown="error")
 
 

@@ -46,7 +46,7 @@ def test_outcomes_are_two_or_numbers(y, outcomes):
     ("given", "message"),
     [
         ({"treatment": None}, r"requires treatment to be passed"),
-        ({"treatment": ARM[:-1]}, r"treatment has 5 values, but X has 6 rows: give one value a row"),
+        ({"treatment": ARM[:-1]}, r"treatment has 5 values, but X has 6 rows: give one value per row"),
         ({"treatment": np.where(ARM == 2, np.nan, ARM)}, r"treatment contains NaN: nan in row 4 \(2 such rows\)"),
         ({"treatment": ["control", "a", None, "a", "a", "a"]}, r"treatment has a missing label \(None\) in row 2"),
         ({"treatment": ARM * 0.5}, r"treatment is 0\.5 in row 2: a dose is no label"),

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
 
+from arboretum.data.binning import midpoint
 from arboretum.data.table import read_table
 from arboretum.growing.criteria import entropy
 from arboretum.trees import grow_c45
-from arboretum.trees.c45 import midpoint
 from arboretum.trees.multiway import LEAF, NUMERIC
 
 SEEDS = st.integers(0, 2**32 - 1)

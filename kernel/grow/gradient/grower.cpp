@@ -72,7 +72,7 @@ void Grower::find_leaves(const GrownTree& tree, const TreeBuilder& builder, cons
         small_leaves_.get<uint8_t>(data_.n_rows());
     else
         large_leaves_.get<uint32_t>(data_.n_rows());
-    if (leaves_are_small_ && rows != nullptr) {  // sooner done for all rows than for those outside the sample
+    if (leaves_are_small_ && rows != nullptr) {  // faster for all rows than for those outside the sample
         auto* leaves = small_leaves_.get<uint8_t>();
         parallel_blocks(data_.n_rows(), RowRouter::block, threads_,
                         [&](int64_t begin, int64_t end, int) { router.route_small(begin, end, leaves + begin); });

@@ -55,7 +55,7 @@ class Grower {
     // Leaves of all rows of the last tree. rows: of the sample, or null.
     void find_leaves(const GrownTree& tree, const TreeBuilder& builder, const Row* rows, int64_t n_rows);
 
-    // Both in one pass: it waits for memory, and half of what it reads are rows and factors.
+    // Both in one pass: it is bound by memory, and half of what it reads are rows and factors.
     template <class Real>
     void gather(const Real* gradients, const Real* hessians, const Row* rows, const double* factor, int64_t n);
 

@@ -100,7 +100,7 @@ void accumulate_block(const BinnedData& data, const Block& block, const std::vec
 }
 
 // Calls use(entries, n) for the rows of a node, in parts that lie within a few megabytes of a mapped table; each part
-// is let go of before the next is read.
+// is released before the next is read.
 template <class Layout, class Use>
 void for_each_window(const BinnedData& data, const Block& block, const Entry<Layout>* entries, int64_t n, Use&& use) {
     constexpr int64_t window_bytes = int64_t{4} << 20;

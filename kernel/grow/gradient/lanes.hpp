@@ -8,7 +8,7 @@
 // bounded by the larger of Σ positive and Σ |negative| ones, a sum of hessians by Σ h. `packed` serves tables of up to
 // 65,536 rows, where a row keeps at least 16 bits; `short` larger ones, where the sums leave a row no more than that
 // anyway, and half the bytes to move. When a typical value would keep too few steps (heavy tails, a few huge weights),
-// `wide` is used. The choice depends on the data alone.
+// `wide` is used. The choice depends only on the data.
 #pragma once
 
 #include <bit>

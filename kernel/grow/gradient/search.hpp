@@ -88,7 +88,7 @@ class SplitSearch {
 
     FeatureBest search_feature(const NodeView& node, int32_t feature, Scratch& s, bool rows_known) const;
 
-    // Rows of weight 0 are none, unless rows count.
+    // Rows of weight 0 do not count, unless rows are counted.
     Code first_right_of_compact(const Scratch& s, int64_t entry) const;
 
     // counts: rows of each code where they decide, or null.
@@ -105,7 +105,7 @@ class SplitSearch {
     double rounding_gain(const NodeView& node) const;
 
     // The first feature of highest score, among those that gain more than `least`; −1 if none does. Scores get noise
-    // that hangs on node and feature alone; the gain itself is what the tree keeps.
+    // that depends only on node and feature; the tree keeps the gain itself.
     int64_t best_scored(const std::vector<int32_t>& features, const std::vector<FeatureBest>& bests,
                         double FeatureBest::* score_of, double least, uint64_t noise_key) const;
 

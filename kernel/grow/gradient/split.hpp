@@ -93,7 +93,7 @@ struct CutRule {
     LeafRule leaf;
     int monotone;
 
-    // Whether so much hessian belongs to fewer rows than a leaf must have, as far as hessians tell (but for rounding).
+    // Whether this hessian belongs to fewer rows than a leaf must have, as far as hessians tell, up to rounding.
     bool is_rare(double of_rows) const { return min_rows > 1 && of_rows * n_rows < (1 - 1e-6) * min_rows * hessian; }
 };
 

@@ -1,6 +1,6 @@
 // The recipe of trees of impurity (grow.hpp): classes or numbers, exact or binned, deep.
 //
-// Nothing is inherited from a parent: a node of a forest looks at a few features only, so that there is no histogram to
+// Nothing is inherited from a parent: a node of a forest looks at only a few features, so that there is no histogram to
 // subtract from (tree_builder.hpp is the recipe of trees that look at all of them).
 //
 // Nodes that fit the cache are set aside as roots of branches: there rows carry their codes (node_rows.hpp). Forests
@@ -55,7 +55,7 @@ constexpr uint64_t first_feature_draw = 16;
 struct TreeLimits {
     const uint32_t* copies;  // of each row of the table; null: once each
     double least_gain;
-    int64_t aside_rows;  // nodes of up to so many rows are set aside; 0: none
+    int64_t aside_rows;  // nodes of up to this many rows are set aside; 0: none
 };
 
 template <class Statistics>

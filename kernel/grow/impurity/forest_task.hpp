@@ -35,7 +35,7 @@ struct ForestTask {
           summary(target),
           n_visits(rules.max_features > 0 ? std::min(rules.max_features, data.n_features()) : data.n_features()) {}
 
-    // Threads share the features of a node of so many rows × features.
+    // Threads share the features of a node of at least this many rows × features.
     bool is_shared(int64_t n_rows) const { return n_rows * n_visits >= shared_work; }
     static constexpr int64_t shared_work = int64_t{1} << 13;
 

@@ -50,7 +50,7 @@ void ProjectedRows::fill(const Projections& projections, std::span<const Project
 
 // Into as many buckets of equal width as there are rows, then each by itself.
 void ProjectedRows::sort() {
-    constexpr size_t bucket_rows = 64;  // from so many rows on buckets repay their pass
+    constexpr size_t bucket_rows = 64;  // from this many rows on, buckets repay their pass
     const size_t n = rows_.size();
     const double per_unit = static_cast<double>(n) / (high_ - low_);
     if (n < bucket_rows || !(per_unit > 0 && per_unit < infinity)) return std::sort(rows_.begin(), rows_.end());

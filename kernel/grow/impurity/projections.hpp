@@ -3,7 +3,7 @@
 //
 //   z(row) = Σ ± value / scale       over the features of a projection, rising;   z ≤ threshold goes left
 //
-// A node draws its projections from its path, by number: nothing but the number is kept until one of them wins.
+// A node draws its projections from its path, by number: only the number is kept until one of them wins.
 //
 //   values   │ row 0: v₀ v₁ … │ row 1: v₀ v₁ … │      numeric features that vary, 8 bytes each; missing ones are filled
 #pragma once

@@ -20,7 +20,7 @@
 
 namespace arboretum {
 
-// Shares are kept off 0 and 1 by it, so that logarithms and quotients stay finite.
+// Distance that shares keep from 0 and 1, so that logarithms and quotients stay finite.
 constexpr double least_share = 1e-6;
 
 inline double inner_share(double p) { return std::clamp(p, least_share, 1 - least_share); }

@@ -18,12 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
+from arboretum.data.validity import Rules
 from arboretum.elementary import log, softplus
 from arboretum.losses.links import sigmoid
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
-NEARLY_0 = 1e-6  # log odds of less are taken for those of this: forests say 0 where no tree says yes
+RULES = Rules("calibration")
+
+NEARLY_0 = 1e-6  # smaller probabilities count as this one: forests give 0 where no tree votes for a class
 NEWTON_STEPS = 100
 NEWTON_TOLERANCE = 1e-10
 
@@ -87,8 +90,10 @@ class Isotonic:
     def from_array(cls, array: FloatArray) -> Isotonic:
         """Read a map of a file of unknown origin."""
         p, value = array
-        if not len(p) or (np.diff(p) <= 0).any() or (np.diff(value) < 0).any() or value[0] < 0 or value[-1] > 1:
-            raise ValueError("a calibration that does not rise within [0, 1]")
+        RULES.require(len(p), "number of knots", 0, "at least 1")
+        RULES.everywhere("knots", p, np.diff(p, prepend=-np.inf) > 0, "must be greater than the one before")
+        RULES.everywhere("values", value, np.diff(value, prepend=-np.inf) >= 0, "must not be less than the one before")
+        RULES.everywhere("values", value, (value >= 0) & (value <= 1), "must lie between 0 and 1")
         return cls(p, value)
 
 
@@ -112,7 +117,7 @@ class Platt:
         """Minimise the log loss by Newton's method with step halving (Lin, Lin and Weng 2007).
 
         Targets are Platt's: not 1 and 0 but what the rule of succession says of as many rows. A model
-        whose log odds tell nothing, or the contrary, gets slope 0, never one that turns its ranking round.
+        whose log odds are uninformative, or misleading, gets slope 0, never one that reverses its ranking.
         """
         members = float((weight * is_class).sum())
         others = float(weight.sum()) - members
@@ -133,13 +138,13 @@ class Platt:
     @classmethod
     def from_array(cls, array: FloatArray) -> Platt:
         """Read a map of a file of unknown origin."""
-        if array.shape != (2, 1) or array[0, 0] < 0:
-            raise ValueError("a calibration that is no slope of at least 0 and intercept")
+        RULES.require(array.shape == (2, 1), "shape", array.shape, "(2, 1), a slope and an intercept")
+        RULES.require(array[0, 0] >= 0, "slope", float(array[0, 0]), "at least 0")
         return cls(float(array[0, 0]), float(array[1, 0]))
 
 
 def log_odds(p: FloatArray) -> FloatArray:
-    """Return log(p / (1 − p)), of at least ``NEARLY_0`` and at most 1 less it.
+    """Return log(p / (1 − p)), with p clipped to between ``NEARLY_0`` and 1 − ``NEARLY_0``.
 
     Examples
     --------
@@ -185,7 +190,7 @@ READS: dict[str, Callable[[FloatArray], ProbabilityMap]] = {"isotonic": Isotonic
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """Maps of the classes: that of the second if there are two, else one each.
+    """Maps of the classes: only that of the second class if there are two, else one per class.
 
     Examples
     --------
@@ -222,7 +227,8 @@ class Calibration:
         maps = []
         for code in range(1 if n_classes == 2 else n_classes):
             array = arrays[f"calibration {code}"]
-            if array.dtype != np.float64 or array.ndim != 2 or len(array) != 2 or not np.isfinite(array).all():
-                raise ValueError("a calibration that is no two rows of finite numbers")
+            is_pair = array.dtype == np.float64 and array.ndim == 2 and len(array) == 2
+            RULES.require(is_pair, f"array of class {code}", (str(array.dtype), array.shape), "float64, (2, n)")
+            RULES.everywhere(f"array of class {code}", array, np.isfinite(array), "must be finite")
             maps.append(READS[method](array))
         return cls(tuple(maps))

@@ -29,10 +29,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
+from arboretum.data.validity import Rules
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
-ROUNDING = 1e-12  # a share of the weight that counts as none: 0.55 · 100 is more than 55 in floats
+RULES = Rules("scores")
+
+ROUNDING = 1e-12  # a share of the weight that counts as 0: 0.55 · 100 is more than 55 in floats
 
 
 def nonconformity(ends: FloatArray, y: FloatArray) -> FloatArray:
@@ -91,7 +94,7 @@ class Scores:
         return len(self.start) - 1
 
     def needed(self, coverage: float) -> float:
-        """Return the weight of the scores that the interval has to reach; refuse more than there is."""
+        """Return the weight of the scores that the interval has to reach; reject more than there is."""
         ends = self.start[1:][np.diff(self.start) > 0] - 1
         total = float(self.mass[ends].sum())
         needed = coverage * (total + 1) * (1 - ROUNDING)
@@ -129,17 +132,16 @@ class Scores:
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Scores:
         """Read scores of a file of unknown origin."""
-        values, mass, start = (arrays[name] for name in ("score", "score_mass", "score_start"))
-        if values.dtype != np.float64 or mass.dtype != np.float64 or start.dtype != np.int64:
-            raise ValueError("scores of another type")
-        if values.ndim != 1 or mass.shape != values.shape or start.ndim != 1 or len(start) < 2:
-            raise ValueError("scores of another shape")
-        if start[0] != 0 or start[-1] != len(values) or (np.diff(start) < 0).any():
-            raise ValueError("lists of scores that do not follow each other")
-        if not np.isfinite(values).all() or not np.isfinite(mass).all():
-            raise ValueError("scores that are not finite")
-        inner = np.ones(max(len(values) - 1, 0), dtype=bool)
-        inner[start[(start > 0) & (start < len(values))] - 1] = False
-        if (np.diff(values)[inner] < 0).any() or (np.diff(mass)[inner] <= 0).any() or (mass <= 0).any():
-            raise ValueError("scores that do not rise")
-        return cls(values, mass, start)
+        scores = cls(*(arrays[name] for name in ("score", "score_mass", "score_start")))
+        RULES.types(scores, {"values": np.float64, "mass": np.float64, "start": np.int64})
+        values, mass, start = scores.values, scores.mass, scores.start
+        RULES.lengths(scores, {"mass": len(values)})
+        RULES.require(len(start) > 1, "number of lists", len(start) - 1, "at least 1")
+        RULES.starts("start", start, len(values))
+        RULES.everywhere("values", values, np.isfinite(values), "must be finite")
+        RULES.everywhere("mass", mass, np.isfinite(mass) & (mass > 0), "must be finite and more than 0")
+        begins = np.isin(np.arange(len(values)), start)
+        rises, grows = np.diff(values, prepend=-np.inf) >= 0, np.diff(mass, prepend=0.0) > 0
+        RULES.everywhere("values", values, begins | rises, "must not be less than the one before")
+        RULES.everywhere("mass", mass, begins | grows, "must be greater than the one before")
+        return scores

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.cached import cached_property
 from arboretum.data.schema import listed
 
 
 def plain_type(kind: Any) -> Any:
-    """Return the type that values are read as: how text is stored, as a dictionary for instance, is not kept.
+    """Return the type that values are read as, whatever the storage: text in a dictionary, for instance, is text.
 
     Examples
     --------
@@ -64,7 +67,7 @@ def as_numpy(column: Any) -> NDArray[Any]:
 
 
 def joined(schema: Any, other: Any, where: str) -> Any:
-    """Return types that hold the values of two parts, such as numbers and nothing but missing values.
+    """Return types that hold the values of two parts, such as numbers in one and only missing values in the other.
 
     Parameters
     ----------
@@ -92,6 +95,33 @@ def joined(schema: Any, other: Any, where: str) -> Any:
                 "one type"
             ) from None
     return pyarrow.schema(fields)
+
+
+class Parts(ABC):
+    """Rows in several parts, one below the other; the types of a column are joined."""
+
+    @abstractmethod
+    def survey(self) -> Iterator[tuple[Any, int, str]]:
+        """Yield the schema of each part, the number of its rows, and what messages call it."""
+
+    @cached_property
+    def surveyed(self) -> tuple[Any, int]:
+        """Names and types that hold the values of all parts, and the number of rows."""
+        schema, n_rows = None, 0
+        for found, count, where in self.survey():
+            schema = found.remove_metadata() if schema is None else joined(schema, found, where)
+            n_rows += count
+        if schema is None:
+            raise ValueError("there is no batch: give at least one, with its columns")
+        return schema, n_rows
+
+    def schema(self) -> Any:
+        """Return names and types."""
+        return self.surveyed[0]
+
+    def n_rows(self) -> int:
+        """Return the number of rows."""
+        return self.surveyed[1]
 
 
 def width_of(kind: Any) -> float | None:

@@ -43,7 +43,7 @@ class BinMap:
     categorical : tuple of bool
         Which binned features are categories.
     values : tuple of ndarray, optional
-        Where every distinct value has its own bin, those values.
+        The distinct values, if each has a bin of its own.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def learn_bins(
 def _find_streamed_cuts(
     table: RowStream, rows: NDArray[np.uint32], weight: NDArray[np.float64] | None, max_bins: int | None, threads: int
 ) -> list[NDArray[np.float64]]:
-    """Find the cuts of a sample, of as many columns at a time as memory holds."""
+    """Find the cuts of a sample, for as many columns at a time as fit in memory."""
     places = np.arange(len(rows), dtype=np.uint32)
     of_sample = None if weight is None else weight[rows]
     if max_bins is None:
@@ -154,7 +154,7 @@ def bin_values(table: Table, *, threads: int = 1) -> BinnedData:
     ranked: list[tuple[NDArray[np.float64], NDArray[np.uint32]]] = []
     for _, batch in table.column_batches():
         ranked += _kernel.rank_columns(batch, threads)
-    cuts = [_between(values[:-1], values[1:]) for values, _ in ranked]
+    cuts = [midpoint(values[:-1], values[1:]) for values, _ in ranked]
     bin_map = BinMap(
         order=tuple(order),
         cuts=tuple(cuts[j] for j in order),
@@ -176,22 +176,29 @@ def bin_values(table: Table, *, threads: int = 1) -> BinnedData:
     return BinnedData(bin_map, codes, tuple(has_missing))
 
 
-def _between(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Thresholds t with a <= t < b."""
-    middle = a / 2 + b / 2
-    return np.where((middle >= a) & (middle < b), middle, a)
+def midpoint(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return thresholds ``low <= t < high`` half-way between, or `low` where float64 has nothing between.
+
+    Examples
+    --------
+    >>> midpoint(np.array([1.0, -np.inf]), np.array([2.0, np.inf]))
+    array([ 1.5, -inf])
+    """
+    with np.errstate(invalid="ignore"):  # −∞ + ∞
+        middle = low / 2 + high / 2
+    return np.where((low <= middle) & (middle < high), middle, low)
 
 
 def _key(category: object) -> float:
-    """Return a number that tells a category from others whatever its code is: codes depend on the rows."""
+    """Return a number that identifies a category whatever its code is: codes depend on the rows."""
     digest = hashlib.blake2b(f"{type(category).__name__} {category!r}".encode(), digest_size=6).digest()
     return float(int.from_bytes(digest, "little"))
 
 
 def code_edges(table: Table, bin_map: BinMap) -> _kernel.CodeEdges:
-    """Where the values of each code begin and end, for growers that put thresholds between the codes of a node.
+    """Return where the values of each code begin and end, for growers that put thresholds between codes of a node.
 
-    A category has a number of its own instead, by which random draws know it.
+    A category has a number of its own instead, which random draws use.
     """
     place = {column: feature for feature, column in enumerate(bin_map.order)}
     lower: list[NDArray[np.float64]] = [np.zeros(0)] * len(place)
@@ -245,7 +252,7 @@ def assign_bins(
         Whether columns that never leave their most frequent code in the same row may share a stored column. Growers
         of gradients read such data; those of impurity do not.
     reserve : int
-        Bytes that training will need besides the codes: where the memory limit of a dataset does not hold both, the
+        Bytes that training will need besides the codes: if the memory limit of a dataset is too small for both, the
         codes lie in a temporary file that is mapped to memory.
     threads : int
         Threads to use; the result does not depend on it.
@@ -279,7 +286,7 @@ def assign_bins(
 def _assign_streamed(
     table: RowStream, bin_map: BinMap, cuts: list[list[float]], reserve: int, threads: int
 ) -> BinnedData:
-    """Turn rows into codes batch by batch. Nothing is bundled: that would take all rows to find out."""
+    """Turn rows into codes batch by batch. Nothing is bundled: finding bundles would take all rows."""
     codes = _kernel.BinnedData(table.n_rows, list(bin_map.n_bins), list(bin_map.categorical))
     mapped = codes.size_bytes + reserve > table.free_memory()
     codes.attach(mapped_bytes(codes.size_bytes) if mapped else np.zeros(codes.size_bytes, dtype=np.uint8), mapped)
@@ -311,7 +318,7 @@ def _runs(features: list[int]) -> Iterator[tuple[int, list[int]]]:
 
 
 def mapped_bytes(size: int) -> NDArray[np.uint8]:
-    """Return zeros that lie in a temporary file, which goes with them."""
+    """Return zeros in a temporary file, which is removed with them."""
     with tempfile.TemporaryFile(prefix="arboretum-") as file:
         file.truncate(size)
         return np.frombuffer(mmap.mmap(file.fileno(), size), dtype=np.uint8)

@@ -20,9 +20,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from arboretum.data.memory_budget import MemoryBudget
 from arboretum.data.sources import (
+    Delegating,
     Snapshot,
+    Source,
     connect_wide,
     copy_out,
     first_line,
@@ -63,25 +64,23 @@ class CsvPart(NamedTuple):
             try:
                 names = next(csv.reader(lines, delimiter=mark), [])
             except csv.Error as error:  # a field without end
-                raise ValueError(f"{file.path}, line 1: {error}; see whether a quote is not closed") from None
-        # A nameless first column is the index that pandas wrote, and has the name that pandas would give to it.
+                raise ValueError(f"{file.path}, line 1: {error}; check for a quote that is not closed") from None
+        # A nameless first column is the index that pandas wrote; it gets the name that pandas would give it.
         names = [name or f"Unnamed: {place}" for place, name in enumerate(names)]
         repeated = sorted({name for name in names if names.count(name) > 1})
         if repeated:
-            raise ValueError(
-                f"{file.path}, line 1: the column name {repeated[0]!r} stands there twice; rename one of them"
-            )
+            raise ValueError(f"{file.path}, line 1: the column name {repeated[0]!r} occurs twice; rename one of them")
         return cls(file, mark, names)
 
 
 def _delimiter_of(line: str) -> str:
-    """Return the mark that the line of names has most of, outside of quotes."""
+    """Return the most frequent delimiter in the header, outside quotes."""
     line = re.sub('"[^"]*"', "", line)
     return max(DELIMITERS, key=line.count)
 
 
 @dataclass(eq=False)
-class CsvFiles:
+class CsvFiles(Delegating):
     """CSV files, one below the other; columns are matched by name.
 
     Parameters
@@ -93,7 +92,7 @@ class CsvFiles:
     rules : TextRules
         What is known about the columns.
     tell : callable
-        Gets what the columns were read as.
+        Called with what the columns were read as.
     """
 
     files: Sequence[str]
@@ -126,7 +125,7 @@ class CsvFiles:
         return self.parts[0].names
 
     @property
-    def snapshot(self) -> Snapshot:
+    def inner(self) -> Source:  # type: ignore[override]
         """The rows, in columns named c0, c1 and so on."""
         if self._snapshot is None:
             unknown = [name for name in (*self.rules.types, *self.rules.date_formats) if name not in self.names]
@@ -146,29 +145,21 @@ class CsvFiles:
 
         return told
 
-    def prepare(self, budget: MemoryBudget | None) -> None:
-        """Read the files."""
-        self.snapshot.prepare(budget)
-
     def schema(self) -> Any:
         """Return names and types."""
         import pyarrow
 
-        stored = self.snapshot.schema()
+        stored = self.inner.schema()
         return pyarrow.schema([stored.field(f"c{place}").with_name(name) for place, name in enumerate(self.names)])
-
-    def n_rows(self) -> int:
-        """Count the rows."""
-        return self.snapshot.n_rows()
 
     def batches(self, names: Sequence[str], size: int, memory: int | None = None) -> Iterator[Any]:
         """Stream the rows."""
-        for batch in self.snapshot.batches(self._stored(names), size, memory):
+        for batch in self.inner.batches(self._stored(names), size, memory):
             yield batch.rename_columns(list(names))
 
     def buffers(self, names: Sequence[str]) -> list[int]:
         """Return the bytes that a reader holds of each column."""
-        return self.snapshot.buffers(self._stored(names))
+        return self.inner.buffers(self._stored(names))
 
     def _stored(self, names: Sequence[str]) -> list[str]:
         places = {name: f"c{place}" for place, name in enumerate(self.names)}
@@ -198,7 +189,7 @@ def _same_names(first: CsvPart, other: CsvPart) -> None:
 
 
 def _write_csv(parts: Sequence[CsvPart], rules: TextRules, tell: Tell, folder: Path, memory: int | None) -> None:
-    """Find out what each column holds, and write all rows as Parquet."""
+    """Determine what each column holds, and write all rows as Parquet."""
     engine = import_engine()
     texts = folder / "texts"
     texts.mkdir()
@@ -224,7 +215,7 @@ def _write_csv(parts: Sequence[CsvPart], rules: TextRules, tell: Tell, folder: P
 
 
 def _relations(parts: Sequence[CsvPart], folder: Path, rules: TextRules, memory: int | None) -> list[str]:
-    """Return SQL that reads the files in their order, as few queries as their forms allow."""
+    """Return SQL that reads the files in their order, in as few queries as possible."""
     readable = []
     for part in parts:
         with part.file.decoded(rules.cures):
@@ -235,7 +226,7 @@ def _relations(parts: Sequence[CsvPart], folder: Path, rules: TextRules, memory:
     ):
         files = ", ".join(quoted(escaped(part.file.path)) for part in group)
         columns = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(len(names)))
-        # All that DuckDB would guess otherwise: it skips lines of names that are shorter than the rows.
+        # Everything that DuckDB would guess otherwise: it skips headers that are shorter than the rows.
         options = [
             f"[{files}], auto_detect=false, columns={{{columns}}}, delim={quoted(delimiter)}, header=true, quote='\"'",
             f"escape='\"', comment='', skip=0, strict_mode=true, compression={quoted(compression or 'none')}",
@@ -252,7 +243,7 @@ def _relations(parts: Sequence[CsvPart], folder: Path, rules: TextRules, memory:
 
 
 def _csv_error(parts: Sequence[CsvPart], rules: TextRules, error: Exception) -> ValueError:
-    """Say in which line a CSV file cannot be read, and what to do."""
+    """Return an error that names the line that cannot be read, and the cure."""
     said = str(error)
     if "unicode" in said.lower():
         for part in parts:
@@ -273,14 +264,14 @@ def _uneven_line(part: CsvPart, rules: TextRules) -> ValueError | None:
     for number, record in _records(part):
         if record and len(record) != width:
             return ValueError(
-                f"{part.file.path}, line {number}: {len(record)} fields, but the line of names has {width}; quote "
+                f"{part.file.path}, line {number}: {len(record)} fields, but the header has {width}; quote "
                 f"fields that hold {part.delimiter!r}, or give {rules.cures.delimiter()}"
             )
     return None
 
 
 def _mixed_ends(part: CsvPart) -> ValueError | None:
-    """Say where lines begin to end in another way; those inside of quotes do not count."""
+    """Return an error for the first line that ends differently; lines inside quotes do not count."""
     ends: set[str] = set()
     with part.file.open(errors="replace") as lines:
         for number, line in enumerate(re.sub('"[^"]*"', "", lines.read(1 << 24)).splitlines(keepends=True), 1):
@@ -288,7 +279,7 @@ def _mixed_ends(part: CsvPart) -> ValueError | None:
             if len(ends) > 1:
                 return ValueError(
                     f"{part.file.path}, line {number}: lines end in two ways, {' and '.join(map(repr, sorted(ends)))}; "
-                    "make them one, as dos2unix does"
+                    "convert them to one, for instance with dos2unix"
                 )
     return None
 
@@ -304,7 +295,7 @@ def _place_of(parts: Sequence[CsvPart], error: WrongValueError) -> str:
 
 
 def _records(part: CsvPart) -> Iterator[tuple[int, list[str]]]:
-    """Yield the lines below the names, each with the number of its first line."""
+    """Yield the records below the header, each with the number of its first line."""
     with part.file.open(errors="replace") as lines:
         reader = csv.reader(lines, delimiter=part.delimiter)
         try:
@@ -313,5 +304,5 @@ def _records(part: CsvPart) -> Iterator[tuple[int, list[str]]]:
             for record in reader:
                 yield before + 1, record
                 before = reader.line_num
-        except csv.Error:  # a field of more than 128 KB, such as all that follows a quote: lines below are not known
+        except csv.Error:  # a field of more than 128 KB, as after a stray quote: lines below are unknown
             return

@@ -31,10 +31,8 @@ from arboretum.data.sources import BATCH_ROWS, Source
 from arboretum.data.text_columns import Arguments, Kind, TextRules
 from arboretum.data.text_values import MISSING
 
-__all__ = ["Dataset"]
-
 UNLIMITED = 4_000_000_000  # bytes that passes are planned for where there is no limit
-LEAST_BATCH_ROWS, TEXT_BYTES = 8_192, 24  # rows that make a batch worth its while, and a guess at the bytes of a text
+LEAST_BATCH_ROWS, TEXT_BYTES = 8_192, 24  # rows that make a batch worthwhile, and a guess at the bytes of a text
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,22 +99,22 @@ class Dataset:
     ) -> Dataset:
         r"""Read CSV files whose first line names the columns.
 
-        All rows decide what a column holds: numbers, booleans, dates or times, if all its values are, save for marks of
-        missing values such as ``?``; otherwise text. Warnings tell which marks were taken, and what else was guessed;
-        docs/odd-input.md states the rule. A model that predicts reads the columns as it knows them.
+        All rows decide what a column holds: numbers, booleans, dates or times, if all its values are, except for marks
+        of missing values such as ``?``; otherwise text. Warnings tell which marks were found, and what else was
+        guessed; docs/odd-input.md states the rule. A model that predicts reads each column as it was at fit.
 
         Parameters
         ----------
         path : path, pattern or list of them
             The files, in any of the compressions gzip, bzip2 and Zstandard; columns are matched by name.
         delimiter : str, optional
-            What stands between fields; by default comma, semicolon, tab or bar, whichever the first line has most of.
+            Separator of fields; by default the most frequent of comma, semicolon, tab and bar in the first line.
         encoding : str, optional
-            A codec of Python, as ``"latin-1"``; by default UTF-8, or what the first bytes of the file mark.
+            A codec of Python, such as ``"latin-1"``; by default UTF-8, or what a byte order mark says.
         decimal : {".", ","}
-            What stands before the fraction of a number.
+            Decimal separator.
         missing : sequence of str
-            What stands for a missing value in any column; blanks around it do not count.
+            Marks of a missing value in any column; blanks around them do not count.
         types : dict, optional
             SQL types of columns, as ``{"postcode": "VARCHAR"}``; a value that does not fit is an error that names it.
         date_formats : dict, optional
@@ -149,7 +147,7 @@ class Dataset:
         path : path, pattern or list of them
             The files, in any of the compressions gzip, bzip2 and Zstandard.
         encoding : str, optional
-            A codec of Python, as ``"latin-1"``; by default UTF-8, or what the first bytes of the file mark.
+            A codec of Python, such as ``"latin-1"``; by default UTF-8, or what a byte order mark says.
         memory_limit : int or str, optional
             As for ``with_memory_limit``.
         """
@@ -222,7 +220,7 @@ class Dataset:
 
     @property
     def prepared(self) -> Source:
-        """The source, ready to be read: what must be counted or copied first is done."""
+        """The source, ready to be read: what must be counted or copied first has been."""
         self.source.prepare(self.budget)
         return self.source
 
@@ -280,23 +278,23 @@ class Dataset:
         chosen = np.asarray(chosen)
         if chosen.dtype != np.bool_ or chosen.shape != (self.n_rows,):
             raise ValueError(
-                f"rows are chosen by an array of {self.n_rows} booleans, one for each, not by one of type "
-                f"{chosen.dtype} and shape {chosen.shape}"
+                f"chosen has type {chosen.dtype} and shape {chosen.shape}: give an array of {self.n_rows} booleans, "
+                "one per row"
             )
         return replace(self, source=sources.ChosenRows(self.source, chosen))
 
     def read_as(self, kinds: Mapping[str, Kind]) -> Dataset:
-        """Return the dataset with columns of CSV files read as these kinds, which other sources have by themselves.
+        """Return the dataset with columns of CSV files read as these kinds; other sources have types of their own.
 
         Parameters
         ----------
         kinds : dict
-            Of columns: "number", "category", "date" or "bool". A value that does not fit is an error that names it.
+            "number", "category", "date" or "bool" by column. A value that does not fit is an error that names it.
         """
         return replace(self, source=sources.read_as(self.source, kinds))
 
     def require(self, names: Sequence[str]) -> None:
-        """Refuse a name that is no column, with the nearest that is one."""
+        """Reject a name that is not a column, and suggest the nearest one."""
         known = self.names
         for name in names:
             if name not in known:
@@ -306,7 +304,7 @@ class Dataset:
                 raise ValueError(f"the dataset has no column {name!r}: {hint}")
 
     def with_memory_limit(self, memory_limit: int | str | None) -> Dataset:
-        """Return the dataset with a limit to the memory that reading it and training from it may take.
+        """Return the dataset with a limit on the memory that reading it and training from it may take.
 
         Parameters
         ----------
@@ -337,11 +335,11 @@ class Dataset:
         [2, 2, 1]
         """
         if isinstance(size, bool) or not isinstance(size, numbers.Integral) or size < 1:
-            raise ValueError(f"size={size!r}: use a number of rows of at least 1")
+            raise ValueError(f"size={size!r}: use an integer at least 1")
         return self.batches_beside(0, int(size))
 
     def batches_beside(self, beside: int, size: int = BATCH_ROWS) -> Iterator[Any]:
-        """Yield the rows, where so many bytes more will be held while they are read."""
+        """Yield the rows while the caller holds ``beside`` more bytes."""
         budget = None if self.budget is None else self.budget.begun()
         source = self.begun().prepared  # before memory is planned: the libraries that it loads count
         memory = None if budget is None else budget.reading(beside=beside)
@@ -357,14 +355,14 @@ class Dataset:
             raise budget.too_small(budget.least_for(error.needed, beside=beside), error.what) from None
 
     def column_groups(self, held: int = 0, *, beside: int = 0) -> list[range]:
-        """Divide the columns into groups, by their places, each of which a pass can read within the memory limit.
+        """Divide the columns, by position, into groups that a pass can read within the memory limit.
 
         Parameters
         ----------
         held : int
-            Bytes that the caller keeps of every column of a group.
+            Bytes that the caller keeps for every column of a group.
         beside : int
-            Bytes more that will be held during all passes.
+            Further bytes that are held during all passes.
         """
         memory = UNLIMITED if self.budget is None else max(1, self.budget.begun().free() - beside)
         reading = min(READING_SHARE * (memory / 2 if held else memory), MOST_READING)
@@ -377,12 +375,12 @@ class Dataset:
         return grouped(shares, 1.0)
 
     def reader_bytes(self) -> int:
-        """Return what reading takes at least: the pages of the widest column, and a batch beside them."""
+        """Return the least memory that reading takes: the pages of the widest column, and a batch."""
         widest = max(self.prepared.buffers(self.names), default=0)
         return int(widest / PAGES_SHARE / READING_SHARE)
 
     def to_frame(self) -> Any:
-        """Read all rows into memory: a pyarrow.Table, which has ``to_pandas``."""
+        """Read all rows into memory, as a pyarrow.Table."""
         import pyarrow
 
         batches = [pyarrow.Table.from_batches([batch]) for batch in self.batches()]

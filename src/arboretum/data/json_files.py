@@ -34,7 +34,7 @@ def json_files(files: Sequence[str], encoding: str | None, cures: Cures) -> Snap
 
 
 def _write_json(files: Sequence[TextFile], rules: TextRules, folder: Path, memory: int | None) -> None:
-    """Write all rows as Parquet; text that is a date in ISO form becomes one, for JSON has no dates."""
+    """Write all rows as Parquet; text in ISO form becomes dates, which JSON does not have."""
     engine = import_engine()
     texts = folder / "texts"
     texts.mkdir()
@@ -88,12 +88,12 @@ def _json_relation(files: Sequence[TextFile], folder: Path, rules: TextRules) ->
 
 
 def _plain_json(column: str, kind: str) -> str:
-    """Return SQL for a column, as text if its type is none of a table's; columns that mix types have the type JSON."""
+    """Return SQL for a column, as text if it is a UUID or mixes types, which DuckDB calls JSON."""
     return f"({column} ->> '$')" if kind == "JSON" else f"CAST({column} AS VARCHAR)" if kind == "UUID" else column
 
 
 def _json_error(files: Sequence[TextFile], error: Exception) -> ValueError:
-    """Say in which line a JSON file cannot be read."""
+    """Return an error that names the line that cannot be read."""
     for file in files:
         with file.open(errors="replace") as lines:
             is_array = lines.read(1 << 16).lstrip().startswith("[")

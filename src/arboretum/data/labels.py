@@ -9,8 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Of a label: a forged type must not claim gigabytes.
+from arboretum.data.validity import Rules
+
+# The most bytes of a label: a forged type must not claim gigabytes.
 MAX_LABEL_BYTES = 65_536
+
+RULES = Rules("classes")
 
 
 def typed_column(column: NDArray[Any]) -> NDArray[Any]:
@@ -33,18 +37,17 @@ def classes_to_json(classes: NDArray[Any]) -> dict[str, Any]:
 def classes_from_json(entry: dict[str, Any], n_classes: int, *, in_own_order: bool = False) -> NDArray[Any]:
     """Read labels of a file of unknown origin; there must be ``n_classes`` of them, distinct and sorted.
 
-    ``in_own_order``: they may have another order than the sorted one.
+    ``in_own_order``: they need not be sorted.
     """
     dtype, values = np.dtype(entry["dtype"]), entry["values"]
-    if dtype.kind not in "biufUO" or dtype.itemsize > MAX_LABEL_BYTES:
-        raise ValueError(f"classes of type {dtype.str[:20]!r} cannot be read")
-    if not isinstance(values, list) or not all(isinstance(v, bool | int | float | str) for v in values):
-        raise ValueError("classes that cannot be read: labels are text, numbers or booleans")
+    is_plain = dtype.kind in "biufUO" and dtype.itemsize <= MAX_LABEL_BYTES
+    RULES.require(is_plain, "dtype", dtype.str[:20], f"booleans, numbers, or text of at most {MAX_LABEL_BYTES} bytes")
+    are_labels = isinstance(values, list) and all(isinstance(v, bool | int | float | str) for v in values)
+    RULES.require(are_labels, "values", values, "a list of text, numbers or booleans")
     classes = np.array(values, dtype=dtype)
-    if len(classes) != n_classes:
-        raise ValueError(f"{len(classes)} classes, but the forest has {n_classes}")
-    if classes.tolist() != values or sorted(set(values)) != (sorted(values) if in_own_order else values):
-        raise ValueError("classes that are not sorted and distinct")
+    RULES.require(len(classes) == n_classes, "number of classes", len(classes), f"{n_classes}, as the model has")
+    is_sorted = classes.tolist() == values and sorted(set(values)) == (sorted(values) if in_own_order else values)
+    RULES.require(is_sorted, "values", values, f"distinct{'' if in_own_order else ' and sorted'} labels of the dtype")
     return classes
 
 

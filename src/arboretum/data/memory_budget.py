@@ -1,9 +1,9 @@
-"""A limit to the memory of this process: how much is left of it, and when it is too small.
+"""A limit on the memory of this process: how much is left of it, and when it is too small.
 
 The limit counts resident memory above what the process held at a start: the first statement of a command, or the call
-of ``fit``, ``predict`` or ``batches``. Everything after it counts, libraries that are loaded late included. Plans for
-buffers and batches are made from what is left when they are needed, so an estimate that was wrong is made good by the
-next one; only what a fit cannot do without is estimated ahead, to reject a limit before any work is done.
+of ``fit``, ``predict`` or ``batches``. Everything after it counts, including libraries that are loaded late. Buffers
+and batches are planned from what is left when they are needed, so that each estimate corrects the one before; only what
+a fit cannot do without is estimated ahead, to reject a limit before any work is done.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ CGROUP_FILES = (  # limit, statistics and what in them cannot be freed: versions
 STATM = Path("/proc/self/statm")  # sizes of this process in pages; the second is what is resident
 READING_SHARE = 0.7  # of what is left: allocators keep more than they are asked for
 CROWDED = 0.85  # share of the limit from which allocators are asked to give back what they keep
-MOST_READING = 256_000_000  # bytes of a reader, unless a single column needs them: more make no pass faster
+MOST_READING = 256_000_000  # bytes of a reader, unless a single column needs more: more would not make a pass faster
 # Shares of the memory of a reader: what it holds of each column (pages), and a batch, of which its users make copies.
 PAGES_SHARE, BATCH_SHARE = 1 / 2, 1 / 8
-# Of any fit: a reader with small batches; and, of a row, its target in all and in parts, and which part it belongs to.
+# Bytes of any fit: a reader with small batches; and per row, its target as a whole and in parts, and its part.
 READER_BYTES, ROW_BYTES = 16_000_000, 32
-ROUNDED_TO, VARYING = 5_000_000, 2_000_000  # what a limit is asked to be raised to; what libraries take varies a little
+ROUNDED_TO, VARYING = 5_000_000, 2_000_000  # rounding of a suggested limit; what libraries take varies a little
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 
 
@@ -44,7 +44,7 @@ class MemoryLimitError(ValueError):
 
 
 class ReaderMemoryError(Exception):
-    """A reader that was given too little memory; ``needed`` is the least that it can do with."""
+    """A reader was given too little memory; ``needed`` is the least that it can work with."""
 
     def __init__(self, needed: int, what: str) -> None:
         super().__init__(what)
@@ -70,7 +70,7 @@ def available_bytes() -> float:
     for limit, stat, used in CGROUP_FILES:
         try:
             most = int((CGROUP / limit).read_text(encoding="ascii"))
-        except (OSError, ValueError):  # no limit is no file, or "max"
+        except (OSError, ValueError):  # without a limit there is no file, or "max" in it
             continue
         free = min(free, most - _number_after(CGROUP / stat, used, 0))
     return max(free, 0)
@@ -85,7 +85,7 @@ def _number_after(file: Path, name: str, default: float) -> float:
 
 
 def give_back() -> None:
-    """Return memory that was freed, but kept by allocators for later, to the system."""
+    """Return memory to the system that was freed but kept by allocators."""
     if "pyarrow" in sys.modules:
         sys.modules["pyarrow"].default_memory_pool().release_unused()
     trim = _trim()
@@ -95,7 +95,7 @@ def give_back() -> None:
 
 @functools.cache
 def _trim() -> Any:
-    """Return glibc's malloc_trim; other C libraries have none, and keep less."""
+    """Return glibc's malloc_trim, or None: other C libraries do not have it, and keep less."""
     return getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
 
 
@@ -142,11 +142,11 @@ class MemoryBudget:
         return max(1, int(READING_SHARE * self.free()))
 
     def least_for(self, working: int, *, beside: int = 0) -> int:
-        """Return the least limit with which a reader or an engine may take so much, and others what is ``beside``."""
+        """Return the least limit that leaves ``working`` bytes to a reader or an engine, and ``beside`` to others."""
         return self.limit - self.free() + beside + math.ceil(working / READING_SHARE)
 
     def keep(self) -> bool:
-        """Give memory back to the system where little is left; return whether the limit is kept: for loops."""
+        """Give memory back to the system if little is left, and return whether the limit is kept; for loops."""
         assert self.start is not None
         if resident() - self.start <= CROWDED * self.limit:
             return True
@@ -154,17 +154,17 @@ class MemoryBudget:
         return resident() - self.start <= self.limit
 
     def reading(self, *, beside: int = 0) -> int:
-        """Return what a reader may hold, copies of its batches included, with so many bytes more beside it."""
+        """Return what a reader may hold, including copies of its batches, while others hold ``beside`` bytes."""
         return max(1, int(READING_SHARE * (self.free() - beside)))
 
     def require(self, more: int, what: str) -> None:
-        """Reject a limit that does not hold so many bytes more, with the least one that does."""
+        """Reject a limit that leaves less than ``more`` bytes, and name the least one that suffices."""
         lacking = more - self.free()
         if lacking > 0:
             raise self.too_small(self.limit + lacking, what)
 
     def too_small(self, least: int, what: str) -> MemoryLimitError:
-        """Return the error of a limit that would have to be larger."""
+        """Return the error for a limit that would have to be larger."""
         enough = math.ceil((VARYING + 1.02 * least) / ROUNDED_TO) * ROUNDED_TO
         return MemoryLimitError(
             f"memory_limit={as_text(self.limit)} is too small: {what} needs at least {as_text(enough)}"

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 from urllib.parse import unquote
 
 from arboretum.cached import cached_property
-from arboretum.data.arrow_types import as_type, joined, plain_type, width_of
+from arboretum.data.arrow_types import Parts, as_type, plain_type, width_of
 from arboretum.data.column_spool import ColumnSpool
 from arboretum.data.memory_budget import (
     BATCH_SHARE,
@@ -39,7 +39,7 @@ PROBED_ROWS = 256  # which tell how long text is
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
-class ParquetFiles:
+class ParquetFiles(Parts):
     """Parquet files, one below the other; columns are matched by name.
 
     Folders named ``column=value`` on the way to the files are columns, as of a partitioned table.
@@ -52,16 +52,15 @@ class ParquetFiles:
 
     def __init__(self, files: Sequence[str]) -> None:
         self.files = list(files)
-        self._surveyed: tuple[Any, int] | None = None
         self._spools: list[ColumnSpool] = []
 
     def prepare(self, budget: MemoryBudget | None) -> None:
         """Read the footers, which stay in memory one at a time; a limit that does not hold the largest is rejected."""
-        if self._surveyed is None and budget is not None:
+        if "surveyed" not in vars(self) and budget is not None:
             largest = max(map(_footer_of, self.files))
             if largest > READER_BYTES:
                 budget.begun().require(READER_BYTES + largest, f"reading the footer of {self._shown}")
-        self._survey()
+        self.schema()
 
     @property
     def _shown(self) -> str:
@@ -75,23 +74,9 @@ class ParquetFiles:
         footer = _Footer()
         return [_Part(file, {name: columns[name][i] for name in shared}, footer) for i, file in enumerate(self.files)]
 
-    def _survey(self) -> tuple[Any, int]:
-        """Names and types that hold the values of all files, and the number of rows."""
-        if self._surveyed is None:
-            schema, n_rows = self._parts[0].schema, 0
-            for part in self._parts:
-                schema = joined(schema, part.schema, part.path)
-                n_rows += part.n_rows
-            self._surveyed = schema, n_rows
-        return self._surveyed
-
-    def schema(self) -> Any:
-        """Return names and types."""
-        return self._survey()[0]
-
-    def n_rows(self) -> int:
-        """Sum what the files say of themselves."""
-        return self._survey()[1]
+    def survey(self) -> Iterator[tuple[Any, int, str]]:
+        """Yield what the footers say."""
+        return ((part.schema, part.n_rows, part.path) for part in self._parts)
 
     def batches(self, names: Sequence[str], size: int, memory: int | None = None) -> Iterator[Any]:
         """Stream the files in their order."""
@@ -101,11 +86,9 @@ class ParquetFiles:
             # Threads have heaps of their own, of which nothing is given back before they end.
             threads = memory is None or memory >= MOST_READING + 2 * pages
             return self._slices(schema, self._rows_of_batch(schema, size, memory), threads=threads)
-        spool = next((one for one in self._spools if one.holds(names)), None)
-        if spool is None:
-            spool = self._spool(schema, memory)
-            self._spools.append(spool)
-        return spool.batches(names, size)
+        if not any(spool.holds(names) for spool in self._spools):
+            self._spools.append(self._spool(schema, memory))
+        return next(spool for spool in self._spools if spool.holds(names)).batches(names, size)
 
     def _slices(self, schema: Any, n_rows: int, *, threads: bool = False) -> Iterator[Any]:
         for part in self._parts:
@@ -122,7 +105,7 @@ class ParquetFiles:
         return min(size, max(1, int(BATCH_SHARE * planned / of_row)))
 
     def _spool(self, schema: Any, memory: int) -> ColumnSpool:
-        """Write as many columns at a time as memory holds the pages of."""
+        """Write as many columns at a time as have pages that fit in memory."""
         held = dict(zip(schema.names, self.buffers(schema.names), strict=True))
         widest = max(held, key=held.__getitem__)
         if held[widest] > PAGES_SHARE * memory:
@@ -144,7 +127,7 @@ class _Footer:
 
 
 class _Part:
-    """One file, and what the names of its folders say of its rows."""
+    """One file, and the columns that the names of its folders give to its rows."""
 
     def __init__(self, path: str, of_folders: Mapping[str, Any], footer: _Footer) -> None:
         self.path, self._footer = path, footer
@@ -167,7 +150,7 @@ class _Part:
 
     @contextmanager
     def _opened(self) -> Iterator[Any]:
-        """Open the file; what pyarrow says of errors is told in our words."""
+        """Open the file; errors of pyarrow are replaced by ours."""
         import pyarrow
         from pyarrow import parquet
 
@@ -226,7 +209,7 @@ class _Part:
         return of_texts + OBJECT_BYTES * len(texts) + sum(width for width in widths.values() if width is not None)
 
     def batches(self, schema: Any, n_rows: int, *, threads: bool = False) -> Iterator[Any]:
-        """Yield batches of at most so many rows, with the names and types of a schema."""
+        """Yield batches of at most ``n_rows`` rows, with the names and types of a schema."""
         stored = [name for name in schema.names if name not in self._of_folders]
         if not stored:
             for first in range(0, self.n_rows, n_rows):
@@ -291,7 +274,7 @@ def _open_pages(file: Any, raw: BinaryIO, names: set[str]) -> Iterator[tuple[str
 
 
 def _folder_texts(file: str) -> dict[str, str]:
-    """Return what folders named ``column=value`` say.
+    """Return the columns and values of folders named ``column=value``.
 
     Examples
     --------

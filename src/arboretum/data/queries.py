@@ -75,7 +75,7 @@ class Queries:
         known = ~np.isnan(values) & (weights > 0)
         if not known.any():
             raise ValueError(
-                f"no query has a relevant row, one of a grade above 0: {name.upper()} means nothing; check y, or give "
+                f"no query has a relevant row, one of a grade above 0: {name.upper()} is undefined; check y, or give "
                 "more queries"
             )
         return float((values[known] * weights[known]).sum() / weights[known].sum())

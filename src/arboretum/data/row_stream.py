@@ -1,8 +1,9 @@
-"""Tables whose rows are read in passes: what may be asked of all of them, whatever makes the rows."""
+"""Tables whose rows are read in passes, whatever makes the rows."""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
@@ -17,11 +18,11 @@ from arboretum.data.table import Table
 Pass: TypeAlias = tuple[Sequence[int], Iterator[tuple[int, list[Array]]]]
 
 
-class RowStream(Table):
+class RowStream(Table, ABC):
     """Rows that are made a batch at a time.
 
     A kind of stream defines ``schema``, ``n_rows`` and ``row_batches``, and ``budget`` if memory may be limited; one
-    that can read columns without the others defines ``passes`` and ``samples``, too.
+    that can read columns without the others also defines ``passes`` and ``samples``.
     """
 
     @property
@@ -29,12 +30,12 @@ class RowStream(Table):
         """What is left of the memory limit; None if there is none."""
         return None
 
+    @abstractmethod
     def row_batches(self, size: int = BATCH_ROWS, *, beside: int = 0) -> Iterator[tuple[int, Table]]:
         """Yield (first row, dense table of some of the next rows): one pass.
 
         ``beside`` is how many bytes the caller will allocate while it reads.
         """
-        raise NotImplementedError
 
     def passes(self, places: Sequence[int], *, beside: int = 0) -> Iterator[Pass]:
         """Yield (some of these columns, an iterator of first rows and values): one pass after the other."""
@@ -47,7 +48,7 @@ class RowStream(Table):
 
     @cached_property
     def columns(self) -> list[Array]:
-        """All rows in memory; a memory limit that does not hold them is rejected."""
+        """All rows in memory; a memory limit that is too small for them is rejected."""
         if self.budget is not None:
             needed = sum(4 if column.kind == "categorical" else 8 for column in self.schema.columns) * self.n_rows
             what = f"a fit that needs all {self.n_rows} rows of {self.schema.n_features} columns in memory"
@@ -64,7 +65,7 @@ class RowStream(Table):
         return math.inf if self.budget is None else self.budget.begun().free()
 
     def require_memory(self, needed: int, what: str = "") -> None:
-        """Reject a memory limit that does not hold so many bytes more; ``what`` needs them, by default the training."""
+        """Reject a memory limit that leaves fewer bytes than needed by ``what``, by default the training."""
         if self.budget is not None:
             what = what or f"training from {self.n_rows} rows of {self.schema.n_features} columns"
             self.budget.begun().require(needed, what)

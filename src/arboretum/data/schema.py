@@ -23,6 +23,7 @@ import numpy.typing as npt
 from arboretum.arguments import holds_others, shown
 from arboretum.cached import cached_property
 from arboretum.data.text_values import hidden_values
+from arboretum.data.validity import Rules
 from arboretum.running.warning import warn_user
 
 Kind: TypeAlias = Literal["numeric", "categorical"]
@@ -32,6 +33,13 @@ Array: TypeAlias = npt.NDArray[Any]
 
 MISSING = -1
 UNKNOWN = -2
+
+_READ_AS: dict[Source, Literal["number", "category", "date", "bool"]] = {
+    "number": "number",
+    "bool": "bool",
+    "datetime": "date",
+    "string": "category",
+}
 
 NEWLY_MISSING = "missing values in columns that had none at fit"  # begins the warning, to filter it by
 
@@ -74,13 +82,11 @@ class ColumnSchema:
 
     @property
     def read_as(self) -> Literal["number", "category", "date", "bool"] | None:
-        """The kind that text must be read as to be such a column; None if text says nothing of the kind."""
+        """The kind that text must be read as to become such a column; None if text does not tell."""
         if self.source == "category":
             is_text = any(isinstance(category, str) for category in self.categories)
             return "category" if is_text else "number" if self.categories else None
-        kinds: dict[Source, Literal["number", "category", "date", "bool"]]
-        kinds = {"number": "number", "bool": "bool", "datetime": "date", "string": "category"}
-        return kinds.get(self.source)
+        return _READ_AS.get(self.source)
 
     @cached_property
     def ranks(self) -> tuple[int, ...]:
@@ -103,7 +109,7 @@ class Schema:
     Parameters
     ----------
     columns : tuple of ColumnSchema
-        One a column, in the order of the fit.
+        One per column, in the order of the fit.
     named : bool
         Whether columns are matched by name; if not, by position.
 
@@ -167,9 +173,8 @@ class Schema:
         >>> one.describes_like(one.with_missing([True]))
         True
         """
-        return [(column.name, column.kind, column.categories) for column in self.columns] == [
-            (column.name, column.kind, column.categories) for column in other.columns
-        ]
+        mine, theirs = ([(c.name, c.kind, c.categories) for c in schema.columns] for schema in (self, other))
+        return mine == theirs
 
     def with_missing(self, flags: Sequence[bool]) -> Schema:
         """Mark the columns in which missing values were found, besides those already marked.
@@ -186,7 +191,7 @@ class Schema:
         return replace(self, columns=tuple(marked))
 
     def judge_missing(self, found: Array, policy: Literal["warn", "error"]) -> None:
-        """Warn of, or refuse, missing values in columns that had none at fit.
+        """Warn of, or reject, missing values in columns that had none at fit.
 
         Parameters
         ----------
@@ -205,14 +210,14 @@ class Schema:
         warn_user(message)
 
     def check_width(self, width: int, estimator_name: str) -> None:
-        """Refuse a table of another number of columns, in scikit-learn's words."""
+        """Reject a table with another number of columns, in scikit-learn's words."""
         if width != self.n_features:
             raise ValueError(
                 f"X has {width} features, but {estimator_name} is expecting {self.n_features} features as input"
             )
 
     def in_order(self, found: list[str], raw: list[Any]) -> list[Any]:
-        """Return the columns named ``found`` in the order of the fit; lost and unexpected names are refused."""
+        """Return the columns named ``found`` in the order of the fit; reject lost and unexpected names."""
         by_name, wanted = dict(zip(found, raw, strict=True)), dict.fromkeys(self.names)
         lost = [name for name in wanted if name not in by_name]
         extra = [name for name in found if name not in wanted]
@@ -241,24 +246,19 @@ class Schema:
 
     @classmethod
     def from_json(cls, data: Any) -> Schema:
-        """Rebuild a schema, trusting nothing: any deviation from `to_json` is a ValueError."""
-        _require_keys(data, {"named", "columns"}, "schema")
-        _require(isinstance(data["named"], bool), "'named' must be true or false")
-        _require(isinstance(data["columns"], list) and data["columns"], "'columns' must be a non-empty list")
-        columns = tuple(_column_from_json(column, j) for j, column in enumerate(data["columns"]))
+        """Rebuild a schema from untrusted JSON: any deviation from `to_json` is a ValueError."""
+        RULES.keys(data, {"named", "columns"}, "schema")
+        named, entries = data["named"], data["columns"]
+        RULES.require(isinstance(named, bool), "named", named, "true or false")
+        RULES.require(isinstance(entries, list) and entries, "columns", entries, "a list of at least one column")
+        columns = tuple(_column_from_json(entry, f"column {j}") for j, entry in enumerate(entries))
         names = [column.name for column in columns]
-        _require(len(set(names)) == len(names), "column names repeat")
-        _require(data["named"] or names == positional_names(len(names)), "unnamed columns must be x0, x1, …")
-        return cls(columns, data["named"])
+        RULES.require(len(set(names)) == len(names), "names of columns", names, "distinct names")
+        RULES.require(named or names == positional_names(len(names)), "names of unnamed columns", names, "x0, x1, …")
+        return cls(columns, named)
 
 
-def _require(condition: object, message: str) -> None:
-    if not condition:
-        raise ValueError(f"invalid schema: {message}")
-
-
-def _require_keys(data: Any, keys: set[str], where: str) -> None:
-    _require(isinstance(data, dict) and set(data) == keys, f"{where} must be an object with {sorted(keys)}")
+RULES = Rules("schema")
 
 
 def _category_to_json(category: Category) -> Any:
@@ -266,34 +266,36 @@ def _category_to_json(category: Category) -> Any:
 
 
 def _category_from_json(category: Any, where: str) -> Category:
-    if isinstance(category, dict):
-        _require(category in ({"float": "inf"}, {"float": "-inf"}), f"{where} has a category {category!r}")
+    if isinstance(category, dict) and category in ({"float": "inf"}, {"float": "-inf"}):
         return float(category["float"])
-    _require(isinstance(category, str | int | float), f"{where} has a category {category!r}")
-    finite = not isinstance(category, float) or math.isfinite(category)
-    _require(finite, f"{where} has a category {category!r}")
+    is_plain = isinstance(category, str | int) or (isinstance(category, float) and math.isfinite(category))
+    RULES.require(is_plain, f"category of {where}", category, "text, a boolean or a finite number")
     return category  # type: ignore[no-any-return]
 
 
-def _column_from_json(data: Any, position: int) -> ColumnSchema:
-    where = f"column {position}"
-    _require_keys(data, {"name", "kind", "source", "categories", "has_missing"}, where)
-    name, kind, source, found = data["name"], data["kind"], data["source"], data["categories"]
-    _require(isinstance(name, str), f"{where} needs a string as its name")
-    _require(kind in get_args(Kind), f"{where} has kind {kind!r}")
-    _require(source in get_args(Source), f"{where} has source {source!r}")
-    _require(isinstance(data["has_missing"], bool), f"{where}: 'has_missing' must be true or false")
-    _require(isinstance(found, list), f"{where}: 'categories' must be a list")
+def _column_from_json(data: Any, where: str) -> ColumnSchema:
+    RULES.keys(data, {"name", "kind", "source", "categories", "has_missing"}, where)
+    name, kind, source, found, has_missing = (
+        data[key] for key in ("name", "kind", "source", "categories", "has_missing")
+    )
+    for field, value, holds, expected in (
+        ("name", name, isinstance(name, str), "a string"),
+        ("kind", kind, kind in get_args(Kind), f"one of {get_args(Kind)}"),
+        ("source", source, source in get_args(Source), f"one of {get_args(Source)}"),
+        ("has_missing", has_missing, isinstance(has_missing, bool), "true or false"),
+        ("categories", found, isinstance(found, list), "a list"),
+    ):
+        RULES.require(holds, f"{field} of {where}", value, expected)
     if kind == "numeric":
-        _require(not found and source not in ("string", "category"), f"{where} is numeric with categories")
+        RULES.require(not found, f"categories of {where}", found, "none, because it is numeric")
+        RULES.require(source not in ("string", "category"), f"source of {where}", source, "a source of numbers")
     categories = tuple(_category_from_json(category, where) for category in found)
-    _require(len(set(categories)) == len(categories), f"{where} repeats a category")
-    texts = sum(isinstance(category, str) for category in categories)
-    _require(texts in (0, len(categories)), f"{where} mixes text and numbers in its categories")
-    if source != "category":
-        agrees = not categories or (texts > 0) == (source == "string")
-        _require(agrees, f"{where} has categories that are no {source}")
-    return ColumnSchema(name, kind, source, categories, data["has_missing"])
+    RULES.require(len(set(categories)) == len(categories), f"categories of {where}", found, "distinct ones")
+    kinds = {isinstance(category, str) for category in categories}
+    RULES.require(len(kinds) < 2, f"categories of {where}", found, "either text or numbers")
+    agrees = source == "category" or kinds <= {source == "string"}
+    RULES.require(agrees, f"categories of {where}", found, f"those of a column of source {source!r}")
+    return ColumnSchema(name, kind, source, categories, has_missing)
 
 
 # ----------------------------------------------------------------------------------------------------- names
@@ -316,7 +318,7 @@ def _nearest(name: str, names: Iterable[str]) -> str:
 
 
 def categorical_mask(spec: Any, names: list[str], *, named: bool) -> list[bool]:
-    """Say of each column whether ``categorical_features`` names it.
+    """Tell for each column whether ``categorical_features`` names it.
 
     Parameters
     ----------
@@ -354,8 +356,7 @@ def _position(item: Any, names: list[str], named: bool) -> int:
         if not named:
             raise ValueError(f"categorical_features has {item!r}, but X has no column names: give positions")
         if item not in names:
-            hint = _nearest(item, names)
-            raise ValueError(f"categorical_features has {item!r}, which is no column of X{hint}")
+            raise ValueError(f"categorical_features has {item!r}, which is not a column of X{_nearest(item, names)}")
         return names.index(item)
     if isinstance(item, bool | np.bool_) or not isinstance(item, numbers.Integral):
         raise TypeError(f"categorical_features must hold names, positions or booleans only; found {item!r}")
@@ -371,7 +372,7 @@ def _position(item: Any, names: list[str], named: bool) -> int:
 class Reading:
     """A column as found: floats if `categories` is None, else int32 codes (−1 = missing) into `categories`.
 
-    The categories all occur, are of one family (text or numbers) and stand in no particular order.
+    The categories all occur, are of one family (text or numbers) and have no particular order.
 
     Examples
     --------
@@ -441,7 +442,7 @@ def rank_categories(name: str, source: Source, codes: Array, found: Sequence[Cat
 def rank_counts(
     name: str, source: Source, found: Sequence[Category], counts: Sequence[int], has_missing: bool
 ) -> tuple[ColumnSchema, list[int]]:
-    """Return the column of categories that occur so often, and which of them has each code.
+    """Return the column of categories with these frequencies, and which of them has each code.
 
     Examples
     --------
@@ -474,23 +475,22 @@ def apply_column(column: ColumnSchema, reading: Reading, unknown: str) -> Array:
     """
     wanted, got = _family(column), _family(reading)
     if wanted is not None and got not in (wanted, None):
-        if reading.categories is None and np.isnan(reading.values).all():
-            got = None
-        else:
+        if reading.categories is not None or not np.isnan(reading.values).all():
             raise _clash(column, reading)
+        got = None
     if got is None:
         n = len(reading.values)
         return np.full(n, np.nan) if column.kind == "numeric" else np.full(n, MISSING, dtype=np.int32)
-    if column.kind == "numeric":
-        if reading.categories is None:
-            return reading.values
-        numbers_of = np.array([*reading.categories, np.nan], dtype=np.float64)
-        return numbers_of[reading.values]
     codes, categories = reading.values, reading.categories
+    if column.kind == "numeric":
+        return codes if categories is None else np.array([*categories, np.nan], dtype=np.float64)[codes]
     if categories is None:
         codes, categories = _encode_numbers(reading)
-    if unknown == "error":
-        _refuse(column, sorted((c for c in categories if c not in column.code), key=str))
+    if unknown == "error" and (unseen := sorted((c for c in categories if c not in column.code), key=str)):
+        raise ValueError(
+            f"column {column.name!r} has categories not seen at fit: {listed(unseen)}; "
+            'map them to known ones, or use unknown="average" or unknown="missing"'
+        )
     code_of = np.array([*(column.code.get(category, UNKNOWN) for category in categories), MISSING], dtype=np.int32)
     if len(categories) and (code_of[:-1] == UNKNOWN).all():
         _warn_of_other_forms(column, categories)
@@ -498,7 +498,7 @@ def apply_column(column: ColumnSchema, reading: Reading, unknown: str) -> Array:
 
 
 def _warn_of_other_forms(column: ColumnSchema, categories: Sequence[Category]) -> None:
-    """Warn where no category is known, but all would be if they were written as at fit, '1' for '1.0'."""
+    """Warn if no category is known, but all would be if they were written as at fit, such as '1' for '1.0'."""
     known = {_plain(category): category for category in column.categories}
     meant = [(category, known.get(_plain(category))) for category in categories]
     if all(other is not None for _, other in meant):
@@ -510,7 +510,7 @@ def _warn_of_other_forms(column: ColumnSchema, categories: Sequence[Category]) -
 
 
 def _plain(category: Category) -> Category:
-    """Return a category without what may differ between two files: blanks, case, leading and trailing zeros."""
+    """Return a category without what may differ between files: blanks, case, leading and trailing zeros."""
     text = str(category).strip().lower()
     try:
         return float(text)
@@ -519,23 +519,11 @@ def _plain(category: Category) -> Category:
 
 
 def _clash(column: ColumnSchema, reading: Reading) -> TypeError:
-    if reading.categories is not None:
-        value: Any = reading.categories[0]
-    else:
-        value = float(reading.values[~np.isnan(reading.values)][0])
-    was = f"{_family(column)} at fit"
+    found: Any = reading.categories or reading.values[~np.isnan(reading.values)].tolist()
     return TypeError(
-        f"column {column.name!r} was {was} but holds {_family(reading)} now, such as {value!r}; "
+        f"column {column.name!r} was {_family(column)} at fit but holds {_family(reading)} now, such as {found[0]!r}; "
         "convert it to the type it had at fit"
     )
-
-
-def _refuse(column: ColumnSchema, unseen: Sequence[Category]) -> None:
-    if unseen:
-        raise ValueError(
-            f"column {column.name!r} has categories not seen at fit: {listed(unseen)}; "
-            'map them to known ones, or use unknown="average" or unknown="missing"'
-        )
 
 
 # -------------------------------------------------------------------------------------------------- messages
@@ -557,17 +545,15 @@ class TextColumnWarning(UserWarning):
 
 
 def warn_of_text(name: str, categories: Sequence[Category]) -> None:
-    """Warn of a column of text that holds numbers or dates, which would be more than categories."""
-    found = hidden_values(category for category in categories if isinstance(category, str))
-    if found is None:
-        return
-    what, value = found
-    cure = "pandas.to_numeric(…, errors='coerce')" if what == "numbers" else "pandas.to_datetime(…)"
-    warn_user(
-        f"column {name!r} is text and becomes {len(categories)} categories, but it holds {what}, such as {value!r}: "
-        f"convert it, as with {cure}; if categories are meant, name it in categorical_features",
-        TextColumnWarning,
-    )
+    """Warn of a column of text that holds numbers or dates, which trees could split by thresholds."""
+    if found := hidden_values(category for category in categories if isinstance(category, str)):
+        what, value = found
+        cure = "pandas.to_numeric(…, errors='coerce')" if what == "numbers" else "pandas.to_datetime(…)"
+        warn_user(
+            f"column {name!r} is text and becomes {len(categories)} categories, but it holds {what}, such as "
+            f"{value!r}: convert it, as with {cure}; if categories are meant, name it in categorical_features",
+            TextColumnWarning,
+        )
 
 
 def listed(values: Sequence[Any], limit: int = 5) -> str:

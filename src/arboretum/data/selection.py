@@ -22,20 +22,18 @@ def as_container(X: Any) -> Any:
         return X.to_frame()
     if _is_sparse(X):
         return checked_sparse(X).tocsr()
-    if isinstance(X, np.ndarray | list | tuple) or _as_frame(X) is not None:
-        return X
-    return np.asarray(X)
+    return X if isinstance(X, np.ndarray | list | tuple) or _as_frame(X) is not None else np.asarray(X)
 
 
 def n_rows_of(X: Any) -> int:
     """Return the number of rows."""
     if isinstance(X, np.ndarray) and X.ndim == 0:
-        raise ValueError("Expected 2D array, got scalar array instead: give one row a sample")
+        raise ValueError("Expected 2D array, got scalar array instead: give one row per sample")
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def n_columns_of(X: Any) -> int | None:
-    """Return the number of columns; None if the rows are no lists of values, as documents are."""
+    """Return the number of columns; None if the rows are not lists of values but, say, documents."""
     if _is_structured(X):
         return len(X.dtype.names)
     if hasattr(X, "shape"):
@@ -111,7 +109,7 @@ def _is_sparse(X: Any) -> bool:
 
 
 def _as_frame(X: Any) -> Any | None:
-    """Return a narwhals frame, None if X is no data frame."""
+    """Return a narwhals frame, or None if X is not a data frame."""
     if isinstance(X, np.ndarray | list | tuple) or _is_sparse(X):
         return None
     import narwhals.stable.v1 as nw

@@ -6,8 +6,9 @@
     CSV, JSON, SQL ──(DuckDB, once)──► temporary Parquet ──┘
     batches of the user ─────────────────────────────────────────────────────► record batches
 
-What is slow to read (text), or need not say the same twice (a query), is kept as Parquet in a temporary folder, which
-goes when the source does (csv_files.py, json_files.py). duckdb and pyarrow are imported when the first row is wanted.
+What is slow to read (text), or might not give the same rows twice (a query), is kept as Parquet in a temporary folder,
+which is removed with the source (csv_files.py, json_files.py). duckdb and pyarrow are imported when the first row is
+wanted.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.data.arrow_types import joined
+from arboretum.data.arrow_types import Parts
 from arboretum.data.memory_budget import (
     READER_BYTES,
     MemoryBudget,
@@ -84,14 +85,14 @@ class TypelessSource(Source, Protocol):
 def read_as(source: Source, kinds: Mapping[str, Any]) -> Source:
     """Return a source with columns read as these kinds, if they have no types of their own."""
     if isinstance(source, ChosenRows):
-        return ChosenRows(read_as(source.source, kinds), source.chosen)
+        return ChosenRows(read_as(source.inner, kinds), source.chosen)
     return source.read_as(kinds) if isinstance(source, TypelessSource) else source
 
 
 def names_of(source: Source, budget: MemoryBudget | None) -> list[str]:
     """Return the names of the columns, without reading rows if that can be."""
     if isinstance(source, ChosenRows):
-        return names_of(source.source, budget)
+        return names_of(source.inner, budget)
     if isinstance(source, TypelessSource):
         return list(source.names)
     source.prepare(budget)
@@ -147,7 +148,7 @@ class Interruptible:
 
 
 def connect_wide(n_columns: int, memory: int | None) -> Any:
-    """Open a DuckDB database for a table of so many columns, each of which has its buffers, and an expression."""
+    """Open a DuckDB database for a table of this many columns, each of which takes buffers and an expression."""
     needed = n_columns * COLUMN_MEMORY
     if memory is None:
         memory = max(query_memory(None), needed)
@@ -159,14 +160,14 @@ def connect_wide(n_columns: int, memory: int | None) -> Any:
 
 
 def query_memory(memory: int | None) -> int:
-    """Return what DuckDB may hold: as told, or a quarter of what is free."""
+    """Return what DuckDB may hold: the given limit, or a quarter of what is free."""
     if memory is None:
         return max(QUERY_MEMORY, int(min(available_bytes() / 4, MOST_QUERY_MEMORY)))
     return max(memory, LEAST_QUERY_MEMORY)
 
 
 def lacking_memory(memory: int | None, what: str) -> ReaderMemoryError:
-    """Return the error of a DuckDB that lacks memory: its own advice is for those who hold the connection."""
+    """Return the error for a DuckDB without enough memory: its own advice needs access to the connection."""
     return ReaderMemoryError(2 * query_memory(memory), what)
 
 
@@ -199,19 +200,45 @@ def found_files(path: Any) -> list[str]:
 
 
 def refuse_empty(files: Iterable[str]) -> None:
-    """Refuse files without a single byte, which readers take for tables without columns."""
+    """Reject empty files, which readers would take for tables without columns."""
     for file in files:
         if not Path(file).stat().st_size:
-            raise ValueError(f"{file} is empty: a table needs a line of names and rows below it")
+            raise ValueError(f"{file} is empty: a table needs a header and rows below it")
 
 
-class Snapshot:
+class Delegating:
+    """A source that reads another one; a kind of it changes what differs."""
+
+    inner: Source  # an attribute or a property
+
+    def prepare(self, budget: MemoryBudget | None) -> None:
+        """Prepare the other source."""
+        self.inner.prepare(budget)
+
+    def schema(self) -> Any:
+        """Return names and types."""
+        return self.inner.schema()
+
+    def n_rows(self) -> int:
+        """Return the number of rows."""
+        return self.inner.n_rows()
+
+    def batches(self, names: Sequence[str], size: int, memory: int | None = None) -> Iterator[Any]:
+        """Stream the rows of the other source."""
+        return self.inner.batches(names, size, memory)
+
+    def buffers(self, names: Sequence[str]) -> list[int]:
+        """Return the bytes that a reader holds of each column."""
+        return self.inner.buffers(names)
+
+
+class Snapshot(Delegating):
     """Rows that are written to a temporary Parquet folder when they are first wanted.
 
     Parameters
     ----------
     write : callable
-        Writes all rows as Parquet files into the folder that it is given, within so many bytes of memory.
+        Writes all rows as Parquet files into the folder that it is given, within this many bytes of memory.
     what : str
         What is done, in an error: "the query", "reading sales.csv".
     """
@@ -248,27 +275,11 @@ class Snapshot:
             raise
 
     @property
-    def kept(self) -> ParquetFiles:
+    def inner(self) -> Source:  # type: ignore[override]
         """The files."""
         self.prepare(None)
         assert self._kept is not None
         return self._kept
-
-    def schema(self) -> Any:
-        """Return names and types."""
-        return self.kept.schema()
-
-    def n_rows(self) -> int:
-        """Count the rows."""
-        return self.kept.n_rows()
-
-    def batches(self, names: Sequence[str], size: int, memory: int | None = None) -> Iterator[Any]:
-        """Stream the files."""
-        return self.kept.batches(names, size, memory)
-
-    def buffers(self, names: Sequence[str]) -> list[int]:
-        """Return the bytes that a reader holds of each column."""
-        return self.kept.buffers(names)
 
 
 def copy_out(connection: Any, query: str, folder: Path, memory: int | None, name: str = "rows") -> None:
@@ -284,48 +295,36 @@ def copy_out(connection: Any, query: str, folder: Path, memory: int | None, name
     connection.execute(f"COPY ({query}) TO {target} (FORMAT parquet, COMPRESSION lz4_raw, ROW_GROUP_SIZE {rows})")
 
 
-class ChosenRows:
+class ChosenRows(Delegating):
     """Some rows of another source.
 
     Parameters
     ----------
-    source : Source
+    inner : Source
         All rows.
     chosen : ndarray of bool
         Which of them.
     """
 
-    def __init__(self, source: Source, chosen: NDArray[np.bool_]) -> None:
-        self.source, self.chosen = source, chosen
+    def __init__(self, inner: Source, chosen: NDArray[np.bool_]) -> None:
+        self.inner, self.chosen = inner, chosen
         self._n_rows = int(chosen.sum())
 
-    def prepare(self, budget: MemoryBudget | None) -> None:
-        """Prepare the source."""
-        self.source.prepare(budget)
-
-    def schema(self) -> Any:
-        """Return names and types."""
-        return self.source.schema()
-
     def n_rows(self) -> int:
-        """Count the chosen rows."""
+        """Return the number of chosen rows."""
         return self._n_rows
 
     def batches(self, names: Sequence[str], size: int, memory: int | None = None) -> Iterator[Any]:
-        """Stream the source and pass over what is not chosen."""
+        """Stream the source without the rows that are not chosen."""
         seen = 0
-        for batch in self.source.batches(names, size, memory):
+        for batch in self.inner.batches(names, size, memory):
             chosen = self.chosen[seen : seen + batch.num_rows]
             seen += batch.num_rows
             if seen > len(self.chosen):
                 break
             yield batch if chosen.all() else batch.filter(chosen)
         if seen != len(self.chosen):
-            raise ValueError(f"{len(self.chosen)} rows were chosen from, but there are others now: read them again")
-
-    def buffers(self, names: Sequence[str]) -> list[int]:
-        """Return the bytes that a reader holds of each column."""
-        return self.source.buffers(names)
+            raise ValueError(f"{len(self.chosen)} rows were chosen from, but the source has others now: read it again")
 
 
 # ------------------------------------------------------------------------------------------------------------- queries
@@ -382,7 +381,7 @@ def _answer(connection: Any, query: str, folder: Path, memory: int | None) -> No
         else:
             raise TypeError(
                 f"connection={connection!r}: give None, the path of a DuckDB or SQLite file, or a connection of duckdb "
-                "or sqlite3; of another database, read frames and use Dataset.from_batches"
+                "or sqlite3; for another database, read frames and use Dataset.from_batches"
             )
     except engine.OutOfMemoryException as error:
         raise MemoryError(f"the query needs more memory than its connection may take\n{query}") from error
@@ -421,7 +420,7 @@ def _arrow_column(values: list[Any], name: str) -> Any:
 # ------------------------------------------------------------------------------------------------- batches of the user
 
 
-class Batches:
+class Batches(Parts):
     """Frames, record batches or dictionaries of arrays that the user makes, one after the other.
 
     Parameters
@@ -432,37 +431,18 @@ class Batches:
 
     def __init__(self, make: Callable[[], Iterable[Any]]) -> None:
         self.make = make
-        self._surveyed: tuple[Any, int] | None = None
         self._largest = 0  # bytes that this process took to hold a batch: none if all were in memory before
 
     def prepare(self, budget: MemoryBudget | None) -> None:
         """Do nothing: there is no work to be done once."""
 
-    def _survey(self) -> tuple[Any, int]:
-        """Types that hold the values of all batches, and the number of rows: one pass, which measures the batches."""
-        if self._surveyed is None:
-            schema, n_rows, before = None, 0, _resident_with_arrow()
-            for number, batch in enumerate(self.make()):
-                table = as_arrow(batch)
-                self._largest = max(self._largest, resident() - before)
-                schema = (
-                    table.schema.remove_metadata()
-                    if schema is None
-                    else joined(schema, table.schema, f"batch {number}")
-                )
-                n_rows += table.num_rows
-            if schema is None:
-                raise ValueError("there is no batch: give at least one, with its columns")
-            self._surveyed = schema, n_rows
-        return self._surveyed
-
-    def schema(self) -> Any:
-        """Return names and types."""
-        return self._survey()[0]
-
-    def n_rows(self) -> int:
-        """Count the rows."""
-        return self._survey()[1]
+    def survey(self) -> Iterator[tuple[Any, int, str]]:
+        """Yield what the batches hold: one pass, which measures their memory."""
+        before = _resident_with_arrow()
+        for number, batch in enumerate(self.make()):
+            table = as_arrow(batch)
+            self._largest = max(self._largest, resident() - before)
+            yield table.schema, table.num_rows, f"batch {number}"
 
     def batches(self, names: Sequence[str], size: int, memory: int | None = None) -> Iterator[Any]:
         """Cut what the user gives to size, in the types of all batches; each is held whole."""

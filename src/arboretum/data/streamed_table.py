@@ -1,4 +1,4 @@
-"""Tables that are read from a Dataset in passes: what is needed of all rows at once is asked for batch by batch.
+"""Tables that are read from a Dataset in passes: what is needed from all rows is gathered batch by batch.
 
 ::
 
@@ -7,9 +7,9 @@
        ├──(pass 2)──► a sample of the rows ──► cuts        binning.learn_bins   │
        └──(pass 3)──► row_batches ──► codes                binning.assign_bins ◄┘
 
-Passes 2 and 3 take the columns in as many groups as the memory limit asks for; a pass reads its own columns alone.
-Every batch goes through the same reading as a frame in memory (table.py), so the model is the same to the bit. Who asks
-for ``columns`` gets all rows in memory: estimators that need raw values work as well, with more memory.
+Passes 2 and 3 take the columns in as many groups as the memory limit requires; a pass reads only its own columns.
+Every batch is read as a frame in memory is (table.py), so the model is the same to the bit. ``columns`` gives all rows
+in memory: estimators that need raw values work as well, with more memory.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from arboretum.data.schema import (
 from arboretum.data.sources import BATCH_ROWS
 from arboretum.data.table import Table, has_missing, read_column
 
-LEVEL_BYTES = 200  # of a category besides its letters: its count, its code and its place in the schema
+LEVEL_BYTES = 200  # of a category besides its text: its count, its code and its place in the schema
 Positions: TypeAlias = NDArray[np.unsignedinteger[Any]]
 
 
@@ -57,7 +57,7 @@ class StreamedTable(RowStream):
     rows : ndarray, optional
         Rising numbers of the rows of the dataset that the table has; all by default.
     unknown, missing : str
-        As for ``table.conform``; at fit, where all is known, they say nothing.
+        As for ``table.conform``; at fit, where everything is known, they have no effect.
 
     Examples
     --------
@@ -145,13 +145,13 @@ class StreamedTable(RowStream):
         return self.at(rows)
 
     def at(self, rows: Array) -> StreamedTable:
-        """Return some of the rows, by their places, without looking at them."""
+        """Return the rows at these rising places, without checking them."""
         chosen = rows if self.rows is None else self.rows[rows]
         chosen = chosen.astype(np.uint32 if self.dataset.n_rows < 2**32 else np.uint64, copy=False)
         return StreamedTable(self.schema, self.dataset, chosen, unknown=self.unknown, missing=self.missing)
 
     def relearn(self) -> Table:
-        """Return this table under the schema its own rows would have given: for a table made by ``take``."""
+        """Return this table under the schema that its own rows would give: for a table made by ``take``."""
         categorical = self.schema.categorical
         if not categorical:
             return self
@@ -168,7 +168,7 @@ class StreamedTable(RowStream):
 
 
 def _readings(dataset: Dataset, rows: Positions | None, size: int, *, beside: int = 0) -> Iterator[list[Reading]]:
-    """Columns of each batch as they were found; of the rows asked for."""
+    """Yield the columns of each batch as they were found, for the rows asked for."""
     import pyarrow
 
     seen = 0
@@ -219,7 +219,7 @@ class _Levels:
             self.counts[category] += int(count)
 
     def column(self, reading: Reading) -> ColumnSchema:
-        """Return what the column is; ``reading`` is one of no rows, which knows its type."""
+        """Return the schema of the column; ``reading`` has no rows, but knows the type."""
         found: list[Category] = list(self.counts)
         if reading.categories is None:
             found = as_categories(np.sort(np.array(found, dtype=np.float64)), reading.source)
@@ -280,7 +280,7 @@ def _refuse_nested(dataset: Dataset) -> None:
 
 
 def _check_levels(dataset: Dataset, levels: Sequence[_Levels], seen: int) -> None:
-    """Reject a memory limit that does not hold the values of columns of text, once it is spent."""
+    """Reject a memory limit that the values of text columns have used up."""
     budget = None if dataset.budget is None else dataset.budget.begun()
     if budget is None or budget.keep():
         return
@@ -293,14 +293,14 @@ def _check_levels(dataset: Dataset, levels: Sequence[_Levels], seen: int) -> Non
 def conform_dataset(
     dataset: Dataset, schema: Schema, *, unknown: str, missing: Literal["warn", "error"], estimator_name: str
 ) -> StreamedTable:
-    """Return a dataset to predict on, as the schema of the fit says; columns that the model does not know are left out.
+    """Return a dataset to predict on, according to the schema of the fit; columns unknown to the model are left out.
 
-    A dataset is predicted on as it lies in its file, with the target and whatever else there is beside the features.
+    A dataset may have the target and other columns besides the features, as it lies in its file.
     """
     names = dataset.names
     if schema.named:
-        learnt = set(schema.names)
-        known = [name for name in names if name in learnt]
+        learned = set(schema.names)
+        known = [name for name in names if name in learned]
         schema.in_order(known, known)
         names = schema.names
     else:

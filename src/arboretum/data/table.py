@@ -43,8 +43,6 @@ from arboretum.data.schema import (
     warn_of_text,
 )
 
-__all__ = ["SparseTable", "Table", "conform", "read_table"]
-
 
 class Table:
     """Columns of equal length under a schema.
@@ -52,7 +50,7 @@ class Table:
     Parameters
     ----------
     schema : Schema
-        One entry a column.
+        One entry per column.
     columns : list of ndarray
         numeric: float32 or float64 of any stride, possibly read-only, NaN = missing;
         categorical: int32 codes, −1 = missing, −2 = unknown.
@@ -96,10 +94,10 @@ class Table:
         return self
 
     def require_memory(self, needed: int, what: str = "") -> None:
-        """Reject a memory limit that does not hold so many bytes more; a table in memory has no limit."""
+        """Reject a memory limit that leaves fewer bytes than needed; a table in memory has no limit."""
 
     def relearn(self) -> Table:
-        """Return this table under the schema its own rows would have given: for a table made by ``take``."""
+        """Return this table under the schema that its own rows would give: for a table made by ``take``."""
         pairs = [
             (column, values)
             if column.kind == "numeric"
@@ -126,7 +124,7 @@ class SparseTable(Table):
 
     @property
     def columns(self) -> list[Array]:  # type: ignore[override]
-        """Refused: it would make the whole matrix dense."""
+        """Raise TypeError: it would make the whole matrix dense."""
         raise TypeError("a sparse table has no dense columns; use column_batches() or row_batches()")
 
     @property
@@ -147,7 +145,7 @@ class SparseTable(Table):
         matrix = self.matrix.tocsc()
         if not _rises_in_columns(matrix):  # duplicates stand for their sum
             matrix = matrix.copy() if matrix is self.matrix else matrix
-            matrix.has_sorted_indices = matrix.has_canonical_format = False  # what it says of itself may be stale
+            matrix.has_sorted_indices = matrix.has_canonical_format = False  # its own flags may be stale
             matrix.sum_duplicates()
         rows = np.ascontiguousarray(matrix.indices).astype(np.uint32, copy=False)
         values = np.ascontiguousarray(matrix.data).astype(np.float64, copy=False)
@@ -174,7 +172,7 @@ class SparseTable(Table):
 
 
 def read_table(X: Any, *, categorical_features: Any = None) -> Table:
-    """Read the table a model is fitted on and learn its schema.
+    """Read the table that a model is fitted on and learn its schema.
 
     Parameters
     ----------
@@ -182,12 +180,12 @@ def read_table(X: Any, *, categorical_features: Any = None) -> Table:
         NumPy, scipy.sparse, pandas, polars, Arrow or anything narwhals knows. float32 and float64 are not
         copied. Text and categoricals become codes; dates and durations become microseconds.
     categorical_features : None, "from_dtype" or sequence of names, positions or booleans
-        Numeric columns to treat as categories, besides those whose type says so.
+        Numeric columns to treat as categories, besides those that have a categorical type.
 
     Returns
     -------
     Table
-        `has_missing` is known for categorical columns only; see `Schema.with_missing`.
+        `has_missing` is only known for categorical columns; see `Schema.with_missing`.
 
     Examples
     --------
@@ -225,7 +223,7 @@ def conform(
     missing: Literal["warn", "error"] = "warn",
     estimator_name: str = "this model",
 ) -> Table:
-    """Read a table to predict on, as the schema of the fit says.
+    """Read a table to predict on, according to the schema of the fit.
 
     Parameters
     ----------
@@ -234,11 +232,11 @@ def conform(
     schema : Schema
         Learned by `read_table`.
     unknown : {"average", "missing", "error"}
-        A category not seen at fit becomes −2, becomes −1, or is refused.
+        A category not seen at fit becomes −2, becomes −1, or is an error.
     missing : {"warn", "error"}
         What to do about missing values in a column that had none at fit.
     estimator_name : str
-        Who is speaking in the error about the number of features.
+        The name that the error about the number of features gives.
 
     Examples
     --------
@@ -324,7 +322,7 @@ def _open_array(X: Array) -> list[Array]:
 
 
 def check_matrix(X: Array) -> None:
-    """Refuse an array that is not a matrix with rows and columns, in scikit-learn's words."""
+    """Reject an array that is not a matrix with rows and columns, in scikit-learn's words."""
     if X.ndim < 2:
         got = "scalar" if X.ndim == 0 else "1D"
         raise ValueError(
@@ -339,11 +337,11 @@ def _array_of_rows(X: Sequence[Any]) -> Array:
         array = np.asarray(X)
         return array if array.dtype.kind not in "US" else np.array(X, dtype=object)  # [1, "a"] is not text
     except ValueError as error:
-        raise ValueError(f"X is a list that makes no table, its rows differ in length: {error}") from error
+        raise ValueError(f"X is a list whose rows differ in length, not a table: {error}") from error
 
 
 def _as_frame(X: Any) -> Any | None:
-    """Return an eager narwhals frame, or None if X is no frame."""
+    """Return an eager narwhals frame, or None if X is not a data frame."""
     import narwhals.stable.v1 as nw
     from narwhals.exceptions import DuplicateError
 
@@ -392,15 +390,14 @@ def read_column(raw: Any, name: str) -> Reading:
 
 
 def _read_array(values: Array, name: str) -> Reading:
-    if values.dtype.kind in "iuf":
+    kind = values.dtype.kind
+    if kind in "iuf":
         return Reading("number", _to_float(values))
-    if values.dtype.kind == "b":
+    if kind == "b":
         return Reading("bool", values.astype(np.float64))
-    if values.dtype.kind == "M":
-        return Reading("datetime", _microseconds(values, name))
-    if values.dtype.kind == "m":
-        return Reading("duration", _microseconds(values, name))
-    if values.dtype.kind == "c":
+    if kind in "Mm":
+        return Reading("datetime" if kind == "M" else "duration", _microseconds(values, name))
+    if kind == "c":
         raise _unsupported(name, "complex")
     return _read_objects(values.astype(object, copy=False).tolist(), name)
 
@@ -525,7 +522,7 @@ def _floats(present: list[Any], name: str) -> Array:
 
 
 def lies_ready(values: Array) -> bool:
-    """Whether the kernel can read an array where it lies: native floats of 4 or 8 bytes, at their usual addresses.
+    """Whether the kernel can read an array in place: native, aligned floats of 4 or 8 bytes.
 
     Examples
     --------
@@ -608,7 +605,7 @@ def _is_sparse(X: Any) -> bool:
 
 
 def checked_sparse(X: Any) -> Any:
-    """Return a sparse matrix of a format whose indices have been checked: scipy trusts them, and would crash.
+    """Return a sparse matrix whose indices have been checked: scipy trusts them, and would crash.
 
     Examples
     --------
@@ -649,18 +646,18 @@ def checked_sparse(X: Any) -> Any:
 
 def _check_lengths(fit: bool | np.bool_) -> None:
     if not fit:
-        raise ValueError(f"{_DAMAGED}: its arrays do not fit each other; build it again from its entries")
+        raise _damaged("its arrays do not fit each other")
 
 
 def _check_places(places: Array, n: int, noun: str) -> None:
     if places.dtype.kind != "i" or places.ndim != 1:
-        raise ValueError(f"{_DAMAGED}: its indices have dtype {places.dtype}; build it again from its entries")
+        raise _damaged(f"its indices have dtype {places.dtype}")
     if len(places) and not (places.min() >= 0 and places.max() < n):
-        place = places.min() if places.min() < 0 else places.max()
-        raise ValueError(f"{_DAMAGED}: an entry in {noun} {place} of {n}; build it again from its entries")
+        raise _damaged(f"an entry in {noun} {places.min() if places.min() < 0 else places.max()} of {n}")
 
 
-_DAMAGED = "X is a damaged sparse matrix"
+def _damaged(reason: str) -> ValueError:
+    return ValueError(f"X is a damaged sparse matrix: {reason}; build it again from its entries")
 
 
 def _rises_in_columns(matrix: Any) -> bool:
@@ -677,7 +674,7 @@ def _conform_sparse(X: Any, schema: Schema, missing: Literal["warn", "error"], e
     schema.check_width(X.shape[1], estimator_name)
     if not schema.all_numbers:
         odd = [column.name for column in schema.columns if not column.holds_numbers]
-        raise TypeError(f"a sparse matrix holds numbers only, but these columns do not: {listed(odd)}")
+        raise TypeError(f"a sparse matrix holds only numbers, but these columns do not: {listed(odd)}")
     if X.dtype.kind == "f":
         entries = X.tocoo()
         found = np.zeros(schema.n_features, dtype=np.bool_)

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.arguments import shown
+from arboretum.arguments import first_true, shown
 from arboretum.data.labels import typed_column
 from arboretum.data.weights import are_copies, in_rows
 from arboretum.running.warning import warn_user
@@ -26,19 +26,17 @@ def as_column(y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArray
     """Return a target of any container as a 1-D array with a value for each row of X."""
     if y is None:
         raise ValueError(
-            f"this estimator requires {name} to be passed, but the target {name} is None: give one value a row"
+            f"this estimator requires {name} to be passed, but the target {name} is None: give one value per row"
         )
-    column = to_numpy(y, name)
-    if column.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported: {name} has dtype {column.dtype}")
+    column = _real(to_numpy(y, name), name)
     if column.ndim == 2 and column.shape[1] == 1:
         column = _flattened(column, name)
     if column.ndim != 1:
         raise ValueError(
-            f"{name} should be a 1d array, got an array of shape {column.shape} instead: give one value a row"
+            f"{name} should be a 1d array, got an array of shape {column.shape} instead: give one value per row"
         )
     if len(column) != n_rows:
-        raise ValueError(f"{name} has {len(column)} values, but {table} has {n_rows} rows: give one value a row")
+        raise ValueError(f"{name} has {len(column)} values, but {table} has {n_rows} rows: give one value per row")
     return column
 
 
@@ -47,11 +45,15 @@ def as_columns(y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArra
     given = None if y is None else to_numpy(y, name)
     if given is None or given.ndim != 2 or given.shape[1] == 1:
         return as_column(y, n_rows, name, table)[:, None]
-    if given.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported: {name} has dtype {given.dtype}")
     if len(given) != n_rows or not given.shape[1]:
         raise ValueError(f"{name} has shape {given.shape}, but {table} has {n_rows} rows: give one row of outputs each")
-    return given
+    return _real(given, name)
+
+
+def _real(array: NDArray[Any], name: str) -> NDArray[Any]:
+    if array.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name} has dtype {array.dtype}")
+    return array
 
 
 def as_outputs(y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArray[Any]:
@@ -77,15 +79,13 @@ def to_numpy(y: Any, name: str) -> NDArray[Any]:
         raise ValueError(f"{name} is sparse ({type(y).__name__}): it must be dense; use {name}.toarray().ravel()")
     if type(y).__module__.partition(".")[0] == "pyarrow":
         return np.asarray(y.to_numpy(zero_copy_only=False) if hasattr(y, "buffers") else y.to_numpy())
-    if hasattr(y, "to_numpy"):
-        return np.asarray(y.to_numpy())
-    return np.asarray(y)
+    return np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
 
 
 def as_numbers(values: NDArray[Any], name: str, cure: str) -> FloatArray:
-    """Return finite numbers as contiguous float64; anything else is refused with its row."""
+    """Return finite numbers as contiguous float64; anything else is an error that names its row."""
     if values.dtype.kind not in "biufO":
-        raise ValueError(f"Unknown label type: {name} has dtype {values.dtype}, which holds no numbers; {cure}")
+        raise ValueError(f"Unknown label type: {name} has dtype {values.dtype}, which is not numeric; {cure}")
     if values.dtype == object:
         for row, value in enumerate(values):
             if is_missing(value):
@@ -96,7 +96,7 @@ def as_numbers(values: NDArray[Any], name: str, cure: str) -> FloatArray:
                     f"which is not a number; {cure}"
                 )
             if isinstance(value, int) and abs(value) > LARGEST_FLOAT:
-                raise ValueError(f"{name} has the value {shown(value)} in row {row}, which no float64 holds: scale it")
+                raise ValueError(f"{name} has the value {shown(value)} in row {row}, too large for float64: scale it")
     numbers = np.require(values, np.float64, ["C", "A"])
     _refuse_where(~np.isfinite(numbers), numbers, name)
     return numbers
@@ -123,29 +123,27 @@ def _is_number(value: Any) -> bool:
 
 
 def regression_target(y: NDArray[Any], name: str = "y") -> FloatArray:
-    """Return numbers as float64; anything that is no finite number is refused."""
+    """Return numbers as float64; anything but a finite number is an error."""
     return as_numbers(y, name, "use a classifier or convert it")
 
 
 def grades(y: NDArray[Any], name: str = "y") -> FloatArray:
-    """Return grades of relevance as float64; anything that is no finite number is refused."""
+    """Return grades of relevance as float64; anything but a finite number is an error."""
     return as_numbers(y, name, "give grades, such as 0 to 4")
 
 
 def query_numbers(group: Any, n_rows: int, name: str = "group", table: str = "X") -> NDArray[np.int64]:
-    """Return the number of each row's query, counted in the order of their ids."""
+    """Return the number of each row's query, in the order of their ids."""
     if group is None:
         raise ValueError(f"{name} is None: give the id of each row's query; rows are ranked within their query")
     ids = to_numpy(group, name)
     if ids.ndim != 1:
-        raise ValueError(f"{name} has shape {ids.shape}: give one query id a row")
+        raise ValueError(f"{name} has shape {ids.shape}: give one query id per row")
     if len(ids) != n_rows:
         sizes = ids.dtype.kind in "iu" and ids.sum() == n_rows
         hint = "; these look like sizes: use np.repeat(np.arange(len(sizes)), sizes)" if sizes else ""
-        raise ValueError(f"{name} has {len(ids)} ids, but {table} has {n_rows} rows: give one query id a row{hint}")
-    missing = np.array([is_missing(one) for one in ids], dtype=bool) if ids.dtype == object else ids != ids
-    if missing.any():
-        row = int(np.argmax(missing))
+        raise ValueError(f"{name} has {len(ids)} ids, but {table} has {n_rows} rows: give one query id per row{hint}")
+    if (row := first_true(_missing(ids))) is not None:
         raise ValueError(f"{name} has a missing id ({ids[row]!r}) in row {row}: remove such rows or give them an id")
     try:
         return np.unique(ids, return_inverse=True)[1].astype(np.int64)
@@ -156,18 +154,19 @@ def query_numbers(group: Any, n_rows: int, name: str = "group", table: str = "X"
 def regression_outputs(columns: NDArray[Any], name: str = "y", n_outputs: int | None = None) -> FloatArray:
     """Return numbers of several outputs, (rows, outputs); a missing one is NaN."""
     if columns.ndim != 2 or columns.shape[1] != (n_outputs or columns.shape[1]):
-        raise ValueError(f"{name} has shape {columns.shape}: give {n_outputs} outputs a row, as y has")
+        raise ValueError(f"{name} has shape {columns.shape}: give {n_outputs} outputs per row, as y has")
     return np.column_stack([_numbers_or_nan(column, f"{name}[:, {k}]") for k, column in enumerate(columns.T)])
 
 
-def _numbers_or_nan(column: NDArray[Any], name: str) -> FloatArray:
+def _missing(column: NDArray[Any]) -> NDArray[np.bool_]:
     if column.dtype == object:
-        missing = np.array([is_missing(value) for value in column], dtype=bool)
-    else:
-        missing = np.isnan(column) if column.dtype.kind == "f" else np.zeros(len(column), dtype=bool)
-    numbers = as_numbers(
-        np.where(missing, 0, column) if missing.any() else column, name, "use a classifier or convert it"
-    )
+        return np.array([is_missing(value) for value in column], dtype=bool)
+    return np.asarray(column != column)
+
+
+def _numbers_or_nan(column: NDArray[Any], name: str) -> FloatArray:
+    missing = _missing(column)
+    numbers = regression_target(np.where(missing, 0, column) if missing.any() else column, name)
     numbers = numbers.copy() if numbers is column else numbers
     numbers[missing] = np.nan
     return numbers
@@ -189,36 +188,33 @@ class OrderedLabels(np.ndarray[Any, Any]):
 
 def ordered_labels(y: Any, column: NDArray[Any]) -> NDArray[Any]:
     """Return a column of labels; an ordered categorical of pandas or Arrow, or a polars Enum, knows its order."""
-    dtype: Any = getattr(y, "dtype", None)
-    if getattr(getattr(y, "type", None), "ordered", False):  # Arrow, in one piece or several
-        whole = y.combine_chunks() if hasattr(y, "combine_chunks") else y
-        order = whole.dictionary.to_pylist()
-        return _with_order(column, order)
-    if getattr(dtype, "ordered", False):
-        order = dtype.categories.tolist()
-    elif type(dtype).__name__ == "Enum" and hasattr(dtype, "categories"):
-        order = dtype.categories.to_list()
-    else:
+    order = _order_of(y)
+    if order is None:
         return column
-    return _with_order(column, order)
-
-
-def _with_order(column: NDArray[Any], order: list[Any]) -> NDArray[Any]:
     labels = column.view(OrderedLabels)
     labels.order = order
     return labels
 
 
-def in_order(column: NDArray[Any], classes: NDArray[Any], codes: FloatArray) -> tuple[NDArray[Any], FloatArray]:
-    """Return classes and codes in the order that the labels know; categories without rows are left out.
+def _order_of(y: Any) -> list[Any] | None:
+    dtype: Any = getattr(y, "dtype", None)
+    if getattr(getattr(y, "type", None), "ordered", False):  # Arrow, in one piece or several
+        return list((y.combine_chunks() if hasattr(y, "combine_chunks") else y).dictionary.to_pylist())
+    if getattr(dtype, "ordered", False) or (type(dtype).__name__ == "Enum" and hasattr(dtype, "categories")):
+        return list(dtype.categories)
+    return None
 
-    Numbers have an order of their own. That of text is alphabetical, which is hardly ever meant: it is warned about.
+
+def in_order(column: NDArray[Any], classes: NDArray[Any], codes: FloatArray) -> tuple[NDArray[Any], FloatArray]:
+    """Return classes and codes in the order of the labels' categories; categories without rows are left out.
+
+    Numbers have an order of their own. Text is put in alphabetical order, with a warning, because that is rarely meant.
     """
     if not isinstance(column, OrderedLabels):
         if len(classes) > 2 and isinstance(classes.tolist()[0], str):
-            shown = " < ".join(map(repr, classes.tolist()[:5])) + (" < …" if len(classes) > 5 else "")
+            first = " < ".join(map(repr, classes.tolist()[:5])) + (" < …" if len(classes) > 5 else "")
             warn_user(
-                f"loss='ordinal' takes text in alphabetical order, {shown}: if that is not the order of the classes, "
+                f"loss='ordinal' takes text in alphabetical order, {first}: if that is not the order of the classes, "
                 "give y as pandas.Categorical(y, categories=[…], ordered=True), a polars Enum, or numbers"
             )
         return classes, codes
@@ -231,15 +227,13 @@ def in_order(column: NDArray[Any], classes: NDArray[Any], codes: FloatArray) -> 
 
 def find_label_sets(columns: NDArray[Any]) -> tuple[list[NDArray[Any]], FloatArray]:
     """Two sorted classes of each output, and codes 0 and 1 as float64, (rows, outputs)."""
-    found = []
-    for output, column in enumerate(columns.T):
-        classes, codes = find_classes(typed_column(column), f"y[:, {output}]")
+    found = [find_classes(typed_column(column), f"y[:, {output}]") for output, column in enumerate(columns.T)]
+    for output, (classes, _) in enumerate(found):
         if len(classes) > 2:
             raise ValueError(
                 f"y[:, {output}] has {len(classes)} classes, {classes.tolist()[:5]}: several outputs must have two "
-                "each (multi-label); fit one model an output"
+                "each (multi-label); fit one model per output"
             )
-        found.append((classes, codes))
     return [classes for classes, _ in found], np.column_stack([codes for _, codes in found])
 
 
@@ -261,7 +255,7 @@ def find_classes(y: NDArray[Any], name: str = "y") -> tuple[NDArray[Any], FloatA
 
 
 def unique_labels(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return sorted labels and the code of each row: np.unique, but texts are looked up, which is sooner done.
+    """Return sorted labels and the code of each row: np.unique, but texts are looked up, which is faster.
 
     Examples
     --------
@@ -276,28 +270,21 @@ def unique_labels(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def check_labels(y: NDArray[Any], name: str = "y") -> None:
-    """Refuse labels that are missing, of several types, or of a type that a model file cannot keep."""
+    """Reject labels that are missing, of several types, or of a type that a model file cannot keep."""
     refuse_missing(y, name)
-    if y.dtype.kind == "f":
-        _refuse_fractions(y, name)
-    elif y.dtype == object:
+    if y.dtype == object:
         kinds = {type(value) for value in y}
         if not all(issubclass(kind, str | bool | int | float | np.generic) for kind in kinds):
             bad = next(v for v in y if not isinstance(v, str | bool | int | float | np.generic))
             raise ValueError(
                 f"{name} has the label {bad!r} of type {type(bad).__name__}: use text, numbers or booleans"
             )
-        if any(issubclass(kind, str) for kind in kinds) and not all(issubclass(kind, str) for kind in kinds):
+        if len({issubclass(kind, str) for kind in kinds}) == 2:
             other = next(v for v in y if not isinstance(v, str))
             raise ValueError(f"{name} mixes text and other labels ({other!r}): convert all labels to one type")
-    elif y.dtype.kind not in "biuU":
+    elif y.dtype.kind not in "biufU":
         raise ValueError(f"{name} has labels of dtype {y.dtype}: use text, numbers or booleans")
-
-
-def _refuse_fractions(y: NDArray[Any], name: str) -> None:
-    broken = y != np.trunc(y)
-    if broken.any():
-        row = int(np.argmax(broken))
+    elif y.dtype.kind == "f" and (row := first_true(y != np.trunc(y))) is not None:
         raise ValueError(
             f"Unknown label type: continuous. {name} has the value {y[row]} in row {row}, and a classifier expects "
             "discrete classes: use a regressor, or convert it to integers or text"
@@ -305,18 +292,15 @@ def _refuse_fractions(y: NDArray[Any], name: str) -> None:
 
 
 def refuse_missing(y: NDArray[Any], name: str) -> None:
-    """Refuse labels that are None, NaN or infinite."""
+    """Reject labels that are None, NaN or infinite."""
     if y.dtype.kind == "f":
         _refuse_where(~np.isfinite(y), y, name)
-    elif y.dtype == object:
-        missing = [is_missing(value) for value in y]
-        if any(missing):
-            row = missing.index(True)
-            raise ValueError(f"{name} has a missing label ({y[row]!r}) in row {row}: remove such rows")
+    elif y.dtype == object and (row := first_true(_missing(y))) is not None:
+        raise ValueError(f"{name} has a missing label ({y[row]!r}) in row {row}: remove such rows")
 
 
 def encode_classes(y: NDArray[Any], classes: NDArray[Any], name: str = "y_val") -> FloatArray:
-    """Codes of labels under known classes; an unknown label is refused."""
+    """Codes of labels under known classes; an unknown label is an error."""
     refuse_missing(y, name)
     code_of = {label: code for code, label in enumerate(classes.tolist())}
     found = [code_of.get(label, -1) for label in y.tolist()]
@@ -330,13 +314,11 @@ def encode_classes(y: NDArray[Any], classes: NDArray[Any], name: str = "y_val") 
 
 
 def _refuse_where(bad: NDArray[np.bool_], values: NDArray[Any], name: str) -> None:
-    if not bad.any():
-        return
-    row, value = int(np.argmax(bad)), values[np.argmax(bad)]
-    word = "NaN" if np.isnan(value) else "infinity"
-    raise ValueError(
-        f"Input {name} contains {word}: {value} in row {row} ({int(bad.sum())} such rows); remove or fill them"
-    )
+    if (row := first_true(bad)) is not None:
+        word, count = "NaN" if np.isnan(values[row]) else "infinity", int(bad.sum())
+        raise ValueError(
+            f"Input {name} contains {word}: {values[row]} in row {row} ({count} such rows); remove or fill them"
+        )
 
 
 def row_weights(sample_weight: Any, n_rows: int, name: str = "sample_weight", table: str = "X") -> FloatArray | None:
@@ -358,11 +340,9 @@ def row_weights(sample_weight: Any, n_rows: int, name: str = "sample_weight", ta
     if given.dtype.kind == "U":
         given = given.astype(object)
     weight = as_numbers(given, name, "give numbers")
-    if (weight < 0).any():
-        row = int(np.argmax(weight < 0))
+    if (row := first_true(weight < 0)) is not None:
         raise ValueError(f"{name} is negative in row {row} ({weight[row]}): weights must be 0 or more")
-    if (weight > LARGEST_WEIGHT).any():
-        row = int(np.argmax(weight > LARGEST_WEIGHT))
+    if (row := first_true(weight > LARGEST_WEIGHT)) is not None:
         raise ValueError(f"{name} is {weight[row]} in row {row}: divide all weights by a constant")
     if not weight.any():
         raise ValueError(f"{name} is zero in all rows: give at least one row some weight")
@@ -388,12 +368,10 @@ def row_offsets(offset: Any, n_rows: int, n_outputs: int, name: str = "offset", 
 
 
 def _offset_column(given: NDArray[Any], name: str) -> FloatArray:
-    if given.dtype.kind == "f" and np.isneginf(given).any():
-        row = int(np.argmax(np.isneginf(given)))
+    if given.dtype.kind == "f" and (row := first_true(np.isneginf(given))) is not None:
         raise ValueError(f"{name} is -inf in row {row}, the logarithm of an exposure of 0: leave such rows out")
     numbers = as_numbers(given, name, "give numbers, such as logarithms of exposures")
-    if (np.abs(numbers) > LARGEST_OFFSET).any():
-        row = int(np.argmax(np.abs(numbers) > LARGEST_OFFSET))
+    if (row := first_true(np.abs(numbers) > LARGEST_OFFSET)) is not None:
         raise ValueError(f"{name} is {numbers[row]:g} in row {row}, beyond ±{LARGEST_OFFSET:g}: use a smaller unit")
     return numbers
 
@@ -412,7 +390,7 @@ def times_factors(weight: FloatArray | None, factors: FloatArray | None, codes: 
 
 
 def require_two_weighted(weight: FloatArray | None, classes: NDArray[Any], codes: FloatArray) -> None:
-    """Refuse weights that leave fewer than two classes."""
+    """Reject weights that leave fewer than two classes."""
     if weight is None:
         return
     kept = classes[np.bincount(codes.astype(np.intp), weight, len(classes)) > 0].tolist()

@@ -35,7 +35,7 @@ from arboretum.data.text_values import (
 Kind: TypeAlias = Literal["number", "category", "date", "bool"]
 Ask: TypeAlias = Callable[[str], list[tuple[Any, ...]]]  # answers a query of the table "rows" of columns c0, c1, …
 
-SINGLE = ("missing", "mark", "impossible")  # classes of values that stand for none
+SINGLE = ("missing", "mark", "impossible")  # classes of values that may mean missing
 READABLE: Mapping[str, Sequence[set[str]]] = {  # classes that a column of a kind may hold, one of these sets
     "number": (CODES, {"time"}, {"bool"}),
     "bool": ({"bool"}, CODES),
@@ -52,7 +52,7 @@ SHOWN = 5  # values, and twice as many columns, in a message
 
 
 class Cures(Protocol):
-    """How messages name what a user can do about a column: as arguments of Python, or as options of the command."""
+    """How messages name the cures for a column: as Python arguments, or as options of the command."""
 
     def missing(self, value: str) -> str:
         """Return how to make a value missing."""
@@ -117,19 +117,19 @@ class TextRules:
     Parameters
     ----------
     missing : tuple of str
-        What is missing in any column.
+        Values that are missing in any column.
     decimal : {".", ","}
-        What stands before the fraction of a number.
+        Decimal separator.
     kinds : dict
         Kinds of columns that are known, from a model or by the user.
     asked : collection of str
-        Columns that the user wants to be of their kind: what does not fit becomes missing. In others it is an error.
+        Columns whose kind the user asked for: a value that does not fit becomes missing. In others it is an error.
     date_formats : dict
         Formats of columns of dates, as of ``strptime``.
     types : dict
         SQL types of columns.
     believed : bool
-        Whether somebody made text of the columns: whole numbers and booleans stay text then.
+        Whether the columns were given as text: then whole numbers and booleans stay text.
     cures : Cures
         How messages name what a user can do.
     """
@@ -156,7 +156,7 @@ class TextRules:
 
 
 class WrongValueError(ValueError):
-    """A value that is not of the kind that its column is known to have."""
+    """A value that does not fit the known kind of its column."""
 
     def __init__(self, name: str, value: str, message: str) -> None:
         super().__init__(message)
@@ -168,7 +168,7 @@ class WrongValueError(ValueError):
 
 @dataclass
 class Facts:
-    """How often each class occurs in a column, its least value, and each value that may stand for none by itself."""
+    """How often each class occurs in a column, its least value, and the values that may mean missing."""
 
     counts: Counter[str] = field(default_factory=Counter)
     examples: dict[str, str] = field(default_factory=dict)
@@ -176,7 +176,7 @@ class Facts:
     missing: set[str] = field(default_factory=set)  # what is missing in any column
 
     def add(self, name: str, count: int, value: str) -> None:
-        """Count some values of a class: the least of them, or all if they are of a class that stands for no value."""
+        """Count values of a class by their least; values of classes that may mean missing come one by one."""
         if name == "missing":
             self.missing.add(value)
             return
@@ -187,7 +187,7 @@ class Facts:
 
     @property
     def present(self) -> set[str]:
-        """Classes of the values that are there."""
+        """Classes of the values that are not missing."""
         return set(self.counts) - {"mark"}
 
     @property
@@ -201,7 +201,7 @@ class Facts:
 
 
 def survey(ask: Ask, names: Sequence[str], positions: Sequence[int], rules: TextRules) -> dict[str, Facts]:
-    """Count the classes of the columns at these positions of the table "rows", all of text."""
+    """Count the classes of the text columns at these positions of the table "rows"."""
     found = {name: Facts() for name in names}
     if not positions:
         return found
@@ -266,11 +266,11 @@ class TextColumn:
     remark : str
         What the user should know about it.
     is_guess : bool
-        Whether the remark tells of something that may be wrong.
+        Whether the remark is about something that may be wrong.
     marks : tuple of str
-        Values that are missing in any column, as far as they occur.
+        Marks of missing values that occur in the column.
     is_checked : bool
-        Whether values must be tried to know whether they can be read.
+        Whether values must be tried to tell if they can be read.
     """
 
     name: str
@@ -294,13 +294,13 @@ class TextColumn:
 
 
 def read_columns(ask: Ask, names: Sequence[str], positions: Sequence[int], rules: TextRules) -> list[TextColumn]:
-    """Say what the columns at these positions of the table "rows", all of text, are read as."""
+    """Decide what the text columns at these positions of the table "rows" are read as."""
     found = survey(ask, names, positions, rules)
     return [decided(ask, name, f"c{place}", found[name], rules) for name, place in zip(names, positions, strict=True)]
 
 
 def decided(ask: Ask, name: str, place: str, facts: Facts, rules: TextRules) -> TextColumn:
-    """Say what a column is, and try its values where only that can tell."""
+    """Decide what a column is; where its classes do not tell, try its values."""
     column = decide(name, facts, rules)
     blank = {""} & {*facts.taken} & {*rules.missing}
     column = replace(column, marks=tuple(sorted(facts.missing | blank)))
@@ -308,7 +308,7 @@ def decided(ask: Ask, name: str, place: str, facts: Facts, rules: TextRules) -> 
 
 
 def decide(name: str, facts: Facts, rules: TextRules) -> TextColumn:
-    """Say what a column is.
+    """Decide what a column is.
 
     Examples
     --------
@@ -357,18 +357,18 @@ def _as_found(name: str, facts: Facts, rules: TextRules) -> TextColumn:
 
 
 def _as_category(name: str, facts: Facts, rules: TextRules, remark: str = "", is_guess: bool = False) -> TextColumn:
-    """Leave a column as text; cells of blanks are missing where empty ones are."""
+    """Leave a column as text; blank cells are missing if empty ones are."""
     blank = Counter({"": facts.taken[""]} if "" in rules.missing and facts.taken[""] else {})
     return TextColumn(name, "category", taken=blank, remark=remark, is_guess=is_guess)
 
 
 def _as_known(name: str, kind: Kind, facts: Facts, rules: TextRules) -> TextColumn:
-    """Read a column as the kind that a model or the user tells; what does not fit is refused, or dropped if asked."""
+    """Read a column as a kind known from a model or the user; a value that does not fit is an error, or missing."""
     fitting = max(READABLE[kind], key=lambda one: facts.number_of(one - {"impossible"}))
     others, asked = facts.present - fitting, name in rules.asked
     if others and not asked:
         value = min(facts.examples[one] for one in others)
-        raise WrongValueError(name, value, _refused(name, value, kind, rules))
+        raise WrongValueError(name, value, _wrong_value(name, value, kind, rules))
     column = TextColumn(name, kind, taken=facts.taken, is_checked=asked)
     if kind == "bool" and asked:
         return replace(column, sql=_truth(TRUE, FALSE))
@@ -397,7 +397,7 @@ def _as_type(name: str, sql_type: str, facts: Facts) -> TextColumn:
 
 
 def _in_order(name: str, s: str, facts: Facts, rules: TextRules) -> TextColumn:
-    """Find out whether the day or the month comes first: one of them goes beyond 12, or only the user knows."""
+    """Determine whether the day or the month comes first: one of them exceeds 12, or only the user knows."""
     forms = {"day": f"%d{s}%m{s}%Y", "month": f"%m{s}%d{s}%Y"}
     found = [first for first in forms if facts.counts[first + s]]
     if len(found) == 1:
@@ -418,7 +418,7 @@ def _in_order(name: str, s: str, facts: Facts, rules: TextRules) -> TextColumn:
 
 
 def _nearly(name: str, facts: Facts, rules: TextRules) -> str:
-    """Say of a column of text what makes it text, if that looks like a mistake."""
+    """Return what makes a column text, if that looks like a mistake."""
     total, cures, stays = facts.number_of(facts.present), rules.cures, f"column {name!r} stays a category"
     plain, others = facts.number_of(CODES), facts.present - CODES
     value = facts.examples["text"] if "text" in others else min((facts.examples[one] for one in others), default="")
@@ -440,7 +440,7 @@ def _nearly(name: str, facts: Facts, rules: TextRules) -> str:
 
 
 def _checked(ask: Ask, place: str, column: TextColumn, rules: TextRules) -> TextColumn:
-    """Try the values of a column: what cannot be read is dropped if the user asked for its kind, else refused."""
+    """Try the values of a column: an unreadable one is missing if the user asked for the kind, else an error."""
     rows = f"""(SELECT v, result IS NULL AS is_unread, regexp_full_match(v, {quoted(f"(?i:{MARKS})")}) AS is_mark
         FROM (SELECT {place} AS cell, {trimmed(place)} AS v, {column.expression(place)} AS result FROM rows)
         WHERE cell IS NOT NULL AND NOT {is_missing("v", rules.missing)})"""
@@ -448,12 +448,12 @@ def _checked(ask: Ask, place: str, column: TextColumn, rules: TextRules) -> Text
         f"SELECT count(*) FILTER (NOT is_unread), min(v) FILTER (is_unread AND NOT is_mark) FROM {rows}"
     )
     if value is not None and (not n_read or column.name not in rules.asked):
-        raise WrongValueError(column.name, value, _refused(column.name, value, column.kind, rules))
+        raise WrongValueError(column.name, value, _wrong_value(column.name, value, column.kind, rules))
     taken = ask(f"SELECT v, count(*) AS n FROM {rows} WHERE is_unread GROUP BY v ORDER BY n DESC, v")
     return replace(column, taken=Counter(dict(taken)))
 
 
-def _refused(name: str, value: str, kind: Kind, rules: TextRules) -> str:
+def _wrong_value(name: str, value: str, kind: Kind, rules: TextRules) -> str:
     form = f" of the form {rules.date_formats[name]}" if name in rules.date_formats and kind == "date" else ""
     what = rules.types.get(name, f"a {kind}{form}")
     other = "." if rules.decimal == "," else ","
@@ -518,7 +518,7 @@ def lines_about(columns: Sequence[TextColumn], *, guesses_only: bool = False) ->
 
 
 def taken_in_words(columns: Iterable[TextColumn]) -> str:
-    """Say in one line which values became missing, and how often.
+    """Tell in one line which values became missing, and how often.
 
     Examples
     --------

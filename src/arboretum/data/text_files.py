@@ -46,12 +46,12 @@ class TextFile:
 
     @classmethod
     def find(cls, path: str, encoding: str | None, cures: Cures) -> TextFile:
-        """Look at the first bytes of a file."""
+        """Determine encoding and compression from the first bytes of a file."""
         if encoding is not None:
             try:
                 codecs.lookup(encoding)
             except LookupError:
-                raise ValueError(f"encoding={encoding!r} is not known: use one such as 'latin-1' or 'utf-16'") from None
+                raise ValueError(f"encoding={encoding!r} is unknown: use one such as 'latin-1' or 'utf-16'") from None
         with Path(path).open("rb") as file:
             head = file.read(8)
         compression = next((name for magic, name in COMPRESSIONS.items() if head.startswith(magic)), None)
@@ -88,7 +88,7 @@ class TextFile:
 
     @contextmanager
     def decoded(self, cures: Cures) -> Iterator[None]:
-        """Say of bytes that are not text in the encoding of the file where they are, and what to do."""
+        """Replace decoding errors by ones that name the line, the byte and the cure."""
         try:
             yield
         except UnicodeError:
@@ -126,7 +126,7 @@ def _is_text(path: str) -> bool:
 
 
 def escaped(path: str) -> str:
-    """Return a path that DuckDB does not take for a pattern.
+    """Return a path that DuckDB does not read as a pattern.
 
     Examples
     --------

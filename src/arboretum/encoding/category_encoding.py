@@ -1,4 +1,4 @@
-"""Categories of many levels as numbers: the table that trees read where columns became target statistics.
+"""Categories of many levels as numbers: the table that trees read when columns become target statistics.
 
     table of the user                  table that trees read
     size     colour   street           colour   size     mean of y by street   frequency of street
@@ -25,8 +25,6 @@ from arboretum.data.table import Table
 from arboretum.encoding.combinations import best_combinations
 from arboretum.encoding.target_statistics import TargetStatistics, draw_orders, learn_statistics
 
-__all__ = ["CategoryEncoding", "learn_encoding"]
-
 MAX_COMBINATIONS = 64
 
 Entry = TypeVar("Entry")
@@ -34,7 +32,7 @@ Entry = TypeVar("Entry")
 
 @dataclass(frozen=True, eq=False)
 class CategoryEncoding:
-    """How a table of the user becomes the table that trees read. Made by `learn_encoding`.
+    """How the user's table becomes the table that trees read. Made by `learn_encoding`.
 
     Parameters
     ----------
@@ -59,7 +57,7 @@ class CategoryEncoding:
 
     @cached_property
     def replaced(self) -> frozenset[int]:
-        """Columns, in the order of their names, that trees read as statistics alone."""
+        """Columns, in the order of their names, that trees read only as statistics."""
         return frozenset(one.columns[0] for one in self.statistics.statistics if len(one.columns) == 1)
 
     @cached_property
@@ -69,7 +67,7 @@ class CategoryEncoding:
 
     @cached_property
     def sources(self) -> list[tuple[int, ...]]:
-        """Columns of the user, as given, that each column that trees read is made from."""
+        """Input columns behind each encoded column."""
         by_name = [(j,) for j in self.kept] + [one.columns for one in self.statistics.statistics]
         return [tuple(self.source.by_name[j] for j in columns) for columns in by_name]
 
@@ -93,11 +91,11 @@ class CategoryEncoding:
         unknown_is_missing : bool
             Whether categories not seen at fit count as missing; else their statistics are the priors.
         threads : int
-            Threads to use; they change nothing in the result.
+            Threads to use; the result does not depend on them.
         """
-        sorted_table = self._sorted(table)
-        if unknown_is_missing:
-            sorted_table = Table(sorted_table.schema, [_without_unknown(column) for column in sorted_table.columns])
+        columns = self._sorted(table).columns
+        known = [_without_unknown(column) for column in columns] if unknown_is_missing else columns
+        sorted_table = Table(self.statistics.schema, known)
         return self._joined(sorted_table, self.statistics.transform(sorted_table, threads=threads))
 
     def ordered(
@@ -140,27 +138,26 @@ class CategoryEncoding:
     def _joined(self, sorted_table: Table, statistics: list[NDArray[np.float64]]) -> Table:
         return Table(self.schema, [*(sorted_table.columns[j] for j in self.kept), *statistics])
 
-    # ------------------------------------------------------------------------ what users say of their own columns
+    # ------------------------------------------------------------------------ from input columns to encoded ones
 
     def per_column(self, entries: Sequence[Entry], of_statistics: Entry) -> list[Entry]:
-        """One entry a column that trees read, from one a column of the user."""
+        """Return one entry per encoded column, from one per input column."""
         by_name = [entries[j] for j in self.source.by_name]
         return [*(by_name[j] for j in self.kept), *[of_statistics] * len(self.statistics.statistics)]
 
     def column_sets(self, sets: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
-        """Return sets of columns that trees read; a statistic belongs where all of its columns do."""
+        """Return sets of encoded columns; a statistic belongs to a set if all of its columns do."""
         return tuple(tuple(k for k, given in enumerate(self.sources) if set(given) <= set(one)) for one in sets)
 
     def shares(self) -> NDArray[np.float64]:
-        """Give the share of each column of the user in each column that trees read: those of a statistic are equal."""
-        sources = [(j,) for j in self.kept] + [one.columns for one in self.statistics.statistics]
-        shares = np.zeros((len(sources), self.source.n_features))
-        for row, columns in zip(shares, sources, strict=True):
-            row[[self.source.by_name[j] for j in columns]] = 1 / len(columns)
+        """Return the share of each input column in each encoded column; the columns of a statistic share equally."""
+        shares = np.zeros((len(self.sources), self.source.n_features))
+        for row, columns in zip(shares, self.sources, strict=True):
+            row[list(columns)] = 1 / len(columns)
         return shares
 
     def has_missing(self, table: Table, of_read: Sequence[bool]) -> list[bool]:
-        """Which columns of the user have missing values, from what is known of the columns that trees read."""
+        """Tell which input columns have missing values, from what is known of the encoded columns."""
         flags = [False] * self.source.n_features
         for k, j in enumerate(self.kept):
             flags[self.source.by_name[j]] = of_read[k]
@@ -172,16 +169,16 @@ class CategoryEncoding:
     # --------------------------------------------------------------------------------------------------- files
 
     def to_json(self) -> dict[str, Any]:
-        """Give what a header holds besides the schema."""
+        """Return what a header holds besides the schema."""
         return self.statistics.to_json()
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Give the arrays of the statistics."""
+        """Return the arrays of the statistics."""
         return self.statistics.to_arrays()
 
     @classmethod
     def from_arrays(cls, header: Any, arrays: Mapping[str, NDArray[Any]], source: Schema) -> CategoryEncoding:
-        """Rebuild from `to_json` and `to_arrays`, trusting neither: any deviation is a ValueError."""
+        """Rebuild from untrusted results of `to_json` and `to_arrays`: any deviation is a ValueError."""
         return cls(source, TargetStatistics.from_arrays(header, arrays, _sorted_schema(source)))
 
 
@@ -197,35 +194,27 @@ def learn_encoding(
     seed: int = 0,
     threads: int = 1,
 ) -> CategoryEncoding | None:
-    """Learn statistics of the columns with more than ``category_levels`` levels, and of combinations; None if none has.
+    """Learn statistics of columns with more than ``category_levels`` levels, and of combinations; None without any.
 
     Parameters
     ----------
-    table : Table
-        The training table.
-    y : array
-        Class codes from 0, or numbers.
+    table, y, n_classes, class_names, weight, threads
+        As for `learn_statistics`.
     category_levels : int
-        Columns of at most so many levels stay as they are: trees split them by sets of categories.
-    n_classes : int, optional
-        Number of classes; without it the target is a number.
-    class_names : array, optional
-        Labels of the classes.
-    weight : array, optional
-        Row weights.
+        Columns of at most this many levels stay as they are: trees split them by sets of categories.
     max_combination : int
         Most columns of a combination, all of more than ``category_levels`` levels; 1 combines none.
     seed : int
         For the choice of combinations.
-    threads : int
-        Threads to use; they change nothing in the result.
     """
     columns = table.schema.columns
     if not any(len(columns[j].categories) + 1 > category_levels for j in table.schema.categorical):
-        return None  # told by the schema: no column need be read
+        return None  # known from the schema: no column need be read
     table = table.categories()
     by_name = Table(_sorted_schema(table.schema), [table.columns[j] for j in table.schema.by_name])
-    many = [j for j in by_name.schema.categorical if _has_more_levels(by_name.columns[j], category_levels)]
+    # How many levels occur: missing (code −1) is a level, unknown (−2) is not.
+    n_levels = {j: np.count_nonzero(np.bincount(by_name.columns[j] + 2)[1:]) for j in by_name.schema.categorical}
+    many = [j for j, n in n_levels.items() if n > category_levels]
     if not many:
         return None
     combinations = _combine(
@@ -248,9 +237,9 @@ def learn_encoding(
 def _combine(
     table: Table, y: NDArray[np.float64], columns: list[int], max_size: int, **options: Any
 ) -> list[tuple[int, ...]]:
-    """All combinations, smaller ones first, while they fit; of the first size that does not, the best.
+    """Return all combinations, smaller ones first, while there is room; of the first size beyond it, the best.
 
-    A combination that tells nothing by itself may tell much of a part of the rows: trees are better judges.
+    A combination that is useless for all rows may be useful for some of them: trees are better judges.
     """
     found = list[tuple[int, ...]]()
     for size in range(2, min(max_size, len(columns)) + 1):
@@ -260,10 +249,6 @@ def _combine(
             return found + [one for one in best if len(one) == size]
         found += itertools.combinations(columns, size)
     return found
-
-
-def _has_more_levels(codes: NDArray[Any], most: int) -> bool:
-    return int(np.count_nonzero(np.bincount(codes + 2)[1:])) > most  # missing is a level, unknown is none
 
 
 def _sorted_schema(schema: Schema) -> Schema:

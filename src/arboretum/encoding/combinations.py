@@ -25,13 +25,9 @@ from arboretum.encoding.levels import Columns
 from arboretum.encoding.target_statistics import (
     FloatArray,
     check_categorical,
-    check_sums,
-    checked_target,
-    checked_weight,
+    checked_rows,
     draw_orders,
 )
-
-__all__ = ["best_combinations"]
 
 SAMPLE_ROWS = 50_000
 CHANCE = 0.05  # of taking a combination that means nothing
@@ -51,28 +47,22 @@ def best_combinations(
 ) -> list[Columns]:
     """Find combinations of columns whose ordered statistics tell more of the target than those of their parts.
 
-    CatBoost combines what a tree has already split by, anew in every tree. This is done once and can be read.
+    CatBoost combines what a tree has already split by, anew in every tree. Here it is done once, and can be read.
 
     Parameters
     ----------
-    table : Table
-        The training table.
-    target : array
-        Class codes from 0, or numbers.
+    table, target, n_classes, threads
+        As for `learn_statistics`.
     columns : sequence of int
         Categorical columns to combine.
     max_size : int
         Most columns of a combination.
     max_count : int
         Most combinations.
-    n_classes : int, optional
-        Number of classes; without it the target is a number.
     weight : array, optional
         Row weights; only their ratios matter.
     seed : int
         For the order of the rows.
-    threads : int
-        Threads to use; they change nothing in the result.
 
     Returns
     -------
@@ -88,8 +78,7 @@ def best_combinations(
     >>> best_combinations(table, (codes[:, 0] + codes[:, 2]) % 2, [0, 1, 2], n_classes=2)
     [(0, 2)]
     """
-    y, w = checked_target(target, table.n_rows, n_classes), checked_weight(weight, table.n_rows)
-    check_sums(y, w)
+    y, w = checked_rows(target, weight, table.n_rows, n_classes)
     singles: list[Columns] = [(j,) for j in sorted(set(columns))]
     check_categorical(table.schema, [single[0] for single in singles], "columns")
     order = draw_orders(table.n_rows, 1, seed=seed, threads=threads)[0]

@@ -1,4 +1,4 @@
-"""Rows of a Dataset as trees read them where categories became target statistics (category_encoding.py).
+"""Rows of a Dataset as trees read them when categories become target statistics (category_encoding.py).
 
 ::
 
@@ -31,7 +31,15 @@ STATISTIC_BYTES = 32  # of a row while it is encoded: key, level and value
 
 @dataclass(eq=False)
 class EncodedStream(RowStream):
-    """Rows that become others: what trees read, of rows as they were given."""
+    """Encoded rows.
+
+    Parameters
+    ----------
+    source : StreamedTable
+        Rows as they were given.
+    encoding : CategoryEncoding
+        How they are encoded.
+    """
 
     source: StreamedTable
     encoding: CategoryEncoding
@@ -56,14 +64,12 @@ class TransformedStream(EncodedStream):
 
     Parameters
     ----------
-    source : StreamedTable
-        Rows as they were given.
-    encoding : CategoryEncoding
-        What becomes of them.
+    source, encoding
+        As for ``EncodedStream``.
     unknown_is_missing : bool
         As for ``CategoryEncoding.transform``.
     threads : int
-        Threads to use; they change nothing in the result.
+        Threads to use; the result does not depend on them.
     """
 
     unknown_is_missing: bool
@@ -84,10 +90,8 @@ class OrderedStream(EncodedStream):
 
     Parameters
     ----------
-    source : StreamedTable
-        Rows as they were given.
-    encoding : CategoryEncoding
-        What becomes of them.
+    source, encoding
+        As for ``EncodedStream``.
     categories_of_rows : Table
         Their categories, in memory.
     y, weight : ndarray
@@ -95,7 +99,7 @@ class OrderedStream(EncodedStream):
     number, seed : int
         Of the order.
     threads : int
-        Threads to use; they change nothing in the result.
+        Threads to use; the result does not depend on them.
     """
 
     categories_of_rows: Table
@@ -136,7 +140,7 @@ class OrderedStream(EncodedStream):
             yield made, [of_rows[rows] for of_rows in values]
 
     def row_batches(self, size: int = BATCH_ROWS, *, beside: int = 0) -> Iterator[tuple[int, Table]]:
-        """Yield rows of all columns: the statistics of all rows are held meanwhile."""
+        """Yield rows of all columns; the statistics of all rows are held meanwhile."""
         statistics = [of_rows for _, values in self._statistics(beside) for of_rows in values]
         if not self.encoding.kept:
             yield 0, Table(self.schema, list[Array](statistics))

@@ -4,7 +4,7 @@ Category codes, −1 (missing) included, are the digits of one number of mixed r
 training are the known levels::
 
     city   month         key = (city + 1) · (months + 1) + month + 1         level = place among the known keys
-    oslo    may           1 · 13 + 5                                          −2 if it is none of them
+    oslo    may           1 · 13 + 5                                          −2 if it is unknown
 
 Where 63 bits do not hold all columns, the first of them make levels of their own, whose numbers are then one digit.
 """
@@ -30,7 +30,7 @@ _LEVEL_RADIX = 2**31
 
 
 def key_stages(schema: Schema, columns: Columns) -> list[Columns]:
-    """Cut columns into runs whose codes fit one key; from the second on, beside the number of the level so far.
+    """Cut columns into runs whose codes fit into one key; from the second on, beside the level of those before.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def learn_levels(table: Table, columns: Columns, threads: int) -> tuple[tuple[Ke
 
 
 def find_levels(table: Table, columns: Columns, keys: tuple[Keys, ...], threads: int) -> Levels:
-    """Find the level of every row among those learned; −2 if it is none of them.
+    """Find the level of every row among those learned; −2 if it is not one of them.
 
     Examples
     --------

@@ -3,8 +3,8 @@
 A statistic is the mean of some part of the target over the training rows of a level, or how frequent the level is.
 A level is a category of one column, or a combination of categories of several; missing is a category like any other::
 
-    Table ──► level of each row ─┬─ all training rows ──► one value a level    transform, for prediction
-    target, weight ──────────────┴─ rows before it ─────► one value a row      ordered, for training
+    Table ──► level of each row ─┬─ all training rows ──► one value per level  transform, for prediction
+    target, weight ──────────────┴─ rows before it ─────► one value per row    ordered, for training
 
 With w the weight of a row, t the part of its target, p a prior and a its weight (Prokhorenkova et al., *CatBoost:
 unbiased boosting with categorical features*, NeurIPS 2018, section 3; Dorogush et al., *CatBoost: gradient boosting
@@ -28,12 +28,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from arboretum import _kernel
+from arboretum.arguments import first_true
 from arboretum.data.memory_budget import grouped
 from arboretum.data.schema import Schema
 from arboretum.data.table import Table
+from arboretum.data.validity import Rules, read_only
 from arboretum.encoding.levels import Columns, Keys, find_levels, key_stages, learn_levels
-
-__all__ = ["Prior", "Statistic", "TargetStatistics", "draw_orders", "learn_statistics"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 StatisticKind: TypeAlias = Literal["class", "above", "number", "count"]
@@ -49,7 +49,7 @@ _PARTS = {
 
 @dataclass(frozen=True)
 class Prior:
-    """What a mean is before any row of its level is known, and how many rows that counts for.
+    """The value of a mean before any row of its level is known, and how many rows it counts for.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class Statistic:
     prior_weight: float = 1.0
 
     def part(self, target: FloatArray) -> FloatArray:
-        """Give what the mean is a mean of, row by row."""
+        """Return the part of the target that is averaged, row by row."""
         if self.kind == "number":
             return target
         return np.asarray(target == self.at if self.kind == "class" else target > self.at, np.float64)
@@ -121,12 +121,12 @@ class TargetStatistics:
     schema : Schema
         Of the training table. Tables to encode must be read by it.
     statistics : tuple of Statistic
-        One a column of numbers.
+        One per column of numbers.
     keys : dict of tuple of int to tuple of int64 arrays
         The known levels of all columns and combinations: categories as digits of a number, sorted. Where 63 bits do not
         hold all columns, the first of them are numbered by an array of their own and the numbers become a digit.
     values : tuple of float64 arrays
-        Of each statistic, one a level.
+        For each statistic, one value per level.
     class_names : tuple of str
         How `describe` calls the classes.
 
@@ -150,8 +150,8 @@ class TargetStatistics:
     class_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "keys", {c: tuple(map(_frozen, stages)) for c, stages in self.keys.items()})
-        object.__setattr__(self, "values", tuple(map(_frozen, self.values)))
+        object.__setattr__(self, "keys", {c: tuple(map(read_only, stages)) for c, stages in self.keys.items()})
+        object.__setattr__(self, "values", tuple(map(read_only, self.values)))
 
     def __repr__(self) -> str:
         return f"TargetStatistics({len(self.statistics)} statistics of {len(self.keys)} columns or combinations)"
@@ -160,7 +160,7 @@ class TargetStatistics:
         return TargetStatistics.from_arrays, (self.to_json(), self.to_arrays(), self.schema)
 
     def describe(self, i: int) -> str:
-        """Say in words what statistic ``i`` is."""
+        """Describe statistic ``i`` in words."""
         one = self.statistics[i]
         source = " × ".join(self.schema.columns[j].name for j in one.columns)
         if one.kind == "count":
@@ -174,19 +174,19 @@ class TargetStatistics:
         return f"mean of {part} by {source}{prior}"
 
     def transform(self, table: Table, *, threads: int = 1) -> list[FloatArray]:
-        """Encode rows to predict on: each gets the value of its level, a level that is not known the prior.
+        """Encode rows to predict on: each gets the value of its level, or the prior if its level is not known.
 
         Parameters
         ----------
         table : Table
             Read by the schema of the training table.
         threads : int
-            Threads to use; they change nothing in the result.
+            Threads to use; the result does not depend on them.
 
         Returns
         -------
         list of float64 arrays
-            One a statistic.
+            One per statistic.
         """
         levels = self._levels(table, self.keys, threads)
         pairs = zip(self.statistics, self.values, strict=True)
@@ -208,7 +208,7 @@ class TargetStatistics:
         weight : array, optional
             Row weights.
         threads : int
-            Threads to use; they change nothing in the result.
+            Threads to use; the result does not depend on them.
 
         Returns
         -------
@@ -227,9 +227,8 @@ class TargetStatistics:
         memory: float = math.inf,
         threads: int = 1,
     ) -> Iterator[tuple[list[int], FloatArray]]:
-        """Yield (statistics, their values) as ``ordered`` would give, so many at a time as take up this memory."""
-        y, w = _numbers(target, table.n_rows, "target"), checked_weight(weight, table.n_rows)
-        check_sums(y, w)
+        """Yield (statistics, their values) as ``ordered`` would give, as many at a time as fit in this memory."""
+        y, w = checked_rows(target, weight, table.n_rows)
         orders = _checked_orders(orders, table.n_rows)
         of_source = {
             columns: [i for i, one in enumerate(self.statistics) if one.columns == columns] for columns in self.keys
@@ -272,12 +271,12 @@ class TargetStatistics:
     # --------------------------------------------------------------------------------------------------- files
 
     def to_json(self) -> dict[str, Any]:
-        """Give what a header holds; the rest is in `to_arrays`, and the schema is the model's."""
+        """Return what a header holds; the rest is in `to_arrays`, and the schema is the model's."""
         statistics = [asdict(one) | {"columns": list(one.columns)} for one in self.statistics]
         return {"statistics": statistics, "class_names": list(self.class_names)}
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Give the keys of all levels and the values of all statistics, each in one array, and where they start."""
+        """Return the keys of all levels and the values of all statistics, each in one array, and where they start."""
         keys = [stage for stages in self.keys.values() for stage in stages]
         return {
             "level_start": _starts(keys),
@@ -288,23 +287,24 @@ class TargetStatistics:
 
     @classmethod
     def from_arrays(cls, header: Any, arrays: Mapping[str, NDArray[Any]], schema: Schema) -> TargetStatistics:
-        """Rebuild from `to_json` and `to_arrays`, trusting neither: any deviation is a ValueError."""
-        _require(isinstance(header, dict) and set(header) == {"statistics", "class_names"}, "its header has other keys")
-        names = header["class_names"]
-        _require(isinstance(names, list) and all(isinstance(name, str) for name in names), "class_names are no texts")
-        _require(isinstance(header["statistics"], list), "'statistics' is no list")
-        statistics = tuple(_statistic_from_json(one, schema, len(names)) for one in header["statistics"])
+        """Rebuild from untrusted results of `to_json` and `to_arrays`: any deviation is a ValueError."""
+        RULES.keys(header, {"statistics", "class_names"}, "the header")
+        names, entries = header["class_names"], header["statistics"]
+        are_texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
+        RULES.require(are_texts, "class_names", names, "a list of strings")
+        RULES.require(isinstance(entries, list), "statistics", entries, "a list")
+        statistics = tuple(_statistic_from_json(entry, schema, len(names)) for entry in entries)
         sources = list(dict.fromkeys(one.columns for one in statistics))
         n_stages = [len(key_stages(schema, columns)) for columns in sources]
         parts = iter(_split(arrays, "level_keys", "level_start", np.dtype(np.int64), sum(n_stages)))
         keys = {columns: tuple(next(parts) for _ in range(n)) for columns, n in zip(sources, n_stages, strict=True)}
-        for stages in keys.values():
-            for stage in stages:
-                _require((stage >= 0).all() and (np.diff(stage) > 0).all(), "keys of levels are negative or not rising")
+        for stage in itertools.chain.from_iterable(keys.values()):
+            RULES.everywhere("level_keys", stage, stage > np.append(-1, stage[:-1]), "must be at least 0 and rise")
         values = _split(arrays, "statistic_values", "statistic_start", np.dtype(np.float64), len(statistics))
-        for one, value in zip(statistics, values, strict=True):
-            _require(len(value) == len(keys[one.columns][-1]), "a statistic has other levels than its columns")
-            _require(np.isfinite(value).all(), "a value is not finite")
+        for i, (one, value) in enumerate(zip(statistics, values, strict=True)):
+            n_levels = len(keys[one.columns][-1])
+            RULES.require(len(value) == n_levels, f"number of values of statistic {i}", len(value), f"{n_levels}")
+            RULES.everywhere("statistic_values", value, np.isfinite(value), "must be finite")
         return cls(schema, statistics, keys, tuple(values), tuple(names))
 
 
@@ -339,15 +339,15 @@ def learn_statistics(
     priors : sequence of Prior
         Every mean is made with each of them.
     n_target_borders : int
-        Cut a numeric target at so many quantiles; the means are shares of rows above each. 0: means of the target.
+        Cut a numeric target at this many quantiles; the means are shares of rows above each. 0: means of the target.
     one_hot_max : int
-        Leave out columns of at most so many levels: splits by sets of categories lose nothing there.
+        Leave out columns of at most this many levels: splits by sets of categories lose nothing there.
     combinations : sequence of sequences of int
         Columns to combine, as by `arboretum.encoding.combinations.best_combinations`.
     class_names : sequence, optional
         Labels of the classes, for `TargetStatistics.describe`.
     threads : int
-        Threads to use; they change nothing in the result.
+        Threads to use; the result does not depend on them.
 
     Returns
     -------
@@ -363,10 +363,8 @@ def learn_statistics(
     >>> learned.values[0].round(3)
     array([0.167, 0.833])
     """
-    y, w = checked_target(target, table.n_rows, n_classes), checked_weight(weight, table.n_rows)
-    check_sums(y, w)
-    unknown = set(kinds) - {"mean", "count"}
-    if unknown:
+    y, w = checked_rows(target, weight, table.n_rows, n_classes)
+    if unknown := set(kinds) - {"mean", "count"}:
         raise ValueError(f"kinds has {sorted(unknown)}: use 'mean' and 'count'")
     parts = _parts(y, w, n_classes, n_target_borders) if "mean" in kinds else []
     statistics: list[Statistic] = []
@@ -399,7 +397,7 @@ def draw_orders(n_rows: int, n_orders: int, *, seed: int, first: int = 0, thread
     first : int
         Number of the first permutation: later ones can be drawn without the earlier.
     threads : int
-        Threads to use; they change nothing in the result.
+        Threads to use; the result does not depend on them.
 
     Returns
     -------
@@ -484,47 +482,48 @@ def _borders(y: FloatArray, w: FloatArray | None, n: int) -> list[float]:
 def _numbers(given: ArrayLike, n_rows: int, name: str) -> FloatArray:
     numbers = np.ascontiguousarray(given, np.float64)
     if numbers.shape != (n_rows,):
-        raise ValueError(f"{name} has shape {numbers.shape}, but the table has {n_rows} rows: give one number a row")
-    if not (finite := np.isfinite(numbers)).all():
-        row = int(np.argmin(finite))
+        raise ValueError(f"{name} has shape {numbers.shape}, but the table has {n_rows} rows: give one number per row")
+    if (row := first_true(~np.isfinite(numbers))) is not None:
         raise ValueError(f"{name} is {numbers[row]} in row {row}: remove or fill such rows")
     return numbers
 
 
-def checked_target(target: ArrayLike, n_rows: int, n_classes: int | None) -> FloatArray:
-    """Return class codes or numbers as float64; anything else is refused with its row."""
+def _checked_target(target: ArrayLike, n_rows: int, n_classes: int | None) -> FloatArray:
+    """Return class codes or numbers as float64; anything else is an error that names its row."""
     y = _numbers(target, n_rows, "target")
-    if n_classes is not None and (bad := (y < 0) | (y >= n_classes) | (y != np.floor(y))).any():
-        row = int(np.argmax(bad))
+    if n_classes is not None and (row := first_true((y < 0) | (y >= n_classes) | (y != np.floor(y)))) is not None:
         raise ValueError(f"target is {y[row]:g} in row {row}: give class codes from 0 to {n_classes - 1}")
     return y
 
 
-def checked_weight(weight: ArrayLike | None, n_rows: int) -> FloatArray | None:
-    """Return weights as float64; negative ones, or zeros alone, are refused."""
+def _checked_weight(weight: ArrayLike | None, n_rows: int) -> FloatArray | None:
+    """Return weights as float64; reject negative ones, and weights that are all 0."""
     if weight is None:
         return None
     w = _numbers(weight, n_rows, "weight")
-    if (w < 0).any():
-        row = int(np.argmax(w < 0))
+    if (row := first_true(w < 0)) is not None:
         raise ValueError(f"weight is {w[row]:g} in row {row}: weights must be 0 or more")
     if not w.any():
         raise ValueError("weight is zero in all rows: give at least one row some weight")
     return w
 
 
-def check_sums(y: FloatArray, w: FloatArray | None) -> None:
-    """Refuse targets and weights whose sums would overflow."""
+def checked_rows(
+    target: ArrayLike, weight: ArrayLike | None, n_rows: int, n_classes: int | None = None
+) -> tuple[FloatArray, FloatArray | None]:
+    """Return the target and the weights of rows as float64; reject sums that would overflow."""
+    y, w = _checked_target(target, n_rows, n_classes), _checked_weight(weight, n_rows)
     with np.errstate(over="ignore"):
         largest = 2 * (np.abs(y).sum() if w is None else max(np.abs(y) @ w, w.sum()))
     if not np.isfinite(largest):
         raise ValueError("the sum of weight × target overflows: divide the target or the weights by a constant")
+    return y, w
 
 
 def _checked_orders(given: ArrayLike, n_rows: int) -> NDArray[np.uint32]:
     orders = np.asarray(given)
     if orders.ndim != 2 or orders.shape[1] != n_rows or orders.dtype.kind not in "iu":
-        raise ValueError(f"orders must be permutations of {n_rows} rows, one a row; use draw_orders")
+        raise ValueError(f"orders must be permutations of {n_rows} rows, one per order; use draw_orders")
     for number, order in enumerate(orders):
         inside = order.min() >= 0 and order.max() < n_rows
         if not inside or np.bincount(order.astype(np.intp), minlength=n_rows).max() > 1:
@@ -533,7 +532,7 @@ def _checked_orders(given: ArrayLike, n_rows: int) -> NDArray[np.uint32]:
 
 
 def check_categorical(schema: Schema, columns: Sequence[int], where: str) -> None:
-    """Refuse positions that are not those of categorical columns."""
+    """Reject positions that are not those of categorical columns."""
     for j in columns:
         if not 0 <= j < schema.n_features:
             raise ValueError(f"{where} has {j}, but the table has columns 0 to {schema.n_features - 1}")
@@ -545,43 +544,39 @@ def check_categorical(schema: Schema, columns: Sequence[int], where: str) -> Non
 # ----------------------------------------------------------------------------------------------------------- files
 
 
-def _frozen(array: NDArray[Any]) -> NDArray[Any]:
-    view = np.ascontiguousarray(array).view()
-    view.flags.writeable = False
-    return view
-
-
 def _starts(arrays: Sequence[NDArray[Any]]) -> Keys:
     return np.array([0, *itertools.accumulate(map(len, arrays))], np.int64)
 
 
-def _require(condition: object, message: str) -> None:
-    if not condition:
-        raise ValueError(f"invalid target statistics: {message}")
+RULES = Rules("target statistics")
 
 
 def _split(
     arrays: Mapping[str, NDArray[Any]], name: str, start_name: str, dtype: np.dtype[Any], n: int
 ) -> list[NDArray[Any]]:
     """Cut an array of a file at the places that another one holds."""
-    _require(name in arrays and start_name in arrays, f"the arrays {name} and {start_name} are needed")
+    for wanted, kind, shape in ((name, dtype, None), (start_name, np.dtype(np.int64), (n + 1,))):
+        array = arrays.get(wanted)
+        if array is None or array.dtype != kind or array.ndim != 1 or array.shape != (shape or array.shape):
+            found = "nothing" if array is None else f"{array.dtype} of shape {array.shape}"
+            RULES.fail(f"array {wanted} must be {kind} of {'one dimension' if shape is None else shape}, got {found}")
     whole, start = arrays[name], arrays[start_name]
-    _require(whole.ndim == 1 and whole.dtype == dtype, f"{name} is no {dtype} vector")
-    _require(start.shape == (n + 1,) and start.dtype == np.int64, f"{start_name} is no int64 vector of {n + 1}")
-    _require(start[0] == 0 and start[-1] == len(whole) and (np.diff(start) >= 0).all(), f"{start_name} does not fit")
+    RULES.starts(start_name, start, len(whole))
     return [whole[begin:end] for begin, end in itertools.pairwise(start.tolist())]
 
 
 def _statistic_from_json(data: Any, schema: Schema, n_names: int) -> Statistic:
-    keys = {"columns", "kind", "at", "prior", "prior_weight"}
-    _require(isinstance(data, dict) and set(data) == keys, f"a statistic must be an object with {sorted(keys)}")
-    columns, kind = data["columns"], data["kind"]
-    _require(isinstance(columns, list) and columns and all(type(j) is int for j in columns), "columns are no positions")
-    _require(columns == sorted(set(columns)) and set(columns) <= set(schema.categorical), f"columns {columns}")
-    _require(kind in get_args(StatisticKind), f"kind {kind!r}")
-    facts = [data[key] for key in ("at", "prior", "prior_weight")]
-    _require(all(type(fact) is float and math.isfinite(fact) for fact in facts), "a fact is no finite float")
-    _require(data["prior_weight"] > 0, "a prior without weight")
-    _require(kind != "class" or (data["at"].is_integer() and data["at"] >= 0), f"class {data['at']}")
-    _require(kind != "class" or not n_names or data["at"] < n_names, f"class {data['at']} has no name")
-    return Statistic(tuple(columns), kind, *facts)
+    RULES.keys(data, {"columns", "kind", "at", "prior", "prior_weight"}, "a statistic")
+    columns, kind, known = data["columns"], data["kind"], set(schema.categorical)
+    are_places = isinstance(columns, list) and columns and all(type(j) is int for j in columns)
+    is_subset = are_places and columns == sorted(set(columns)) and set(columns) <= known
+    RULES.require(is_subset, "columns", columns, f"rising positions of categorical columns, among {sorted(known)[:20]}")
+    RULES.require(kind in get_args(StatisticKind), "kind", kind, f"one of {get_args(StatisticKind)}")
+    numbers = {key: data[key] for key in ("at", "prior", "prior_weight")}
+    for key, number in numbers.items():
+        RULES.require(type(number) is float and math.isfinite(number), key, number, "a finite float")
+    RULES.require(data["prior_weight"] > 0, "prior_weight", data["prior_weight"], "more than 0")
+    if kind == "class":
+        is_class = data["at"].is_integer() and 0 <= data["at"] < (n_names or math.inf)
+        RULES.require(is_class, "at", data["at"], f"a class from 0{f' to {n_names - 1}' if n_names else ''}")
+    return Statistic(tuple(columns), kind, *numbers.values())

@@ -90,7 +90,7 @@ def interaction_sets(spec: Any, schema: Schema) -> tuple[tuple[int, ...], ...]:
 
 
 def in_binned_order(per_column: Sequence[Any], order: Sequence[int]) -> tuple[Any, ...]:
-    """Reorder one entry a column to one entry a binned feature."""
+    """Reorder one entry per column to one entry per binned feature."""
     return tuple(per_column[column] for column in order) if per_column else ()
 
 

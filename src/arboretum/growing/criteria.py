@@ -19,8 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from arboretum.elementary import log2
 
-__all__ = ["entropy", "gain_ratio", "gini", "information_gain", "misclassification", "variance_reduction"]
-
 FloatArray: TypeAlias = NDArray[np.float64]
 
 

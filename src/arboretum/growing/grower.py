@@ -13,7 +13,7 @@ from arboretum import _kernel
 from arboretum.data.binning import BinMap, BinnedData
 from arboretum.data.schema import Schema
 from arboretum.model.forest import LEAF, NUMERIC, OBLIQUE, Forest
-from arboretum.model.forest_pools import join_starts
+from arboretum.model.forest_pools import PROJECTIONS, join_starts
 
 Growth: TypeAlias = Literal["leaf", "level", "symmetric"]
 NO_LIMIT = 0
@@ -74,7 +74,7 @@ def category_ranks(schema: Schema, order: Sequence[int]) -> tuple[tuple[int, ...
 class SplitRules:
     """What a tree of impurity may look like; the same fields as the kernel's struct.
 
-    ``monotone`` is per binned feature; ``max_features`` a number of features a node, ``min_weight_leaf`` a weight.
+    ``monotone`` is per binned feature; ``max_features`` is a number of features per node, ``min_weight_leaf`` a weight.
     """
 
     random_thresholds: bool = False
@@ -142,7 +142,7 @@ class WeightedTree:
     slopes: _kernel.LeafSlopes | None = None  # None: constant leaves
 
     def scaled(self, weight: float, bound: StepBound | None = None) -> WeightedTree:
-        """Multiply what the tree says; OverflowError if it is no longer finite."""
+        """Multiply values and slopes; OverflowError if one is no longer finite."""
         slopes = None if self.slopes is None else self.slopes.scaled(weight)
         values = (bound or StepBound()).moved(self.values, weight)
         return WeightedTree(self.tree, values, self.output, slopes)
@@ -225,7 +225,7 @@ def _slopes(trees: Sequence[WeightedTree], order: NDArray[np.int32]) -> dict[str
 
 
 def grown_to_forest(grown: _kernel.GrownForest, n_outputs: int, columns: Sequence[int]) -> Forest:
-    """Freeze trees of impurity; their leaves have one value an output. ``columns`` tells that of each feature."""
+    """Freeze trees of impurity; their leaves have one value per output. ``columns`` is the column of each feature."""
     order = np.asarray(columns, dtype=np.int32)
     nodes, sizes = _kernel.join_trees(grown), grown.sizes
     return Forest(
@@ -240,9 +240,4 @@ def grown_to_forest(grown: _kernel.GrownForest, n_outputs: int, columns: Sequenc
 
 def _projections(grown: _kernel.GrownForest, order: NDArray[np.int32]) -> dict[str, NDArray[Any]]:
     start, feature, weight, fill = grown.projections
-    return {
-        "projection_start": start,
-        "projection_feature": order[feature],
-        "projection_weight": weight,
-        "projection_fill": fill,
-    }
+    return dict(zip(PROJECTIONS.dtypes, (start, order[feature], weight, fill), strict=True))

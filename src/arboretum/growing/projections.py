@@ -32,7 +32,7 @@ def projections(
 ) -> _kernel.Projections:
     """Collect the numeric columns that vary, for growers of oblique trees.
 
-    Takes 8 bytes a row and numeric column while trees are grown: nodes read values of a few columns of scattered rows.
+    Takes 8 bytes per row and numeric column while trees grow: nodes read values of a few columns of scattered rows.
     With fewer than two such columns there are no projections.
 
     Parameters
@@ -62,11 +62,9 @@ def projections(
     for first, batch in table.column_batches():
         for j, column in enumerate(batch, first):
             if j in column_of:
-                values[:, column_of[j]] = column  # to float64 first: a fill is no float32
+                values[:, column_of[j]] = column  # to float64 first: a fill may not be a float32
                 values[np.isnan(column), column_of[j]] = found[place[j]][0]
-    density = sparsity.density
-    if density is None:
-        density = min(1.0, DEFAULT_TERMS / max(len(features), 1))
+    density = min(1.0, DEFAULT_TERMS / max(len(features), 1)) if sparsity.density is None else sparsity.density
     return _kernel.Projections(
         values,
         np.array(features, np.int32),

@@ -64,7 +64,7 @@ LOSSES: dict[str, Callable[..., Loss]] = {
     "listwise": Listwise,
     "ordinal": Ordinal,
 }
-# Apart, for their targets are bounds of times.
+# Apart, because their targets are bounds of times.
 SURVIVAL_LOSSES: dict[str, Callable[..., Loss]] = {"cox": Cox, "aft": AcceleratedFailure}
 _CLASS_OF: dict[Task, str] = {
     "regression": "BoostedTreesRegressor",
@@ -133,20 +133,19 @@ def from_json(entry: dict[str, Any]) -> Loss:
     >>> from_json({"name": "tweedie", "power": 1.2})
     Tweedie(power=1.2)
     """
+    if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
+        raise ValueError(f"loss={shown(entry)} in a model file is invalid: expected an object with a string 'name'")
+    parameters = {**entry}
+    name = parameters.pop("name")
     try:
-        parameters = {**entry}
-        name = parameters.pop("name")
         if name == "custom":
             return PredictOnly(class_name=parameters.pop("class"), **parameters)
         if name == EachOutput.name:
-            return _each_output(**parameters)
+            return EachOutput.of(from_json(parameters.pop("loss")), **parameters)
         return _build(name, parameters)
     except (AttributeError, KeyError, TypeError) as error:
-        raise ValueError(f"malformed loss entry in the model file: {entry!r}") from error
-
-
-def _each_output(loss: dict[str, Any], n_outputs: int) -> EachOutput:
-    return EachOutput.of(from_json(loss), n_outputs)
+        reason = f"there is no {error}" if isinstance(error, KeyError) else error
+        raise ValueError(f"loss={shown(entry)} in a model file is invalid: {reason}") from error
 
 
 def _from_name(name: str, n_classes: int | None, parameters: dict[str, Any]) -> Loss:
@@ -159,15 +158,17 @@ def _from_name(name: str, n_classes: int | None, parameters: dict[str, Any]) -> 
 
 def _from_function(function: GradientFunction, n_classes: int | None, task: Task, given: dict[str, Any]) -> Loss:
     if given:
-        raise ValueError(f"{', '.join(given)} given beside a function as loss: let the function know it")
+        raise ValueError(f"{', '.join(given)} given beside a function as loss: pass it to the function yourself")
     if task == "ranking":
         raise ValueError(
             f"loss={function!r}: a function of (y, raw) cannot tell queries apart; derive a class from "
-            "arboretum.losses.Loss, whose of_queries is told them"
+            "arboretum.losses.Loss, whose of_queries receives them"
         )
-    if n_classes is None:
-        return FunctionLoss(function, task)
-    return FunctionLoss(function, "classification", _outputs(n_classes))
+    return (
+        FunctionLoss(function, task)
+        if n_classes is None
+        else FunctionLoss(function, "classification", _outputs(n_classes))
+    )
 
 
 def _build(name: str, parameters: dict[str, Any]) -> Loss:
@@ -185,7 +186,7 @@ def _names_of(task: Task) -> list[str]:
 
 
 def _refuse_unknown(name: str, fitting: list[str]) -> None:
-    """Refuse a name that no loss has, with what fits instead."""
+    """Reject a name that no loss has, and say what fits instead."""
     known = {**LOSSES, **SURVIVAL_LOSSES}
     if name in known:
         return

@@ -1,9 +1,9 @@
-"""What every loss can do, and the rows of leaves it may renew.
+"""What every loss can do, and the rows of leaves whose values it may renew.
 
 The life of a loss
 ------------------
  1. ``resolve``       a name such as ``"poisson"``, or an object, becomes a ``Loss`` (``__init__.py``)
- 2. ``check_target``  refuses targets the loss cannot take
+ 2. ``check_target``  rejects targets that the loss cannot take
  3. ``of_queries``    the loss of rows that compete within queries (ranking)
  4. ``start``         the constant that every raw prediction begins with; ``start_from`` if rows have offsets
 
@@ -34,6 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
+from arboretum.arguments import first_true
 from arboretum.data.queries import Queries
 from arboretum.losses.links import INVERSE_LINKS, FloatArray, LinkName
 
@@ -72,12 +73,16 @@ class Loss(ABC):
         logarithm of a mean, of odds or of a hazard; True is 1. The engine shortens steps that could raise the loss.
     row_wise : bool
         The gradients of a row depend on that row alone: the engine may ask for them in blocks of rows.
+    of_residuals : bool
+        The loss depends on ``y - raw`` alone, so that the best constant beside an offset is that of the residuals.
     has_values : bool
         ``values`` can be asked for. A plain function of gradients has none: nothing says how good a round is.
+    parameter_names : tuple of str
+        Attributes that build a registered loss again; see ``parameters``.
 
     Notes
     -----
-    A hessian may underflow to 0 (a sigmoid far from its middle); whoever divides by its sum guards that sum.
+    A hessian may underflow to 0 (a sigmoid far from its middle); code that divides by its sum must guard it.
 
     Examples
     --------
@@ -104,7 +109,9 @@ class Loss(ABC):
     exact_hessian: bool = True
     self_concordant: bool | float = False
     row_wise: bool = True
+    of_residuals: bool = False
     has_values: bool = True
+    parameter_names: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -156,9 +163,9 @@ class Loss(ABC):
     def start_from(self, y: FloatArray, offset: FloatArray, weight: FloatArray | None) -> FloatArray:
         """Constant (n_outputs,) that minimises the weighted loss of ``offset`` + constant; offset is shaped like raw.
 
-        By default found as in the default ``start``.
+        By default ``start`` of the residuals if the loss depends on them alone, else found as in the default ``start``.
         """
-        return self._newton_start(y, offset, weight)
+        return self.start(y - offset, weight) if self.of_residuals else self._newton_start(y, offset, weight)
 
     def _newton_start(self, y: FloatArray, offset: FloatArray | None, weight: FloatArray | None) -> FloatArray:
         constant = np.zeros(self.n_outputs)
@@ -220,23 +227,27 @@ class Loss(ABC):
 
     def parameters(self) -> dict[str, Any]:
         """Arguments that build this loss again from its registered name."""
-        return {}
+        return {name: getattr(self, name) for name in self.parameter_names}
 
     def to_json(self) -> dict[str, Any]:
-        """Describe the loss for a model file; one outside the registry leaves its class name and link."""
+        """Describe the loss for a model file; one that is not registered is described by its class name and link."""
         from arboretum.losses import LOSSES, SURVIVAL_LOSSES  # the registry imports this module
 
         build = {**LOSSES, **SURVIVAL_LOSSES}.get(self.name)
         if build is not None and type(build(**self.parameters())) is type(self):
             return {"name": self.name, **self.parameters()}
-        cls = type(self)
-        return {
-            "name": "custom",
-            "class": f"{cls.__module__}.{cls.__qualname__}",
-            "task": self.task,
-            "link": self.link,
-            "n_outputs": self.n_outputs,
-        }
+        return custom_entry(self, f"{type(self).__module__}.{type(self).__qualname__}")
+
+
+def custom_entry(loss: Loss, class_name: str) -> dict[str, Any]:
+    """Describe a loss that is not registered: what predicting needs, and the name of its class or function."""
+    return {
+        "name": "custom",
+        "class": class_name,
+        "task": loss.task,
+        "link": loss.link,
+        "n_outputs": loss.n_outputs,
+    }
 
 
 @dataclass(frozen=True)
@@ -260,19 +271,18 @@ class PredictOnly(Loss):
     n_outputs: int = field()
 
     def __post_init__(self) -> None:
-        if self.link not in INVERSE_LINKS:
-            raise ValueError(f"unknown link {self.link!r}: use one of {list(INVERSE_LINKS)}")
-        if self.task not in get_args(Task):
-            raise ValueError(f"unknown task {self.task!r}: use one of {list(get_args(Task))}")
+        for name, value, known in (("link", self.link, [*INVERSE_LINKS]), ("task", self.task, [*get_args(Task)])):
+            if value not in known:
+                raise ValueError(f"{name}={value!r}: expected one of {known}")
         if type(self.n_outputs) is not int or self.n_outputs < 1:
-            raise ValueError(f"n_outputs={self.n_outputs!r} must be a positive integer")
+            raise ValueError(f"n_outputs={self.n_outputs!r}: expected an integer at least 1")
 
     def gradients(self, y: FloatArray, raw: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Refuse: the formula is not in the file."""
+        """Raise RuntimeError: the formula is not in the file."""
         raise self._error()
 
     def values(self, y: FloatArray, raw: FloatArray) -> FloatArray:
-        """Refuse: the formula is not in the file."""
+        """Raise RuntimeError: the formula is not in the file."""
         raise self._error()
 
     def _error(self) -> RuntimeError:
@@ -283,13 +293,7 @@ class PredictOnly(Loss):
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry this loss was read from."""
-        return {
-            "name": "custom",
-            "class": self.class_name,
-            "task": self.task,
-            "link": self.link,
-            "n_outputs": self.n_outputs,
-        }
+        return custom_entry(self, self.class_name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,12 +335,10 @@ class LeafRows:
         """Rows of each leaf."""
         return np.diff(self.start)
 
-    def _leaf_of_entry(self) -> NDArray[np.int64]:
-        return np.repeat(np.arange(len(self.start) - 1), self.counts)
-
     def weighted_mean(self, values: FloatArray, weight: FloatArray | None) -> FloatArray:
         """Weighted mean of ``values`` (n,) in each leaf; 0 in a leaf without weight."""
-        leaf, n_leaves = self._leaf_of_entry(), len(self.start) - 1
+        n_leaves = len(self.start) - 1
+        leaf = np.repeat(np.arange(n_leaves), self.counts)
         entry_weight = np.ones(len(leaf)) if weight is None else weight[self.rows]
         total = np.bincount(leaf, entry_weight, n_leaves)
         sums = np.bincount(leaf, entry_weight * values[self.rows], n_leaves)
@@ -415,6 +417,5 @@ def constant_raw(constant: FloatArray, n_rows: int) -> FloatArray:
 
 def require(ok: NDArray[np.bool_], y: FloatArray, rule: str) -> None:
     """Raise ValueError that names the first row where ``ok`` is False, its value and the rule."""
-    if not ok.all():
-        row = int(np.argmin(ok))
+    if (row := first_true(~ok)) is not None:
         raise ValueError(f"y[{row}] = {y[row]}: {rule}")

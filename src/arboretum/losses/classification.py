@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +37,7 @@ class Logistic(Loss):
     def check_target(self, y: FloatArray) -> None:
         """Need codes 0 and 1."""
         super().check_target(y)
-        require((y == 0) | (y == 1), y, "the log loss of two classes needs codes 0 and 1")
+        require_codes(y, 2, "the log loss of two classes")
 
     def values(self, y: FloatArray, raw: FloatArray) -> FloatArray:
         """Return log(1 + exp(raw)) − y raw."""
@@ -84,6 +83,7 @@ class Multinomial(Loss):
     link = "softmax"
     self_concordant = True
     exact_hessian = False
+    parameter_names = ("n_outputs",)
 
     n_outputs: int = field()
 
@@ -91,15 +91,10 @@ class Multinomial(Loss):
         if self.n_outputs < 2:
             raise ValueError(f"n_outputs={self.n_outputs}: a multinomial loss needs at least 2 classes")
 
-    def parameters(self) -> dict[str, Any]:
-        """Return the number of classes."""
-        return {"n_outputs": self.n_outputs}
-
     def check_target(self, y: FloatArray) -> None:
         """Need class codes 0 … n_outputs − 1."""
         super().check_target(y)
-        is_code = (y == np.floor(y)) & (y >= 0) & (y < self.n_outputs)
-        require(is_code, y, f"the log loss of {self.n_outputs} classes needs codes 0 to {self.n_outputs - 1}")
+        require_codes(y, self.n_outputs, f"the log loss of {self.n_outputs} classes")
 
     def values(self, y: FloatArray, raw: FloatArray) -> FloatArray:
         """Return log Σ_k exp(raw_k) − raw_y."""
@@ -125,6 +120,12 @@ class Multinomial(Loss):
         """Best constants beside the offsets, by Newton's method, shifted to sum to 0."""
         constant = super().start_from(y, offset, weight)
         return np.asarray(constant - constant.mean())
+
+
+def require_codes(y: FloatArray, n_classes: int, loss: str) -> None:
+    """Raise ValueError, naming the first bad row, unless y holds codes of classes."""
+    is_code = (y == np.floor(y)) & (y >= 0) & (y < n_classes)
+    require(is_code, y, f"{loss} needs codes {'0 and 1' if n_classes == 2 else f'0 to {n_classes - 1}'}")
 
 
 def codes(y: FloatArray) -> NDArray[np.intp]:

@@ -47,44 +47,41 @@ class EachOutput(Loss):
 
     def __post_init__(self) -> None:
         if type(self.n_outputs) is not int or self.n_outputs < 2:
-            raise ValueError(f"n_outputs={self.n_outputs!r}: several outputs are at least 2")
+            raise ValueError(f"n_outputs={self.n_outputs!r}: expected an integer at least 2")
         for name in ("task", "link", "exact_hessian", "row_wise", "self_concordant", "has_values"):
             object.__setattr__(self, name, getattr(self.loss, name))
 
     @classmethod
     def of(cls, loss: Loss, n_outputs: int) -> EachOutput:
-        """Return the form of a loss for several outputs; refuse a loss that has none."""
-        reason = ""
-        if loss.n_outputs != 1:
-            reason = f"it has {loss.n_outputs} outputs of its own"
-        elif type(loss).leaf_values is not Loss.leaf_values:
-            reason = "it finds leaf values of its own"
-        elif type(loss).for_round is not Loss.for_round:
-            reason = "it adapts to each round"
-        if reason:
-            raise ValueError(
-                f"loss {loss.name!r} has no form for {n_outputs} outputs, for {reason}: use one with Newton's steps, "
-                "such as 'squared_error' or 'poisson', or fit one model an output"
-            )
+        """Return the form of a loss for several outputs; reject a loss that has none."""
+        reasons = {
+            f"it has {loss.n_outputs} outputs of its own": loss.n_outputs != 1,
+            "it finds leaf values of its own": type(loss).leaf_values is not Loss.leaf_values,
+            "it adapts to each round": type(loss).for_round is not Loss.for_round,
+        }
+        for reason, holds in reasons.items():
+            if holds:
+                raise ValueError(
+                    f"loss {loss.name!r} has no form for {n_outputs} outputs, because {reason}: use one with Newton's "
+                    "steps, such as 'squared_error' or 'poisson', or fit one model per output"
+                )
         return cls(loss, n_outputs)
 
     def in_units_of(self, y: FloatArray, weight: FloatArray | None, offset: FloatArray | None = None) -> EachOutput:
         """Return this loss with values in units of the spread of each output, as ``newton_units`` measures it."""
-        if offset is None:
-            raw = constant_raw(self.start(y, weight), len(y))
-        else:
-            raw = offset + self.start_from(y, offset, weight)
+        start = self.start(y, weight) if offset is None else self.start_from(y, offset, weight)
+        raw = constant_raw(start, len(y)) if offset is None else offset + start
         found, _ = newton_units(self, y, raw, weight)
         return replace(self, units=tuple(np.where(found > 0, found, 1.0).tolist()))
 
     def check_target(self, y: FloatArray) -> None:
         """Need a known value of each output, and values that the loss takes."""
         if y.ndim != 2 or y.shape[1] != self.n_outputs or not len(y):
-            raise ValueError(f"y has shape {y.shape}: give {self.n_outputs} outputs a row, and at least one row")
+            raise ValueError(f"y has shape {y.shape}: give {self.n_outputs} outputs per row, and at least one row")
         for output, column in enumerate(y.T):
             known = column[~np.isnan(column)]
             if not len(known):
-                raise ValueError(f"y[:, {output}] has no known value: give one at least, or leave the output out")
+                raise ValueError(f"y[:, {output}] has no known value: give at least one, or leave the output out")
             try:
                 self.loss.check_target(np.where(np.isnan(column), known[0], column))
             except ValueError as error:
@@ -123,15 +120,12 @@ class EachOutput(Loss):
         return np.array([self._start_of(*columns, weight) for columns in zip(y.T, offset.T, strict=True)])
 
     def _start_of(self, column: FloatArray, offset: FloatArray | None, weight: FloatArray | None) -> float:
-        known = ~np.isnan(column)
-        if weight is not None:
-            known &= weight > 0
+        known = ~np.isnan(column) if weight is None else ~np.isnan(column) & (weight > 0)
         if not known.any():
             return 0.0
-        own = None if weight is None else weight[known]
-        if offset is None:
-            return float(self.loss.start(column[known], own)[0])
-        return float(self.loss.start_from(column[known], offset[known], own)[0])
+        y, own = column[known], None if weight is None else weight[known]
+        start = self.loss.start(y, own) if offset is None else self.loss.start_from(y, offset[known], own)
+        return float(start[0])
 
     def predict(self, raw: FloatArray) -> FloatArray:
         """Apply the inverse link of the loss to each output."""

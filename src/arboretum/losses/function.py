@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from arboretum.losses.base import NEWTON_TOLERANCE, Loss, Task, weighted_mean
+from arboretum.losses.base import NEWTON_TOLERANCE, Loss, Task, custom_entry, weighted_mean
 from arboretum.losses.classification import Multinomial
 from arboretum.losses.links import FloatArray, LinkName
 from arboretum.losses.root_finding import zero_between
@@ -35,7 +35,7 @@ class UnsavedFunction:
     name: str
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Say that the function is gone."""
+        """Raise RuntimeError: the function is gone."""
         raise RuntimeError(
             f"the model was saved with the function {self.name}, which a model file cannot hold: set the parameter "
             "again, with set_params, before you train further"
@@ -58,10 +58,10 @@ def qualified_name(function: Any) -> str:
 
 @dataclass(frozen=True)
 class FunctionLoss(Loss):
-    """A loss of which only the derivatives are known, from a function of the user.
+    """A loss that is known by its derivatives only, from a function of the user.
 
     The function is called with all rows at once. Weights are multiplied in afterwards, as for every loss. Without
-    ``values`` nothing says how good a round is: early stopping needs a ``scoring``.
+    ``values`` nothing tells how good a round is: early stopping needs a ``scoring``.
 
     Parameters
     ----------
@@ -93,10 +93,8 @@ class FunctionLoss(Loss):
     link: LinkName = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        link: LinkName = "identity"
-        if self.task == "classification":
-            link = "sigmoid" if self.n_outputs == 1 else "softmax"
-        object.__setattr__(self, "link", link)
+        of_classes = "sigmoid" if self.n_outputs == 1 else "softmax"
+        object.__setattr__(self, "link", of_classes if self.task == "classification" else "identity")
 
     def __repr__(self) -> str:
         return f"loss={qualified_name(self.function).rpartition('.')[2]}"
@@ -123,9 +121,9 @@ class FunctionLoss(Loss):
         return gradient, hessian
 
     def values(self, y: FloatArray, raw: FloatArray) -> FloatArray:
-        """Refuse: the function gives derivatives alone."""
+        """Raise ValueError: the function gives only derivatives."""
         raise ValueError(
-            f"{self!r} is a function of gradients, which says nothing of the size of the loss: derive a class from "
+            f"{self!r} is a function of gradients, which does not tell the size of the loss: derive a class from "
             "arboretum.losses.Loss, with values and gradients"
         )
 
@@ -172,11 +170,11 @@ class FunctionLoss(Loss):
 
     def to_json(self) -> dict[str, Any]:
         """Describe the loss for a model file, which holds no code: the name of the function."""
-        return {**super().to_json(), "class": qualified_name(self.function)}
+        return custom_entry(self, qualified_name(self.function))
 
 
 def _level_between(slope: Callable[[float], float], low: float, at_low: float, high: float, at_high: float) -> float:
-    """Where a rising slope is 0; halve the way first, while it is far steeper at one end, as exponentials are."""
+    """Find where a rising slope is 0; bisect first, while it is far steeper at one end, as exponentials are."""
     while not 1 / STEEPER < abs(at_high) / abs(at_low) < STEEPER:
         middle = low + (high - low) / 2
         if not low < middle < high:
@@ -184,10 +182,9 @@ def _level_between(slope: Callable[[float], float], low: float, at_low: float, h
         at_middle = slope(middle)
         if at_middle == 0:
             return middle
-        if at_middle < 0:
-            low, at_low = middle, at_middle
-        else:
-            high, at_high = middle, at_middle
+        low, at_low, high, at_high = (
+            (middle, at_middle, high, at_high) if at_middle < 0 else (low, at_low, middle, at_middle)
+        )
     return zero_between(slope, low, at_low, high, at_high, NEWTON_TOLERANCE)
 
 

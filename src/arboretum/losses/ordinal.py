@@ -9,8 +9,8 @@ import numpy as np
 
 from arboretum import _kernel
 from arboretum.elementary import bounded_exp, expm1, log, softplus
-from arboretum.losses.base import Loss, require, total_weight, weighted_mean
-from arboretum.losses.classification import SMALLEST_FREQUENCY, codes
+from arboretum.losses.base import Loss, total_weight, weighted_mean
+from arboretum.losses.classification import SMALLEST_FREQUENCY, codes, require_codes
 from arboretum.losses.links import FloatArray, sigmoid
 
 NEWTON_STEPS = 100
@@ -50,7 +50,7 @@ class Ordinal(Loss):
 
     def __post_init__(self) -> None:
         if type(self.n_classes) is not int or self.n_classes < 2:
-            raise ValueError(f"n_classes={self.n_classes!r}: ordered classes are at least 2")
+            raise ValueError(f"n_classes={self.n_classes!r}: expected an integer at least 2")
         if self.thresholds is not None:
             rising = np.asarray(self.thresholds, dtype=np.float64)
             if (
@@ -73,8 +73,7 @@ class Ordinal(Loss):
     def check_target(self, y: FloatArray) -> None:
         """Need class codes 0 … n_classes − 1."""
         super().check_target(y)
-        is_code = (y == np.floor(y)) & (y >= 0) & (y < self.n_classes)
-        require(is_code, y, f"the loss of {self.n_classes} ordered classes needs codes 0 to {self.n_classes - 1}")
+        require_codes(y, self.n_classes, f"the loss of {self.n_classes} ordered classes")
 
     def start(self, y: FloatArray, weight: FloatArray | None) -> FloatArray:
         """Return 0: the thresholds alone make the class frequencies."""

@@ -33,15 +33,13 @@ class Quantile(Loss):
     name = "quantile"
     constant_hessian = True
     exact_hessian = False
+    of_residuals = True
+    parameter_names = ("quantile",)
 
     quantile: float = 0.5
 
     def __post_init__(self) -> None:
         check_quantile(self.quantile)
-
-    def parameters(self) -> dict[str, Any]:
-        """Return the quantile."""
-        return {"quantile": self.quantile}
 
     def values(self, y: FloatArray, raw: FloatArray) -> FloatArray:
         """Return q (y − raw) where raw is too low, (1 − q) (raw − y) where it is too high."""
@@ -54,10 +52,6 @@ class Quantile(Loss):
     def start(self, y: FloatArray, weight: FloatArray | None) -> FloatArray:
         """Weighted quantile."""
         return np.array([weighted_quantile(y, weight, self.quantile)])
-
-    def start_from(self, y: FloatArray, offset: FloatArray, weight: FloatArray | None) -> FloatArray:
-        """Weighted quantile of the residuals."""
-        return self.start(y - offset, weight)
 
     def leaf_values(self, leaves: LeafRows, y: FloatArray, raw: FloatArray, weight: FloatArray | None) -> FloatArray:
         """Weighted quantile of the residuals."""

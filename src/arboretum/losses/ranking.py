@@ -6,8 +6,9 @@ at: 1 − the mean metric of the queries.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,7 +23,7 @@ METRICS = ("ndcg", "map")
 
 
 def check_grades(y: FloatArray) -> None:
-    """Raise ValueError, naming the first bad row, if some target is no grade."""
+    """Raise ValueError, naming the first bad row, unless all targets are grades."""
     rule = f"grades must lie between 0 and {LARGEST_GRADE}, for a row of grade y gains 2^y - 1: shift or scale them"
     require((y >= 0) & (y <= LARGEST_GRADE), y, rule)
 
@@ -43,6 +44,8 @@ class RankingLoss(Loss):
     exact_hessian = False
     row_wise = False
 
+    parameter_names: ClassVar[tuple[str, ...]] = ("metric",)
+
     metric: Metric = "ndcg"
     queries: Queries | None = field(default=None, repr=False, compare=False, kw_only=True)
 
@@ -60,11 +63,11 @@ class RankingLoss(Loss):
         check_grades(y)
 
     def start(self, y: FloatArray, weight: FloatArray | None) -> FloatArray:
-        """0: a constant changes no order."""
+        """Return 0: a constant does not change the order."""
         return np.zeros(1)
 
     def start_from(self, y: FloatArray, offset: FloatArray, weight: FloatArray | None) -> FloatArray:
-        """0: a constant changes no order."""
+        """Return 0: a constant does not change the order."""
         return self.start(y, weight)
 
     def values(self, y: FloatArray, raw: FloatArray) -> FloatArray:
@@ -84,13 +87,11 @@ class RankingLoss(Loss):
     def _queries_of(self, y: FloatArray) -> Queries:
         return Queries.single(len(y)) if self.queries is None else self.queries
 
-    def parameters(self) -> dict[str, Any]:
-        """Return the metric."""
-        return {"metric": self.metric}
-
 
 @dataclass(frozen=True)
 class _PairLoss(RankingLoss):
+    parameter_names = ("metric", "truncation")
+
     truncation: int | None = 30
 
     def __post_init__(self) -> None:
@@ -99,28 +100,17 @@ class _PairLoss(RankingLoss):
             raise ValueError(f"truncation={self.truncation}: use an integer at least 1, or None for all places")
 
     @property
+    @abstractmethod
     def _pair_weight(self) -> _kernel.PairWeight:
-        raise NotImplementedError
+        """What multiplies the gradients of a pair."""
 
     def gradients(self, y: FloatArray, raw: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Sum up the gradients of each row's pairs."""
         queries, gradients, hessians = self._queries_of(y), np.empty(len(y)), np.empty(len(y))
         truncation = len(y) if self.truncation is None else min(self.truncation, len(y))
-        _kernel.pair_gradients(
-            y,
-            np.ascontiguousarray(raw),
-            queries.start,
-            self._pair_weight,
-            truncation,
-            gradients,
-            hessians,
-            queries.threads,
-        )
+        given = y, np.ascontiguousarray(raw), queries.start, self._pair_weight, truncation
+        _kernel.pair_gradients(*given, gradients, hessians, queries.threads)
         return gradients, hessians
-
-    def parameters(self) -> dict[str, Any]:
-        """Return metric and truncation."""
-        return {**super().parameters(), "truncation": self.truncation}
 
 
 @dataclass(frozen=True)
@@ -132,7 +122,7 @@ class LambdaMart(_PairLoss):
     metric : {"ndcg", "map"}
         Normalised discounted cumulative gain with gains 2^y − 1, or average precision, where y > 0 is relevant.
     truncation : int or None
-        Pairs count that have a row among so many first places; None counts all.
+        Only pairs with a row among this many first places count; None counts all.
 
     Examples
     --------
@@ -155,9 +145,9 @@ class Pairwise(_PairLoss):
     Parameters
     ----------
     metric : {"ndcg", "map"}
-        What ``value`` follows; the gradients know none.
+        What ``value`` follows; it does not change the gradients.
     truncation : int or None
-        Pairs count that have a row among so many first places; None counts all.
+        Only pairs with a row among this many first places count; None counts all.
 
     Examples
     --------
@@ -180,7 +170,7 @@ class Listwise(RankingLoss):
     Parameters
     ----------
     metric : {"ndcg", "map"}
-        What ``value`` follows; the gradients know none.
+        What ``value`` follows; it does not change the gradients.
 
     Examples
     --------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -28,6 +27,7 @@ class SquaredError(Loss):
 
     name = "squared_error"
     constant_hessian = True
+    of_residuals = True
 
     def values(self, y: FloatArray, raw: FloatArray) -> FloatArray:
         """Return ½ (y − raw)²."""
@@ -40,10 +40,6 @@ class SquaredError(Loss):
     def start(self, y: FloatArray, weight: FloatArray | None) -> FloatArray:
         """Weighted mean."""
         return np.atleast_1d(weighted_mean(y, weight))
-
-    def start_from(self, y: FloatArray, offset: FloatArray, weight: FloatArray | None) -> FloatArray:
-        """Weighted mean of the residuals."""
-        return self.start(y - offset, weight)
 
 
 @dataclass(frozen=True)
@@ -62,6 +58,7 @@ class AbsoluteError(Loss):
     name = "absolute_error"
     constant_hessian = True
     exact_hessian = False
+    of_residuals = True
 
     def values(self, y: FloatArray, raw: FloatArray) -> FloatArray:
         """Return abs(y − raw)."""
@@ -74,10 +71,6 @@ class AbsoluteError(Loss):
     def start(self, y: FloatArray, weight: FloatArray | None) -> FloatArray:
         """Weighted median."""
         return np.array([weighted_quantile(y, weight, 0.5)])
-
-    def start_from(self, y: FloatArray, offset: FloatArray, weight: FloatArray | None) -> FloatArray:
-        """Weighted median of the residuals."""
-        return self.start(y - offset, weight)
 
     def leaf_values(self, leaves: LeafRows, y: FloatArray, raw: FloatArray, weight: FloatArray | None) -> FloatArray:
         """Weighted median of the residuals."""
@@ -116,16 +109,15 @@ class Huber(Loss):
     name = "huber"
     constant_hessian = True
     exact_hessian = False
+    of_residuals = True
+
+    parameter_names = ("quantile",)  # delta is derived from the data in each round
 
     quantile: float = 0.9
     delta: float | None = None
 
     def __post_init__(self) -> None:
         check_quantile(self.quantile)
-
-    def parameters(self) -> dict[str, Any]:
-        """Return the quantile; delta is derived from the data in each round."""
-        return {"quantile": self.quantile}
 
     def for_round(self, y: FloatArray, raw: FloatArray, weight: FloatArray | None) -> Huber:
         """Return this loss with the delta of these residuals."""
@@ -156,10 +148,6 @@ class Huber(Loss):
         """Weighted median: delta, hence the best constant, is not known before the first round."""
         return np.array([weighted_quantile(y, weight, 0.5)])
 
-    def start_from(self, y: FloatArray, offset: FloatArray, weight: FloatArray | None) -> FloatArray:
-        """Weighted median of the residuals."""
-        return self.start(y - offset, weight)
-
     def leaf_values(self, leaves: LeafRows, y: FloatArray, raw: FloatArray, weight: FloatArray | None) -> FloatArray:
         """Median of the residuals plus the mean of their deviations from it, clipped to ±delta."""
         delta = self._known_delta()
@@ -171,8 +159,39 @@ class Huber(Loss):
         return np.asarray(median + leaves.weighted_mean(deviation, weight))
 
 
+class Deviance(Loss):
+    """Half the Tweedie deviance of a mean exp(raw), for amounts whose variance grows as mean^power."""
+
+    link = "exp"
+    self_concordant = True
+    power: float
+
+    def check_target(self, y: FloatArray) -> None:
+        """Need y ≥ 0, and not 0 everywhere."""
+        super().check_target(y)
+        require(y >= 0, y, f"loss={self.name!r} needs y >= 0: correct such rows or use loss='squared_error'")
+        if not y.any():
+            raise ValueError(f"y is 0 in every row: loss={self.name!r} needs at least one y > 0")
+
+    def start(self, y: FloatArray, weight: FloatArray | None) -> FloatArray:
+        """Logarithm of the weighted mean."""
+        return log_of_mean(y, weight)
+
+    def start_from(self, y: FloatArray, offset: FloatArray, weight: FloatArray | None) -> FloatArray:
+        """Return log(Σ w y exp((1−p) offset) / Σ w exp((2−p) offset)), where the derivative is 0.
+
+        For counts and logarithms of exposures as offsets this is the logarithm of claims per exposure. Offsets are
+        counted from their weighted mean, so that the exponentials of large ones stay in range.
+        """
+        middle = weighted_mean(offset, weight)
+        deviation = offset - middle
+        above = log_of_mean(y * bounded_exp((1.0 - self.power) * deviation), weight)
+        below = log_of_mean(bounded_exp((2.0 - self.power) * deviation), weight)
+        return np.asarray(above - below - middle)
+
+
 @dataclass(frozen=True)
-class Poisson(Loss):
+class Poisson(Deviance):
     """exp(raw) − y raw: half the Poisson deviance, for counts and rates y ≥ 0.
 
     Examples
@@ -187,13 +206,7 @@ class Poisson(Loss):
     """
 
     name = "poisson"
-    link = "exp"
-    self_concordant = True
-
-    def check_target(self, y: FloatArray) -> None:
-        """Need y ≥ 0, and not 0 everywhere."""
-        super().check_target(y)
-        check_not_negative(y, self.name)
+    power = 1.0
 
     def values(self, y: FloatArray, raw: FloatArray) -> FloatArray:
         """Return exp(raw) − y raw."""
@@ -204,17 +217,9 @@ class Poisson(Loss):
         mean = bounded_exp(raw)
         return mean - y, mean
 
-    def start(self, y: FloatArray, weight: FloatArray | None) -> FloatArray:
-        """Logarithm of the weighted mean."""
-        return log_of_mean(y, weight)
-
-    def start_from(self, y: FloatArray, offset: FloatArray, weight: FloatArray | None) -> FloatArray:
-        """Return log(Σ w y / Σ w exp(offset)): claims per exposure, if offsets are logarithms of exposures."""
-        return log_of_ratio(y, offset, weight, power=1.0)
-
 
 @dataclass(frozen=True)
-class Gamma(Loss):
+class Gamma(Deviance):
     """raw + y exp(−raw): half the gamma deviance, for positive amounts whose spread grows with their mean.
 
     Examples
@@ -224,12 +229,11 @@ class Gamma(Loss):
     """
 
     name = "gamma"
-    link = "exp"
-    self_concordant = True
+    power = 2.0
 
     def check_target(self, y: FloatArray) -> None:
         """Need y > 0."""
-        super().check_target(y)
+        Loss.check_target(self, y)
         require(y > 0, y, "loss='gamma' needs y > 0: correct such rows, or use loss='tweedie', which takes 0")
 
     def values(self, y: FloatArray, raw: FloatArray) -> FloatArray:
@@ -241,17 +245,9 @@ class Gamma(Loss):
         ratio = y * bounded_exp(-raw)
         return 1.0 - ratio, ratio
 
-    def start(self, y: FloatArray, weight: FloatArray | None) -> FloatArray:
-        """Logarithm of the weighted mean."""
-        return log_of_mean(y, weight)
-
-    def start_from(self, y: FloatArray, offset: FloatArray, weight: FloatArray | None) -> FloatArray:
-        """Logarithm of the weighted mean of y exp(−offset)."""
-        return log_of_ratio(y, offset, weight, power=2.0)
-
 
 @dataclass(frozen=True)
-class Tweedie(Loss):
+class Tweedie(Deviance):
     """Half the Tweedie deviance, for amounts y ≥ 0 with a spike at 0: insurance claims, rainfall.
 
     With p the power and μ = exp(raw), the value is μ^(2−p) / (2−p) − y μ^(1−p) / (1−p).
@@ -268,8 +264,7 @@ class Tweedie(Loss):
     """
 
     name = "tweedie"
-    link = "exp"
-    self_concordant = True
+    parameter_names = ("power",)
 
     power: float = 1.5
 
@@ -279,15 +274,6 @@ class Tweedie(Loss):
                 f"power={self.power} must lie strictly between 1 and 2; "
                 "0 is loss='squared_error', 1 is loss='poisson', 2 is loss='gamma'"
             )
-
-    def parameters(self) -> dict[str, Any]:
-        """Return the power."""
-        return {"power": self.power}
-
-    def check_target(self, y: FloatArray) -> None:
-        """Need y ≥ 0, and not 0 everywhere."""
-        super().check_target(y)
-        check_not_negative(y, self.name)
 
     def values(self, y: FloatArray, raw: FloatArray) -> FloatArray:
         """Return μ^(2−p) / (2−p) + y μ^(1−p) / (p−1)."""
@@ -300,34 +286,7 @@ class Tweedie(Loss):
         rising, falling = bounded_exp(a * raw), y * bounded_exp(-b * raw)
         return rising - falling, a * rising + b * falling
 
-    def start(self, y: FloatArray, weight: FloatArray | None) -> FloatArray:
-        """Logarithm of the weighted mean."""
-        return log_of_mean(y, weight)
-
-    def start_from(self, y: FloatArray, offset: FloatArray, weight: FloatArray | None) -> FloatArray:
-        """Return log(Σ w y exp((1−p) offset) / Σ w exp((2−p) offset)), where the derivative is 0."""
-        return log_of_ratio(y, offset, weight, self.power)
-
-
-def check_not_negative(y: FloatArray, name: str) -> None:
-    """Raise ValueError unless y ≥ 0 with at least one positive row."""
-    require(y >= 0, y, f"loss={name!r} needs y >= 0: correct such rows or use loss='squared_error'")
-    if not y.any():
-        raise ValueError(f"y is 0 in every row: loss={name!r} needs at least one y > 0")
-
 
 def log_of_mean(y: FloatArray, weight: FloatArray | None) -> FloatArray:
     """Logarithm of the weighted mean, (1,); at least −``EXP_LIMIT``: positive rows may weigh nothing."""
     return np.atleast_1d(log(np.maximum(weighted_mean(y, weight), bounded_exp(-EXP_LIMIT))))
-
-
-def log_of_ratio(y: FloatArray, offset: FloatArray, weight: FloatArray | None, power: float) -> FloatArray:
-    """Logarithm of Σ w y exp((1−p) offset) / Σ w exp((2−p) offset), (1,): the best constant beside an offset.
-
-    Offsets are counted from their weighted mean, so that the exponentials of large ones stay in range.
-    """
-    middle = weighted_mean(offset, weight)
-    deviation = offset - middle
-    above = log_of_mean(y * bounded_exp((1.0 - power) * deviation), weight)
-    below = log_of_mean(bounded_exp((2.0 - power) * deviation), weight)
-    return np.asarray(above - below - middle)

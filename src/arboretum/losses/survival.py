@@ -11,12 +11,12 @@ Targets are bounds of each row's time, (rows, 2)::
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
+from arboretum.arguments import first_true
 from arboretum.elementary import bounded_exp, log
 from arboretum.losses.base import LARGEST_TARGET, Loss, total_weight
 from arboretum.losses.links import FloatArray
@@ -51,14 +51,12 @@ class Cox(Loss):
     row_wise = False
 
     def check_target(self, y: FloatArray) -> None:
-        """Refuse intervals, and targets without any event."""
+        """Reject intervals, and targets without any event."""
         check_bounds(y)
-        between = (y[:, 0] != y[:, 1]) & np.isfinite(y[:, 1])
-        if between.any():
-            row = int(np.argmax(between))
+        if (row := first_interval(y)) is not None:
             raise ValueError(
-                f"y[{row}] lies between {y[row, 0]:g} and {y[row, 1]:g}: loss='cox' knows events and right-censored "
-                "rows only; use loss='aft'"
+                f"y[{row}] lies between {y[row, 0]:g} and {y[row, 1]:g}: loss='cox' takes only events and "
+                "right-censored rows; use loss='aft'"
             )
         check_events(y)
 
@@ -132,6 +130,8 @@ class AcceleratedFailure(Loss):
     task = "survival"
     link = "exp"
 
+    parameter_names = ("distribution", "scale")
+
     distribution: str = "normal"
     scale: float = 1.0
 
@@ -143,24 +143,18 @@ class AcceleratedFailure(Loss):
 
     @property
     def self_concordant(self) -> float:  # type: ignore[override]  # a fact of its parameters
-        """Growth of hessians: those of the logistic and the extreme value distribution are as of odds and hazards.
+        """Growth of hessians: for the logistic and the extreme value distribution, that of odds and hazards.
 
-        Of the latter this holds for events and right-censored rows; what others cost grows no faster than linearly.
+        For the latter this holds for events and right-censored rows; the loss of others grows at most linearly.
         """
         return 0.0 if self.distribution == "normal" else 1 / self.scale
 
-    def parameters(self) -> dict[str, Any]:
-        """Return distribution and scale."""
-        return {"distribution": self.distribution, "scale": self.scale}
-
     def check_target(self, y: FloatArray) -> None:
-        """Refuse events at time 0, and targets without an upper bound anywhere."""
+        """Reject events at time 0, and targets without any upper bound."""
         check_bounds(y)
-        at_zero = y[:, 1] <= 0
-        if at_zero.any():
-            row = int(np.argmax(at_zero))
+        if (row := first_true(y[:, 1] <= 0)) is not None:
             raise ValueError(
-                f"y[{row}] has its event at time {y[row, 1]:g}: loss='aft' needs events after time 0, for it takes "
+                f"y[{row}] has its event at time {y[row, 1]:g}: loss='aft' needs events after time 0, because it takes "
                 "logarithms; give the upper bound of the first look, or use loss='cox'"
             )
         check_events(y)
@@ -208,19 +202,23 @@ def by_time(y: FloatArray) -> NDArray[np.int64]:
     return np.argsort(y[:, 0], kind="stable").astype(np.int64, copy=False)
 
 
+def first_interval(y: FloatArray) -> int | None:
+    """Return the first row whose event lies between two known times; None if there is none."""
+    return first_true(~is_event(y) & np.isfinite(y[:, 1]))
+
+
 def is_event(y: FloatArray) -> NDArray[np.bool_]:
     """Whether the event of each row was seen."""
     return np.asarray(y[:, 0] == y[:, 1])
 
 
 def check_bounds(y: FloatArray) -> None:
-    """Refuse what are no bounds of times."""
+    """Reject values that are not bounds of times."""
     if y.ndim != 2 or y.shape[1] != 2 or not len(y):
         raise ValueError(f"y has shape {y.shape}: a survival target is bounds of times, (rows, 2)")
     lower, upper = y.T
     bad = ~((lower >= 0) & (lower <= upper) & (lower <= LARGEST_TARGET))
-    if bad.any():
-        row = int(np.argmax(bad))
+    if (row := first_true(bad)) is not None:
         raise ValueError(
             f"y[{row}] = ({y[row, 0]:g}, {y[row, 1]:g}): the lower bound must be finite, at least 0, and not above the "
             "upper one"
@@ -228,9 +226,9 @@ def check_bounds(y: FloatArray) -> None:
 
 
 def check_events(y: FloatArray, name: str = "y") -> None:
-    """Refuse a target that only says how long nothing happened."""
+    """Reject a target without any event."""
     if not np.isfinite(y[:, 1]).any():
         raise ValueError(
-            f"{name} has no event in {len(y)} rows, all are censored: nothing can be learnt from it; check the event "
+            f"{name} has no event in {len(y)} rows, all are censored: there is nothing to learn; check the event "
             "column (1 or True where the event was seen)"
         )

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.arguments import first_true
 from arboretum.data.targets import FloatArray, as_numbers, refuse_missing, to_numpy
 from arboretum.losses.base import LARGEST_TARGET
-from arboretum.losses.survival import check_bounds, is_event
+from arboretum.losses.survival import check_bounds, first_interval, is_event
 
 # Words in the names of columns. One that names neither a time nor an event decides nothing.
 TIME_WORDS = {"time", "times", "duration", "durations", "tenure", "age", "stop", "survival", "lifetime", "t"} | {
@@ -70,7 +71,7 @@ def survival_bounds(y: Any, n_rows: int | None = None, name: str = "y", table: s
     if not len(bounds):
         raise ValueError(f"{name} is empty: give at least one time")
     if n_rows is not None and len(bounds) != n_rows:
-        raise ValueError(f"{name} has {len(bounds)} values, but {table} has {n_rows} rows: give one time a row")
+        raise ValueError(f"{name} has {len(bounds)} values, but {table} has {n_rows} rows: give one time per row")
     return bounds
 
 
@@ -86,10 +87,8 @@ def event_times(y: Any, n_rows: int | None = None, name: str = "y") -> tuple[Flo
 
 
 def events_of_bounds(bounds: FloatArray, name: str = "y") -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Return times, and whether each is an event, from bounds of times; intervals are refused."""
-    between = ~is_event(bounds) & np.isfinite(bounds[:, 1])
-    if between.any():
-        row = int(np.argmax(between))
+    """Return times, and whether each is an event, from bounds of times; intervals are rejected."""
+    if (row := first_interval(bounds)) is not None:
         raise ValueError(
             f"{name} lies between {bounds[row, 0]:g} and {bounds[row, 1]:g} in row {row}: only events and "
             "right-censored rows can be used here"
@@ -170,9 +169,7 @@ def _is_indicator(label: Any, values: NDArray[Any]) -> int:
 def _from_events(time: NDArray[Any], event: NDArray[Any], name: str) -> FloatArray:
     times = as_numbers(time, f"{name} (time)", "give times as numbers")
     happened = as_numbers(event, f"{name} (event)", "give 1 or True for an event, 0 or False for a censored row")
-    wrong = (happened != 0) & (happened != 1)
-    if wrong.any():
-        row = int(np.argmax(wrong))
+    if (row := first_true((happened != 0) & (happened != 1))) is not None:
         swapped = "; events and times need names or the time first" if _is_indicator(None, times) else ""
         raise ValueError(
             f"{name} has the event {happened[row]:g} in row {row}: use 1 or True for an event, 0 or False for a "
@@ -189,9 +186,7 @@ def _from_bounds(lower: NDArray[Any], upper: NDArray[Any], name: str) -> FloatAr
     refuse_missing(np.where(np.isposinf(upper), 0.0, upper), f"{name} (upper)")
     _refuse_range(low, name, "lower bound")
     bounds = np.column_stack([low, upper.astype(np.float64)])
-    crossed = bounds[:, 0] > bounds[:, 1]
-    if crossed.any():
-        row = int(np.argmax(crossed))
+    if (row := first_true(bounds[:, 0] > bounds[:, 1])) is not None:
         raise ValueError(
             f"{name} has the lower bound {bounds[row, 0]:g} above the upper bound {bounds[row, 1]:g} in row {row}: "
             "swap them; inf says that there is no upper bound"
@@ -201,8 +196,6 @@ def _from_bounds(lower: NDArray[Any], upper: NDArray[Any], name: str) -> FloatAr
 
 
 def _refuse_range(times: FloatArray, name: str, what: str) -> None:
-    bad = (times < 0) | (times > LARGEST_TARGET)
-    if bad.any():
-        row = int(np.argmax(bad))
+    if (row := first_true((times < 0) | (times > LARGEST_TARGET))) is not None:
         cure = "times count from 0, the start of each row's observation" if times[row] < 0 else "use a larger unit"
         raise ValueError(f"{name} has the {what} {times[row]:g} in row {row}: {cure}")

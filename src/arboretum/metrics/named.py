@@ -31,13 +31,9 @@ from arboretum.metrics.uplift import auuc_score, qini_score
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
-CLASSES, BINARY, NUMBERS, RANKING, SURVIVAL, UPLIFT = (
-    ("binary", "multiclass"),
-    ("binary",),
-    ("regression",),
-    ("ranking",),
-    ("survival",),
-    ("uplift",),
+CLASSES = ("binary", "multiclass")
+BINARY, NUMBERS, RANKING, SURVIVAL, UPLIFT = (
+    (task,) for task in ("binary", "regression", "ranking", "survival", "uplift")
 )
 LEAST_PROBABILITY = 1e-15  # of a class that a model thinks impossible
 
@@ -113,12 +109,9 @@ def accuracy(rows: Answered) -> float:
 
 def balanced_accuracy(rows: Answered) -> float:
     """Mean over the classes of the share of their rows that is right."""
-    right = _is_right(rows)
-    shares = []
-    for code in np.unique(rows.y):
-        of_class = rows.y == code
-        shares.append(np.average(right[of_class], weights=None if rows.weight is None else rows.weight[of_class]))
-    return float(np.mean(shares))
+    right, weight = _is_right(rows), np.ones(len(rows.y)) if rows.weight is None else rows.weight
+    classes = [rows.y == code for code in np.unique(rows.y)]
+    return float(np.mean([np.average(right[own], weights=weight[own]) for own in classes]))
 
 
 def log_loss(rows: Answered) -> float:

@@ -119,17 +119,12 @@ def own_loss(
     >>> own_loss(arb.RandomForestClassifier(n_estimators=2).fit(X, y > 20), y > 20, np.ones((40, 2)) / 2).name
     'Brier score'
     """
-    inner = _innermost(model)
+    inner = model
+    while (nested := getattr(inner, "judged_as_", None)) is not None:  # inside of bags and of conformal intervals
+        inner = nested
     if hasattr(model, "classes_"):
         return replace(_loss_of_classes(inner), constant=partial(_shares, n_classes=predictions.shape[1]))
     return _loss_of_numbers(inner, y, predictions, weight, output)
-
-
-def _innermost(model: Any) -> Any:
-    """Return the estimator whose loss counts: that inside of bags and of conformal intervals."""
-    while (inner := getattr(model, "judged_as_", None)) is not None:
-        model = inner
-    return model
 
 
 # ---- numbers ---------------------------------------------------------------------------------------------------------
@@ -178,12 +173,20 @@ def _deviance(name: str, values: RowLosses) -> OwnLoss:
     return OwnLoss(f"{name} deviance", "mean deviance: twice the log-likelihood lost to a perfect model", values, _mean)
 
 
+NAMED: dict[str | None, OwnLoss] = {
+    "squared_error": SQUARED,
+    "absolute_error": ABSOLUTE,
+    "poisson": _deviance("Poisson", _poisson),
+    "gamma": _deviance("gamma", _gamma),
+}
+
+
 def _loss_of_numbers(
     model: Any, y: Targets, predictions: FloatArray, weight: FloatArray | None, output: int
 ) -> OwnLoss:
     loss: Any = getattr(model, "loss_", None)
-    if loss is None:
-        return _named(model)
+    if loss is None:  # of a model that does not minimise one as boosting does
+        return NAMED.get(getattr(model, "judged_by", getattr(model, "criterion", None)), SQUARED)
     if isinstance(loss, EachOutput):
         loss = loss.loss
     if isinstance(loss, Quantiles):
@@ -198,22 +201,9 @@ def _loss_of_numbers(
         return OwnLoss("Huber loss", about, loss.values, _median)
     if isinstance(loss, Quantile):
         return pinball(loss.quantile)
-    known = {
-        "squared_error": lambda: SQUARED,
-        "absolute_error": lambda: ABSOLUTE,
-        "poisson": lambda: _deviance("Poisson", _poisson),
-        "gamma": lambda: _deviance("gamma", _gamma),
-        "tweedie": lambda: _deviance("Tweedie", _tweedie(loss.power)),
-    }
-    return known[loss.name]() if loss.name in known else _own_of_user(loss)
-
-
-def _named(model: Any) -> OwnLoss:
-    """Return the loss of models that have none in the sense of boosting."""
-    criterion = getattr(model, "judged_by", getattr(model, "criterion", None))
-    if criterion == "absolute_error":
-        return ABSOLUTE
-    return _deviance("Poisson", _poisson) if criterion == "poisson" else SQUARED
+    if loss.name == "tweedie":
+        return _deviance("Tweedie", _tweedie(loss.power))
+    return NAMED.get(loss.name) or _own_of_user(loss)
 
 
 def _own_of_user(loss: Loss) -> OwnLoss:
@@ -251,10 +241,6 @@ def own_probability(y: Targets, proba: FloatArray) -> FloatArray:
     return np.asarray(proba[np.arange(len(y)), y.astype(np.intp)])
 
 
-def _log_losses(y: Targets, proba: FloatArray) -> FloatArray:
-    return np.asarray(-np.log(np.clip(own_probability(y, proba), LEAST_PROBABILITY, 1)))
-
-
 def brier_losses(y: Targets, proba: FloatArray) -> FloatArray:
     """Squared distance of probabilities from the class; of two classes, of the second's (half of the distance)."""
     distance = (proba**2).sum(axis=1) - 2 * own_probability(y, proba) + 1
@@ -268,11 +254,12 @@ def _ranked_losses(y: Targets, proba: FloatArray) -> FloatArray:
     return np.asarray(((below - is_below) ** 2).mean(axis=1))
 
 
-def _wrong(y: Targets, proba: FloatArray) -> FloatArray:
-    return np.asarray(proba.argmax(axis=1) != y, np.float64)
-
-
-LOG_LOSS = OwnLoss("log loss", "mean of −ln of the probability given to the true class", _log_losses, _shares)
+LOG_LOSS = OwnLoss(
+    "log loss",
+    "mean of −ln of the probability given to the true class",
+    lambda y, proba: -np.log(np.clip(own_probability(y, proba), LEAST_PROBABILITY, 1)),
+    _shares,
+)
 BRIER = OwnLoss("Brier score", "mean squared error of probabilities", brier_losses, _shares)
 RANKED = OwnLoss(
     "ranked probability score",
@@ -280,18 +267,19 @@ RANKED = OwnLoss(
     _ranked_losses,
     _shares,
 )
-ERROR_RATE = OwnLoss("error rate", "share of rows whose class is wrong", _wrong, _shares)
+ERROR_RATE = OwnLoss(
+    "error rate",
+    "share of rows whose class is wrong",
+    lambda y, proba: np.asarray(proba.argmax(axis=1) != y, np.float64),
+    _shares,
+)
 
 
 def _loss_of_classes(model: Any) -> OwnLoss:
     loss = getattr(model, "loss_", None)
-    if isinstance(loss, Ordinal):
-        return RANKED
     if loss is not None or getattr(model, "method", None) == "platt":
-        return LOG_LOSS
-    if getattr(model, "judged_by", None) == "errors":
-        return ERROR_RATE
-    return BRIER
+        return RANKED if isinstance(loss, Ordinal) else LOG_LOSS
+    return ERROR_RATE if getattr(model, "judged_by", None) == "errors" else BRIER
 
 
 def mean_distance(y: Targets, proba: FloatArray, weight: FloatArray | None = None) -> float:

@@ -1,9 +1,10 @@
 """How well scores order the rows of each query.
 
-All three are means over the queries that have a relevant row, one of a grade above 0: the order of others is neither
-good nor bad. (LightGBM counts such queries as 1, scikit-learn as 0.) Rows of equal scores count as if their order were
-drawn: the expected value (McSherry & Najork, *Computing information retrieval performance measures efficiently in the
-presence of tied scores*, ECIR 2008), so that the order of the table does not matter.
+All three metrics lie between 0 and 1, and are means over the queries that have a relevant row, one with a grade above
+0: the order of other queries is neither good nor bad. (LightGBM counts them as 1, scikit-learn as 0.) Rows of equal
+scores count as if their order were drawn at random, by the expected value (McSherry & Najork, *Computing information
+retrieval performance measures efficiently in the presence of tied scores*, ECIR 2008), so that the order of the table
+does not matter.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def ndcg_score(y: Any, scores: Any, group: Any, *, k: int | None = 10, sample_we
 
 
 def map_score(y: Any, scores: Any, group: Any, *, k: int | None = None, sample_weight: Any = None) -> float:
-    """Mean average precision: of each relevant row, the share of relevant ones up to its place.
+    """Mean average precision: for each relevant row, the share of relevant ones up to its place.
 
     Parameters
     ----------
@@ -59,11 +60,6 @@ def map_score(y: Any, scores: Any, group: Any, *, k: int | None = None, sample_w
         As for ``ndcg_score``.
     k : int, optional
         Places that count; the sum is then divided by k where more rows are relevant.
-
-    Returns
-    -------
-    float
-        Between 0 and 1.
 
     Examples
     --------
@@ -78,17 +74,10 @@ def mrr_score(y: Any, scores: Any, group: Any, *, k: int | None = None, sample_w
 
     Parameters
     ----------
-    y : array-like
-        Grades; rows above 0 are relevant.
-    scores, group, sample_weight
-        As for ``ndcg_score``.
+    y, scores, group, sample_weight
+        As for ``map_score``.
     k : int, optional
         Places that count; a first relevant row beyond them counts 0.
-
-    Returns
-    -------
-    float
-        Between 0 and 1.
 
     Examples
     --------

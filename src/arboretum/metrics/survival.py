@@ -11,8 +11,6 @@ from arboretum import _kernel
 from arboretum.data.targets import as_numbers, row_weights, to_numpy
 from arboretum.losses.survival_targets import event_times, events_of_bounds
 
-__all__ = ["brier_score", "concordance_index", "integrated_brier_score"]
-
 FloatArray: TypeAlias = NDArray[np.float64]
 
 TIED = 1e-8  # risks that differ by no more are tied

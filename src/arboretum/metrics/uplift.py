@@ -19,19 +19,16 @@ from numbers import Integral, Real
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from arboretum.arguments import first_true
 from arboretum.data import targets
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
-__all__ = ["auuc_score", "qini_curve", "qini_score", "uplift_at_k", "uplift_curve"]
 
-
-def qini_curve(
-    y: ArrayLike, uplift: ArrayLike, treatment: ArrayLike, *, sample_weight: ArrayLike | None = None
-) -> tuple[FloatArray, FloatArray]:
-    """Extra outcomes by the number of rows that are taken.
+def qini_curve(y: Any, uplift: Any, treatment: Any, *, sample_weight: Any = None) -> tuple[FloatArray, FloatArray]:
+    """Extra outcomes as a function of the number of rows taken.
 
     Parameters
     ----------
@@ -58,10 +55,8 @@ def qini_curve(
     return _Experiment.read(y, uplift, treatment, sample_weight).qini()
 
 
-def uplift_curve(
-    y: ArrayLike, uplift: ArrayLike, treatment: ArrayLike, *, sample_weight: ArrayLike | None = None
-) -> tuple[FloatArray, FloatArray]:
-    """Gain by the number of rows that are taken, were all of them treated.
+def uplift_curve(y: Any, uplift: Any, treatment: Any, *, sample_weight: Any = None) -> tuple[FloatArray, FloatArray]:
+    """Gain as a function of the number of rows taken, if all of them were treated.
 
     Parameters and returns are those of ``qini_curve``.
 
@@ -74,14 +69,7 @@ def uplift_curve(
     return _Experiment.read(y, uplift, treatment, sample_weight).gain()
 
 
-def qini_score(
-    y: ArrayLike,
-    uplift: ArrayLike,
-    treatment: ArrayLike,
-    *,
-    normalise: bool = True,
-    sample_weight: ArrayLike | None = None,
-) -> float:
+def qini_score(y: Any, uplift: Any, treatment: Any, *, normalise: bool = True, sample_weight: Any = None) -> float:
     """Qini coefficient: how far the Qini curve lies above that of a random order.
 
     Parameters
@@ -98,27 +86,17 @@ def qini_score(
     1.0
     """
     experiment = _Experiment.read(y, uplift, treatment, sample_weight)
-    area = _area(*experiment.qini())
-    return area if not normalise else _ratio(area, _area(*experiment.ordered_by(experiment.effect).qini()))
+    best = experiment.ordered_by(experiment.effect).qini() if normalise else None
+    return _score(experiment.qini(), best)
 
 
-def auuc_score(
-    y: ArrayLike,
-    uplift: ArrayLike,
-    treatment: ArrayLike,
-    *,
-    normalise: bool = True,
-    sample_weight: ArrayLike | None = None,
-) -> float:
+def auuc_score(y: Any, uplift: Any, treatment: Any, *, normalise: bool = True, sample_weight: Any = None) -> float:
     """Area under the uplift curve, above that of a random order.
 
     Parameters
     ----------
-    y, uplift, treatment, sample_weight
-        As for ``qini_curve``.
-    normalise : bool, default=True
-        Divide by the area of the best order; needs outcomes 0 and 1. False gives the area with both axes divided by
-        the number of rows.
+    y, uplift, treatment, sample_weight, normalise
+        As for ``qini_score``; the best order is known only for outcomes 0 and 1.
 
     Examples
     --------
@@ -126,18 +104,12 @@ def auuc_score(
     1.0
     """
     experiment = _Experiment.read(y, uplift, treatment, sample_weight)
-    area = _area(*experiment.gain())
-    return area if not normalise else _ratio(area, _area(*experiment.ordered_by(experiment.best_gain).gain()))
+    best = experiment.ordered_by(experiment.best_gain).gain() if normalise else None
+    return _score(experiment.gain(), best)
 
 
 def uplift_at_k(
-    y: ArrayLike,
-    uplift: ArrayLike,
-    treatment: ArrayLike,
-    *,
-    k: float | int = 0.3,
-    strategy: str = "overall",
-    sample_weight: ArrayLike | None = None,
+    y: Any, uplift: Any, treatment: Any, *, k: float = 0.3, strategy: str = "overall", sample_weight: Any = None
 ) -> float:
     """Mean outcome of the treated less that of the control, among the rows of largest predicted uplift.
 
@@ -146,7 +118,7 @@ def uplift_at_k(
     y, uplift, treatment, sample_weight
         As for ``qini_curve``.
     k : float or int, default=0.3
-        Rows to take: a share between 0 and 1, or their number. Of rows of equal uplift the last ones are taken first.
+        Rows to take: a share between 0 and 1, or their number. Among rows of equal uplift, the last come first.
     strategy : {"overall", "by_group"}, default="overall"
         Take the first rows of all, or of each group.
 
@@ -159,16 +131,14 @@ def uplift_at_k(
     if strategy not in ("overall", "by_group"):
         raise ValueError(f"strategy={strategy!r}: use 'overall' or 'by_group'")
     order = np.argsort(experiment.uplift, kind="stable")[::-1]
-    treated = experiment.treated[order]
-    groups = [order[treated], order[~treated]]
     if strategy == "overall":
-        taken = order[: _n_taken(k, len(order))]
-        means = [taken[experiment.treated[taken] == which] for which in (True, False)]
-    else:
-        means = [group[: _n_taken(k, len(group))] for group in groups]
-    if not all(len(rows) for rows in means):
+        order = order[: _n_taken(k, len(order))]
+    groups = [order[experiment.treated[order] == which] for which in (True, False)]
+    if strategy == "by_group":
+        groups = [group[: _n_taken(k, len(group))] for group in groups]
+    if not all(len(rows) for rows in groups):
         raise ValueError(f"k={k!r} takes no row of one of the groups: take more, or use strategy='by_group'")
-    after, before = (np.average(experiment.y[rows], weights=experiment.weight[rows]) for rows in means)
+    after, before = (np.average(experiment.y[rows], weights=experiment.weight[rows]) for rows in groups)
     return float(after - before)
 
 
@@ -198,8 +168,7 @@ class _Experiment:
         group = targets.as_numbers(
             targets.as_column(treatment, n_rows, "treatment", "y"), "treatment", "use 1 for treated rows, 0 for control"
         )
-        if not np.isin(group, (0.0, 1.0)).all():
-            row = int(np.argmin(np.isin(group, (0.0, 1.0))))
+        if (row := first_true(~np.isin(group, (0.0, 1.0)))) is not None:
             raise ValueError(
                 f"treatment is {group[row]:g} in row {row}: use 1 for treated rows, 0 for control; score one treatment "
                 "at a time"
@@ -217,14 +186,13 @@ class _Experiment:
 
     @property
     def effect(self) -> FloatArray:
-        """What a row adds to the Qini curve, but for a factor."""
+        """What a row adds to the Qini curve, up to a factor."""
         return np.where(self.treated, self.y, -self.y)
 
     @property
     def best_gain(self) -> FloatArray:
         """The key of the best order of an uplift curve."""
-        if not np.isin(self.y, (0.0, 1.0)).all():
-            row = int(np.argmin(np.isin(self.y, (0.0, 1.0))))
+        if (row := first_true(~np.isin(self.y, (0.0, 1.0)))) is not None:
             raise ValueError(
                 f"y is {self.y[row]:g} in row {row}: the best order is known for outcomes 0 and 1; use normalise=False"
             )
@@ -272,6 +240,7 @@ def _area(rows: FloatArray, gain: FloatArray) -> float:
     return float((middle * np.diff(rows)).sum() - rows[-1] * gain[-1] / 2) / float(rows[-1]) ** 2
 
 
-def _ratio(area: float, best: float) -> float:
-    """Share of the best area; 0 if there is nothing to gain."""
-    return area / best if best > 0 else 0.0
+def _score(curve: tuple[FloatArray, FloatArray], best: tuple[FloatArray, FloatArray] | None) -> float:
+    """Area of a curve; with the best curve, its share of the best area, 0 if there is nothing to gain."""
+    area, most = _area(*curve), 1.0 if best is None else _area(*best)
+    return area / most if most > 0 else 0.0

@@ -1,4 +1,4 @@
-"""What arrays a model file can hold: their types, their shapes, and the error for all others."""
+"""Arrays that a model file can hold: their types, their shapes, and the errors for all others."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from arboretum.arguments import shown
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -48,25 +50,35 @@ def damaged(what: str) -> ModelFileError:
     return ModelFileError(f"The model file is damaged: {what}. Copy or download it again.")
 
 
+def unexpected(field: str, found: Any, expected: str) -> ModelFileError:
+    """Error of a file with an invalid value in one of its fields.
+
+    Examples
+    --------
+    >>> str(unexpected("version of the header", True, "an integer"))[:74]
+    'The model file is damaged: version of the header is True, expected an inte'
+    """
+    return damaged(f"{field} is {shown(found)}, expected {expected}")
+
+
 def read_type(name: str, entry: dict[str, Any]) -> tuple[np.dtype[Any], list[int]]:
     """Type and shape of array `name`, as claimed by the keys ``"dtype"`` and ``"shape"`` of a file."""
-    dtype = DTYPES.get(entry["dtype"]) if isinstance(entry["dtype"], str) else None
-    if dtype is None:
-        raise damaged(f"array {name!r} has a dtype other than {', '.join(DTYPES)}")
-    shape = entry["shape"]
+    found, shape = entry["dtype"], entry["shape"]
+    if not isinstance(found, str) or found not in DTYPES:
+        raise unexpected(f"the dtype of array {name!r}", found, f"one of {', '.join(DTYPES)}")
     if not are_sizes(shape):
-        raise damaged(f"the shape or data_offsets of array {name!r} are not sizes")
-    check_shape(name, shape, dtype)
-    return dtype, shape
+        raise unexpected(f"the shape of array {name!r}", shape, "a list of integers from 0")
+    check_shape(name, shape, DTYPES[found])
+    return DTYPES[found], shape
 
 
 def are_sizes(numbers: Any) -> bool:
-    """Whether this part of a JSON text is a list of integers from 0."""
+    """Whether a JSON value is a list of integers from 0."""
     return isinstance(numbers, list) and all(type(number) is int and number >= 0 for number in numbers)
 
 
 def check_shape(name: str, shape: Iterable[int], dtype: np.dtype[Any]) -> None:
-    """Refuse a shape that NumPy would not take."""
+    """Reject a shape that NumPy would not take."""
     sizes = list(shape)
     if len(sizes) > _MAX_DIMENSIONS:
         raise ModelFileError(

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arboretum.cached import cached_property
-from arboretum.model.arrays import DTYPE_NAMES, Arrays, damaged, read_type
+from arboretum.model.arrays import DTYPE_NAMES, Arrays, damaged, read_type, unexpected
 
 Array = npt.NDArray[Any]
 Step = dict[str, Any]
@@ -289,7 +289,7 @@ def decode(stored: Mapping[str, Array], encodings: Any, file_size: int) -> Array
     {'x': array([0.5, 1.5])}
     """
     if not isinstance(encodings, dict):
-        raise damaged("its encodings are not a JSON object")
+        raise unexpected("'encodings' of its header", encodings, "a JSON object")
     claims = {name: (*_read_entry(name, entry), entry["steps"]) for name, entry in encodings.items()}
     size = sum(math.prod(shape) * dtype.itemsize for dtype, shape, _ in claims.values())
     if size > MAX_EXPANSION * file_size:
@@ -311,14 +311,15 @@ def decode(stored: Mapping[str, Array], encodings: Any, file_size: int) -> Array
 
 def _read_entry(name: str, entry: Any) -> tuple[np.dtype[Any], list[int]]:
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "steps"}:
-        raise damaged(f"the encoding of array {name!r} needs dtype, shape and steps")
+        raise unexpected(f"the encoding of array {name!r}", entry, "an object with dtype, shape and steps")
     steps = entry["steps"]
     if not isinstance(steps, list) or not 0 < len(steps) <= _MAX_STEPS:
-        raise damaged(f"the encoding of array {name!r} is not a list of 1 to {_MAX_STEPS} steps")
+        raise unexpected(f"the encoding of array {name!r}", steps, f"a list of 1 to {_MAX_STEPS} steps")
     for step in steps:
         keys = _KEYS.get(step["step"]) if isinstance(step, dict) and isinstance(step.get("step"), str) else None
         if keys is None or set(step) != {"step", *keys} or any(type(step[key]) is not int for key in keys):
-            raise damaged(f"array {name!r} has an encoding step that is not known")
+            known = "; ".join(" with ".join(filter(None, (one, " and ".join(keys)))) for one, keys in _KEYS.items())
+            raise unexpected(f"an encoding step of array {name!r}", step, f"one of {known}")
     return read_type(name, entry)
 
 
@@ -354,7 +355,7 @@ Inside = Callable[[np.dtype[Any], int], Array]  # undoes the later steps
 def _undo_differences(step: Step, inside: Inside, source: _Source, dtype: np.dtype[Any], count: int) -> Array:
     _require_integers(dtype)
     if count == 0:
-        raise ValueError("differences need an item to start from")
+        raise ValueError("it has 0 items, expected at least 1 after the step 'differences'")
     unsigned = _unsigned(dtype)
     starts = np.empty(count, unsigned)
     starts[0] = 0
@@ -367,7 +368,7 @@ def _undo_inner(step: Step, inside: Inside, source: _Source, dtype: np.dtype[Any
     if count != nodes.kind.size:
         raise ValueError(f"it has {count} items, but there are {nodes.kind.size} nodes")
     if rest not in (0, -1) or (rest < 0 and dtype.kind == "u"):
-        raise ValueError("its leaves are neither 0 nor −1")
+        raise ValueError(f"'rest' of its leaves is {rest}, expected {'0' if dtype.kind == 'u' else '0 or −1'}")
     kept = inside(dtype, nodes.inner.size)
     array = np.full(count, rest, dtype) if rest else np.zeros(count, dtype)
     array[nodes.inner] = kept
@@ -383,7 +384,7 @@ def _undo_after(step: Step, inside: Inside, source: _Source, dtype: np.dtype[Any
 
 def _undo_float32(step: Step, inside: Inside, source: _Source, dtype: np.dtype[Any], count: int) -> Array:
     if dtype != _FLOAT:
-        raise ValueError("only F64 comes from float32")
+        raise ValueError(f"its dtype is {dtype}, expected float64 after the step 'float32'")
     with np.errstate(invalid="ignore"):  # of a NaN that signals
         return inside(_HALF, count).astype(_FLOAT)
 

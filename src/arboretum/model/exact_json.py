@@ -1,14 +1,15 @@
-"""The JSON of the header: it gives back what was written, or refuses.
+"""The JSON of the header: it comes back as it was written, or is an error.
 
 Floats and integers come back exactly. NaN and infinities, for which JSON has no number, are written as
-``{"__float__": "nan"}``. What JSON would change on the way (tuples, NumPy scalars, keys that are not strings)
-is refused. Reading is safe for arbitrary bytes.
+``{"__float__": "nan"}``. What JSON would change (tuples, NumPy scalars, keys that are not strings) is rejected. Reading
+is safe for arbitrary bytes.
 """
 
 from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping
 from itertools import accumulate
 from typing import Any, NoReturn
@@ -128,7 +129,7 @@ def _checked_text(text: str, where: str) -> str:
 def _nesting(text: bytes) -> int:
     """Depth of brackets outside strings, in linear time: Python's parser recurses on the C stack."""
     pieces = text.decode("latin-1").replace(r"\\", "").replace(r"\"", "").split('"')
-    outside = "".join(pieces[::2]).encode("latin-1")  # bytes.join would take 80 bytes a piece
+    outside = "".join(pieces[::2]).encode("latin-1")  # bytes.join would take 80 bytes per piece
     steps = (1 if bracket in b"[{" else -1 for bracket in outside.translate(None, _NOT_BRACKETS))
     return max(accumulate(steps), default=0)
 
@@ -136,24 +137,25 @@ def _nesting(text: bytes) -> int:
 def _object(pairs: list[tuple[str, Any]]) -> Any:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a key is repeated")
+        ((repeated, _),) = Counter(key for key, _ in pairs).most_common(1)
+        raise ValueError(f"the key {repeated!r:.60} is repeated")
     if _NONFINITE_KEY not in found:
         return found
     word = found[_NONFINITE_KEY]
     if len(found) > 1 or not isinstance(word, str) or word not in _NONFINITE:
-        raise ValueError(f"{_NONFINITE_KEY!r} is none of {', '.join(_NONFINITE)}")
+        raise ValueError(f"{_NONFINITE_KEY!r} is {word!r:.60}, expected {', '.join(_NONFINITE)} and no other key")
     return _NONFINITE[word]
 
 
 def _bounded_int(digits: str) -> int:
     if len(digits) > _MAX_DIGITS + 1:  # and a sign
-        raise ValueError("a number is too long")
+        raise ValueError(f"a number has {len(digits)} digits, expected at most {_MAX_DIGITS}")
     return int(digits)
 
 
 def _finite_float(digits: str) -> float:
     if len(digits) > _MAX_DIGITS or not math.isfinite(value := float(digits)):
-        raise ValueError("a number is out of range")
+        raise ValueError(f"the number {digits:.30} is out of range, expected a finite float64")
     return value
 
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any, NoReturn
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
 from arboretum.cached import cached_property
-from arboretum.model.forest_pools import POOLS, PROJECTIONS, SLOPES, join_starts, pool_names
-
-__all__ = ["Forest"]
+from arboretum.data.validity import Rules, freeze
+from arboretum.model.forest_pools import OPTIONAL, POOLS, PROJECTIONS, SLOPES, join_starts
 
 LEAF, NUMERIC, CATEGORY, OBLIQUE, LISTED = 0, 1, 2, 3, 4
 ON_CATEGORIES = (CATEGORY, LISTED)
@@ -34,8 +33,10 @@ _DTYPES = {
     "n_rows": np.int64,
     "base": np.float64,
 }
+_ALL_DTYPES = _DTYPES | PROJECTIONS.dtypes | SLOPES.dtypes
 _PER_NODE = ("kind", "feature", "threshold", "left", "right", "missing_left", "value", "gain", "n_rows")
-_AVERAGES_UNKNOWN = {"average": True, "missing": False}
+RULES = Rules("forest")
+_require = RULES.everywhere
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -136,26 +137,20 @@ class Forest:
     slope_high: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
-        for part in fields(self):
-            array = np.ascontiguousarray(getattr(self, part.name)).view()
-            array.flags.writeable = False
-            object.__setattr__(self, part.name, array)
+        freeze(self)
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Forest:
-        """Make a forest from a mapping of its arrays, as :meth:`to_arrays` gives it."""
-        absent = [name for name in _DTYPES if name not in arrays]
-        if absent:
-            raise ValueError(f"a forest needs the arrays {', '.join(absent)}")
-        for pool in POOLS:
-            absent = [name for name in pool.dtypes if name not in arrays]
-            if 0 < len(absent) < len(pool.dtypes):
-                raise ValueError(f"a forest with {pool.name} needs the arrays {', '.join(absent)}")
-        return cls(**{name: arrays[name] for name in (*_DTYPES, *pool_names()) if name in arrays})
+        """Make a forest from a mapping of its arrays, as :meth:`to_arrays` returns it."""
+        RULES.arrays(_DTYPES, arrays, "a forest")
+        for pool in OPTIONAL:
+            if any(name in arrays for name in pool.dtypes):
+                RULES.arrays(pool.dtypes, arrays, f"a forest with {pool.name}")
+        return cls(**{name: arrays[name] for name in _ALL_DTYPES if name in arrays})
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Give all arrays by name, uncopied; those of projections and slopes only if there are some."""
-        pooled = [name for pool in POOLS if pool.is_in(self) for name in pool.dtypes]
+        """Return all arrays by name, uncopied; those of projections and slopes only if there are any."""
+        pooled = [name for pool in OPTIONAL if pool.is_in(self) for name in pool.dtypes]
         return {name: getattr(self, name) for name in (*_DTYPES, *pooled)}
 
     @classmethod
@@ -175,18 +170,15 @@ class Forest:
                 )
             if forest.base.any() and not np.array_equal(forest.base, head.base):
                 raise ValueError(f"forest {i} has the base {forest.base}: give it that of the first, or zeros")
-        joined = {name: np.concatenate([getattr(f, name) for f in forests]) for name in (*_PER_NODE, "set_words")}
         return cls(
-            **joined,
-            tree_output=np.concatenate([f.tree_output for f in forests]),
+            **{name: np.concatenate([getattr(f, name) for f in forests]) for name in (*_PER_NODE, "tree_output")},
             tree_start=join_starts([f.tree_start for f in forests]),
-            set_start=join_starts([f.set_start for f in forests]),
             base=head.base,
             **{name: array for pool in POOLS for name, array in pool.joined(forests).items()},
         )
 
     def __getitem__(self, trees: slice) -> Forest:
-        """Give the forest of some of the trees, with the same base."""
+        """Return the forest of some of the trees, with the same base."""
         if not isinstance(trees, slice):
             raise TypeError(f"index a forest by a slice of its trees, not by {trees!r}")
         chosen = range(self.n_trees)[trees]
@@ -194,13 +186,10 @@ class Forest:
             return Forest.concat([self[i : i + 1] for i in chosen])
         first, last = (chosen[0], chosen[-1] + 1) if chosen else (0, 0)
         begin, end = int(self.tree_start[first]), int(self.tree_start[last])
-        words = self.set_start[begin : end + 1]
         return Forest(
             **{name: getattr(self, name)[begin:end] for name in _PER_NODE},
             tree_start=self.tree_start[first : last + 1] - begin,
             tree_output=self.tree_output[first:last],
-            set_start=words - words[0],
-            set_words=self.set_words[words[0] : words[-1]],
             base=self.base,
             **{name: array for pool in POOLS for name, array in pool.of_nodes(self, begin, end).items()},
         )
@@ -236,7 +225,7 @@ class Forest:
         return SLOPES.is_in(self)
 
     def reads(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
-        """Give (node, column, share) for every column that a condition reads.
+        """Return (node, column, share) for every column that a condition reads.
 
         The columns of an oblique condition share it equally: its weights make them spread alike.
         """
@@ -313,7 +302,7 @@ class Forest:
         n_rows : int
             Length of the columns.
         threads : int
-            At most so many; a small batch uses fewer.
+            Most threads to use; a small batch uses fewer.
         unknown : {"average", "missing"}
             What an unknown category does: take both children, weighted by ``n_rows``, or count as missing.
         first, last : int
@@ -401,41 +390,24 @@ class Forest:
             self._check_slopes()
 
     def _check_shapes(self) -> None:
-        for name, dtype in (_DTYPES | PROJECTIONS.dtypes | SLOPES.dtypes).items():
-            array, n_dims = getattr(self, name), 2 if name == "value" else 1
-            if array.dtype != dtype or array.ndim != n_dims:
-                _fail(name, f"must be a {n_dims}-D {np.dtype(dtype)} array, not {array.ndim}-D {array.dtype}")
-        lengths = dict.fromkeys(_PER_NODE, self.n_nodes)
-        lengths |= {"tree_start": self.n_trees + 1, "set_start": self.n_nodes + 1}
-        lengths |= PROJECTIONS.lengths(self) | SLOPES.lengths(self)
-        for name, length in lengths.items():
-            if len(getattr(self, name)) != length:
-                _fail(name, f"must have length {length}, not {len(getattr(self, name))}")
+        RULES.types(self, _ALL_DTYPES, matrix="value")
+        RULES.lengths(self, dict.fromkeys(_PER_NODE, self.n_nodes) | {"tree_start": self.n_trees + 1})
+        for pool in POOLS:
+            RULES.lengths(self, pool.lengths(self))
         if not self.n_outputs or not self.width:
-            _fail("value" if self.n_outputs else "base", "must not be empty")
-        _check_starts("tree_start", self.tree_start, self.n_nodes)
-        _check_starts("set_start", self.set_start, len(self.set_words))
-        if self.has_projections:
-            _check_starts("projection_start", self.projection_start, len(self.projection_feature))
-        if self.has_slopes:
-            _check_starts("slope_start", self.slope_start, len(self.slope_feature))
+            RULES.fail(f"{'value' if self.n_outputs else 'base'} must not be empty")
+        RULES.starts("tree_start", self.tree_start, self.n_nodes)
+        for pool in POOLS:
+            if pool.is_in(self):
+                RULES.starts(pool.start, getattr(self, pool.start), pool.n_terms(self))
 
     def _check_trees(self) -> None:
         sizes, output = np.diff(self.tree_start), self.tree_output
+        has_value, is_scalar = self.width == self.n_outputs, self.width == 1
         _require("tree_start", self.tree_start[:-1], sizes > 0, "must be less than the next")
         _require("tree_output", output, (output >= -1) & (output < self.n_outputs), "is not an output")
-        _require(
-            "tree_output",
-            output,
-            (output >= 0) | (self.width == self.n_outputs),
-            "needs a value per output",
-        )
-        _require(
-            "tree_output",
-            output,
-            (output == -1) | (self.width == 1),
-            "must be −1 for vector leaves",
-        )
+        _require("tree_output", output, (output >= 0) | has_value, "needs a value per output")
+        _require("tree_output", output, (output == -1) | is_scalar, "must be −1 for vector leaves")
 
     def _check_conditions(self, n_features: int | None) -> None:
         kind, feature = self.kind, self.feature
@@ -483,7 +455,7 @@ class Forest:
         start, is_leaf = self.slope_start[:-1], self.kind == LEAF
         _require("slope_start", start, ~has_terms | is_leaf, "must have terms at leaves only")
         if self.width > 1:
-            _fail("slope_start", "needs leaves of one value")
+            RULES.fail("slope_start needs leaves of one value")
         centre, low, high = self.slope_centre, self.slope_low, self.slope_high
         is_inside = (low <= centre) & (centre <= high)
         _require("slope_centre", centre, is_inside, "must lie between slope_low and slope_high")
@@ -510,28 +482,9 @@ class Forest:
 
 
 def _averages(unknown: str) -> bool:
-    if unknown not in _AVERAGES_UNKNOWN:
-        raise ValueError(f"unknown must be 'average' or 'missing', not {unknown!r}")
-    return _AVERAGES_UNKNOWN[unknown]
-
-
-def _fail(place: str, rule: str) -> NoReturn:
-    raise ValueError(f"invalid forest: {place} {rule}")
-
-
-def _require(name: str, array: NDArray[Any], holds: NDArray[np.bool_], rule: str) -> None:
-    if holds.all():
-        return
-    position = np.unravel_index(int(np.argmin(holds)), holds.shape)
-    _fail(f"{name}[{', '.join(map(str, position))}] = {array[position]}", rule)
-
-
-def _check_starts(name: str, start: NDArray[np.int64], end: int) -> None:
-    _require(name, start, start >= np.append(0, start[:-1]), "must not be less than the one before")
-    if start[0] != 0:
-        _fail(f"{name}[0] = {start[0]}", "must be 0")
-    if start[-1] != end:
-        _fail(f"{name}[{len(start) - 1}] = {start[-1]}", f"must be {end}")
+    if unknown not in ("average", "missing"):
+        raise ValueError(f"unknown={unknown!r}: use 'average' or 'missing'")
+    return unknown == "average"
 
 
 def majorities(forest: Forest, n_classes: tuple[int, ...]) -> NDArray[np.int64]:

@@ -1,17 +1,17 @@
-"""Arrays that only some forests have: pools of terms that belong to nodes.
+"""Pools of terms that belong to nodes: sets of categories, and arrays that only some forests have.
 
 ::
 
     slope_start    0  0  2  2  3        terms of node i: [start[i] : start[i + 1]]
     slope_weight   w₀ w₁ w₂             likewise the other arrays of the pool
 
-A pool is whole or absent: without terms its arrays are empty and no part of files, so that forests which do not use it
-keep their bytes and fingerprints.
+An optional pool is whole or absent: without terms its arrays are empty and not in files, so that forests which do not
+use it keep their bytes and fingerprints.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,7 @@ class Pool:
     name: str
     start: str
     terms: Mapping[str, type]
+    is_optional: bool = True
 
     @property
     def dtypes(self) -> dict[str, type]:
@@ -39,15 +40,25 @@ class Pool:
         return bool(getattr(forest, self.start).size)
 
     def of_nodes(self, forest: Any, begin: int, end: int) -> Arrays:
-        """Give the arrays for some of the nodes; none if these have no terms."""
+        """Return the arrays for some of the nodes; none if the pool is optional and these nodes have no terms."""
         starts = getattr(forest, self.start)[begin : end + 1]
-        if not self.is_in(forest) or starts[0] == starts[-1]:
+        if self.is_optional and (not self.is_in(forest) or starts[0] == starts[-1]):
             return {}
         terms = {name: getattr(forest, name)[starts[0] : starts[-1]] for name in self.terms}
         return {self.start: starts - starts[0], **terms}
 
+    def kept(self, forest: Any, keeps: NDArray[np.bool_], has_terms: NDArray[np.bool_]) -> Arrays:
+        """Return the arrays for the nodes that a forest keeps, ``has_terms`` of which keep their terms."""
+        if self.is_optional and not has_terms.any():
+            return {}
+        sizes = np.diff(getattr(forest, self.start))
+        owns = np.zeros(len(keeps), dtype=bool)
+        owns[keeps] = has_terms
+        terms = {name: getattr(forest, name)[np.repeat(owns, sizes)] for name in self.terms}
+        return {self.start: np.append(0, np.cumsum(np.where(has_terms, sizes[keeps], 0))).astype(np.int64), **terms}
+
     def joined(self, forests: Sequence[Any]) -> Arrays:
-        """Give the arrays of forests one after the other; none if none has the pool."""
+        """Return the arrays of forests one after the other; none if no forest has the pool."""
         if not any(self.is_in(forest) for forest in forests):
             return {}
         starts = [getattr(f, self.start) if self.is_in(f) else np.zeros(f.n_nodes + 1, np.int64) for f in forests]
@@ -55,12 +66,17 @@ class Pool:
         return {self.start: join_starts(starts), **terms}
 
     def lengths(self, forest: Any) -> dict[str, int]:
-        """Tell how long each array must be."""
-        first = next(iter(self.terms))
-        n_terms = len(getattr(forest, first)) if self.is_in(forest) else 0
-        return {self.start: forest.n_nodes + 1 if self.is_in(forest) else 0, **dict.fromkeys(self.terms, n_terms)}
+        """Return the length that each array must have."""
+        if self.is_optional and not self.is_in(forest):
+            return dict.fromkeys(self.dtypes, 0)
+        return {self.start: forest.n_nodes + 1, **dict.fromkeys(self.terms, self.n_terms(forest))}
+
+    def n_terms(self, forest: Any) -> int:
+        """Return the number of terms, by the first of their arrays."""
+        return len(getattr(forest, next(iter(self.terms))))
 
 
+SETS = Pool("sets", "set_start", {"set_words": np.uint32}, is_optional=False)
 PROJECTIONS = Pool(
     "projections",
     "projection_start",
@@ -77,13 +93,8 @@ SLOPES = Pool(
         "slope_high": np.float64,
     },
 )
-POOLS = (PROJECTIONS, SLOPES)
-
-
-def pool_names() -> Iterator[str]:
-    """Names of the arrays of all pools."""
-    for pool in POOLS:
-        yield from pool.dtypes
+OPTIONAL = (PROJECTIONS, SLOPES)
+POOLS = (SETS, *OPTIONAL)
 
 
 def join_starts(starts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:

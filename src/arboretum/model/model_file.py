@@ -36,7 +36,16 @@ import numpy.typing as npt
 import arboretum
 from arboretum.arguments import check_flag, shown
 from arboretum.model import encodings, exact_json
-from arboretum.model.arrays import DTYPE_NAMES, Arrays, ModelFileError, are_sizes, check_shape, damaged, read_type
+from arboretum.model.arrays import (
+    DTYPE_NAMES,
+    Arrays,
+    ModelFileError,
+    are_sizes,
+    check_shape,
+    damaged,
+    read_type,
+    unexpected,
+)
 from arboretum.model.whole_file import replacing
 
 __all__ = ["FORMAT_VERSION", "ModelFileError", "fingerprint", "from_bytes", "load", "save", "to_bytes"]
@@ -134,7 +143,6 @@ def from_bytes(data: bytes | bytearray | memoryview) -> tuple[Header, Arrays]:
     layout, data_start = _read_layout(buffer)
     canonical, checksum = _metadata(layout)
     header = _parse_header(canonical)
-    _check_stamps(header)
     arrays = _view_arrays(layout, buffer, data_start)
     if _digest(canonical, arrays) != checksum:
         raise damaged("its content does not match its checksum")
@@ -190,19 +198,15 @@ def save(
         with replacing(target) as new, new.open("wb") as file:
             for part in parts:
                 file.write(part)
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
         folder = str(target.parent)
-        message = f"Cannot save to {str(path)!r}: the folder {folder!r} does not exist. Create it first."
-        raise FileNotFoundError(message) from error
-    except NotADirectoryError as error:
-        message = f"Cannot save to {str(path)!r}: {str(target.parent)!r} is not a folder. Give another path."
-        raise NotADirectoryError(message) from error
-    except PermissionError as error:
-        message = (
-            f"Cannot save to {str(path)!r}: no permission to write in the folder {str(target.parent)!r}. "
-            "Give another path or change the permissions."
-        )
-        raise PermissionError(message) from error
+        reason = {
+            FileNotFoundError: f"the folder {folder!r} does not exist. Create it first.",
+            NotADirectoryError: f"{folder!r} is not a folder. Give another path.",
+            PermissionError: f"no permission to write in the folder {folder!r}. Give another path or change the "
+            "permissions.",
+        }
+        raise type(error)(f"Cannot save to {str(path)!r}: {reason[type(error)]}") from error
     except OSError as error:
         raise OSError(error.errno, f"Cannot save to {str(path)!r}: {error.strerror}") from error
 
@@ -287,12 +291,14 @@ def fingerprint(header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]
 
 @contextmanager
 def as_damage() -> Iterator[None]:
-    """Report what goes wrong while the content of a file becomes a model as damage of the file."""
+    """Report errors while the content of a file becomes a model as damage of the file."""
     try:
         yield
     except ModelFileError:
         raise
-    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+    except KeyError as error:
+        raise ModelFileError(f"damaged model file: its header or its arrays lack {error}") from error
+    except (AttributeError, OverflowError, TypeError, ValueError) as error:
         raise ModelFileError(f"damaged model file: {error}") from error
 
 
@@ -453,22 +459,22 @@ def _metadata(layout: Header) -> tuple[bytes, str]:
     if not isinstance(metadata, dict) or "arboretum" not in metadata:
         raise ModelFileError(f"Not an arboretum model file: it is a safetensors file of another program. {_CURE}")
     canonical, checksum = metadata["arboretum"], metadata.get("sha256")
-    if not isinstance(canonical, str) or not isinstance(checksum, str):
-        raise damaged("its header or checksum is not a string")
+    if not isinstance(canonical, str):
+        raise unexpected("its header", canonical, "a string")
+    if not isinstance(checksum, str):
+        raise unexpected("its checksum", checksum, "a string")
     return canonical.encode(errors="surrogatepass"), checksum
 
 
 def _parse_header(canonical: bytes) -> Header:
     header = _parse_json(canonical, "header")
     if not isinstance(header, dict):
-        raise damaged("its header is not a JSON object")
-    return header
-
-
-def _check_stamps(header: Header) -> None:
+        raise unexpected("its header", header, "a JSON object")
     version = header.get("version")
-    if header.get("format") != "arboretum" or type(version) is not int or not 1 <= version < _MAX_VERSION:
-        raise damaged("its header lacks the format and its version")
+    if header.get("format") != "arboretum":
+        raise unexpected("'format' of its header", header.get("format"), "'arboretum'")
+    if type(version) is not int or not 1 <= version < _MAX_VERSION:
+        raise unexpected("'version' of its header", version, f"an integer from 1 to {_MAX_VERSION - 1}")
     if version > FORMAT_VERSION:
         raise ModelFileError(
             f"The model file was written by a newer arboretum (format {version}; "
@@ -476,7 +482,8 @@ def _check_stamps(header: Header) -> None:
         )
     for key in ("library", "model"):
         if not isinstance(header.get(key), str):
-            raise damaged(f"its header lacks a string under {key!r}")
+            raise unexpected(f"{key!r} of its header", header.get(key), "a string")
+    return header
 
 
 def _view_arrays(layout: Header, buffer: memoryview, data_start: int) -> Arrays:
@@ -485,7 +492,7 @@ def _view_arrays(layout: Header, buffer: memoryview, data_start: int) -> Arrays:
     position = 0
     for name, _, _, begin, end in entries:
         if begin != position:
-            raise damaged(f"array {name!r} does not start where the array before it ends")
+            raise unexpected(f"the first byte of array {name!r}", begin, f"{position}, the end of the array before it")
         position = end
     expected = data_start + position
     if expected > len(buffer):
@@ -501,13 +508,13 @@ def _entries(layout: Header) -> Iterator[tuple[str, np.dtype[Any], list[int], in
     for name, entry in layout.items():
         _check_name(name)
         if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
-            raise damaged(f"the entry of array {name!r} needs dtype, shape and data_offsets")
+            raise unexpected(f"the entry of array {name!r}", entry, "an object with dtype, shape and data_offsets")
         dtype, shape = read_type(name, entry)
-        offsets = entry["data_offsets"]
+        offsets, size = entry["data_offsets"], math.prod(shape) * dtype.itemsize
         if not are_sizes(offsets) or len(offsets) != 2:
-            raise damaged(f"the shape or data_offsets of array {name!r} are not sizes")
-        if offsets[1] - offsets[0] != math.prod(shape) * dtype.itemsize:
-            raise damaged(f"the shape and data_offsets of array {name!r} do not agree")
+            raise unexpected(f"data_offsets of array {name!r}", offsets, "a list of two integers from 0")
+        if offsets[1] - offsets[0] != size:
+            raise unexpected(f"data_offsets of array {name!r}", offsets, f"{size} bytes, by its shape and dtype")
         yield name, dtype, shape, offsets[0], offsets[1]
 
 

@@ -8,8 +8,7 @@ as soon as it used the same name. So a fork waits until imports of other threads
 from __future__ import annotations
 
 import sys
-from importlib import import_module
-from typing import Any
+from importlib._bootstrap import _lock_unlock_module, _module_locks  # type: ignore[attr-defined]
 
 # Libraries whose imports end by themselves. Others, such as a user's own modules, may wait for the fork.
 LIBRARIES = {
@@ -17,8 +16,6 @@ LIBRARIES = {
     *("duckdb", "matplotlib", "pandas", "polars", "pyarrow", "rich"),
     *sys.stdlib_module_names,  # codecs, for one, are imported when a file is first opened
 }
-
-_IMPORTS: Any = import_module("importlib._bootstrap")
 
 
 def finish_imports() -> None:
@@ -30,9 +27,9 @@ def finish_imports() -> None:
     waited_for: set[str] = set()
     while pending := _being_imported() - waited_for:  # the next import may have begun meanwhile
         for name in pending:
-            _IMPORTS._lock_unlock_module(name)
+            _lock_unlock_module(name)
         waited_for |= pending
 
 
 def _being_imported() -> set[str]:
-    return {name for name in tuple(_IMPORTS._module_locks) if name.partition(".")[0] in LIBRARIES}
+    return {name for name in tuple(_module_locks) if name.partition(".")[0] in LIBRARIES}

@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from types import FrameType
 
-__all__ = ["InterruptedFit", "inner_fits", "is_interruption", "keeps_part", "on_interruption", "warn_interrupted"]
-
 _IS_INNER: ContextVar[bool] = ContextVar("whether another fit waits for this one", default=False)
 
 

@@ -9,32 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from arboretum.data.binning import midpoint
 from arboretum.data.table import Table
 from arboretum.elementary import log2
 from arboretum.growing.criteria import total_entropy, xlog2x
 from arboretum.trees.multiway import ABOVE, AT_MOST, CATEGORY, NUMERIC, MultiwayTree
-from arboretum.trees.partitioning import (
-    TIE,
-    Cases,
-    FloatArray,
-    IntArray,
-    Split,
-    by_category,
-    check_at_least,
-    in_order,
-    partition,
-    read_cases,
-    read_columns,
-    tabulate,
-)
+from arboretum.trees.partitioning import TIE, Cases, FloatArray, IntArray, Problem, Split, by_category, check_at_least
 from arboretum.trees.pruning import pessimistic, prune_multiway
-
-__all__ = ["grow_c45"]
 
 _BLOCK = 1 << 22  # values that are sorted at once
 
@@ -73,10 +59,10 @@ def grow_c45(
     max_depth : int, optional
         Greatest depth; no limit by default.
     min_samples_leaf : float
-        At least two branches of a split must have so many cases, by weight. Both sides of a threshold need a
-        tenth of the cases per class, if that is more, up to 25.
+        Least cases, by weight, of at least two branches of a split. Both sides of a threshold need a tenth of the
+        cases per class, if that is more, up to 25.
     threshold_penalty : bool
-        Take log₂(thresholds that were tried) / |T| from the gain of a numeric test, as release 8 does.
+        Subtract log₂(thresholds that were tried) / |T| from the gain of a numeric test, as release 8 does.
     confidence : float, optional
         Confidence factor of pessimistic pruning, between 0 and 1: smaller prunes more; None does not prune.
 
@@ -97,21 +83,19 @@ def grow_c45(
     """
     check_at_least("max_depth", max_depth, 0)
     check_at_least("min_samples_leaf", min_samples_leaf, 0)
-    classes, cases, n_classes = read_cases(table, y, n_classes, sample_weight)
-    columns, order = read_columns(table), in_order(table)
+    problem = Problem.read(table, y, n_classes, sample_weight)
     is_numeric = [column.kind == "numeric" for column in table.schema.columns]
-    numeric = [j for j in order if is_numeric[j]]
+    numeric = [j for j in problem.order if is_numeric[j]]
     finder = _Finder(
-        place={feature: place for place, feature in enumerate(order)},
+        problem,
+        place={feature: place for place, feature in enumerate(problem.order)},
         numeric=numeric,
-        values=np.array([columns[j] for j in numeric], np.float64).reshape(len(numeric), table.n_rows),
-        categories={j: columns[j] for j in order if not is_numeric[j]},
-        y=classes,
-        n_classes=n_classes,
+        values=np.array([problem.columns[j] for j in numeric], np.float64).reshape(len(numeric), table.n_rows),
+        categories=[j for j in problem.order if not is_numeric[j]],
         min_samples_leaf=float(min_samples_leaf),
         threshold_penalty=threshold_penalty,
     )
-    tree = partition(classes, cases, n_classes, finder.find_split, max_depth)
+    tree = problem.grow(finder.find_split, max_depth)
     if confidence is None:
         return tree
     return prune_multiway(tree, pessimistic(tree.parent, tree.errors, tree.weight, confidence))
@@ -134,12 +118,11 @@ class _Cuts(NamedTuple):
 
 @dataclass(frozen=True)
 class _Finder:
+    problem: Problem
     place: dict[int, int]  # where each feature stands when ties are broken
     numeric: Sequence[int]
     values: FloatArray  # (numeric features, rows)
-    categories: dict[int, NDArray[Any]]
-    y: IntArray
-    n_classes: int
+    categories: Sequence[int]
     min_samples_leaf: float
     threshold_penalty: bool
 
@@ -163,9 +146,9 @@ class _Finder:
         return best
 
     def _category_candidates(self, cases: Cases) -> list[_Candidate]:
-        found, y, total = [], self.y[cases.rows], cases.weight.sum()
-        for feature, column in self.categories.items():
-            branches, counts = tabulate(column[cases.rows], y, cases.weight, self.n_classes)
+        found, total = [], cases.weight.sum()
+        for feature in self.categories:
+            branches, counts = self.problem.tabulate(feature, cases)
             known, sizes = counts[branches >= 0], counts.sum(axis=1)
             n_large = np.count_nonzero(known.sum(axis=1) >= self.min_samples_leaf * (1 - TIE))
             if len(known) < 2 or n_large < 2:
@@ -179,7 +162,7 @@ class _Finder:
         width = max(1, _BLOCK // len(cases.rows))
         for start in range(0, len(self.numeric), width):
             block = slice(start, start + width)
-            cuts = self._best_cuts(self.values[block, cases.rows], self.y[cases.rows], cases.weight)
+            cuts = self._best_cuts(self.values[block, cases.rows], self.problem.y[cases.rows], cases.weight)
             found += [
                 _Candidate(feature, gain, split_information, threshold)
                 for feature, gain, threshold, split_information in zip(
@@ -205,13 +188,13 @@ class _Finder:
             after -= xlog2x(of_class) + xlog2x(np.maximum(of_class[:, -1:] - of_class, 0.0))
         total = weight.sum()
         gain = ((before - after) / total)[:, :-1]
-        least = np.clip(0.1 * known / self.n_classes, self.min_samples_leaf, max(25.0, self.min_samples_leaf))
+        least = np.clip(0.1 * known / self.problem.n_classes, self.min_samples_leaf, max(25.0, self.min_samples_leaf))
         enough = np.minimum(below, above)[:, :-1] >= least * (1 - TIE)
         allowed = (ordered[:, :-1] < ordered[:, 1:]) & enough & (below[:, :-1] > 0) & (above[:, :-1] > 0)
         return self._pick(ordered, np.where(allowed, gain, -np.inf), below, known, total)
 
     def _pick(self, ordered: FloatArray, gain: FloatArray, below: FloatArray, known: FloatArray, total: float) -> _Cuts:
-        """Take the first cut of the largest gain in each column; a gain of −∞ is no cut."""
+        """Take the first cut of the largest gain in each column; a gain of −∞ is not a cut."""
         column = np.arange(len(ordered))
         if not gain.shape[1]:
             return _Cuts(*np.zeros((3, len(ordered))))
@@ -226,7 +209,7 @@ class _Finder:
 
     def _divide(self, cases: Cases, chosen: _Candidate) -> Split:
         if chosen.threshold is None:
-            codes = self.categories[chosen.feature][cases.rows]
+            codes = self.problem.columns[chosen.feature][cases.rows]
             branches = np.unique(codes[codes >= 0])
             kind, threshold = CATEGORY, 0.0
         else:
@@ -250,10 +233,3 @@ def _share_out(parts: list[Cases], cases: Cases, is_missing: NDArray[np.bool_]) 
         exists = share > 0  # it may underflow
         enlarged.append(Cases(np.concatenate([part.rows, rows[exists]]), np.concatenate([part.weight, share[exists]])))
     return enlarged
-
-
-def midpoint(low: FloatArray, high: FloatArray) -> FloatArray:
-    """Give thresholds ``low <= t < high`` half-way between, or `low` where float64 has nothing between."""
-    with np.errstate(invalid="ignore"):  # −∞ + ∞
-        middle = low / 2 + high / 2
-    return np.where((low <= middle) & (middle < high), middle, low)

@@ -12,8 +12,6 @@ from arboretum.ensembles.bagging.trees import BaggedTarget
 from arboretum.model.forest import Forest, majorities
 from arboretum.trees.pruning import parents
 
-__all__ = ["training_errors", "validation_losses"]
-
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
 

@@ -6,29 +6,13 @@ J. R. Quinlan, "Induction of decision trees", Machine Learning 1 (1986) 81–106
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from arboretum.data.table import Table
 from arboretum.growing.criteria import total_entropy
 from arboretum.trees.multiway import CATEGORY, MultiwayTree
-from arboretum.trees.partitioning import (
-    TIE,
-    Cases,
-    FloatArray,
-    IntArray,
-    Split,
-    by_category,
-    check_at_least,
-    in_order,
-    partition,
-    read_cases,
-    read_columns,
-    tabulate,
-)
-
-__all__ = ["grow_id3"]
+from arboretum.trees.partitioning import TIE, Cases, FloatArray, Problem, Split, by_category, check_at_least
 
 
 def grow_id3(
@@ -103,32 +87,22 @@ def grow_id3(
                 f'method="id3" splits categories only, but column {column.name!r} is numeric; use method="c45", '
                 "name it in categorical_features, or cut it into intervals"
             )
-    classes, cases, n_classes = read_cases(table, y, n_classes, sample_weight)
-    columns, order = read_columns(table), in_order(table)
-    find = partial(_find_split, [(j, columns[j]) for j in order], classes, n_classes, min_samples_split)
-    return partition(classes, cases, n_classes, find, max_depth)
+    problem = Problem.read(table, y, n_classes, sample_weight)
+    return problem.grow(partial(_find_split, problem, min_samples_split), max_depth)
 
 
-def _find_split(
-    columns: list[tuple[int, NDArray[Any]]],
-    y: IntArray,
-    n_classes: int,
-    min_samples_split: int,
-    cases: Cases,
-    counts: FloatArray,
-) -> Split | None:
-    rows, weight = cases.rows, cases.weight
-    if len(rows) < min_samples_split:
+def _find_split(problem: Problem, min_samples_split: int, cases: Cases, counts: FloatArray) -> Split | None:
+    if len(cases.rows) < min_samples_split:
         return None
     total, before = counts.sum(), total_entropy(counts)
     best_gain, best, branches = 0.0, -1, None
-    for feature, column in columns:
+    for feature in problem.order:
         # A column used above has a single category here: no column is used twice on a path.
-        present, split_counts = tabulate(column[rows], y[rows], weight, n_classes)
+        present, split_counts = problem.tabulate(feature, cases)
         gain = max(float(before - total_entropy(split_counts).sum()) / total, 0.0)
         if len(present) > 1 and (branches is None or gain > best_gain + TIE):
             best_gain, best, branches = gain, feature, present
     if branches is None:
         return None
-    codes = dict(columns)[best][rows]
+    codes = problem.columns[best][cases.rows]
     return Split(CATEGORY, best, 0.0, best_gain, branches.tolist(), by_category(cases, codes, branches))

@@ -14,16 +14,15 @@ the branch by which it is reached, so that nothing else is needed to tell childr
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, NoReturn, TypeAlias
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.cached import cached_property
 from arboretum.data.schema import MISSING
-
-__all__ = ["MultiwayTree"]
+from arboretum.data.validity import Rules, freeze
 
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -44,6 +43,10 @@ _DTYPES = {
     "gain": np.float64,
     "counts": np.float64,
 }
+
+
+RULES = Rules("multiway tree")
+_require = RULES.everywhere
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,23 +107,18 @@ class MultiwayTree:
     counts: FloatArray
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            array = np.ascontiguousarray(getattr(self, field.name)).view()
-            array.flags.writeable = False
-            object.__setattr__(self, field.name, array)
+        freeze(self)
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], n_categories: Sequence[int] | None = None) -> MultiwayTree:
-        """Make a tree from a mapping of its arrays, as :meth:`to_arrays` gives it, and :meth:`validate` it."""
-        absent = [name for name in _DTYPES if name not in arrays]
-        if absent:
-            raise ValueError(f"a multiway tree needs the arrays {', '.join(absent)}")
+        """Make a tree from a mapping of its arrays, as :meth:`to_arrays` returns it, and :meth:`validate` it."""
+        RULES.arrays(_DTYPES, arrays, "a multiway tree")
         tree = cls(**{name: arrays[name] for name in _DTYPES})
         tree.validate(n_categories)
         return tree
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Give all arrays by name, uncopied."""
+        """Return all arrays by name, uncopied."""
         return {name: getattr(self, name) for name in _DTYPES}
 
     def __repr__(self) -> str:
@@ -164,20 +162,17 @@ class MultiwayTree:
     @cached_property
     def weight(self) -> FloatArray:
         """Training weight of every node."""
-        weight: FloatArray = self.counts.sum(axis=1)
-        return weight
+        return np.asarray(self.counts.sum(axis=1))
 
     @cached_property
     def majority(self) -> IntArray:
         """Most frequent class of every node, the first of several."""
-        majority: IntArray = self.counts.argmax(axis=1)
-        return majority
+        return np.asarray(self.counts.argmax(axis=1))
 
     @cached_property
     def errors(self) -> FloatArray:
         """Training weight that every node would get wrong as a leaf."""
-        errors: FloatArray = np.maximum(self.weight - self.counts.max(axis=1), 0.0)
-        return errors
+        return np.asarray(np.maximum(self.weight - self.counts.max(axis=1), 0.0))
 
     @cached_property
     def _children(self) -> tuple[IntArray, IntArray]:
@@ -228,7 +223,7 @@ class MultiwayTree:
     def apply(self, columns: Sequence[NDArray[Any]], n_rows: int) -> NDArray[np.int32]:
         """Node where each row ends: a leaf, or the node that has no branch for its category.
 
-        Of a row that is spread over several, the one of the largest share counts, the first of several.
+        For a row that is spread over several nodes, this is the node of the largest share, the first of several.
         """
         found, best = np.zeros(n_rows, np.int32), np.zeros(n_rows)
         for row, node, share in self.arrivals(columns, n_rows):
@@ -304,7 +299,7 @@ class MultiwayTree:
         category_names: Sequence[Sequence[Any]] | None = None,
         class_names: Sequence[Any] | None = None,
     ) -> str:
-        """Write the tree as indented text, a line a node, in the style of C4.5.
+        """Write the tree as indented text, one line per node, in the style of C4.5.
 
         A leaf shows its class and its training weight; after a slash, how much of it is of other classes.
 
@@ -357,7 +352,7 @@ class MultiwayTree:
     ) -> list[str]:
         """List the conditions from the root to the node where a row ends (see :meth:`apply`).
 
-        Where the value is missing and the row is spread, the share that goes this way is told.
+        Where the value is missing and the row is spread, the condition shows the share that goes this way.
         """
         single = [column[row : row + 1] for column in columns]
         node = int(self.apply(single, 1)[0])
@@ -398,25 +393,22 @@ class MultiwayTree:
         _require("the sum of counts", weight, (weight > 0) & np.isfinite(weight), "must be positive and finite")
 
     def _check_shapes(self) -> None:
-        for name, dtype in _DTYPES.items():
-            array, n_dims = getattr(self, name), 2 if name == "counts" else 1
-            if array.dtype != dtype or array.ndim != n_dims:
-                _fail(name, f"must be a {n_dims}-D {np.dtype(dtype)} array, not {array.ndim}-D {array.dtype}")
-            if len(array) != self.n_nodes:
-                _fail(name, f"must have length {self.n_nodes}, not {len(array)}")
+        RULES.types(self, _DTYPES, matrix="counts")
+        RULES.lengths(self, dict.fromkeys(_DTYPES, self.n_nodes))
         if not self.n_nodes or not self.n_classes:
-            _fail("counts", "must have at least one node and one class")
+            RULES.fail("counts must have at least one node and one class")
 
     def _check_order(self) -> None:
         """Pre-order, which leaves no room for cycles: every parent lies on the path to the node before."""
-        if self.parent[0] != -1 or self.branch[0] != 0:
-            _fail(f"parent[0] = {self.parent[0]}, branch[0] = {self.branch[0]}", "must be −1 and 0: node 0 is the root")
+        up, branch = int(self.parent[0]), int(self.branch[0])
+        if (up, branch) != (-1, 0):
+            RULES.fail(f"parent[0] = {up}, branch[0] = {branch} must be −1 and 0: node 0 is the root")
         path = [0]
         for node, up in enumerate(self.parent[1:].tolist(), start=1):
             while path and path[-1] != up:
                 path.pop()
             if not path:
-                _fail(f"parent[{node}] = {up}", "is not on the path to the node before: nodes must be in pre-order")
+                RULES.fail(f"parent[{node}] = {up} is not on the path to the node before: nodes must be in pre-order")
             path.append(node)
 
     def _check_conditions(self, n_categories: Sequence[int] | None) -> None:
@@ -458,19 +450,7 @@ def _firsts(row: IntArray) -> IntArray:
 
 def _halves(items: Items) -> list[Items]:
     """Two blocks of whole rows, so that the items of a row are always added in one order."""
-    row = items[0]
+    row, node, share = items
     middle = row[len(row) // 2]
     cut = int(np.searchsorted(row, middle)) or int(np.searchsorted(row, middle, side="right"))
-    row, node, share = items
     return [(row[:cut], node[:cut], share[:cut]), (row[cut:], node[cut:], share[cut:])]
-
-
-def _fail(place: str, rule: str) -> NoReturn:
-    raise ValueError(f"invalid multiway tree: {place} {rule}")
-
-
-def _require(name: str, array: NDArray[Any], holds: NDArray[np.bool_], rule: str) -> None:
-    if holds.all():
-        return
-    position = np.unravel_index(int(np.argmin(holds)), holds.shape)
-    _fail(f"{name}[{', '.join(map(str, position))}] = {array[position]}", rule)

@@ -2,8 +2,8 @@
 
 The methods differ in one function, which looks at the rows of a node and proposes a `Split`, or none::
 
-    partition ──rows, weights, class counts──► find_split ──► Split | None
-        ◄──────────────── rows and weights of each child ─────────┘
+    grow ──rows, weights, class counts──► find_split ──► Split | None
+        ◄────────────── rows and weights of each child ──────────┘
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from arboretum.arguments import first_true
 from arboretum.data.schema import MISSING
 from arboretum.data.table import Table
 from arboretum.trees.multiway import LEAF, MultiwayTree
@@ -28,7 +29,7 @@ TIE = 1e-9
 
 @dataclass(frozen=True)
 class Cases:
-    """Rows of a node; a row with missing values may be here by a part of its weight only."""
+    """Rows of a node; a row with missing values may be here with only a part of its weight."""
 
     rows: IntArray
     weight: FloatArray
@@ -36,7 +37,7 @@ class Cases:
 
 @dataclass(frozen=True)
 class Split:
-    """A condition and what it makes of the cases; branches rise."""
+    """A condition and the cases of each of its branches, which rise."""
 
     kind: int
     feature: int
@@ -49,94 +50,105 @@ class Split:
 FindSplit: TypeAlias = Callable[[Cases, FloatArray], Split | None]
 
 
-def partition(
-    y: IntArray, cases: Cases, n_classes: int, find_split: FindSplit, max_depth: int | None = None
-) -> MultiwayTree:
-    """Split the cases until they are pure, or at the greatest depth, or `find_split` gives no split."""
-    links: list[tuple[int, int]] = []
-    conditions: list[tuple[int, int, float, float]] = []
-    counts: list[FloatArray] = []
-    stack = [(-1, 0, 0, cases)]
-    while stack:
-        parent, branch, depth, cases = stack.pop()
-        count = sums_at(y[cases.rows], cases.weight, n_classes)
-        is_open = depth != max_depth and np.count_nonzero(count) > 1
-        split = find_split(cases, count) if is_open else None
-        node = len(links)
-        links.append((parent, branch))
-        counts.append(count)
-        if split is None:
-            conditions.append((LEAF, -1, 0.0, 0.0))
-            continue
-        conditions.append((split.kind, split.feature, split.threshold, split.gain))
-        children = [(node, b, depth + 1, part) for b, part in zip(split.branches, split.parts, strict=True)]
-        stack += reversed(children)
-    kind, feature, threshold, gain = zip(*conditions, strict=True)
-    parents, branches = np.array(links, np.int32).T
-    return MultiwayTree(
-        parent=parents,
-        branch=branches,
-        kind=np.array(kind, np.uint8),
-        feature=np.array(feature, np.int32),
-        threshold=np.array(threshold, np.float64),
-        gain=np.array(gain, np.float64),
-        counts=np.array(counts),
-    )
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A training table and the class numbers of its rows.
+
+    Parameters
+    ----------
+    columns : list of arrays
+        All columns, dense.
+    order : list of int
+        Columns in the order in which ties are broken: by name, so that the order of columns does not matter.
+    y : int64 array (rows)
+        Class numbers, below ``n_classes``.
+    n_classes : int
+        Number of classes.
+    cases : Cases
+        The rows that have weight.
+    """
+
+    columns: list[NDArray[Any]]
+    order: list[int]
+    y: IntArray
+    n_classes: int
+    cases: Cases
+
+    @classmethod
+    def read(cls, table: Table, y: ArrayLike, n_classes: int | None, sample_weight: ArrayLike | None) -> Problem:
+        """Check the table, the target and the weights; rows without weight are left out."""
+        classes = np.asarray(y)
+        if classes.shape != (table.n_rows,) or classes.dtype.kind not in "iu":
+            raise ValueError(f"y must hold the number of a class for each of the {table.n_rows} rows")
+        least, most = int(classes.min()), int(classes.max())
+        limit = most + 1 if n_classes is None else n_classes
+        if least < 0 or most >= limit:
+            found = least if least < 0 else most
+            raise ValueError(f"y must hold class numbers from 0 to {limit - 1}, but holds {found}")
+        cases = _weighted(sample_weight, len(classes))
+        return cls(_dense_columns(table), table.schema.by_name, classes.astype(np.int64), limit, cases)
+
+    def grow(self, find_split: FindSplit, max_depth: int | None = None) -> MultiwayTree:
+        """Split the cases until they are pure, or at the greatest depth, or `find_split` gives no split."""
+        links: list[tuple[int, int]] = []
+        conditions: list[tuple[int, int, float, float]] = []
+        counts: list[FloatArray] = []
+        stack = [(-1, 0, 0, self.cases)]
+        while stack:
+            parent, branch, depth, cases = stack.pop()
+            count = _sums_at(self.y[cases.rows], cases.weight, self.n_classes)
+            is_open = depth != max_depth and np.count_nonzero(count) > 1
+            split = find_split(cases, count) if is_open else None
+            node = len(links)
+            links.append((parent, branch))
+            counts.append(count)
+            if split is None:
+                conditions.append((LEAF, -1, 0.0, 0.0))
+                continue
+            conditions.append((split.kind, split.feature, split.threshold, split.gain))
+            children = [(node, b, depth + 1, part) for b, part in zip(split.branches, split.parts, strict=True)]
+            stack += reversed(children)
+        kind, feature, threshold, gain = zip(*conditions, strict=True)
+        parents, branches = np.array(links, np.int32).T
+        return MultiwayTree(
+            parent=parents,
+            branch=branches,
+            kind=np.array(kind, np.uint8),
+            feature=np.array(feature, np.int32),
+            threshold=np.array(threshold, np.float64),
+            gain=np.array(gain, np.float64),
+            counts=np.array(counts),
+        )
+
+    def tabulate(self, feature: int, cases: Cases) -> tuple[IntArray, FloatArray]:
+        """Categories that occur (−1, missing, among them), rising, and their class counts (categories, n_classes)."""
+        codes, y, n_classes = self.columns[feature][cases.rows], self.y[cases.rows], self.n_classes
+        span = int(codes.max()) + 2
+        if span * n_classes > 8 * len(codes):  # few rows of many categories
+            present, place = np.unique(codes, return_inverse=True)
+        else:
+            present, place = np.arange(-1, span - 1), codes + 1
+        sums = _sums_at(place * n_classes + y, cases.weight, len(present) * n_classes)
+        counts = sums.reshape(len(present), n_classes)
+        occurs = counts.any(axis=1)
+        return present[occurs].astype(np.int64), counts[occurs]
 
 
-def sums_at(place: IntArray, weight: FloatArray, length: int) -> FloatArray:
-    """Add up the weights of each place."""
-    sums: NDArray[Any] = np.bincount(place, weights=weight, minlength=length)
-    return sums
-
-
-def tabulate(codes: NDArray[Any], y: IntArray, weight: FloatArray, n_classes: int) -> tuple[IntArray, FloatArray]:
-    """Categories that occur (−1, missing, among them), rising, and their class counts (categories, n_classes)."""
-    span = int(codes.max()) + 2
-    if span * n_classes > 8 * len(codes):  # few rows of many categories
-        present, place = np.unique(codes, return_inverse=True)
-    else:
-        present, place = np.arange(-1, span - 1), codes + 1
-    counts = sums_at(place * n_classes + y, weight, len(present) * n_classes).reshape(len(present), n_classes)
-    occurs = counts.any(axis=1)
-    return present[occurs].astype(np.int64), counts[occurs]
-
-
-def by_category(cases: Cases, codes: NDArray[Any], branches: IntArray) -> list[Cases]:
-    """Deal the cases out to the branches; those of other codes are left out."""
-    order = np.argsort(codes, kind="stable")
-    ordered = codes[order]
-    ends = zip(np.searchsorted(ordered, branches), np.searchsorted(ordered, branches, side="right"), strict=True)
-    return [Cases(cases.rows[order[a:b]], cases.weight[order[a:b]]) for a, b in ends]
-
-
-def read_cases(
-    table: Table, y: ArrayLike, n_classes: int | None, sample_weight: ArrayLike | None
-) -> tuple[IntArray, Cases, int]:
-    """Check the target and the weights; rows of no weight are left out."""
-    classes = np.asarray(y)
-    if classes.shape != (table.n_rows,) or classes.dtype.kind not in "iu":
-        raise ValueError(f"y must hold the number of a class for each of the {table.n_rows} rows")
-    least, most = int(classes.min()), int(classes.max())
-    limit = most + 1 if n_classes is None else n_classes
-    if least < 0 or most >= limit:
-        raise ValueError(f"y must hold class numbers from 0 to {limit - 1}, but holds {least if least < 0 else most}")
-    weight = np.ones(len(classes)) if sample_weight is None else np.asarray(sample_weight, np.float64)
-    if weight.shape != classes.shape:
-        raise ValueError(f"sample_weight must have {len(classes)} values, not the shape {weight.shape}")
-    if not (np.isfinite(weight).all() and (weight >= 0).all()):
-        wrong = int(np.argmin(np.isfinite(weight) & (weight >= 0)))
+def _weighted(sample_weight: ArrayLike | None, n_rows: int) -> Cases:
+    weight = np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight, np.float64)
+    if weight.shape != (n_rows,):
+        raise ValueError(f"sample_weight must have {n_rows} values, not the shape {weight.shape}")
+    if (wrong := first_true(~(np.isfinite(weight) & (weight >= 0)))) is not None:
         raise ValueError(f"sample_weight[{wrong}] is {weight[wrong]}; weights must be finite and not negative")
-    rows = np.flatnonzero(weight > 0)
     with np.errstate(over="ignore"):
         total = weight.sum()
     if not 0 < total < np.inf:
         raise ValueError(f"sample_weight adds up to {total}; it must be positive and finite")
-    return classes.astype(np.int64), Cases(rows, weight[rows]), limit
+    rows = np.flatnonzero(weight > 0)
+    return Cases(rows, weight[rows])
 
 
-def read_columns(table: Table) -> list[NDArray[Any]]:
-    """All columns; a sparse matrix becomes dense."""
+def _dense_columns(table: Table) -> list[NDArray[Any]]:
     columns = [column for _, batch in table.column_batches() for column in batch]
     for column, schema in zip(columns, table.schema.columns, strict=True):
         if schema.kind == "categorical" and column.min() < MISSING:
@@ -144,13 +156,20 @@ def read_columns(table: Table) -> list[NDArray[Any]]:
     return columns
 
 
-def in_order(table: Table) -> list[int]:
-    """Features in the order in which ties are broken: of their names, so that the order of columns does not matter."""
-    names = table.schema.names
-    return sorted(range(len(names)), key=names.__getitem__) if table.schema.named else list(range(len(names)))
+def _sums_at(place: IntArray, weight: FloatArray, length: int) -> FloatArray:
+    """Add up the weights of each place."""
+    return np.asarray(np.bincount(place, weights=weight, minlength=length))
+
+
+def by_category(cases: Cases, codes: NDArray[Any], branches: IntArray) -> list[Cases]:
+    """Divide the cases by branch; those of other codes are left out."""
+    order = np.argsort(codes, kind="stable")
+    ordered = codes[order]
+    ends = zip(np.searchsorted(ordered, branches), np.searchsorted(ordered, branches, side="right"), strict=True)
+    return [Cases(cases.rows[order[a:b]], cases.weight[order[a:b]]) for a, b in ends]
 
 
 def check_at_least(name: str, value: float | None, least: float) -> None:
-    """Refuse a parameter below its least value; None is no limit."""
+    """Reject a parameter below its least value; None means no limit."""
     if value is not None and not value >= least:
         raise ValueError(f"{name} must be at least {least}, not {value!r}")

@@ -1,7 +1,7 @@
 """Pruning: which inner nodes of a grown tree become leaves.
 
 The functions know a tree by the parent of every node (−1 at the root, node 0; children come after their parents) and
-some numbers a node. They answer by a mask of the inner nodes that become leaves; nothing below such a node is marked.
+some numbers per node. They return a mask of the inner nodes that become leaves; nothing below such a node is marked.
 
 - cost-complexity: L. Breiman, J. Friedman, R. Olshen, C. Stone, "Classification and Regression Trees" (1984), ch. 3.
 - reduced error: J. R. Quinlan, "Simplifying decision trees", Int. J. Man-Machine Studies 27 (1987) 221–234.
@@ -18,22 +18,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from arboretum.arguments import first_true
 from arboretum.model.forest import LEAF, OBLIQUE, ON_CATEGORIES, Forest
+from arboretum.model.forest_pools import PROJECTIONS, SETS
 from arboretum.trees.multiway import MultiwayTree
-
-__all__ = [
-    "CostComplexityPath",
-    "cost_complexity",
-    "parents",
-    "pessimistic",
-    "prune_forest",
-    "prune_multiway",
-    "prune_to_alpha",
-    "reduced_error",
-    "subtree_sums",
-    "upper_error_rate",
-    "validation_errors",
-]
 
 Mask: TypeAlias = NDArray[np.bool_]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -188,7 +176,7 @@ def _merged(a: list[tuple[float, int]], b: list[tuple[float, int]]) -> list[tupl
 
 
 def reduced_error(parent: ArrayLike, leaf_errors: ArrayLike, stopped_errors: ArrayLike | None = None) -> Mask:
-    """Mark the nodes that, as leaves, make no more errors on validation data than their pruned subtrees.
+    """Mark the nodes that, as leaves, do not make more errors on validation data than their pruned subtrees.
 
     Parameters
     ----------
@@ -289,7 +277,7 @@ def validation_errors(
     Returns
     -------
     leaf_errors, stopped_errors : float64 arrays (nodes)
-        Of all rows that reach the node; of those that end there although it is no leaf.
+        For all rows that reach the node; for those that end there although it is not a leaf.
 
     Examples
     --------
@@ -323,11 +311,16 @@ def parents(forest: Forest, tree: int = 0) -> IntArray:
     >>> parents(model.fit([[1.0], [2.0], [3.0]], [1.0, 2.0, 9.0]).forest_)
     array([-1,  0,  0,  1,  1])
     """
-    nodes = slice(int(forest.tree_start[tree]), int(forest.tree_start[tree + 1]))
-    inner = np.flatnonzero(forest.kind[nodes] != LEAF)
-    parent = np.full(nodes.stop - nodes.start, -1, np.int64)
+    return _all_parents(forest[tree : tree + 1])
+
+
+def _all_parents(forest: Forest) -> IntArray:
+    """Parent of every node, counted over all trees; −1 at roots."""
+    inner = np.flatnonzero(forest.kind != LEAF)
+    start = np.repeat(forest.tree_start[:-1], np.diff(forest.tree_start))[inner]
+    parent = np.full(forest.n_nodes, -1, np.int64)
     for child in (forest.left, forest.right):
-        parent[child[nodes][inner]] = inner
+        parent[start + child[inner]] = inner
     return parent
 
 
@@ -369,11 +362,7 @@ def prune_forest(forest: Forest, mask: ArrayLike) -> Forest:
     """
     becomes_leaf = _mask(mask, forest.n_nodes) & (forest.kind != LEAF)
     start = np.repeat(forest.tree_start[:-1], np.diff(forest.tree_start))
-    inner = np.flatnonzero(forest.kind != LEAF)
-    parent = np.full(forest.n_nodes, -1, np.int64)
-    for child in (forest.left, forest.right):
-        parent[start[inner] + child[inner]] = inner
-    keeps = ~_is_below(parent, becomes_leaf)
+    keeps = ~_is_below(_all_parents(forest), becomes_leaf)
     place = np.append(0, np.cumsum(keeps))  # new number of each kept node, in all trees
     is_inner = ((forest.kind != LEAF) & ~becomes_leaf)[keeps]
     kind = np.where(is_inner, forest.kind[keeps], LEAF).astype(np.uint8)
@@ -382,7 +371,6 @@ def prune_forest(forest: Forest, mask: ArrayLike) -> Forest:
         target = place[(start + child)[keeps]] - place[start[keeps]]
         return np.where(is_inner, target, -1).astype(np.int32)
 
-    set_start, (set_words,) = _kept_items(forest.set_start, keeps, np.isin(kind, ON_CATEGORIES), forest.set_words)
     return Forest(
         tree_start=place[forest.tree_start],
         tree_output=forest.tree_output,
@@ -392,31 +380,13 @@ def prune_forest(forest: Forest, mask: ArrayLike) -> Forest:
         left=moved(forest.left),
         right=moved(forest.right),
         missing_left=np.where(is_inner, forest.missing_left[keeps], 0).astype(np.uint8),
-        set_start=set_start,
-        set_words=set_words,
         value=forest.value[keeps],
         gain=np.where(is_inner, forest.gain[keeps], 0.0),
         n_rows=forest.n_rows[keeps],
         base=forest.base,
-        **(_kept_projections(forest, keeps, kind == OBLIQUE) if (kind == OBLIQUE).any() else {}),
+        **SETS.kept(forest, keeps, np.isin(kind, ON_CATEGORIES)),
+        **PROJECTIONS.kept(forest, keeps, kind == OBLIQUE),
     )
-
-
-def _kept_projections(forest: Forest, keeps: Mask, has_terms: Mask) -> dict[str, NDArray[Any]]:
-    names = ("projection_feature", "projection_weight", "projection_fill")
-    start, terms = _kept_items(forest.projection_start, keeps, has_terms, *(getattr(forest, name) for name in names))
-    return {"projection_start": start, **dict(zip(names, terms, strict=True))}
-
-
-def _kept_items(
-    start: NDArray[Any], keeps: Mask, has_items: Mask, *pools: NDArray[Any]
-) -> tuple[IntArray, list[NDArray[Any]]]:
-    """Take items ``start[i] : start[i + 1]`` of the kept nodes that still have some out of their pools."""
-    sizes = np.diff(start)
-    owns = np.zeros(len(keeps), dtype=bool)
-    owns[keeps] = has_items
-    kept = np.append(0, np.cumsum(np.where(has_items, sizes[keeps], 0))).astype(np.int64)
-    return kept, [pool[np.repeat(owns, sizes)] for pool in pools]
 
 
 def prune_multiway(tree: MultiwayTree, mask: ArrayLike) -> MultiwayTree:
@@ -466,13 +436,11 @@ def _tree(parent: ArrayLike) -> list[int]:
         raise ValueError("parent must be a list of node numbers, one for each node")
     if array[0] != -1:
         raise ValueError(f"parent[0] is {array[0]}; node 0 is the root, its parent is -1")
-    wrong = (array[1:] < 0) | (array[1:] >= np.arange(1, len(array)))
-    if wrong.any():
-        node = int(np.argmax(wrong)) + 1
+    is_root = np.arange(len(array)) == 0
+    if (node := first_true(~is_root & ((array < 0) | (array >= np.arange(len(array)))))) is not None:
         raise ValueError(f"parent[{node}] is {array[node]}; a parent comes before its children")
-    single = np.bincount(array[1:].astype(np.int64), minlength=1) == 1
-    if single.any():
-        raise ValueError(f"node {int(np.argmax(single))} has a single child; a split has at least two")
+    if (node := first_true(np.bincount(array[1:].astype(np.int64), minlength=1) == 1)) is not None:
+        raise ValueError(f"node {node} has a single child; a split has at least two")
     return array.tolist()  # type: ignore[no-any-return]
 
 
@@ -480,8 +448,7 @@ def _numbers(name: str, values: ArrayLike, parent: ArrayLike) -> list[float]:
     array, n_nodes = np.asarray(values, np.float64), len(np.asarray(parent))
     if array.shape != (n_nodes,):
         raise ValueError(f"{name} must have a number for each of the {n_nodes} nodes, not the shape {array.shape}")
-    if not np.isfinite(array).all():
-        node = int(np.argmin(np.isfinite(array)))
+    if (node := first_true(~np.isfinite(array))) is not None:
         raise ValueError(f"{name}[{node}] is {array[node]}; it must be finite")
     return array.tolist()  # type: ignore[no-any-return]
 
