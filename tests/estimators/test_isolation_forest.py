@@ -320,14 +320,6 @@ def test_unknown_categories_follow_the_policy():
         make(unknown="error").fit(rows).score_samples(new)
 
 
-def test_new_missing_values_warn_or_are_refused():
-    hole = np.array([[0.0, np.nan, 0.0]])
-    with pytest.warns(UserWarning, match="missing values in columns that had none at fit"):
-        assert np.isfinite(make().fit(X).score_samples(hole)).all()
-    with pytest.raises(ValueError, match="missing values in columns that had none at fit"):
-        make(missing="error").fit(X).score_samples(hole)
-
-
 def test_it_is_an_outlier_detector_for_sklearn():
     assert is_outlier_detector(make())
     pipeline = make_pipeline(StandardScaler(), make()).fit(X)
