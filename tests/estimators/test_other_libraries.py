@@ -86,7 +86,7 @@ def model(request):
 
 def error_of(function, *given, **named) -> str:
     """Return what is said of an unknown name, without the words that every such error begins with."""
-    with pytest.raises((TypeError, AttributeError)) as caught:
+    with pytest.raises((TypeError, AttributeError), match=r"parameter|argument|attribute") as caught:
         function(*given, **named)
     assert "did you mean" not in str(caught.value)
     return re.sub(r"^.*? (parameter|argument|attribute) '\w+'", "", str(caught.value))
