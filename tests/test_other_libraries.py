@@ -18,7 +18,7 @@ import arboretum as arb
 from arboretum import other_libraries as elsewhere
 from arboretum.metrics.named import METRICS
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 ESTIMATORS = [getattr(arb, name) for name in arb.__all__ if hasattr(getattr(arb, name), "fit")]
 RELATIVES = [
     (ensemble.GradientBoostingClassifier, arb.BoostedTreesClassifier),
