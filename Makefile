@@ -16,7 +16,7 @@ SOURCES := CMakeLists.txt pyproject.toml $(wildcard README.md LICENSE) \
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --prefer-binary
 SANITIZED := build/sanitize/package
 
-.PHONY: help demo test lint format stub sanitize package bench clean
+.PHONY: help demo test coverage lint format stub sanitize package bench clean
 .DELETE_ON_ERROR:
 
 help:  ## this list
@@ -27,6 +27,12 @@ demo: $(VENV)/installed-cli  ## install and run the demo: a year of flights, a l
 
 test: $(VENV)/installed-test  ## all tests and doctests against the installed package
 	$(BIN)/python -m pytest -n 2
+
+coverage: $(VENV)/installed-coverage  ## tests, then what none of them runs; COVERAGE=tests/losses tries some alone
+	mkdir -p build/coverage
+	$(BIN)/python -m pytest -n 2 --cov --cov-report= $(COVERAGE)
+	$(BIN)/coverage report --sort=cover --skip-covered | head -40
+	$(BIN)/coverage html --quiet
 
 lint: $(VENV)/installed-lint  ## style, types, C++ format, GitHub workflows; changes nothing
 	$(BIN)/ruff check $(PYTHON_FOLDERS)

@@ -235,7 +235,7 @@ def test_unknown_names_list_the_known_ones(option: list[str], message: str, caps
 
 
 def test_a_count_below_one_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
+    with pytest.raises(SystemExit, match=r"^2$"):
         main(["boosting", "--repeat", "0"])
     assert "0 is not a count: give 1 or more" in capsys.readouterr().err
 

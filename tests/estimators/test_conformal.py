@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -102,43 +100,9 @@ def test_intervals_of_split_by_hand():
     np.testing.assert_allclose(model.predict_interval(X_NEW, 0.9), np.stack([point - reach, point + reach], axis=1))
 
 
-def test_neither_order_nor_repetition_of_rows_matters_to_the_folds():
-    weight = RNG.integers(0, 3, N)
-    base = boosted(min_samples_leaf=1)  # else rows are counted, whatever they weigh
-    weighted = conformal(estimator=base, adaptive=False).fit(FRAME, Y, sample_weight=weight)
-    order = RNG.permutation(int(weight.sum()))
-    again = np.repeat(np.arange(N), weight)[order]
-    repeated = conformal(estimator=base, adaptive=False).fit(FRAME.iloc[again], Y[again])
-    np.testing.assert_allclose(
-        repeated.predict_interval(FRAME, 0.8), weighted.predict_interval(FRAME, 0.8), rtol=1e-6, atol=1e-9
-    )
-
-
 def test_seeds_make_other_folds():
     first, second = (conformal(adaptive=False, random_state=seed).fit(X, Y) for seed in (0, 1))
     assert not np.array_equal(first.scores_.values, second.scores_.values)
-
-
-def test_scale_of_fractional_weights_does_not_matter():
-    weight = RNG.uniform(0.1, 1, N)
-    first, second = (conformal().fit(X, Y, weight * factor).predict_interval(X_NEW[:50]) for factor in (1.0, 64.0))
-    np.testing.assert_allclose(first, second, rtol=1e-6)
-
-
-@pytest.mark.parametrize("way", ["cross", "split", "quantiles", "oob"])
-def test_files_pickles_and_threads(way, tmp_path):
-    model = clone(WAYS[way]).fit(FRAME, Y)
-    ends = model.predict_interval(FRAME, 0.8)
-    model.save(tmp_path / "model.arb")
-    for again in (arb.load(tmp_path / "model.arb"), pickle.loads(pickle.dumps(model))):
-        np.testing.assert_array_equal(again.predict_interval(FRAME, 0.8), ends)
-        np.testing.assert_array_equal(again.predict(FRAME), model.predict(FRAME))
-        assert again.fingerprint() == model.fingerprint()
-        assert again.get_params()["calibration"] == model.calibration
-        assert again.feature_names_in_.tolist() == FRAME.columns.tolist()
-    alone = clone(WAYS[way]).set_params(estimator__n_jobs=1).fit(FRAME, Y)
-    assert alone.fingerprint() == model.fingerprint()
-    np.testing.assert_array_equal(alone.predict_interval(FRAME[FRAME.columns[::-1]], 0.8), ends)
 
 
 def test_damaged_file(tmp_path):

@@ -12,7 +12,6 @@ import pytest
 from sklearn import tree as sklearn_tree
 from sklearn.base import clone
 from tests.reference.decision_trees import (
-    CARTS,
     ID3_TEXT,
     LABELS,
     PLAY,
@@ -271,17 +270,6 @@ def test_a_refit_by_another_method_forgets_the_first():
 
 
 # ------------------------------------------------------------------------------------------------- sameness
-
-
-@pytest.mark.parametrize(("model", "y"), CARTS.values(), ids=CARTS.keys())
-def test_threads_and_the_order_of_columns_do_not_change_the_tree(model, y):
-    found = set()
-    for n_jobs in (1, 2, 3, 8):
-        fitted = clone(model).set_params(n_jobs=n_jobs).fit(TABLE, y)
-        found.add((fitted.fingerprint(), fitted.predict(TABLE).tobytes()))
-    fitted = clone(model).fit(TABLE[TABLE.columns[::-1]], y)
-    found.add((fitted.fingerprint(), fitted.predict(TABLE).tobytes()))
-    assert len(found) == 1
 
 
 @pytest.mark.parametrize("criterion", ["gini", "squared_error", "absolute_error"])

@@ -258,7 +258,8 @@ def test_parameters_that_mean_nothing_are_refused(model, message):
 
 
 def test_defaults_of_other_types_are_defaults():
-    classifier(method="c45", min_impurity_decrease=0, ccp_alpha=np.float64(0)).fit(TABLE, YES)
+    model = classifier(method="c45", min_impurity_decrease=0, ccp_alpha=np.float64(0), random_state=np.int64(0))
+    assert model.fit(TABLE, YES).fingerprint() == classifier(method="c45").fit(TABLE, YES).fingerprint()
 
 
 FIT_ERRORS = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import errno
 import io
 import os
@@ -10,7 +9,6 @@ import pickle
 import shutil
 import threading
 
-import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -92,18 +90,7 @@ def through_file(model, path):
     return arb.load(path)
 
 
-def through_joblib(model, path):
-    joblib.dump(model, path)
-    return joblib.load(path)
-
-
-WAYS = {
-    "file": through_file,
-    "pickle": lambda model, _: pickle.loads(pickle.dumps(model)),
-    "deepcopy": lambda model, _: copy.deepcopy(model),
-    "joblib": through_joblib,
-    "twice": lambda model, path: through_file(pickle.loads(pickle.dumps(through_file(model, path))), path),
-}
+WAYS = {"file": through_file, "pickle": lambda model, _: pickle.loads(pickle.dumps(model))}
 
 
 def outputs(model, X):
@@ -141,12 +128,6 @@ def test_loaded_model_can_be_fitted_again(build, tmp_path):
     assert again.fingerprint() == clone(model).fit(table, y).fingerprint()
 
 
-def test_loaded_model_can_go_on(tmp_path):
-    model, _ = MODELS["numbers"]()
-    again = through_file(model, tmp_path / "m.arb").fit_more(X, Y, n_estimators=3)
-    assert again.fingerprint() == model.fit_more(X, Y, n_estimators=3).fingerprint()
-
-
 def test_pickle_keeps_the_custom_loss_itself():
     model, _ = MODELS["custom loss"]()
     again = pickle.loads(pickle.dumps(model))
@@ -161,13 +142,6 @@ def test_file_and_pickle_are_plain_data(tmp_path):
     assert b"pickle" not in (tmp_path / "m.arb").read_bytes()
     state = model.__getstate__()
     assert model_file.from_bytes(state["file"])[0]["model"] == "BoostedTreesClassifier"
-
-
-def test_unfitted_model_pickles_with_its_parameters():
-    model = arb.BoostedTreesClassifier(n_estimators=7, class_weight={1: 2.0})
-    again = pickle.loads(pickle.dumps(model))
-    assert again.get_params() == model.get_params()
-    assert not hasattr(again, "forest_")
 
 
 def test_pickle_keeps_metadata_requests():

@@ -132,17 +132,6 @@ def test_seed_matters_where_something_is_drawn_and_only_there(sampling):
     assert fingerprint(0) == fingerprint(1)
 
 
-def test_random_states_are_seeds():
-    def fingerprint(random_state):
-        model = BoostedTreesRegressor(n_estimators=3, subsample=0.5, random_state=random_state)
-        return model.fit(X[:500], Y[:500]).fingerprint()
-
-    assert fingerprint(np.int32(7)) == fingerprint(7)
-    assert fingerprint(np.random.RandomState(3)) == fingerprint(np.random.RandomState(3))
-    assert fingerprint(np.random.RandomState(3)) != fingerprint(np.random.RandomState(4))
-    assert fingerprint(None) != fingerprint(None)
-
-
 def test_every_fact_of_the_model_counts():
     base = BoostedTreesClassifier(n_estimators=3).fit(X[:500], Y[:500] > 1)
     other_data = X[:500].copy()

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
-from tests.estimators.test_random_forest import CLASSIFIERS, FORESTS, THREE, TWO, X, Y, make, output
-from tests.reference.files import reloaded, seed_of
+from tests.estimators.test_random_forest import CLASSIFIERS, FORESTS, THREE, X, Y, make
+from tests.reference.files import reloaded
 
 import arboretum as arb
 
@@ -18,40 +15,6 @@ def fitted(cls, **params):
     frame = pd.DataFrame(X, columns=list("abcde")).assign(town=np.where(X[:, 4] > 4, "Köln", "東京"))
     y = THREE if cls in CLASSIFIERS else Y
     return make(cls, **params).fit(frame, y), frame
-
-
-def through_file(model, path):
-    model.save(path)
-    return arb.load(path)
-
-
-WAYS = {
-    "file": through_file,
-    "pickle": lambda model, _: pickle.loads(pickle.dumps(model)),
-    "deepcopy": lambda model, _: copy.deepcopy(model),
-}
-
-
-@pytest.mark.parametrize("cls", FORESTS)
-@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS.keys())
-def test_forests_come_back_to_the_bit(cls, way, tmp_path):
-    model, frame = fitted(cls, bootstrap=True, n_estimators=40, oob_score=True)
-    again = way(model, tmp_path / "m.arb")
-    assert type(again) is cls
-    assert again.fingerprint() == model.fingerprint()
-    assert again.get_params() == model.get_params()
-    assert (again.n_outputs_, again.n_features_in_, seed_of(again)) == (model.n_outputs_, 6, seed_of(model))
-    np.testing.assert_array_equal(output(again, frame), output(model, frame), strict=True)
-    assert again.oob_score_ == model.oob_score_
-
-
-@pytest.mark.parametrize("cls", FORESTS)
-def test_outputs_come_back(cls, tmp_path):
-    y = np.column_stack([TWO, np.digitize(Y, [0.5, 1.8])])
-    model = make(cls).fit(X, y)
-    again = through_file(model, tmp_path / "m.arb")
-    assert again.fingerprint() == model.fingerprint()
-    np.testing.assert_array_equal(again.predict(X), model.predict(X), strict=True)
 
 
 def of(*path):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
-from sklearn.base import clone, is_outlier_detector
+from sklearn.base import is_outlier_detector
 from sklearn.ensemble import IsolationForest as ScikitIsolationForest
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
@@ -139,16 +137,6 @@ def test_threads_and_orders_change_nothing(params):
     assert make(**params, random_state=1).fit(FRAME).fingerprint() != model.fingerprint()
 
 
-@pytest.mark.parametrize("params", [*FORMS, {"contamination": 0.1}])
-def test_a_weight_is_a_repetition(params):
-    weight = np.random.default_rng(1).integers(0, 4, len(FRAME))
-    weight[3] = 2  # the only hole of its column
-    weighted = make(**params).fit(FRAME, sample_weight=weight)
-    repeated = make(**params).fit(FRAME.iloc[np.repeat(np.arange(len(FRAME)), weight)])
-    np.testing.assert_array_equal(weighted.score_samples(FRAME), repeated.score_samples(FRAME))
-    assert weighted.offset_ == repeated.offset_
-
-
 def test_rows_without_weight_are_no_rows():
     weight = np.repeat([0.0, 0.5], 200)
     model = make(contamination=0.2).fit(X, sample_weight=weight)
@@ -221,25 +209,6 @@ def test_contamination_is_the_share_of_anomalies(contamination):
 
 
 # ------------------------------------------------------------------------------------------------------------ files
-
-
-def through_file(model, path):
-    model.save(path)
-    return arb.load(path)
-
-
-@pytest.mark.parametrize("params", FORMS)
-@pytest.mark.parametrize("way", [through_file, lambda model, _: pickle.loads(pickle.dumps(model))])
-def test_models_come_back_to_the_bit(params, way, tmp_path):
-    model = make(**params, contamination=0.05).fit(FRAME)
-    again = way(model, tmp_path / "m.arb")
-    assert type(again) is arb.IsolationForest
-    assert again.fingerprint() == model.fingerprint()
-    assert again.get_params() == model.get_params()
-    assert (again.offset_, again.max_samples_) == (model.offset_, model.max_samples_)
-    np.testing.assert_array_equal(again.decision_function(FRAME), model.decision_function(FRAME), strict=True)
-    np.testing.assert_array_equal(again.explain_scores(FRAME), model.explain_scores(FRAME), strict=True)
-    assert clone(again).get_params() == model.get_params()
 
 
 TAMPERED = {
@@ -352,14 +321,6 @@ def test_unknown_categories_follow_the_policy():
     )
     with pytest.raises(ValueError, match="Ys"):
         make(unknown="error").fit(rows).score_samples(new)
-
-
-def test_new_missing_values_warn_or_are_refused():
-    hole = np.array([[0.0, np.nan, 0.0]])
-    with pytest.warns(UserWarning, match="missing values in columns that had none at fit"):
-        assert np.isfinite(make().fit(X).score_samples(hole)).all()
-    with pytest.raises(ValueError, match="missing values in columns that had none at fit"):
-        make(missing="error").fit(X).score_samples(hole)
 
 
 def test_it_is_an_outlier_detector_for_sklearn():

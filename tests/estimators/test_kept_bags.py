@@ -151,15 +151,6 @@ def test_shapes_of_several_classes(several):
     assert model.outlier_scores().shape == (N,)
 
 
-def test_files_and_pickles_keep_the_bags(classifier, tmp_path):
-    classifier.save(tmp_path / "m.arb")
-    for again in (arb.load(tmp_path / "m.arb"), pickle.loads(pickle.dumps(classifier))):
-        assert again.fingerprint() == classifier.fingerprint()
-        np.testing.assert_array_equal(again.bags_.leaves, classifier.bags_.leaves)
-        np.testing.assert_array_equal(again.bags_.copies, classifier.bags_.copies)
-        np.testing.assert_array_equal(again.proximity(out_of_bag=True), classifier.proximity(out_of_bag=True))
-
-
 def test_a_fit_without_bags_forgets_earlier_ones(classifier):
     X, signal = rows()
     again = pickle.loads(pickle.dumps(classifier)).set_params(keep_bags=False).fit(X, signal > 0.5)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import pickle
 import re
 import warnings
 
@@ -70,16 +69,6 @@ def test_every_check_of_sklearn(estimator, check):
 # ---- laws ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_one_model_for_any_number_of_threads(name):
-    X, y = problem(name, n_rows=2500)
-    X[::9, 3] = np.nan
-    found = {
-        model_for(name, n_estimators=5, subsample=0.8, n_jobs=jobs).fit(X, y).fingerprint() for jobs in (1, 2, 3, 8)
-    }
-    assert len(found) == 1
-
-
 def test_one_model_for_any_number_of_threads_of_many_rows():
     X, y = problem("squared_error", n_rows=70_000)  # gradients in float32
     found = {
@@ -89,16 +78,6 @@ def test_one_model_for_any_number_of_threads_of_many_rows():
         for jobs in (1, 3)
     }
     assert len(found) == 1
-
-
-def test_the_order_of_named_columns_does_not_matter():
-    X, y = problem("squared_error")
-    frame = pd.DataFrame(X, columns=list("cafebd"))
-    turned = frame[sorted(frame.columns)]
-    one, other = (model_for("squared_error").fit(table, y) for table in (frame, turned))
-    assert one.forest_.has_slopes
-    assert one.fingerprint() == other.fingerprint()
-    np.testing.assert_array_equal(one.predict(turned), other.predict(frame))
 
 
 def test_weights_are_repetitions():
@@ -122,18 +101,6 @@ def test_rounds_can_be_added(name):
     last = mixed.forest_.tree_start[-1 - 2 * mixed.forest_.n_outputs]
     assert sizes[:last].any()
     assert not sizes[last:].any()
-
-
-@pytest.mark.parametrize("compact", [True, False])
-@pytest.mark.parametrize("name", ["squared_error", "multiclass"])
-def test_files_and_pickles_keep_the_slopes(name, compact, tmp_path):
-    X, y = problem(name)
-    model = model_for(name).fit(X, y)
-    model.save(tmp_path / "m.arb", compact=compact)
-    for again in (arb.load(tmp_path / "m.arb"), pickle.loads(pickle.dumps(model))):
-        assert again.fingerprint() == model.fingerprint()
-        assert again.get_params() == model.get_params()
-        np.testing.assert_array_equal(raw_of(again, X), raw_of(model, X))
 
 
 def test_a_file_cannot_give_a_category_a_slope(tmp_path):

@@ -188,15 +188,6 @@ def test_units_of_outputs_change_nothing(scales, shift):
     np.testing.assert_allclose(scaled.predict(FRAME) / scales - shift, plain.predict(FRAME), rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize(("make", "y"), SEVERAL, ids=["numbers", "labels"])
-def test_weights_are_repetitions(make, y):
-    times = RNG.integers(0, 3, N)
-    repeated = make(min_samples_leaf=1).fit(FRAME.loc[FRAME.index.repeat(times)], np.repeat(y, times, axis=0))
-    weighted = make(min_samples_leaf=1).fit(FRAME, y, sample_weight=times.astype(float))
-    predict = "predict" if make is regressor else "decision_function"
-    np.testing.assert_allclose(getattr(weighted, predict)(FRAME), getattr(repeated, predict)(FRAME), atol=1e-6)
-
-
 @pytest.mark.parametrize("growth", ["leaf", "level", "symmetric"])
 @pytest.mark.parametrize(
     "params",
@@ -235,14 +226,6 @@ def test_every_output_keeps_its_direction():
     assert (np.diff(free.predict(grid), axis=0) < 0).any()
     assert (np.diff(bound.predict(grid), axis=0) >= 0).all()
     assert r2_score(y[:, 0], bound.predict(X)[:, 0]) > 0.7
-
-
-@pytest.mark.parametrize(("make", "y"), SEVERAL, ids=["numbers", "labels"])
-@pytest.mark.parametrize("params", [{}, {"subsample": 0.5, "max_features": 0.7}, {"vector_leaves": False}], ids=str)
-def test_threads_do_not_change_the_model(make, y, params):
-    big, many = pd.concat([FRAME] * 6, ignore_index=True), np.tile(y, (6, 1))
-    prints = {make(n_estimators=4, n_jobs=n_jobs, **params).fit(big, many).fingerprint() for n_jobs in (1, 2, 3)}
-    assert len(prints) == 1
 
 
 def test_threads_do_not_change_the_model_of_many_rows():
@@ -306,19 +289,6 @@ def test_rounds_that_help_no_more_leave_the_model_as_it_was():
     model.fit_more(FRAME[:300], noise[:300], n_estimators=3, X_val=FRAME[300:], y_val=noise[300:])
     assert model.n_iter_ >= rounds
     assert model.forest_.width == 2
-
-
-@pytest.mark.parametrize("compact", [True, False])
-@pytest.mark.parametrize(("make", "y"), [*SEVERAL, (classifier, np.digitize(SIGNAL[:, 0], [0, 1]))])
-def test_files_and_pickles_keep_the_model(make, y, compact, tmp_path):
-    model = make(vector_leaves=True).fit(FRAME, y, sample_weight=WEIGHT)
-    model.save(tmp_path / "m.arb", compact=compact)
-    for again in (arb.load(tmp_path / "m.arb"), pickle.loads(pickle.dumps(model))):
-        assert again.fingerprint() == model.fingerprint()
-        assert again.n_iter_ == 30
-        np.testing.assert_array_equal(again.predict(FRAME), model.predict(FRAME))
-        again.fit_more(FRAME, y, n_estimators=1)
-        assert again.n_iter_ == 31
 
 
 def test_a_file_with_both_kinds_of_trees_is_refused():

@@ -12,14 +12,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 from tests.estimators.test_odd_input import (
     ODD_NAMES,
-    as_arrow,
-    as_objects,
-    as_pandas,
-    as_polars,
     average_prediction,
     numbers,
-    odd_columns,
-    odd_target,
 )
 
 import arboretum as arb
@@ -58,25 +52,6 @@ def test_target_that_is_not_finite_is_refused_with_its_row(cls, bad, word):
         make(cls).fit(X, np.column_stack([y > 0, y]))
 
 
-@each
-@pytest.mark.parametrize(
-    ("bad", "message"),
-    [
-        (np.nan, "sample_weight contains NaN: nan in row 3"),
-        (np.inf, "sample_weight contains infinity: inf in row 3"),
-        (-1.0, r"sample_weight is negative in row 3 \(-1.0\): weights must be 0 or more"),
-    ],
-)
-def test_bad_weight_is_refused_with_its_row(cls, bad, message):
-    X, y = numbers()
-    weight = np.ones(len(y))
-    weight[3] = bad
-    with pytest.raises(ValueError, match=message):
-        make(cls).fit(X, y, sample_weight=weight)
-    with pytest.raises(ValueError, match="sample_weight is zero in all rows"):
-        make(cls).fit(X, y, sample_weight=np.zeros(len(y)))
-
-
 @pytest.mark.parametrize("cls", CLASSIFIERS)
 def test_one_class_is_refused(cls):
     X, y = numbers()
@@ -84,24 +59,6 @@ def test_one_class_is_refused(cls):
         make(cls).fit(X, ["yes"] * len(y))
     with pytest.raises(ValueError, match=r"only one class, 0.0, has rows of positive sample_weight"):
         make(cls).fit(X, y, sample_weight=1 - y)
-
-
-@each
-def test_target_and_rows_must_agree_in_number(cls):
-    X, y = numbers()
-    with pytest.raises(ValueError, match="y has 199 values, but X has 200 rows: give one value per row"):
-        make(cls).fit(X, y[:-1])
-
-
-@each
-@pytest.mark.parametrize("convert", [list, pd.Series, pl.Series, pa.array])
-def test_target_and_weight_of_any_container_give_the_same_model(cls, convert):
-    X, y = numbers()
-    weight = np.linspace(1, 2, len(y))
-    params = {"n_estimators": 30, "bootstrap": True, "oob_score": True}
-    expected = make(cls, **params).fit(X, y, sample_weight=weight)
-    model = make(cls, **params).fit(X, convert(y), convert(weight))
-    assert (model.fingerprint(), model.oob_score_) == (expected.fingerprint(), expected.oob_score_)
 
 
 @pytest.mark.parametrize("cls", CLASSIFIERS)
@@ -127,18 +84,6 @@ def test_missing_value_at_predict_only_goes_where_most_rows_went_with_one_warnin
         with pytest.warns(UserWarning, match="missing values in columns that had none at fit: 'x0'") as caught:
             found = value(model, [[np.nan], [np.nan]])
         assert (len(caught), found.tolist(), caught[0].filename) == (1, [expected] * 2, __file__)
-
-
-@each
-def test_missing_error_refuses_what_was_never_missing_and_nothing_else(cls):
-    X, y = numbers()
-    X[:20, 1] = np.nan
-    model = make(cls, missing="error").fit(X, y)
-    holes = X[:50].copy()
-    assert np.isfinite(value(model, holes)).all()
-    holes[4, 0] = np.nan
-    with pytest.raises(ValueError, match="missing values in columns that had none at fit: 'x0'; fill them"):
-        model.predict(holes)
 
 
 @each
@@ -213,16 +158,6 @@ def test_dates_split_exactly(cls):
 
 
 @each
-@pytest.mark.parametrize("convert", [as_objects, as_polars, as_arrow])
-def test_every_data_frame_gives_the_same_model(cls, convert):
-    columns = odd_columns()
-    y = odd_target(columns) if cls in REGRESSORS else odd_target(columns) > 1
-    expected, model = make(cls).fit(as_pandas(columns), y), make(cls).fit(convert(columns), y)
-    assert model.fingerprint() == expected.fingerprint()
-    np.testing.assert_array_equal(model.predict(as_pandas(columns)), expected.predict(convert(columns)))
-
-
-@each
 def test_numbers_named_as_categories_are_categories(cls):
     X = np.repeat([[1.0], [2.0], [3.0], [4.0]], 25, axis=0)
     y = np.isin(X[:, 0], [1, 3]).astype(int)
@@ -274,21 +209,6 @@ def test_unseen_category_averages_both_branches(cls):
     found = value(model, pd.DataFrame({"town": ["never seen"] * 7, "size": sizes}))
     expected = [average_prediction(model.forest_, size) / model.forest_.n_trees for size in sizes]
     np.testing.assert_allclose(found, expected, rtol=1e-12)
-
-
-@each
-def test_unseen_category_can_count_as_missing(cls):
-    model, frame = category_model(cls, unknown="missing")
-    with pytest.warns(UserWarning, match="missing values in columns that had none at fit: 'town'"):
-        expected = value(model, frame.assign(town=None))
-    np.testing.assert_array_equal(value(model, frame.assign(town="new")), expected)
-
-
-@each
-def test_unseen_category_can_be_an_error(cls):
-    model, frame = category_model(cls, unknown="error")
-    with pytest.raises(ValueError, match="column 'town' has categories not seen at fit: 'Rome', 'Wien'; map them"):
-        model.predict(frame.assign(town=["Rome", "Wien"] * 200))
 
 
 # ------------------------------------------------------------------------------------- sparse, names, tiny data
@@ -349,25 +269,3 @@ def test_constant_target_is_predicted_to_the_bit(cls, criterion, constant):
     model = make(cls, criterion=criterion).fit(X, np.full(len(X), constant))
     np.testing.assert_allclose(model.predict(X), constant, rtol=1e-15)
     assert model.forest_.n_nodes == 5
-
-
-@each
-def test_tables_without_rows_or_columns_are_refused(cls):
-    X, y = numbers()
-    with pytest.raises(ValueError, match=r"Found array with 0 sample\(s\)"):
-        make(cls).fit(X[:0], y[:0])
-    with pytest.raises(ValueError, match=r"Found array with 0 feature\(s\)"):
-        make(cls).fit(X[:, :0], y)
-
-
-@each
-def test_input_is_neither_changed_nor_kept(cls):
-    X, y = numbers()
-    weight = np.linspace(1, 2, len(y))
-    copies = X.copy(), y.copy(), weight.copy()
-    for array in (X, y, weight):
-        array.flags.writeable = False
-    for bootstrap in (False, True):
-        make(cls, bootstrap=bootstrap).fit(X, y, sample_weight=weight).predict(X)
-    for array, copied in zip((X, y, weight), copies, strict=True):
-        np.testing.assert_array_equal(array, copied)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import warnings
 
 import numpy as np
@@ -124,26 +123,11 @@ def test_an_order_that_is_known_or_of_two_is_not_warned_about(y):
         ordinal(n_estimators=2, loss="log_loss").fit(X, WORDS)
 
 
-def test_files_pickles_and_threads():
-    model = ordinal().fit(X, Y)
-    again = pickle.loads(pickle.dumps(model))
-    assert again.loss_ == model.loss_
-    assert again.fingerprint() == model.fingerprint()
-    assert len({ordinal(n_jobs=n_jobs).fit(X, Y).fingerprint() for n_jobs in (1, 2, 3)}) == 1
-
-
 def test_continuing_is_never_having_stopped():
     whole, part = ordinal(n_estimators=12).fit(X, Y), ordinal(n_estimators=5, warm_start=True).fit(X, Y)
     part.set_params(n_estimators=12).fit(X, Y)
     np.testing.assert_allclose(part.predict_proba(X), whole.predict_proba(X), rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(part.loss_.thresholds, whole.loss_.thresholds, rtol=1e-9)
-
-
-def test_weights_are_repetitions():
-    times = RNG.integers(0, 3, N)
-    weighted = ordinal(min_samples_leaf=1).fit(X, Y, sample_weight=times.astype(float))
-    repeated = ordinal(min_samples_leaf=1).fit(np.repeat(X, times, axis=0), np.repeat(Y, times))
-    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-6)
 
 
 def test_directions_hold_for_every_class():

@@ -249,13 +249,6 @@ def test_whole_weights_are_repetitions_to_holes(cls, bootstrap):
     check_repetitions(cls, X, bootstrap=bootstrap)
 
 
-@pytest.mark.parametrize("cls", FORESTS)
-@pytest.mark.parametrize("bootstrap", [False, True])
-def test_whole_weights_are_repetitions_to_categories(cls, bootstrap):
-    """However often a category occurs, nothing that is drawn depends on its number."""
-    check_repetitions(cls, np.nan_to_num(X), bootstrap=bootstrap, categorical_features=[4])
-
-
 def check_repetitions(cls, table, **params):
     y = np.exp(Y / 2) if cls in REGRESSORS else THREE
     rows = np.repeat(np.arange(N_ROWS), WHOLE.astype(int))
@@ -398,15 +391,6 @@ def test_a_warm_start_is_one_fit(cls, params):
     ):
         parts.set_params(n_estimators=2).fit(X, y)
     assert parts.fingerprint() == whole.fingerprint()
-
-
-@pytest.mark.parametrize("cls", FORESTS)
-def test_a_warm_start_goes_on_after_loading(cls, tmp_path):
-    y = target_of(cls)
-    make(cls, warm_start=True, n_estimators=5, random_state=None).fit(X, y).save(tmp_path / "m.arb")
-    loaded, again = (arb.load(tmp_path / "m.arb").set_params(n_estimators=9).fit(X, y) for _ in range(2))
-    assert loaded.fingerprint() == again.fingerprint()
-    assert loaded.forest_.n_trees == 9
 
 
 def test_a_warm_start_on_another_table_is_refused():

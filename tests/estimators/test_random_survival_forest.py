@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -169,33 +167,6 @@ def test_unknown_categories_take_the_mean_of_both_branches():
 # ---- the same bits -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("params", [{}, {"bootstrap": False}, {"max_leaf_nodes": 7}, {"max_bins": None}], ids=repr)
-def test_the_model_is_the_same_for_any_number_of_threads(params):
-    X, y, _ = problem(1, 400, 300)
-    one, *others = [RandomSurvivalForest(n_estimators=3, n_jobs=n, **params).fit(X, y) for n in (1, 2, 5)]
-    for other in others:
-        assert other.fingerprint() == one.fingerprint()
-
-
-def test_the_order_of_rows_does_not_matter():
-    X, y, rng = problem(2)
-    order = rng.permutation(len(X))
-    one = RandomSurvivalForest(n_estimators=10).fit(X, y)
-    other = RandomSurvivalForest(n_estimators=10).fit(X.iloc[order], y[order])
-    np.testing.assert_allclose(other.predict(X), one.predict(X), rtol=1e-12)
-
-
-@pytest.mark.parametrize("bootstrap", [True, False])
-def test_weights_are_repetitions(bootstrap):
-    X, y, rng = problem(3, 50)
-    weight = rng.integers(0, 4, 50)
-    weight[0] = 1
-    params = {"n_estimators": 5, "bootstrap": bootstrap, "min_samples_leaf": 1, "min_samples_split": 2, "max_depth": 3}
-    weighted = RandomSurvivalForest(**params).fit(X, y, weight.astype(float))
-    repeated = RandomSurvivalForest(**params).fit(X.loc[np.repeat(X.index, weight)], np.repeat(y, weight, axis=0))
-    np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-9)
-
-
 def test_trees_can_be_added():
     X, y, _ = problem(4)
     at_once = RandomSurvivalForest(n_estimators=12).fit(X, y)
@@ -223,17 +194,6 @@ def test_out_of_bag_risks_are_those_of_trees_that_never_saw_the_row():
 
 
 # ---- files ---------------------------------------------------------------------------------------------------------
-
-
-def test_forests_come_back_to_the_bit(tmp_path):
-    X, y, _ = problem()
-    model = RandomSurvivalForest(n_estimators=40, oob_score=True).fit(X, y)
-    model.save(tmp_path / "m.arb")
-    for again in (arb.load(tmp_path / "m.arb"), pickle.loads(pickle.dumps(model))):
-        assert again.fingerprint() == model.fingerprint()
-        assert again.oob_score_ == model.oob_score_
-        np.testing.assert_array_equal(again.event_times_, model.event_times_, strict=True)
-        np.testing.assert_array_equal(again.predict_cumulative_hazard(X), model.predict_cumulative_hazard(X))
 
 
 def changed(name, change):

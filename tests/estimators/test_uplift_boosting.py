@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
-import pandas as pd
 import pytest
 
-import arboretum as arb
 from arboretum import BoostedTreesClassifier, BoostedTreesRegressor, UpliftBoostedTrees
 from arboretum.data.splits import deal_out
 from arboretum.estimators.uplift_boosting import SHARED
@@ -86,22 +82,6 @@ def test_a_model_of_the_treatment_undoes_what_it_depends_on():
         for propensity in ("share", "model")
     }
     assert errors["model"] < 0.1 < errors["share"]
-
-
-@pytest.mark.parametrize("n_arms", [2, 3])
-def test_threads_and_files_change_nothing(tmp_path, n_arms):
-    X, y, arm = experiment(n_arms=n_arms)
-    frame = pd.DataFrame(X, columns=list("abcd")).assign(d=[f"level {v}" for v in X[:, 3]])
-    labels = np.array(["control", "mail", "visit"])[arm]
-    model = UpliftBoostedTrees(**SMALL).fit(frame, y, labels)
-    again = UpliftBoostedTrees(**{**SMALL, "n_jobs": 3}).fit(frame, y, labels)
-    assert again.fingerprint() == model.fingerprint()
-    model.save(tmp_path / "m.arb")
-    for back in (arb.load(tmp_path / "m.arb"), pickle.loads(pickle.dumps(model))):
-        assert back.fingerprint() == model.fingerprint()
-        assert back.arms_.tolist() == ["control", "mail", "visit"][:n_arms]
-        assert back.outcomes_ is None
-        np.testing.assert_array_equal(back.predict(frame), model.predict(frame))
 
 
 def test_rows_without_weight_are_no_rows():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import warnings
 from dataclasses import replace
 
@@ -14,7 +13,6 @@ from hypothesis import strategies as st
 from tests.reference import uplift as slow
 from tests.reference.bags import copies
 
-import arboretum as arb
 from arboretum import UpliftForest
 from arboretum.ensembles.bagging.trees import BaggedTarget, Draws, Treatment
 
@@ -139,23 +137,6 @@ def experiment(n_rows=1500, seed=0, n_arms=2):
 
 
 SMALL = {"n_estimators": 8, "min_samples_leaf": 30, "max_features": None}
-
-
-@pytest.mark.parametrize("honest", [False, True])
-@pytest.mark.parametrize("n_arms", [2, 3])
-def test_threads_order_and_files_change_nothing(tmp_path, honest, n_arms):
-    X, y, arm = experiment(n_arms=n_arms)
-    model = UpliftForest(**SMALL, honest=honest, n_jobs=1).fit(X, y, arm)
-    print_of = model.fingerprint()
-    assert UpliftForest(**SMALL, honest=honest, n_jobs=3).fit(X, y, arm).fingerprint() == print_of
-    order = np.random.default_rng(1).permutation(len(X))
-    shuffled = UpliftForest(**SMALL, honest=honest).fit(X.iloc[order], y[order], arm[order])
-    np.testing.assert_allclose(shuffled.predict(X), model.predict(X), rtol=1e-12, atol=1e-15)
-    model.save(tmp_path / "m.arb")
-    for back in (arb.load(tmp_path / "m.arb"), pickle.loads(pickle.dumps(model))):
-        assert back.fingerprint() == print_of
-        assert back.arms_.tolist() == ["control", "mail", "visit"][:n_arms]
-        np.testing.assert_array_equal(back.predict(X), model.predict(X))
 
 
 def test_uplift_is_outcome_under_treatment_less_that_of_the_control():

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from tests.ensembles.test_score_noise import NOISE, draw, standard_normal
+from tests.ensembles.boosting.test_score_noise import NOISE, draw, standard_normal
 from tests.reference import growing as slow
 
 import arboretum as arb

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import arboretum as arb
 from arboretum.estimators.protocol import Estimator
+from arboretum.losses import LambdaMart
 
 Rows = dict[str, Any]
 """Arguments of ``fit``, each an array with an entry per row."""
@@ -56,6 +58,36 @@ def effects(n_rows: int) -> Rows:
     return {**rows, "y": outcome.astype(int), "treatment": treatment}
 
 
+def two_classes(n_rows: int) -> Rows:
+    """Two classes."""
+    rows = numbers(n_rows)
+    return {**rows, "y": rows["y"] > 1}
+
+
+def grades_alone(n_rows: int) -> Rows:
+    """Classes that have an order."""
+    rows = grades(n_rows)
+    return {"X": rows["X"], "y": rows["y"]}
+
+
+def several_numbers(n_rows: int) -> Rows:
+    """Two numbers per row."""
+    rows = numbers(n_rows)
+    return {**rows, "y": np.column_stack([rows["y"], rows["X"][:, 1] - rows["y"]])}
+
+
+def several_classes(n_rows: int) -> Rows:
+    """Two labels per row."""
+    rows = several_numbers(n_rows)
+    return {**rows, "y": rows["y"] > 0.7}
+
+
+def three_arms(n_rows: int) -> Rows:
+    """Outcomes of two treatments and of a control."""
+    rows = effects(n_rows)
+    return {**rows, "treatment": np.array(["control", "mail", "visit"])[np.arange(n_rows) % 3]}
+
+
 def anomalies(n_rows: int) -> Rows:
     """Rows without a target."""
     return _rows(n_rows)[1]
@@ -69,6 +101,14 @@ class Case:
     params: dict[str, Any]
     problem: Callable[[int], Rows]
 
+    def __str__(self) -> str:
+        told = [f"{key}={value.__name__ if callable(value) else value}" for key, value in self.params.items()]
+        return f"{self.name}-{self.problem.__name__}-{'-'.join(told)}"
+
+    def takes(self, name: str) -> bool:
+        """Whether the estimator has this parameter."""
+        return name in self.make().get_params(deep=False)
+
     def make(self, **params: Any) -> Any:
         """Return an unfitted model."""
         given = {**self.params, **params}
@@ -80,9 +120,19 @@ class Case:
         return self.make(**params).fit(**rows, **weight)
 
 
-def _boosted(cls: str) -> Callable[[], Any]:
-    return lambda: getattr(arb, cls)(n_estimators=5)
+def _member(cls: str, **params: Any) -> Callable[[], Any]:
+    def make() -> Any:
+        return getattr(arb, cls)(**params)
 
+    make.__name__ = cls
+    return make
+
+
+def _boosted(cls: str) -> Callable[[], Any]:
+    return _member(cls, n_estimators=5)
+
+
+_quantiles = _member("BoostedTreesRegressor", n_estimators=5, loss="quantile", quantile=[0.1, 0.9])
 
 FEW = {"n_estimators": 5}
 CASES = [
@@ -109,6 +159,51 @@ CASES = [
     Case("UpliftBoostedTrees", {**FEW, "min_samples_leaf": 3}, effects),
     Case("UpliftForest", FEW, effects),
 ]
+
+
+def _options(name: str, problem: Callable[[int], Rows], *options: dict[str, Any]) -> list[Case]:
+    return [Case(name, {**FEW, **given}, problem) for given in options]
+
+
+# Other targets and options, for laws that depend on what a model holds: losses, leaves, members, bags.
+VARIANTS = [
+    *_options("AdaBoostClassifier", two_classes, {}, {"estimator": _boosted("BoostedTreesClassifier")}),
+    *_options("AdaBoostRegressor", numbers, {"bootstrap": False, "loss": "square"}),
+    *_options("AdaBoostRegressor", numbers, {"estimator": _member("RandomForestRegressor", n_estimators=2)}),
+    *_options("AdditiveBoostingClassifier", two_classes, {}, {"subsample": 0.7}),
+    *_options("AdditiveBoostingRegressor", numbers, {"loss": "huber", "selection": "cycle"}, {"early_stopping": True}),
+    *_options("BaggingClassifier", classes, {"estimator": _boosted("BoostedTreesClassifier")}),
+    *_options("BaggingRegressor", numbers, {"estimator": _boosted("BoostedTreesRegressor"), "max_features": 0.5}),
+    *_options("BoostedTreesClassifier", two_classes, {}, {"growth": "symmetric", "subsample": 0.7}),
+    *_options("BoostedTreesClassifier", classes, {"vector_leaves": True}, {"category_levels": 1}),
+    *_options("BoostedTreesClassifier", grades_alone, {"loss": "ordinal"}),
+    *_options("BoostedTreesClassifier", several_classes, {}, {"vector_leaves": False}),
+    *_options("BoostedTreesClassifier", classes, {"leaf_model": "linear"}),
+    *_options("BoostedTreesRanker", grades, {"loss": "pairwise"}, {"loss": "listwise", "subsample": 0.5}),
+    *_options("BoostedTreesRanker", grades, {"loss": LambdaMart(metric="map", truncation=None)}),
+    *_options("BoostedTreesRegressor", numbers, {"loss": "poisson"}, {"loss": "quantile", "quantile": [0.2, 0.8]}),
+    *_options("BoostedTreesRegressor", numbers, {"leaf_model": "linear"}, {"category_levels": 1, "category_orders": 2}),
+    *_options("BoostedTreesRegressor", numbers, {"early_stopping": True}, {"learning_rate": "auto"}),
+    *_options("BoostedTreesRegressor", several_numbers, {}),
+    *_options("BoostedTreesSurvival", times, {"loss": "aft"}, {"loss": "aft", "aft_distribution": "logistic"}),
+    Case("CalibratedClassifier", {"estimator": _boosted("RandomForestClassifier"), "calibration": "split"}, classes),
+    Case("CalibratedClassifier", {"estimator": _boosted("RandomForestClassifier"), "calibration": "oob"}, two_classes),
+    Case("ConformalRegressor", {"estimator": _boosted("BoostedTreesRegressor"), "calibration": "split"}, numbers),
+    Case("ConformalRegressor", {"estimator": _boosted("RandomForestRegressor"), "calibration": "oob"}, numbers),
+    Case("ConformalRegressor", {"estimator": _quantiles, "n_folds": 3}, numbers),
+    Case("DecisionTreeClassifier", {"method": "c45"}, classes),
+    Case("DecisionTreeClassifier", {"ccp_alpha": 0.01}, two_classes),
+    Case("DecisionTreeRegressor", {"criterion": "absolute_error"}, numbers),
+    *_options("ExtraTreesRegressor", numbers, {"bootstrap": True, "oblique": True}),
+    *_options("IsolationForest", anomalies, {"extension": "full", "contamination": 0.1}),
+    *_options("RandomForestClassifier", two_classes, {"bootstrap": "balanced", "voting": "hard"}, {"keep_bags": True}),
+    *_options("RandomForestClassifier", several_classes, {"criterion": "entropy"}),
+    *_options("RandomForestRegressor", numbers, {"oob_score": True, "n_estimators": 20}),
+    *_options("RandomForestRegressor", several_numbers, {"bootstrap": False}),
+    *_options("RandomSurvivalForest", times, {"bootstrap": False}),
+    Case("UpliftBoostedTrees", {**FEW, "min_samples_leaf": 3}, three_arms),
+    *_options("UpliftForest", three_arms, {"honest": True}),
+]
 PUBLIC = [
     name for name in arb.__all__ if isinstance(getattr(arb, name), type) and issubclass(getattr(arb, name), Estimator)
 ]
@@ -119,9 +214,21 @@ def taken(rows: Rows, members: Any) -> Rows:
     return {name: values[members] for name, values in rows.items()}
 
 
+def framed(rows: Rows) -> Rows:
+    """Return the rows as a data frame: names that are not in order, a column of text, and holes."""
+    X = np.asarray(rows["X"])
+    frame = pd.DataFrame({"d": X[:, 0], "a": X[:, 1]})
+    frame.loc[::7, "a"] = np.nan
+    frame["town"] = np.array(["Oslo", "Rome", "Köln", "東京", None], dtype=object)[X[:, 2].astype(int)]
+    return {**rows, "X": frame}
+
+
+ANSWERS = ("predict_proba", "score_samples", "predict_survival_function", "predict")
+
+
 def answers(model: Any, X: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Return what a model says of rows: probabilities, scores, survival functions or predictions."""
-    for method in ("predict_proba", "score_samples", "predict_survival_function", "predict"):
+    for method in ANSWERS:
         if hasattr(model, method):
             return np.asarray(getattr(model, method)(X), dtype=np.float64)
     raise AssertionError(type(model).__name__)

@@ -200,9 +200,9 @@ def test_the_first_threshold_gains_what_scikit_learn_gains(seed):
     X, y = rng.normal(size=(40, 1)).round(1), rng.integers(0, 2, 40)
     ours = grow_c45(read_table(X), y, n_classes=2, threshold_penalty=False, confidence=None, max_depth=1)
     theirs = DecisionTreeClassifier(criterion="entropy", min_samples_leaf=2, max_depth=1).fit(X, y).tree_
-    if theirs.node_count > 1:
-        share = theirs.weighted_n_node_samples / 40
-        assert ours.gain[0] == pytest.approx(theirs.impurity[0] - share[1:] @ theirs.impurity[1:], abs=1e-9)
+    assert theirs.node_count == 3
+    share = theirs.weighted_n_node_samples / 40
+    assert ours.gain[0] == pytest.approx(theirs.impurity[0] - share[1:] @ theirs.impurity[1:], abs=1e-9)
 
 
 def assert_same(a, b):

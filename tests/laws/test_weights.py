@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.reference.every_estimator import CASES, PUBLIC, answers, taken
+from tests.reference.every_estimator import CASES, PUBLIC, VARIANTS, answers, taken
 
 import arboretum as arb
 from arboretum.data.weights import are_copies, in_rows
@@ -70,11 +70,17 @@ def test_only_ratios_of_shares_count(case):
         np.testing.assert_allclose(answers(scaled, rows["X"]), answers(model, rows["X"]), rtol=1e-9)
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if case.name != "UpliftBoostedTrees"], ids=lambda case: case.name
-)
+# But for UpliftBoostedTrees, which deals rows into folds, and options that tell copies of a row apart.
+BY_PLACE = {"subsample", "early_stopping", "learning_rate", "honest", "oob"}
+BY_CONTENT = [
+    case
+    for case in [*CASES, *VARIANTS]
+    if case.name != "UpliftBoostedTrees" and not BY_PLACE & {*case.params, case.params.get("calibration")}
+]
+
+
+@pytest.mark.parametrize("case", BY_CONTENT, ids=str)
 def test_whole_weights_are_copies(case):
-    """But for UpliftBoostedTrees, which deals rows into folds."""
     rows, copies, params = case.problem(N_ROWS), weights_of(case, COPIES), EXACT.get(case.name, {})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # rows of weight 0 may lack a category

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import arboretum as arb
@@ -100,9 +100,12 @@ def test_squared_error_needs_one_extra_pass(seed, n_rows, n_nodes):
 @settings(max_examples=50)
 @pytest.mark.parametrize("loss", [Logistic(), Poisson()], ids=lambda loss: type(loss).__name__)
 @given(SEEDS, st.sampled_from([1, 5, 20]))
+@example(619, 20)
 def test_where_steps_end_more_would_give_the_same(loss, seed, n_nodes):
+    """Every leaf has rows of both classes: the best value of one class alone is infinite."""
     rng = np.random.default_rng(seed)
     rows, leaf, _ = problem(loss, 400, n_nodes, seed, True)
+    leaf[: 2 * n_nodes], rows.y[: 2 * n_nodes] = np.divmod(np.arange(2 * n_nodes), 2)
     rows = Rows(None, rows.y, rows.weight, rng.normal(size=(1, 400)))
     values, passes = counted(loss, rows, leaf, n_nodes, 1000)
     assert passes < 20

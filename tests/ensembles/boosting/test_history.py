@@ -71,15 +71,15 @@ def test_a_score_must_be_a_finite_number(found):
 
 
 @pytest.mark.parametrize(
-    "entry",
+    ("entry", "message"),
     [
-        {"validation_score": [1], "scoring": "a"},
-        {"validation_score": [1.0], "scoring": 5},
-        {"greater_is_better": 1},
-        {"stopped_by": None},
-        {"more": 1},
+        ({"validation_score": [1], "scoring": "a"}, r"expected lists of numbers, found \[1\]"),
+        ({"validation_score": [1.0], "scoring": 5}, "expected a text, found 5"),
+        ({"greater_is_better": 1}, "greater_is_better is 1, not true or false"),
+        ({"stopped_by": None}, "expected a text, found None"),
+        ({"more": 1}, "unexpected keyword argument 'more'"),
     ],
 )
-def test_malformed_entries_are_refused(entry):
-    with pytest.raises((TypeError, ValueError)):
+def test_malformed_entries_are_refused(entry, message):
+    with pytest.raises((TypeError, ValueError), match=message):
         History.from_json({"training_loss": [], "validation_loss": [], "stopped_by": "rounds"} | entry)

@@ -19,7 +19,7 @@ import arboretum as arb
 from arboretum import other_libraries as elsewhere
 from arboretum.metrics.named import METRICS
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 ESTIMATORS = [getattr(arb, name) for name in arb.__all__ if hasattr(getattr(arb, name), "fit")]
 RELATIVES = [
     (ensemble.GradientBoostingClassifier, arb.BoostedTreesClassifier),
@@ -87,7 +87,7 @@ def model(request):
 
 def error_of(function, *given, **named) -> str:
     """Return what is said of an unknown name, without the words that every such error begins with."""
-    with pytest.raises((TypeError, AttributeError)) as caught:
+    with pytest.raises((TypeError, AttributeError), match=r"parameter|argument|attribute") as caught:
         function(*given, **named)
     assert "did you mean" not in str(caught.value)
     return re.sub(r"^.*? (parameter|argument|attribute) '\w+'", "", str(caught.value))
