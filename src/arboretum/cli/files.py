@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import tempfile
@@ -134,12 +135,10 @@ def save_model(model: Any, path: Path, roles: Roles) -> None:
     """Write a model file that knows the roles of its columns."""
     from arboretum.model import model_file
 
-    with _model_file_errors(), output_path(path) as file, tempfile.TemporaryDirectory() as folder:
-        plain = Path(folder) / "model.arb"
-        model.save(plain)
-        header, arrays = model_file.load(plain)
-        model_file.save(file, {**header, HEADER: roles.to_json()}, arrays)
-        del arrays  # they may lie in the file that is removed now
+    content = io.BytesIO()
+    model.save(content)
+    with output_path(path) as file, written_whole(file) as new:
+        new.write_bytes(model_file.with_fields(content.getbuffer(), {HEADER: roles.to_json()}))
 
 
 def write_model_file(path: Path, header: dict[str, Any], arrays: dict[str, Any], *, compact: bool = True) -> None:
