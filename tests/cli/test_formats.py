@@ -40,7 +40,7 @@ def test_every_format_that_is_read_is_written(run: Run, shop: Path, model: Path,
     ran = run("predict", model, shop, "-o", f"p.{end}", "--keep", "day", "--batch", 100)
     assert ran.code == 0, ran.err
     assert f"wrote p.{end}: {N_ROWS} rows" in ran.out
-    found = open_rows(f"p.{end}").table()
+    found = open_rows(f"p.{end}").rows()
     assert found.column_names == predicted.column_names
     for name in predicted.column_names:
         assert found[name].cast(predicted[name].type).to_pylist() == predicted[name].to_pylist(), name
@@ -101,7 +101,7 @@ def test_standard_input_may_have_any_format(
     # A file with a name that says nothing, or something else, is known by its bytes.
     Path("wrong.csv").write_bytes(content)
     if form not in ("array", "lines"):
-        assert open_rows("wrong.csv").table().num_rows == N_ROWS
+        assert open_rows("wrong.csv").rows().num_rows == N_ROWS
 
 
 @pytest.mark.parametrize("form", ["csv", "tsv", "json", "jsonl", "parquet", "arrow", "feather", "arrows"])
@@ -109,7 +109,7 @@ def test_standard_output_may_have_any_format(run: Run, shop: Path, model: Path, 
     ran = run("predict", model, shop, "-o", "-", "--format", form, "--keep", "day")
     assert ran.code == 0, ran.err
     Path(f"p.{form}").write_bytes(ran.data)
-    found = open_rows(f"p.{form}").table()
+    found = open_rows(f"p.{form}").rows()
     assert found["prediction"].to_pylist() == predicted["prediction"].to_pylist()
 
 

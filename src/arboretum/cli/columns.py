@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, overload
 
@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.arguments import shown
+from arboretum.cli.changed import Changed
 from arboretum.cli.errors import DataError, UsageError, nearest
 from arboretum.data.arrow_types import as_numpy, plain_type
 from arboretum.data.dataset import Dataset
-from arboretum.data.memory_budget import MemoryBudget
-from arboretum.data.sources import Source, identifier
+from arboretum.data.sources import identifier
 from arboretum.data.targets import unique_labels
 from arboretum.estimators.protocol import arguments
 
@@ -53,44 +53,53 @@ class Roles:
     asked: tuple[str, ...] = ()  # columns whose kind the user asked for
 
     @property
+    def beside(self) -> tuple[str, ...]:
+        """Columns that rows need beside features, if they judge."""
+        single = (self.target, self.weight, self.group, self.event, self.treatment)
+        return (*(name for name in single if name is not None), *self.offset)
+
+    def without_beside(self) -> Roles:
+        """Return the roles for rows that have features alone."""
+        return replace(self, target=None, weight=None, group=None, event=None, treatment=None, offset=())
+
+    @property
+    def by_option(self) -> list[tuple[str, str]]:
+        """Names of options, and the columns that they name; a column may have two roles."""
+        single = ("target", "weight", "group", "time", "event", "treatment")
+        given = [(role, getattr(self, role)) for role in single if getattr(self, role) is not None]
+        several = {"offset": self.offset, "id": self.ids, "ignore": self.ignored}
+        return given + [(role, column) for role, columns in several.items() for column in columns]
+
+    @property
     def named(self) -> dict[str, str]:
         """Columns that are not features, with what each is for."""
-        single = {role: getattr(self, role) for role in ("target", "weight", "group", "time", "event", "treatment")}
-        found = {column: role for role, column in single.items() if column is not None}
-        several = {"offset": self.offset, "id": self.ids, "ignored": self.ignored}
-        return found | {column: role for role, columns in several.items() for column in columns}
+        return {column: option for option, column in self.by_option}
 
     def check(self) -> None:
-        """Refuse columns whose roles exclude each other: a target is nothing else, nor is what is left out."""
-        singles = ("target", "weight", "group", "time", "event", "treatment")
-        given = [(f"--{role}", getattr(self, role)) for role in singles if getattr(self, role) is not None]
-        given += [("--offset", column) for column in self.offset] + [("--id", column) for column in self.ids]
-        given += [("--ignore", column) for column in self.ignored]
-        for option, column in given:
-            for other, same in given:
-                if column == same and option != other and (option == "--target" or other == "--ignore"):
-                    raise UsageError(f"{option} and {other} both name {column!r}: a column is one or the other")
+        """Reject columns whose roles exclude each other: a target is nothing else, nor is what is left out."""
+        for option, column in self.by_option:
+            for other, same in self.by_option:
+                if column == same and option != other and (option == "target" or other == "ignore"):
+                    raise UsageError(f"--{option} and --{other} both name {column!r}: a column is one or the other")
 
     def to_json(self) -> dict[str, Any]:
         """Return what JSON can hold."""
-        plain = {name: dict(value) if isinstance(value, Mapping) else value for name, value in asdict(self).items()}
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
     @classmethod
     def from_json(cls, stored: Any) -> Roles:
         """Undo ``to_json``; fields of later releases are passed over, TypeError if one is of another type."""
         if not isinstance(stored, dict):
             raise TypeError(f"its roles of columns are {type(stored).__name__}, not an object")
-        shapes: dict[type, Any] = {tuple: list, dict: dict, type(None): str | None}
-        usual = cls()
         found: dict[str, Any] = {}
-        for name in cls.__dataclass_fields__.keys() & stored.keys():
-            value = stored[name]
-            texts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else [value]
-            of_type = isinstance(value, shapes[type(getattr(usual, name))])
-            if not of_type or not all(isinstance(text, str | None) for text in texts):
-                raise TypeError(f"its role {name!r} of columns is {shown(value)}")
-            found[name] = tuple(value) if isinstance(value, list) else value
+        for name, usual in vars(cls()).items():
+            value = stored.get(name, usual)
+            value = tuple(value) if isinstance(value, list) else value
+            texts = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else [value]
+            shape = str | None if usual is None else type(usual)
+            if not isinstance(value, shape) or not all(isinstance(text, str | None) for text in texts):
+                raise TypeError(f"its role {name!r} of columns is {shown(stored[name])}")
+            found[name] = value
         return cls(**found)
 
 
@@ -102,13 +111,12 @@ def parse_kinds(given: Iterable[str]) -> dict[str, str]:
     >>> parse_kinds(["zip=category"])
     {'zip': 'category'}
     """
-    kinds = {}
-    for item in given:
-        column, equals, kind = item.rpartition("=")
+    pairs = [item.rpartition("=") for item in given]
+    for column, equals, kind in pairs:
         if not equals or kind not in KINDS:
-            raise UsageError(f"--kind {item}: write column=kind, where kind is one of {', '.join(KINDS)}")
-        kinds[column] = kind
-    return kinds
+            item = f"{column}{equals}{kind}"
+            raise UsageError(f"--kind {item}: expected column=kind, where kind is one of {', '.join(KINDS)}")
+    return {column: kind for column, _, kind in pairs}
 
 
 def count_rows(table: Any) -> int:
@@ -220,34 +228,17 @@ def select(table: Any, kinds: Mapping[str, str], where: str) -> Any:
 
 
 @dataclass(frozen=True)
-class Converted:
+class Converted(Changed):
     """A source whose columns are of other kinds."""
 
-    source: Source
     kinds: Mapping[str, str]
     where: str
 
-    def prepare(self, budget: MemoryBudget | None) -> None:
-        """Prepare the source."""
-        self.source.prepare(budget)
-
-    def schema(self) -> Any:
-        """Return names and types."""
-        return select(self.source.schema().empty_table(), self.kinds, self.where).schema
-
-    def n_rows(self) -> int:
-        """Count the rows."""
-        return self.source.n_rows()
-
-    def batches(self, names: Sequence[str], size: int, memory: int | None = None) -> Iterator[Any]:
-        """Convert batch by batch."""
-        wanted = {name: self.kinds[name] for name in names}
-        for batch in self.source.batches(names, size, memory):
-            yield from select(batch, wanted, self.where).to_batches()
-
-    def buffers(self, names: Sequence[str]) -> list[int]:
-        """Return the bytes that a reader holds of each column."""
-        return self.source.buffers(names)
+    def changer(self, memory: int | None) -> Callable[[Any], Any]:
+        """Convert the columns that have a kind."""
+        return lambda batch: select(
+            batch, {name: self.kinds[name] for name in batch.schema.names if name in self.kinds}, self.where
+        )
 
 
 # -------------------------------------------------------------------------------------------------- features
@@ -421,26 +412,30 @@ def examples(table: Any, roles: Roles, kinds: Mapping[str, str], where: str) -> 
         remarks.append(f"{absent} of {beside.num_rows} rows have no {roles.target!r} and are left out")
         chosen = beside[roles.target].is_valid().to_numpy()
         beside, table = beside.filter(chosen), table.filter(chosen)
-    numbers = {
-        role: None if name is None else _numbers(beside[name], name, role)
+    weight, event = (
+        None if name is None else _numbers(beside[name], name, role)
         for role, name in (("weight", roles.weight), ("event", roles.event))
-    }
-    _check_weight(numbers["weight"], roles.weight)
-    _check_event(numbers["event"], roles.event)
+    )
+    _check_weight(weight, roles.weight)
+    _check_event(event, roles.event)
     values = {
         role: None if name is None else _values(beside[name], name, role)
-        for role, name in (("group", roles.group), ("time", roles.time), ("treatment", roles.treatment))
+        for role, name in (
+            ("target", roles.target),
+            ("group", roles.group),
+            ("time", roles.time),
+            ("treatment", roles.treatment),
+        )
     }
-    y = None if roles.target is None else _values(beside[roles.target], roles.target, "target")
     named = [name for name in roles.ids if name in table.schema.names]
-    ids = table.select(named) if named else None
     found = Examples(
         select(table, kinds, where),
-        y,
-        **numbers,
+        values.pop("target"),
+        weight,
+        event=event,
         **values,
         offset=read_offset(beside, roles.offset),
-        ids=ids,
+        ids=table.select(named) if named else None,
         target_name=roles.target,
         positive=roles.positive,
         source=where,
@@ -469,19 +464,15 @@ def _numbers(column: Any, name: str, role: str) -> NDArray[np.float64]:
 
 
 def _check_weight(weight: NDArray[np.float64] | None, name: str | None) -> None:
-    if weight is None:
-        return
-    wrong = weight[(weight < 0) | ~np.isfinite(weight)]
+    wrong = np.zeros(0) if weight is None else weight[(weight < 0) | ~np.isfinite(weight)]
     if wrong.size:
-        raise DataError(f"the weight {name!r} is {wrong[0]:g} in a row: weights are 0 or more; correct it by --sql")
-    if not weight.any():
-        raise DataError(f"the weight {name!r} is 0 in every row: give one that is above 0 in some")
+        raise DataError(f"the weight {name!r} is {wrong[0]:g} in a row: expected 0 or more; correct it by --sql")
+    if weight is not None and not weight.any():
+        raise DataError(f"the weight {name!r} is 0 in every row: expected more than 0 in some; choose another column")
 
 
 def _check_event(event: NDArray[np.float64] | None, name: str | None) -> None:
-    if event is None:
-        return
-    found = np.unique(event)
+    found = np.zeros(0) if event is None else np.unique(event)
     if not np.isin(found, (0, 1)).all():
         column, happened = identifier(str(name)), f"{found[-1]:g}"
         query = f"SELECT * REPLACE ({column} = {happened} AS {column}) FROM data"

@@ -12,7 +12,7 @@ from arboretum.cli.errors import UsageError
 from arboretum.cli.splits import Chosen, folds, holdout
 from arboretum.cli.tasks import check_positive, check_target, check_task, guess_task, positive_class
 from arboretum.data.dataset import Dataset
-from arboretum.tasks import BINARY, TASKS, Task
+from arboretum.tasks import TASKS, Task
 
 FEW_ROWS = 2_000  # below which five folds judge rather than one held-out share
 DEFAULT_FOLDS, DEFAULT_SHARE = 5, 0.2
@@ -37,10 +37,19 @@ class Problem:
 
     @property
     def positive(self) -> Any:
-        """The positive one of two classes; None of another task."""
-        if self.task is not BINARY or self.rows.y is None:
-            return None
-        return positive_class(Distinct(self.rows.y)[:], self.roles.positive)
+        """The positive one of two classes; None for another task."""
+        return None if self.rows.y is None else positive_class(self.task, Distinct(self.rows.y)[:], self.roles.positive)
+
+    def to_json(self, judging: Judging) -> dict[str, Any]:
+        """Return what a result says about the rows, whatever was done with them."""
+        return {
+            "task": self.task.name,
+            **({} if self.positive is None else {"positive": self.positive}),
+            "rows": len(self.rows),
+            "columns": dict(self.roles.kinds),
+            "judged_by": judging.describe(self),
+            "remarks": self.remarks,
+        }
 
 
 def understand(table: Any, roles: Roles, task: str, where: str) -> Problem:

@@ -64,10 +64,10 @@ class Rows:
             widths = [width_of(column.type) or TEXT_BYTES for column in self.dataset.schema]
             return int(sum(widths) * self.dataset.n_rows)
 
-    def table(self) -> Any:
-        """Return all rows as an Arrow table."""
+    def rows(self, budget: MemoryBudget | None = None) -> Any:
+        """Return all rows as an Arrow table, or the dataset if memory is limited."""
         with reading(self.name):
-            return self.dataset.to_frame()
+            return self.dataset.to_frame() if budget is None else self.dataset
 
     def remarks(self, names: Sequence[str]) -> list[str]:
         """Say what a user should know about text in some of the columns."""
@@ -100,7 +100,7 @@ def open_rows(
 
     Examples
     --------
-    >>> open_rows(None, sql="SELECT 1 AS a").table().to_pydict()
+    >>> open_rows(None, sql="SELECT 1 AS a").rows().to_pydict()
     {'a': [1]}
     """
     from arboretum.cli.text import TextOptions, read_text, without_numbers

@@ -129,8 +129,10 @@ def _means(label: Any, text: str) -> bool:
         return False
 
 
-def positive_class(classes: Any, positive: str | None) -> Any:
-    """Return the positive one of two classes: the second, unless another was named."""
+def positive_class(task: Task, classes: Any, positive: str | None) -> Any:
+    """Return the positive one of two classes: the second, unless another was named; None for another task."""
+    if task is not BINARY:
+        return None
     labels = np.asarray(classes).tolist()
     place = None if positive is None else place_of_class(labels, positive)
     return labels[1 if place is None else place]

@@ -11,11 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from traceback import format_exc
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from arboretum.cli.errors import INTERRUPTED, CommandError, DataError, ModelError, OutputError, UsageError
 from arboretum.cli.file_formats import STANDARD
 from arboretum.running.interruption import InterruptedFit, is_interruption
+
+if TYPE_CHECKING:
+    from arboretum.cli.options import Output
 
 Cell = str | float | int | None
 
@@ -46,10 +49,10 @@ class Terminal:
         """Whether a person looks on."""
         return not (self.quiet or self.as_json) and sys.stderr is not None and sys.stderr.isatty()
 
-    def remark(self, text: str) -> None:
-        """Say something besides the result."""
-        if not (self.quiet or self.as_json):
-            to_standard_error(lambda stream: print(text, file=stream))
+    def remark(self, *texts: str) -> None:
+        """Say something besides the result, one line per text."""
+        if texts and not (self.quiet or self.as_json):
+            to_standard_error(lambda stream: print(*texts, sep="\n", file=stream))
 
     def text(self, text: str) -> None:
         """Print a part of the result."""
@@ -146,14 +149,14 @@ def _mute(stream: TextIO) -> None:
 
 
 @contextmanager
-def session(*, as_json: bool, quiet: bool, traceback: bool, out: Path | None = None) -> Iterator[Terminal]:
+def session(output: Output, out: Path | None = None) -> Iterator[Terminal]:
     """Run the body of a command that may write to ``out``: its failures become a message and an exit code."""
     gives_way = out is not None and str(out) == STANDARD
-    terminal = Terminal(as_json=as_json, quiet=quiet, gives_way=gives_way)
+    terminal = Terminal(as_json=output.as_json, quiet=output.quiet, gives_way=gives_way)
     try:
         from arboretum.data.schema import TextColumnWarning
 
-        if gives_way and as_json:
+        if gives_way and output.as_json:
             raise UsageError("--json and --out - both write to standard output: leave out one of them")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TextColumnWarning)  # the command says so in words of its own
@@ -163,13 +166,13 @@ def session(*, as_json: bool, quiet: bool, traceback: bool, out: Path | None = N
             terminal.result |= {"interrupted": True, "exit_code": INTERRUPTED}
         terminal.finish()
     except (Exception, KeyboardInterrupt) as error:
-        if traceback:
+        if output.traceback:
             trace = format_exc()
             to_standard_error(lambda stream: stream.write(trace))
         code, message = _judge(error, terminal.written)
         if terminal.written and code != INTERRUPTED:
             message += f"; {_are_written(terminal.written)} all the same"
-        tell_failure(message, code, as_json=as_json)
+        tell_failure(message, code, as_json=output.as_json)
         raise SystemExit(code) from None
     if terminal.interrupted:
         raise SystemExit(INTERRUPTED)

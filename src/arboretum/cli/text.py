@@ -10,14 +10,15 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, get_args
+from functools import partial
+from typing import Any, ClassVar, get_args
 
+from arboretum.cli.changed import Changed
 from arboretum.cli.errors import UsageError
 from arboretum.data.dataset import Dataset
-from arboretum.data.memory_budget import MemoryBudget
-from arboretum.data.sources import LEAST_QUERY_MEMORY, Source, connect
+from arboretum.data.sources import connect, identifier
 from arboretum.data.text_columns import NEARLY, Facts, Kind, TextColumn, TextRules, decided
 from arboretum.data.text_values import BLANKS, CODES, MISSING, class_of
 
@@ -51,7 +52,7 @@ class OptionCures:
 
     def plain_numbers(self, name: str) -> str:
         """Return how to make numbers of amounts."""
-        column = '"' + name.replace('"', '""') + '"'
+        column = identifier(name)
         number = f"TRY_CAST(regexp_replace({column}, '[^0-9.eE+-]', '', 'g') AS DOUBLE)"
         return f"--sql {shlex.quote(f'SELECT * REPLACE ({number} AS {column}) FROM data')} makes numbers of them"
 
@@ -126,17 +127,13 @@ def parse_date_formats(given: Iterable[str]) -> dict[str, str]:
     >>> parse_date_formats(["day=%d/%m/%Y"])
     {'day': '%d/%m/%Y'}
     """
-    formats = {}
-    for item in given:
-        column, equals, form = item.partition("=")
+    found = {item: item.partition("=") for item in given}
+    for item, (column, _, form) in found.items():
         try:
             TextRules(date_formats={column: form})
-        except ValueError:
-            equals = ""
-        if not equals:
-            raise UsageError(f"--date-format {item}: write column=format, as in 'day=%d/%m/%Y %H:%M'")
-        formats[column] = form
-    return formats
+        except ValueError:  # noqa: PERF203
+            raise UsageError(f"--date-format {item}: expected column=format, as in 'day=%d/%m/%Y %H:%M'") from None
+    return {column: form for column, _, form in found.values()}
 
 
 # ------------------------------------------------------------------------------------------------ tables with types
@@ -213,52 +210,23 @@ def _answer(query: str, dataset: Dataset, names: Sequence[str]) -> list[tuple[An
 
 
 @dataclass(frozen=True)
-class ReadText:
-    """A source with some columns of text read as what they hold.
+class ReadText(Changed):
+    """A source with some columns of text, by name, read as what they hold; DuckDB has half of the memory."""
 
-    Parameters
-    ----------
-    source : Source
-        All columns.
-    columns : dict
-        How to read those of text.
-    """
-
-    source: Source
     columns: Mapping[str, TextColumn]
+    parts: ClassVar[int] = 2
 
-    def prepare(self, budget: MemoryBudget | None) -> None:
-        """Prepare the source."""
-        self.source.prepare(budget)
+    def changer(self, memory: int | None) -> Callable[[Any], Any]:
+        """Read columns of text by a database of its own."""
+        return partial(self._read, connect(memory))
 
-    def schema(self) -> Any:
-        """Return names and types."""
-        schema = self.source.schema()
-        return self._read(schema.empty_table(), schema.names, connect(LEAST_QUERY_MEMORY)).schema
-
-    def n_rows(self) -> int:
-        """Count the rows."""
-        return self.source.n_rows()
-
-    def batches(self, names: Sequence[str], size: int, memory: int | None = None) -> Iterator[Any]:
-        """Read batch by batch; DuckDB has half of the memory."""
-        memory = None if memory is None else memory // 2
-        connection = connect(memory)
-        for batch in self.source.batches(names, size, memory):
-            yield from self._read(batch, names, connection).to_batches()
-
-    def buffers(self, names: Sequence[str]) -> list[int]:
-        """Return the bytes that a reader holds of each column."""
-        return self.source.buffers(names)
-
-    def _read(self, batch: Any, names: Sequence[str], connection: Any) -> Any:
+    def _read(self, connection: Any, batch: Any) -> Any:
         import pyarrow as pa
 
-        found = {name: batch[name] for name in names}
-        texts = [name for name in names if name in self.columns]
+        found = {name: batch[name] for name in batch.schema.names}
+        texts = [name for name in found if name in self.columns]
         if texts:
-            cells = pa.table({f"c{place}": found[name] for place, name in enumerate(texts)})
-            connection.register("cells", cells)
+            connection.register("cells", pa.table({f"c{place}": found[name] for place, name in enumerate(texts)}))
             chosen = (f"{self.columns[name].expression(f'c{place}')} AS c{place}" for place, name in enumerate(texts))
             relation = connection.sql(f"SELECT {', '.join(chosen)} FROM cells")
             table = (getattr(relation, "to_arrow_table", None) or relation.fetch_arrow_table)()
@@ -268,49 +236,24 @@ class ReadText:
 
 
 @dataclass(frozen=True)
-class WithoutNumbers:
-    """A source whose numbers are missing where they are one of some numbers.
+class WithoutNumbers(Changed):
+    """A source whose numbers are missing where they are one of some numbers."""
 
-    Parameters
-    ----------
-    source : Source
-        All columns.
-    numbers : tuple of float
-        What stands for a missing value.
-    """
-
-    source: Source
     numbers: tuple[float, ...]
 
-    def prepare(self, budget: MemoryBudget | None) -> None:
-        """Prepare the source."""
-        self.source.prepare(budget)
+    def changer(self, memory: int | None) -> Callable[[Any], Any]:
+        """Look through all columns."""
+        return self._without
 
-    def schema(self) -> Any:
-        """Return names and types."""
-        return self.source.schema()
-
-    def n_rows(self) -> int:
-        """Count the rows."""
-        return self.source.n_rows()
-
-    def batches(self, names: Sequence[str], size: int, memory: int | None = None) -> Iterator[Any]:
-        """Look through batch by batch."""
-        import pyarrow as pa
-
-        for batch in self.source.batches(names, size, memory):
-            yield pa.record_batch([self._without(column) for column in batch.columns], names=list(names))
-
-    def buffers(self, names: Sequence[str]) -> list[int]:
-        """Return the bytes that a reader holds of each column."""
-        return self.source.buffers(names)
-
-    def _without(self, column: Any) -> Any:
+    def _without(self, batch: Any) -> Any:
         import pyarrow as pa
         import pyarrow.compute as compute
 
-        kind = column.type
-        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
-            return column
-        is_one = compute.is_in(compute.cast(column, pa.float64(), safe=False), pa.array(self.numbers, pa.float64()))
-        return compute.if_else(is_one, pa.scalar(None, kind), column)
+        found = {name: batch[name] for name in batch.schema.names}
+        for name, column in found.items():
+            kind = column.type
+            if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+                numbers = compute.cast(column, pa.float64(), safe=False)
+                is_one = compute.is_in(numbers, pa.array(self.numbers, pa.float64()))
+                found[name] = compute.if_else(is_one, pa.scalar(None, kind), column)
+        return pa.table(found)
