@@ -1,4 +1,7 @@
-"""Files that commands write: whole or not at all, and never over another without being told to."""
+"""Model files with the roles of columns, and files that commands write: whole or not at all, and never unasked.
+
+A file replaces another one only with ``--overwrite``.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -17,14 +20,12 @@ from arboretum.cli.errors import ModelError, OutputError, UsageError
 from arboretum.cli.file_formats import STANDARD, files_named, shown
 from arboretum.cli.tasks import check_positive
 from arboretum.cli.terminal import Terminal, standard_output
+from arboretum.cli.text import TextOptions
 from arboretum.estimators.base import from_file
 from arboretum.estimators.protocol import arguments
 from arboretum.model import model_file
 from arboretum.model.whole_file import replacing
 from arboretum.tasks import TASKS, Task
-
-if TYPE_CHECKING:
-    from arboretum.cli.text import TextOptions
 
 HEADER = "command"  # the field of a model file's header that holds the roles of columns
 
@@ -41,11 +42,11 @@ def check_outputs(
     Parameters
     ----------
     outputs, inputs : dict
-        Files to write, and files or DATA to read, by what a person calls them.
+        Files to write, and files or DATA to read, by option or argument.
     overwrite : bool
         Whether files that exist are replaced.
     renewed : sequence of str
-        Outputs that are replaced in any case.
+        Outputs that are always replaced.
     """
     given = {name: path for name, path in outputs.items() if path is not None}
     standard = [name for name, path in given.items() if str(path) == STANDARD]
@@ -105,7 +106,7 @@ def told(terminal: Terminal, path: Path, *, with_size: bool = False) -> Iterator
 
 @contextmanager
 def destination(path: Path) -> Iterator[Path | BinaryIO]:
-    """Give where to write: standard output, or a new file that takes the place of ``path`` if the body succeeds."""
+    """Give a place to write: standard output, or a new file that replaces ``path`` if the body succeeds."""
     if str(path) == STANDARD:
         with standard_output() as stream:
             yield stream.buffer
@@ -126,7 +127,7 @@ def write(path: Path, content: bytes) -> None:
 
 @contextmanager
 def output_errors(path: Path) -> Iterator[None]:
-    """Say which file an error of the system is about."""
+    """Add the name of the file to errors of the system."""
     try:
         yield
     except OSError as error:
@@ -168,13 +169,13 @@ class ModelFile:
 
     @property
     def task(self) -> Task:
-        """What is asked: as the model was trained, or as it says itself."""
+        """The task that the model was trained for, by its file or by itself."""
         task: Task = self.model.task_ if self.roles.task is None else TASKS[self.roles.task]
         return task
 
     @property
     def name(self) -> str:
-        """What the model is called."""
+        """Name of the estimator."""
         return type(self.model).__name__
 
     @property
@@ -184,17 +185,17 @@ class ModelFile:
 
     @property
     def kinds(self) -> dict[str, str]:
-        """Kinds of the columns that the model reads, as far as it tells."""
+        """Kinds of the columns that the model reads, "" where it does not tell."""
         return {**kinds_of_model(self.model), **self.roles.kinds}
 
     def text(self, given: TextOptions) -> TextOptions:
-        """Return options that know what the model does about text."""
+        """Return options for text, with what the model knows."""
         kinds, roles = self.kinds, self.roles
         formats = {name: form for name, form in roles.date_formats.items() if name in kinds}  # --time is not asked for
         return given.knowing(kinds, roles.asked, roles.missing, formats, roles.decimal)
 
     def with_roles(self, given: Mapping[str, Any]) -> ModelFile:
-        """Return the model with roles that options name, where these suit it."""
+        """Return the model with roles from options; reject those that do not suit it."""
         if "offset" in given and "offset" not in arguments(type(self.model).predict):
             raise UsageError(f"--offset: {self.name} takes none; boosted trees do (train --model boosted)")
         for other in TASKS.values():

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from arboretum import Checkpoint
 from arboretum.cli.columns import Examples
 from arboretum.cli.methods import check_offset, make, methods, preset_methods, takes_offset
 from arboretum.cli.problem import Judging, Problem
@@ -21,17 +22,14 @@ from arboretum.data.schema import NEWLY_MISSING
 from arboretum.running.interruption import InterruptedFit
 from arboretum.tasks import Task
 
-if TYPE_CHECKING:
-    from arboretum import Checkpoint
-
 BASELINE = "baseline"
 
 
 @dataclass(frozen=True)
 class Line:
-    """What became of a method: mean and deviation of metrics over the parts, seconds of all fits, the last model.
+    """How a method did: mean and deviation of metrics over the parts, seconds of all fits, the last model.
 
-    ``constant`` is the loss that the model was trained for, of the best answer that is the same for all rows.
+    ``constant`` is the loss that the model was trained for, if the best constant were the answer for all rows.
     """
 
     method: str
@@ -55,7 +53,7 @@ def fit(
     progress: bool = False,
     checkpoint: Checkpoint | None = None,
 ) -> Any:
-    """Fit a model to rows, within a time where the method knows one, with a progress bar where it has one."""
+    """Fit a model to rows, with a time limit and a progress bar if the method has them."""
     known = model.get_params(deep=False)
     wanted = {"time_limit": time_limit, "verbose": int(progress)}
     model.set_params(**{name: value for name, value in wanted.items() if name in known and value})
@@ -81,7 +79,7 @@ def measure(method: str, make_model: Callable[[], Any], problem: Problem, judgin
         model = fit(make_model(), learnt, **fit_options)
         seconds += time.perf_counter() - started
         with warnings.catch_warnings():
-            if judging.test is None:  # parts of one table: chance put all missing values of a column into one
+            if judging.test is None:  # parts of one table: by chance, all missing values of a column are in one
                 warnings.filterwarnings("ignore", NEWLY_MISSING)
             found.append(judge(model, learnt, judged, problem.task))
     of_model, constant = zip(*found, strict=True)
@@ -105,9 +103,9 @@ def _summary(found: Sequence[dict[str, float]]) -> tuple[dict[str, float], dict[
 def candidates(
     task: Task, chosen: list[str] | None = None, *, with_offset: bool = False
 ) -> Mapping[str, Callable[[], Any]]:
-    """Return what to compare: every method that suits the task, and boosting with the switches of other libraries.
+    """Return what to compare: every method that suits the task, and boosting with the presets of other libraries.
 
-    With offsets, only methods that take them; one that was chosen and does not is an error.
+    With offsets, only methods that take them; choosing another one is an error.
 
     Examples
     --------
@@ -139,7 +137,7 @@ def leader_board(
     *,
     time_limit: float | None = None,
 ) -> list[Line]:
-    """Judge each method on the same parts, the best first; a method that fails or comes too late says so.
+    """Judge each method on the same parts, and return the best first; lines of failed methods say why.
 
     After Ctrl-C the methods that are not done are "interrupted", and so is the terminal.
     """

@@ -121,8 +121,7 @@ def open_model(
     )
     with reading(source.name):
         found = source.rows(budget)
-        if not needs_target and (roles.target is None or not set(roles.beside) <= set(found.schema.names)):
-            roles = roles.without_beside()
+        roles = roles if needs_target else roles.without_beside(found.schema.names)
         rows, remarks = examples(found, roles, kinds, source.name)
     check_model(file.model, rows.y, file.task, roles)
     terminal.remark(*source.remarks(list(kinds)), *remarks)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -41,23 +42,19 @@ def write_predictions(
     kinds, offset = file.kinds, file.roles.offset
     require(source.dataset, [*kinds, *kept], source.name)
     require(source.dataset, offset, source.name, OFFSET_ROLE)
-    n_rows, writer = 0, None
-    with destination(path) as target:
-        try:
-            for batch in source.batches(batch_rows, [*kinds, *kept, *offset]):
-                found = predictions(file, select(batch, kinds, source.name), read_offset(batch, offset))
-                if clash := [name for name in kept if name in found]:
-                    column = identifier(clash[0])
-                    query = f"SELECT * EXCLUDE ({column}), {column} AS given FROM data"
-                    raise UsageError(
-                        f"the column {clash[0]!r} of {source.name} would stand beside predictions of that name: rename "
-                        f"it, as in --sql {shlex.quote(query)}"
-                    )
-                table = pa.table({name: batch[name] for name in kept} | {n: pa.array(v) for n, v in found.items()})
-                writer = writer or open_writer(target, path.name, wanted, table.schema)
-                writer.write(table)
-                n_rows += table.num_rows
-        finally:
-            if writer is not None:
-                writer.close()
+    n_rows, write = 0, None
+    with destination(path) as target, ExitStack() as opened:
+        for batch in source.batches(batch_rows, [*kinds, *kept, *offset]):
+            found = predictions(file, select(batch, kinds, source.name), read_offset(batch, offset))
+            if clash := [name for name in kept if name in found]:
+                column = identifier(clash[0])
+                query = f"SELECT * EXCLUDE ({column}), {column} AS given FROM data"
+                raise UsageError(
+                    f"the column {clash[0]!r} of {source.name} would stand beside predictions of that name: rename it, "
+                    f"as in --sql {shlex.quote(query)}"
+                )
+            table = pa.table({name: batch[name] for name in kept} | {n: pa.array(v) for n, v in found.items()})
+            write = write or opened.enter_context(open_writer(target, path.name, wanted, table.schema))
+            write(table)
+            n_rows += table.num_rows
     return n_rows

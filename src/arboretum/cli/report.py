@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from arboretum.data.memory_budget import MemoryBudget
     from arboretum.tasks import Task
 
-# Where there is a limit to memory: rows of a report, bytes of a value in all its copies, and bytes of the rest.
+# With a memory limit: rows of a report, bytes of a value in all its copies, and bytes of the rest.
 MOST_ROWS, LEAST_ROWS, CELL_BYTES, REPORT_BYTES = 100_000, 500, 40, 40_000_000
 TEXT_COPIES = 4  # of a row: as Arrow reads it, chosen, as Python's own text, and as levels
 METRICS_BYTES = 85_000_000  # of scikit-learn's metrics
@@ -61,7 +61,7 @@ def report(
 
 
 def report_bytes(n_columns: int, parts: int) -> int:
-    """Return the memory of a report of so many columns at least; its rows come from one part of the data or two."""
+    """Return the least memory of a report of this many columns, whose rows come from one or two parts of the data."""
     metrics = 0 if "sklearn.metrics" in sys.modules else METRICS_BYTES
     return metrics + REPORT_BYTES + parts * LEAST_ROWS * n_columns * CELL_BYTES
 
@@ -69,21 +69,21 @@ def report_bytes(n_columns: int, parts: int) -> int:
 def some_rows(
     terminal: Terminal, budget: MemoryBudget | None, rows: Examples, learnt: Examples | None
 ) -> tuple[Examples, Examples | None]:
-    """Return as many rows as memory holds, and say so; all without a limit to memory."""
+    """Return as many rows as memory holds, and say so; return all of them without a memory limit."""
     if budget is None:
         return rows, learnt
     parts, n_columns = 1 if learnt is None else 2, len(rows.X.names)
     budget.require(report_bytes(n_columns, parts), f"a report of {n_columns} columns")
-    import sklearn.metrics  # noqa: F401  # which the report will import: rows are to fit beside it
+    import sklearn.metrics  # noqa: F401  # which the report will import, and rows must fit beside
 
     of_row = max(n_columns * CELL_BYTES, TEXT_COPIES * max(map(_row_bytes, filter(None, (rows, learnt)))))
     most = int(min(MOST_ROWS, max(LEAST_ROWS, (budget.free() - REPORT_BYTES) / (parts * of_row))))
-    terminal.remark(f"the report reads at most {most} of the rows that judge, and of those learnt from")
+    terminal.remark(f"the report reads at most {most} of the rows that judge, and as many of those learnt from")
     return rows.in_memory(most), None if learnt is None else learnt.in_memory(most)
 
 
 def _row_bytes(rows: Examples) -> float:
-    """Return what a row takes with its ids, by the first ones."""
+    """Estimate the bytes of a row with its ids from the first rows."""
     first = [next(iter(columns.batches(LEAST_ROWS))) for columns in (rows.X, rows.ids) if columns is not None]
     return float(sum(batch.nbytes / batch.num_rows for batch in first))
 
@@ -91,7 +91,7 @@ def _row_bytes(rows: Examples) -> float:
 def write_report(
     terminal: Terminal, model: Any, rows: Examples, path: Path, *, learnt: Examples | None, share: str | None = None
 ) -> None:
-    """Write the report and say how to open it; ``share`` says which rows of their source judge, if not all."""
+    """Write the report and say how to open it; ``share`` names the rows of the data that judge, if not all do."""
     from arboretum.cli import files, tasks
 
     given = {**rows.fit_arguments(model), "target": rows.target_name, "ids": _columns(rows.ids)}
@@ -114,7 +114,7 @@ def write_report(
 
 
 def _columns(table: Any) -> dict[str, Any] | None:
-    """Return the columns that name rows, by name; text is cut, for a longer one would not name a row any better."""
+    """Return the columns that name rows, by name, with long text cut."""
     if table is None:
         return None
     import pyarrow as pa

@@ -1,10 +1,9 @@
-"""How good a model's answers are, and those of a baseline that knows the target of the training rows only."""
+"""How good the answers of a model are, beside those of a baseline that knows only the target of the training rows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +16,13 @@ from arboretum.tasks import BINARY, Task
 
 FloatArray = NDArray[np.float64]
 
-OF_SEPARATION = ("roc auc", "average precision")  # which rows of one class alone do not have
-USUAL = {"RMSE": "rmse", "MAE": "mae", "log loss": "log loss"}  # losses of models that are metrics of a task, too
+OF_SEPARATION = ("roc auc", "average precision")  # undefined for rows of a single class
+USUAL = {"RMSE": "rmse", "MAE": "mae", "log loss": "log loss"}  # losses of models that are also metrics of a task
 BELOW = "rows below"  # share of rows at or below a quantile
 
 
-@dataclass(frozen=True)
-class Answers:
-    """Predictions: probabilities (rows, classes) of classes, or one number a row."""
+class Answers(NamedTuple):
+    """Predictions: probabilities (rows, classes) of classes, or one number per row."""
 
     values: FloatArray
     classes: NDArray[Any] | None = None
@@ -37,22 +35,17 @@ def ask(model: Any, rows: Examples, task: Task) -> Answers:
 
 
 def baseline(learnt: Examples, judged: Examples, task: Task) -> Answers:
-    """Answer every row alike: the share of each class, the mean, or nothing at all."""
-    weight = learnt.weight
-    if task.has_classes:
-        assert learnt.y is not None
-        classes, share = _shares(learnt.y, weight)
-        return Answers(np.tile(share / share.sum(), (len(judged), 1)), classes)
-    constant = np.average(learnt.y, weights=weight) if task.has_numbers and learnt.y is not None else 0.0
-    return Answers(np.full(len(judged), constant))
-
-
-def _shares(y: NDArray[Any], weight: FloatArray | None) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the classes, and the rows or the weight of each."""
-    if weight is None and y.dtype != object:
-        return np.unique(y, return_counts=True)  # without the place of each row, which takes eight times the memory
-    classes, codes = unique_labels(y)
-    return classes, np.bincount(codes, weight, len(classes))
+    """Answer every row alike: the share of each class, the mean, or 0 for another task."""
+    y, weight = learnt.y, learnt.weight
+    if y is None or not task.has_classes:
+        constant = np.average(y, weights=weight) if task.has_numbers and y is not None else 0.0
+        return Answers(np.full(len(judged), constant))
+    if weight is None and y.dtype != object:  # without the place of each row, which takes eight times the memory
+        classes, share = np.unique(y, return_counts=True)
+    else:
+        classes, codes = unique_labels(y)
+        share = np.bincount(codes, weight, len(classes))
+    return Answers(np.tile(share / share.sum(), (len(judged), 1)), classes)
 
 
 def score(answers: Answers, judged: Examples, task: Task) -> dict[str, float]:

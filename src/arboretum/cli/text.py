@@ -1,10 +1,10 @@
-"""Text in data: what options say about it, and columns of text in tables that have types.
+"""Text in data: what options say about it, and columns of text in tables with types.
 
 ::
 
     CSV ────────────────────────────────► data/csv_files.py ──┐
                                                               ├─ one rule: data/text_columns.py
-    Parquet, Arrow, JSON, data bases ──► read_text ───────────┘
+    Parquet, Arrow, JSON, databases ───► read_text ───────────┘
 """
 
 from __future__ import annotations
@@ -62,18 +62,18 @@ CURES = OptionCures()
 
 @dataclass(frozen=True)
 class TextOptions:
-    """What options and a model say about text.
+    """What options and a model tell about text.
 
     Parameters
     ----------
     delimiter, encoding, decimal : str
         Of CSV files, as for ``Dataset.from_csv``.
     missing : tuple of str
-        What stands for a missing value, besides what usually does.
+        Marks of missing values, besides the usual ones.
     date_formats : dict
         Formats of columns of dates.
     kinds : dict
-        Kinds of columns, as ``--kind`` and models know them.
+        Kinds of columns, from ``--kind`` or a model.
     asked : tuple of str
         Columns whose kind the user asked for.
     """
@@ -87,7 +87,7 @@ class TextOptions:
     asked: tuple[str, ...] = ()
 
     def rules(self, *, believed: bool) -> TextRules:
-        """Return the rules to read by; of tables with types, text is believed to be text."""
+        """Return the rules to read by; ``believed`` takes text for text, as in tables with types."""
         kinds: dict[str, Any] = {name: kind for name, kind in self.kinds.items() if kind in get_args(Kind)}
         kinds |= {name: "category" for name, kind in self.kinds.items() if kind == "ignore"}
         return TextRules(
@@ -108,7 +108,7 @@ class TextOptions:
         date_formats: Mapping[str, str] | None = None,
         decimal: str | None = None,
     ) -> TextOptions:
-        """Return the options with what a model knows; what is given now goes before."""
+        """Return the options with what a model knows; the options overrule it."""
         return replace(
             self,
             kinds={**kinds, **self.kinds},
@@ -140,16 +140,16 @@ def parse_date_formats(given: Iterable[str]) -> dict[str, str]:
 
 
 def without_numbers(dataset: Dataset, missing: Iterable[str]) -> Dataset:
-    """Return a dataset whose numbers are missing where they equal one of these, as -999."""
+    """Return a dataset in which these numbers, such as -999, are missing values."""
     numbers = tuple(float(text) for text in missing if class_of(text) in CODES)
     return replace(dataset, source=WithoutNumbers(dataset.source, numbers)) if numbers else dataset
 
 
 def read_text(dataset: Dataset, rules: TextRules) -> tuple[Dataset, list[TextColumn]]:
-    """Read the columns of text of a table that has types as what they hold: a pass over them, if any may be more.
+    """Read the columns of text of a table with types as what they hold, in one pass over them if there are any.
 
-    Only what nobody means as labels is read as something else: numbers with fractions or marks of missing values,
-    dates, and what options or a model say.
+    Text that may be meant as labels stays text. Read as something else are numbers with fractions or with marks of
+    missing values, dates, and what options or a model name.
     """
     names = [
         column.name
@@ -168,15 +168,15 @@ def read_text(dataset: Dataset, rules: TextRules) -> tuple[Dataset, list[TextCol
 
 
 def is_text(kind: Any) -> bool:
-    """Whether a column of an Arrow type holds text; categories that somebody made are not text."""
+    """Whether a column of an Arrow type holds text; categories made by someone are not text."""
     from pyarrow import types
 
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
 def _survey(dataset: Dataset, names: Sequence[str], rules: TextRules) -> dict[str, Facts]:
-    """Count the classes of values, until no column is left of which they could say anything."""
-    found = {name: Facts(missing=set(rules.missing)) for name in names}  # rows that nobody looks at may hold them
+    """Count the classes of values, until it is certain that every column left is text."""
+    found = {name: Facts(missing=set(rules.missing)) for name in names}  # rows not looked at may hold them
     enough = (1 - NEARLY) * dataset.n_rows
     left = list(names)
     for batch in dataset.select(names).batches():

@@ -5,7 +5,8 @@
     files ──(as UTF-8, if DuckDB cannot read them as they are)──► DuckDB ──once──► temporary Parquet of text
                ──text_columns.py: what each column holds, from all rows──► temporary Parquet with types
 
-Which values a column holds is known after the last row, so text is kept until then: a file is read once only. Columns are named c0, c1, … in DuckDB, which takes ``a`` and ``A`` for the same name.
+What a column holds is known after its last row, so text is kept until then, and each file is read once. Columns are
+named c0, c1, … in DuckDB, which takes ``a`` and ``A`` for the same name.
 """
 
 from __future__ import annotations

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from arboretum.data.selection import take_rows
 from arboretum.tasks.task import Columns, Task
 
-
 CLEAR_LEAD = 1e-9  # of a probability, far beyond the rounding of links
 
 
