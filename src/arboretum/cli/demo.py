@@ -28,7 +28,7 @@ METHODS: dict[str, dict[str, Any]] = {  # sizes that end within a minute on two 
 @command
 def demo(
     terminal: Terminal,
-    out: Annotated[
+    folder: Annotated[
         Path, typer.Option("--out", "-o", metavar="FOLDER", help="Folder for the model and the report.")
     ] = Path("demo"),
     rows: Annotated[
@@ -46,7 +46,7 @@ def demo(
     from arboretum.cli.problem import Judging
     from arboretum.cli.report import write_report
 
-    files.check_folder(out)
+    files.check_folder(folder)
     terminal.remark(QUESTION)
     problem = flights(terminal, rows)
     judging = Judging(None, 0.25, None)
@@ -57,9 +57,9 @@ def demo(
         return
     best = next(line for line in lines if line.method in entries)
     learnt, judged = next(judging.parts(problem))
-    out.mkdir(exist_ok=True)
-    files.save_model(terminal, best.model, out / "flights.arb", problem.roles, f": {best.method}")
-    write_report(terminal, best.model, judged, out / "report.html", learnt=learnt)
+    folder.mkdir(exist_ok=True)
+    files.save_model(terminal, best.model, folder / "flights.arb", problem.roles, f": {best.method}")
+    write_report(terminal, best.model, judged, folder / "report.html", learnt=learnt)
     terminal.result |= {"best": best.method}
 
 

@@ -119,13 +119,17 @@ class Reading:
     ] = None
     date_format: Annotated[
         Names,
-        typer.Option("--date-format", metavar="COLUMN=FORMAT", help="Format of dates: day=%d/%m/%Y; repeatable."),
+        typer.Option(
+            "--date-format", metavar="COLUMN=FORMAT", help="Format of dates, such as day=%d/%m/%Y; repeatable."
+        ),
     ] = None
     delimiter: Annotated[
-        Name, typer.Option("--delimiter", metavar="MARK", help="Mark between fields of CSV; found by default.")
+        Name,
+        typer.Option("--delimiter", metavar="MARK", help="Mark between fields of CSV; found in the header by default."),
     ] = None
     encoding: Annotated[
-        Name, typer.Option("--encoding", metavar="NAME", help="Encoding of text files: latin-1; UTF-8 by default.")
+        Name,
+        typer.Option("--encoding", metavar="NAME", help="Encoding of text files, such as latin-1; UTF-8 by default."),
     ] = None
     decimal: Annotated[
         Name, typer.Option("--decimal", metavar="MARK", help="Mark before the fraction of numbers in text.")
