@@ -52,8 +52,8 @@ ENDS: list[tuple[int, tuple[Any, ...], str]] = [
     (2, ("train", "shop.csv", "-t", "sold", "-m", "bagging", "--set", "estimator=foo"), "estimator='foo': use"),
     (2, ("train", "shop.csv", "-m", "isolation", "--set", "extension=99"), "extension=99 needs"),
     (2, (*UPLIFT, "--set", "control=zz"), "control='zz' is not a label"),
-    (3, UPLIFT, "holds '01234', '04321', '09876', and no 'control', which would be the control: name the control, as"),
-    (3, ("compare", *UPLIFT[1:]), "'control', which would be the control: call one of them so by --sql"),
+    (3, UPLIFT, "holds '01234', '04321', '09876', but not 'control', which would be the control: name the control, as"),
+    (3, ("compare", *UPLIFT[1:]), "'control', which would be the control: rename one of them by --sql"),
     (3, ("train", "shop.csv", "-t", "sold", "--weight", "size", "--sql", NEGATIVE), "the weight 'size' is -1 in a row"),
     (2, ("train", "shop.csv", "-t", "sold", "-m", "catboost"), "--model catboost: did you mean 'boosted:catboost'?"),
     (2, ("compare", "shop.csv", "-t", "sold", "-m", "xgb"), "--model xgb: did you mean 'boosted:xgboost'?"),
@@ -65,9 +65,9 @@ ENDS: list[tuple[int, tuple[Any, ...], str]] = [
     (
         2,
         ("evaluate", "kept.arb", "shop.csv", "--event", "size"),
-        "--event: the model is one of binary, not of",
+        "--event: the model is for binary, not for",
     ),
-    (2, ("evaluate", "kept.arb", "shop.csv", "--treatment", "zip"), "--treatment: the model is one of binary, not of"),
+    (2, ("evaluate", "kept.arb", "shop.csv", "--treatment", "zip"), "--treatment: the model is for binary, not for"),
     (
         3,
         ("train", "shop.csv", "-t", "h", "--task", "binary", "--sql", HALVES),
@@ -76,7 +76,7 @@ ENDS: list[tuple[int, tuple[Any, ...], str]] = [
     (
         3,
         ("train", "shop.csv", "-t", "sold", "--sql", "SELECT * FROM data WHERE 0"),
-        "no rows: see whether the query",
+        "no rows: check the query",
     ),
     (2, (*TRAIN, "--cv", "3"), "contradict each other"),
     (2, ("sing",), "No such command"),

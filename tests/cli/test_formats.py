@@ -23,7 +23,7 @@ from tests.cli.shop import N_ROWS, Ran, Run, shop_table
 from arboretum import Dataset
 from arboretum.cli.file_formats import COMPRESSED
 from arboretum.cli.sources import open_rows
-from arboretum.cli.writers import NAMES, DuckdbWriter
+from arboretum.cli.writers import NAMES, duckdb_writer
 
 QUICK = ("-m", "tree", "--set", "max_depth=3", "--cv", 2, "--overwrite")
 
@@ -40,7 +40,7 @@ def test_every_format_that_is_read_is_written(run: Run, shop: Path, model: Path,
     ran = run("predict", model, shop, "-o", f"p.{end}", "--keep", "day", "--batch", 100)
     assert ran.code == 0, ran.err
     assert f"wrote p.{end}: {N_ROWS} rows" in ran.out
-    found = open_rows(f"p.{end}").table()
+    found = open_rows(f"p.{end}").rows()
     assert found.column_names == predicted.column_names
     for name in predicted.column_names:
         assert found[name].cast(predicted[name].type).to_pylist() == predicted[name].to_pylist(), name
@@ -101,7 +101,7 @@ def test_standard_input_may_have_any_format(
     # A file with a name that says nothing, or something else, is known by its bytes.
     Path("wrong.csv").write_bytes(content)
     if form not in ("array", "lines"):
-        assert open_rows("wrong.csv").table().num_rows == N_ROWS
+        assert open_rows("wrong.csv").rows().num_rows == N_ROWS
 
 
 @pytest.mark.parametrize("form", ["csv", "tsv", "json", "jsonl", "parquet", "arrow", "feather", "arrows"])
@@ -109,7 +109,7 @@ def test_standard_output_may_have_any_format(run: Run, shop: Path, model: Path, 
     ran = run("predict", model, shop, "-o", "-", "--format", form, "--keep", "day")
     assert ran.code == 0, ran.err
     Path(f"p.{form}").write_bytes(ran.data)
-    found = open_rows(f"p.{form}").table()
+    found = open_rows(f"p.{form}").rows()
     assert found["prediction"].to_pylist() == predicted["prediction"].to_pylist()
 
 
@@ -134,7 +134,7 @@ def test_pipes_that_cannot_be(run: Run, shop: Path, model: Path, monkeypatch: py
     ran = run("predict", model, shop, "-o", "-", "--json")
     assert (ran.code, "--json and --out - both write to standard output" in ran.err) == (2, True)
     ran = run("predict", model, shop, "-o", "-", "--format", "duckdb")
-    assert (ran.code, "a data base cannot go to standard output" in ran.err) == (2, True)
+    assert (ran.code, "a database cannot go to standard output" in ran.err) == (2, True)
     ran = run("predict", model, shop, "-o", "-", "--format", "xlsx")
     assert (ran.code, "--format xlsx: rows are written as csv, tsv" in ran.err) == (2, True)
 
@@ -200,7 +200,10 @@ def test_names_that_are_not_utf8(run: Run, shop: Path, model: Path, tmp_path: Pa
 
 
 PLACES: dict[str, tuple[bytes | None, str]] = {
-    "https://example.com/sales.csv": (None, "is an address on the network: download the file first, as with curl -O"),
+    "https://example.com/sales.csv": (
+        None,
+        "is an address on the network: download the file first, for example",
+    ),
     "sheet.xlsx": (
         b"PK\x03\x04" + bytes(30),
         "sheet.xlsx is a zip archive: unpack it first; a sheet of Excel, save as CSV",
@@ -290,9 +293,8 @@ def test_only_the_model_goes_to_standard_output(run: Run, shop: Path, option: st
 @pytest.mark.parametrize("columns", [{f"c{j}": np.arange(2_000.0) for j in range(60)}, {"t": ["long " * 1_000] * 500}])
 def test_duckdb_has_the_memory_that_wide_rows_and_long_texts_need(tmp_path, columns):
     table, path = pa.table(columns), tmp_path / "rows.duckdb"
-    writer = DuckdbWriter(path, table.schema)
-    for _ in range(70):
-        writer.write(table)
-    writer.close()
+    with duckdb_writer(path, table.schema) as write:
+        for _ in range(70):
+            write(table)
     counted = Dataset.from_sql("SELECT count(*) AS n FROM predictions", path).to_frame()
     assert counted["n"].to_pylist() == [70 * len(table)]

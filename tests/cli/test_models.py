@@ -224,3 +224,20 @@ def test_explain_tells_of_which_class_its_predictions_are(run: Run, shop: Path, 
     whole = 1 if method in ("forest", "tree") else 0
     assert told["no"]["base"] == pytest.approx(whole - told["yes"]["base"])
     assert told["no"]["adds"] == pytest.approx({name: -value for name, value in told["yes"]["adds"].items()})
+
+
+@pytest.mark.parametrize("method", ["bagging", "additive", "adaboost"])
+def test_explain_compares_columns_of_models_that_are_not_sums_of_trees(run: Run, shop: Path, method: str) -> None:
+    few = ["--set", "n_estimators=3"] if method != "additive" else []
+    assert run("train", shop, "-t", "price", "-m", method, *few, "--ignore", "sold").code == 0
+    ran = run("explain", "model.arb", shop)
+    assert ran.code == 0, ran.err
+    assert re.search(r"^size +\d", ran.out, re.M)
+    assert "permutation tells how much worse the model is without each column" in ran.out
+    assert "explain a model of train --model boosted, forest, extra or tree" in ran.out
+    told = run("explain", "model.arb", shop, "--json").json
+    assert told["contributions"] == []
+    assert max(column["permutation"] for column in told["importances"].values()) > 0
+    Path("rows.csv").write_text("\n".join(line.rsplit(",", 2)[0] for line in shop.read_text().splitlines()))
+    without = run("explain", "model.arb", "rows.csv")
+    assert (without.code, "give --target COLUMN to compare columns by permutation" in without.out) == (0, True)

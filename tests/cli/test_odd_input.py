@@ -33,7 +33,7 @@ TABLES: dict[str, tuple[list[str], list[str], int, str]] = {
         LINES,
         ["-t", "y", "--sql", "SELECT * FROM data WHERE a < 0"],
         3,
-        "has no rows: see whether the query",
+        "has no rows: check the query",
     ),
     "wrong query": (LINES, ["-t", "y", "--sql", "SELECT nothing FROM data"], 3, "the query failed"),
     "target missing": (LINES, ["-t", "Y"], 3, "has no column 'Y': did you mean 'y'?"),
@@ -56,7 +56,7 @@ TABLES: dict[str, tuple[list[str], list[str], int, str]] = {
     "unknown kind": (LINES, ["-t", "y", "--kind", "a=colour"], 2, "where kind is one of number, category"),
     "kind of no column": (LINES, ["-t", "y", "--kind", "aa=number"], 3, "has no column 'aa': did you mean 'a'?"),
     "unknown setting": (LINES, ["-t", "y", "--set", "max_dept=3"], 2, "did you mean 'max_depth'?"),
-    "setting without value": (LINES, ["-t", "y", "--set", "max_depth"], 2, "write name=value"),
+    "setting without value": (LINES, ["-t", "y", "--set", "max_depth"], 2, "expected name=value"),
     "unknown method": (LINES, ["-t", "y", "-m", "forrest"], 2, "did you mean 'forest'?"),
     "method of another task": (LINES, ["-t", "a", "-m", "isolation"], 2, "--model isolation cannot do regression"),
     "unknown preset": (LINES, ["-t", "y", "-m", "boosted:xgbost"], 2, "did you mean 'boosted:xgboost'?"),
@@ -273,7 +273,7 @@ def test_only_a_query_is_blamed_for_the_rows_that_it_lacks(run: Run, model: Path
     for command in (("train", "empty.csv", "-t", "sold"), ("predict", "kept.arb", "empty.csv", "-o", "p.csv")):
         ran = run(*command)
         assert (ran.code, files(tmp_path).keys()) == (3, {"empty.csv", "kept.arb"})
-        assert "empty.csv has no rows: give some below the names of columns" in ran.err
+        assert "empty.csv has no rows: add some below the header" in ran.err
 
 
 @pytest.mark.filterwarnings("always:loss='ordinal' takes text")

@@ -130,8 +130,8 @@ def test_the_report_shows_the_positive_class(run: Run, folder: Path) -> None:
 
 
 NEITHER = "the classes of 'sold' are 'no', 'yes'"
-SEVERAL = "--positive S: 'size' has 3 classes, and only one of two can be the positive one"
-NUMBERS = "--positive 1: the task is regression, and only a target of two classes has a positive one"
+SEVERAL = "--positive S: 'size' has 3 classes, but only one of two can be the positive one"
+NUMBERS = "--positive 1: the task is regression, but only a target of two classes has a positive one"
 
 
 @pytest.mark.parametrize(

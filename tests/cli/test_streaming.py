@@ -186,7 +186,7 @@ REFUSED: dict[str, tuple[list[Any], int, str]] = {
     "size": (
         ["-t", "price", "--memory-limit", "much"],
         2,
-        "--memory-limit much: use a number of bytes, or a size such",
+        "--memory-limit much: expected a number of bytes, or a size such",
     ),
     "target": (["-t", "prise"], 3, "rows.parquet has no column 'prise': did you mean 'price'?"),
     "test": (["-t", "price", "--test", "other.parquet"], 3, "other.parquet has no column"),
@@ -219,7 +219,7 @@ def test_a_table_of_half_the_free_memory_is_told_of_the_option(
 ) -> None:
     words = ["train", rows, "-t", "price", "-m", "tree", "--holdout", 0.3, "--overwrite"]
     assert "--memory-limit" not in run(*words).err
-    monkeypatch.setattr("arboretum.data.memory_budget.available_bytes", lambda: 20_000.0)
+    monkeypatch.setattr("arboretum.cli.opening.available_bytes", lambda: 20_000.0)
     assert "0.0 GB are free: arboretum train --memory-limit 1MB leaves rows in their files" in run(*words).err
 
 
@@ -241,7 +241,7 @@ def test_a_killed_command_goes_on_to_the_same_model(run: Run, rows: Path, tmp_pa
     assert (other.code, "it was begun with max_depth=None, this fit has 2" in other.err) == (2, True)
     ran = run(*words)
     assert ran.code == 0, ran.err
-    assert "removed c.arb, for the run is done" in ran.out
+    assert "removed c.arb, because the run is done" in ran.out
     assert arb.load("model.arb").fingerprint() == whole
     assert not Path("c.arb").exists()
 

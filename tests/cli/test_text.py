@@ -224,10 +224,10 @@ def test_options_of_text_files(run: Run, head: str, row: str, encoding: str, wor
 
 
 REFUSED: dict[str, tuple[list[str], int, str]] = {
-    "decimal": (["--decimal", ";"], 2, "--decimal ;: give . or ,"),
-    "delimiter": (["--delimiter", "::"], 2, "--delimiter ::: give one character, or tab"),
-    "encoding": (["--encoding", "klingon"], 2, "--encoding klingon: it is not known; try latin-1, cp1252 or utf-16"),
-    "format": (["--date-format", "x=day"], 2, "--date-format x=day: write column=format, as in 'day=%d/%m/%Y"),
+    "decimal": (["--decimal", ";"], 2, "--decimal ;: expected . or ,"),
+    "delimiter": (["--delimiter", "::"], 2, "--delimiter ::: expected one character, or tab"),
+    "encoding": (["--encoding", "klingon"], 2, "--encoding klingon: unknown encoding; try latin-1, cp1252 or utf-16"),
+    "format": (["--date-format", "x=day"], 2, "--date-format x=day: expected column=format, as in 'day=%d/%m/%Y"),
     "column": (["--date-format", "z=%Y"], 3, "a.csv has no column 'z'"),
     "decimal comma": ([], 0, "column 'n' stays a category: it has numbers such as '0,5' (--decimal , reads them)"),
     "no number": (["--kind", "n=date"], 3, "column 'n' holds '0,5', which is not a date: correct it, or --missing 0,5"),

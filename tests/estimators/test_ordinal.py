@@ -157,7 +157,5 @@ def test_learners_without_trees_refuse_it():
 def test_a_file_without_thresholds_is_refused():
     header, arrays = content(ordinal(n_estimators=2).fit(X, Y))
     for entry in ({"name": "ordinal", "n_classes": 5}, {"name": "ordinal", "n_classes": 5, "thresholds": [1, 0, 2, 3]}):
-        with pytest.raises(
-            ValueError, match=r"damaged model file: (loss: ordered classes need|thresholds=)"
-        ):
+        with pytest.raises(ValueError, match=r"damaged model file: (loss: ordered classes need|thresholds=)"):
             loaded({**header, "loss": entry}, arrays)

@@ -63,7 +63,7 @@ def test_weights_of_nothing_are_refused(case):
 @with_target
 def test_target_and_rows_must_agree_in_number(case):
     rows = case.problem(N_ROWS)
-    with pytest.raises(ValueError, match="y has 59 values, but X has 60 rows: give one value a row"):
+    with pytest.raises(ValueError, match="y has 59 values, but X has 60 rows: give one value per row"):
         case.fitted({**rows, "y": rows["y"][:-1]})
 
 

@@ -1,4 +1,4 @@
-"""The commands, in the order of a first day with them."""
+"""The commands, in the order in which a new user meets them."""
 
 from __future__ import annotations
 

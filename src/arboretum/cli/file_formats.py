@@ -1,4 +1,4 @@
-"""Formats of files: by their first bytes where these tell, else by their names."""
+"""Formats of files, recognised by their first bytes, or else by their names."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MAGIC = {
     b"\xff\xff\xff\xff": "arrow",  # a stream
     b"SQLite format 3\0": "database",
 }
-REFUSED = {  # formats that are not read, with what to do
+REJECTED = {  # formats that are not read, and what to do
     b"PK\x03\x04": "a zip archive: unpack it first; a sheet of Excel, save as CSV",
     b"\xd0\xcf\x11\xe0": "an Excel file: save the sheet as CSV",
     b"\xfd7zXZ": "compressed by xz: decompress it first, with unxz",
@@ -54,7 +54,7 @@ def shown(name: str) -> str:
 
 
 def files_named(data: str) -> list[Path]:
-    """Return the files of a path, a table of a data base, a pattern or a folder; none of what is no file.
+    """Return the files of a path, a table of a database, a pattern or a folder; none if there are none.
 
     Examples
     --------
@@ -71,12 +71,12 @@ def files_named(data: str) -> list[Path]:
 
 
 def is_hidden(path: Path) -> bool:
-    """Whether a file or one of its folders is passed over, as .git and _SUCCESS."""
+    """Whether a file, or a folder of it, is ignored, as .git and _SUCCESS are."""
     return any(part.startswith((".", "_")) for part in path.parts)
 
 
 def suffix_of(file: Path) -> str:
-    """Return the end of a file's name, without that of a compression.
+    """Return the ending of a file name, in front of that of a compression.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def _by_content(head: bytes, file: Path) -> str | None:
     """Return the format by the first bytes; None if they are text, such as a column called ORCID."""
     if all(byte >= 0x20 or byte in b"\t\r\n" for byte in head):
         return None
-    for magic, reason in REFUSED.items():
+    for magic, reason in REJECTED.items():
         if head.startswith(magic):
             raise DataError(f"{shown(str(file))} is {reason}")
     if head[8:12] == b"DUCK":

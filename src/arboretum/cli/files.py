@@ -1,23 +1,31 @@
-"""Files that commands write: whole or not at all, and never over another without being told to."""
+"""Model files with the roles of columns, and files that commands write: whole or not at all, and never unasked.
+
+A file replaces another one only with ``--overwrite``.
+"""
 
 from __future__ import annotations
 
+import io
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
+
+import numpy as np
 
 from arboretum.cli.columns import Roles, kinds_of_model
 from arboretum.cli.errors import ModelError, OutputError, UsageError
 from arboretum.cli.file_formats import STANDARD, files_named, shown
+from arboretum.cli.tasks import check_positive
 from arboretum.cli.terminal import Terminal, standard_output
+from arboretum.cli.text import TextOptions
+from arboretum.estimators.classes import arguments
+from arboretum.estimators.files import from_file
+from arboretum.model import model_file
+from arboretum.model.whole_file import replacing
 from arboretum.tasks import TASKS, Task
-
-if TYPE_CHECKING:
-    from arboretum.cli.text import TextOptions
 
 HEADER = "command"  # the field of a model file's header that holds the roles of columns
 
@@ -29,18 +37,22 @@ def check_outputs(
     overwrite: bool,
     renewed: Sequence[str] = (),
 ) -> None:
-    """Refuse, before any work is done, paths that cannot be written, that exist, or that are read or written already.
+    """Reject, before any work is done, paths that cannot be written, that exist, or that are read or written already.
 
     Parameters
     ----------
     outputs, inputs : dict
-        Files to write, and files or DATA to read, by what a person calls them.
+        Files to write, and files or DATA to read, by option or argument.
     overwrite : bool
         Whether files that exist are replaced.
     renewed : sequence of str
-        Outputs that are replaced in any case.
+        Outputs that are always replaced.
     """
-    given = {name: path for name, path in outputs.items() if path is not None and str(path) != STANDARD}
+    given = {name: path for name, path in outputs.items() if path is not None}
+    standard = [name for name, path in given.items() if str(path) == STANDARD]
+    if wrong := [name for name in standard if name not in ("--out", "OUT")]:
+        raise UsageError(f"{wrong[0]} -: name a file; only --out can be standard output")
+    given = {name: path for name, path in given.items() if name not in standard}
     for place, (name, path) in enumerate(given.items()):
         for other in list(given)[:place]:
             if _is_same(path, given[other]):
@@ -57,7 +69,7 @@ def _is_same(path: Path, other: Path) -> bool:
 
 
 def check_folder(path: Path) -> None:
-    """Refuse, before any work is done, a folder that cannot be made or written to."""
+    """Reject, before any work is done, a folder that cannot be made or written to."""
     if path.exists() and not path.is_dir():
         raise OutputError(f"cannot write into {path}: it is a file, not a folder; name another")
     with output_errors(path):
@@ -67,125 +79,130 @@ def check_folder(path: Path) -> None:
 
 
 def _check_output(path: Path, *, overwrite: bool) -> None:
-    if path.is_dir():
-        raise OutputError(f"cannot write {path}: it is a folder; add a file name")
-    if path.exists() and not path.is_file():
-        raise OutputError(f"cannot write {path}: it is not a regular file")
-    if path.exists() and not overwrite:
-        raise OutputError(f"{path} exists already: choose another name, or replace it with --overwrite")
-    if not path.resolve().parent.is_dir():
-        raise OutputError(f"cannot write {path}: there is no folder {path.parent}; create it first")
-    if not os.access(path.resolve().parent, os.W_OK):
-        raise OutputError(f"cannot write {path}: no permission to write in {path.parent}")
+    folder = path.resolve().parent
+    problems = {
+        f"cannot write {path}: it is a folder; add a file name": path.is_dir(),
+        f"cannot write {path}: it is not a regular file": path.exists() and not path.is_file(),
+        f"{path} exists already: choose another name, or replace it with --overwrite": path.exists() and not overwrite,
+        f"cannot write {path}: there is no folder {path.parent}; create it first": not folder.is_dir(),
+        f"cannot write {path}: no permission to write in {path.parent}": not os.access(folder, os.W_OK),
+    }
+    for problem, is_there in problems.items():
+        if is_there:
+            raise OutputError(problem)
 
 
-def tell_written(terminal: Terminal, path: Path, *, replaces: bool, with_size: bool = False, more: str = "") -> None:
-    """Say that a file was written."""
-    name = "standard output" if str(path) == STANDARD else shown(str(path))
-    size = f" ({path.stat().st_size / 1024:.0f} KB)" if with_size and str(path) != STANDARD else ""
+@contextmanager
+def told(terminal: Terminal, path: Path, *, with_size: bool = False) -> Iterator[list[str]]:
+    """Say that the body has written a file; words that it adds to the list follow the name."""
+    is_standard, replaces = str(path) == STANDARD, path.exists()
+    more: list[str] = []
+    yield more
+    name = "standard output" if is_standard else shown(str(path))
+    size = f" ({path.stat().st_size / 1024:.0f} KB)" if with_size and not is_standard else ""
     terminal.written.append(name)
-    terminal.text(f"{'replaced' if replaces else 'wrote'} {name}{size}{more}")
+    terminal.text(f"{'replaced' if replaces else 'wrote'} {name}{size}{''.join(more)}")
 
 
 @contextmanager
 def destination(path: Path) -> Iterator[Path | BinaryIO]:
-    """Give where to write rows: standard output as it is, whose reader may end it, or a path as ``written_whole``."""
-    if str(path) != STANDARD:
-        with written_whole(path) as temporary:
-            yield temporary
-        return
-    with standard_output() as stream:
-        yield stream.buffer
-
-
-@contextmanager
-def written_whole(path: Path) -> Iterator[Path]:
-    """Give the path of a new file, which takes the place of ``path`` if the body succeeds."""
-    from arboretum.model.whole_file import replacing
-
-    with output_errors(path), replacing(path) as new:
-        yield new
-
-
-@contextmanager
-def output_path(path: Path) -> Iterator[Path]:
-    """Give a path to a body that replaces files by itself; what it writes for standard output follows there."""
-    if str(path) != STANDARD:
-        yield path
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        temporary = Path(folder) / "output"
-        yield temporary
-        with standard_output() as stream, temporary.open("rb") as content:
-            shutil.copyfileobj(content, stream.buffer)
+    """Give a place to write: standard output, or a new file that replaces ``path`` if the body succeeds."""
+    if str(path) == STANDARD:
+        with standard_output() as stream:
+            yield stream.buffer
             stream.flush()
+    else:
+        with output_errors(path), replacing(path) as new:
+            yield new
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file, whole or not at all, or to standard output."""
+    with destination(path) as target:
+        if isinstance(target, Path):
+            target.write_bytes(content)
+        else:
+            target.write(content)
 
 
 @contextmanager
 def output_errors(path: Path) -> Iterator[None]:
-    """Say of which file an error of the system is."""
+    """Add the name of the file to errors of the system."""
     try:
         yield
     except OSError as error:
         raise OutputError(f"cannot write {path}: {error.strerror or error}") from None
 
 
-def save_model(model: Any, path: Path, roles: Roles) -> None:
-    """Write a model file that knows the roles of its columns."""
-    from arboretum.model import model_file
-
-    with _model_file_errors(), output_path(path) as file, tempfile.TemporaryDirectory() as folder:
-        plain = Path(folder) / "model.arb"
-        model.save(plain)
-        header, arrays = model_file.load(plain)
-        model_file.save(file, {**header, HEADER: roles.to_json()}, arrays)
-        del arrays  # they may lie in the file that is removed now
+def save_model(terminal: Terminal, model: Any, path: Path, roles: Roles, *more: str, with_size: bool = False) -> None:
+    """Write a model file that knows the roles of its columns, and say so."""
+    content = io.BytesIO()
+    model.save(content)
+    with told(terminal, path, with_size=with_size) as words:
+        write(path, model_file.with_fields(content.getbuffer(), {HEADER: roles.to_json()}))
+        words += more
+    terminal.result |= {"model": str(path)}
 
 
-def write_model_file(path: Path, header: dict[str, Any], arrays: dict[str, Any], *, compact: bool = True) -> None:
-    """Write the content of a model file."""
-    from arboretum.model import model_file
+@dataclass(frozen=True)
+class ModelFile:
+    """A model, and the roles of its columns if the command wrote its file."""
 
-    with _model_file_errors():
-        model_file.save(path, header, arrays, compact=compact)
+    model: Any
+    roles: Roles
 
+    @classmethod
+    def load(cls, path: Path) -> ModelFile:
+        """Read a model file."""
+        try:
+            header, arrays = model_file.load(path)
+        except OSError as error:
+            raise ModelError(str(error)) from None
+        model = from_file(header, arrays)
+        try:
+            roles = Roles.from_json(header.get(HEADER, {}))
+        except TypeError as error:
+            raise ModelError(f"{path} is damaged: {error}") from None
+        if roles.task not in (None, *TASKS):
+            raise ModelError(f"{path} is damaged, or of a later version: its task is {roles.task!r}")
+        return cls(model, roles)
 
-@contextmanager
-def _model_file_errors() -> Iterator[None]:
-    """Pass on errors of writing a model file, which name it already."""
-    try:
-        yield
-    except OSError as error:
-        raise OutputError(str(error.strerror or error)) from None
+    @property
+    def task(self) -> Task:
+        """The task that the model was trained for, by its file or by itself."""
+        task: Task = self.model.task_ if self.roles.task is None else TASKS[self.roles.task]
+        return task
 
+    @property
+    def name(self) -> str:
+        """Name of the estimator."""
+        return type(self.model).__name__
 
-def load_model(path: Path) -> tuple[Any, Roles]:
-    """Read a model file, and the roles of its columns if the command wrote it."""
-    from arboretum.estimators.files import from_file
-    from arboretum.model import model_file
+    @property
+    def classes(self) -> list[Any]:
+        """Labels of the classes; none if the task has none."""
+        return np.asarray(self.model.classes_).tolist() if self.task.has_classes else []
 
-    try:
-        header, arrays = model_file.load(path)
-    except OSError as error:
-        raise ModelError(str(error)) from None
-    model, stored = from_file(header, arrays), header.get(HEADER, {})
-    try:
-        roles = Roles.from_json(stored)
-    except TypeError as error:
-        raise ModelError(f"{path} is damaged: {error}") from None
-    if roles.task not in (None, *TASKS):
-        raise ModelError(f"{path} is damaged, or of a later version: its task is {roles.task!r}")
-    return model, roles
+    @property
+    def kinds(self) -> dict[str, str]:
+        """Kinds of the columns that the model reads, "" where it does not tell."""
+        return {**kinds_of_model(self.model), **self.roles.kinds}
 
+    def text(self, given: TextOptions) -> TextOptions:
+        """Return options for text, with what the model knows."""
+        kinds, roles = self.kinds, self.roles
+        formats = {name: form for name, form in roles.date_formats.items() if name in kinds}  # --time is not asked for
+        return given.knowing(kinds, roles.asked, roles.missing, formats, roles.decimal)
 
-def known_of(model: Any, roles: Roles, text: TextOptions) -> tuple[dict[str, str], TextOptions]:
-    """Return the kinds of a model's columns, and options that know what the model does about text."""
-    kinds = {**kinds_of_model(model), **roles.kinds}
-    formats = {name: form for name, form in roles.date_formats.items() if name in kinds}  # --time is not asked for
-    return kinds, text.knowing(kinds, roles.asked, roles.missing, formats, roles.decimal)
-
-
-def task_of(model: Any, roles: Roles) -> Task:
-    """Return the task of a model: as it was trained, or as it says itself."""
-    task: Task = model.task_ if roles.task is None else TASKS[roles.task]
-    return task
+    def with_roles(self, given: Mapping[str, Any]) -> ModelFile:
+        """Return the model with roles from options; reject those that do not suit it."""
+        if "offset" in given and "offset" not in arguments(type(self.model).predict):
+            raise UsageError(f"--offset: {self.name} takes none; boosted trees do (train --model boosted)")
+        for other in TASKS.values():
+            if other.role in ("event", "treatment") and other.role in given and self.task.role != other.role:
+                raise UsageError(
+                    f"--{other.role}: the model is for {self.task.name}, not for {other.name}; leave the option out"
+                )
+        roles = replace(self.roles, **given)
+        check_positive(self.classes, self.task, roles)
+        return replace(self, roles=roles)

@@ -4,32 +4,32 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 import numpy as np
 
+from arboretum import Checkpoint
 from arboretum.cli.columns import Examples
 from arboretum.cli.methods import check_offset, make, methods, preset_methods, takes_offset
 from arboretum.cli.problem import Judging, Problem
-from arboretum.cli.scores import baseline, judge, judge_constant, score
+from arboretum.cli.scores import baseline, judge, score
+from arboretum.cli.terminal import Terminal
 from arboretum.data.schema import NEWLY_MISSING
 from arboretum.running.interruption import InterruptedFit
 from arboretum.tasks import Task
 
-if TYPE_CHECKING:
-    from arboretum import Checkpoint
-
 BASELINE = "baseline"
-INTERRUPTED_LINE = "interrupted"
 
 
 @dataclass(frozen=True)
 class Line:
-    """What became of a method: mean and deviation of metrics over the parts, seconds of all fits, the last model.
+    """How a method did: mean and deviation of metrics over the parts, seconds of all fits, the last model.
 
-    ``constant`` is the loss that the model was trained for, of the best answer that is the same for all rows.
+    ``constant`` is the loss that the model was trained for, if the best constant were the answer for all rows.
     """
 
     method: str
@@ -42,13 +42,7 @@ class Line:
 
     def to_json(self) -> dict[str, Any]:
         """Return what JSON can hold."""
-        return {
-            "method": self.method,
-            "mean": dict(self.mean),
-            "deviation": dict(self.deviation),
-            "seconds": self.seconds,
-            "failure": self.failure,
-        }
+        return {name: getattr(self, name) for name in ("method", "mean", "deviation", "seconds", "failure")}
 
 
 def fit(
@@ -59,7 +53,7 @@ def fit(
     progress: bool = False,
     checkpoint: Checkpoint | None = None,
 ) -> Any:
-    """Fit a model to rows, within a time where the method knows one, with a progress bar where it has one."""
+    """Fit a model to rows, with a time limit and a progress bar if the method has them."""
     known = model.get_params(deep=False)
     wanted = {"time_limit": time_limit, "verbose": int(progress)}
     model.set_params(**{name: value for name, value in wanted.items() if name in known and value})
@@ -68,28 +62,28 @@ def fit(
     return model.set_params(verbose=known["verbose"]) if "verbose" in known else model
 
 
-def fit_whole(model: Any, rows: Examples, **options: Any) -> Any:
-    """Fit a model to rows; Ctrl-C is an error, for half a model is not wanted."""
+@contextmanager
+def whole_fits() -> Iterator[None]:
+    """Make Ctrl-C an error of the fits in the body, where half a model is not wanted."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", InterruptedFit)
-        return fit(model, rows, **options)
+        yield
 
 
 def measure(method: str, make_model: Callable[[], Any], problem: Problem, judging: Judging, **fit_options: Any) -> Line:
     """Fit and judge one method on every part."""
-    found: list[dict[str, float]] = []
-    constant: list[dict[str, float]] = []
+    found: list[tuple[dict[str, float], dict[str, float]]] = []
     seconds, model = 0.0, None
     for learnt, judged in judging.parts(problem):
         started = time.perf_counter()
         model = fit(make_model(), learnt, **fit_options)
         seconds += time.perf_counter() - started
         with warnings.catch_warnings():
-            if judging.test is None:  # parts of one table: chance put all missing values of a column into one
+            if judging.test is None:  # parts of one table: by chance, all missing values of a column are in one
                 warnings.filterwarnings("ignore", NEWLY_MISSING)
-            found.append(judge(model, judged, problem.task))
-            constant.append(judge_constant(model, learnt, judged, problem.task))
-    return Line(method, *_summary(found), seconds, constant=_summary(constant)[0], model=model)
+            found.append(judge(model, learnt, judged, problem.task))
+    of_model, constant = zip(*found, strict=True)
+    return Line(method, *_summary(of_model), seconds, constant=_summary(constant)[0], model=model)
 
 
 def measure_baseline(problem: Problem, judging: Judging) -> Line:
@@ -100,7 +94,7 @@ def measure_baseline(problem: Problem, judging: Judging) -> Line:
     return Line(BASELINE, *_summary(found), 0.0)
 
 
-def _summary(found: list[dict[str, float]]) -> tuple[dict[str, float], dict[str, float]]:
+def _summary(found: Sequence[dict[str, float]]) -> tuple[dict[str, float], dict[str, float]]:
     names = [name for name in found[0] if all(name in scores for scores in found)]
     values = {name: [scores[name] for scores in found] for name in names}
     return {name: float(np.mean(values[name])) for name in names}, {name: float(np.std(values[name])) for name in names}
@@ -108,10 +102,10 @@ def _summary(found: list[dict[str, float]]) -> tuple[dict[str, float], dict[str,
 
 def candidates(
     task: Task, chosen: list[str] | None = None, *, with_offset: bool = False
-) -> dict[str, Callable[[], Any]]:
-    """Return what to compare: every method that suits the task, and boosting with the switches of other libraries.
+) -> Mapping[str, Callable[[], Any]]:
+    """Return what to compare: every method that suits the task, and boosting with the presets of other libraries.
 
-    With offsets, only methods that take them; one that was chosen and does not is an error.
+    With offsets, only methods that take them; choosing another one is an error.
 
     Examples
     --------
@@ -129,51 +123,56 @@ def candidates(
         for name in chosen or able or every[:1]:
             check_offset(name, task)
         every = able
-    return {name: _maker(name, task) for name in chosen or every}
-
-
-def _maker(name: str, task: Task) -> Callable[[], Any]:
-    make(name, task)  # a wrong name fails before the first fit
-    return lambda: make(name, task)
+    entries = {name: partial(make, name, task) for name in chosen or every}
+    for make_model in entries.values():
+        make_model()  # a wrong name fails before the first fit
+    return entries
 
 
 def leader_board(
+    terminal: Terminal,
     problem: Problem,
     judging: Judging,
     entries: Mapping[str, Callable[[], Any]],
     *,
     time_limit: float | None = None,
-    tell: Callable[[Line], None] = lambda line: None,
 ) -> list[Line]:
-    """Judge each method on the same parts, the best first; a method that fails or comes too late says so.
+    """Judge each method on the same parts, and return the best first; lines of failed methods say why.
 
-    After Ctrl-C the methods that are not done are "interrupted".
+    After Ctrl-C the methods that are not done are "interrupted", and so is the terminal.
     """
     started = time.perf_counter()
     lines: list[Line] = []
     for name, make_model in entries.items():
         left = None if time_limit is None else time_limit - (time.perf_counter() - started)
-        if lines and lines[-1].failure == INTERRUPTED_LINE:
-            line = _failed(name, INTERRUPTED_LINE)
-        elif left is not None and left <= 0:
-            line = _failed(name, "no time was left")
-        else:
-            try:
-                n_parts = judging.n_folds or 1
-                with warnings.catch_warnings():
-                    warnings.simplefilter("error", InterruptedFit)  # half a model is not compared
-                    line = measure(name, make_model, problem, judging, time_limit=left and left / n_parts)
-            except (KeyboardInterrupt, InterruptedFit):
-                line = _failed(name, INTERRUPTED_LINE)
-            except (ValueError, TypeError) as error:
-                line = _failed(name, str(error).splitlines()[0])
-        tell(line)
+        line = _line(terminal, name, make_model, problem, judging, left)
+        terminal.remark(f"{name}: {line.failure or f'{line.seconds:.1f} s'}")
         lines.append(line)
     return ranked([*lines, measure_baseline(problem, judging)], problem.task)
 
 
-def _failed(method: str, reason: str) -> Line:
-    return Line(method, {}, {}, 0.0, reason)
+def _line(
+    terminal: Terminal,
+    name: str,
+    make_model: Callable[[], Any],
+    problem: Problem,
+    judging: Judging,
+    time_left: float | None,
+) -> Line:
+    """Judge one method, or say why not."""
+    reason = "interrupted"
+    if not terminal.interrupted:
+        try:
+            if time_left is not None and time_left <= 0:
+                raise ValueError("no time was left")
+            limit = None if time_left is None else time_left / (judging.n_folds or 1)
+            with whole_fits():
+                return measure(name, make_model, problem, judging, time_limit=limit)
+        except (KeyboardInterrupt, InterruptedFit):
+            terminal.interrupted = True
+        except (ValueError, TypeError) as error:
+            reason = str(error).splitlines()[0]
+    return Line(name, {}, {}, 0.0, reason)
 
 
 def ranked(lines: list[Line], task: Task) -> list[Line]:

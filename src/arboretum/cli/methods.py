@@ -60,7 +60,7 @@ def methods(task: Task) -> list[str]:
 
 
 def preset_methods(task: Task) -> list[str]:
-    """Return boosting with the switches of other libraries, if the task has it: these are presets, not the libraries.
+    """Return boosting with the presets of other libraries, if the task has them; the libraries do not run.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def _preset_hint(text: str, *, likeness: float) -> str | None:
 
 
 def check_streams(method: str, task: Task) -> None:
-    """Refuse a method that would read all rows into memory.
+    """Reject a method that would read all rows into memory.
 
     Examples
     --------
@@ -126,11 +126,10 @@ def check_streams(method: str, task: Task) -> None:
     >>> check_streams("boosted:lightgbm", BINARY)
     """
     method, _ = _suitable(method, task)
-    if task.family in STREAMED.get(method, ()):
-        return
-    others = [name for name, families in STREAMED.items() if task.family in families]
-    cure = f"choose {', '.join(others)}, or leave the option out" if others else "leave the option out"
-    raise UsageError(f"--memory-limit: --model {method} of {task.name} needs all rows in memory; {cure}")
+    able = [name for name, families in STREAMED.items() if task.family in families]
+    cure = f"choose {', '.join(able)}, or leave the option out" if able else "leave the option out"
+    if method not in able:
+        raise UsageError(f"--memory-limit: --model {method} of {task.name} needs all rows in memory; {cure}")
 
 
 def takes_offset(method: str, task: Task) -> bool:
@@ -148,18 +147,17 @@ def takes_offset(method: str, task: Task) -> bool:
 
 
 def check_offset(method: str, task: Task) -> None:
-    """Refuse a method that takes no offsets."""
-    if takes_offset(method, task):
-        return
+    """Reject a method that takes no offsets."""
     others = [name for name in methods(task) if takes_offset(name, task)]
     if not others:
         raise UsageError(f"--offset: no method of {task.name} takes one; leave the option out")
-    raise UsageError(f"--offset: --model {method} takes none; use --model {' or '.join(others)}")
+    if not takes_offset(method, task):
+        raise UsageError(f"--offset: --model {method} takes none; use --model {' or '.join(others)}")
 
 
 def training_bytes(method: str, n_rows: int, n_columns: int, *, settings: dict[str, Any]) -> int:
-    """Return the memory that a method needs at least to learn from so many rows, before their target is known."""
-    for task in (REGRESSION, BINARY):  # settings may suit one alone
+    """Return the least memory that a method needs to learn from this many rows, before their target is known."""
+    for task in (REGRESSION, BINARY):  # settings may suit only one of them
         with suppress(UsageError):
             return int(make(method, task, settings=settings).training_bytes(n_rows, n_columns))
     return 0
@@ -167,7 +165,7 @@ def training_bytes(method: str, n_rows: int, n_columns: int, *, settings: dict[s
 
 @contextmanager
 def setting_errors(settings: Mapping[str, Any]) -> Iterator[None]:
-    """Turn errors of a fit that name a setting into those of usage: some settings can only be checked with the rows.
+    """Turn errors of a fit that name a setting into usage errors: some settings can only be checked with the rows.
 
     Examples
     --------
@@ -193,17 +191,15 @@ def parse_settings(given: Iterable[str]) -> dict[str, Any]:
     >>> parse_settings(["max_depth=3", "growth=level"])
     {'max_depth': '3', 'growth': 'level'}
     """
-    settings = {}
-    for item in given:
-        name, equals, text = item.partition("=")
+    found = {item: item.partition("=") for item in given}
+    for item, (name, equals, _) in found.items():
         if not equals or not name.isidentifier():
-            raise UsageError(f"--set {item}: write name=value, as in --set max_depth=3")
-        settings[name] = text
-    return settings
+            raise UsageError(f"--set {item}: expected name=value, as in --set max_depth=3")
+    return {name: text for name, _, text in found.values()}
 
 
 def read_settings(cls: type, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Read texts as the values that parameters of a class may have; other values, and other names, are left alone.
+    """Read texts as values of the parameters of a class; other values, and unknown names, stay as they are.
 
     Examples
     --------

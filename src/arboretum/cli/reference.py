@@ -1,4 +1,4 @@
-"""The reference of the command, written by itself: ``python -m arboretum.cli.reference > docs/command.md``."""
+"""The reference page of the command: ``python -m arboretum.cli.reference > docs/command.md``."""
 
 from __future__ import annotations
 
@@ -9,39 +9,39 @@ HEAD = """# The command
 `pip install 'arboretum[cli]'` brings the command `arboretum`. This page is written by the program:
 `python -m arboretum.cli.reference > docs/command.md`. [tutorial.md](tutorial.md) follows one table from CSV to report.
 
-Results go to standard output, remarks and progress to standard error; progress shows only where a person looks on. With
-`--json` standard output is one JSON object, of an error too. Files appear whole or not at all, and replace others only
-with `--overwrite`. `arboretum --install-completion` teaches your shell the names of commands and options.
+Results go to standard output, remarks and progress to standard error; progress is shown only on a terminal. With
+`--json` standard output is one JSON object, even if the command fails. Files appear whole or not at all, and replace
+others only with `--overwrite`. `arboretum --install-completion` teaches your shell the names of commands and options.
 
 ## Data
 | written as | read as |
 |---|---|
 | `sales.csv`, `.tsv`, `.json`, `.jsonl` | a file of text, also compressed: `.gz`, `.bz2` or `.zst` |
 | `sales.parquet`, `.arrow`, `.arrows`, `.feather` | a file with types |
-| `'part-*.csv'`, `folder` | all files that match or lie in it, of one format; columns are matched by name |
+| `'part-*.csv'`, `folder` | all files that match, or in the folder, of one format; columns are matched by name |
 | `-` | standard input, in any of these formats |
 | `shop.db::orders`, or `shop.db --table orders` | a table of a SQLite or DuckDB file |
-| `--sql "SELECT … FROM data WHERE …"` | the rows of a query; `data` is the table of the files before it |
+| `--sql "SELECT … FROM data WHERE …"` | the rows of a query; `data` is the table of the files that DATA names |
 
 `predict --out` writes every format that is read; `--out -` writes to standard output, CSV unless `--format` names
 another format: `… | arboretum predict model.arb - -o - | …`. [odd-input.md](odd-input.md#text-in-files) says how
 columns of text are read; `--missing`, `--kind`, `--date-format`, `--decimal`, `--delimiter` and `--encoding` help.
 
-All rows are read into memory, except by `predict`, and with `--memory-limit 500MB`, which `train`, `predict`,
-`evaluate` and `report` take. It is the memory that the process may hold above its bare start, within 15 %; a limit that
-is too small is rejected before training, with the least one that is enough. Rows stay in their files, and are read in
-passes as [datasets.md](datasets.md) says; text and answers of queries are kept in a temporary file. Rows are held out,
-judged and scored alike, so that model and scores are those of the same command without the limit, as long as the first
-rows (100,000, or 5 million values if that is less) tell what each column holds. The target, weights and predictions of
-judged rows are in memory. `train` learns boosted trees and forests so, of classes and of numbers; reports read a sample
-of the rows.
+A command reads each text file once. All rows are read into memory, except by `predict`, and except with
+`--memory-limit 500MB`, an option of `train`, `predict`, `evaluate` and `report`. It is the memory that the process may
+hold above its bare start, within 15 %; a limit that is too small is rejected before training, with the least one that
+is enough. Rows then stay in their files and are read in passes ([datasets.md](datasets.md)); those of text files and
+queries are kept in a temporary file. Model and scores are those of the same command without the limit, as long as the
+first rows (100,000, or 5 million values if that is less) tell what each column holds. The target, weights and
+predictions of judged rows are in memory. With a limit, `train` learns boosted trees and forests, for classes and for
+numbers; reports read a sample of the rows.
 
-`train --checkpoint FILE` writes down how far it is ([checkpoints.md](checkpoints.md)). After a crash the same command
-goes on, to the same model, and removes the file. Of folds, only the model that is written has one: it is fitted
-first.
+`train --checkpoint FILE` saves its progress ([checkpoints.md](checkpoints.md)). After a crash the same command goes on
+to the same model, and removes the file. With folds, only the model that is written, which is fitted first, has a
+checkpoint.
 
 ## Exit codes
-With `--json`, a run that ends with 0 prints its result; one that ends with 1 to 5 prints
+With `--json`, a run that ends with code 0 prints its result; one that ends with 1 to 5 prints
 `{"error": …, "exit_code": …}`. An interrupted `train` or `compare` that has something to show prints it with
 `"interrupted": true`.
 

@@ -3,77 +3,65 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from arboretum.cli import options
-from arboretum.cli.terminal import Terminal, session
+from arboretum.cli.command import command
+from arboretum.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     from arboretum.cli.columns import Examples
+    from arboretum.cli.files import ModelFile
     from arboretum.data.memory_budget import MemoryBudget
     from arboretum.tasks import Task
 
-# Where there is a limit to memory: rows of a report, bytes of a value in all its copies, and bytes of the rest.
+# With a memory limit: rows of a report, bytes of a value in all its copies, and bytes of the rest.
 MOST_ROWS, LEAST_ROWS, CELL_BYTES, REPORT_BYTES = 100_000, 500, 40, 40_000_000
 TEXT_COPIES = 4  # of a row: as Arrow reads it, chosen, as Python's own text, and as levels
 METRICS_BYTES = 85_000_000  # of scikit-learn's metrics
 LONGEST_ID = 100  # letters
 
 
+@command
 def report(
+    terminal: Terminal,
     model: options.Model,
-    data: options.Data = None,
+    columns: options.Columns,
+    data: options.Reading,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="HTML file to write.")] = Path("report.html"),
     train: Annotated[
-        str | None,
+        options.Name,
         typer.Option("--train", metavar="DATA", help="Rows that the model learnt from, to compare with."),
     ] = None,
-    target: options.Target = None,
-    offset: options.Offset = None,
-    positive: options.Positive = None,
     memory_limit: options.MemoryLimit = None,
-    table: options.Table = None,
-    sql: options.Sql = None,
-    missing: options.Missing = None,
-    date_format: options.DateFormats = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    decimal: options.Decimal = None,
     overwrite: options.Overwrite = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
-    traceback: options.Traceback = False,
 ) -> None:
     """Write a report of a model on the rows of DATA: one HTML file that opens from disk."""
-    with session(as_json=as_json, quiet=quiet, traceback=traceback, out=out) as terminal:
-        budget = options.memory_budget(memory_limit)
-        from arboretum.cli.files import check_outputs
-        from arboretum.data.memory_budget import ROW_BYTES
+    budget = options.memory_budget(memory_limit)
+    from arboretum.cli import files, opening
+    from arboretum.data.memory_budget import ROW_BYTES
 
-        check_outputs({"--out": out}, {"MODEL": model, "DATA": data, "--train": train}, overwrite=overwrite)
-        named = {"target": target, "positive": positive}
-        text = options.text_of(missing, date_format, delimiter, encoding, decimal)
+    files.check_outputs({"--out": out}, {"MODEL": model, "DATA": data.data, "--train": train}, overwrite=overwrite)
 
-        def needed(fitted: Any, task: Task, n_rows: int) -> int:
-            return ROW_BYTES * n_rows + report_bytes(fitted.n_features_in_, 1 if train is None else 2)
+    def needed(fitted: Any, task: Task, n_rows: int) -> int:
+        return ROW_BYTES * n_rows + report_bytes(fitted.n_features_in_, 1 if train is None else 2)
 
-        fitted, _, rows = options.read_for_model(
-            terminal, model, data, table, sql, text, named, offset, budget=budget, needed_bytes=needed
-        )
-        learnt = None
-        if train is not None:
-            _, _, learnt = options.read_for_model(
-                terminal, model, train, None, None, text, named, offset, budget=budget, needed_bytes=needed
-            )
-        rows, learnt = some_rows(terminal, budget, rows, learnt)
-        write_report(terminal, fitted, rows, out, learnt=learnt)
+    def opened(where: options.Reading) -> tuple[ModelFile, Examples]:
+        return opening.open_model(terminal, model, where, columns, budget=budget, needed_bytes=needed)
+
+    file, rows = opened(data)
+    learnt = None if train is None else opened(replace(data, data=train, table=None, sql=None))[1]
+    rows, learnt = some_rows(terminal, budget, rows, learnt)
+    write_report(terminal, file.model, rows, out, learnt=learnt)
 
 
 def report_bytes(n_columns: int, parts: int) -> int:
-    """Return the memory of a report of so many columns at least; its rows come from one part of the data or two."""
+    """Return the least memory of a report of this many columns, whose rows come from one or two parts of the data."""
     metrics = 0 if "sklearn.metrics" in sys.modules else METRICS_BYTES
     return metrics + REPORT_BYTES + parts * LEAST_ROWS * n_columns * CELL_BYTES
 
@@ -81,21 +69,21 @@ def report_bytes(n_columns: int, parts: int) -> int:
 def some_rows(
     terminal: Terminal, budget: MemoryBudget | None, rows: Examples, learnt: Examples | None
 ) -> tuple[Examples, Examples | None]:
-    """Return as many rows as memory holds, and say so; all without a limit to memory."""
+    """Return as many rows as memory holds, and say so; return all of them without a memory limit."""
     if budget is None:
         return rows, learnt
     parts, n_columns = 1 if learnt is None else 2, len(rows.X.names)
     budget.require(report_bytes(n_columns, parts), f"a report of {n_columns} columns")
-    import sklearn.metrics  # noqa: F401  # which the report will import: rows are to fit beside it
+    import sklearn.metrics  # noqa: F401  # which the report will import, and rows must fit beside
 
     of_row = max(n_columns * CELL_BYTES, TEXT_COPIES * max(map(_row_bytes, filter(None, (rows, learnt)))))
     most = int(min(MOST_ROWS, max(LEAST_ROWS, (budget.free() - REPORT_BYTES) / (parts * of_row))))
-    terminal.remark(f"the report reads at most {most} of the rows that judge, and of those learnt from")
+    terminal.remark(f"the report reads at most {most} of the rows that judge, and as many of those learnt from")
     return rows.in_memory(most), None if learnt is None else learnt.in_memory(most)
 
 
 def _row_bytes(rows: Examples) -> float:
-    """Return what a row takes with its ids, by the first ones."""
+    """Estimate the bytes of a row with its ids from the first rows."""
     first = [next(iter(columns.batches(LEAST_ROWS))) for columns in (rows.X, rows.ids) if columns is not None]
     return float(sum(batch.nbytes / batch.num_rows for batch in first))
 
@@ -103,43 +91,37 @@ def _row_bytes(rows: Examples) -> float:
 def write_report(
     terminal: Terminal, model: Any, rows: Examples, path: Path, *, learnt: Examples | None, share: str | None = None
 ) -> None:
-    """Write the report and say how to open it; ``share`` says which rows of their source judge, if not all."""
-    from arboretum.cli.errors import ModelError
-    from arboretum.cli.file_formats import STANDARD
-    from arboretum.cli.files import output_errors, output_path, tell_written
-    from arboretum.cli.tasks import positive_class
+    """Write the report and say how to open it; ``share`` names the rows of the data that judge, if not all do."""
+    from arboretum.cli import files, tasks
 
-    if not hasattr(model, "report"):
-        raise ModelError(f"{type(model).__name__} has no report: train another --model")
     given = {**rows.fit_arguments(model), "target": rows.target_name, "ids": _columns(rows.ids)}
     given["source"] = rows.source if share is None else f"{rows.source} ({share})"
-    replaces = path.exists()
     if learnt is not None:
         given |= {"X_train": learnt.X, "y_train": learnt.target, "ids_train": _columns(learnt.ids)}
+        given |= {f"{name}_train": value for name, value in learnt.fit_arguments(model).items()}
         given["source_train"] = learnt.source
-        of_learnt = learnt.fit_arguments(model)
-        given |= {
-            f"{name}_train": of_learnt[name]
-            for name in ("sample_weight", "group", "treatment", "offset")
-            if name in of_learnt
-        }
     if rows.positive is not None:
-        given["positive"] = positive_class(model.classes_, rows.positive)
-    with output_errors(path), output_path(path) as file:
-        model.report(rows.X, rows.target, file, **given)
-    place = "" if str(path) == STANDARD else f"; open it in a browser: {path.resolve().as_uri()}"
-    tell_written(terminal, path, replaces=replaces, more=place)
+        given["positive"] = tasks.positive_class(model.task_, model.classes_, rows.positive)
+    with files.told(terminal, path) as words, files.destination(path) as target, TemporaryDirectory() as folder:
+        if isinstance(target, Path):
+            model.report(rows.X, rows.target, target, **given)
+            words.append(f"; open it in a browser: {path.resolve().as_uri()}")
+        else:
+            page = Path(folder) / "report.html"
+            model.report(rows.X, rows.target, page, **given)
+            target.write(page.read_bytes())
     terminal.result |= {"report": str(path)}
 
 
 def _columns(table: Any) -> dict[str, Any] | None:
-    """Return the columns that name rows, by name; a longer text would name no row better."""
+    """Return the columns that name rows, by name, with long text cut."""
     if table is None:
         return None
     import pyarrow as pa
     import pyarrow.compute as compute
 
-    columns = {name: table[name] for name in table.column_names}
-    texts = [name for name, column in columns.items() if pa.types.is_string(column.type)]
-    columns |= {name: compute.utf8_slice_codeunits(columns[name], 0, LONGEST_ID) for name in texts}
-    return {name: column.to_pylist() for name, column in columns.items()}
+    cut = {
+        name: compute.utf8_slice_codeunits(column, 0, LONGEST_ID) if pa.types.is_string(column.type) else column
+        for name, column in zip(table.column_names, table.columns, strict=True)
+    }
+    return {name: column.to_pylist() for name, column in cut.items()}

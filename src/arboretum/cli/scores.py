@@ -1,10 +1,9 @@
-"""How good a model's answers are, and those of a baseline that knows the target of the training rows only."""
+"""How good the answers of a model are, beside those of a baseline that knows only the target of the training rows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +16,13 @@ from arboretum.tasks import BINARY, Task
 
 FloatArray = NDArray[np.float64]
 
-OF_SEPARATION = ("roc auc", "average precision")  # which rows of one class alone do not have
-USUAL = {"RMSE": "rmse", "MAE": "mae", "log loss": "log loss"}  # losses of models that are metrics of a task, too
+OF_SEPARATION = ("roc auc", "average precision")  # undefined for rows of a single class
+USUAL = {"RMSE": "rmse", "MAE": "mae", "log loss": "log loss"}  # losses of models that are also metrics of a task
 BELOW = "rows below"  # share of rows at or below a quantile
 
 
-@dataclass(frozen=True)
-class Answers:
-    """Predictions: probabilities (rows, classes) of classes, or one number a row."""
+class Answers(NamedTuple):
+    """Predictions: probabilities (rows, classes) of classes, or one number per row."""
 
     values: FloatArray
     classes: NDArray[Any] | None = None
@@ -37,22 +35,17 @@ def ask(model: Any, rows: Examples, task: Task) -> Answers:
 
 
 def baseline(learnt: Examples, judged: Examples, task: Task) -> Answers:
-    """Answer every row alike: the share of each class, the mean, or nothing at all."""
-    weight = learnt.weight
-    if task.has_classes:
-        assert learnt.y is not None
-        classes, share = _shares(learnt.y, weight)
-        return Answers(np.tile(share / share.sum(), (len(judged), 1)), classes)
-    constant = np.average(learnt.y, weights=weight) if task.has_numbers and learnt.y is not None else 0.0
-    return Answers(np.full(len(judged), constant))
-
-
-def _shares(y: NDArray[Any], weight: FloatArray | None) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the classes, and the rows or the weight of each."""
-    if weight is None and y.dtype != object:
-        return np.unique(y, return_counts=True)  # without the place of each row, which takes eight times the memory
-    classes, codes = unique_labels(y)
-    return classes, np.bincount(codes, weight, len(classes))
+    """Answer every row alike: the share of each class, the mean, or 0 for another task."""
+    y, weight = learnt.y, learnt.weight
+    if y is None or not task.has_classes:
+        constant = np.average(y, weights=weight) if task.has_numbers and y is not None else 0.0
+        return Answers(np.full(len(judged), constant))
+    if weight is None and y.dtype != object:  # without the place of each row, which takes eight times the memory
+        classes, share = np.unique(y, return_counts=True)
+    else:
+        classes, codes = unique_labels(y)
+        share = np.bincount(codes, weight, len(classes))
+    return Answers(np.tile(share / share.sum(), (len(judged), 1)), classes)
 
 
 def score(answers: Answers, judged: Examples, task: Task) -> dict[str, float]:
@@ -116,50 +109,44 @@ def _of_orders(values: FloatArray, judged: Examples, task: Task) -> dict[str, fl
 
 def judging_bytes(model: Any, task: Task, n_rows: int) -> int:
     """Return the memory that judging holds: targets, answers, and the arrays that metrics make of both."""
-    of_row = 88 + 8 * len(getattr(model, "classes_", ())) + (64 if task is BINARY else 0)
-    return n_rows * of_row
+    return n_rows * (88 + 8 * (len(model.classes_) if task.has_classes else 0) + (64 if task is BINARY else 0))
 
 
-def judge(model: Any, judged: Examples, task: Task) -> dict[str, float]:
-    """Return the metrics of a fitted model on some rows, the loss that it was trained for first."""
+def judge(model: Any, learnt: Examples, judged: Examples, task: Task) -> tuple[dict[str, float], dict[str, float]]:
+    """Predict some rows, once; return the metrics of the model, and the loss of the best constant answer.
+
+    The loss that the model was trained for comes first. The constant, which is the same for all rows, is learnt from
+    other rows; there is none where it would be the baseline of the task: the mean, or the shares of the classes.
+    """
+    if judged.y is None:
+        return {}, {}
     if task.role == "treatment":  # each treatment against the control: the model knows which label is which
-        return {"qini": model.score(judged.X, judged.y, judged.treatment, sample_weight=judged.weight)}
+        return {"qini": model.score(judged.X, judged.y, judged.treatment, sample_weight=judged.weight)}, {}
     answers = ask(model, judged, task)
     own = _own_losses(model, answers, judged, task)
     if not own:
-        return score(answers, judged, task)
-    if (first := USUAL.get(own[0].name, "")) in task.metrics:
-        found = score(answers, judged, task)
-        return {first: found[first]} | found
-    y, told = _truth(answers, judged), _parts(answers, own)
-    found = {loss.name: loss.mean(y, part, judged.weight) for loss, part in zip(own, told, strict=True)}
-    if not _are_quantiles(own):
-        return found | score(answers, judged, task)
-    # Squares of errors say nothing about quantiles: the mean, not a quantile, minimises them.
-    below = {_below(loss): np.average(y <= part, weights=judged.weight) for loss, part in zip(own, told, strict=True)}
-    return found | {name: float(share) for name, share in below.items()}
+        return score(answers, judged, task), {}
+    y, told = _truth(answers, judged), list(answers.values.T) if len(own) > 1 else [answers.values]
+    found = {} if _are_quantiles(own) else score(answers, judged, task)
+    first = USUAL.get(own[0].name, "")
+    found = ({first: found[first]} if first in found else _of_losses(own, y, told, judged.weight)) | found
+    if own[0].name in ("RMSE", "log loss"):
+        return found, {}
+    known = _truth(answers, learnt)
+    constants = [loss.repeated(loss.constant(known, learnt.weight), len(y)) for loss in own]
+    return found, _of_losses(own, y, constants, judged.weight)
 
 
-def judge_constant(model: Any, learnt: Examples, judged: Examples, task: Task) -> dict[str, float]:
-    """Return the loss that a model was trained for, of the best answer that is the same for all rows.
+def _of_losses(own: list[Any], y: NDArray[Any], told: list[Any], weight: FloatArray | None) -> dict[str, float]:
+    """Return the mean of each loss; of quantiles, the shares of rows below them too.
 
-    Nothing where that answer is the baseline of the task: the mean, or the shares of the classes.
+    Squares of errors say nothing about quantiles: the mean, not a quantile, minimises them.
     """
-    if learnt.y is None or judged.y is None or not task.has_row_losses:
-        return {}
-    answers = ask(model, judged, task)
-    own = _own_losses(model, answers, judged, task)
-    if not own or own[0].name in ("RMSE", "log loss"):
-        return {}
-    y, known = _truth(answers, judged), _truth(answers, learnt)
-    constants = [loss.constant(known, learnt.weight) for loss in own]
-    found = {
-        USUAL.get(loss.name, loss.name): loss.mean(y, loss.repeated(constant, len(y)), judged.weight)
-        for loss, constant in zip(own, constants, strict=True)
-    }
+    pairs = list(zip(own, told, strict=True))
+    found = {USUAL.get(loss.name, loss.name): loss.mean(y, part, weight) for loss, part in pairs}
     if _are_quantiles(own):
-        pairs = zip(own, constants, strict=True)
-        found |= {_below(loss): float(np.average(y <= constant, weights=judged.weight)) for loss, constant in pairs}
+        below = {loss.name.removeprefix("pinball loss "): np.average(y <= part, weights=weight) for loss, part in pairs}
+        found |= {f"{BELOW} {quantile}": float(share) for quantile, share in below.items()}
     return found
 
 
@@ -205,13 +192,5 @@ def _truth(answers: Answers, rows: Examples) -> NDArray[Any]:
     return rows.y.astype(np.float64) if answers.classes is None else encode_classes(rows.y, answers.classes, "y")
 
 
-def _parts(answers: Answers, own: list[Any]) -> list[FloatArray]:
-    return list(answers.values.T) if len(own) > 1 else [answers.values]
-
-
 def _are_quantiles(own: list[Any]) -> bool:
     return bool(own) and own[0].name.startswith("pinball")
-
-
-def _below(loss: Any) -> str:
-    return f"{BELOW} {loss.name[len('pinball loss ') :]}"

@@ -1,11 +1,11 @@
-"""Where rows come from: what a person types, as a Dataset.
+"""Where rows come from: the Dataset that a person means.
 
 ::
 
     sales.csv, part-*.parquet, folder/   ─► files of one format
     -                                    ─► standard input, of any format of files
-    file.db::table, file.duckdb          ─► a table of a data base
-    --sql "SELECT …"                     ─► a query: of the data base, or of the files as the table "data"
+    file.db::table, file.duckdb          ─► a table of a database
+    --sql "SELECT …"                     ─► a query: to the database, or to the files as the table "data"
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from arboretum.cli.errors import CommandError, DataError, UsageError, nearest
 from arboretum.cli.file_formats import (
@@ -31,17 +31,17 @@ from arboretum.cli.file_formats import (
     suffix_of,
     temporary_file,
 )
+from arboretum.cli.text import CURES, TextOptions, read_text, without_numbers
 from arboretum.data.arrow_types import width_of
-from arboretum.data.memory_budget import MemoryLimitError
+from arboretum.data.csv_files import CsvFiles
+from arboretum.data.dataset import Dataset
+from arboretum.data.json_files import json_files
+from arboretum.data.memory_budget import MemoryBudget, MemoryLimitError
 from arboretum.data.schema import listed
+from arboretum.data.sources import connect, identifier
+from arboretum.data.text_columns import TextColumn, lines_about
 
-if TYPE_CHECKING:
-    from arboretum.cli.text import TextOptions
-    from arboretum.data.dataset import Dataset
-    from arboretum.data.memory_budget import MemoryBudget
-    from arboretum.data.text_columns import TextColumn
-
-TEXT_BYTES = 24  # of a value that has no width: a text of some twenty letters, with its end
+TEXT_BYTES = 24  # of a value that has no width: a text of about twenty letters, and its end
 
 
 @dataclass(frozen=True)
@@ -53,26 +53,24 @@ class Rows:
     texts: list[TextColumn] = field(default_factory=list)
 
     def batches(self, size: int, names: Iterable[str]) -> Iterator[Any]:
-        """Yield Arrow record batches of those of the named columns that there are."""
+        """Yield Arrow record batches of the named columns, as far as they exist."""
         with reading(self.name):
             wanted = set(names)
             yield from self.dataset.select([name for name in self.dataset.names if name in wanted]).batches(size)
 
     def nbytes(self) -> int:
-        """Return about how many bytes all rows take in memory."""
+        """Estimate the bytes that all rows take in memory."""
         with reading(self.name):
             widths = [width_of(column.type) or TEXT_BYTES for column in self.dataset.schema]
             return int(sum(widths) * self.dataset.n_rows)
 
-    def table(self) -> Any:
-        """Return all rows as an Arrow table."""
+    def rows(self, budget: MemoryBudget | None = None) -> Any:
+        """Return all rows as an Arrow table, or the dataset if memory is limited."""
         with reading(self.name):
-            return self.dataset.to_frame()
+            return self.dataset.to_frame() if budget is None else self.dataset
 
     def remarks(self, names: Sequence[str]) -> list[str]:
-        """Say what a user should know about text in some of the columns."""
-        from arboretum.data.text_columns import lines_about
-
+        """Say what a user should know about text in these columns."""
         return lines_about([column for column in self.texts if column.name in set(names)])
 
 
@@ -90,23 +88,19 @@ def open_rows(
     Parameters
     ----------
     data, table, sql : str, optional
-        What is typed.
+        As typed.
     text : TextOptions, optional
         What is known about columns and files of text.
     budget : MemoryBudget, optional
-        What reading may take; without one there is no limit.
+        Memory that reading may take; unlimited by default.
     needed_bytes : callable, optional
-        Returns what will be needed at least for rows of such a number and such columns.
+        Returns the least memory that a command on this dataset needs.
 
     Examples
     --------
-    >>> open_rows(None, sql="SELECT 1 AS a").table().to_pydict()
+    >>> open_rows(None, sql="SELECT 1 AS a").rows().to_pydict()
     {'a': [1]}
     """
-    from arboretum.cli.text import TextOptions, read_text, without_numbers
-    from arboretum.data.csv_files import CsvFiles
-    from arboretum.data.dataset import Dataset
-
     text = text or TextOptions()
     texts: list[TextColumn] = []
     if data is None:
@@ -118,17 +112,15 @@ def open_rows(
     with reading(name):
         if budget is not None and needed_bytes is not None:
             needed = needed_bytes(found)
-            if needed > budget.free():  # the limit that is named should hold the reader too
-                needed += found.reader_bytes()
+            needed += found.reader_bytes() if needed > budget.free() else 0  # the limit that is named holds both
             budget.require(needed, f"a command on {found.n_rows} rows of {len(found.names)} columns")
         is_typeless = isinstance(found.source, CsvFiles)
         found, others = (found, []) if is_typeless else read_text(found, text.rules(believed=True))
         found = without_numbers(found, text.missing)
         if not found.n_rows:
-            cure = "see whether the query or its filter is right" if sql else "give some below the names of columns"
+            cure = "check the query and its filters" if sql else "add some below the header"
             raise DataError(f"{name} has no rows: {cure}")
-        missing = [column for column in text.date_formats if column not in found.names]
-        if missing:
+        if missing := [column for column in text.date_formats if column not in found.names]:
             raise DataError(f"{name} has no column {missing[0]!r}: {nearest(missing[0], found.names)}")
     known = {column.name for column in others}
     return Rows(name, found, [*(column for column in texts if column.name not in known), *others])
@@ -137,7 +129,7 @@ def open_rows(
 def _of_place(
     data: str, table: str | None, sql: str | None, text: TextOptions, budget: MemoryBudget | None
 ) -> tuple[str, Dataset, list[TextColumn]]:
-    """Return what to call the data, its rows, and what columns of CSV files were read as."""
+    """Return the name of the data in messages, its rows, and what columns of CSV files were read as."""
     path, _, inner = data.partition("::") if not Path(data).exists() else (data, "", "")
     files, name = ([_standard_input()], "standard input") if data == STANDARD else (_files(path), shown(data))
     with reading(name):
@@ -154,38 +146,29 @@ def _of_place(
             "--memory-limit: --sql holds all of DATA in memory; leave DATA out and let the query read the file, as in "
             f"--sql \"SELECT … FROM '{name}'\""
         )
-    texts: list[TextColumn] = []
     with reading(name):
-        dataset = of_files(files, formats[0], text, texts, budget)
+        dataset, texts = of_files(files, formats[0], text, budget)
         return name, dataset if sql is None else asked(sql, data=dataset), texts
 
 
 def of_files(
-    files: list[Path],
-    kind: str,
-    text: TextOptions | None = None,
-    texts: list[TextColumn] | None = None,
-    budget: MemoryBudget | None = None,
-) -> Dataset:
-    """Return the dataset of files of one format; what columns of CSV files were read as is added to ``texts``."""
-    from arboretum.cli.text import CURES, TextOptions
-    from arboretum.data.csv_files import CsvFiles
-    from arboretum.data.dataset import Dataset
-    from arboretum.data.json_files import json_files
-
-    text = text or TextOptions()
-    found: list[TextColumn] = [] if texts is None else texts
+    files: list[Path], kind: str, text: TextOptions, budget: MemoryBudget | None
+) -> tuple[Dataset, list[TextColumn]]:
+    """Return the dataset of files of one format, and what columns of CSV files were read as."""
     names = [str(file) for file in files]
-    if kind == "arrow":
-        return replace(Dataset.from_batches(lambda: _arrow_batches(files)), budget=budget)
-    if kind == "json":
-        return Dataset(json_files(names, text.encoding, CURES), budget=budget)
-    if kind == "parquet":
-        return replace(Dataset.from_parquet(names), budget=budget)
-    rules = text.rules(believed=False)
-    dataset = Dataset(CsvFiles(names, text.delimiter, text.encoding, rules, found.extend), budget=budget)
-    dataset.schema  # reads the files  # noqa: B018
-    return dataset
+    texts: list[TextColumn] = []
+    makers: dict[str, Callable[[], Dataset]] = {
+        "arrow": lambda: Dataset.from_batches(lambda: _arrow_batches(files)),
+        "json": lambda: Dataset(json_files(names, text.encoding, CURES)),
+        "parquet": lambda: Dataset.from_parquet(names),
+        "csv": lambda: Dataset(
+            CsvFiles(names, text.delimiter, text.encoding, text.rules(believed=False), texts.extend)
+        ),
+    }
+    dataset = replace(makers[kind](), budget=budget)
+    if kind == "csv":
+        dataset.schema  # reads the files, and tells of their columns  # noqa: B018
+    return dataset, texts
 
 
 def _arrow_batches(files: list[Path]) -> Iterator[Any]:
@@ -208,10 +191,7 @@ def _arrow_batches(files: list[Path]) -> Iterator[Any]:
 
 
 def asked(sql: str, **tables: Dataset) -> Dataset:
-    """Return the answer of a query to datasets, each a table of its name."""
-    from arboretum.data.dataset import Dataset
-    from arboretum.data.sources import connect
-
+    """Return the answer to a query of datasets, each a table of its name."""
     connection = connect(None)
     for name, dataset in tables.items():
         connection.register(name, dataset.to_frame())
@@ -220,7 +200,7 @@ def asked(sql: str, **tables: Dataset) -> Dataset:
 
 @contextmanager
 def reading(name: str) -> Iterator[None]:
-    """Turn errors of readers into failures that name the data."""
+    """Turn errors of readers into data errors."""
     try:
         yield
     except (CommandError, MemoryLimitError):
@@ -235,21 +215,21 @@ def reading(name: str) -> Iterator[None]:
 
 
 def _standard_input() -> Path:
-    """Keep what comes by standard input in a temporary file: rows are read in several passes."""
+    """Copy standard input to a temporary file: rows are read in several passes."""
     if sys.stdin is None:
-        raise DataError("standard input is closed: give it a table with a line of names, or name a file")
+        raise DataError("standard input is closed: give it a table with a header, or name a file")
     file = temporary_file(STANDARD)
     with file.open("wb") as content:
         shutil.copyfileobj(sys.stdin.buffer, content)
     if not file.stat().st_size:
-        raise DataError("standard input is empty, or was read already: give it a table with a line of names")
+        raise DataError("standard input is empty, or was read already: give it a table with a header")
     return file
 
 
 def _files(path: str) -> list[Path]:
     """Return the files of a path, pattern or folder; all can be read."""
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", path):
-        raise DataError(f"{path} is an address on the network: download the file first, as with curl -O")
+        raise DataError(f"{path} is an address on the network: download the file first, for example with curl -O")
     files = files_named(path)
     if Path(path).expanduser().is_dir():
         files = [file for file in files if suffix_of(file) in FORMATS]
@@ -270,15 +250,13 @@ def _neighbour(path: Path) -> str:
     return f": {near}" if near.startswith("did") else ""
 
 
-# ----------------------------------------------------------------------------------------------- data bases
+# ------------------------------------------------------------------------------------------------ databases
 
 
 def _of_database(files: list[Path], table: str | None, sql: str | None) -> Dataset:
-    """Return the answer of a data base: to a query, or all of a table, or of its only one."""
-    from arboretum.data.dataset import Dataset
-
+    """Return the rows of a database: the answer to a query, or a table, by default its only one."""
     if len(files) > 1:
-        raise DataError(f"{len(files)} data bases at once, {listed(list(map(str, files)))}: name one")
+        raise DataError(f"{len(files)} databases at once, {listed(list(map(str, files)))}: name one")
     (file,) = files
     with reading(str(file)):
         if sql is not None:
@@ -290,18 +268,14 @@ def _of_database(files: list[Path], table: str | None, sql: str | None) -> Datas
     name = table or known[0]
     if name not in known:
         raise DataError(f"{file} has no table {name!r}: {nearest(name, known)}")
-    escaped = name.replace('"', '""')
-    return Dataset.from_sql(f'SELECT * FROM "{escaped}"', file)
+    return Dataset.from_sql(f"SELECT * FROM {identifier(name)}", file)
 
 
 def _tables(file: Path) -> list[str]:
-    from arboretum.data.dataset import Dataset
-
     with file.open("rb") as content:
-        is_sqlite = content.read(6) == b"SQLite"
-    catalogue = (
-        "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name"
-        if is_sqlite
-        else "SELECT table_name AS name FROM information_schema.tables ORDER BY name"
-    )
+        catalogue = (
+            "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name"
+            if content.read(6) == b"SQLite"
+            else "SELECT table_name AS name FROM information_schema.tables ORDER BY name"
+        )
     return list(Dataset.from_sql(catalogue, file).to_frame()["name"].to_pylist())

@@ -1,9 +1,8 @@
-"""What is asked of a model: a guess by the columns, with its reason."""
+"""What is asked of a model: a guess by the columns, with its reason, and checks of what is given."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +13,11 @@ from arboretum.data.queries import LARGEST_GRADE
 from arboretum.data.schema import listed
 from arboretum.tasks import ANOMALY, BINARY, MULTICLASS, REGRESSION, TASKS, Task
 
-FEW_VALUES = 10  # whole numbers up to so many distinct values are classes
+FEW_VALUES = 10  # most distinct whole numbers that are taken for classes
 
 
-@dataclass(frozen=True)
-class Guess:
-    """A task and why it was taken for it."""
+class Guess(NamedTuple):
+    """A task, and why the data were taken for it."""
 
     task: Task
     reason: str
@@ -41,18 +39,17 @@ def guess_task(y: NDArray[Any] | None, roles: Roles) -> Guess:
             return Guess(task, f"there is a column of {task.role}s, {column!r}")
     if y is None or roles.target is None:
         return Guess(ANOMALY, "no --target is given")
+    name, are_numbers = repr(roles.target), y.dtype.kind in "iuf"
     if y.dtype.kind == "M":
-        raise DataError(f"the target {roles.target!r} holds dates: predict a number, as the days until them, by --sql")
-    values, name = Distinct(y), repr(roles.target)
-    if len(values) < 2:
-        raise DataError(f"the target {name} is {values[0]!r} in every row: there is nothing to learn")
+        raise DataError(f"the target {name} holds dates: predict a number, such as the days until them, by --sql")
+    values = _varied(y, name)
     if y.dtype.kind == "f" and (y != np.trunc(y)).any():
         return Guess(REGRESSION, f"{name} has numbers that are not whole")
     if len(values) == 2:
         return Guess(BINARY, f"{name} has two values, {values[0]!r} and {values[1]!r}")
-    if y.dtype.kind in "iuf" and len(values) > FEW_VALUES:
+    if are_numbers and len(values) > FEW_VALUES:
         return Guess(REGRESSION, f"{name} has {len(values)} different numbers")
-    if y.dtype.kind not in "iuf" and len(values) > max(FEW_VALUES, len(y) // 2):
+    if not are_numbers and len(values) > max(FEW_VALUES, len(y) // 2):
         raise DataError(
             f"the target {name} has {len(values)} different texts in {len(y)} rows, such as {listed(values, 3)}: it "
             "looks like an identifier; choose another target"
@@ -60,8 +57,16 @@ def guess_task(y: NDArray[Any] | None, roles: Roles) -> Guess:
     return Guess(MULTICLASS, f"{name} has {len(values)} values, {listed(values, 4)}")
 
 
+def _varied(y: NDArray[Any], name: str) -> Distinct:
+    """Return the values of a target; reject one that is the same in every row."""
+    values = Distinct(y)
+    if len(values) < 2:
+        raise DataError(f"the target {name} is {values[0]!r} in every row: there is nothing to learn")
+    return values
+
+
 def are_grades(y: NDArray[Any] | None) -> bool:
-    """Whether a target may say how relevant rows are to their query; rows of a group only stay together if not.
+    """Whether a target may say how relevant rows are to their query; if not, groups only keep rows together.
 
     Examples
     --------
@@ -74,43 +79,38 @@ def are_grades(y: NDArray[Any] | None) -> bool:
 
 
 def check_task(task: Task, roles: Roles) -> None:
-    """Refuse a task that lacks a column."""
-    needed = ("target", task.role) if task.needs_target else (task.role,)
-    for role in needed:
+    """Reject a task that lacks a column."""
+    for role in ("target", task.role) if task.needs_target else (task.role,):
         if role is not None and getattr(roles, role) is None:
             raise UsageError(f"--task {task.name} needs --{role} COLUMN")
 
 
 def check_target(y: NDArray[Any] | None, task: Task, roles: Roles) -> None:
-    """Refuse a target that the task cannot have."""
+    """Reject a target that the task cannot have."""
     if y is None:
         return
     name = repr(roles.target)
     if wrong := task.check_target(y):
         cure = "; choose --task regression, or make text of it by --sql" if task.has_classes else ""
         raise DataError(f"the target {name} {wrong}{cure}")
-    values = Distinct(y)
-    if len(values) < 2 and task.needs_target and task.role != "event":
-        raise DataError(f"the target {name} is {values[0]!r} in every row: there is nothing to learn")
+    values = _varied(y, name) if task.needs_target and task.role != "event" else Distinct(y)
     if task is BINARY and len(values) != 2:
         raise DataError(f"the target {name} has {len(values)} values, {listed(values, 5)}: --task binary needs two")
 
 
 def check_control(treatment: NDArray[Any] | None, roles: Roles, cure: str) -> None:
-    """Refuse treatments of which none is the control by its name; {} in the cure stands for one of them."""
-    if treatment is None:
-        return
-    labels = Distinct(treatment)[:]
-    usual = "control" if isinstance(labels[0], str) else 0
-    if usual not in labels:
+    """Reject treatments none of which has the name of the control; {} in the cure stands for one of them."""
+    labels = [] if treatment is None else Distinct(treatment)[:]
+    usual = "control" if labels and isinstance(labels[0], str) else 0
+    if labels and usual not in labels:
         raise DataError(
-            f"the treatment {roles.treatment!r} holds {listed(labels, 5)}, and no {usual!r}, which would be the "
+            f"the treatment {roles.treatment!r} holds {listed(labels, 5)}, but not {usual!r}, which would be the "
             f"control: {cure.format(labels[0])}"
         )
 
 
 def place_of_class(classes: Any, text: str) -> int | None:
-    """Return which of the classes a person means; None if it is none of them.
+    """Return which of the classes a person means; None if it is not one of them.
 
     Examples
     --------
@@ -129,38 +129,35 @@ def _means(label: Any, text: str) -> bool:
         return False
 
 
-def positive_class(classes: Any, positive: str | None) -> Any:
-    """Return the positive one of two classes: the second, unless another was named."""
-    labels = np.asarray(classes).tolist()
-    place = None if positive is None else place_of_class(labels, positive)
-    return labels[1 if place is None else place]
+def positive_class(task: Task, classes: Any, positive: str | None) -> Any:
+    """Return the positive one of two classes: the second, unless another was named; None for another task."""
+    if task is not BINARY:
+        return None
+    place = None if positive is None else place_of_class(classes, positive)
+    return np.asarray(classes).tolist()[1 if place is None else place]
 
 
 def check_positive(classes: Any, task: Task, roles: Roles) -> None:
-    """Refuse a positive class that is not one of two."""
+    """Reject a positive class that is not one of two."""
     if roles.positive is None:
         return
     words, name = f"--positive {roles.positive}", "the target" if roles.target is None else repr(roles.target)
     if task is MULTICLASS:
-        raise UsageError(f"{words}: {name} has {len(classes)} classes, and only one of two can be the positive one")
+        raise UsageError(f"{words}: {name} has {len(classes)} classes, but only one of two can be the positive one")
     if task is not BINARY:
-        raise UsageError(f"{words}: the task is {task.name}, and only a target of two classes has a positive one")
+        raise UsageError(f"{words}: the task is {task.name}, but only a target of two classes has a positive one")
     if place_of_class(classes, roles.positive) is None:
         raise UsageError(f"{words}: the classes of {name} are {listed(np.asarray(classes).tolist(), 2)}")
 
 
 def check_model(model: Any, y: NDArray[Any] | None, task: Task, roles: Roles) -> None:
-    """Refuse rows whose target is not what the model predicts."""
+    """Reject rows whose target is not what the model predicts."""
     if y is None:
         return
-    name, words = repr(roles.target), f"the model predicts {task.name}"
+    words, holds = f"the model predicts {task.name}", f"but the target {roles.target!r} holds"
     if not task.has_classes and task.check_target(y):
-        raise ModelError(f"{words}, but the target {name} holds {Distinct(y)[0]!r}: use a model of classes")
-    if task.has_classes:
-        classes = np.asarray(model.classes_).tolist()
-        if not set(Distinct(y)) & set(classes):
-            raise ModelError(
-                f"{words} of {listed(classes, 4)}, but the target {name} holds {listed(Distinct(y), 4)}: use a "
-                "model of this target"
-            )
+        raise ModelError(f"{words}, {holds} {Distinct(y)[0]!r}: use a model of classes")
+    classes = np.asarray(model.classes_).tolist() if task.has_classes else []
+    if classes and not set(values := Distinct(y)) & set(classes):
+        raise ModelError(f"{words} of {listed(classes, 4)}, {holds} {listed(values, 4)}: use a model of this target")
     check_task(task, roles)

@@ -1,4 +1,4 @@
-"""What a command says: results on standard output, remarks and progress on standard error, failures as exit codes."""
+"""What a command says: results on standard output, remarks and progress on standard error, errors as exit codes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from traceback import format_exc
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from arboretum.cli.errors import INTERRUPTED, CommandError, DataError, ModelError, OutputError, UsageError
 from arboretum.cli.file_formats import STANDARD
 from arboretum.running.interruption import InterruptedFit, is_interruption
+
+if TYPE_CHECKING:
+    from arboretum.cli.options import Output
 
 Cell = str | float | int | None
 
@@ -28,35 +31,35 @@ class Terminal:
     as_json : bool
         Standard output is one JSON object, and nothing else.
     quiet : bool
-        No remarks, no progress.
+        Print no remarks and no progress.
     gives_way : bool
-        Standard output is for data: results go to standard error.
+        Print results to standard error, because standard output is for data.
     """
 
     def __init__(self, *, as_json: bool, quiet: bool, gives_way: bool = False) -> None:
         self.as_json, self.quiet, self.gives_way = as_json, quiet, gives_way
         self.result: dict[str, Any] = {}
-        self.interrupted = False  # Ctrl-C ended a fit, which kept what it had
+        self.interrupted = False  # whether Ctrl-C ended a fit, which kept what it had
         self.warned: set[str] = set()
         self.written: list[str] = []  # names of files
         self.unprinted: OutputError | None = None  # why a part of the result is not on standard output
 
     @property
     def shows_progress(self) -> bool:
-        """Whether a person looks on."""
+        """Whether a person is watching."""
         return not (self.quiet or self.as_json) and sys.stderr is not None and sys.stderr.isatty()
 
-    def remark(self, text: str) -> None:
-        """Say something besides the result."""
-        if not (self.quiet or self.as_json):
-            to_standard_error(lambda stream: print(text, file=stream))
+    def remark(self, *texts: str) -> None:
+        """Print something besides the result, one line per text."""
+        if texts and not (self.quiet or self.as_json):
+            to_standard_error(lambda stream: print(*texts, sep="\n", file=stream))
 
     def text(self, text: str) -> None:
         """Print a part of the result."""
         self._print(lambda stream: print(text, file=stream))
 
     def table(self, title: str, header: Sequence[str], lines: Sequence[Sequence[Cell]]) -> None:
-        """Print a part of the result as a table: numbers to the right, four digits."""
+        """Print a part of the result as a table: numbers on the right, with four digits."""
         cells = [[_shown(cell) for cell in line] for line in lines]
         numeric = [all(not isinstance(line[j], str) for line in lines) for j in range(len(header))]
         self._print(
@@ -77,7 +80,7 @@ class Terminal:
             self.unprinted = self.unprinted or error
 
     def finish(self) -> None:
-        """Print the JSON object and see that all of it is out."""
+        """Print the JSON object, and flush."""
         if self.unprinted is not None:
             raise self.unprinted
         if self.gives_way:
@@ -111,13 +114,13 @@ def _rich_table(stream: TextIO, title: str, header: Sequence[str], cells: list[l
     for name, right in zip(header, numeric, strict=True):
         table.add_column(Text(name), justify="right" if right else "left", overflow="fold")
     for line in cells:
-        table.add_row(*map(Text, line))  # Text: a column named [red] is no markup
+        table.add_row(*map(Text, line))  # Text: a column named [red] is not markup
     Console(file=stream).print(table)
 
 
 @contextmanager
 def standard_output() -> Iterator[TextIO]:
-    """Go on in silence where the reader, as head, has seen enough; say so where output cannot be written."""
+    """Ignore a reader that has seen enough, such as head; raise an error if output cannot be written."""
     if sys.stdout is None:
         raise OutputError("cannot write to standard output: it is closed")
     try:
@@ -130,7 +133,7 @@ def standard_output() -> Iterator[TextIO]:
 
 
 def to_standard_error(write: Callable[[TextIO], object]) -> None:
-    """Write remarks, which are dropped where standard error is closed or full: no work is lost for them."""
+    """Write remarks, or drop them if standard error is closed or full: they are not worth losing work."""
     if sys.stderr is None:
         return
     try:
@@ -141,42 +144,42 @@ def to_standard_error(write: Callable[[TextIO], object]) -> None:
 
 
 def _mute(stream: TextIO) -> None:
-    """Send the rest to nowhere, or the interpreter complains about it when it ends."""
+    """Discard the rest, about which the interpreter would complain when it ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 @contextmanager
-def session(*, as_json: bool, quiet: bool, traceback: bool, out: Path | None = None) -> Iterator[Terminal]:
+def session(output: Output, out: Path | None = None) -> Iterator[Terminal]:
     """Run the body of a command that may write to ``out``: its failures become a message and an exit code."""
     gives_way = out is not None and str(out) == STANDARD
-    terminal = Terminal(as_json=as_json, quiet=quiet, gives_way=gives_way)
+    terminal = Terminal(as_json=output.as_json, quiet=output.quiet, gives_way=gives_way)
     try:
         from arboretum.data.schema import TextColumnWarning
 
-        if gives_way and as_json:
+        if gives_way and output.as_json:
             raise UsageError("--json and --out - both write to standard output: leave out one of them")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", TextColumnWarning)  # the command says so in words of its own
+            warnings.simplefilter("ignore", TextColumnWarning)  # the command says it in its own words
             warnings.showwarning = lambda message, *_: _remark_warning(terminal, message)
             yield terminal
         if terminal.interrupted:
             terminal.result |= {"interrupted": True, "exit_code": INTERRUPTED}
         terminal.finish()
     except (Exception, KeyboardInterrupt) as error:
-        if traceback:
+        if output.traceback:
             trace = format_exc()
             to_standard_error(lambda stream: stream.write(trace))
         code, message = _judge(error, terminal.written)
         if terminal.written and code != INTERRUPTED:
             message += f"; {_are_written(terminal.written)} all the same"
-        tell_failure(message, code, as_json=as_json)
+        tell_failure(message, code, as_json=output.as_json)
         raise SystemExit(code) from None
     if terminal.interrupted:
         raise SystemExit(INTERRUPTED)
 
 
 def tell_failure(message: str, code: int, *, as_json: bool) -> None:
-    """Say why a command failed, on standard error, and as the JSON object that stands for its result."""
+    """Say why a command failed, on standard error, and as a JSON object in place of the result."""
     if as_json:
         with suppress(OutputError), standard_output() as stream:
             print(json.dumps({"error": message, "exit_code": code}, indent=2), file=stream, flush=True)
@@ -184,7 +187,7 @@ def tell_failure(message: str, code: int, *, as_json: bool) -> None:
 
 
 def _remark_warning(terminal: Terminal, message: Warning | str) -> None:
-    """Say a warning once, for each fold gives it, with a cure that the command has."""
+    """Say a warning once, though each fold gives it, with a cure that the command has."""
     terminal.interrupted = terminal.interrupted or isinstance(message, InterruptedFit)
     text = re.sub(r"give y as pandas\.Categorical.*", "number them in their order by --sql", str(message))
     if text not in terminal.warned:
@@ -193,7 +196,7 @@ def _remark_warning(terminal: Terminal, message: Warning | str) -> None:
 
 
 def interruption(written: Sequence[str] = ()) -> str:
-    """Say that Ctrl-C ended a command, and what it left.
+    """Say that Ctrl-C ended a command, and which files are written.
 
     Examples
     --------
@@ -208,24 +211,24 @@ def _are_written(names: Sequence[str]) -> str:
 
 
 def _judge(error: BaseException, written: Sequence[str]) -> tuple[int, str]:
-    """Return exit code and message of an error."""
+    """Return the exit code and the message of an error."""
     if is_interruption(error):
         return INTERRUPTED, interruption(written)
     from arboretum import ModelFileError
     from arboretum.data.memory_budget import MemoryLimitError
 
-    if isinstance(error, CommandError):
-        return error.exit_code, str(error)
-    if isinstance(error, ModelFileError):
-        return ModelError.exit_code, str(error)
-    if isinstance(error, MemoryLimitError):
-        return UsageError.exit_code, str(error).replace("memory_limit=", "--memory-limit ", 1)
-    if isinstance(error, MemoryError):
-        return CommandError.exit_code, "out of memory: choose fewer rows or columns with --sql"
-    if isinstance(error, UnicodeDecodeError):
-        return DataError.exit_code, f"a file is not UTF-8 text: {error}"
-    hint = "" if isinstance(error, ValueError | TypeError) else f" ({type(error).__name__}; --traceback shows where)"
-    return CommandError.exit_code, f"{error}{hint}"
+    known: dict[type[BaseException], tuple[type[CommandError], str]] = {  # the first that fits
+        CommandError: (CommandError, str(error)),
+        ModelFileError: (ModelError, str(error)),
+        MemoryLimitError: (UsageError, str(error).replace("memory_limit=", "--memory-limit ", 1)),
+        MemoryError: (CommandError, "out of memory: choose fewer rows or columns with --sql"),
+        UnicodeDecodeError: (DataError, f"a file is not UTF-8 text: {error}"),
+        ValueError: (CommandError, str(error)),
+        TypeError: (CommandError, str(error)),
+        BaseException: (CommandError, f"{error} ({type(error).__name__}; --traceback shows where)"),
+    }
+    kind, message = next(told for cls, told in known.items() if isinstance(error, cls))
+    return error.exit_code if isinstance(error, CommandError) else kind.exit_code, message
 
 
 def _shown(cell: Cell) -> str:
@@ -237,7 +240,7 @@ def _shown(cell: Cell) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return what strict JSON can hold: NumPy's scalars as numbers, NaN and infinities as null."""
+    """Return a value that strict JSON can hold: scalars of NumPy as numbers, NaN and infinities as null."""
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

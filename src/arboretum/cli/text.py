@@ -1,23 +1,24 @@
-"""Text in data: what options say about it, and columns of text in tables that have types.
+"""Text in data: what options say about it, and columns of text in tables with types.
 
 ::
 
     CSV ────────────────────────────────► data/csv_files.py ──┐
                                                               ├─ one rule: data/text_columns.py
-    Parquet, Arrow, JSON, data bases ──► read_text ───────────┘
+    Parquet, Arrow, JSON, databases ───► read_text ───────────┘
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, get_args
+from functools import partial
+from typing import Any, ClassVar, get_args
 
+from arboretum.cli.changed import Changed
 from arboretum.cli.errors import UsageError
 from arboretum.data.dataset import Dataset
-from arboretum.data.memory_budget import MemoryBudget
-from arboretum.data.sources import LEAST_QUERY_MEMORY, Source, connect
+from arboretum.data.sources import connect, identifier
 from arboretum.data.text_columns import NEARLY, Facts, Kind, TextColumn, TextRules, decided
 from arboretum.data.text_values import BLANKS, CODES, MISSING, class_of
 
@@ -51,7 +52,7 @@ class OptionCures:
 
     def plain_numbers(self, name: str) -> str:
         """Return how to make numbers of amounts."""
-        column = '"' + name.replace('"', '""') + '"'
+        column = identifier(name)
         number = f"TRY_CAST(regexp_replace({column}, '[^0-9.eE+-]', '', 'g') AS DOUBLE)"
         return f"--sql {shlex.quote(f'SELECT * REPLACE ({number} AS {column}) FROM data')} makes numbers of them"
 
@@ -61,18 +62,18 @@ CURES = OptionCures()
 
 @dataclass(frozen=True)
 class TextOptions:
-    """What options and a model say about text.
+    """What options and a model tell about text.
 
     Parameters
     ----------
     delimiter, encoding, decimal : str
         Of CSV files, as for ``Dataset.from_csv``.
     missing : tuple of str
-        What stands for a missing value, besides what usually does.
+        Marks of missing values, besides the usual ones.
     date_formats : dict
         Formats of columns of dates.
     kinds : dict
-        Kinds of columns, as ``--kind`` and models know them.
+        Kinds of columns, from ``--kind`` or a model.
     asked : tuple of str
         Columns whose kind the user asked for.
     """
@@ -86,7 +87,7 @@ class TextOptions:
     asked: tuple[str, ...] = ()
 
     def rules(self, *, believed: bool) -> TextRules:
-        """Return the rules to read by; of tables with types, text is believed to be text."""
+        """Return the rules to read by; ``believed`` takes text for text, as in tables with types."""
         kinds: dict[str, Any] = {name: kind for name, kind in self.kinds.items() if kind in get_args(Kind)}
         kinds |= {name: "category" for name, kind in self.kinds.items() if kind == "ignore"}
         return TextRules(
@@ -107,7 +108,7 @@ class TextOptions:
         date_formats: Mapping[str, str] | None = None,
         decimal: str | None = None,
     ) -> TextOptions:
-        """Return the options with what a model knows; what is given now goes before."""
+        """Return the options with what a model knows; the options overrule it."""
         return replace(
             self,
             kinds={**kinds, **self.kinds},
@@ -126,33 +127,29 @@ def parse_date_formats(given: Iterable[str]) -> dict[str, str]:
     >>> parse_date_formats(["day=%d/%m/%Y"])
     {'day': '%d/%m/%Y'}
     """
-    formats = {}
-    for item in given:
-        column, equals, form = item.partition("=")
+    found = {item: item.partition("=") for item in given}
+    for item, (column, _, form) in found.items():
         try:
             TextRules(date_formats={column: form})
-        except ValueError:
-            equals = ""
-        if not equals:
-            raise UsageError(f"--date-format {item}: write column=format, as in 'day=%d/%m/%Y %H:%M'")
-        formats[column] = form
-    return formats
+        except ValueError:  # noqa: PERF203
+            raise UsageError(f"--date-format {item}: expected column=format, as in 'day=%d/%m/%Y %H:%M'") from None
+    return {column: form for column, _, form in found.values()}
 
 
 # ------------------------------------------------------------------------------------------------ tables with types
 
 
 def without_numbers(dataset: Dataset, missing: Iterable[str]) -> Dataset:
-    """Return a dataset whose numbers are missing where they equal one of these, as -999."""
+    """Return a dataset in which these numbers, such as -999, are missing values."""
     numbers = tuple(float(text) for text in missing if class_of(text) in CODES)
     return replace(dataset, source=WithoutNumbers(dataset.source, numbers)) if numbers else dataset
 
 
 def read_text(dataset: Dataset, rules: TextRules) -> tuple[Dataset, list[TextColumn]]:
-    """Read the columns of text of a table that has types as what they hold: a pass over them, if any may be more.
+    """Read the columns of text of a table with types as what they hold, in one pass over them if there are any.
 
-    Only what nobody means as labels is read as something else: numbers with fractions or marks of missing values,
-    dates, and what options or a model say.
+    Text that may be meant as labels stays text. Read as something else are numbers with fractions or with marks of
+    missing values, dates, and what options or a model name.
     """
     names = [
         column.name
@@ -171,15 +168,15 @@ def read_text(dataset: Dataset, rules: TextRules) -> tuple[Dataset, list[TextCol
 
 
 def is_text(kind: Any) -> bool:
-    """Whether a column of an Arrow type holds text; categories that somebody made are not text."""
+    """Whether a column of an Arrow type holds text; categories made by someone are not text."""
     from pyarrow import types
 
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
 def _survey(dataset: Dataset, names: Sequence[str], rules: TextRules) -> dict[str, Facts]:
-    """Count the classes of values, until no column is left of which they could say anything."""
-    found = {name: Facts(missing=set(rules.missing)) for name in names}  # rows that nobody looks at may hold them
+    """Count the classes of values, until it is certain that every column left is text."""
+    found = {name: Facts(missing=set(rules.missing)) for name in names}  # rows not looked at may hold them
     enough = (1 - NEARLY) * dataset.n_rows
     left = list(names)
     for batch in dataset.select(names).batches():
@@ -213,52 +210,23 @@ def _answer(query: str, dataset: Dataset, names: Sequence[str]) -> list[tuple[An
 
 
 @dataclass(frozen=True)
-class ReadText:
-    """A source with some columns of text read as what they hold.
+class ReadText(Changed):
+    """A source with some columns of text, by name, read as what they hold; DuckDB has half of the memory."""
 
-    Parameters
-    ----------
-    source : Source
-        All columns.
-    columns : dict
-        How to read those of text.
-    """
-
-    source: Source
     columns: Mapping[str, TextColumn]
+    parts: ClassVar[int] = 2
 
-    def prepare(self, budget: MemoryBudget | None) -> None:
-        """Prepare the source."""
-        self.source.prepare(budget)
+    def changer(self, memory: int | None) -> Callable[[Any], Any]:
+        """Read columns of text by a database of its own."""
+        return partial(self._read, connect(memory))
 
-    def schema(self) -> Any:
-        """Return names and types."""
-        schema = self.source.schema()
-        return self._read(schema.empty_table(), schema.names, connect(LEAST_QUERY_MEMORY)).schema
-
-    def n_rows(self) -> int:
-        """Count the rows."""
-        return self.source.n_rows()
-
-    def batches(self, names: Sequence[str], size: int, memory: int | None = None) -> Iterator[Any]:
-        """Read batch by batch; DuckDB has half of the memory."""
-        memory = None if memory is None else memory // 2
-        connection = connect(memory)
-        for batch in self.source.batches(names, size, memory):
-            yield from self._read(batch, names, connection).to_batches()
-
-    def buffers(self, names: Sequence[str]) -> list[int]:
-        """Return the bytes that a reader holds of each column."""
-        return self.source.buffers(names)
-
-    def _read(self, batch: Any, names: Sequence[str], connection: Any) -> Any:
+    def _read(self, connection: Any, batch: Any) -> Any:
         import pyarrow as pa
 
-        found = {name: batch[name] for name in names}
-        texts = [name for name in names if name in self.columns]
+        found = {name: batch[name] for name in batch.schema.names}
+        texts = [name for name in found if name in self.columns]
         if texts:
-            cells = pa.table({f"c{place}": found[name] for place, name in enumerate(texts)})
-            connection.register("cells", cells)
+            connection.register("cells", pa.table({f"c{place}": found[name] for place, name in enumerate(texts)}))
             chosen = (f"{self.columns[name].expression(f'c{place}')} AS c{place}" for place, name in enumerate(texts))
             relation = connection.sql(f"SELECT {', '.join(chosen)} FROM cells")
             table = (getattr(relation, "to_arrow_table", None) or relation.fetch_arrow_table)()
@@ -268,49 +236,24 @@ class ReadText:
 
 
 @dataclass(frozen=True)
-class WithoutNumbers:
-    """A source whose numbers are missing where they are one of some numbers.
+class WithoutNumbers(Changed):
+    """A source whose numbers are missing where they are one of some numbers."""
 
-    Parameters
-    ----------
-    source : Source
-        All columns.
-    numbers : tuple of float
-        What stands for a missing value.
-    """
-
-    source: Source
     numbers: tuple[float, ...]
 
-    def prepare(self, budget: MemoryBudget | None) -> None:
-        """Prepare the source."""
-        self.source.prepare(budget)
+    def changer(self, memory: int | None) -> Callable[[Any], Any]:
+        """Look through all columns."""
+        return self._without
 
-    def schema(self) -> Any:
-        """Return names and types."""
-        return self.source.schema()
-
-    def n_rows(self) -> int:
-        """Count the rows."""
-        return self.source.n_rows()
-
-    def batches(self, names: Sequence[str], size: int, memory: int | None = None) -> Iterator[Any]:
-        """Look through batch by batch."""
-        import pyarrow as pa
-
-        for batch in self.source.batches(names, size, memory):
-            yield pa.record_batch([self._without(column) for column in batch.columns], names=list(names))
-
-    def buffers(self, names: Sequence[str]) -> list[int]:
-        """Return the bytes that a reader holds of each column."""
-        return self.source.buffers(names)
-
-    def _without(self, column: Any) -> Any:
+    def _without(self, batch: Any) -> Any:
         import pyarrow as pa
         import pyarrow.compute as compute
 
-        kind = column.type
-        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
-            return column
-        is_one = compute.is_in(compute.cast(column, pa.float64(), safe=False), pa.array(self.numbers, pa.float64()))
-        return compute.if_else(is_one, pa.scalar(None, kind), column)
+        found = {name: batch[name] for name in batch.schema.names}
+        for name, column in found.items():
+            kind = column.type
+            if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+                numbers = compute.cast(column, pa.float64(), safe=False)
+                is_one = compute.is_in(numbers, pa.array(self.numbers, pa.float64()))
+                found[name] = compute.if_else(is_one, pa.scalar(None, kind), column)
+        return pa.table(found)

@@ -2,10 +2,11 @@
 
 ::
 
-    files ──(as UTF-8, if DuckDB cannot read them as they are)──► DuckDB: columns of text
-               ──text_columns.py: what each column holds, from all rows──► temporary Parquet
+    files ──(as UTF-8, if DuckDB cannot read them as they are)──► DuckDB ──once──► temporary Parquet of text
+               ──text_columns.py: what each column holds, from all rows──► temporary Parquet with types
 
-Columns are named c0, c1, … in DuckDB, which takes ``a`` and ``A`` for the same name.
+What a column holds is known after its last row, so text is kept until then, and each file is read once. Columns are
+named c0, c1, … in DuckDB, which takes ``a`` and ``A`` for the same name.
 """
 
 from __future__ import annotations
@@ -189,7 +190,7 @@ def _same_names(first: CsvPart, other: CsvPart) -> None:
 
 
 def _write_csv(parts: Sequence[CsvPart], rules: TextRules, tell: Tell, folder: Path, memory: int | None) -> None:
-    """Determine what each column holds, and write all rows as Parquet."""
+    """Keep the rows as Parquet of text, find out what each column holds, and write them with types."""
     engine = import_engine()
     texts = folder / "texts"
     texts.mkdir()
@@ -197,11 +198,15 @@ def _write_csv(parts: Sequence[CsvPart], rules: TextRules, tell: Tell, folder: P
     relations = _relations(parts, texts, rules, memory)
     connection = connect_wide(len(names), memory)
     try:
-        connection.execute(f"CREATE VIEW rows AS {' UNION ALL '.join(relations)}")
+        kept = []
+        for number, relation in enumerate(relations):
+            copy_out(connection, relation, texts, memory, f"rows-{number:06d}")
+            kept.append(f"SELECT * FROM read_parquet({quoted(escaped(str(texts / f'rows-{number:06d}.parquet')))})")
+        connection.execute(f"CREATE VIEW rows AS {' UNION ALL '.join(kept)}")
         columns = read_columns(lambda query: connection.execute(query).fetchall(), names, range(len(names)), rules)
         tell(columns)
         chosen = ", ".join(f"{column.expression(f'c{j}')} AS c{j}" for j, column in enumerate(columns))
-        for number, relation in enumerate(relations):
+        for number, relation in enumerate(kept):
             copy_out(connection, f"SELECT {chosen} FROM ({relation})", folder, memory, f"rows-{number:06d}")
     except engine.OutOfMemoryException:
         raise lacking_memory(memory, f"reading {parts[0].file.path}") from None

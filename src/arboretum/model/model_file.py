@@ -151,6 +151,29 @@ def from_bytes(data: bytes | bytearray | memoryview) -> tuple[Header, Arrays]:
     return header, arrays
 
 
+def with_fields(data: bytes | bytearray | memoryview, fields: Mapping[str, Any]) -> bytes:
+    """Model file with more fields in its header; arrays are neither decoded nor encoded again.
+
+    Parameters
+    ----------
+    data : bytes, bytearray or memoryview
+        Content of a model file.
+    fields : dict
+        JSON content to add.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> data = to_bytes({"model": "forest"}, {"base": np.array([0.5])})
+    >>> from_bytes(with_fields(data, {"owner": "me"}))[0]["owner"]
+    'me'
+    """
+    buffer = memoryview(data).cast("B")
+    layout, data_start = _read_layout(buffer)
+    canonical, _ = _metadata(layout)
+    return b"".join(_laid_out({**_parse_header(canonical), **fields}, _view_arrays(layout, buffer, data_start)))
+
+
 def save(
     path: str | os.PathLike[str] | BinaryIO,
     header: Mapping[str, Any],
@@ -350,7 +373,12 @@ def _parts(
     check_flag("compact", compact)
     checked = _checked_arrays(arrays)
     stored, steps = encodings.encode(checked) if compact else (checked, {})
-    canonical = _canonical_json(_content(header) | _stamps(steps))
+    return _laid_out(_content(header) | _stamps(steps), stored)
+
+
+def _laid_out(header: Mapping[str, Any], stored: Arrays) -> list[bytes | memoryview]:
+    """Pieces of the file of a header with its stamps and of arrays as they are stored."""
+    canonical = _canonical_json(header)
     order = sorted(stored, key=lambda name: (-stored[name].itemsize, name))
     layout: Header = {"__metadata__": {"arboretum": canonical.decode(), "sha256": _digest(canonical, stored)}}
     begin = 0

@@ -22,8 +22,9 @@ class Anomaly(Task):
         return -np.asarray(model.score_samples(X))
 
     def columns(self, model: Any, X: Any, *, positive: int | None = None, **given: Any) -> Columns:
-        """Return −1 or 1, and scores."""
-        return {"prediction": np.asarray(model.predict(X)), "score": self.answers(model, X)}
+        """Return −1 or 1, as ``predict`` does, and scores; a row is predicted once."""
+        score = np.asarray(model.score_samples(X))
+        return {"prediction": np.where(score - model.offset_ < 0, -1, 1), "score": -score}
 
     def check_target(self, y: NDArray[Any]) -> str | None:
         """Accept any labels of known anomalies."""

@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.data.selection import take_rows
 from arboretum.tasks.task import Columns, Task
+
+CLEAR_LEAD = 1e-9  # of a probability, far beyond the rounding of links
 
 
 @dataclass(frozen=True)
@@ -22,11 +25,19 @@ class Classes(Task):
         return model.predict_proba(X, **given)
 
     def columns(self, model: Any, X: Any, *, positive: int | None = None, **given: Any) -> Columns:
-        """Return labels, and the probability of each class, that of the positive one first."""
+        """Return labels, and the probability of each class, that of the positive one first.
+
+        A row is predicted once: its label is the class whose probability leads. Scores that differ by a last bit may
+        have equal probabilities, so the model is asked for the labels of the few rows without a clear lead.
+        """
         chance, labels = np.asarray(self.answers(model, X, **given)), model.classes_.tolist()
+        found = np.asarray(model.classes_)[chance.argmax(axis=1)]
+        ranked = np.sort(chance, axis=1)
+        if (close := (ranked[:, -1:] - ranked[:, :-1] < CLEAR_LEAD).any(axis=1)).any():
+            rows = {name: value[close] for name, value in given.items()}
+            found[close] = model.predict(take_rows(X, np.flatnonzero(close)), **rows)
         order = sorted(range(len(labels)), key=lambda j: j != positive)
-        named = {f"probability of {labels[j]}": chance[:, j] for j in order}
-        return {"prediction": np.asarray(model.predict(X, **given)), **named}
+        return {"prediction": found, **{f"probability of {labels[j]}": chance[:, j] for j in order}}
 
     def check_target(self, y: NDArray[Any]) -> str | None:
         """Reject numbers with fractions, which are not classes."""

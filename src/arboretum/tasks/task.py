@@ -75,8 +75,12 @@ class Task:
 
         Parameters
         ----------
-        model, X, **given
-            A fitted model, rows, and what else ``predict`` takes.
+        model : estimator
+            A fitted model.
+        X : array-like or data frame
+            Rows.
+        **given
+            What else ``predict`` takes, one value per row.
         positive : int, optional
             Which class comes first.
         """
