@@ -188,7 +188,7 @@ def test_limits_of_trees(cls):
     ],
 )
 def test_features_of_a_node(max_features, expected):
-    from arboretum.estimators.bagged_trees import features_a_node
+    from arboretum.ensembles.bagging.parameters import features_a_node
 
     assert (features_a_node(max_features, 20) or 20) == expected
 
@@ -275,14 +275,11 @@ def test_rows_of_no_weight_are_not_there(cls):
 # ---- out of the bag ------------------------------------------------------------------------------------------------
 
 
-def out_of_bag_by_hand(model, X, y, weight=None):
-    """Mean over the trees whose draws, made again here, do not hold the row."""
-    training = model._bin(model._read_rows(X, y, weight)[0], 1)
-    assert training.target.n_rows == len(X)
+def out_of_bag_by_hand(model, X):
+    """Mean over the trees whose bags do not hold the row."""
     sums, counts = 0.0, 0
     forest, leaves = model.forest_, model.apply(X)
-    for tree in range(forest.n_trees):
-        copies = training.bootstrap.copies(model._seed, tree, len(X))
+    for tree, copies in enumerate(model.bags_.copies.T):
         out, root = copies == 0, forest.tree_start[tree]
         assert forest.n_rows[root] == copies.sum()
         sums = sums + np.where(out[:, None], forest.value[root + leaves[:, tree]], 0.0)
@@ -296,9 +293,10 @@ def out_of_bag_by_hand(model, X, y, weight=None):
 @pytest.mark.parametrize("weight", [None, PARTS, 1 + (WHOLE > 2)], ids=["equal", "parts", "whole"])
 def test_out_of_bag_predictions_are_those_of_trees_that_never_saw_the_row(cls, params, weight):
     y = target_of(cls)
-    model = make(cls, n_estimators=80, bootstrap=True, oob_score=True, **params).fit(X, y, sample_weight=weight)
+    model = make(cls, n_estimators=80, bootstrap=True, oob_score=True, keep_bags=True, **params)
+    model.fit(X, y, sample_weight=weight)
     found = model.oob_decision_function_[:, 1] if cls in CLASSIFIERS else model.oob_prediction_
-    np.testing.assert_allclose(found, out_of_bag_by_hand(model, X, y, weight)[:, 0], rtol=1e-12)
+    np.testing.assert_allclose(found, out_of_bag_by_hand(model, X)[:, 0], rtol=1e-12)
     if cls in CLASSIFIERS:
         expected = accuracy_score(y, found > 0.5, sample_weight=weight)
     else:
@@ -341,10 +339,9 @@ def test_scorers_by_name_function_and_weight():
 
 
 def test_votes_out_of_the_bag():
-    model = arb.RandomForestClassifier(n_estimators=50, voting="hard", oob_score=True, max_depth=3).fit(X, TWO)
-    forest, leaves = model.forest_, model.apply(X)
-    training = model._bin(model._read_rows(X, TWO, None)[0], 1)
-    out = np.array([training.bootstrap.copies(0, tree, N_ROWS) == 0 for tree in range(50)]).T
+    options = {"n_estimators": 50, "voting": "hard", "max_depth": 3, "oob_score": True, "keep_bags": True}
+    model = arb.RandomForestClassifier(**options).fit(X, TWO)
+    forest, leaves, out = model.forest_, model.apply(X), model.bags_.out_of_bag
     votes = forest.value[forest.tree_start[:-1] + leaves, 0] > 0.5
     expected = (votes & out).sum(axis=1) / out.sum(axis=1)
     np.testing.assert_allclose(model.oob_decision_function_[:, 1], expected)
@@ -518,7 +515,7 @@ def test_bad_parameters_are_named(cls, params, message):
 def test_bad_targets_of_numbers_are_named(cls):
     two = np.column_stack([Y, Y])
     for params, y, message in (
-        ({"criterion": "absolute_error"}, two, "criterion='absolute_error' needs one output: fit one model an output"),
+        ({"criterion": "absolute_error"}, two, "criterion='absolute_error' needs one output: fit one model per output"),
         ({"criterion": "poisson"}, Y, r"criterion='poisson' needs counts of at least 0 .* y has -\S+ in row \d+; use"),
         ({"criterion": "poisson"}, Y * 0, "criterion='poisson' needs counts of at least 0 that are not all 0"),
         ({"bootstrap": "balanced"}, Y, "bootstrap='balanced'"),

@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.reference import survival as slow
+from tests.reference.bags import copies
+from tests.reference.files import reloaded
 
 import arboretum as arb
 from arboretum import RandomSurvivalForest
-from arboretum.model import model_file
+from arboretum.ensembles.bagging.trees import BaggedTarget, Draws
 
 law = settings(max_examples=25, deadline=None)
 SEEDS = st.integers(0, 2**32 - 1)
@@ -31,6 +33,17 @@ def problem(seed=0, n=120, n_times=20):
     event = rng.random(n) < 0.7
     event[0] = True
     return X, np.column_stack([time, event]), rng
+
+
+def copies_of(model, X, y, weight=None):
+    """How often each tree drew each row, (rows, trees); a forest draws from rows in the order of their times."""
+    order = np.argsort(y[:, 0], kind="stable")
+    rank = 1.0 + np.unique(y[order, 0], return_inverse=True)[1]
+    ranks = np.where(y[order, 1] == 1, rank, -rank)[:, None]
+    target = BaggedTarget("log_rank", None if weight is None else weight[order], numbers=ranks)
+    found = np.empty((len(X), len(model)))
+    found[order] = copies(model, X.iloc[order], target, Draws(1.0))
+    return found
 
 
 def nodes_and_rows(model, X):
@@ -112,15 +125,12 @@ def test_hazards_are_those_of_the_rows_of_the_leaves(seed, bootstrap):
     X, y, rng = problem(seed, 60)
     weight = rng.integers(1, 4, 60).astype(float)
     model = RandomSurvivalForest(n_estimators=3, bootstrap=bootstrap, random_state=seed % 7).fit(X, y, weight)
-    training = model._bin(model._read_rows(X, y, weight)[0], 1)
+    drawn = copies_of(model, X, y, weight) if bootstrap else None
     time, event, times = y[:, 0], y[:, 1] == 1, model.event_times_
     np.testing.assert_array_equal(times, np.unique(time[event]))
     leaves, expected, alive = model.apply(X), np.zeros((60, len(times))), np.zeros((60, len(times)))
     for tree in range(3):
-        counts = weight
-        if bootstrap:
-            counts = np.zeros(60)
-            counts[training.rows] = training.bootstrap.copies(model._seed, tree, 60)
+        counts = drawn[:, tree] if bootstrap else weight
         for leaf in np.unique(leaves[:, tree]):
             rows = leaves[:, tree] == leaf
             expected[rows] += slow.nelson_aalen(time[rows], event[rows], counts[rows], times) / 3
@@ -201,11 +211,10 @@ def test_out_of_bag_risks_are_those_of_trees_that_never_saw_the_row():
     order = rng.permutation(len(X))  # not the order of times
     X, y = X.iloc[order], y[order]
     model = RandomSurvivalForest(n_estimators=60, oob_score=True).fit(X, y)
-    training = model._bin(model._read_rows(X, y, None)[0], 1)
+    drawn = copies_of(model, X, y)
     values, counts = np.zeros(len(X)), np.zeros(len(X))
     for tree, leaf in enumerate(model.apply(X).T):
-        out = np.ones(len(X), dtype=bool)
-        out[training.rows] = training.bootstrap.copies(0, tree, len(X)) == 0
+        out = drawn[:, tree] == 0
         values += np.where(out, model.forest_.value[model.forest_.tree_start[tree] + leaf, 0], 0.0)
         counts += out
     np.testing.assert_allclose(model.oob_prediction_, values / counts)
@@ -253,18 +262,16 @@ def put(index, value):
         (changed("hazard_time", put(0, 10**6)), "steps of hazards at unknown times"),
         (changed("hazard_time", lambda array: array[::-1]), "steps of a hazard that are not in order"),
         (changed("hazard_start", put(1, 10**6)), "hazards that are not those of leaves"),
-        (changed("event_times", lambda array: array[::-1]), "times of events that do not rise"),
-        (changed("event_times", put(0, np.inf)), "times of events that are none"),
+        (changed("event_times", lambda array: array[::-1]), "event_times: expected times from 0 on that rise"),
+        (changed("event_times", put(0, np.inf)), "event_times: expected finite numbers"),
         (lambda arrays: arrays.pop("hazard_time"), "hazard_time"),
     ],
 )
 def test_damaged_files_are_refused(damage, message):
     X, y, _ = problem()
-    header, arrays = RandomSurvivalForest(n_estimators=2).fit(X, y)._to_file()
-    arrays = dict(arrays)
-    damage(arrays)
+    model = RandomSurvivalForest(n_estimators=2).fit(X, y)
     with pytest.raises(arb.ModelFileError, match=message):
-        RandomSurvivalForest(n_estimators=2)._from_file(*model_file.from_bytes(model_file.to_bytes(header, arrays)))
+        reloaded(model, lambda header, arrays: damage(arrays))
 
 
 # ---- errors --------------------------------------------------------------------------------------------------------

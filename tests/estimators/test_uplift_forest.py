@@ -12,9 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.reference import uplift as slow
+from tests.reference.bags import copies
 
 import arboretum as arb
 from arboretum import UpliftForest
+from arboretum.ensembles.bagging.trees import BaggedTarget, Draws, Treatment
 
 SEEDS = st.integers(0, 2**32 - 1)
 CRITERIA = ("kl", "euclidean", "chi2")
@@ -196,11 +198,13 @@ def test_leaves_of_honest_trees_are_filled_by_rows_out_of_their_bags():
     X, y, arm = experiment(400)
     model = UpliftForest(**{**SMALL, "n_estimators": 3}, honest=True, min_samples_treatment=5, parent_weight=4.0)
     model.fit(X, y, arm)
-    bootstrap = model._bin(model._read_rows(X, (y, arm), None)[0], 1).bootstrap
-    code, leaf = (arm == "mail").astype(int), model.apply(X)
+    code, leaf = (arm == "mail").astype(np.int32), model.apply(X)
+    arms = Treatment(code, n_arms=2, min_rows_arm=5, parent_weight=4.0, balanced_gain=True)
+    target = BaggedTarget("kl", None, numbers=y.astype(float)[:, None], treatment=arms)
+    times_drawn = copies(model, X, target, Draws(0.5))
     for tree in range(3):
         forest = model.forest_[tree : tree + 1]
-        out = bootstrap.copies(0, tree, len(X)) == 0
+        out = times_drawn[:, tree] == 0
         assert 0.5 < out.mean() < 0.7  # half as many draws as rows
         parent = {child: node for node in range(forest.n_nodes) for child in (forest.left[node], forest.right[node])}
 

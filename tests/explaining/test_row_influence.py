@@ -209,10 +209,10 @@ def test_other_rows_and_other_models_are_refused():
             model.influence(NEW, X_train=wrong_X, y_train=wrong_y)
     with pytest.raises(TypeError, match="influence is not known for IsolationForest: use boosted trees"):
         arb.IsolationForest(n_estimators=2).fit(X).influence(NEW, X_train=X, y_train=Y)
-    with pytest.raises(ValueError, match="many branches a node: use method='cart'"):
+    with pytest.raises(ValueError, match="many branches per node: use method='cart'"):
         arb.DecisionTreeClassifier(method="c45").fit(X, OF_TWO).influence(NEW, X_train=X, y_train=OF_TWO)
     votes = arb.RandomForestClassifier(n_estimators=2, voting="hard").fit(X, OF_TWO)
     with pytest.raises(ValueError, match="use voting='soft'"):
         votes.influence(NEW, X_train=X, y_train=OF_TWO)
-    with pytest.raises(ValueError, match="y has 2 outputs, but the model has 1"):
+    with pytest.raises(ValueError, match="y has 2 outputs, but the training rows have 1"):
         model.influence(NEW, np.ones((4, 2)), X_train=X, y_train=Y)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from tests.reference import oblique as slow
+from tests.reference.files import seed_of
 
 import arboretum as arb
 from arboretum.growing.projections import mean_and_scale
@@ -80,7 +81,7 @@ def test_trees_are_those_of_the_twin(seed, criterion, min_samples_leaf, data):
     density = min(1.0, 2 / p) if density is None else density
     target = y if criterion == "gini" else y.astype(float)
     twin = slow.Twin(X, target, impurity, scales_of(X), options["n_projections"] or p, density, min_samples_leaf)
-    assert_same_tree(model.forest_, twin.grow(slow.root_path(model._seed, 0)))
+    assert_same_tree(model.forest_, twin.grow(slow.root_path(seed_of(model), 0)))
 
 
 @pytest.mark.parametrize("density", [0.01, 0.3, 0.99, 1.0])
@@ -125,7 +126,7 @@ def test_random_thresholds_are_uniform_draws_of_the_nodes_path():
     X, y = rng.normal(size=(400, 5)), rng.normal(size=400)
     model = arb.ExtraTreesRegressor(n_estimators=1, max_bins=None, oblique=True, n_projections=4).fit(X, y)
     forest, scales, n_oblique = model.forest_, scales_of(X), 0
-    for node, path, rows in paths_and_rows(forest, X, model._seed):
+    for node, path, rows in paths_and_rows(forest, X, seed_of(model)):
         assert len(rows) == forest.n_rows[node]
         if forest.kind[node] != OBLIQUE:
             continue

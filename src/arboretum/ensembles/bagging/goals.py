@@ -110,7 +110,9 @@ class SingleTreeGoal(Goal):
 
 def _require_outputs(columns: NDArray[Any], n_outputs: int, name: str) -> None:
     if columns.shape[1] != n_outputs:
-        raise ValueError(f"{name} has {columns.shape[1]} outputs, but the training rows have {n_outputs}")
+        raise ValueError(
+            f"{name} has {columns.shape[1]} outputs, but the training rows have {n_outputs}: give the same"
+        )
 
 
 @dataclass(frozen=True)
@@ -156,18 +158,22 @@ class Classes(SingleTreeGoal):
 
     Parameters
     ----------
-    criterion, class_weight, bootstrap, voting
+    criterion, class_weight, voting
         As users give them.
+    bootstrap : bool or str, optional
+        How bags are drawn, as users give it; None for single trees, which have none.
     """
 
     criterion: str
     class_weight: Any = None
-    bootstrap: bool | str = False
+    bootstrap: bool | str | None = None
     voting: str = "soft"
 
     @property
     def _balances_bags(self) -> bool:
-        return isinstance(self.class_weight, str) and self.class_weight == "balanced_subsample"
+        """Whether classes weigh the same in every bag."""
+        wanted = isinstance(self.class_weight, str) and self.class_weight == "balanced_subsample"
+        return wanted and self.bootstrap is not None
 
     def read(self, columns: NDArray[Any], weight: FloatArray | None) -> tuple[BaggedTarget, ClassMeanHead]:
         """Encode labels; class weights become weights of rows."""
