@@ -173,8 +173,8 @@ class DecisionTree(SingleTree, AveragedTrees, Estimator):
             return super().to_text(0, max_depth=max_depth, digits=digits)
         from arboretum.reading import multiway_to_text
 
-        names = model.head.value_meaning["class_names"]
-        return multiway_to_text(model.tree, model.schema, class_names=names, max_depth=max_depth, digits=digits)
+        reading: dict[str, Any] = {"class_names": model.class_names, "max_depth": max_depth, "digits": digits}
+        return multiway_to_text(model.tree, model.schema, **reading)
 
     def plot_tree(self, *, ax: Any = None, max_depth: int = 4) -> Any:  # type: ignore[override]
         """Draw the tree with Matplotlib.
@@ -195,7 +195,7 @@ class DecisionTree(SingleTree, AveragedTrees, Estimator):
             return super().plot_tree(ax=ax, max_depth=max_depth)
         from arboretum.plotting import plot_multiway
 
-        names = model.head.value_meaning["class_names"]
+        names = model.class_names
         return plot_multiway(model.tree, model.schema, class_names=names, ax=ax, max_depth=max_depth)
 
     def _node_columns(self) -> dict[str, Any]:
@@ -204,7 +204,7 @@ class DecisionTree(SingleTree, AveragedTrees, Estimator):
             return super()._node_columns()
         from arboretum.reading import multiway_columns
 
-        return multiway_columns(model.tree, model.schema, class_names=model.head.value_meaning["class_names"])
+        return multiway_columns(model.tree, model.schema, class_names=model.class_names)
 
     def _read_model(self, header: dict[str, Any], arrays: Arrays) -> Model:
         if "parent" in arrays:

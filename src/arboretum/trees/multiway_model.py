@@ -13,7 +13,7 @@ from arboretum.data.schema import Schema
 from arboretum.data.table import Table
 from arboretum.model.arrays import Arrays
 from arboretum.model.forest import Forest
-from arboretum.model.heads import Head, MultiwayHead
+from arboretum.model.heads import Head, MultiwayHead, label_names
 from arboretum.model.model import Model, by_rows
 from arboretum.model.notes import Notes
 from arboretum.trees.multiway import MultiwayTree
@@ -39,6 +39,11 @@ class MultiwayModel(Model):
     ) -> MultiwayModel:
         """Make the model of a tree."""
         return cls(Forest.empty(), schema, head=MultiwayHead(1, classes), notes=notes, tree=tree, **policy)
+
+    @property
+    def class_names(self) -> list[str]:
+        """Labels of the classes as text."""
+        return label_names(self.head.classes[0])
 
     def sums(self, X: Any, n_jobs: int | None) -> FloatArray:
         """Return the shares of classes for rows of any container, (rows, classes)."""
