@@ -102,7 +102,7 @@ class DecisionTree(SingleTree, AveragedTrees, Estimator):
         """The tree of CART, plain frozen arrays."""
         model = self.model_
         if isinstance(model, MultiwayModel):
-            raise AttributeError("a tree of many branches per node is no forest_: look at tree_")
+            raise AttributeError(f"this {type(self).__name__} has a tree of many branches per node: look at tree_")
         return model.forest
 
     def __len__(self) -> int:
@@ -278,7 +278,7 @@ class DecisionTreeClassifier(ClassTree, ClassTrees, DecisionTree, Classifier):
         """The tree of ID3 or C4.5."""
         model = self.model_
         if not isinstance(model, MultiwayModel):
-            raise AttributeError("a tree of two branches per node is no tree_: look at forest_")
+            raise AttributeError(f"this {type(self).__name__} has a tree of two branches per node: look at forest_")
         return model.tree
 
     def __sklearn_tags__(self) -> Any:
