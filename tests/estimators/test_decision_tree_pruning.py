@@ -290,7 +290,7 @@ FIT_ERRORS = {
     "two outputs": (
         {"pruning": "reduced_error"},
         {"X_val": TABLE, "y_val": np.column_stack([YES, YES])},
-        "y_val has 2 outputs, but y has 1: give the same",
+        "y_val has 2 outputs, but the training rows have 1: give the same",
     ),
     "missing is an error": (
         {"pruning": "reduced_error", "missing": "error"},
@@ -315,7 +315,7 @@ def test_several_outputs_need_cart():
         classifier(method="c45").fit(TABLE, labels)
     with pytest.raises(ValueError, match="pruning='pessimistic' needs one output, but y has 2: use pruning='reduced"):
         classifier(pruning="pessimistic").fit(TABLE, labels)
-    with pytest.raises(ValueError, match="y_val has 1 outputs, but y has 2: give the same"):
+    with pytest.raises(ValueError, match="y_val has 1 outputs, but the training rows have 2: give the same"):
         regressor(pruning="reduced_error").fit(TABLE, np.column_stack([AMOUNT] * 2), X_val=TABLE, y_val=AMOUNT)
     pruned = classifier(pruning="reduced_error").fit(TABLE, labels)
     assert pruned.get_n_leaves() < classifier().fit(TABLE, labels).get_n_leaves()

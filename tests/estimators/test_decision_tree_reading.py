@@ -120,11 +120,11 @@ TAMPERED = {
     "negative counts": (entry("counts", -1.0), "counts"),
     "gain of infinity": (entry("gain", np.inf, 0), "gain"),
     "no seed": (lambda header, arrays: header.pop("seed"), "seed"),
-    "two outputs": (lambda header, arrays: header.update(n_outputs=2), "2 outputs"),
+    "two outputs": (lambda header, arrays: header.update(n_outputs=2), "classes of 1 outputs, not of 2"),
     "three classes": (lambda header, arrays: header["classes"][0].update(values=["a", "b", "c"]), "classes"),
     "classes of two outputs": (
         lambda header, arrays: header["classes"].append(header["classes"][0]),
-        "too many values",
+        "classes of 2 outputs, not of 1",
     ),
     "array that is lost": (lambda header, arrays: arrays.pop("branch"), "branch"),
     "another method": (lambda header, arrays: header["params"].update(method="magic"), "method"),

@@ -44,7 +44,7 @@ TAMPERED = {
 OF_CLASSES = {
     "classes are no list": (of("classes")(5), "damaged model file"),
     "classes of two outputs": (lambda header, arrays: header["classes"].append(header["classes"][0]), "2 outputs"),
-    "a class less": (lambda header, arrays: header["classes"][0]["values"].pop(), "values a leaf"),
+    "a class less": (lambda header, arrays: header["classes"][0]["values"].pop(), "values per leaf"),
     "a class twice": (of("classes", 0, "values")(["low", "low", "top"]), "classes"),
     "no values": (of("classes", 0)({}), "values"),
     "voting of nothing": (of("params", "voting")("loud"), "voting"),

@@ -188,7 +188,7 @@ def test_limits_of_trees(cls):
     ],
 )
 def test_features_of_a_node(max_features, expected):
-    from arboretum.estimators.bagged_trees import features_a_node
+    from arboretum.ensembles.bagging.parameters import features_a_node
 
     assert (features_a_node(max_features, 20) or 20) == expected
 
@@ -499,7 +499,7 @@ def test_bad_parameters_are_named(cls, params, message):
 def test_bad_targets_of_numbers_are_named(cls):
     two = np.column_stack([Y, Y])
     for params, y, message in (
-        ({"criterion": "absolute_error"}, two, "criterion='absolute_error' needs one output: fit one model an output"),
+        ({"criterion": "absolute_error"}, two, "criterion='absolute_error' needs one output: fit one model per output"),
         ({"criterion": "poisson"}, Y, r"criterion='poisson' needs counts of at least 0 .* y has -\S+ in row \d+; use"),
         ({"criterion": "poisson"}, Y * 0, "criterion='poisson' needs counts of at least 0 that are not all 0"),
         ({"bootstrap": "balanced"}, Y, "bootstrap='balanced'"),

@@ -214,5 +214,5 @@ def test_other_rows_and_other_models_are_refused():
     votes = arb.RandomForestClassifier(n_estimators=2, voting="hard").fit(X, OF_TWO)
     with pytest.raises(ValueError, match="use voting='soft'"):
         votes.influence(NEW, X_train=X, y_train=OF_TWO)
-    with pytest.raises(ValueError, match="y has 2 outputs, but the model has 1"):
+    with pytest.raises(ValueError, match="y has 2 outputs, but the training rows have 1"):
         model.influence(NEW, np.ones((4, 2)), X_train=X, y_train=Y)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import arboretum as arb
+from arboretum.estimators.standing_in import with_model
 from arboretum.explaining.stages import by_depth, by_rounds
 from arboretum.trees.pruning import prune_forest
 
@@ -61,13 +64,10 @@ def test_trees_cut_at_a_depth_are_pruned_ones(name):
     deepest = max(stages)
     np.testing.assert_allclose(getattr(stages[deepest], method)(None), getattr(model, method)(X), rtol=1e-9)
     for depth in (1, deepest // 2):
-        forest = model.forest_
-        model.forest_ = prune_forest(forest, forest.depths == depth)
-        model.__dict__.pop("_voters", None)
-        pruned = getattr(model, method)(X)
-        model.forest_ = forest
-        model.__dict__.pop("_voters", None)
-        np.testing.assert_allclose(getattr(stages[depth], method)(None), pruned, rtol=1e-9)
+        whole = model.model_
+        forest = prune_forest(whole.forest, whole.forest.depths == depth)
+        pruned = with_model(model, replace(whole, forest=forest, head=whole.head.of(forest)))
+        np.testing.assert_allclose(getattr(stages[depth], method)(None), getattr(pruned, method)(X), rtol=1e-9)
 
 
 def test_models_that_are_no_sums_have_no_stages():

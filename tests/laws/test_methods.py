@@ -15,12 +15,17 @@ import arboretum as arb
 mpl.use("Agg")
 
 N_ROWS = 60
-SILENT = {"check_parameters", "save"}
+SILENT = {"check_parameters", "encoding_", "save"}
 NO_BAGS = "needs the bags of the trees: fit with keep_bags=True"
 NO_SUM = "predicts no sum of trees, which SHAP values would split"
 OF_COMPOSED = {"model_": "has no trees of its own", "explain": NO_SUM, "influence": "influence is not known for"}
 NO_SCORE = "has no out-of-bag predictions: fit with oob_score=True"
-OF_FORESTS = {"oob_permutation_importance": NO_BAGS, "prediction_error": NO_BAGS}
+OF_FORESTS = {
+    "bags_": "has not kept its bags: fit with keep_bags=True",
+    "oob_permutation_importance": NO_BAGS,
+    "oob_score_": NO_SCORE,
+    "prediction_error": NO_BAGS,
+}
 OF_CLASSES = {**OF_FORESTS, "oob_decision_function_": NO_SCORE}
 OF_NUMBERS = {**OF_FORESTS, "oob_prediction_": NO_SCORE, "predict_quantiles": NO_BAGS}
 NO_INFLUENCE = {"influence": "influence is not known for"}
@@ -38,14 +43,13 @@ REFUSED = {
     },
     "CalibratedClassifier": OF_COMPOSED,
     "ConformalRegressor": OF_COMPOSED,
-    "DecisionTreeClassifier": {"oob_decision_function_": "has no out-of-bag predictions, for it sees every row"},
-    "DecisionTreeRegressor": {"oob_prediction_": "has no out-of-bag predictions, for it sees every row"},
+    "DecisionTreeClassifier": {"tree_": "has a tree of two branches per node: look at forest_"},
     "ExtraTreesClassifier": OF_CLASSES,
     "ExtraTreesRegressor": OF_NUMBERS,
     "IsolationForest": NO_INFLUENCE,
     "RandomForestClassifier": OF_CLASSES,
     "RandomForestRegressor": OF_NUMBERS,
-    "RandomSurvivalForest": {**NO_INFLUENCE, "oob_prediction_": NO_SCORE},
+    "RandomSurvivalForest": {**NO_INFLUENCE, "oob_prediction_": NO_SCORE, "oob_score_": NO_SCORE},
     "UpliftBoostedTrees": NO_INFLUENCE,
     "UpliftForest": NO_INFLUENCE,
 }

@@ -83,7 +83,7 @@ def show_rows(terminal: Terminal, file: ModelFile, rows: Examples, n_rows: int, 
     if values.ndim == 2 and len(classes) == 2:
         outputs = [str(positive_class(file.task, classes, rows.positive))]
         if outputs[0] != str(classes[1]):  # probabilities of two classes sum to 1, log-odds and votes to 0
-            whole = float(model.model_.head.value_meaning.get("probabilities", False))
+            whole = float(bool(model.model_.head.value_meaning["probabilities"]))
             values, bases = -values, whole - bases
     beside = " (the offset comes on top)" if getattr(model, "has_offset_", False) else ""
     names, given = explanation.feature_names, np.asarray(explanation.data)

@@ -58,7 +58,7 @@ def named_learners(estimators: Any, taken: Collection[str] = ()) -> list[BaseLea
     ValueError: estimators=[]: give a list of at least one regressor, or None for a tree of eight leaves
     """
     if estimators is None:
-        from arboretum.estimators.decision_tree import DecisionTreeRegressor
+        from arboretum.estimators.decision_trees import DecisionTreeRegressor
 
         return [BaseLearner(0, DecisionTreeRegressor(max_leaf_nodes=8))]
     if not isinstance(estimators, list | tuple) or not estimators:

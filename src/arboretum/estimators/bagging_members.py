@@ -27,7 +27,7 @@ Item = TypeVar("Item")
 
 def default_estimator(classifies: bool) -> Any:
     """Return what is bagged if nothing is said: an unpruned tree."""
-    from arboretum.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
+    from arboretum.estimators.decision_trees import DecisionTreeClassifier, DecisionTreeRegressor
 
     return DecisionTreeClassifier() if classifies else DecisionTreeRegressor()
 

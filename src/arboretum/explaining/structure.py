@@ -19,7 +19,7 @@ from arboretum.estimators.bagging_members import OneClass
 from arboretum.explaining.by_predictions import has_own_trees, require_fitted
 from arboretum.explaining.reading import sources
 from arboretum.model.forest import Forest
-from arboretum.model.heads import MultiwayHead
+from arboretum.trees.multiway_model import MultiwayModel
 
 FloatArray = NDArray[np.float64]
 
@@ -58,8 +58,9 @@ class Uses:
         >>> uses.column, uses.depth, uses.rows
         (array([0]), array([0], dtype=int32), array([3.]))
         """
-        if isinstance(model.model_.head, MultiwayHead):
-            multiway = model.tree_
+        whole = model.model_
+        if isinstance(whole, MultiwayModel):
+            multiway = whole.tree
             inner = np.flatnonzero(multiway.kind > 0)
             return cls(
                 np.zeros(len(inner), np.intp),
@@ -70,7 +71,7 @@ class Uses:
                 multiway.weight[inner],
                 np.array([multiway.depth]),
             )
-        forest = model.model_.forest
+        forest = whole.forest
         node, read, share = reads_with_slopes(forest)
         made_from = sources(model)
         sizes = np.array([len(columns) for columns in made_from])[read]
@@ -79,7 +80,7 @@ class Uses:
         node, share = node[use], (share / sizes)[use]
         tree = np.searchsorted(forest.tree_start, node, side="right") - 1
         rows = forest.n_rows[node].astype(np.float64)
-        return cls(tree, column, forest.depths[node], share, model.model_.gain[node], rows, forest.tree_depths())
+        return cls(tree, column, forest.depths[node], share, whole.gain[node], rows, forest.tree_depths())
 
     def gains_by_tree(self, n_columns: int) -> FloatArray:
         """Gain of each column in each tree, (trees, columns)."""
