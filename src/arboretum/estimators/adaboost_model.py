@@ -29,18 +29,20 @@ from arboretum.ensembles.adaboost import ImpurityTrees, Votes, starting_weights
 from arboretum.ensembles.bagging.resampling import Bag, Positions, content_order
 from arboretum.ensembles.bagging.trees import SingleTree
 from arboretum.ensembles.boosting.recipe import SMALL_FIT
+from arboretum.ensembles.members.estimators import MEMBER_PURPOSE, is_classifier, seeded, unfitted
+from arboretum.ensembles.members.goals import OneClass
+from arboretum.ensembles.members.tables import GivenTable
 from arboretum.estimators.bagged_trees import GivenRows
-from arboretum.estimators.bagging_members import GivenTable, OneClass, in_fit_order, is_classifier, seeded, unfitted
-from arboretum.estimators.bagging_model import MEMBER_PURPOSE, base_from_json, read_member
 from arboretum.estimators.base import FloatArray, ForestModel
 from arboretum.estimators.classes import defaults, own_class
 from arboretum.estimators.decision_tree import DecisionTreeClassifier
-from arboretum.estimators.files import call_to_json
+from arboretum.estimators.files import call_from_json, call_to_json, from_file
 from arboretum.estimators.single_tree import GrownTree, SingleTreeModel
 from arboretum.estimators.standing_in import twin
 from arboretum.metrics.own_scores import accuracy, r_squared
 from arboretum.model import model_file
 from arboretum.model.forest import Forest
+from arboretum.model.members import Joint, Members
 from arboretum.parameters.checking import check_columns, check_rounds, seed_of
 from arboretum.parameters.declaring import COUNT, Anything, Number, parameter, parameter_group
 from arboretum.parameters.shared import Bins, Categories, Seed, Threads
@@ -320,7 +322,7 @@ class AdaBoostModel(Learners, Bins, Categories, Seed, Threads, ForestModel):
     def _one_by_one(self, X: Any) -> Iterator[FloatArray]:
         """Yield what each learner adds to the whole: for trees their raw predictions, (rows, values of a leaf)."""
         if self._has_members:
-            rows = in_fit_order(X, self._member_schema, type(self).__name__)
+            rows = Members({}, Joint(), (), self._member_schema, name=type(self).__name__).rows(X)
             for member in self._members:
                 yield self._outcome(np.asarray(member.predict(rows)))
             return
@@ -428,7 +430,7 @@ class AdaBoostModel(Learners, Bins, Categories, Seed, Threads, ForestModel):
 
     def restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         with model_file.as_damage():
-            self.estimator = base_from_json(header["estimator"]) if "estimator" in header else None
+            self.estimator = call_from_json(header["estimator"]) if "estimator" in header else None
             self.check_parameters()
             self.estimator_ = self._base()
             self._read_votes(header, arrays)
@@ -451,7 +453,7 @@ class AdaBoostModel(Learners, Bins, Categories, Seed, Threads, ForestModel):
         if n_members != len(self.estimator_weights_):
             raise ValueError(f"{n_members} members and {len(self.estimator_weights_)} weights")
         schema = Schema.from_json(header["schema"])
-        members = [read_member(arrays[f"member {place}"]) for place in range(n_members)]
+        members = [from_file(*model_file.from_bytes(arrays[f"member {place}"].data)) for place in range(n_members)]
         for member in members:
             if type(member) is not type(self.estimator_) or member.n_features_in_ != schema.n_features:
                 raise ValueError(f"a member of class {type(member).__name__} and {member.n_features_in_} columns")

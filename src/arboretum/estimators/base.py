@@ -58,6 +58,10 @@ class ForestModel(Estimator):
     _numeric_width: int  # columns if all are plain numbers, else -1
     _model: Model
 
+    def expect_missing(self, has_missing: list[bool]) -> None:
+        """Take columns for such that may have missing values, though the training rows had none."""
+        self.schema_ = self.schema_.with_missing(has_missing)
+
     # ---- prediction ----------------------------------------------------------------------------------------------
 
     def _fitted(self) -> Forest:
@@ -266,7 +270,7 @@ class ForestModel(Estimator):
             Store arrays in as few bytes as hold them exactly. False stores them as they are, several times larger, and
             processes that load the file share its memory.
         """
-        files.write(self, path, compact=compact)
+        files.write(self, path, *self.to_file(), compact=compact)
 
     def fingerprint(self) -> str:
         """Hash of everything that determines predictions.

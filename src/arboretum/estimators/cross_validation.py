@@ -27,7 +27,7 @@ from arboretum.data.splits import deal_out
 from arboretum.ensembles.boosting.history import History, Patience
 from arboretum.ensembles.boosting.problem import HeldRows
 from arboretum.ensembles.boosting.rounds import BoostingRun
-from arboretum.estimators.bagging_members import unfitted
+from arboretum.ensembles.members.estimators import unfitted
 from arboretum.estimators.boosted_trees import BoostedTrees
 from arboretum.estimators.dataset_arguments import takes_dataset
 from arboretum.estimators.protocol import Classifier, meant

@@ -99,6 +99,16 @@ class GrownTrees:
             raise AttributeError(f"this {type(self).__name__} was fitted to columns without names")
         return np.array(schema.names, dtype=object)
 
+    def expect_missing(self, has_missing: list[bool]) -> None:
+        """Take columns for such that may have missing values, though the training rows had none.
+
+        Parameters
+        ----------
+        has_missing : list of bool
+            Which columns they are, besides those that are known.
+        """
+        self._model = replace(self._model, schema=self._model.schema.with_missing(has_missing))
+
     # ---- prediction ----------------------------------------------------------------------------------------------
 
     def predict_raw(self, X: Any) -> FloatArray:

@@ -167,6 +167,7 @@ class Estimator(Explained):
     TypeError: Shift has no parameter 'bye': did you mean 'by'?
     """
 
+    estimator_type: ClassVar[str | None] = None  # what scikit-learn calls it: "classifier", "regressor", …
     reads: ClassVar[tuple[str, ...]] = ()  # input tags of scikit-learn that hold: "sparse", "allow_nan", …
     restore: Callable[[dict[str, Any], Arrays], None]  # takes up what a file holds
     _metadata_request: Any  # what set_fit_request and the like have stored; scikit-learn's clone copies it
@@ -291,8 +292,7 @@ class Estimator(Explained):
         """Write the model to a file that ``arboretum.load`` reads.
 
         A file is replaced whole or not at all, and holds no code: a subclass of your own is written as the class of
-        arboretum that it derives from, and loaded as such. Pickle keeps the subclass. A model of models can be written
-        if all its members are of arboretum.
+        arboretum that it derives from, and loaded as such. Pickle keeps the subclass.
 
         Parameters
         ----------
@@ -302,16 +302,14 @@ class Estimator(Explained):
             Store arrays in as few bytes as hold them exactly. False stores them as they are, several times larger, and
             processes that load the file share its memory.
         """
-        files.write(self, path, compact=compact)
+        files.write(self, path, *self.to_file(), compact=compact)
 
     def fingerprint(self) -> str:
         """Hash of everything that determines predictions.
 
-        Equal for any number of threads, for any order of named columns, before and after saving. Members of a model of
-        models must be of arboretum.
+        Equal for any number of threads, for any order of named columns, before and after saving.
         """
-        model = self.learned() if "_members" in vars(self) else self.model_
-        return str(model.fingerprint())
+        return str(self.model_.fingerprint())
 
     def to_file(self) -> tuple[dict[str, Any], Arrays]:
         """Return the content of the model file: a header of JSON and named arrays (docs/format.md)."""
@@ -390,7 +388,7 @@ class Estimator(Explained):
         """Return what the estimator is and accepts."""
         from sklearn.utils import Tags, TargetTags
 
-        tags = Tags(estimator_type=None, target_tags=TargetTags(required=False))
+        tags = Tags(estimator_type=self.estimator_type, target_tags=TargetTags(required=False))
         for name in self.reads:
             setattr(tags.input_tags, name, True)
         return tags
@@ -432,6 +430,7 @@ class Classifier(Estimator):
 
     classes_: Any
     predict: Callable[[Any], Any]
+    estimator_type = "classifier"
 
     @property
     def n_classes_(self) -> int | list[int]:
@@ -465,7 +464,7 @@ class Classifier(Estimator):
         from sklearn.utils import ClassifierTags
 
         tags = super().__sklearn_tags__()
-        tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
+        tags.classifier_tags = ClassifierTags()
         tags.target_tags.required = True
         return tags
 
@@ -475,6 +474,7 @@ class Regressor(Estimator):
 
     predict: Callable[[Any], Any]
     task_: ClassVar[Task] = REGRESSION
+    estimator_type = "regressor"
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R²: 1 − Σ (y − prediction)² / Σ (y − mean of y)².
@@ -494,7 +494,7 @@ class Regressor(Estimator):
         from sklearn.utils import RegressorTags
 
         tags = super().__sklearn_tags__()
-        tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
+        tags.regressor_tags = RegressorTags()
         tags.target_tags.required = True
         return tags
 
@@ -505,6 +505,7 @@ class OutlierDetector(Estimator):
     fit: Callable[..., Any]
     predict: Callable[[Any], Any]
     task_: ClassVar[Task] = ANOMALY
+    estimator_type = "outlier_detector"
 
     def fit_predict(self, X: Any, y: Any = None, **fit_arguments: Any) -> Any:
         """Fit the model and tell which of its own rows are anomalies.
@@ -524,8 +525,3 @@ class OutlierDetector(Estimator):
             −1 for anomalies, +1 for the others.
         """
         return self.fit(X, **fit_arguments).predict(X)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.estimator_type = "outlier_detector"
-        return tags

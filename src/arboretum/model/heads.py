@@ -144,14 +144,19 @@ class LossHead(Head):
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: Arrays, forest: Forest) -> LossHead:
         """Read the loss."""
-        return cls(cls.read_loss(header, forest))
+        return cls.read(header, forest.n_outputs)
+
+    @classmethod
+    def read(cls, header: dict[str, Any], n_outputs: int) -> LossHead:
+        """Read the loss, for sums of so many outputs."""
+        return cls(cls.read_loss(header, n_outputs))
 
     @staticmethod
-    def read_loss(header: dict[str, Any], forest: Forest) -> Loss:
-        """Return the loss of a file, if it has as many outputs as the forest."""
+    def read_loss(header: dict[str, Any], n_outputs: int) -> Loss:
+        """Return the loss of a file, if it has as many outputs as the sums."""
         loss = losses.from_json(header["loss"])
-        if forest.n_outputs != loss.n_outputs:
-            raise ValueError(f"{forest.n_outputs} outputs, but the loss has {loss.n_outputs}")
+        if n_outputs != loss.n_outputs:
+            raise ValueError(f"{n_outputs} outputs, but the loss has {loss.n_outputs}")
         return loss
 
     @property
@@ -191,9 +196,9 @@ class ClassLossHead(LossHead):
         return {**super().facts(), "classes": classes}
 
     @classmethod
-    def from_file(cls, header: dict[str, Any], arrays: Arrays, forest: Forest) -> ClassLossHead:
+    def read(cls, header: dict[str, Any], n_outputs: int) -> ClassLossHead:
         """Read the loss, and as many classes as it has."""
-        loss, entry = cls.read_loss(header, forest), header["classes"]
+        loss, entry = cls.read_loss(header, n_outputs), header["classes"]
         if isinstance(loss, EachOutput):
             if not isinstance(entry, list) or len(entry) != loss.n_outputs:
                 raise ValueError(f"classes: expected a list for each of {loss.n_outputs} outputs, found {entry!r:.80}")
@@ -202,7 +207,7 @@ class ClassLossHead(LossHead):
             if loss.thresholds is None:
                 raise ValueError("loss: ordered classes need thresholds, found none")
             return cls(loss, classes_from_json(entry, loss.n_classes, in_own_order=True))
-        return cls(loss, classes_from_json(entry, max(2, forest.n_outputs)))
+        return cls(loss, classes_from_json(entry, max(2, n_outputs)))
 
     def answers(self, raw: FloatArray) -> NDArray[Any]:
         """Return the most probable classes."""
@@ -292,7 +297,7 @@ class RiskHead(LossHead):
     def from_file(cls, header: dict[str, Any], arrays: Arrays, forest: Forest) -> RiskHead:
         """Read the loss, and the baseline that belongs to it."""
         loss, times, baseline = (
-            cls.read_loss(header, forest),
+            cls.read_loss(header, forest.n_outputs),
             read_event_times(arrays["event_times"]),
             arrays.get("log_baseline"),
         )

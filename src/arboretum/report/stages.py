@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.data import targets
-from arboretum.estimators.bagging_model import BaggingModel
+from arboretum.ensembles.bagging.estimators import first_members
+from arboretum.estimators.bagging import BaggingModel
 from arboretum.estimators.grown_trees import GrownTrees
 from arboretum.estimators.held_out import HeldOutModel
+from arboretum.estimators.standing_in import with_members
 from arboretum.explaining.stages import by_depth, by_rounds, evenly
 from arboretum.metrics import concordance_index, ndcg_score
 from arboretum.metrics.own_loss import OwnLoss, own_loss
@@ -185,10 +187,5 @@ def _stages(task: Task, model: Any, rows: Rows, axis: str) -> Iterator[tuple[int
 
 def _by_members(model: BaggingModel, rows: Rows) -> Iterator[tuple[int, Any]]:
     """Ask bags of the first members."""
-    from copy import copy
-
-    for number in evenly(len(model.estimators_), MOST_MEMBERS).tolist():
-        fewer = copy(model)
-        fewer.estimators_ = model.estimators_[:number]
-        fewer.estimators_features_ = model.estimators_features_[:number]
-        yield number, answers(fewer, rows)
+    for number in evenly(len(model), MOST_MEMBERS).tolist():
+        yield number, answers(with_members(model, first_members(model.learned(), number)), rows)

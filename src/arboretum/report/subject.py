@@ -16,6 +16,7 @@ from arboretum.data.selection import Positions, as_container, n_rows_of, take_ro
 from arboretum.data.table import Table, conform
 from arboretum.estimators.classes import arguments
 from arboretum.estimators.explained import Explained
+from arboretum.estimators.models_of_models import ModelOfModels
 from arboretum.estimators.protocol import not_fitted
 from arboretum.losses.survival_targets import survival_bounds
 from arboretum.metrics.own_loss import negative_own_loss
@@ -174,7 +175,7 @@ def schema_of(model: Any) -> Schema:
     """Columns of a fitted model of any kind; one that is made of others reads their columns."""
     if isinstance(schema := getattr(model, "schema_", None), Schema):
         return schema
-    if isinstance(schema := getattr(model, "_schema", None), Schema):
+    if isinstance(model, ModelOfModels) and (schema := model.learned().schema) is not None:
         return _filled_in(schema, model)
     if isinstance(inner := getattr(model, "estimator_", None), Explained):
         return schema_of(inner)
