@@ -27,11 +27,15 @@ if TYPE_CHECKING:
     from arboretum.estimators.checkpoints import Checkpoint
     from arboretum.estimators.conformal import ConformalRegressor
     from arboretum.estimators.cross_validation import CrossValidation, cross_validate
-    from arboretum.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
-    from arboretum.estimators.extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
+    from arboretum.estimators.decision_trees import DecisionTreeClassifier, DecisionTreeRegressor
     from arboretum.estimators.files import load
+    from arboretum.estimators.forests import (
+        ExtraTreesClassifier,
+        ExtraTreesRegressor,
+        RandomForestClassifier,
+        RandomForestRegressor,
+    )
     from arboretum.estimators.isolation_forest import IsolationForest
-    from arboretum.estimators.random_forest import RandomForestClassifier, RandomForestRegressor
     from arboretum.estimators.random_survival_forest import RandomSurvivalForest
     from arboretum.estimators.uplift_boosting import UpliftBoostedTrees
     from arboretum.estimators.uplift_forest import UpliftForest
@@ -106,10 +110,14 @@ _PLACES = {
     "estimators.checkpoints": ("Checkpoint",),
     "estimators.conformal": ("ConformalRegressor",),
     "estimators.cross_validation": ("CrossValidation", "cross_validate"),
-    "estimators.decision_tree": ("DecisionTreeClassifier", "DecisionTreeRegressor"),
-    "estimators.extra_trees": ("ExtraTreesClassifier", "ExtraTreesRegressor"),
+    "estimators.decision_trees": ("DecisionTreeClassifier", "DecisionTreeRegressor"),
+    "estimators.forests": (
+        "ExtraTreesClassifier",
+        "ExtraTreesRegressor",
+        "RandomForestClassifier",
+        "RandomForestRegressor",
+    ),
     "estimators.isolation_forest": ("IsolationForest",),
-    "estimators.random_forest": ("RandomForestClassifier", "RandomForestRegressor"),
     "estimators.random_survival_forest": ("RandomSurvivalForest",),
     "estimators.uplift_boosting": ("UpliftBoostedTrees",),
     "estimators.uplift_forest": ("UpliftForest",),

@@ -109,6 +109,6 @@ def show_rows(terminal: Terminal, model: Any, rows: Examples, n_rows: int, limit
 
 def _whole(model: Any) -> float:
     """Return the sum of the raw predictions of two classes: of forests, they are probabilities."""
-    from arboretum.estimators.bagged_tasks import BaggedClassifier
+    from arboretum.model.heads import ClassMeanHead
 
-    return 1.0 if isinstance(model, BaggedClassifier) else 0.0
+    return 1.0 if isinstance(model.model_.head, ClassMeanHead) else 0.0

@@ -62,12 +62,12 @@ def facts(model: Any, roles: Roles) -> dict[str, Any]:
 def tree_text(model: Any, tree: int, depth: int | None) -> str:
     """Return a tree as text, or a failure if there is none of that number."""
     from arboretum.cli.errors import ModelError, UsageError
-    from arboretum.estimators.single_tree import SingleTreeModel
+    from arboretum.estimators.decision_trees import DecisionTree
 
     if not hasattr(model, "to_text") or not hasattr(model, "forest_"):
         raise ModelError(f"{type(model).__name__} is made of several models: its trees cannot be shown one by one")
     n_trees = len(model.forest_.tree_start) - 1
     if tree >= n_trees:
         raise UsageError(f"--tree {tree}: the model has trees 0 to {n_trees - 1}")
-    which = () if isinstance(model, SingleTreeModel) else (tree,)
+    which = () if isinstance(model, DecisionTree) else (tree,)
     return str(model.to_text(*which, max_depth=depth))

@@ -30,12 +30,11 @@ from arboretum.ensembles.adaboost import (
 )
 from arboretum.estimators.adaboost_model import AdaBoostModel, Learners
 from arboretum.estimators.base import FloatArray
-from arboretum.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
+from arboretum.estimators.decision_trees import DecisionTree, DecisionTreeClassifier, DecisionTreeRegressor
 from arboretum.estimators.protocol import Classifier, Regressor, not_fitted
-from arboretum.estimators.single_tree import SingleTreeModel
 from arboretum.growing.grower import category_ranks
 from arboretum.model.forest import Forest
-from arboretum.model.heads import OtherHead, VoteHead
+from arboretum.model.heads import ClassMeanHead, OtherHead, VoteHead
 from arboretum.parameters.declaring import FLAG, Choice, declares_parameters, like, parameter
 from arboretum.parameters.shared import Seed
 
@@ -86,7 +85,7 @@ class AdaBoostClassifier(Classifier, AdaBoostModel):
 
     # ---- fitting -------------------------------------------------------------------------------------------------
 
-    def _default_learner(self) -> SingleTreeModel:
+    def _default_learner(self) -> DecisionTree:
         return DecisionTreeClassifier(
             max_leaf_nodes=2,
             max_bins=self.max_bins,
@@ -210,13 +209,13 @@ class AdaBoostClassifier(Classifier, AdaBoostModel):
         for decision in self.staged_decision_function(X):
             yield self._head().probabilities(decision)
 
-    def _as_tree(self, forest: Forest, weight: float) -> SingleTreeModel:
+    def _as_tree(self, forest: Forest, weight: float) -> DecisionTree:
         votes = np.sign(weight) * forest.value
         shares = votes > 0 if forest.width == 1 else np.eye(forest.width)[votes.argmax(axis=1)]
-        model = super()._as_tree(replace(forest, value=shares.astype(np.float64)), weight)
-        assert isinstance(model, DecisionTreeClassifier)
-        model.classes_ = self.classes_
-        return model
+        return super()._as_tree(replace(forest, value=shares.astype(np.float64)), weight)
+
+    def _head_of_tree(self) -> ClassMeanHead:
+        return ClassMeanHead(classes=[self.classes_])
 
     # ---- files ---------------------------------------------------------------------------------------------------
 
@@ -286,7 +285,7 @@ class AdaBoostRegressor(Regressor, AdaBoostModel):
 
     # ---- fitting -------------------------------------------------------------------------------------------------
 
-    def _default_learner(self) -> SingleTreeModel:
+    def _default_learner(self) -> DecisionTree:
         return DecisionTreeRegressor(
             max_depth=DEFAULT_DEPTH,
             max_bins=self.max_bins,
@@ -303,7 +302,7 @@ class AdaBoostRegressor(Regressor, AdaBoostModel):
         self, column: NDArray[Any], weight: FloatArray | None
     ) -> tuple[None, FloatArray, FloatArray | None]:
         # The tree knows how large a target may be.
-        target, _ = self._default_learner()._read_target(column[:, None], weight)
+        target, _ = self._default_learner().goal().read(column[:, None], weight)
         return None, np.asarray(target.numbers)[:, 0], weight
 
     def _boost_gradients(

@@ -26,29 +26,30 @@ from arboretum.data.binning import BinnedData, assign_bins, learn_bins
 from arboretum.data.schema import Schema
 from arboretum.data.table import Table, read_table
 from arboretum.ensembles.adaboost import ImpurityTrees, Votes, starting_weights
+from arboretum.ensembles.bagging.preparation import GivenRows
 from arboretum.ensembles.bagging.resampling import Bag, Positions, content_order
 from arboretum.ensembles.bagging.trees import SingleTree
 from arboretum.ensembles.boosting.recipe import SMALL_FIT
 from arboretum.ensembles.members.estimators import MEMBER_PURPOSE, is_classifier, seeded, unfitted
 from arboretum.ensembles.members.goals import OneClass
 from arboretum.ensembles.members.tables import GivenTable
-from arboretum.estimators.bagged_trees import GivenRows
 from arboretum.estimators.base import FloatArray, ForestModel
 from arboretum.estimators.classes import defaults, own_class
-from arboretum.estimators.decision_tree import DecisionTreeClassifier
+from arboretum.estimators.decision_trees import DecisionTree, DecisionTreeClassifier, fitted_tree
 from arboretum.estimators.files import call_from_json, call_to_json, from_file
-from arboretum.estimators.single_tree import GrownTree, SingleTreeModel
+from arboretum.estimators.protocol import Estimator
 from arboretum.estimators.standing_in import twin
 from arboretum.metrics.own_scores import accuracy, r_squared
 from arboretum.model import model_file
 from arboretum.model.forest import Forest
+from arboretum.model.heads import MeanHead
 from arboretum.model.members import Joint, Members
 from arboretum.parameters.checking import check_columns, check_rounds, seed_of
 from arboretum.parameters.declaring import COUNT, Anything, Number, parameter, parameter_group
 from arboretum.parameters.shared import Bins, Categories, Seed, Threads
 from arboretum.running.interruption import warn_interrupted
 from arboretum.running.threads import n_threads
-from arboretum.trees.pruning import parents
+from arboretum.trees.grown_tree import BinaryTree
 
 Ada = TypeVar("Ada", bound="AdaBoostModel")
 
@@ -150,23 +151,23 @@ class AdaBoostModel(Learners, Bins, Categories, Seed, Threads, ForestModel):
 
     def _impurity_trees(
         self,
-        base: SingleTreeModel,
+        base: DecisionTree,
         table: Table,
         values: FloatArray,
         weight: FloatArray | None,
         seed: int,
         threads: int,
     ) -> tuple[ImpurityTrees, Schema]:
-        target, _ = base._read_target(values[:, None], weight)
-        training = base._bin(GivenRows(table, target, np.arange(table.n_rows), table.n_rows), threads)
+        recipe = base.recipe()
+        target, head = recipe.goal.read(values[:, None], weight)
+        given = GivenRows(table, target, head, np.arange(table.n_rows), table.n_rows)
+        training = recipe.preparation.cut(given, threads)
 
         def prune(grown: SingleTree) -> Forest:
-            whole = GrownTree(grown.forest, parents(grown.forest), grown.risk, grown.weight)
-            pruned = whole.pruned(base._leaves_to_be(whole, None, threads))
-            assert isinstance(pruned, Forest)
-            return pruned
+            whole = BinaryTree.of(grown)
+            return whole.pruned(recipe.leaves_to_be(whole, None, threads))
 
-        rules = base._rules(training)
+        rules = recipe.preparation.rules(training)
         learners = ImpurityTrees(
             table, training.data, training.edges, target, rules, training.projections, prune, seed, threads
         )
@@ -208,11 +209,11 @@ class AdaBoostModel(Learners, Bins, Categories, Seed, Threads, ForestModel):
         if is_classifier(base) != self._classifies:
             other = "AdaBoostClassifier" if is_classifier(base) else "AdaBoostRegressor"
             raise ValueError(f"estimator={shown(base)} cannot be boosted by {type(self).__name__}: use {other}")
-        if isinstance(base, SingleTreeModel):
+        if isinstance(base, DecisionTree):
             base.check_parameters()
         return base
 
-    def _default_learner(self) -> SingleTreeModel:
+    def _default_learner(self) -> DecisionTree:
         raise NotImplementedError
 
     def _on_gradients(self, facts: Any) -> bool:
@@ -351,11 +352,12 @@ class AdaBoostModel(Learners, Bins, Categories, Seed, Threads, ForestModel):
             for tree, weight in enumerate(self.estimator_weights_.tolist())
         ]
 
-    def _as_tree(self, forest: Forest, weight: float) -> SingleTreeModel:
-        model: SingleTreeModel = unfitted(self.estimator_)
-        model.forest_, model.schema_, model._seed, model.n_outputs_ = forest, self.schema_, 0, 1
-        model._set_input_names()
-        return model
+    def _as_tree(self, forest: Forest, weight: float) -> DecisionTree:
+        tree: DecisionTree = unfitted(self.estimator_)
+        return fitted_tree(tree, forest, self.schema_, self._head_of_tree())
+
+    def _head_of_tree(self) -> MeanHead:
+        return MeanHead()
 
     @property
     def feature_importances_(self) -> FloatArray:
@@ -393,7 +395,7 @@ class AdaBoostModel(Learners, Bins, Categories, Seed, Threads, ForestModel):
         return model_file.fingerprint(facts, {"estimator_weights": self.estimator_weights_})
 
     def _require_own(self, method: str, cure: str) -> None:
-        strangers = [member for member in self._members if not isinstance(member, ForestModel)]
+        strangers = [member for member in self._members if not isinstance(member, Estimator)]
         if strangers:
             raise TypeError(f"{method} needs learners of arboretum, not {type(strangers[0]).__name__}: {cure}")
 
@@ -519,7 +521,7 @@ class MemberLearners:
 
 def grows_forest(base: Any) -> bool:
     """Whether a learner is a tree that can be grown again and again from one table, and become part of a Forest."""
-    if not isinstance(base, SingleTreeModel) or base._pruning == "reduced_error":
+    if not isinstance(base, DecisionTree) or base.recipe().pruning == "reduced_error":
         return False
     return not isinstance(base, DecisionTreeClassifier) or (base.method == "cart" and base.class_weight is None)
 

@@ -12,7 +12,7 @@ from arboretum.ensembles.additive.learners import named_learners
 from arboretum.ensembles.additive.recipe import Additive, AdditiveParameters, Stages, Sum, first_stages, summed
 from arboretum.ensembles.boosting import goals
 from arboretum.ensembles.boosting.history import History
-from arboretum.estimators.decision_tree import DecisionTreeRegressor
+from arboretum.estimators.decision_trees import DecisionTreeRegressor
 from arboretum.estimators.models_of_models import ModelOfModels
 from arboretum.estimators.protocol import Classifier, Estimator, Regressor
 from arboretum.estimators.standing_in import with_members

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from arboretum.ensembles.bagging.estimators import Bagged, Bagging, BaggingParameters, OutOfBag, bagged
 from arboretum.ensembles.bagging.resampling import Positions
 from arboretum.ensembles.members.goals import Classes, Goal, Outputs
-from arboretum.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
+from arboretum.estimators.decision_trees import DecisionTreeClassifier, DecisionTreeRegressor
 from arboretum.estimators.models_of_models import OfOneEstimator
 from arboretum.estimators.protocol import Classifier, Estimator, Regressor
 from arboretum.estimators.standing_in import with_members

@@ -177,8 +177,10 @@ class Estimator(Explained):
         if is_own(cls):
             register(cls)
         for method in {*ROUTED_METHODS, *DATASET_METHODS}:
-            if inspect.isfunction(vars(cls).get(method)):
-                setattr(cls, method, knows_its_arguments(vars(cls)[method]))
+            found = inspect.getattr_static(cls, method, None)
+            of_mixin = not hasattr(found, "__wrapped__")  # and nothing has been done about it so far
+            if inspect.isfunction(found) and (method in vars(cls) or of_mixin):
+                setattr(cls, method, knows_its_arguments(found))
         for method in DATASET_METHODS:
             if inspect.isfunction(vars(cls).get(method)):
                 setattr(cls, method, takes_dataset(vars(cls)[method]))

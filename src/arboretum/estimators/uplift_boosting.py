@@ -34,7 +34,7 @@ from arboretum.estimators.boosted_trees import BoostedTreesRegressor
 from arboretum.estimators.grown_trees import GrownTrees
 from arboretum.estimators.protocol import Estimator
 from arboretum.estimators.standing_in import with_model
-from arboretum.estimators.uplift_model import Treatments, UpliftModel
+from arboretum.estimators.uplift_model import UpliftModel
 from arboretum.growing.grower import Growth
 from arboretum.losses import Loss
 from arboretum.metrics.scoring import find_scoring
@@ -43,7 +43,7 @@ from arboretum.model.heads import EffectHead
 from arboretum.model.model import Model
 from arboretum.parameters.checking import check_columns, check_rounds, seed_of
 from arboretum.parameters.declaring import Choice, Number, declares_parameters, like, parameter, parameters_of
-from arboretum.parameters.shared import Bins, Categories, EarlyStopping, Seed, Threads
+from arboretum.parameters.shared import Bins, Categories, EarlyStopping, Seed, Threads, Treatments
 from arboretum.running.interruption import inner_fits
 from arboretum.running.threads import n_threads
 from arboretum.running.warning import warn_user

@@ -13,21 +13,9 @@ from arboretum.estimators.protocol import Estimator
 from arboretum.metrics.uplift import qini_score
 from arboretum.model.heads import EffectHead, UpliftHead
 from arboretum.model.model import Model
-from arboretum.parameters.declaring import Anything, parameter, parameter_group
 from arboretum.tasks import UPLIFT, Task
 
 FloatArray: TypeAlias = NDArray[np.float64]
-
-
-@parameter_group("Treatments")
-class Treatments:
-    """What rows were treated with."""
-
-    control: Any = parameter(
-        None,
-        Anything("label"),
-        'The label of treatment that stands for no treatment; by default 0, False or "control".',
-    )
 
 
 class UpliftModel(Estimator):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from arboretum.arguments import check_integer
 from arboretum.data.table import Table
-from arboretum.estimators.bagged_tasks import BaggedClassifier, BaggedRegressor
+from arboretum.estimators.averaged_trees import ClassTrees, NumberTrees
 from arboretum.estimators.boosted_trees import BoostedTreesClassifier, BoostedTreesRegressor
 from arboretum.estimators.grown_trees import GrownTrees
 from arboretum.estimators.protocol import Classifier
@@ -139,7 +139,7 @@ def counterfactual(
 
 
 def _supported(model: Any) -> GrownTrees:
-    if not isinstance(model, BoostedTreesClassifier | BoostedTreesRegressor | BaggedClassifier | BaggedRegressor):
+    if not isinstance(model, BoostedTreesClassifier | BoostedTreesRegressor | ClassTrees | NumberTrees):
         raise TypeError(
             f"counterfactuals are not known for {type(model).__name__}: use a classifier or regressor of boosted "
             "trees, a random forest or a decision tree"

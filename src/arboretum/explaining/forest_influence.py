@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.data import targets
-from arboretum.data.labels import typed_column
+from arboretum.ensembles.bagging.model_notes import notes_of
+from arboretum.ensembles.bagging.preparation import GivenRows, Preparation
 from arboretum.ensembles.bagging.shared_leaves import membership, number_leaves
-from arboretum.estimators.protocol import Classifier
+from arboretum.ensembles.bagging.trees import BaggedTarget
+from arboretum.estimators.averaged_trees import ClassTrees, NumberTrees
 from arboretum.model.forest import LEAF, Forest
+from arboretum.model.heads import ClassMeanHead
+from arboretum.model.model import Model
 from arboretum.running.threads import n_threads
-
-if TYPE_CHECKING:
-    from arboretum.estimators.bagged_tasks import BaggedClassifier, BaggedRegressor
-    from arboretum.estimators.bagged_trees import GivenRows
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -25,19 +24,18 @@ AGREEMENT = 1e-6  # of leaf values with those that the training rows give, as a 
 
 
 def forest_influence(
-    model: BaggedRegressor | BaggedClassifier, X: Any, y: Any, X_train: Any, y_train: Any, sample_weight: Any
+    model: NumberTrees | ClassTrees, X: Any, y: Any, X_train: Any, y_train: Any, sample_weight: Any
 ) -> tuple[Callable[[slice, int], FloatArray], int, int, int]:
     """Return what gives the influence on some rows, and the numbers of rows, training rows and outputs told apart."""
-    _refuse_what_is_no_mean(model)
-    inner, threads = model.model_, n_threads(model.n_jobs)
-    forest = inner.forest
-    given, _ = model._read_rows(X_train, y_train, sample_weight)
-    read = given.target
-    target = _indicators(read.classes, read.n_classes) if read.numbers is None else read.numbers
+    inner, preparation, threads = model.model_, model.recipe().preparation, n_threads(model.n_jobs)
+    _refuse_what_is_no_mean(inner, model.criterion)
+    forest, goal = inner.forest, preparation.goal
+    given = preparation.read(X_train, y_train, sample_weight)
+    target = _as_values(given.target)
     leaves = inner.leaves(inner.conform(X_train), threads)[given.numbers]
     if target.shape[1] != forest.width:
         raise _other_rows()
-    removal = _removal(forest, leaves, target, _copies(model, given, forest.n_trees, threads))
+    removal = _removal(forest, leaves, target, _copies(preparation, given, notes_of(inner).seed, threads))
     new = inner.conform(X)
     (train, asked), n_leaves = number_leaves(leaves, inner.leaves(new, threads))
     left = membership(asked, n_leaves, np.float64(1.0))
@@ -50,7 +48,8 @@ def forest_influence(
 
     if y is None:
         return change, new.n_rows, given.n_given, forest.width
-    residual = inner.raw(new, threads, forest) / forest.n_trees - _target_of(model, y, new.n_rows)
+    asked_for = goal.read_more(goal.as_columns(y, new.n_rows), None, given)
+    residual = inner.raw(new, threads, forest) / forest.n_trees - _as_values(asked_for)
 
     def change_of_loss(rows: slice, output: int) -> FloatArray:
         """Σ (r + Δ)² − r² over the outputs."""
@@ -63,13 +62,13 @@ def forest_influence(
     return change_of_loss, new.n_rows, given.n_given, 1
 
 
-def _refuse_what_is_no_mean(model: BaggedRegressor | BaggedClassifier) -> None:
-    reason = None
-    if getattr(model, "_multiway", None) is not None:
-        reason = "its tree has many branches a node: use method='cart'"
-    elif model.criterion == "absolute_error":
+def _refuse_what_is_no_mean(model: Model, criterion: str) -> None:
+    reason, head = None, model.head
+    if not head.determines:
+        reason = "its tree has many branches per node: use method='cart'"
+    elif criterion == "absolute_error":
         reason = "criterion='absolute_error' has medians in its leaves: use 'squared_error'"
-    elif getattr(model, "voting", "soft") == "hard":
+    elif isinstance(head, ClassMeanHead) and head.voting == "hard":
         reason = "voting='hard' counts votes, which change by leaps: use voting='soft'"
     if reason is not None:
         raise ValueError(f"influence of training rows is not known for this model: {reason}")
@@ -82,41 +81,24 @@ def _other_rows() -> ValueError:
     )
 
 
-def _indicators(codes: NDArray[Any] | None, n_classes: Sequence[int]) -> FloatArray:
-    """Whether a row is of each class of each output; of two classes, whether of the second."""
-    assert codes is not None
+def _as_values(target: BaggedTarget) -> FloatArray:
+    """Return what leaves should say of rows: numbers, or whether a row is of each class; of two, of the second."""
+    if target.classes is None:
+        return np.asarray(target.numbers)
     columns = np.column_stack(
-        [of_output[:, None] == np.arange(n) for of_output, n in zip(codes.T, n_classes, strict=True)]
+        [codes[:, None] == np.arange(n) for codes, n in zip(target.classes.T, target.n_classes, strict=True)]
     )
     return (columns[:, 1:] if columns.shape[1] == 2 else columns).astype(np.float64)
 
 
-def _target_of(model: BaggedRegressor | BaggedClassifier, y: Any, n_rows: int) -> FloatArray:
-    """Return what leaves should say of new rows, (rows, values of a leaf)."""
-    columns = model._as_columns(y, n_rows)
-    if columns.shape[1] != model.n_outputs_:
-        raise ValueError(f"y has {columns.shape[1]} outputs, but the model has {model.n_outputs_}")
-    if not isinstance(model, Classifier):
-        return np.column_stack([targets.regression_target(column) for column in columns.T])
-    several, lists = model.n_outputs_ > 1, model._class_lists
-    codes = [
-        targets.encode_classes(typed_column(column) if several else column, classes, "y")
-        for column, classes in zip(columns.T, lists, strict=True)
-    ]
-    return _indicators(np.column_stack(codes), [len(classes) for classes in lists])
-
-
-def _copies(
-    model: BaggedRegressor | BaggedClassifier, given: GivenRows, n_trees: int, threads: int
-) -> Callable[[int], FloatArray]:
+def _copies(preparation: Preparation, given: GivenRows, seed: int, threads: int) -> Callable[[int], FloatArray]:
     """Return what tells the weight of each training row in a tree: its copies in the bag, drawn once more."""
     weight = given.target.weight
-    n = given.table.n_rows
-    if model.bootstrap is False:
-        every = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
+    if preparation.settings.bootstrap is False:
+        every = np.ones(given.table.n_rows) if weight is None else np.asarray(weight, dtype=np.float64)
         return lambda tree: every
-    bootstrap = model._bin(given, threads).bootstrap
-    return lambda tree: bootstrap.copies(model._seed, tree, n).astype(np.float64)
+    training = preparation.cut(given, threads)
+    return lambda tree: training.copies(seed, tree).astype(np.float64)
 
 
 def _removal(

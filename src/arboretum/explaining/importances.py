@@ -15,8 +15,8 @@ from arboretum.data import targets
 from arboretum.data.schema import MISSING, Schema
 from arboretum.data.selection import as_container, n_rows_of, take_rows
 from arboretum.data.table import Table
+from arboretum.ensembles.bagging.model_notes import ForestNotes
 from arboretum.estimators.grown_trees import GrownTrees
-from arboretum.estimators.kept_bags import is_training_table
 from arboretum.explaining.by_predictions import as_asked, require_fitted
 from arboretum.explaining.permutation import StandIns, by_bags, by_tables, by_trees, permutation_falls
 from arboretum.explaining.reading import draw_rows, read_groups
@@ -272,8 +272,10 @@ class _Rows:
     ) -> _Rows:
         whole = model.model_.conform(X)
         places, kind = np.arange(whole.n_rows), "given"
-        if hasattr(model, "bags_") and is_training_table(model, whole, threads):
-            kept = model.bags_.out_of_bag.any(axis=1)
+        notes = model.model_.notes
+        bags = notes.bags if isinstance(notes, ForestNotes) else None
+        if bags is not None and bags.hold(model.model_, whole, threads):
+            kept = bags.out_of_bag.any(axis=1)
             places, kind = (np.flatnonzero(kept), "out of bag") if kept.any() else (places, kind)
         if arguments.get("group") is not None:
             places = places[_whole_queries(targets.to_numpy(arguments["group"], "group")[places], max_rows, seed)]

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from arboretum import _kernel
 from arboretum.data.table import Table
+from arboretum.ensembles.bagging.model_notes import mean_out_of_bag
 from arboretum.estimators.grown_trees import GrownTrees
-from arboretum.estimators.kept_bags import mean_of_bags
 from arboretum.estimators.standing_in import with_raw, with_table
 from arboretum.explaining.reading import sources
 from arboretum.explaining.structure import reads_with_slopes
@@ -155,7 +155,7 @@ def by_bags(model: KeptBags, table: Table, rows: NDArray[np.intp], threads: int)
     def stand_ins(columns: Sequence[int], orders: Iterable[NDArray[np.intp]]) -> Iterator[Any]:
         for order in orders:
             leaves = model.model_.leaves(shuffled(table, columns, order), threads)
-            yield with_raw(model, mean_of_bags(model, leaves, out_of_bag) * len(model))
+            yield with_raw(model, mean_out_of_bag(model.model_.summed, leaves, out_of_bag) * len(model))
 
     return stand_ins
 

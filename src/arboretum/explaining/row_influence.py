@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.arguments import check_integer
-from arboretum.estimators.bagged_tasks import BaggedClassifier, BaggedRegressor
+from arboretum.estimators.averaged_trees import ClassTrees, NumberTrees
 from arboretum.estimators.boosted_trees import BoostedTrees
 from arboretum.explaining.boosting_influence import boosting_influence
 from arboretum.explaining.forest_influence import forest_influence
@@ -70,7 +70,7 @@ def influence(
     part: Part
     if isinstance(model, BoostedTrees):
         part, n_rows, n_train, n_outputs = boosting_influence(model, X, y, X_train, y_train, sample_weight)
-    elif isinstance(model, BaggedRegressor | BaggedClassifier):
+    elif isinstance(model, NumberTrees | ClassTrees):
         part, n_rows, n_train, n_outputs = forest_influence(model, X, y, X_train, y_train, sample_weight)
     else:
         raise TypeError(

@@ -22,6 +22,7 @@ from arboretum.estimators.protocol import not_fitted
 from arboretum.explaining.by_predictions import has_own_trees, require_fitted
 from arboretum.explaining.reading import sources
 from arboretum.model.forest import Forest
+from arboretum.trees.multiway_model import MultiwayModel
 
 FloatArray = NDArray[np.float64]
 
@@ -62,8 +63,9 @@ class Uses:
         """
         if not hasattr(model, "schema_"):
             raise not_fitted(model)
-        multiway = getattr(model, "_multiway", None)
-        if multiway is not None:
+        whole = model.model_
+        if isinstance(whole, MultiwayModel):
+            multiway = whole.tree
             inner = np.flatnonzero(multiway.kind > 0)
             return cls(
                 np.zeros(len(inner), np.intp),
@@ -74,7 +76,7 @@ class Uses:
                 multiway.weight[inner],
                 np.array([multiway.depth]),
             )
-        forest = model.model_.forest
+        forest = whole.forest
         node, read, share = reads_with_slopes(forest)
         made_from = sources(model)
         sizes = np.array([len(columns) for columns in made_from])[read]
@@ -83,7 +85,7 @@ class Uses:
         node, share = node[use], (share / sizes)[use]
         tree = np.searchsorted(forest.tree_start, node, side="right") - 1
         rows = forest.n_rows[node].astype(np.float64)
-        return cls(tree, column, forest.depths[node], share, model.model_.gain[node], rows, forest.tree_depths())
+        return cls(tree, column, forest.depths[node], share, whole.gain[node], rows, forest.tree_depths())
 
     def gains_by_tree(self, n_columns: int) -> FloatArray:
         """Gain of each column in each tree, (trees, columns)."""

@@ -142,6 +142,12 @@ class Forest:
             object.__setattr__(self, part.name, array)
 
     @classmethod
+    def empty(cls, n_outputs: int = 1) -> Forest:
+        """Make a forest without trees."""
+        shapes = {"tree_start": 1, "set_start": 1, "value": (0, n_outputs), "base": n_outputs}
+        return cls(**{name: np.zeros(shapes.get(name, 0), dtype) for name, dtype in _DTYPES.items()})
+
+    @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Forest:
         """Make a forest from a mapping of its arrays, as :meth:`to_arrays` gives it."""
         absent = [name for name in _DTYPES if name not in arrays]

@@ -8,9 +8,11 @@
     │  ├─ ClassLossHead labels and probabilities, of ordered classes too
     │  ├─ RiskHead      higher for earlier events; hazards
     │  └─ RankHead      scores within a query
-    ├─ MeanHead   mean of the trees: numbers, shares of classes, votes             trees, forests
+    ├─ MeanHead   mean of the trees: numbers                                       trees, forests
+    │  ├─ ClassMeanHead shares of classes, or votes
+    │  │  └─ MultiwayHead  of one tree of many branches, which is not a Forest     ID3, C4.5
+    │  ├─ HazardHead    mortality, and the hazards of leaves (ensembles/bagging/leaf_hazards.py)
     │  ├─ UpliftHead    outcome under treatment less that without
-    │  ├─ MultiwayHead  one tree of many branches, which is not a Forest           ID3, C4.5
     │  └─ PathHead      path lengths, whose cuts gain by setting few rows apart    isolation
     ├─ VoteHead   weighted votes for classes                                       AdaBoost
     └─ OtherHead  no sum of trees: medians, members of others
@@ -20,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +34,10 @@ from arboretum.losses import Cox, EachOutput, Logistic, Loss, Ordinal, Quantiles
 from arboretum.losses.survival import AcceleratedFailure
 from arboretum.model.arrays import Arrays
 from arboretum.model.forest import LEAF, Forest, majorities
+from arboretum.model.notes import read_n_outputs
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -364,58 +370,121 @@ def read_event_times(array: NDArray[Any]) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class MeanHead(Head):
-    """The mean of trees: numbers, or shares of classes.
+    """The mean of trees that are grown independently: numbers.
 
     Parameters
     ----------
     n_trees : int
-        Trees of the forest.
-    classes : list of ndarray or None
-        Labels of the classes of each output; None for numbers.
-    votes : Forest, optional
-        The forest whose leaves vote for one class, if trees vote.
+        Trees of the forest; 0 before they are grown.
     """
 
-    n_trees: int
-    classes: Sequence[NDArray[Any]] | None = None
-    votes: Forest | None = None
+    n_trees: int = 0
 
-    def summed(self, forest: Forest) -> Forest:
-        """Return the forest of votes, if trees vote."""
-        return forest if self.votes is None else self.votes
+    @classmethod
+    def from_file(cls, header: dict[str, Any], arrays: Arrays, forest: Forest) -> MeanHead:
+        """Check that leaves have a value per output."""
+        n_outputs = read_n_outputs(header["n_outputs"])
+        if forest.n_outputs != n_outputs:
+            raise ValueError(f"{forest.n_outputs} values per leaf for {n_outputs} outputs")
+        return cls().of(forest)
+
+    def of(self, forest: Forest) -> Self:
+        """Return the same head for these trees."""
+        if not forest.n_trees:
+            raise ValueError("a forest without trees")
+        return replace(self, n_trees=forest.n_trees)
+
+    def is_like(self, other: Head) -> bool:
+        """Return whether trees of another head answer the same question."""
+        return type(self) is type(other)
 
     def explained(self, forest: Forest) -> tuple[Forest, float]:
         """Return the forest whose mean is predicted."""
         return self.summed(forest), float(self.n_trees)
 
+    def mean(self, raw: FloatArray) -> FloatArray:
+        """Return the mean of the trees, (rows, values per leaf)."""
+        return raw / self.n_trees
+
     def answers(self, raw: FloatArray) -> NDArray[Any]:
         """Return labels, or means."""
-        return self.of_mean(raw / self.n_trees)
+        return self.of_mean(self.mean(raw))
 
     def of_mean(self, mean: FloatArray) -> NDArray[Any]:
-        """Return labels, or the mean itself, (rows,) if there is one output."""
-        if self.classes is not None:
-            return self.labels(self.probabilities(mean))
+        """Return the mean, (rows,) if there is one output."""
         return mean[:, 0] if mean.shape[1] == 1 else mean
+
+
+@dataclass(frozen=True, eq=False)
+class ClassMeanHead(MeanHead):
+    """The mean of trees whose leaves hold shares of classes, or vote.
+
+    Parameters
+    ----------
+    classes : list of ndarray
+        Labels of the classes of each output.
+    voting : str
+        "soft" averages shares, "hard" counts votes.
+    votes : Forest, optional
+        The forest whose leaves vote for one class, if trees vote.
+    """
+
+    classes: Sequence[NDArray[Any]] = ()
+    voting: str = "soft"
+    votes: Forest | None = None
+
+    def facts(self) -> dict[str, Any]:
+        """Return the classes of each output, and how trees agree on one."""
+        return {"classes": [classes_to_json(labels) for labels in self.classes], "voting": self.voting}
+
+    @classmethod
+    def from_file(cls, header: dict[str, Any], arrays: Arrays, forest: Forest) -> ClassMeanHead:
+        """Read the classes, as many as leaves have shares."""
+        head = cls.read_classes(header)
+        width = 1 if [len(labels) for labels in head.classes] == [2] else sum(map(len, head.classes))
+        if forest.n_outputs != width:
+            raise ValueError(f"{forest.n_outputs} values per leaf for {width} classes")
+        return head.of(forest)
+
+    @classmethod
+    def read_classes(cls, header: dict[str, Any]) -> Self:
+        """Read labels of each output and the way of voting."""
+        entries, n_outputs, voting = header["classes"], read_n_outputs(header["n_outputs"]), header["voting"]
+        if not isinstance(entries, list) or len(entries) != n_outputs:
+            raise ValueError(f"classes of {len(entries)} outputs, not of {n_outputs}")
+        if voting not in ("soft", "hard"):
+            raise ValueError(f"voting is {voting!r:.80}: expected 'soft' or 'hard'")
+        return cls(classes=[classes_from_json(entry, len(entry["values"])) for entry in entries], voting=voting)
+
+    def of(self, forest: Forest) -> Self:
+        """Return the same head for these trees, which may have to vote."""
+        votes = voting_forest(forest, self.classes) if self.voting == "hard" else None
+        return replace(super().of(forest), votes=votes)
+
+    def is_like(self, other: Head) -> bool:
+        """Return whether the classes are the same."""
+        labels = [one.tolist() for one in self.classes]
+        return isinstance(other, ClassMeanHead) and labels == [one.tolist() for one in other.classes]
+
+    def summed(self, forest: Forest) -> Forest:
+        """Return the forest of votes, if trees vote."""
+        return forest if self.votes is None else self.votes
+
+    def of_mean(self, mean: FloatArray) -> NDArray[Any]:
+        """Return the most probable class of each output, (rows,) or (rows, outputs)."""
+        shares = zip(self.classes, self.probabilities(mean), strict=True)
+        found = [labels[proba.argmax(axis=1)] for labels, proba in shares]
+        return found[0] if len(found) == 1 else side_by_side(found)
 
     def probabilities(self, mean: FloatArray) -> list[FloatArray]:
         """Return the probabilities of each output."""
-        assert self.classes is not None
         if mean.shape[1] == 1:
             return [np.column_stack([1.0 - mean[:, 0], mean[:, 0]])]
         return np.split(mean, np.cumsum([len(labels) for labels in self.classes])[:-1], axis=1)
 
-    def labels(self, probabilities: Sequence[FloatArray]) -> NDArray[Any]:
-        """Return the most probable class of each output, (rows,) or (rows, outputs)."""
-        assert self.classes is not None
-        found = [labels[proba.argmax(axis=1)] for labels, proba in zip(self.classes, probabilities, strict=True)]
-        return found[0] if len(found) == 1 else side_by_side(found)
-
     @property
     def output_names(self) -> list[str] | None:
         """Classes, of each output if there are several."""
-        if self.classes is None:
-            return None
         if len(self.classes) > 1:
             return [f"output {i}: {label}" for i, labels in enumerate(self.classes) for label in labels.tolist()]
         return label_names(self.classes[0]) if len(self.classes[0]) > 2 else None
@@ -423,12 +492,12 @@ class MeanHead(Head):
     @property
     def value_meaning(self) -> dict[str, Any]:
         """Shares of the classes of one output."""
-        if self.classes is None or len(self.classes) > 1:
+        if len(self.classes) > 1:
             return {}
         return {"class_names": label_names(self.classes[0]), "probabilities": True}
 
 
-def voting(forest: Forest, classes: Sequence[NDArray[Any]]) -> Forest:
+def voting_forest(forest: Forest, classes: Sequence[NDArray[Any]]) -> Forest:
     """Return the forest whose leaves vote for the most frequent class of each output."""
     if forest.width == 1:
         return replace(forest, value=(forest.value > 0.5).astype(np.float64))
@@ -437,6 +506,16 @@ def voting(forest: Forest, classes: Sequence[NDArray[Any]]) -> Forest:
     starts = np.cumsum([0, *(len(labels) for labels in classes)])[:-1]
     votes[np.arange(len(votes))[:, np.newaxis], starts + named] = 1.0
     return replace(forest, value=votes)
+
+
+class MultiwayHead(ClassMeanHead):
+    """Shares of classes in the leaves of one tree of many branches per node."""
+
+    determines = False
+
+    def explained(self, forest: Forest) -> tuple[Forest, float]:
+        """Refuse, with the reason."""
+        raise TypeError("SHAP values need trees of two branches per node: use method='cart'")
 
 
 @dataclass(frozen=True, eq=False)
@@ -462,7 +541,15 @@ class UpliftHead(MeanHead):
     def from_file(cls, header: dict[str, Any], arrays: Arrays, forest: Forest) -> UpliftHead:
         """Read labels of as many arms as leaves have values."""
         treatments, outcomes = read_arms(header, forest.n_outputs)
-        return cls(forest.n_trees, treatments=treatments, outcomes=outcomes)
+        return cls(treatments=treatments, outcomes=outcomes).of(forest)
+
+    def is_like(self, other: Head) -> bool:
+        """Return whether arms and outcomes are the same, whatever the type of their labels."""
+
+        def plain(head: UpliftHead) -> tuple[Any, Any]:
+            return head.arms.tolist(), None if head.outcomes is None else head.outcomes.tolist()
+
+        return isinstance(other, UpliftHead) and plain(self) == plain(other)
 
     @property
     def arms(self) -> NDArray[Any]:
@@ -476,7 +563,7 @@ class UpliftHead(MeanHead):
 
     def uplift(self, raw: FloatArray) -> FloatArray:
         """Return the uplift of each treatment, (rows, treatments)."""
-        mean = raw / self.n_trees
+        mean = self.mean(raw)
         return mean[:, 1:] - mean[:, :1]
 
     def of_mean(self, mean: FloatArray) -> NDArray[Any]:
@@ -576,7 +663,7 @@ class PathHead(MeanHead):
         offset = header["offset"]
         if type(offset) is not float or not np.isfinite(offset):
             raise ValueError(f"offset is {offset!r:.80}: expected a finite number")
-        return cls(forest.n_trees, offset=offset)
+        return cls(offset=offset).of(forest)
 
     def scores(self, forest: Forest, raw: FloatArray) -> FloatArray:
         """Return −2^(−h / c), h the mean path length and c that of a random tree; −0.5 if trees drew a single row."""
@@ -660,22 +747,3 @@ class OtherHead(Head):
     def explained(self, forest: Forest) -> tuple[Forest, float]:
         """Refuse, with the reason."""
         raise TypeError(self.why_not)
-
-
-@dataclass(frozen=True, eq=False)
-class MultiwayHead(MeanHead):
-    """Shares of classes in the leaves of one tree of many branches per node.
-
-    Parameters
-    ----------
-    method : str
-        How the tree was grown.
-    """
-
-    method: str = "c45"
-
-    determines = False
-
-    def explained(self, forest: Forest) -> tuple[Forest, float]:
-        """Refuse, with the reason."""
-        raise TypeError(f"SHAP values need trees of two branches a node, not method={self.method!r}: use 'cart'")

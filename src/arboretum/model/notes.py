@@ -37,3 +37,10 @@ def read_seed(seed: Any) -> int:
     if type(seed) is not int or not 0 <= seed < 2**64:
         raise ValueError(f"seed={seed!r}: expected 0 ≤ seed < 2**64")
     return seed
+
+
+def read_n_outputs(n_outputs: Any) -> int:
+    """Return a number of outputs from a file, if it is one."""
+    if type(n_outputs) is not int or n_outputs < 1:
+        raise ValueError(f"n_outputs={n_outputs!r}: expected an integer of at least 1")
+    return n_outputs

@@ -83,6 +83,17 @@ class Voting:
     voting: str = parameter("soft", Choice("soft", "hard"), "Average the probabilities, or count the votes.")
 
 
+@parameter_group("Treatments")
+class Treatments:
+    """What rows were treated with."""
+
+    control: Any = parameter(
+        None,
+        Anything("label"),
+        'The label of treatment that stands for no treatment; by default 0, False or "control".',
+    )
+
+
 @parameter_group("Early stopping")
 class EarlyStopping:
     """When to stop, by rows that are held out."""

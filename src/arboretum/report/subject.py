@@ -340,9 +340,9 @@ def positive_place(model: Any, positive: Any) -> int:
 
 def is_independent(model: Any) -> bool:
     """Whether the trees of a model were grown independently of each other: a single tree, or those of a forest."""
-    from arboretum.estimators.bagged_trees import BaggedTrees
+    from arboretum.estimators.averaged_trees import AveragedTrees
 
-    return isinstance(model, BaggedTrees)
+    return isinstance(model, AveragedTrees)
 
 
 def answers(model: Any, rows: Rows) -> Any:

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from arboretum.elementary import log
+from arboretum.ensembles.bagging import criteria
 from arboretum.ensembles.bagging.trees import BaggedTarget
 from arboretum.model.forest import Forest, majorities
 from arboretum.trees.pruning import parents
@@ -16,8 +16,6 @@ __all__ = ["training_errors", "validation_losses"]
 
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
-
-_LEAST_RATE = np.finfo(np.float64).tiny  # of a Poisson leaf: the deviance of a rate of 0 would be infinite
 
 
 def training_errors(forest: Forest, weight: FloatArray) -> FloatArray:
@@ -80,11 +78,4 @@ def _loss(target: BaggedTarget, row: IntArray, predicted: NDArray[Any], scale: f
         return np.asarray((target.classes[row] != predicted).sum(axis=1), np.float64)
     assert target.numbers is not None
     truth, guess = target.numbers[row] / scale, np.asarray(predicted, np.float64) / scale
-    if target.criterion == "absolute_error":
-        loss = np.abs(truth - guess)
-    elif target.criterion == "poisson":
-        rate = np.maximum(guess, _LEAST_RATE)
-        loss = rate - truth + truth * log(np.where(truth > 0, truth, 1.0) / rate)
-    else:
-        loss = (truth - guess) ** 2
-    return np.asarray(loss.sum(axis=1))
+    return np.asarray(criteria.OF_NUMBERS[target.criterion].loss(truth, guess).sum(axis=1))

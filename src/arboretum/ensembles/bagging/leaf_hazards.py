@@ -14,14 +14,17 @@ survival function, from the steps of the leaves' Kaplan–Meier curves, S ← S 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
+from arboretum.model.arrays import Arrays
 from arboretum.model.forest import Forest
+from arboretum.model.heads import Head, MeanHead, last_events, read_event_times
+from arboretum.model.model import Model
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -75,7 +78,7 @@ class LeafHazards:
         first : int
             Trees before it are left out.
         """
-        parts = [cls(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0))]
+        parts = [NO_HAZARDS]
         event_index = rows.event_index
         for begin in range(first, forest.n_trees, TREES_AT_ONCE):
             end = min(begin + TREES_AT_ONCE, forest.n_trees)
@@ -181,3 +184,58 @@ class LeafHazards:
         if (np.diff(time)[within] <= 0).any():
             raise ValueError("steps of a hazard that are not in order")
         return cls(start, time, step)
+
+
+NO_HAZARDS = LeafHazards(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0))
+
+
+@dataclass(frozen=True, eq=False)
+class HazardHead(MeanHead):
+    """The mean mortality of leaves, and the hazards that it sums up.
+
+    Parameters
+    ----------
+    event_times : ndarray
+        Times of events of the training rows, rising.
+    hazards : LeafHazards
+        Steps of the hazards of all leaves.
+    """
+
+    event_times: FloatArray = field(kw_only=True)
+    hazards: LeafHazards = NO_HAZARDS
+
+    def arrays(self, forest: Forest) -> Arrays:
+        """Add times and hazards."""
+        return {**super().arrays(forest), "event_times": self.event_times, **self.hazards.to_arrays()}
+
+    @classmethod
+    def from_file(cls, header: dict[str, Any], arrays: Arrays, forest: Forest) -> HazardHead:
+        """Read times and hazards that fit the forest."""
+        if forest.n_outputs != 1:
+            raise ValueError(f"{forest.n_outputs} values per leaf, not one")
+        times = read_event_times(arrays["event_times"])
+        hazards = LeafHazards.from_arrays(arrays, forest, len(times))
+        return cls(event_times=times, hazards=hazards).of(forest)
+
+    def is_like(self, other: Head) -> bool:
+        """Return whether the times of events are the same."""
+        return isinstance(other, HazardHead) and np.array_equal(self.event_times, other.event_times)
+
+    def cumulative_hazard(self, model: Model, X: Any, times: FloatArray, threads: int) -> FloatArray:
+        """Return the cumulative hazard of each row at some times, (rows, times)."""
+        return self._mean_of_steps(model, X, times, self.hazards.step, threads)
+
+    def survival(self, model: Model, X: Any, times: FloatArray, threads: int) -> FloatArray:
+        """Return the probability of each row to outlive some times, (rows, times)."""
+        falls = self._mean_of_steps(model, X, times, self.hazards.survival_steps(), threads)
+        return np.maximum(1.0 - falls, 0.0)
+
+    def _mean_of_steps(self, model: Model, X: Any, times: FloatArray, steps: FloatArray, threads: int) -> FloatArray:
+        """Add up the steps of each row's leaves until some times, a mean over the trees."""
+        table, n_times = model.conform(X), len(self.event_times)
+        sums = np.empty((table.n_rows, n_times))
+        for part, summing in self.hazards.forests(model.forest, n_times, steps):
+            sums[:, part] = model.raw(table, threads, summing)
+        mean = self.mean(np.cumsum(sums, axis=1))
+        place = last_events(self.event_times, times)
+        return np.where(place >= 0, mean[:, np.maximum(place, 0)], 0.0)

@@ -1,4 +1,4 @@
-"""The parameters of forests and single trees of impurity."""
+"""The parameters of forests; single trees have some of them (``trees/parameters.py``)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from arboretum.arguments import shown
+from arboretum.ensembles.bagging import criteria
 from arboretum.ensembles.bagging.out_of_bag import check_rule
 from arboretum.growing.grower import NO_LIMIT
 from arboretum.parameters.declaring import (
@@ -30,6 +32,7 @@ from arboretum.parameters.shared import (
     Progress,
     Seed,
     Threads,
+    Treatments,
     Voting,
     WarmStart,
 )
@@ -81,6 +84,21 @@ class OutOfBagRule(Allowed):
     def check(self, owner: Any, name: str) -> None:
         """Reject what is no scorer."""
         check_rule(getattr(owner, name))
+
+
+class ConcordanceFlag(Allowed):
+    """Whether to score rows by trees that have not seen them; there is one score of times."""
+
+    @property
+    def text(self) -> str:
+        """Type."""
+        return "bool"
+
+    def check(self, owner: Any, name: str) -> None:
+        """Reject other scores."""
+        value = getattr(owner, name)
+        if not isinstance(value, bool):
+            raise ValueError(f"{name}={shown(value)}: use True for the concordance index, or False")
 
 
 @parameter_group("Ensemble")
@@ -139,7 +157,7 @@ class ClassCriterion:
 
     criterion: str = parameter(
         "gini",
-        Choice("gini", "entropy", "log_loss"),
+        Choice(*criteria.OF_CLASSES),
         'Impurity that splits reduce; "log_loss" is another name for "entropy".',
     )
 
@@ -150,7 +168,7 @@ class NumberCriterion:
 
     criterion: str = parameter(
         "squared_error",
-        Choice("squared_error", "absolute_error", "poisson"),
+        Choice(*criteria.OF_NUMBERS),
         'Impurity that splits reduce; leaves predict means, or medians for "absolute_error".',
     )
 
@@ -206,8 +224,8 @@ class RowDraws:
 
 
 @parameter_group("Rows of each tree")
-class OutOfBag:
-    """What is learned from rows that trees have not seen."""
+class OutOfBagScore:
+    """Whether rows are scored by trees that have not seen them."""
 
     oob_score: Any = parameter(
         False,
@@ -215,12 +233,30 @@ class OutOfBag:
         "Score every row by the trees that did not draw it: True uses <score>, a name one of scikit-learn's scorers, a "
         "function is called with (y, prediction).",
     )
+
+
+@parameter_group("Rows of each tree")
+class KeptBags:
+    """Whether the bags of trees are kept."""
+
     keep_bags: bool = parameter(
         False,
         FLAG,
         "Keep the leaf and the draws of every training row in every tree, some 5 bytes each, for ``proximity`` of "
         "training rows, ``predict_quantiles``, ``prediction_error`` and ``oob_permutation_importance``.",
     )
+
+
+class ForestParameters:
+    """What the recipe reads of every group of parameters of forests."""
+
+    n_estimators: int
+    bootstrap: Any  # bool; for classes, perhaps "balanced"
+    max_samples: float | int | None
+    warm_start: bool
+    random_state: Any
+    n_jobs: int | None
+    verbose: int
 
 
 @parameter_group()
@@ -233,7 +269,8 @@ class ClassForest(
     Bins,
     Oblique,
     RowDraws,
-    OutOfBag,
+    OutOfBagScore,
+    KeptBags,
     ClassWeights,
     Voting,
     Monotone,
@@ -242,6 +279,7 @@ class ClassForest(
     Seed,
     Threads,
     Progress,
+    ForestParameters,
 ):
     """Parameters of forests for classes."""
 
@@ -252,7 +290,7 @@ class ClassForest(
         doc='Draw the rows of each tree with replacement, by weight; "balanced" draws equally often from each class. '
         "Otherwise every tree uses every row.",
     )
-    oob_score: Any = like(OutOfBag, filled={"score": "accuracy"})
+    oob_score: Any = like(OutOfBagScore, filled={"score": "accuracy"})
     class_weight: Any = like(
         ClassWeights,
         allowed=Anything('"balanced", "balanced_subsample" or dict'),
@@ -271,71 +309,144 @@ class NumberForest(
     Bins,
     Oblique,
     RowDraws,
-    OutOfBag,
+    OutOfBagScore,
+    KeptBags,
     Monotone,
     Categories,
     WarmStart,
     Seed,
     Threads,
     Progress,
+    ForestParameters,
 ):
     """Parameters of forests for numbers."""
 
     min_samples_leaf: int | float = like(TreeLimits)
     max_features: Any = like(NodeColumns, default=1 / 3)
     bootstrap: bool = like(RowDraws)
-    oob_score: Any = like(OutOfBag, filled={"score": "R²"})
+    oob_score: Any = like(OutOfBagScore, filled={"score": "R²"})
 
 
 @parameter_group()
-class TimesForest(Trees, NodeLimits, NodeColumns, Bins, RowDraws, Categories, WarmStart, Seed, Threads, Progress):
+class TimesForest(
+    Trees,
+    NodeLimits,
+    NodeColumns,
+    Bins,
+    RowDraws,
+    OutOfBagScore,
+    Categories,
+    WarmStart,
+    Seed,
+    Threads,
+    Progress,
+    ForestParameters,
+):
     """Parameters of forests for times to an event."""
 
     min_samples_split: int | float = like(NodeLimits, default=6)
     min_samples_leaf: int | float = like(NodeLimits, default=3)
     bootstrap: bool = like(RowDraws)
+    oob_score: bool = like(
+        OutOfBagScore,
+        allowed=ConcordanceFlag(),
+        doc="Compute the concordance index of risks that are predicted by trees that did not draw the row.",
+    )
+
+
+@parameter_group("Splits")
+class Divergence:
+    """What splits raise, and what arms of an experiment ask of leaves."""
+
+    criterion: str = parameter(
+        "kl",
+        Choice(*criteria.OF_EFFECTS),
+        "Divergence of the outcomes of treated and control rows that splits raise: Kullback-Leibler, squared "
+        'difference, or chi-squared. Outcomes that are numbers need "euclidean".',
+    )
+    normalise: bool = parameter(
+        True, FLAG, "Divide gains by a measure of how unevenly a split deals out treated and control rows."
+    )
+
+
+@parameter_group("Shape of trees")
+class ArmLimits:
+    """Rows of each arm in a leaf."""
+
+    min_samples_treatment: int | str = parameter(
+        "auto",
+        Number(1, MOST, integer=True, words=("auto",)),
+        'Least rows of the control, and of each treatment, in a leaf. "auto" is 10, or a fifth of the smallest of '
+        "these groups if that is less.",
+    )
+    parent_weight: float = parameter(
+        10.0,
+        Number(0.0, 1e15),
+        "Rows that the outcome of a node's parent counts for in the outcome of the node.",
+    )
 
 
 @parameter_group()
-class EffectsForest(Trees, TreeLimits, NodeColumns, Bins, RowDraws, Categories, WarmStart, Seed, Threads, Progress):
+class EffectsForest(
+    Trees,
+    Divergence,
+    Treatments,
+    TreeLimits,
+    ArmLimits,
+    NodeColumns,
+    Bins,
+    RowDraws,
+    Categories,
+    WarmStart,
+    Seed,
+    Threads,
+    Progress,
+    ForestParameters,
+):
     """Parameters of forests for uplift."""
 
+    min_samples_leaf: int | float | str = like(
+        TreeLimits,
+        default="auto",
+        allowed=CountOrShare(words=("auto",)),
+        doc='Least rows of a leaf, counted exactly; a float is a share of the rows. "auto" is 100, or a fifth of the '
+        "rows that a tree draws if that is less: effects are differences of means, and small leaves mostly tell noise.",
+    )
     bootstrap: bool = like(RowDraws)
-
-
-@parameter_group("Pruning")
-class Pruning:
-    """How a single tree is cut back."""
-
-    pruning: str | None = parameter(
-        "auto",
-        Choice("auto", "cost_complexity", "reduced_error", None),
-        "How the grown tree is pruned: by default by cost complexity if ``ccp_alpha`` is above 0. "
-        '"reduced_error" uses the loss of the criterion on validation rows.',
+    max_samples: float | int | None = like(
+        RowDraws,
+        doc="Number of rows that each tree draws, or their share; by default as many as there are rows, or half of "
+        "that with ``honest``.",
     )
-    ccp_alpha: float = parameter(
-        0.0, Number(0.0, 1e300), "Price of a leaf in cost-complexity pruning; 0 prunes nothing."
-    )
-    validation_fraction: float = parameter(
-        0.2,
-        Number(0.0, 0.9, open_low=True),
-        "Share of the rows that reduced-error pruning holds out, if ``fit`` is not given ``X_val``.",
+    honest: bool = parameter(
+        False,
+        FLAG,
+        "Let rows that a tree has not drawn say what its leaves predict: effects are not exaggerated by the search for "
+        "splits.",
+        before="categorical_features",
     )
 
 
-@parameter_group()
-class SingleTree(NodeLimits, ImpurityLimit, NodeColumns, Oblique, Pruning, Monotone, Categories, Seed, Threads):
-    """Parameters of single trees, without their criterion."""
+def check_together(given: ForestParameters) -> None:
+    """Reject parameters that contradict each other."""
+    if isinstance(given, OutOfBagScore) and given.bootstrap is False and given.oob_score is not False:
+        raise ValueError(
+            f"oob_score={given.oob_score!r} without bootstrap: every tree sees every row, none is out of the bag; "
+            "set bootstrap=True or oob_score=False"
+        )
+    if isinstance(given, Oblique):
+        check_oblique(given)
+    if given.bootstrap is False and given.max_samples is not None:
+        raise ValueError(f"max_samples={given.max_samples!r} without bootstrap: set bootstrap=True or leave it None")
+    if isinstance(given, EffectsForest) and given.honest and given.bootstrap is False:
+        raise ValueError(
+            "honest=True without bootstrap: every tree sees every row, none is left to fill its leaves; "
+            "set bootstrap=True or honest=False"
+        )
 
-    max_bins: int | None = like(
-        Bins,
-        default=None,
-        doc="Maximum number of bins of a numeric column; by default every distinct value is tried, with thresholds "
-        "half-way between.",
-        before="max_depth",
-    )
-    max_features: Any = like(
-        NodeColumns,
-        default=None,
-        doc="Number or share of columns that each node considers, drawn at random; by default all.",
-    )
+
+def check_oblique(given: Oblique) -> None:
+    """Reject ``n_projections`` and ``projection_density`` where nothing is projected."""
+    for name in ("n_projections", "projection_density"):
+        if not given.oblique and getattr(given, name) is not None:
+            raise ValueError(f"{name}={getattr(given, name)!r} without oblique: set oblique=True or leave it None")

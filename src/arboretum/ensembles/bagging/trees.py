@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,7 +61,8 @@ class Treatment:
 class BaggedTarget:
     """What trees predict: class codes or numbers, (rows, outputs), and the weight of each row.
 
-    With a treatment, numbers are outcomes, and a leaf predicts one an arm.
+    With a treatment, numbers are outcomes, and a leaf predicts one per arm. ``factors`` are what class weights have
+    multiplied the weights of each class by.
     """
 
     criterion: str
@@ -70,6 +71,27 @@ class BaggedTarget:
     n_classes: tuple[int, ...] = ()
     numbers: FloatArray | None = None
     treatment: Treatment | None = None
+    factors: FloatArray | None = None
+
+    def take(self, rows: NDArray[np.intp]) -> BaggedTarget:
+        """Return the target of some rows; weights that are all 1 are none."""
+
+        def some(array: Any) -> Any:
+            return None if array is None else np.ascontiguousarray(array[rows])
+
+        weight = some(self.weight)
+        return replace(
+            self,
+            classes=some(self.classes),
+            numbers=some(self.numbers),
+            weight=weight if weight is not None and np.any(weight != 1) else None,
+            treatment=None if self.treatment is None else self.treatment.take(rows),
+        )
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs."""
+        return len(self.n_classes) if self.classes is not None else int(self._numbers.shape[1])
 
     @property
     def n_rows(self) -> int:
@@ -78,7 +100,7 @@ class BaggedTarget:
 
     @property
     def width(self) -> int:
-        """Values of a leaf: the share of the second of two classes, of all classes, a number an output, or an arm."""
+        """Values of a leaf: the share of the second of two classes, or of all; a number per output, or per arm."""
         if self.treatment is not None:
             return self.treatment.n_arms
         if self.classes is None:

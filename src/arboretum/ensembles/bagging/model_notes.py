@@ -1,0 +1,139 @@
+"""What a forest, or a single tree, remembers of its fit: seed, out-of-bag predictions, and the bags of its trees."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum.data.table import Table
+from arboretum.ensembles.bagging.preparation import TrainingSet
+from arboretum.model.arrays import Arrays
+from arboretum.model.forest import Forest
+from arboretum.model.model import Model
+from arboretum.model.notes import Notes, read_n_outputs, read_seed
+
+FloatArray: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Bags:
+    """Leaf of each training row in each tree, how often the tree drew the row, and the targets.
+
+    Parameters
+    ----------
+    leaves : ndarray of int32, (n_rows, n_trees)
+        Leaves.
+    copies : ndarray of uint, (n_rows, n_trees)
+        Draws.
+    target : ndarray of float64, (n_rows, n_outputs)
+        Numbers, or codes of classes.
+    """
+
+    leaves: NDArray[np.int32]
+    copies: NDArray[Any]
+    target: FloatArray
+
+    @classmethod
+    def of(cls, model: Model, training: TrainingSet, seed: int, threads: int) -> Bags:
+        """Return the bags of a model that was grown from these rows."""
+        leaves, target = model.leaves(training.table, threads), training.target
+        copies = np.ones(leaves.shape, np.uint8)
+        if training.bootstrap.n_draws:
+            copies = np.column_stack([training.copies(seed, tree) for tree in range(leaves.shape[1])])
+            copies = copies.astype(np.min_scalar_type(int(copies.max())))
+        values = target.numbers if target.numbers is not None else target.classes
+        return cls(leaves, copies, np.asarray(values, dtype=np.float64))
+
+    @property
+    def out_of_bag(self) -> NDArray[np.bool_]:
+        """Where a tree never saw the row."""
+        return np.asarray(self.copies == 0)
+
+    def hold(self, model: Model, table: Table, threads: int) -> bool:
+        """Return whether the rows of a table are the training rows, in their order."""
+        return table.n_rows == len(self.leaves) and np.array_equal(model.leaves(table, threads), self.leaves)
+
+    def to_arrays(self) -> Arrays:
+        """Give the arrays by the names they have in a file."""
+        return {"bag_leaves": self.leaves, "bag_copies": self.copies, "bag_target": self.target}
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays, forest: Forest) -> Bags:
+        """Read arrays of unknown origin."""
+        leaves, copies, target = (arrays[f"bag_{name}"] for name in ("leaves", "copies", "target"))
+        if leaves.ndim != 2 or leaves.shape[1] != forest.n_trees or leaves.shape != copies.shape or target.ndim != 2:
+            raise ValueError("bags that do not fit the forest")
+        if leaves.dtype != np.int32 or copies.dtype.kind != "u" or target.dtype != np.float64:
+            raise ValueError("bags of another type")
+        n_nodes = np.diff(forest.tree_start)
+        if len(target) != len(leaves) or (len(leaves) and ((leaves < 0) | (leaves >= n_nodes)).any()):
+            raise ValueError("bags with nodes that the forest does not have")
+        return cls(leaves, copies, target)
+
+
+def mean_out_of_bag(forest: Forest, leaves: NDArray[np.int32], out_of_bag: NDArray[np.bool_]) -> FloatArray:
+    """Return the mean of the trees that never saw a row, (rows, values per leaf); each row has such a tree."""
+    values = np.where(out_of_bag[:, :, None], forest.value[forest.tree_start[:-1] + leaves], 0.0)
+    return np.asarray(values.sum(axis=1) / out_of_bag.sum(axis=1)[:, None])
+
+
+@dataclass(frozen=True, eq=False)
+class ForestNotes(Notes):
+    """Notes of trees that are grown independently.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the trees; their draws can be made again from it.
+    n_outputs : int
+        Outputs of the target.
+    oob_score : float, optional
+        Score of predictions by trees that never saw a row; NaN if there are none.
+    oob_mean : ndarray, optional
+        Means of these trees, (rows given, values per leaf); NaN where there is none.
+    bags : Bags, optional
+        The bags of the trees, if they are kept.
+    """
+
+    seed: int = 0
+    n_outputs: int = 1
+    oob_score: float | None = None
+    oob_mean: FloatArray | None = None
+    bags: Bags | None = None
+
+    def to_json(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Return seed, outputs and the out-of-bag score, null if it is NaN."""
+        notes: dict[str, Any] = {"seed": self.seed, "n_outputs": self.n_outputs}
+        if self.oob_score is not None:
+            notes["oob_score"] = None if math.isnan(self.oob_score) else self.oob_score
+        return notes
+
+    def to_arrays(self) -> Arrays:
+        """Return out-of-bag predictions and bags."""
+        means = {} if self.oob_mean is None else {"oob_mean": self.oob_mean}
+        return {**means, **({} if self.bags is None else self.bags.to_arrays())}
+
+    @classmethod
+    def from_file(cls, header: dict[str, Any], arrays: Arrays, forest: Forest) -> ForestNotes:
+        """Read the notes."""
+        score, mean = None, arrays.get("oob_mean")
+        if mean is not None:
+            score = header["oob_score"]
+            if mean.ndim != 2 or mean.dtype != np.float64 or mean.shape[1] != forest.width:
+                raise ValueError("out-of-bag predictions that do not fit the forest")
+            if score is not None and type(score) is not float:
+                raise ValueError(f"oob_score is {score!r:.80}: expected a number or null")
+            score = math.nan if score is None else score
+        bags = Bags.from_arrays(arrays, forest) if "bag_leaves" in arrays else None
+        return cls(read_seed(header["seed"]), read_n_outputs(header["n_outputs"]), score, mean, bags)
+
+
+def notes_of(model: Model) -> ForestNotes:
+    """Return the notes of a forest or a single tree."""
+    assert isinstance(model.notes, ForestNotes)
+    return model.notes

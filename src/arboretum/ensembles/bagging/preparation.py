@@ -1,0 +1,155 @@
+"""From a user's table to rows that trees of impurity are grown from.
+
+::
+
+    X, y, weight ──read──► GivenRows ──cut──► TrainingSet ──rules──► SplitRules
+                   goal                bins, draws, projections
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum import _kernel
+from arboretum.data import targets
+from arboretum.data.binning import BinnedData, assign_bins, bin_values, code_edges, learn_bins
+from arboretum.data.schema import Schema
+from arboretum.data.table import Table, read_table
+from arboretum.ensembles.bagging.goals import Goal
+from arboretum.ensembles.bagging.settings import Settings, rows_of_share
+from arboretum.ensembles.bagging.trees import BaggedTarget, SingleTree, grow_tree
+from arboretum.growing.constraints import in_binned_order
+from arboretum.growing.grower import NO_LIMIT, SplitRules
+from arboretum.model.forest import Forest
+from arboretum.model.heads import MeanHead
+from arboretum.parameters.checking import check_columns
+
+Positions: TypeAlias = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class GivenRows:
+    """Rows with their target, as they were read, and what the mean of trees will mean.
+
+    ``numbers`` are their positions in the table that was given, of ``n_given`` rows: those without weight take no part.
+    """
+
+    table: Table
+    target: BaggedTarget
+    head: MeanHead
+    numbers: Positions
+    n_given: int
+
+    def take(self, rows: Positions) -> GivenRows:
+        """Return some of the rows, under the schema of all."""
+        return replace(self, table=self.table.take(rows), target=self.target.take(rows), numbers=self.numbers[rows])
+
+    def relearn(self) -> GivenRows:
+        """Return the rows under the schema that they would have given by themselves."""
+        return replace(self, table=self.table.relearn())
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingSet:
+    """Rows that are cut into bins, and what trees draw from them."""
+
+    given: GivenRows
+    schema: Schema
+    data: BinnedData
+    edges: _kernel.CodeEdges
+    bootstrap: _kernel.Bootstrap
+    projections: _kernel.Projections | None
+
+    @property
+    def table(self) -> Table:
+        """The rows as they were read."""
+        return self.given.table
+
+    @property
+    def target(self) -> BaggedTarget:
+        """What trees predict."""
+        return self.given.target
+
+    def copies(self, seed: int, tree: int) -> NDArray[Any]:
+        """Return how often a tree has drawn each row."""
+        return self.bootstrap.copies(seed, tree, self.table.n_rows)
+
+    def leaves(self, forest: Forest, first: int, last: int, threads: int) -> NDArray[np.int32]:
+        """Return the leaf of each row in some of the trees, (rows, trees)."""
+        parts = [
+            forest.apply(part.columns, part.n_rows, threads=threads, first=first, last=last)
+            for _, part in self.table.row_batches()
+        ]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Preparation:
+    """How rows are read, cut into bins and split, by the parameters of a model and its goal."""
+
+    settings: Settings
+    goal: Goal
+
+    def read(self, X: Any, y: Any, sample_weight: Any = None) -> GivenRows:
+        """Return the rows that have weight, in the order that the goal likes."""
+        columns = self.settings.categorical_features
+        check_columns(columns)
+        table = read_table(X, categorical_features=columns)
+        weight = targets.training_weights(sample_weight, table.n_rows)
+        target, head = self.goal.read(self.goal.as_columns(y, table.n_rows), weight)
+        given = GivenRows(table, target, head, np.arange(table.n_rows), table.n_rows)
+        if target.weight is not None and not target.weight.all():
+            given = given.take(np.flatnonzero(target.weight)).relearn()
+        order = self.goal.order(given.target)
+        return given if order is None else given.take(order)
+
+    def cut(self, given: GivenRows, threads: int) -> TrainingSet:
+        """Cut rows into bins, and prepare what trees draw."""
+        table, target, settings = given.table, given.target, self.settings
+        if settings.max_bins is None:
+            data = bin_values(table, threads=threads)
+        else:
+            bin_map = learn_bins(table, max_bins=settings.max_bins, weight=target.weight, threads=threads)
+            reserve = settings.training_bytes(table.n_rows, table.schema.n_features)
+            table.require_memory(reserve)
+            data = assign_bins(table, bin_map, reserve=reserve, threads=threads)
+        missing = np.zeros(table.schema.n_features, dtype=bool)
+        missing[list(data.bin_map.order)] = data.has_missing
+        projected = settings.projections(table, data.bin_map, target.weight)
+        edges = code_edges(table, data.bin_map)
+        bootstrap = self.goal.draws(settings).bootstrap(data, target, threads, projected, edges)
+        return TrainingSet(given, table.schema.with_missing(missing.tolist()), data, edges, bootstrap, projected)
+
+    def rules(self, training: TrainingSet) -> SplitRules:
+        """Return when a node may be split."""
+        settings, schema, target = self.settings, training.schema, training.target
+        n_rows, drawn = target.n_rows, training.bootstrap.n_draws
+        total = float(drawn or (n_rows if target.weight is None else target.weight.sum()))
+        directions = settings.directions(schema, target.width)
+        return SplitRules(
+            random_thresholds=settings.random_thresholds,
+            max_depth=settings.max_depth or NO_LIMIT,
+            max_leaf_nodes=settings.max_leaf_nodes or NO_LIMIT,
+            min_samples_split=max(2, rows_of_share(settings.min_samples_split, n_rows)),
+            min_samples_leaf=self.goal.least_rows_of_leaf(settings, n_rows, drawn),
+            min_weight_leaf=float(settings.min_weight_fraction_leaf) * total,
+            min_impurity_decrease=float(settings.min_impurity_decrease),
+            max_features=settings.features_a_node(schema),
+            monotone=in_binned_order(directions, training.data.bin_map.order),
+        )
+
+    def grow_tree(self, training: TrainingSet, seed: int, threads: int) -> SingleTree:
+        """Grow one tree on all rows."""
+        return grow_tree(
+            training.data,
+            training.edges,
+            training.target,
+            self.rules(training),
+            seed=seed,
+            threads=threads,
+            projections=training.projections,
+        )

@@ -1,0 +1,169 @@
+"""Forests as a recipe: parameters, a goal and rows make a Model.
+
+::
+
+    X, y, weight ──Preparation──► TrainingSet ──bag──► Forest ──Head──► Model
+                                       │                                 │  hazards or honest leaves (goal)
+                                       └── draws of each tree ──────────►│  bags, out-of-bag predictions (notes)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum.cached import cached_property
+from arboretum.data import targets
+from arboretum.ensembles.bagging.goals import Goal
+from arboretum.ensembles.bagging.model_notes import Bags, ForestNotes, notes_of
+from arboretum.ensembles.bagging.parameters import ForestParameters
+from arboretum.ensembles.bagging.preparation import Preparation, TrainingSet
+from arboretum.ensembles.bagging.settings import Settings
+from arboretum.ensembles.bagging.trees import BaggingParams, bag, out_of_bag_mean
+from arboretum.ensembles.training_memory import forest_bytes
+from arboretum.model.forest import Forest
+from arboretum.model.model import Model
+from arboretum.parameters.checking import seed_of
+from arboretum.running.interruption import warn_interrupted
+from arboretum.running.progress import ProgressBar
+from arboretum.running.threads import n_threads
+from arboretum.running.warning import warn_user
+
+FloatArray: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Bagging:
+    """Trees that are grown independently, each on its own draw of the rows or at random thresholds.
+
+    Parameters
+    ----------
+    given : ForestParameters
+        Parameters, checked.
+    goal : Goal
+        How targets are read, and what the mean of the trees means.
+    name : str
+        What messages call the model.
+    estimator : callable
+        From a Model to the estimator that scorers are given.
+    random_thresholds : bool
+        Whether thresholds are drawn, not searched.
+    """
+
+    given: ForestParameters
+    goal: Goal
+    name: str
+    estimator: Callable[[Model], Any]
+    random_thresholds: bool = False
+
+    @cached_property
+    def settings(self) -> Settings:
+        """What the parameters mean for growing."""
+        return Settings.of(self.given, random_thresholds=self.random_thresholds)
+
+    @cached_property
+    def preparation(self) -> Preparation:
+        """How rows are read, cut and split."""
+        return Preparation(self.settings, self.goal)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, earlier: Model | None = None) -> Model:
+        """Grow the trees that are missing after those of an earlier model, if there is one."""
+        wanted, done = int(self.given.n_estimators), 0 if earlier is None else earlier.forest.n_trees
+        if wanted < done:
+            raise ValueError(
+                f"n_estimators={wanted} is less than the {done} trees already fitted (warm_start=True); raise it or "
+                "set warm_start=False"
+            )
+        if earlier is not None and wanted == done:
+            return earlier
+        threads = n_threads(self.given.n_jobs)
+        seed = seed_of(self.given.random_state) if earlier is None else notes_of(earlier).seed
+        given = self.preparation.read(X, y, sample_weight)
+        training = self.preparation.cut(given, threads)
+        if earlier is not None:
+            _check_continuing(earlier, training)
+        forest = self._grown(training, wanted - done, earlier, seed, threads)
+        notes, policy = ForestNotes(seed, given.target.n_outputs), self.settings.policy
+        model = Model(forest, training.schema, name=self.name, head=given.head.of(forest), notes=notes, **policy)
+        model = self.goal.finished(model, training, self.settings, seed, threads, earlier)
+        return replace(model, notes=self._noted(model, training, y, sample_weight, threads))
+
+    def _grown(self, training: TrainingSet, n_trees: int, earlier: Model | None, seed: int, threads: int) -> Forest:
+        first = 0 if earlier is None else earlier.forest.n_trees
+        params = BaggingParams(n_trees, self.preparation.rules(training), seed, threads, first)
+        with ProgressBar(n_trees, "tree") if self.given.verbose else nullcontext() as bar:
+            forest, interrupted = bag(
+                training.data,
+                training.edges,
+                training.target,
+                training.bootstrap,
+                params,
+                [] if bar is None else [bar],
+                training.projections,
+                partial(_check_size, training, n_trees),
+            )
+        if interrupted:
+            warn_interrupted(forest.n_trees, "trees")
+        return forest if earlier is None else Forest.concat([earlier.forest, forest])
+
+    # ---- what bags tell --------------------------------------------------------------------------------------------
+
+    def _noted(self, model: Model, training: TrainingSet, y: Any, sample_weight: Any, threads: int) -> ForestNotes:
+        """Return the notes of a model with what its bags tell, if that is asked for."""
+        settings, notes = self.settings, notes_of(model)
+        if settings.keep_bags:
+            notes = replace(notes, bags=Bags.of(model, training, notes.seed, threads))
+        if settings.oob_score is False:
+            return notes
+        mean = self._out_of_bag(model, training, threads)
+        known = ~np.isnan(mean[:, 0])
+        score = math.nan
+        if known.any():
+            truth, weight = self.goal.truth(y, len(known)), targets.row_weights(sample_weight, len(known))
+            weight = None if weight is None else weight[known]
+            score = self.goal.score(settings.oob_score, truth[known], mean[known], weight, self.estimator(model))
+        return replace(notes, oob_score=score, oob_mean=mean)
+
+    def _out_of_bag(self, model: Model, training: TrainingSet, threads: int) -> FloatArray:
+        """Return the mean of the trees that never saw a row, for each row that was given; NaN where there is none."""
+        forest, given, n_rows = model.summed, training.given, training.table.n_rows
+        means, counts = out_of_bag_mean(
+            forest,
+            lambda first, last: training.leaves(forest, first, last, threads),
+            training.bootstrap,
+            notes_of(model).seed,
+            n_rows,
+        )
+        if not counts.all():
+            warn_user(
+                f"{int((counts == 0).sum())} of {n_rows} rows are in the bag of every tree and have no out-of-bag "
+                f"prediction (NaN): raise n_estimators={self.given.n_estimators}"
+            )
+        whole = np.full((given.n_given, means.shape[1]), np.nan)
+        whole[given.numbers] = means
+        return whole
+
+
+def _check_continuing(earlier: Model, training: TrainingSet) -> None:
+    """Reject trees that read columns, or name classes, otherwise than those there are."""
+    given = training.given
+    is_same = earlier.forest.width == given.target.width and given.head.is_like(earlier.head)
+    if not is_same or not training.schema.describes_like(earlier.schema):
+        raise ValueError(
+            "warm_start=True, but columns, categories or classes are not those of the fitted trees: "
+            "give the same rows or set warm_start=False"
+        )
+
+
+def _check_size(training: TrainingSet, n_trees: int, done: int, n_nodes: int) -> None:
+    """Reject a memory limit that does not hold all trees, if they are as large as those so far."""
+    width = training.target.width
+    more = forest_bytes(n_nodes * n_trees // done, width) - forest_bytes(n_nodes, width) // 2
+    training.table.require_memory(more, f"a forest of {n_trees} trees with some {n_nodes // done} nodes each")

@@ -1,0 +1,108 @@
+"""What the parameters of forests and single trees mean for growing."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum import _kernel
+from arboretum.data.binning import BinMap
+from arboretum.data.schema import Schema
+from arboretum.data.table import Table
+from arboretum.ensembles.bagging.parameters import features_a_node
+from arboretum.ensembles.training_memory import bagging_bytes, check_counts
+from arboretum.growing.constraints import monotone_directions
+from arboretum.growing.projections import Sparsity, projections
+from arboretum.parameters.declaring import parameters_of
+from arboretum.parameters.shared import Missing, Unknown
+from arboretum.running.threads import n_threads
+
+FloatArray: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Parameters of growing; one that a model does not have keeps the default given here, which asks for nothing.
+
+    ``random_thresholds`` is no parameter: it tells extra trees from others.
+    """
+
+    max_bins: int | None = None
+    max_depth: int | None = None
+    max_leaf_nodes: int | None = None
+    min_samples_split: int | float = 2
+    min_samples_leaf: int | float | str | None = 1
+    min_weight_fraction_leaf: float = 0.0
+    min_impurity_decrease: float = 0.0
+    max_features: Any = None
+    oblique: bool = False
+    n_projections: int | None = None
+    projection_density: float | None = None
+    monotonic_cst: Any = None
+    bootstrap: bool | str = False
+    max_samples: float | int | None = None
+    oob_score: Any = False
+    keep_bags: bool = False
+    categorical_features: Any = None
+    unknown: Unknown = "average"
+    missing: Missing = "warn"
+    n_jobs: int | None = None
+    random_thresholds: bool = False
+
+    @classmethod
+    def of(cls, given: Any, *, random_thresholds: bool = False) -> Settings:
+        """Take the parameters that an object has declared."""
+        declared = parameters_of(type(given))
+        found = {field.name: getattr(given, field.name) for field in fields(cls) if field.name in declared}
+        return cls(**found, random_thresholds=random_thresholds)
+
+    @property
+    def policy(self) -> dict[str, Any]:
+        """What a model does about unknown categories and new missing values."""
+        return {"unknown": self.unknown, "missing": self.missing}
+
+    def features_a_node(self, schema: Schema) -> int:
+        """Return how many features a node looks at."""
+        return features_a_node(self.max_features, schema.n_features)
+
+    def training_bytes(self, n_rows: int, n_features: int) -> int:
+        """Return the memory that growing takes besides codes and trees."""
+        check_counts(n_rows=n_rows, n_features=n_features)
+        return bagging_bytes(n_rows, bootstrap=self.bootstrap is not False, threads=n_threads(self.n_jobs))
+
+    def projections(self, table: Table, bin_map: BinMap, weight: FloatArray | None) -> _kernel.Projections | None:
+        """Return what nodes project, None without oblique splits; by default as many sums as features of a node."""
+        if not self.oblique:
+            return None
+        n_sums = self.n_projections or self.features_a_node(table.schema) or table.schema.n_features
+        return projections(table, bin_map, Sparsity(n_sums, self.projection_density), weight=weight)
+
+    def directions(self, schema: Schema, width: int) -> tuple[int, ...]:
+        """Return the direction of each column, none if all are free, for leaves of ``width`` values."""
+        directions = monotone_directions(self.monotonic_cst, schema)
+        if directions and self.oblique:
+            raise ValueError(
+                "monotonic_cst is not supported with oblique=True, whose conditions mix columns: set oblique=False or "
+                "monotonic_cst=None"
+            )
+        if directions and width > 1:
+            raise ValueError(
+                f"monotonic_cst is not supported for leaves of {width} values (several outputs, or multiclass): fit "
+                "one model per output, or one class against the rest"
+            )
+        return directions
+
+
+def rows_of_share(value: int | float, n_rows: int) -> int:
+    """Return the number of rows that a parameter means, which is one or a share of them.
+
+    Examples
+    --------
+    >>> rows_of_share(3, 100), rows_of_share(0.025, 100)
+    (3, 3)
+    """
+    return math.ceil(value * n_rows) if isinstance(value, float) else int(value)

@@ -1,0 +1,258 @@
+"""RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier and ExtraTreesRegressor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum.ensembles.bagging import goals
+from arboretum.ensembles.bagging.model_notes import notes_of
+from arboretum.ensembles.bagging.parameters import ClassForest, ForestParameters, NumberForest, check_together
+from arboretum.ensembles.bagging.recipe import Bagging
+from arboretum.ensembles.bagging.settings import Settings
+from arboretum.estimators.averaged_trees import AveragedTrees, ClassTrees, NumberTrees, one_or_all
+from arboretum.estimators.kept_bags import BagsOfNumbers, KeptBags
+from arboretum.estimators.protocol import Classifier, Estimator, Regressor
+from arboretum.estimators.standing_in import with_model
+from arboretum.model.heads import ClassMeanHead, MeanHead
+from arboretum.parameters.declaring import declares_parameters, like
+
+if TYPE_CHECKING:
+    from arboretum.estimators.decision_trees import DecisionTreeClassifier, DecisionTreeRegressor
+
+Bagged = TypeVar("Bagged", bound="BaggedTrees")
+FloatArray: TypeAlias = NDArray[np.float64]
+
+
+class BaggedTrees(ForestParameters, AveragedTrees, Estimator):
+    """Forests of trees that are grown independently, whatever the target.
+
+    A forest has a group of parameters (``ensembles/bagging/parameters.py``) and a goal.
+    """
+
+    goal: Callable[[], goals.Goal]  # how the target is read, and what the mean of the trees means
+    draws_thresholds: ClassVar[bool] = False  # as extra trees do
+
+    def check_parameters(self) -> None:
+        """Check the parameters by themselves and together, as ``fit`` does."""
+        super().check_parameters()
+        check_together(self)
+
+    def recipe(self) -> Bagging:
+        """Return what makes a Model of rows: bagging, with these parameters."""
+        name = type(self).__name__
+        return Bagging(self, self.goal(), name, lambda model: with_model(self, model), self.draws_thresholds)
+
+    def training_bytes(self, n_rows: int, n_features: int) -> int:
+        """Return the memory that growing takes besides codes and trees."""
+        return Settings.of(self).training_bytes(n_rows, n_features)
+
+    def fit(self: Bagged, X: Any, y: Any, sample_weight: Any = None) -> Bagged:
+        """Fit the model; nothing of it changes before all has gone well.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Training rows: numbers, text, categories, dates, with holes.
+        y : array-like, (n_rows,) or (n_rows, n_outputs)
+            Target.
+        sample_weight : array-like, optional
+            Weight of each row: a row of weight 3 is the same as three equal rows.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight)
+
+    def _fit(self: Bagged, X: Any, y: Any, sample_weight: Any) -> Bagged:
+        self.check_parameters()
+        earlier = self.model_ if self.warm_start and "_model" in vars(self) else None
+        self._model = self.recipe().fit(X, y, sample_weight, earlier)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        if tags.classifier_tags is not None:
+            tags.classifier_tags.multi_label = True
+        return tags
+
+
+class OutOfBagMeans(AveragedTrees):
+    """What trees say of rows that they have not seen.
+
+    Attributes
+    ----------
+    oob_score_ : float
+        Score of predictions by trees that never saw the row, if ``oob_score`` asked for it.
+    """
+
+    @property
+    def oob_score_(self) -> float:
+        """Score of predictions by trees that never saw the row; NaN if there are none."""
+        score = notes_of(self.model_).oob_score
+        if score is None:
+            raise self._no_out_of_bag()
+        return score
+
+    def _oob_mean(self) -> FloatArray:
+        """Means of trees that never saw a row."""
+        mean = notes_of(self.model_).oob_mean
+        if mean is None:
+            raise self._no_out_of_bag()
+        return mean
+
+    def _no_out_of_bag(self) -> AttributeError:
+        return AttributeError(f"this {type(self).__name__} has no out-of-bag predictions: fit with oob_score=True")
+
+
+class ForestOfClasses(ClassForest, KeptBags, OutOfBagMeans, ClassTrees):
+    """What forests of classes have, besides the face of a classifier."""
+
+    @property
+    def estimators_(self) -> list[DecisionTreeClassifier]:
+        """The trees as estimators of their own, made when asked for; they share the arrays of the forest."""
+        from arboretum.estimators.decision_trees import DecisionTreeClassifier, trees_of
+
+        return trees_of(self, DecisionTreeClassifier, ClassMeanHead(classes=self._head.classes))
+
+    @property
+    def oob_decision_function_(self) -> Any:
+        """Probabilities of training rows by trees that never saw them; NaN where there is none."""
+        return one_or_all(self._head.probabilities(self._oob_mean()))
+
+    def goal(self) -> goals.Classes:
+        """Return how labels are read, and what the mean of the trees means."""
+        return goals.Classes(self.criterion, self.class_weight, self.bootstrap, self.voting)
+
+
+class ForestOfNumbers(NumberForest, BagsOfNumbers, OutOfBagMeans, NumberTrees):
+    """What forests of numbers have, besides the face of a regressor."""
+
+    @property
+    def estimators_(self) -> list[DecisionTreeRegressor]:
+        """The trees as estimators of their own, made when asked for; they share the arrays of the forest."""
+        from arboretum.estimators.decision_trees import DecisionTreeRegressor, trees_of
+
+        return trees_of(self, DecisionTreeRegressor, MeanHead())
+
+    @property
+    def oob_prediction_(self) -> FloatArray:
+        """Predictions of training rows by trees that never saw them; NaN where there is none."""
+        head = self.model_.head
+        assert isinstance(head, MeanHead)
+        return head.of_mean(self._oob_mean())
+
+    def goal(self) -> goals.Numbers:
+        """Return how numbers are read."""
+        return goals.Numbers(self.criterion)
+
+
+@declares_parameters
+class RandomForestClassifier(ForestOfClasses, BaggedTrees, Classifier):
+    """Random forest for classes: deep trees on bootstrapped rows, a few columns per node, averaged.
+
+    Attributes
+    ----------
+    estimators_ : list of DecisionTreeClassifier
+        The trees; ``len(model)`` is their number.
+    oob_score_, oob_decision_function_
+        Score and probabilities by trees that never saw the row; NaN where there is none.
+
+    References
+    ----------
+    Breiman, L. (2001). Random forests. Machine Learning 45.
+
+    Examples
+    --------
+    >>> import arboretum as arb
+    >>> rows = [["red", 1.0], ["blue", 2.0], ["red", 3.0], ["blue", None]] * 25
+    >>> model = arb.RandomForestClassifier(n_estimators=10).fit(rows, ["yes", "no", "yes", "no"] * 25)
+    >>> model.predict([["red", 2.5], ["blue", 0.0]])
+    array(['yes', 'no'], dtype='<U3')
+    """
+
+
+@declares_parameters
+class RandomForestRegressor(ForestOfNumbers, BaggedTrees, Regressor):
+    """Random forest for numbers: deep trees on bootstrapped rows, a third of the columns per node, averaged.
+
+    Attributes
+    ----------
+    estimators_ : list of DecisionTreeRegressor
+        The trees; ``len(model)`` is their number.
+    oob_score_, oob_prediction_
+        Score and predictions by trees that never saw the row; NaN where there is none.
+
+    References
+    ----------
+    Breiman, L. (2001). Random forests. Machine Learning 45.
+
+    Examples
+    --------
+    >>> import numpy as np, arboretum as arb
+    >>> X = np.linspace(0, 1, 200)[:, None]
+    >>> model = arb.RandomForestRegressor(n_estimators=20).fit(X, X[:, 0] ** 2)
+    >>> model.predict([[0.5]]).round(2)
+    array([0.25])
+    """
+
+
+@declares_parameters
+class ExtraTreesClassifier(ForestOfClasses, BaggedTrees, Classifier):
+    """Extremely randomized trees for classes: thresholds are drawn, not searched, on all rows.
+
+    Attributes
+    ----------
+    estimators_ : list of DecisionTreeClassifier
+        The trees; ``len(model)`` is their number.
+    oob_score_, oob_decision_function_
+        Score and probabilities by trees that never saw the row; NaN where there is none.
+
+    References
+    ----------
+    Geurts, P., Ernst, D. & Wehenkel, L. (2006). Extremely randomized trees. Machine Learning 63.
+
+    Examples
+    --------
+    >>> import arboretum as arb
+    >>> rows = [["red", 1.0], ["blue", 2.0], ["red", 3.0], ["blue", None]] * 25
+    >>> model = arb.ExtraTreesClassifier(n_estimators=10).fit(rows, ["yes", "no", "yes", "no"] * 25)
+    >>> model.predict([["red", 2.5], ["blue", 0.0]])
+    array(['yes', 'no'], dtype='<U3')
+    """
+
+    bootstrap: bool | str = like(ClassForest, default=False)
+    draws_thresholds: ClassVar[bool] = True
+
+
+@declares_parameters
+class ExtraTreesRegressor(ForestOfNumbers, BaggedTrees, Regressor):
+    """Extremely randomized trees for numbers: thresholds are drawn, not searched, on all rows.
+
+    Attributes
+    ----------
+    estimators_ : list of DecisionTreeRegressor
+        The trees; ``len(model)`` is their number.
+    oob_score_, oob_prediction_
+        Score and predictions by trees that never saw the row; NaN where there is none.
+
+    References
+    ----------
+    Geurts, P., Ernst, D. & Wehenkel, L. (2006). Extremely randomized trees. Machine Learning 63.
+
+    Examples
+    --------
+    >>> import numpy as np, arboretum as arb
+    >>> X = np.linspace(0, 1, 200)[:, None]
+    >>> model = arb.ExtraTreesRegressor(n_estimators=20).fit(X, X[:, 0] ** 2)
+    >>> model.predict([[0.5]]).round(2)
+    array([0.25])
+    """
+
+    bootstrap: bool = like(NumberForest, default=False)
+    draws_thresholds: ClassVar[bool] = True
