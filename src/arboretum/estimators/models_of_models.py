@@ -1,4 +1,4 @@
-"""What every fitted estimator that is made of other estimators can do: tell its columns, be saved and loaded.
+"""What every fitted estimator that is made of other estimators can do: tell its columns, be loaded.
 
 ::
 
@@ -8,15 +8,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from typing import Any, BinaryIO, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.estimators import files
-from arboretum.estimators.classes import own_class
 from arboretum.model.arrays import Arrays
 from arboretum.model.members import Base, Joint, Members
 from arboretum.model.model_file import as_damage
@@ -34,12 +32,9 @@ class ModelOfModels:
     joint_kind: ClassVar[type[Joint]] = Joint  # what a file of the estimator holds
     _members: Members
 
+    goal: Callable[[], Any]  # how the target is read, and what members are asked
     learned: Callable[[], Any]  # of Estimator
     check_parameters: Callable[[], None]
-
-    def goal(self) -> Any:
-        """Return how the target is read, and what members are asked."""
-        return None
 
     @property
     def n_features_in_(self) -> int:
@@ -57,40 +52,7 @@ class ModelOfModels:
             raise AttributeError(f"this {type(self).__name__} was fitted to columns without names")
         return np.array(schema.names, dtype=object)
 
-    # ---- files: those of the members, one beside the other ---------------------------------------------------------
-
-    def save(self, path: str | os.PathLike[str] | BinaryIO, *, compact: bool = True) -> None:
-        """Write the model, if its members are arboretum's, to a file that ``arboretum.load`` reads.
-
-        Draws and predictions of the training rows are not kept.
-
-        Parameters
-        ----------
-        path : path or binary file object
-            Where to write.
-        compact : bool, default=True
-            Store arrays of members in as few bytes as hold them exactly. False stores them as they are, several times
-            larger, and processes that load the file share its memory.
-        """
-        files.write(self, path, *self.to_file(compact=compact), compact=False)
-
-    def fingerprint(self) -> str:
-        """Hash of everything that determines predictions; members must be arboretum's.
-
-        Equal for any number of threads, for any order of named columns, before and after saving.
-        """
-        return str(self.learned().fingerprint(own_class(type(self)).__name__))
-
-    def to_file(self, *, compact: bool = True) -> tuple[dict[str, Any], Arrays]:
-        """Return the content of the model file: a header of JSON and named arrays (docs/format.md).
-
-        Parameters
-        ----------
-        compact : bool, default=True
-            Whether files of members, which are arrays of this one, are compact.
-        """
-        header, arrays = self.learned().to_file(files.call_to_json, compact=compact)
-        return {"format": "arboretum", **files.call_to_json(self), **header}, arrays
+    # ---- files ---------------------------------------------------------------------------------------------------
 
     def restore(self, header: dict[str, Any], arrays: Arrays) -> None:
         """Take up the members that a file holds; ``arboretum.load`` calls it.

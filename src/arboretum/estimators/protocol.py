@@ -26,11 +26,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, TypeVar
 import numpy as np
 
 from arboretum.estimators import files
-from arboretum.estimators.classes import arguments, defaults, is_own, members, parameters, place_of, register
+from arboretum.estimators.classes import arguments, defaults, is_own, members, own_class, parameters, place_of, register
 from arboretum.estimators.dataset_arguments import DATASET_METHODS, takes_dataset
 from arboretum.estimators.explained import Explained
 from arboretum.metrics.own_scores import accuracy, r_squared
 from arboretum.model.arrays import Arrays
+from arboretum.model.members import Members
 from arboretum.model.model_file import from_bytes, to_bytes
 from arboretum.other_libraries import ARGUMENTS, ATTRIBUTES, PARAMETERS, advice
 from arboretum.parameters.declaring import parameters_of
@@ -282,7 +283,7 @@ class Estimator(Explained):
 
     def learned(self) -> Any:
         """Return what ``fit`` has learned: a Model of trees, or the Members of a model of models."""
-        found = vars(self).get("_model") or vars(self).get("_members")
+        found = vars(self).get("_members") or vars(self).get("_model")
         if found is None:
             raise not_fitted(self)
         return found
@@ -294,7 +295,8 @@ class Estimator(Explained):
         """Write the model to a file that ``arboretum.load`` reads.
 
         A file is replaced whole or not at all, and holds no code: a subclass of your own is written as the class of
-        arboretum that it derives from, and loaded as such. Pickle keeps the subclass.
+        arboretum that it derives from, and loaded as such. Pickle keeps the subclass. A model of models can be written
+        if all its members are of arboretum; draws and predictions of its training rows are not kept.
 
         Parameters
         ----------
@@ -304,19 +306,33 @@ class Estimator(Explained):
             Store arrays in as few bytes as hold them exactly. False stores them as they are, several times larger, and
             processes that load the file share its memory.
         """
-        files.write(self, path, *self.to_file(), compact=compact)
+        nests = isinstance(self.learned(), Members)  # files within the file are compact by themselves
+        files.write(self, path, *self.to_file(compact=compact), compact=compact and not nests)
 
     def fingerprint(self) -> str:
         """Hash of everything that determines predictions.
 
-        Equal for any number of threads, for any order of named columns, before and after saving.
+        Equal for any number of threads, for any order of named columns, before and after saving. Members of a model of
+        models must be of arboretum.
         """
+        learned = self.learned()
+        if isinstance(learned, Members):
+            return learned.fingerprint(own_class(type(self)).__name__)
         return str(self.model_.fingerprint())
 
-    def to_file(self) -> tuple[dict[str, Any], Arrays]:
-        """Return the content of the model file: a header of JSON and named arrays (docs/format.md)."""
-        call = files.call_to_json(self)
-        header, arrays = self.learned().to_file(call["params"])
+    def to_file(self, *, compact: bool = True) -> tuple[dict[str, Any], Arrays]:
+        """Return the content of the model file: a header of JSON and named arrays (docs/format.md).
+
+        Parameters
+        ----------
+        compact : bool, default=True
+            Whether files of members, which are arrays of this one, are compact.
+        """
+        call, learned = files.call_to_json(self), self.learned()
+        if isinstance(learned, Members):
+            header, arrays = learned.to_file(files.call_to_json, compact=compact)
+        else:
+            header, arrays = learned.to_file(call["params"])
         return {"format": "arboretum", **call, **header}, arrays
 
     def __getstate__(self) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from arboretum.estimators.protocol import not_fitted
 from arboretum.estimators.standing_in import AskedModel, twin
 from arboretum.model.forest import Forest
 from arboretum.model.heads import OtherHead
+from arboretum.model.model import Model
 
 _TIMES = {"datetime": "datetime64[us]", "duration": "timedelta64[us]"}
 METHODS = ("predict", "predict_proba", "decision_function", "score_samples", "score")
@@ -29,7 +30,7 @@ METHODS = ("predict", "predict_proba", "decision_function", "score_samples", "sc
 
 def has_own_trees(model: Any) -> bool:
     """Whether a model is one forest of arboretum's trees, or a tree."""
-    return isinstance(model, GrownTrees) and not getattr(model, "_has_members", False)
+    return isinstance(model, GrownTrees) and isinstance(cast(Any, model).learned(), Model)
 
 
 def as_asked(model: Any, X: Any) -> Any:

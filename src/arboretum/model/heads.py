@@ -15,6 +15,7 @@
     │  ├─ UpliftHead    outcome under treatment less that without
     │  └─ PathHead      path lengths, whose cuts gain by setting few rows apart    isolation
     ├─ VoteHead   weighted votes for classes                                       AdaBoost
+    ├─ MedianHead the median by weight
     └─ OtherHead  no sum of trees: medians, members of others
 """
 
@@ -682,21 +683,83 @@ class PathHead(MeanHead):
 
 
 @dataclass(frozen=True, eq=False)
-class VoteHead(Head):
+class WeightedHead(Head):
+    """Learners that count by weight.
+
+    Parameters
+    ----------
+    weights : ndarray
+        Weight of each.
+    unknown : str, optional
+        What learners that users gave do about unknown categories.
+    """
+
+    weights: FloatArray
+    unknown: str | None = None
+
+    is_affine = False
+
+    @property
+    def weight(self) -> float:
+        """Sum of the absolute weights."""
+        return float(np.abs(self.weights).sum())
+
+    def facts(self) -> dict[str, Any]:
+        """Return what trees that users gave do about unknown categories."""
+        return {} if self.unknown is None else {"unknown_of_estimator": self.unknown}
+
+    def arrays(self, forest: Forest) -> Arrays:
+        """Add the weights."""
+        return {**super().arrays(forest), "estimator_weights": self.weights}
+
+    @classmethod
+    def from_file(cls, header: dict[str, Any], arrays: Arrays, forest: Forest) -> WeightedHead:
+        """Read one weight per tree."""
+        head = cls.read(header, arrays, forest.n_outputs)
+        if forest.n_trees != len(head.weights):
+            raise ValueError(f"{forest.n_trees} trees and {len(head.weights)} weights")
+        if forest.base.any():
+            raise ValueError("a forest with a base")
+        return head
+
+    @classmethod
+    def read(cls, header: dict[str, Any], arrays: Arrays, n_outputs: int) -> WeightedHead:
+        """Read the weights, for learners of so many outputs."""
+        return cls(learner_numbers(arrays, "estimator_weights"), header.get("unknown_of_estimator"))
+
+
+def learner_numbers(arrays: Arrays, name: str) -> FloatArray:
+    """Return one finite number per learner from a file."""
+    array = arrays[name]
+    if array.dtype != np.float64 or array.ndim != 1 or not len(array) or not np.isfinite(array).all():
+        raise ValueError(f"{name}: expected finite numbers, found {array!r:.80}")
+    return array
+
+
+@dataclass(frozen=True, eq=False)
+class VoteHead(WeightedHead):
     """Weighted votes for classes.
 
     Parameters
     ----------
     classes : ndarray
         Their labels.
-    weight : float
-        Sum of the absolute weights of all learners.
     """
 
-    classes: NDArray[Any]
-    weight: float = 0.0
+    classes: Any = None
 
-    is_affine = False
+    def facts(self) -> dict[str, Any]:
+        """Return the classes."""
+        return {**super().facts(), "classes": classes_to_json(self.classes)}
+
+    @classmethod
+    def read(cls, header: dict[str, Any], arrays: Arrays, n_outputs: int) -> VoteHead:
+        """Read weights, and a class per output; one output has two."""
+        found, classes = (
+            super().read(header, arrays, n_outputs),
+            classes_from_json(header["classes"], max(2, n_outputs)),
+        )
+        return cls(found.weights, found.unknown, classes)
 
     def explained(self, forest: Forest) -> tuple[Forest, float]:
         """Return the forest whose sums are the decision function."""
@@ -724,6 +787,28 @@ class VoteHead(Head):
     def output_names(self) -> list[str] | None:
         """Classes that have a score each."""
         return label_names(self.classes) if len(self.classes) > 2 else None
+
+
+@dataclass(frozen=True, eq=False)
+class MedianHead(WeightedHead):
+    """The median of learners by weight."""
+
+    determines = False
+
+    @classmethod
+    def read(cls, header: dict[str, Any], arrays: Arrays, n_outputs: int) -> MedianHead:
+        """Read the weights of learners of one output."""
+        if n_outputs != 1:
+            raise ValueError(f"{n_outputs} outputs, not 1")
+        found = super().read(header, arrays, n_outputs)
+        return cls(found.weights, found.unknown)
+
+    def explained(self, forest: Forest) -> tuple[Forest, float]:
+        """Reject, with the reason."""
+        raise TypeError(
+            "AdaBoostRegressor predicts a median of its trees, not a sum that SHAP values could split: explain one of "
+            "estimators_, or use BoostedTreesRegressor"
+        )
 
 
 # ---- what is not a sum of trees --------------------------------------------------------------------------------------

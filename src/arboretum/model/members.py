@@ -172,7 +172,10 @@ class Members:
         self._require_own("save", "pickle or skops keep other estimators")
         joint, schema = self.joint, {} if self.schema is None else {"schema": self.schema.to_json()}
         bases = joint.bases_to_json([(name, call_to_json(base)) for name, base in self.bases])
-        files = {name: model_file.to_bytes(*part.to_file(), compact=compact) for name, part in self.parts.items()}
+        files = {
+            name: model_file.to_bytes(*part.to_file(compact=compact), compact=compact)
+            for name, part in self.parts.items()
+        }
         parts = {name: np.frombuffer(file, np.uint8) for name, file in files.items()}
         header = {**schema, **bases, **joint.facts(), **joint.notes()}
         return header, {**parts, **joint.arrays(), **joint.noted()}
