@@ -20,7 +20,16 @@ NO_BAGS = "needs the bags of the trees: fit with keep_bags=True"
 NO_SUM = "predicts no sum of trees, which SHAP values would split"
 OF_COMPOSED = {"model_": "has no trees of its own", "explain": NO_SUM, "influence": "influence is not known for"}
 NO_SCORE = "has no out-of-bag predictions: fit with oob_score=True"
-OF_FORESTS = {"oob_permutation_importance": NO_BAGS, "prediction_error": NO_BAGS}
+OF_FORESTS = {
+    "bags_": "has not kept its bags",
+    "oob_permutation_importance": NO_BAGS,
+    "oob_score_": "oob_score",
+    "prediction_error": NO_BAGS,
+}
+OF_BAGS = {
+    **OF_COMPOSED,
+    **dict.fromkeys(("oob_decision_function_", "oob_prediction_", "oob_score_"), "was fitted without oob_score"),
+}
 OF_CLASSES = {**OF_FORESTS, "oob_decision_function_": NO_SCORE}
 OF_NUMBERS = {**OF_FORESTS, "oob_prediction_": NO_SCORE, "predict_quantiles": NO_BAGS}
 NO_INFLUENCE = {"influence": "influence is not known for"}
@@ -29,8 +38,8 @@ REFUSED = {
     "AdaBoostRegressor": {**NO_INFLUENCE, "explain": "predicts a median of its trees, not a sum"},
     "AdditiveBoostingClassifier": OF_COMPOSED,
     "AdditiveBoostingRegressor": OF_COMPOSED,
-    "BaggingClassifier": OF_COMPOSED,
-    "BaggingRegressor": OF_COMPOSED,
+    "BaggingClassifier": OF_BAGS,
+    "BaggingRegressor": OF_BAGS,
     "BoostedTreesRanker": {"influence": "'lambdamart' compares rows with one another"},
     "BoostedTreesSurvival": {
         "influence": "'cox' compares rows with one another",
@@ -38,14 +47,14 @@ REFUSED = {
     },
     "CalibratedClassifier": OF_COMPOSED,
     "ConformalRegressor": OF_COMPOSED,
-    "DecisionTreeClassifier": {"oob_decision_function_": "has no out-of-bag predictions, for it sees every row"},
+    "DecisionTreeClassifier": {"tree_": "look at forest_", "oob_decision_function_": "has no out-of-bag predictions, for it sees every row"},
     "DecisionTreeRegressor": {"oob_prediction_": "has no out-of-bag predictions, for it sees every row"},
     "ExtraTreesClassifier": OF_CLASSES,
     "ExtraTreesRegressor": OF_NUMBERS,
     "IsolationForest": NO_INFLUENCE,
     "RandomForestClassifier": OF_CLASSES,
     "RandomForestRegressor": OF_NUMBERS,
-    "RandomSurvivalForest": {**NO_INFLUENCE, "oob_prediction_": NO_SCORE},
+    "RandomSurvivalForest": {**NO_INFLUENCE, "oob_prediction_": NO_SCORE, "oob_score_": NO_SCORE},
     "UpliftBoostedTrees": NO_INFLUENCE,
     "UpliftForest": NO_INFLUENCE,
 }

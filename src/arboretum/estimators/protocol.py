@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, TypeVar
 
 import numpy as np
 
+from arboretum.arguments import check_flag
 from arboretum.estimators import files
 from arboretum.estimators.classes import arguments, defaults, is_own, members, own_class, parameters, place_of, register
 from arboretum.estimators.dataset_arguments import DATASET_METHODS, takes_dataset
@@ -306,8 +307,10 @@ class Estimator(Explained):
             Store arrays in as few bytes as hold them exactly. False stores them as they are, several times larger, and
             processes that load the file share its memory.
         """
-        nests = isinstance(self.learned(), Members)  # files within the file are compact by themselves
-        files.write(self, path, *self.to_file(compact=compact), compact=compact and not nests)
+        learned = self.learned()
+        check_flag("compact", compact)
+        packs = compact and not isinstance(learned, Members)  # files within the file are compact by themselves
+        files.write(self, path, *self.to_file(compact=compact), compact=packs)
 
     def fingerprint(self) -> str:
         """Hash of everything that determines predictions.
