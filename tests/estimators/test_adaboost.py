@@ -530,7 +530,9 @@ def test_damaged_files_are_refused():
     assert "3 trees and 2 weights" in damaged(trees, shorten)
     assert "4 members, 2 weights and 2 errors" in damaged(members, shorten)
     assert "base" in damaged(trees, lambda h, a: a.update(base=np.ones(1)))
-    assert "a member: expected the bytes of a file, found float64 of shape (3,)" in damaged(members, lambda h, a: a.update({"member 1": np.zeros(3)}))
+    assert "a member: expected the bytes of a file, found float64 of shape (3,)" in damaged(
+        members, lambda h, a: a.update({"member 1": np.zeros(3)})
+    )
     tree = {"model": "DecisionTreeClassifier", "params": {}}
     assert "a member of class BoostedTreesClassifier" in damaged(members, lambda h, a: h.update(estimator=tree))
     other = {"dtype": "<U1", "values": ["a", "b"]}

@@ -47,7 +47,10 @@ REFUSED = {
     },
     "CalibratedClassifier": OF_COMPOSED,
     "ConformalRegressor": OF_COMPOSED,
-    "DecisionTreeClassifier": {"tree_": "look at forest_", "oob_decision_function_": "has no out-of-bag predictions, for it sees every row"},
+    "DecisionTreeClassifier": {
+        "tree_": "look at forest_",
+        "oob_decision_function_": "has no out-of-bag predictions, for it sees every row",
+    },
     "DecisionTreeRegressor": {"oob_prediction_": "has no out-of-bag predictions, for it sees every row"},
     "ExtraTreesClassifier": OF_CLASSES,
     "ExtraTreesRegressor": OF_NUMBERS,
