@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from arboretum import _kernel
 from arboretum.data.binning import assign_bins, code_edges, learn_bins
 from arboretum.data.table import read_table
-from arboretum.ensembles.adaboost import (
+from arboretum.ensembles.adaboost.rounds import (
     BinaryTrees,
     CodedRounds,
     DrawsByWeight,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arboretum.ensembles.additive import LARGEST_MOVE, AdditiveParams, Part, add_stages, line_search
+from arboretum.ensembles.additive.stages import LARGEST_MOVE, AdditiveParams, Part, add_stages, line_search
 from arboretum.ensembles.boosting.history import Patience
 from arboretum.losses import LOSSES, AbsoluteError, Logistic, Loss, Multinomial, Poisson, Quantile, SquaredError
 

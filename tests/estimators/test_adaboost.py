@@ -19,7 +19,7 @@ from tests.reference.files import reloaded
 
 import arboretum as arb
 from arboretum import AdaBoostClassifier, AdaBoostRegressor
-from arboretum.ensembles import adaboost
+from arboretum.ensembles.adaboost import rounds
 from arboretum.estimators.protocol import Classifier, Regressor
 
 RNG = np.random.default_rng(0)
@@ -97,7 +97,7 @@ def test_the_model_is_what_its_learners_say_together(model):
         assert np.mean(model.predict(X) == y) > 0.6
     else:
         predictions = np.column_stack([member.predict(X) for member in members])
-        np.testing.assert_array_equal(model.predict(X), adaboost.weighted_median(predictions, weights))
+        np.testing.assert_array_equal(model.predict(X), rounds.weighted_median(predictions, weights))
     stages = list(model.staged_predict(X))
     assert len(stages) == len(weights)
     np.testing.assert_array_equal(stages[-1], model.predict(X))
@@ -149,12 +149,12 @@ class Contrary(Classifier):
         self.learner = learner
 
     def fit(self, X, y, sample_weight=None):
-        self.model_ = arb.DecisionTreeClassifier(max_depth=1).fit(X, y, sample_weight)
-        self.classes_ = self.model_.classes_
+        self.inner_ = arb.DecisionTreeClassifier(max_depth=1).fit(X, y, sample_weight)
+        self.classes_ = self.inner_.classes_
         return self
 
     def predict(self, X):
-        return self.classes_[::-1][np.searchsorted(self.classes_, self.model_.predict(X))]
+        return self.classes_[::-1][np.searchsorted(self.classes_, self.inner_.predict(X))]
 
 
 def test_learners_that_are_worse_than_chance_vote_against_their_class():
@@ -356,7 +356,7 @@ class Broken(Regressor):
 
 @pytest.mark.parametrize("says", [np.nan, np.inf, [1.0, 2.0]])
 def test_learners_must_predict_a_finite_number_a_row(says):
-    with pytest.raises(ValueError, match="AdaBoost needs one finite number a row"):
+    with pytest.raises(ValueError, match="AdaBoost needs one finite number per row"):
         AdaBoostRegressor(estimator=Broken(says=says)).fit(X, Y)
     assert AdaBoostRegressor(estimator=Broken(says=[2.0])).fit(X, Y).predict(X).tolist() == [2.0] * 300
 
@@ -414,14 +414,14 @@ def test_refitting_with_other_learners_leaves_nothing_behind():
 
 
 def test_an_interrupted_fit_keeps_its_rounds(monkeypatch):
-    plain, fit = AdaBoostClassifier(n_estimators=3).fit(X, BINARY), adaboost.BinaryTrees.fit
+    plain, fit = AdaBoostClassifier(n_estimators=3).fit(X, BINARY), rounds.BinaryTrees.fit
 
     def interrupted(self, number):
         if number == 3:
             raise KeyboardInterrupt
         return fit(self, number)
 
-    monkeypatch.setattr(adaboost.BinaryTrees, "fit", interrupted)
+    monkeypatch.setattr(rounds.BinaryTrees, "fit", interrupted)
     with pytest.warns(UserWarning, match="fit was interrupted: the model keeps the 3 rounds so far"):
         model = AdaBoostClassifier(n_estimators=50).fit(X, BINARY)
     assert model.fingerprint() == plain.fingerprint()
@@ -443,9 +443,9 @@ def test_pickles_keep_the_model(model):
 def test_other_peoples_learners_have_no_file(model, tmp_path):
     model = clone(model).fit(X, target_of(model))
     name = type(model.estimator).__name__
-    with pytest.raises(TypeError, match=f"save needs learners of arboretum, not {name}: pickle or skops"):
+    with pytest.raises(TypeError, match=f"save needs members of arboretum, not {name}: pickle or skops"):
         model.save(tmp_path / "m.arb")
-    with pytest.raises(TypeError, match=f"fingerprint needs learners of arboretum, not {name}"):
+    with pytest.raises(TypeError, match=f"fingerprint needs members of arboretum, not {name}"):
         model.fingerprint()
 
 
@@ -460,17 +460,21 @@ def test_damaged_files_are_refused():
     for model in (trees, members):
         for name in ("estimator_weights", "estimator_errors"):
             bad = np.full(len(model.estimator_weights_), np.nan)
-            assert "no finite numbers" in damaged(model, lambda h, a, name=name, bad=bad: a.update({name: bad}))
-            assert "different numbers" in damaged(model, lambda h, a, name=name: a.update({name: a[name][:2]}))
+            found = damaged(model, lambda h, a, name=name, bad=bad: a.update({name: bad}))
+            assert f"{name}: expected finite numbers, found array([nan" in found
+            found = damaged(model, lambda h, a, name=name: a.update({name: a[name][:2]}))
+            assert f"2 {name.removeprefix('estimator_')}" in found
 
     def shorten(header, arrays):
         for name in ("estimator_weights", "estimator_errors"):
             arrays[name] = arrays[name][:2]
 
     assert "3 trees and 2 weights" in damaged(trees, shorten)
-    assert "4 members and 2 weights" in damaged(members, shorten)
+    assert "4 members, 2 weights and 2 errors" in damaged(members, shorten)
     assert "base" in damaged(trees, lambda h, a: a.update(base=np.ones(1)))
-    assert "a member that is no file" in damaged(members, lambda h, a: a.update({"member 1": np.zeros(3)}))
+    assert "a member: expected the bytes of a file, found float64 of shape (3,)" in damaged(
+        members, lambda h, a: a.update({"member 1": np.zeros(3)})
+    )
     tree = {"model": "DecisionTreeClassifier", "params": {}}
     assert "a member of class BoostedTreesClassifier" in damaged(members, lambda h, a: h.update(estimator=tree))
     other = {"dtype": "<U1", "values": ["a", "b"]}

@@ -90,9 +90,9 @@ def test_pickles_keep_the_model(model):
 @pytest.mark.parametrize("estimators", [[Ridge()], MIXED])
 def test_files_of_strangers_are_refused(estimators, tmp_path):
     model = regressor(estimators=estimators).fit(X, Y)
-    with pytest.raises(TypeError, match=r"^save needs learners of arboretum, not Ridge: pickle or skops keep other"):
+    with pytest.raises(TypeError, match=r"^save needs members of arboretum, not Ridge: pickle or skops keep other"):
         model.save(tmp_path / "model.arb")
-    with pytest.raises(TypeError, match=r"^fingerprint needs learners of arboretum, not Ridge: other estimators have"):
+    with pytest.raises(TypeError, match=r"^fingerprint needs members of arboretum, not Ridge: other estimators have"):
         model.fingerprint()
     assert list(tmp_path.iterdir()) == []
 
@@ -257,7 +257,7 @@ def test_predictions_of_another_shape_name_the_learner():
             return super().predict(X)[:, None]
 
     message = (
-        r"^learner 'w' \(Wide\) of stage 1 predicts an array of shape \(150, 2\): expected one number a row, \(150,\)"
+        r"^learner 'w' \(Wide\) of stage 1 predicts an array of shape \(150, 2\): expected \(150,\), one number per row"
     )
     with pytest.raises(ValueError, match=message):
         regressor(estimators=[("w", Wide())]).fit(X, Y)

@@ -39,8 +39,8 @@ from tests.reference.sklearn_checks import checks_of
 import arboretum as arb
 from arboretum.data.selection import as_container, take_columns, take_rows
 from arboretum.data.table import read_table
+from arboretum.ensembles.members.goals import OneClass
 from arboretum.estimators.bagging import BaggingClassifier, BaggingRegressor
-from arboretum.estimators.bagging_members import OneClass
 from arboretum.estimators.protocol import Regressor
 
 # --------------------------------------------------------------------------------------------- scikit-learn's checks

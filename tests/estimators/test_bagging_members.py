@@ -89,7 +89,8 @@ def test_early_stopping_of_members():
 
 
 def test_tables_are_read_once(monkeypatch):
-    from arboretum.estimators import bagging_members, boosting
+    from arboretum.ensembles.boosting import recipe
+    from arboretum.ensembles.members import tables
 
     calls = Counter()
 
@@ -102,9 +103,9 @@ def test_tables_are_read_once(monkeypatch):
 
         monkeypatch.setattr(module, name, call)
 
-    counting(bagging_members, "read_table")
-    counting(boosting, "read_table")
-    counting(boosting, "learn_bins")
+    counting(tables, "read_table")
+    counting(recipe, "read_table")
+    counting(recipe, "learn_bins")
     boosted_regressor(n_estimators=7).fit(FRAME, Y)
     assert calls == {"read_table": 1, "learn_bins": 1}
 

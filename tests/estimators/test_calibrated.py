@@ -13,6 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 from tests.reference.sklearn_checks import checks_of
 
 import arboretum as arb
+from arboretum.model import model_file
 
 PLAIN = {"l2": 0.0, "subsample": 1.0, "max_features": 1.0, "early_stopping": False}
 RNG = np.random.default_rng(0)
@@ -88,11 +89,13 @@ def test_several_classes_and_one_too_rare_for_all_folds():
 
 
 def test_damaged_file(tmp_path):
-    model = calibrated().fit(X, Y)
-    model.classes_ = np.array(["no", "perhaps"])
-    model.save(tmp_path / "model.arb")
-    with pytest.raises(arb.ModelFileError, match="damaged model file: an estimator with classes of its own"):
-        arb.load(tmp_path / "model.arb")
+    file = tmp_path / "model.arb"
+    calibrated().fit(X, Y).save(file)
+    header, arrays = model_file.from_bytes(file.read_bytes())
+    header["classes"]["values"] = ["no", "zzz"]
+    model_file.save(file, header, arrays, compact=False)
+    with pytest.raises(arb.ModelFileError, match="damaged model file: a member with classes of its own"):
+        arb.load(file)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from tests.reference.sklearn_checks import checks_of
 
 import arboretum as arb
+from arboretum.model import model_file
 
 PLAIN = {"l2": 0.0, "subsample": 1.0, "max_features": 1.0, "early_stopping": False}
 RNG = np.random.default_rng(0)
@@ -106,16 +107,19 @@ def test_seeds_make_other_folds():
 
 
 def test_damaged_file(tmp_path):
-    model = conformal().fit(X, Y)
-    model.spreads_ = model.spreads_[:2]
-    model.save(tmp_path / "model.arb")
-    with pytest.raises(arb.ModelFileError, match="damaged model file: its header or its arrays lack 'spread 2'"):
-        arb.load(tmp_path / "model.arb")
-    model = conformal(adaptive=False).fit(X, Y)
-    model.members_[1] = boosted().fit(X[:, :2], Y)
-    model.save(tmp_path / "model.arb")
+    file = tmp_path / "model.arb"
+    conformal().fit(X, Y).save(file)
+    header, arrays = model_file.from_bytes(file.read_bytes())
+    del arrays["spread 2"]
+    model_file.save(file, header, arrays, compact=False)
+    with pytest.raises(arb.ModelFileError, match="damaged model file: 'spread 2'"):
+        arb.load(file)
+    conformal(adaptive=False).fit(X, Y).save(file)
+    header, arrays = model_file.from_bytes(file.read_bytes())
+    other = model_file.to_bytes(*boosted().fit(X[:, :2], Y).to_file())
+    model_file.save(file, header, arrays | {"member 1": np.frombuffer(other, np.uint8)}, compact=False)
     with pytest.raises(arb.ModelFileError, match="a member of class BoostedTreesRegressor that is unlike the estimat"):
-        arb.load(tmp_path / "model.arb")
+        arb.load(file)
 
 
 def test_score_is_that_of_the_estimator():
@@ -157,7 +161,7 @@ def test_refused_questions():
     for coverage in (0.0, 1.0, np.nan, "most"):
         with pytest.raises(ValueError, match=r"coverage=.*: use a number strictly between 0 and 1"):
             model.predict_interval(X, coverage)
-    with pytest.raises(TypeError, match="save needs a model of trees, not Ridge: pickle or skops"):
+    with pytest.raises(TypeError, match="save needs members of arboretum, not Ridge: pickle or skops"):
         conformal(estimator=Ridge()).fit(X, Y).save("model.arb")
     with pytest.raises(ValueError, match="adaptive=True needs a table of rows and columns: set adaptive=False"):
         conformal(estimator=Lengths()).fit([f"{'a' * n}" for n in range(40)], np.arange(40.0))

@@ -9,7 +9,8 @@ import pytest
 from tests.reference.every_estimator import CASES, answers
 
 import arboretum as arb
-from arboretum.ensembles import additive, isolation
+from arboretum.ensembles import isolation
+from arboretum.ensembles.additive import stages as additive
 from arboretum.ensembles.bagging import trees as bagging
 from arboretum.ensembles.boosting.rounds import BoostingRun
 

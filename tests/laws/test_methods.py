@@ -26,6 +26,10 @@ OF_FORESTS = {
     "oob_score_": NO_SCORE,
     "prediction_error": NO_BAGS,
 }
+OF_BAGS = {
+    **OF_COMPOSED,
+    **dict.fromkeys(("oob_decision_function_", "oob_prediction_", "oob_score_"), "was fitted without oob_score"),
+}
 OF_CLASSES = {**OF_FORESTS, "oob_decision_function_": NO_SCORE}
 OF_NUMBERS = {**OF_FORESTS, "oob_prediction_": NO_SCORE, "predict_quantiles": NO_BAGS}
 NO_INFLUENCE = {"influence": "influence is not known for"}
@@ -34,8 +38,8 @@ REFUSED = {
     "AdaBoostRegressor": {**NO_INFLUENCE, "explain": "predicts a median of its trees, not a sum"},
     "AdditiveBoostingClassifier": OF_COMPOSED,
     "AdditiveBoostingRegressor": OF_COMPOSED,
-    "BaggingClassifier": OF_COMPOSED,
-    "BaggingRegressor": OF_COMPOSED,
+    "BaggingClassifier": OF_BAGS,
+    "BaggingRegressor": OF_BAGS,
     "BoostedTreesRanker": {"influence": "'lambdamart' compares rows with one another"},
     "BoostedTreesSurvival": {
         "influence": "'cox' compares rows with one another",

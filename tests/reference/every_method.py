@@ -7,17 +7,23 @@ from typing import Any
 
 # Methods of scikit-learn's protocol, and those that train.
 APART = {"fit", "fit_more", "fit_predict", "preset", "get_params", "set_params", "get_metadata_routing"}
+# What modules of the package ask of each other's estimators: how they are fitted, shared and restored.
+INNER = {"base", "expect_missing", "fit_shared", "goal", "held_out", "learned", "predict_table", "recipe", "restore"}
+INNER |= {"share_table", "to_file"}
 
 
 def public_names(model: Any) -> list[str]:
-    """Methods and properties of the class, but for parameters."""
-    names = [name for name in dir(type(model)) if not name.startswith("_") and name not in APART]
+    """Methods and properties of the class, but for parameters and those that the fit does not call for."""
+    names = [name for name in dir(type(model)) if not name.startswith("_") and name not in APART | INNER]
     names = [name for name in names if name not in model.get_params() and not name.endswith("_request")]
-    return [
-        name
-        for name in names
-        if isinstance(inspect.getattr_static(type(model), name), property) or callable(getattr(type(model), name))
-    ]
+    return [name for name in names if _is_member(model, name)]
+
+
+def _is_member(model: Any, name: str) -> bool:
+    member = inspect.getattr_static(type(model), name)
+    if isinstance(member, property):
+        return name not in ("encoding_", "feature_names_in_") or getattr(model, name, None) is not None
+    return callable(getattr(type(model), name)) and not isinstance(member, type)
 
 
 def arguments_of(method: Any, rows: dict[str, Any], path: Any) -> dict[str, Any]:

@@ -18,9 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
+from arboretum.correcting.held_out import Corrected, HeldOut, read_way
 from arboretum.data.validity import Rules
 from arboretum.elementary import log, softplus
+from arboretum.ensembles.members.goals import Classes
 from arboretum.losses.links import sigmoid
+from arboretum.model.arrays import Arrays
+from arboretum.model.members import Header, Members
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -217,12 +221,12 @@ class Calibration:
         mapped = np.stack([one.apply(column) for one, column in zip(self.maps, proba.T, strict=True)], axis=1)
         return np.asarray(mapped / mapped.sum(axis=1, keepdims=True))
 
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
+    def to_arrays(self) -> Arrays:
         """Return the arrays of a model file."""
         return {f"calibration {code}": one.to_array() for code, one in enumerate(self.maps)}
 
     @classmethod
-    def from_arrays(cls, method: str, arrays: dict[str, NDArray[Any]], n_classes: int) -> Calibration:
+    def from_arrays(cls, method: str, arrays: Arrays, n_classes: int) -> Calibration:
         """Read maps of a file of unknown origin."""
         maps = []
         for code in range(1 if n_classes == 2 else n_classes):
@@ -232,3 +236,54 @@ class Calibration:
             RULES.everywhere(f"array of class {code}", array, np.isfinite(array), "must be finite")
             maps.append(READS[method](array))
         return cls(tuple(maps))
+
+
+@dataclass(frozen=True, eq=False)
+class Calibrated(Corrected):
+    """A classifier and the map of its probabilities.
+
+    Parameters
+    ----------
+    method : {"isotonic", "platt"}
+        Kind of the map.
+    goal : Classes
+        The classes.
+    correction : Calibration
+        The map.
+    """
+
+    method: str
+    goal: Classes
+    correction: Calibration
+
+    def facts(self) -> Header:
+        """Return the kind of the map and the classes."""
+        return {**super().facts(), "method": self.method, **self.goal.facts()}
+
+    def arrays(self) -> Arrays:
+        """Return the map."""
+        return self.correction.to_arrays()
+
+    @classmethod
+    def from_file(cls, header: Header, arrays: Arrays, read: Members, goal: Classes) -> Calibrated:
+        """Read classes, which the estimator must know no others of, and the map."""
+        goal, method = goal.from_file(header), header["method"]
+        if len(goal.classes) < 2:
+            raise ValueError(f"{len(goal.classes)} classes: expected two or more")
+        goal.check(read.parts["estimator"])
+        return cls(read_way(header), method, goal, Calibration.from_arrays(method, arrays, len(goal.classes)))
+
+    def probabilities(self, members: Members, X: Any) -> FloatArray:
+        """Return honest probabilities (rows, classes)."""
+        return self.correction.apply(self.goal.outcome(members.parts["estimator"], X))
+
+
+def calibrate(held: HeldOut, method: str, X: Any, y: Any, sample_weight: Any = None) -> Members:
+    """Fit a classifier, and learn the map on rows that it has not seen."""
+    found = held.fit(X, y, sample_weight)
+    rows = np.concatenate([part.rows for part in found.unseen])
+    proba = np.concatenate([part.prediction for part in found.unseen])
+    weight = np.concatenate([part.weight for part in found.unseen])
+    assert isinstance(found.goal, Classes)
+    correction = Calibration.fit(method, proba, found.y[rows], weight)
+    return held.members(found, Calibrated(held.given.calibration, method, found.goal, correction))

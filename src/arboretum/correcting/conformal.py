@@ -21,20 +21,31 @@ Rinaldo, Tibshirani and Wasserman 2018). A row of weight 2 counts as two rows, a
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
+from arboretum.correcting.held_out import Corrected, HeldOut, Predicted, quiet, read_way
 from arboretum.data.validity import Rules
+from arboretum.ensembles.members.estimators import unfitted
+from arboretum.ensembles.members.goals import Numbers
+from arboretum.losses import Loss
+from arboretum.losses.links import RANGES
+from arboretum.model.arrays import Arrays
+from arboretum.model.members import Header, Members, is_ours
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
 RULES = Rules("scores")
 
+LEAST_SPREAD = 1e-3  # of the mean size: errors of 0 have no logarithm
+POSITIVE = {"poisson", "gamma", "tweedie"}
 ROUNDING = 1e-12  # a share of the weight that counts as 0: 0.55 · 100 is more than 55 in floats
 
 
@@ -125,12 +136,12 @@ class Scores:
         # Scores below 0 can turn a narrow interval inside out; what lies between is then the honest answer.
         return np.sort(ends, axis=0).T.copy()
 
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
+    def to_arrays(self) -> Arrays:
         """Return the arrays of a model file."""
         return {"score": self.values, "score_mass": self.mass, "score_start": self.start}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Scores:
+    def from_arrays(cls, arrays: Arrays) -> Scores:
         """Read scores of a file of unknown origin."""
         scores = cls(*(arrays[name] for name in ("score", "score_mass", "score_start")))
         RULES.types(scores, {"values": np.float64, "mass": np.float64, "start": np.int64})
@@ -145,3 +156,182 @@ class Scores:
         RULES.everywhere("values", values, begins | rises, "must not be less than the one before")
         RULES.everywhere("mass", mass, begins | grows, "must be greater than the one before")
         return scores
+
+
+# ---- the model -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Ends(Numbers):
+    """Numbers, of which models predict the ends of an interval."""
+
+    def outcome(self, model: Any, rows: Any, threads: int = 1) -> FloatArray:
+        """Return the first and the last quantile, or a point prediction twice."""
+        return ends_of(model.predict(rows))
+
+    def out_of_bag(self, model: Any) -> FloatArray:
+        """Return the same of out-of-bag predictions."""
+        return ends_of(super().out_of_bag(model))
+
+
+def ends_of(prediction: Any) -> FloatArray:
+    """First and last column of quantiles, (rows, 2); a point prediction is both.
+
+    Examples
+    --------
+    >>> ends_of([3.0]), ends_of([[1.0, 2.0, 5.0]])
+    (array([[3., 3.]]), array([[1., 5.]]))
+    """
+    columns = np.asarray(prediction, dtype=np.float64)
+    columns = columns[:, None] if columns.ndim == 1 else columns
+    return np.stack([columns[:, 0], columns[:, -1]], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Conformal(Corrected):
+    """A regressor, the scores of its errors, and models of their spread.
+
+    ::
+
+        parts   "estimator"              what users ask
+                "member 0", "member 1" … the model of each list of scores; of "split" and "oob" it is the estimator
+                "spread 0", "spread 1" … of the size of errors of each of these, if intervals are adaptive
+
+    Parameters
+    ----------
+    scores : Scores
+        Errors on rows that the models have not seen, divided by their spread.
+    """
+
+    scores: Scores
+
+    def arrays(self) -> Arrays:
+        """Return the scores."""
+        return self.scores.to_arrays()
+
+    @classmethod
+    def part_names(cls, header: Header, arrays: Arrays) -> list[str]:
+        """Return the estimator, and what each list of scores has besides."""
+        kinds = (["member"] if header["calibration"] == "cross" else []) + (["spread"] if "spread 0" in arrays else [])
+        lists = range(Scores.from_arrays(arrays).n_lists)
+        return ["estimator", *(f"{kind} {number}" for kind in kinds for number in lists)]
+
+    @classmethod
+    def from_file(cls, header: Header, arrays: Arrays, read: Members, goal: Ends) -> Conformal:
+        """Read scores of regressors that have the columns of the estimator."""
+        for member in read.models:
+            goal.check(member)
+            if member.n_features_in_ != read.parts["estimator"].n_features_in_:
+                raise ValueError(f"a member of class {type(member).__name__} that is unlike the estimator")
+        return cls(read_way(header), Scores.from_arrays(arrays))
+
+    def models(self, members: Members) -> list[Any]:
+        """Return the model of each list of scores."""
+        parts = members.parts
+        return [parts.get(f"member {number}", parts["estimator"]) for number in range(self.scores.n_lists)]
+
+    def spreads(self, members: Members) -> list[Any] | None:
+        """Return the model of the size of errors of each list of scores."""
+        if "spread 0" not in members.parts:
+            return None
+        return [members.parts[f"spread {number}"] for number in range(self.scores.n_lists)]
+
+    def intervals(self, members: Members, X: Any, levels: Sequence[float], threads: int) -> FloatArray:
+        """Return intervals (levels, rows, 2); the interval of a larger level contains that of a smaller one."""
+        for level in levels:
+            self.scores.needed(level)  # rejects before the work of predicting
+        models, spreads = self.models(members), self.spreads(members)
+        asked = {id(model): ends_of(model.predict(X)) for model in {id(model): model for model in models}.values()}
+        ends = np.stack([asked[id(model)] for model in models], axis=1)
+        with quiet():  # the members have warned
+            spread = None if spreads is None else np.stack([model.predict(X) for model in spreads], axis=1)
+        low, high = ends[..., 0], ends[..., 1]
+        found = [self.scores.intervals(low, high, level, spread=spread, threads=threads) for level in levels]
+        intervals = np.clip(np.stack(found), *range_of(members.parts["estimator"]))
+        # An interval that was turned inside out need not lie within the next larger one.
+        for larger, smaller in pairwise(np.argsort(levels)[::-1].tolist()):
+            intervals[smaller] = np.clip(intervals[smaller], intervals[larger, :, :1], intervals[larger, :, 1:])
+        return intervals
+
+
+def range_of(model: Any) -> tuple[float, float]:
+    """Least and largest value that a regressor can predict, as far as its loss tells.
+
+    Examples
+    --------
+    >>> import arboretum as arb
+    >>> range_of(arb.BoostedTreesRegressor(loss="poisson", n_estimators=1).fit([[0.0], [1.0]], [0, 1]))
+    (0.0, inf)
+    """
+    while (inner := getattr(model, "judged_as_", None)) is not None:
+        model = inner
+    if isinstance(loss := getattr(model, "loss_", None), Loss):
+        return RANGES[loss.link]
+    if is_ours(model) and (base := getattr(model, "estimator", None)) is not None:
+        return range_of(base)
+    # Such as "poisson", "count:poisson" or "Tweedie:variance_power=1.5", in the words of several libraries.
+    given = [getattr(model, name, None) for name in ("criterion", "loss", "objective", "loss_function")]
+    if any(set(re.split("[:_]", name.lower())) & POSITIVE for name in given if isinstance(name, str)):
+        return RANGES["exp"]
+    if is_ours(model):
+        return RANGES["identity"]
+    from sklearn.utils import get_tags
+
+    try:
+        return RANGES["exp" if get_tags(model).target_tags.positive_only else "identity"]
+    except (AttributeError, TypeError):  # it has no tags
+        return RANGES["identity"]
+
+
+# ---- the recipe ------------------------------------------------------------------------------------------------------
+
+
+def conform(held: HeldOut, spread: Any, X: Any, y: Any, sample_weight: Any = None) -> Members:
+    """Fit a regressor, and score its errors on rows that it has not seen.
+
+    Parameters
+    ----------
+    held : HeldOut
+        How the regressor is fitted, with rows left to predict.
+    spread : estimator or None
+        A regressor of positive numbers that learns the size of errors; None gives about the same width everywhere. Of
+        no effect if the estimator predicts several columns.
+    X, y, sample_weight
+        As for ``fit``.
+    """
+    found = held.fit(X, y, sample_weight)
+    unseen = found.unseen
+    errors = [nonconformity(part.prediction, found.y[part.rows]) for part in unseen]
+    spreads: list[Any] = []
+    if spread is not None and all((part.prediction[:, 0] == part.prediction[:, 1]).all() for part in unseen):
+        scored = slice(0, 1) if held.given.calibration == "split" else slice(None)
+        spreads, unseen = _fit_spreads(spread, found, errors)[scored], unseen[scored]
+        with quiet():
+            errors = [
+                error / model.predict(found.table(part.rows))
+                for error, model, part in zip(errors, spreads, unseen, strict=False)
+            ]
+    scores = Scores.of([(error, part.weight) for error, part in zip(errors, unseen, strict=True)])
+    crossed = [part.model for part in unseen] if held.given.calibration == "cross" else []
+    others = {f"member {number}": model for number, model in enumerate(crossed)}
+    others |= {f"spread {number}": model for number, model in enumerate(spreads)}
+    return held.members(found, Conformal(held.given.calibration, scores), others)
+
+
+def _fit_spreads(spread: Any, found: Predicted, errors: Sequence[FloatArray]) -> list[Any]:
+    """Fit a model of the size of the errors of all parts but each."""
+    if found.source.table is None:
+        raise ValueError("adaptive=True needs a table of rows and columns: set adaptive=False")
+    if len(found.unseen) < 2:
+        raise ValueError("adaptive=True needs more than one row to calibrate on: give more or set adaptive=False")
+    rows = np.concatenate([part.rows for part in found.unseen])
+    weight = np.concatenate([part.weight for part in found.unseen])
+    size = np.abs(np.concatenate(errors))
+    number = np.repeat(np.arange(len(found.unseen)), [len(part.rows) for part in found.unseen])
+    spreads = []
+    for part in range(len(found.unseen)):
+        others = number != part
+        mean = float(np.average(size[others], weights=weight[others]))
+        target = np.maximum(size[others], LEAST_SPREAD * mean) if mean > 0 else np.ones(int(others.sum()))
+        spreads.append(unfitted(spread).fit(found.table(rows[others]), target, weight[others]))
+    return spreads

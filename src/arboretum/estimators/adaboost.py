@@ -2,45 +2,254 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
-from typing import Any
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.data import targets
-from arboretum.data.binning import BinnedData, code_edges
-from arboretum.data.labels import classes_from_json, classes_to_json
-from arboretum.data.table import Table
-from arboretum.ensembles.adaboost import (
-    LOSSES,
-    BinaryTrees,
-    CodedRounds,
-    NumberTrees,
-    Votes,
-    boost_classes,
-    boost_numbers,
-    class_code,
-    resampled,
-    shallow_tree,
-    voting_forest,
-    weighted_median,
+from arboretum.ensembles.adaboost.recipe import (
+    DEFAULT_DEPTH,
+    AdaBoost,
+    AdaBoostParameters,
+    Classes,
+    Goal,
+    Learners,
+    Numbers,
+    Voted,
+    VoteNotes,
+    base_of,
+    errors_of,
+    first_learners,
+    head_of,
+    medians,
+    scores,
+    staged_medians,
+    staged_scores,
 )
-from arboretum.estimators.adaboost_model import AdaBoostModel, Learners
-from arboretum.estimators.base import FloatArray
-from arboretum.estimators.decision_trees import DecisionTree, DecisionTreeClassifier, DecisionTreeRegressor
-from arboretum.estimators.protocol import Classifier, Regressor, not_fitted
-from arboretum.growing.grower import category_ranks
+from arboretum.ensembles.adaboost.rounds import LOSSES
+from arboretum.ensembles.members.estimators import unfitted
+from arboretum.estimators.classes import defaults
+from arboretum.estimators.decision_trees import (
+    DecisionTree,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    fitted_tree,
+)
+from arboretum.estimators.files import call_from_json, call_to_json
+from arboretum.estimators.grown_trees import GrownTrees
+from arboretum.estimators.models_of_models import OfOneEstimator
+from arboretum.estimators.protocol import Classifier, Estimator, Regressor
+from arboretum.estimators.standing_in import with_members, with_model
+from arboretum.metrics.own_scores import accuracy, r_squared
+from arboretum.model.arrays import Arrays
 from arboretum.model.forest import Forest
-from arboretum.model.heads import ClassMeanHead, OtherHead, VoteHead
+from arboretum.model.heads import ClassMeanHead, MeanHead, MedianHead, VoteHead
+from arboretum.model.members import Members
+from arboretum.model.model import Model
+from arboretum.model.model_file import as_damage
+from arboretum.parameters.checking import check_rounds
 from arboretum.parameters.declaring import FLAG, Choice, declares_parameters, like, parameter
-from arboretum.parameters.shared import Seed
+from arboretum.parameters.shared import Missing, Seed, Unknown
+
+Ada = TypeVar("Ada", bound="AdaBoostModel")
+FloatArray: TypeAlias = NDArray[np.float64]
 
 OF_LEARNERS = "Seed of the learners that have a ``random_state``, and of the draws of those that take no weights."
-STUMP_DEPTH = 1
-DEFAULT_DEPTH = 3  # of a tree of numbers
+OF_THE_DEFAULT_LEARNER = ("max_bins", "categorical_features", "unknown", "missing")
+
+
+class AdaBoostModel(AdaBoostParameters, OfOneEstimator, GrownTrees, Estimator):
+    """Learners fitted to rows that weigh more, the more often they were got wrong; whatever the target.
+
+    Attributes
+    ----------
+    estimators_ : list
+        The learners; trees of ours are made from ``forest_`` when asked for.
+    estimator_ : estimator
+        What was boosted.
+    feature_importances_ : ndarray
+        Gain of each feature, a mean over the learners by the size of their weights.
+    schema_ : Schema
+        Names, kinds and categories of the columns, if there is a ``forest_``.
+    """
+
+    joint_kind = Voted
+    notes_kind = VoteNotes
+
+    goal: Callable[[], Goal]  # how the target is read, and how learners are boosted
+    staged_predict: Callable[[Any], Iterator[NDArray[Any]]]
+
+    def check_parameters(self) -> None:
+        """Check the parameters by themselves and together, as ``fit`` does."""
+        super().check_parameters()
+        if self.estimator is None:
+            return
+        usual = defaults(type(self))
+        for name in OF_THE_DEFAULT_LEARNER:
+            value, default = getattr(self, name), usual[name]
+            if type(value) is not type(default) or value != default:
+                raise ValueError(
+                    f"{name}={value!r} is a parameter of the default learner, but an estimator is given: "
+                    f"leave {name}={default!r} and, if the estimator has such a parameter, set it there"
+                )
+
+    def fit(self: Ada, X: Any, y: Any, sample_weight: Any = None) -> Ada:
+        """Fit the model; nothing of it changes before all has gone well.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Training rows, of any kind that the learners take; trees take numbers, text, categories, dates, with holes.
+        y : array-like
+            Target, one value per row.
+        sample_weight : array-like, optional
+            Weight of each row at the start: a row of weight 3 is the same as three equal rows.
+
+        Returns
+        -------
+        self
+        """
+        self.check_parameters()
+        found = AdaBoost(self, self.goal(), self.base(), type(self).__name__).fit(X, y, sample_weight)
+        for name in ("_model", "_members"):  # of an earlier fit, perhaps of other learners
+            vars(self).pop(name, None)
+        vars(self)["_members" if isinstance(found, Members) else "_model"] = found
+        return self
+
+    # ---- the learners --------------------------------------------------------------------------------------------
+
+    def _no_trees(self) -> Exception:
+        if "_members" not in vars(self):
+            return super()._no_trees()
+        return AttributeError(
+            f"the learners are of {type(self.estimator_).__name__}: only trees of arboretum can be read; "
+            "look at estimators_"
+        )
+
+    def _policy(self) -> tuple[Unknown, Missing]:
+        """Return what learners do about unknown categories and new missing values: a parameter of theirs."""
+        if self.estimator is None or "_members" in vars(self):
+            return self.unknown, self.missing
+        base = self.estimator_ if "_model" in vars(self) else self.estimator  # as a file names it
+        return base.unknown, base.missing
+
+    @property
+    def estimator_(self) -> Any:
+        """What was boosted."""
+        return base_of(self.learned())
+
+    @property
+    def estimator_weights_(self) -> FloatArray:
+        """Weight of each learner."""
+        return head_of(self.learned()).weights
+
+    @property
+    def estimator_errors_(self) -> FloatArray:
+        """Error of each learner when it was fitted."""
+        return errors_of(self.learned())
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The learners; those that are trees of ours are made from ``forest_``, and their leaves say one class."""
+        learned = self.learned()
+        if isinstance(learned, Members):
+            return learned.models
+        forest, tree = learned.forest, unfitted(self.estimator_)
+        pairs = enumerate(self.estimator_weights_.tolist())
+        return [self._as_tree(tree, learned, forest[place : place + 1], weight) for place, weight in pairs]
+
+    def _as_tree(self, tree: DecisionTree, model: Model, forest: Forest, weight: float) -> DecisionTree:
+        return fitted_tree(tree, forest, model.schema, MeanHead())
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Gain of each feature, normalised per learner, a mean by the size of the learners' weights."""
+        from arboretum.explaining import Uses, normalised
+
+        learned = self.learned()
+        if isinstance(learned, Members):
+            found = np.array([member.feature_importances_ for member in learned.models])
+        else:
+            found = normalised(Uses.of(self).gains_by_tree(self.schema_.n_features))
+        return normalised((found * np.abs(self.estimator_weights_)[:, None]).sum(axis=0))
+
+    # ---- prediction ----------------------------------------------------------------------------------------------
+
+    def first_rounds(self: Ada, n_rounds: int) -> Ada:
+        """Return the model of the first learners alone: it predicts, explains and saves as any model does.
+
+        Parameters
+        ----------
+        n_rounds : int
+            How many learners to keep, from 1 to as many as there are.
+
+        Returns
+        -------
+        estimator
+            A fitted model of the same class and parameters.
+        """
+        check_rounds(n_rounds, len(self.estimator_weights_))
+        found = first_learners(self.learned(), int(n_rounds))
+        return with_members(self, found) if isinstance(found, Members) else with_model(self, found)
+
+    def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
+        """Yield the score after each round: accuracy, or R².
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Rows to predict.
+        y : array-like
+            Their targets.
+        sample_weight : array-like, optional
+            Weight of each row.
+        """
+        measure = accuracy if self.goal().classifies else r_squared
+        for predicted in self.staged_predict(X):
+            yield measure(y, predicted, sample_weight)
+
+    # ---- files ---------------------------------------------------------------------------------------------------
+
+    def fingerprint(self) -> str:
+        """Hash of everything that determines predictions; learners must be arboretum's."""
+        if "_members" in vars(self):
+            return super().fingerprint()
+        # What an estimator that was given does about unknown categories is a fact of the head.
+        return replace(self.model_, unknown=self.unknown).fingerprint()
+
+    def to_file(self, *, compact: bool = True) -> tuple[dict[str, Any], Arrays]:
+        """Return the content of the model file: a header of JSON and named arrays (docs/format.md).
+
+        Parameters
+        ----------
+        compact : bool, default=True
+            Whether files of members, which are arrays of this one, are compact.
+        """
+        header, arrays = super().to_file(compact=compact)
+        given = {} if self.estimator is None else {"estimator": call_to_json(self.estimator_)}
+        return {**header, **given}, arrays
+
+    def restore(self, header: dict[str, Any], arrays: Arrays) -> None:
+        """Take up the learners that a file holds; ``arboretum.load`` calls it.
+
+        Parameters
+        ----------
+        header, arrays
+            Content of the file.
+        """
+        if "n_members" in header:
+            super().restore(header, arrays)
+            return
+        with as_damage():
+            self._take_bases([(name, call_from_json(call)) for name, call in Voted.bases_from_json(header)])
+        GrownTrees.restore(self, header, arrays)
+
+    def _read_model(self, header: dict[str, Any], arrays: Arrays) -> Model:
+        model, base = super()._read_model(header, arrays), self.base()
+        notes = VoteNotes(errors_of(model), base)
+        return replace(model, unknown=base.unknown, missing=base.missing, notes=notes)
 
 
 @declares_parameters
@@ -79,77 +288,37 @@ class AdaBoostClassifier(Classifier, AdaBoostModel):
         Learners, filled={"ends": "there are fewer if one gets every row right, or if one is no better than chance."}
     )
     random_state: Any = like(Seed, doc=OF_LEARNERS)
-    _classifies = True
 
     judged_by = "errors"  # what its rounds reduce, and reports judge it by
+    head_kind: ClassVar = VoteHead
 
-    # ---- fitting -------------------------------------------------------------------------------------------------
+    def goal(self) -> Classes:
+        """Return how labels are read, and how learners are boosted."""
+        return Classes(int(self.n_estimators), float(self.learning_rate))
 
-    def _default_learner(self) -> DecisionTree:
-        return DecisionTreeClassifier(
-            max_leaf_nodes=2,
-            max_bins=self.max_bins,
-            categorical_features=self.categorical_features,
-            unknown=self.unknown,
-            missing=self.missing,
-            n_jobs=self.n_jobs,
-        )
+    def base(self) -> Any:
+        """Return what is boosted: a stump, if nothing is said."""
+        if self.estimator is not None:
+            return self.estimator
+        given = {name: getattr(self, name) for name in (*OF_THE_DEFAULT_LEARNER, "n_jobs")}
+        return DecisionTreeClassifier(max_leaf_nodes=2, **given)
 
-    def _on_gradients(self, facts: NDArray[Any]) -> bool:
-        return self.estimator is None and len(facts) == 2
+    @property
+    def _head(self) -> VoteHead:
+        head = head_of(self.learned())
+        assert isinstance(head, VoteHead)
+        return head
 
-    def _read_column(
-        self, column: NDArray[Any], weight: FloatArray | None
-    ) -> tuple[NDArray[Any], FloatArray, FloatArray | None]:
-        classes, codes = targets.find_classes(column)
-        targets.require_two_weighted(weight, classes, codes)
-        return classes, codes, weight
+    @property
+    def classes_(self) -> Any:
+        """Labels, sorted."""
+        return self._head.classes
 
-    def _take_facts(self, facts: NDArray[Any]) -> None:
-        self.classes_ = facts
-
-    def _boost_gradients(
-        self, table: Table, data: BinnedData, values: FloatArray, weight: FloatArray, seed: int, threads: int
-    ) -> tuple[Votes, Forest]:
-        tree = shallow_tree(STUMP_DEPTH, category_ranks(table.schema, data.bin_map.order))
-        rounds = BinaryTrees(data, values, weight, tree, threads)
-        votes = self._boost_rounds(rounds, 2)
-        return votes, voting_forest(rounds.forest(len(votes.weights)), np.array(votes.weights), 2)
-
-    def _boost(self, learners: Any, values: FloatArray, weight: FloatArray, seed: int, facts: NDArray[Any]) -> Votes:
-        learners = learners if learners.takes_weights else resampled(learners, weight, seed)
-        return self._boost_rounds(CodedRounds(learners, values, weight), len(facts))
-
-    def _boost_rounds(self, rounds: Any, n_classes: int) -> Votes:
-        return boost_classes(
-            rounds, n_classes=n_classes, n_rounds=int(self.n_estimators), learning_rate=float(self.learning_rate)
-        )
-
-    def _freeze(self, forest: Forest, votes: Votes, facts: NDArray[Any]) -> Forest:
-        return voting_forest(forest, np.array(votes.weights), len(facts))
-
-    def _encoder(self, facts: NDArray[Any]) -> Any:
-        return partial(np.searchsorted, facts)
-
-    # ---- prediction ----------------------------------------------------------------------------------------------
-
-    def _outcome(self, predicted: NDArray[Any]) -> FloatArray:
-        return np.asarray(class_code(len(self.classes_))[np.searchsorted(self.classes_, predicted)])
-
-    def _staged_scores(self, X: Any) -> Iterator[tuple[FloatArray, float]]:
-        """Yield Σ ω · votes, (rows, scores), and Σ |ω|, after each round."""
-        scores, total = None, 0.0
-        for weight, outcome in zip(self.estimator_weights_.tolist(), self._one_by_one(X), strict=True):
-            votes = weight * outcome if self._has_members else outcome
-            scores = votes if scores is None else scores + votes
-            total += abs(weight)
-            yield scores, total
-
-    def _scores(self, X: Any) -> FloatArray:
-        if not self._has_members:
-            return self.predict_raw(X)
-        *_, (scores, _) = self._staged_scores(X)
-        return scores
+    def _as_tree(self, tree: DecisionTree, model: Model, forest: Forest, weight: float) -> DecisionTree:
+        votes = np.sign(weight) * forest.value
+        shares = votes > 0 if forest.width == 1 else np.eye(forest.width)[votes.argmax(axis=1)]
+        said = replace(forest, value=shares.astype(np.float64))
+        return fitted_tree(tree, said, model.schema, ClassMeanHead(classes=[self.classes_]))
 
     def decision_function(self, X: Any) -> FloatArray:
         """Mean of the votes, weighted by the learners' weights, as scikit-learn scales it.
@@ -160,23 +329,18 @@ class AdaBoostClassifier(Classifier, AdaBoostModel):
             For two classes from −2, the first, to 2, the second. For more, 1 is a class that all learners name and
             −1 / (K − 1) one that none does.
         """
-        return self._head().decision(self._scores(X))
-
-    def _head(self) -> VoteHead:
-        if not hasattr(self, "classes_"):
-            raise not_fitted(self)
-        return VoteHead(self.classes_, float(np.abs(self.estimator_weights_).sum()))
+        return self._head.decision(scores(self.learned(), X, self.n_jobs))
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of the classes, in the order of ``classes_``: the softmax of decision / (K − 1).
 
-        As in scikit-learn; the mean of the votes is no log-odds, so they are far from 0 and 1.
+        As in scikit-learn; the mean of the votes is not a log-odds, so they are far from 0 and 1.
 
         Returns
         -------
         ndarray of float64, (n_rows, n_classes)
         """
-        return self._head().probabilities(self.decision_function(X))
+        return self._head.probabilities(self.decision_function(X))
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Logarithms of ``predict_proba``."""
@@ -190,48 +354,22 @@ class AdaBoostClassifier(Classifier, AdaBoostModel):
         ndarray, (n_rows,)
             Labels as they were given at fit.
         """
-        return self._head().answers(self._scores(X))
+        return self._head.answers(scores(self.learned(), X, self.n_jobs))
 
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Yield the decision function after each round."""
-        self._require_fitted()
-        for scores, total in self._staged_scores(X):
-            yield self._head().decision(scores, total)
+        for found, total in staged_scores(self.learned(), X, self.n_jobs):
+            yield self._head.decision(found, total)
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
         """Yield the predicted classes after each round."""
-        self._require_fitted()
-        for scores, _ in self._staged_scores(X):
-            yield self._head().answers(scores)
+        for found, _ in staged_scores(self.learned(), X, self.n_jobs):
+            yield self._head.answers(found)
 
     def staged_predict_proba(self, X: Any) -> Iterator[FloatArray]:
         """Yield the probabilities after each round."""
         for decision in self.staged_decision_function(X):
-            yield self._head().probabilities(decision)
-
-    def _as_tree(self, forest: Forest, weight: float) -> DecisionTree:
-        votes = np.sign(weight) * forest.value
-        shares = votes > 0 if forest.width == 1 else np.eye(forest.width)[votes.argmax(axis=1)]
-        return super()._as_tree(replace(forest, value=shares.astype(np.float64)), weight)
-
-    def _head_of_tree(self) -> ClassMeanHead:
-        return ClassMeanHead(classes=[self.classes_])
-
-    # ---- files ---------------------------------------------------------------------------------------------------
-
-    def _facts(self) -> dict[str, Any]:
-        return {**super()._facts(), "classes": classes_to_json(self.classes_)}
-
-    def _read_facts(self, header: dict[str, Any], forest: Forest) -> None:
-        super()._read_facts(header, forest)
-        self.classes_ = classes_from_json(header["classes"], max(2, forest.n_outputs))
-
-    def _read_member_facts(self, header: dict[str, Any], members: list[Any]) -> None:
-        classes = classes_from_json(header["classes"], len(header["classes"]["values"]))
-        for member in members:
-            if not np.isin(member.classes_, classes).all():
-                raise ValueError("a member with classes of its own")
-        self.classes_ = classes
+            yield self._head.probabilities(decision)
 
 
 @declares_parameters
@@ -279,72 +417,20 @@ class AdaBoostRegressor(Regressor, AdaBoostModel):
         before="max_bins",
     )
     random_state: Any = like(Seed, doc=OF_LEARNERS)
-    _classifies = False
 
     judged_by = "absolute_error"  # what its rounds reduce, and reports judge it by
+    head_kind: ClassVar = MedianHead
 
-    # ---- fitting -------------------------------------------------------------------------------------------------
+    def goal(self) -> Numbers:
+        """Return how numbers are read, and how learners are boosted."""
+        return Numbers(int(self.n_estimators), float(self.learning_rate), self.loss, bool(self.bootstrap))
 
-    def _default_learner(self) -> DecisionTree:
-        return DecisionTreeRegressor(
-            max_depth=DEFAULT_DEPTH,
-            max_bins=self.max_bins,
-            categorical_features=self.categorical_features,
-            unknown=self.unknown,
-            missing=self.missing,
-            n_jobs=self.n_jobs,
-        )
-
-    def _on_gradients(self, facts: None) -> bool:
-        return self.estimator is None
-
-    def _read_column(
-        self, column: NDArray[Any], weight: FloatArray | None
-    ) -> tuple[None, FloatArray, FloatArray | None]:
-        # The tree knows how large a target may be.
-        target, _ = self._default_learner().goal().read(column[:, None], weight)
-        return None, np.asarray(target.numbers)[:, 0], weight
-
-    def _boost_gradients(
-        self, table: Table, data: BinnedData, values: FloatArray, weight: FloatArray, seed: int, threads: int
-    ) -> tuple[Votes, Forest]:
-        tree = shallow_tree(DEFAULT_DEPTH, category_ranks(table.schema, data.bin_map.order))
-        learners = NumberTrees(data, code_edges(table, data.bin_map), values, weight, tree, threads)
-        votes = self._boost(learners, values, weight, seed, None)
-        return votes, learners.forest(len(votes.weights))
-
-    def _boost(self, learners: Any, values: FloatArray, weight: FloatArray, seed: int, facts: None) -> Votes:
-        if self.bootstrap or not learners.takes_weights:
-            learners = resampled(learners, weight, seed)
-        return boost_numbers(
-            learners,
-            values,
-            weight,
-            loss=self.loss,
-            n_rounds=int(self.n_estimators),
-            learning_rate=float(self.learning_rate),
-        )
-
-    def _freeze(self, forest: Forest, votes: Votes, facts: None) -> Forest:
-        return forest
-
-    def _encoder(self, facts: None) -> Any:
-        return finite_predictions
-
-    # ---- prediction ----------------------------------------------------------------------------------------------
-
-    def _outcome(self, predicted: NDArray[Any]) -> FloatArray:
-        return np.asarray(predicted, dtype=np.float64).reshape(-1, 1)
-
-    def _head(self) -> OtherHead:
-        return OtherHead(
-            "AdaBoostRegressor predicts a median of its trees, not a sum that SHAP values could split: explain one of "
-            "estimators_, or use BoostedTreesRegressor"
-        )
-
-    def _predictions(self, X: Any) -> FloatArray:
-        """Predictions of all learners, (rows, learners)."""
-        return np.concatenate(list(self._one_by_one(X)), axis=1)
+    def base(self) -> Any:
+        """Return what is boosted: a tree of depth 3, if nothing is said."""
+        if self.estimator is not None:
+            return self.estimator
+        given = {name: getattr(self, name) for name in (*OF_THE_DEFAULT_LEARNER, "n_jobs")}
+        return DecisionTreeRegressor(max_depth=DEFAULT_DEPTH, **given)
 
     def predict(self, X: Any) -> FloatArray:
         """Predict the target: the median of the learners, by weight.
@@ -358,30 +444,8 @@ class AdaBoostRegressor(Regressor, AdaBoostModel):
         -------
         ndarray of float64, (n_rows,)
         """
-        self._require_fitted()
-        return weighted_median(self._predictions(X), self.estimator_weights_)
+        return medians(self.learned(), X, self.n_jobs)
 
     def staged_predict(self, X: Any) -> Iterator[FloatArray]:
         """Yield the prediction after each round."""
-        self._require_fitted()
-        predictions, weights = self._predictions(X), self.estimator_weights_
-        for n in range(1, len(weights) + 1):
-            yield weighted_median(predictions[:, :n], weights[:n])
-
-    def _read_facts(self, header: dict[str, Any], forest: Forest) -> None:
-        super()._read_facts(header, forest)
-        if forest.n_outputs != 1:
-            raise ValueError(f"{forest.n_outputs} outputs, not 1")
-
-
-def finite_predictions(predicted: Any) -> FloatArray:
-    """Return the predictions of a learner as float64; anything else than one finite number a row is refused."""
-    numbers = np.asarray(predicted, dtype=np.float64)
-    if numbers.ndim == 2 and numbers.shape[1] == 1:
-        numbers = numbers[:, 0]
-    if numbers.ndim != 1 or not np.isfinite(numbers).all():
-        raise ValueError(
-            f"the estimator predicts {numbers.shape} values, some perhaps not finite: "
-            "AdaBoost needs one finite number a row"
-        )
-    return numbers
+        yield from staged_medians(self.learned(), X, self.n_jobs)

@@ -2,20 +2,129 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.data import selection, targets
-from arboretum.data.labels import classes_from_json, classes_to_json
-from arboretum.data.table import Table
-from arboretum.ensembles.bagging.resampling import Bag
-from arboretum.estimators.bagging_members import FloatArray, GivenTable, OneClass, default_estimator
-from arboretum.estimators.bagging_model import BaggingModel
-from arboretum.estimators.protocol import Classifier, Regressor
-from arboretum.parameters.declaring import declares_parameters, fitted, like
+from arboretum.ensembles.bagging.estimators import Bagged, Bagging, BaggingParameters, OutOfBag, bagged
+from arboretum.ensembles.bagging.resampling import Positions
+from arboretum.ensembles.members.goals import Classes, Goal, Outputs
+from arboretum.estimators.decision_trees import DecisionTreeClassifier, DecisionTreeRegressor
+from arboretum.estimators.models_of_models import OfOneEstimator
+from arboretum.estimators.protocol import Classifier, Estimator, Regressor
+from arboretum.estimators.standing_in import with_members
+from arboretum.model.members import Members
+from arboretum.parameters.declaring import declares_parameters, like
 from arboretum.parameters.shared import Voting
+from arboretum.running.threads import n_threads
+
+FloatArray: TypeAlias = NDArray[np.float64]
+ABag = TypeVar("ABag", bound="BaggingModel")
+
+
+class BaggingModel(BaggingParameters, OfOneEstimator, Estimator):
+    """Members fitted to draws of rows and columns, whatever the target.
+
+    Attributes
+    ----------
+    estimators_ : list
+        The members.
+    estimators_features_ : list of ndarray
+        Columns of each member, rising.
+    estimators_samples_ : list of ndarray
+        Rows of each member, as often as drawn.
+    estimator_ : estimator
+        What was bagged.
+    oob_score_ : float
+        With ``oob_score``.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+    """
+
+    joint_kind = Bagged
+
+    def fit(self: ABag, X: Any, y: Any, sample_weight: Any = None) -> ABag:
+        """Fit the members; nothing of the model changes before all has gone well.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Training rows, of any kind that the members take.
+        y : array-like
+            Target, one value per row.
+        sample_weight : array-like, optional
+            Weight of each row: a row of weight 3 is the same as three equal rows.
+
+        Returns
+        -------
+        self
+        """
+        self.check_parameters()
+        earlier = self.learned() if self.warm_start and "_members" in vars(self) else None
+        recipe = Bagging(self, self.goal(), self.base(), type(self).__name__, lambda found: with_members(self, found))
+        self._members = recipe.fit(X, y, sample_weight, earlier)
+        return self
+
+    @property
+    def _joint(self) -> Bagged:
+        return bagged(self.learned())
+
+    @property
+    def estimator_(self) -> Any:
+        """What was bagged."""
+        ((_, base),) = self.learned().bases
+        return base
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The members."""
+        return list(self.learned().models)
+
+    @property
+    def estimators_features_(self) -> list[Positions]:
+        """Columns of each member, rising."""
+        return list(self._joint.columns)
+
+    @property
+    def estimators_samples_(self) -> list[Positions]:
+        """Rows of each member, as often as it has drawn them; made again from the seed."""
+        joint = self._joint
+        if None in joint.draws:
+            raise AttributeError("estimators_samples_ needs the training rows: a model file does not keep them")
+        bags = [draws.bag(joint.seed, member) for member, draws in enumerate(joint.draws) if draws is not None]
+        return [np.repeat(bag.rows, bag.copies) for bag in bags]
+
+    @property
+    def _out_of_bag(self) -> OutOfBag:
+        found = self._joint.out_of_bag
+        if found is None:
+            raise AttributeError(f"this {type(self).__name__} was fitted without oob_score, or loaded from a file")
+        return found
+
+    @property
+    def oob_score_(self) -> float:
+        """Score of the rows by the members that did not draw them."""
+        return self._out_of_bag.score
+
+    @property
+    def judged_as_(self) -> Any:
+        """A member: its loss judges the whole."""
+        return self.estimators_[0]
+
+    def __len__(self) -> int:
+        """Return the number of members."""
+        return len(self.learned().parts)
+
+    def __bool__(self) -> bool:
+        """Return True, fitted or not."""
+        return True
+
+    def _mean(self, X: Any) -> FloatArray:
+        """Mean of the members."""
+        members = self.learned()
+        return bagged(members).mean(members, X, n_threads(self.n_jobs))
 
 
 @declares_parameters
@@ -53,34 +162,27 @@ class BaggingClassifier(Classifier, BaggingModel):
         doc="Mean of the members' probabilities, or share of their votes; members without ``predict_proba`` vote.",
         before="warm_start",
     )
-    oob_decision_function_: FloatArray = fitted()
-    _classifies = True
+    default: ClassVar = DecisionTreeClassifier
 
-    def _read_target(self, column: NDArray[Any], continuing: bool) -> tuple[Any, FloatArray]:
-        if continuing:
-            return self.classes_, targets.encode_classes(column, self.classes_, "y")
-        return targets.find_classes(column)
+    def goal(self) -> Classes:
+        """Return how labels are read, and what members are asked."""
+        return Classes(self.voting)
 
-    def _take_facts(self, facts: Any) -> None:
-        self.classes_ = facts
+    def learned(self) -> Members:
+        """Return the members, which vote as the parameter says."""
+        members: Members = super().learned()
+        joint = bagged(members)
+        return replace(members, joint=replace(joint, goal=replace(_classes(joint), voting=self.voting)))
 
-    def _member(self, base: Any, source: Any, bag: Bag, seed: int, member: int) -> Any:
-        if isinstance(source, GivenTable):
-            labels = source.y[bag.rows]
-            if (labels == labels[0]).all():
-                return OneClass()
-        return super()._member(base, source, bag, seed, member)
+    @property
+    def classes_(self) -> Any:
+        """Labels, sorted."""
+        return _classes(self._joint).classes
 
-    def _outcome(self, model: Any, part: Any, threads: int) -> FloatArray:
-        if isinstance(part, Table):
-            proba: FloatArray = model.predict_table(part, threads)
-            return np.eye(proba.shape[1])[proba.argmax(axis=1)] if self.voting == "hard" else proba
-        if self.voting == "hard" or not hasattr(model, "predict_proba"):
-            found = np.searchsorted(self.classes_, np.asarray(model.predict(part)))
-            return np.eye(len(self.classes_))[found]
-        proba = np.zeros((selection.n_rows_of(part), len(self.classes_)))
-        proba[:, np.searchsorted(self.classes_, model.classes_)] = model.predict_proba(part)
-        return proba
+    @property
+    def oob_decision_function_(self) -> FloatArray:
+        """Probabilities by the members that never saw a row."""
+        return self._out_of_bag.means
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of the classes, in the order of ``classes_``: the mean of the members, or their votes.
@@ -117,22 +219,12 @@ class BaggingClassifier(Classifier, BaggingModel):
         ndarray, (n_rows,)
             Labels as they were given at fit.
         """
-        proba = self._mean(X)
-        return np.asarray(self.classes_[proba.argmax(axis=1)])
+        return self._joint.goal.answers(self._mean(X))
 
-    def _keep_out_of_bag(self, means: FloatArray, known: NDArray[np.bool_]) -> tuple[Any, Any]:
-        self.oob_decision_function_ = means
-        return self.classes_[means[known].argmax(axis=1)], means[known]
 
-    def _facts(self) -> dict[str, Any]:
-        return {"classes": classes_to_json(self.classes_), "voting": self.voting}
-
-    def _check_members(self, header: dict[str, Any]) -> None:
-        super()._check_members(header)
-        self.classes_ = classes_from_json(header["classes"], len(header["classes"]["values"]))
-        for model in self.estimators_:
-            if not np.isin(model.classes_, self.classes_).all():
-                raise ValueError("a member with classes of its own")
+def _classes(joint: Bagged) -> Classes:
+    assert isinstance(joint.goal, Classes)
+    return joint.goal
 
 
 @declares_parameters
@@ -161,21 +253,16 @@ class BaggingRegressor(Regressor, BaggingModel):
     array([0.36])
     """
 
-    oob_prediction_: FloatArray = fitted()
-    _classifies = False
+    default: ClassVar = DecisionTreeRegressor
 
-    def _as_target(self, y: Any, n_rows: int) -> NDArray[Any]:
-        columns = targets.as_columns(y, n_rows)
-        numbers = np.column_stack([targets.regression_target(column) for column in columns.T])
-        return numbers[:, 0] if numbers.shape[1] == 1 else numbers
+    def goal(self) -> Goal:
+        """Return how numbers are read, and what members are asked."""
+        return Outputs()
 
-    def _read_target(self, column: NDArray[Any], continuing: bool) -> tuple[Any, FloatArray]:
-        return None, column
-
-    def _outcome(self, model: Any, part: Any, threads: int) -> FloatArray:
-        if isinstance(part, Table):
-            return np.asarray(model.predict_table(part, threads))
-        return np.asarray(model.predict(part), dtype=np.float64)
+    @property
+    def oob_prediction_(self) -> FloatArray:
+        """Mean of the members that never saw a row."""
+        return self._out_of_bag.means
 
     def predict(self, X: Any) -> FloatArray:
         """Predict the target: the mean of the members.
@@ -186,14 +273,9 @@ class BaggingRegressor(Regressor, BaggingModel):
         """
         return self._mean(X)
 
-    def _keep_out_of_bag(self, means: FloatArray, known: NDArray[np.bool_]) -> tuple[Any, Any]:
-        self.oob_prediction_ = means
-        return means[known], None
-
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import get_tags
 
         tags = super().__sklearn_tags__()
-        base = get_tags(default_estimator(False) if self.estimator is None else self.estimator)
-        tags.target_tags.multi_output = base.target_tags.multi_output
+        tags.target_tags.multi_output = get_tags(self.base()).target_tags.multi_output
         return tags

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.arguments import shown
-from arboretum.correcting.calibration import Calibration
-from arboretum.data import targets
-from arboretum.data.labels import classes_from_json, classes_to_json
-from arboretum.ensembles.bagging.resampling import Positions
-from arboretum.estimators.bagging_members import FloatArray, GivenTable
-from arboretum.estimators.held_out import Calibrating, HeldOutModel, Unseen
+from arboretum.correcting.calibration import Calibrated, Calibration, calibrate
+from arboretum.correcting.held_out import Calibrating
+from arboretum.ensembles.members.goals import Classes
+from arboretum.estimators.boosted_trees import BoostedTreesClassifier
+from arboretum.estimators.held_out import HeldOutModel
 from arboretum.estimators.protocol import Classifier
-from arboretum.parameters.declaring import Choice, declares_parameters, fitted, like, parameter
+from arboretum.parameters.declaring import Choice, declares_parameters, like, parameter
+
+FloatArray: TypeAlias = NDArray[np.float64]
 
 
 @declares_parameters
@@ -60,51 +60,48 @@ class CalibratedClassifier(Classifier, HeldOutModel):
     )
     n_folds: int = like(Calibrating, filled={"spread": ""})
     calibration_fraction: float = like(Calibrating, filled={"halves": ""})
-    calibration_: Calibration = fitted()
-    _classifies = True
+    default: ClassVar = BoostedTreesClassifier
+    joint_kind = Calibrated
 
-    def _default_estimator(self) -> Any:
-        from arboretum.estimators.boosted_trees import BoostedTreesClassifier
+    def goal(self) -> Classes:
+        """Return how labels are read; models are asked for probabilities."""
+        return Classes()
 
-        return BoostedTreesClassifier()
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CalibratedClassifier:
+        """Fit the estimator and what corrects it; nothing of the model changes before all has gone well.
 
-    def _base(self) -> Any:
-        base = super()._base()
-        if not hasattr(base, "predict_proba"):
-            raise ValueError(f"estimator={shown(base)} has no predict_proba: use a classifier that has")
-        return base
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Training rows, of any kind that the estimator takes.
+        y : array-like
+            Target, one value per row.
+        sample_weight : array-like, optional
+            Weight of each row, in the fit and in the correction.
 
-    def _read_target(self, column: NDArray[Any]) -> tuple[Any, FloatArray]:
-        return targets.find_classes(column)
+        Returns
+        -------
+        self
+        """
+        self.check_parameters()
+        self._members = calibrate(self.held_out(), self.method, X, y, sample_weight)
+        return self
 
-    def _strata(self, numbers: FloatArray) -> NDArray[Any] | None:
-        return numbers
+    @property
+    def _joint(self) -> Calibrated:
+        joint = self.learned().joint
+        assert isinstance(joint, Calibrated)
+        return joint
 
-    def _check_part(self, labels: NDArray[Any], facts: Any) -> None:
-        if (labels == labels[0]).all():
-            raise ValueError(
-                f"without the rows that are held out only one class, {labels.tolist()[0]!r}, is left of "
-                f"{facts.tolist()[:10]}: "
-                "give more rows of the others"
-            )
+    @property
+    def classes_(self) -> Any:
+        """Labels, sorted."""
+        return self._joint.goal.classes
 
-    def _outcome(self, model: Any, part: Any, facts: Any) -> FloatArray:
-        found = np.asarray(model.predict_proba(part), dtype=np.float64)
-        proba = np.zeros((len(found), len(facts)))
-        proba[:, np.searchsorted(facts, model.classes_)] = found  # a part of the rows may lack a class
-        return proba
-
-    def _out_of_bag(self, model: Any) -> FloatArray:
-        return np.asarray(model.oob_decision_function_)
-
-    def _correct(
-        self, source: GivenTable, kept: Positions, facts: Any, numbers: FloatArray, unseen: list[Unseen]
-    ) -> None:
-        rows = np.concatenate([part.rows for part in unseen])
-        proba = np.concatenate([part.prediction for part in unseen])
-        weight = np.concatenate([part.weight for part in unseen])
-        self.calibration_ = Calibration.fit(self.method, proba, numbers[rows], weight)
-        self.classes_ = facts
+    @property
+    def calibration_(self) -> Calibration:
+        """The map."""
+        return self._joint.correction
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Honest probabilities of the classes, in the order of ``classes_``.
@@ -113,8 +110,7 @@ class CalibratedClassifier(Classifier, HeldOutModel):
         -------
         ndarray of float64, (n_rows, n_classes)
         """
-        model = self._fitted()
-        return self.calibration_.apply(self._outcome(model, X, self.classes_))
+        return self._joint.probabilities(self.learned(), X)
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Logarithms of ``predict_proba``."""
@@ -129,19 +125,4 @@ class CalibratedClassifier(Classifier, HeldOutModel):
         ndarray, (n_rows,)
             Labels as they were given at fit.
         """
-        codes = self.predict_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_[codes])
-
-    # ---- files ---------------------------------------------------------------------------------------------------
-
-    def _facts(self) -> dict[str, Any]:
-        return {**super()._facts(), "method": self.method, "classes": classes_to_json(self.classes_)}
-
-    def _arrays(self) -> dict[str, NDArray[Any]]:
-        return self.calibration_.to_arrays()
-
-    def _read_correction(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        self.classes_ = classes_from_json(header["classes"], len(header["classes"]["values"]))
-        if len(self.classes_) < 2 or not np.isin(self.estimator_.classes_, self.classes_).all():
-            raise ValueError("an estimator with classes of its own")
-        self.calibration_ = Calibration.from_arrays(self.method, arrays, len(self.classes_))
+        return self._joint.goal.answers(self.predict_proba(X))

@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 import numbers
-import re
-from collections.abc import Iterator
-from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.arguments import shown
-from arboretum.correcting.conformal import Scores, nonconformity
-from arboretum.data import targets
-from arboretum.ensembles.bagging.resampling import Positions
-from arboretum.estimators.bagging_members import FloatArray, GivenTable, is_classifier
-from arboretum.estimators.bagging_model import BaggingModel, read_member
+from arboretum.correcting.conformal import Conformal, Ends, Scores, conform
+from arboretum.correcting.held_out import Calibrating
 from arboretum.estimators.boosted_trees import BoostedTreesRegressor
-from arboretum.estimators.held_out import Calibrating, HeldOutModel, Unseen, quiet
-from arboretum.estimators.protocol import Estimator, Regressor
-from arboretum.losses import Loss
-from arboretum.losses.links import RANGES
+from arboretum.estimators.held_out import HeldOutModel
+from arboretum.estimators.protocol import Regressor
 from arboretum.parameters.checking import as_float
-from arboretum.parameters.declaring import FLAG, declares_parameters, fitted, like, parameter
+from arboretum.parameters.declaring import FLAG, declares_parameters, like, parameter
 from arboretum.running.threads import n_threads
 
-POSITIVE = {"poisson", "gamma", "tweedie"}
+FloatArray: TypeAlias = NDArray[np.float64]
 
 # The spread is smoother than the target and its sizes are noisy: a small model is enough, a large one learns noise.
 SPREAD: dict[str, Any] = {
@@ -40,7 +32,6 @@ SPREAD: dict[str, Any] = {
     "max_features": 1.0,
     "early_stopping": False,
 }
-LEAST_SPREAD = 1e-3  # of the mean size: errors of 0 have no logarithm
 
 
 @declares_parameters
@@ -94,68 +85,64 @@ class ConformalRegressor(Regressor, HeldOutModel):
     )
     n_folds: int = like(Calibrating, filled={"spread": '; of "oob" those of the spread'})
     calibration_fraction: float = like(Calibrating, filled={"halves": "; if ``adaptive``, half of them for the spread"})
-    members_: list[Any] = fitted()
-    spreads_: list[Any] | None = fitted()
-    scores_: Scores = fitted()
-    _classifies = False
+    default: ClassVar = BoostedTreesRegressor
+    joint_kind = Conformal
 
-    def _default_estimator(self) -> Any:
-        return BoostedTreesRegressor()
+    def goal(self) -> Ends:
+        """Return how numbers are read; models are asked for the ends of intervals."""
+        return Ends()
 
-    def _read_target(self, column: NDArray[Any]) -> tuple[Any, FloatArray]:
-        return None, targets.regression_target(column)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ConformalRegressor:
+        """Fit the estimator and what corrects it; nothing of the model changes before all has gone well.
 
-    def _outcome(self, model: Any, part: Any, facts: Any) -> FloatArray:
-        return ends_of(model.predict(part))
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Training rows, of any kind that the estimator takes.
+        y : array-like
+            Target, one value per row.
+        sample_weight : array-like, optional
+            Weight of each row, in the fit and in the correction.
 
-    def _out_of_bag(self, model: Any) -> FloatArray:
-        return ends_of(model.oob_prediction_)
-
-    def _correct(
-        self, source: GivenTable, kept: Positions, facts: Any, numbers: FloatArray, unseen: list[Unseen]
-    ) -> None:
-        errors = [nonconformity(part.prediction, numbers[part.rows]) for part in unseen]
-        spreads = None
-        if self.adaptive and all((part.prediction[:, 0] == part.prediction[:, 1]).all() for part in unseen):
-            tables = [source.part(kept[part.rows], None) for part in unseen]
-            scored = slice(0, 1) if self.calibration == "split" else slice(None)
-            spreads = self._fit_spreads(source, kept, unseen, errors)[scored]
-            unseen = unseen[scored]
-            with quiet():
-                errors = [e / s.predict(X) for e, s, X in zip(errors, spreads, tables, strict=False)]
-        self.scores_ = Scores.of([(error, part.weight) for error, part in zip(errors, unseen, strict=True)])
-        self.members_, self.spreads_ = [part.model for part in unseen], spreads
-
-    def _fit_spreads(
-        self, source: GivenTable, kept: Positions, unseen: list[Unseen], errors: list[FloatArray]
-    ) -> list[BoostedTreesRegressor]:
-        """Fit a model of the size of the errors of all parts but each."""
-        if source.table is None:
-            raise ValueError("adaptive=True needs a table of rows and columns: set adaptive=False")
-        if len(unseen) < 2:
-            raise ValueError("adaptive=True needs more than one row to calibrate on: give more or set adaptive=False")
-        rows = np.concatenate([part.rows for part in unseen])
-        weight = np.concatenate([part.weight for part in unseen])
-        size = np.abs(np.concatenate(errors))
-        number = np.repeat(np.arange(len(unseen)), [len(part.rows) for part in unseen])
-        spreads = []
-        for part in range(len(unseen)):
-            others = number != part
-            mean = float(np.average(size[others], weights=weight[others]))
-            target = np.maximum(size[others], LEAST_SPREAD * mean) if mean > 0 else np.ones(int(others.sum()))
-            spread = BoostedTreesRegressor(**SPREAD, categorical_features=self._option("categorical_features"))
-            spread.set_params(n_jobs=self._option("n_jobs"))
-            spreads.append(spread.fit(source.part(kept[rows[others]], None), target, weight[others]))
-        return spreads
+        Returns
+        -------
+        self
+        """
+        self.check_parameters()
+        shared = {name: self._option(name) for name in ("categorical_features", "n_jobs")}
+        spread = BoostedTreesRegressor(**SPREAD, **shared) if self.adaptive else None
+        self._members = conform(self.held_out(), spread, X, y, sample_weight)
+        return self
 
     def _option(self, name: str) -> Any:
         """Return a parameter that the estimator may have."""
         return getattr(self.estimator, name, None)
 
     @property
+    def _joint(self) -> Conformal:
+        joint = self.learned().joint
+        assert isinstance(joint, Conformal)
+        return joint
+
+    @property
+    def members_(self) -> list[Any]:
+        """The models behind the intervals."""
+        return self._joint.models(self.learned())
+
+    @property
+    def spreads_(self) -> list[Any] | None:
+        """Models of the size of errors."""
+        return self._joint.spreads(self.learned())
+
+    @property
+    def scores_(self) -> Scores:
+        """Errors on rows that the models have not seen."""
+        return self._joint.scores
+
+    @property
     def judged_as_(self) -> Any:
         """The model inside: its loss judges the whole."""
-        return self._fitted()
+        return self.estimator_
 
     def predict(self, X: Any) -> FloatArray:
         """Predict the target, as ``estimator_`` does.
@@ -164,7 +151,7 @@ class ConformalRegressor(Regressor, HeldOutModel):
         -------
         ndarray of float64, (n_rows,) or (n_rows, n_levels)
         """
-        return np.asarray(self._fitted().predict(X), dtype=np.float64)
+        return np.asarray(self.estimator_.predict(X), dtype=np.float64)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the score of ``estimator_``: R², or that of its quantiles.
@@ -178,7 +165,7 @@ class ConformalRegressor(Regressor, HeldOutModel):
         sample_weight : array-like, optional
             Weight of each row.
         """
-        return float(self._fitted().score(X, y, sample_weight=sample_weight))
+        return float(self.estimator_.score(X, y, sample_weight=sample_weight))
 
     def predict_interval(self, X: Any, coverage: Any = 0.9) -> FloatArray:
         """Return an interval for the target of each row.
@@ -198,45 +185,9 @@ class ConformalRegressor(Regressor, HeldOutModel):
             contains that of a smaller one. No end lies where the estimator cannot predict: those around counts
             (``loss="poisson"``, "gamma", "tweedie") are at least 0.
         """
-        model = self._fitted()
-        levels = _levels(coverage)
-        for level in levels:
-            self.scores_.needed(level)  # refuses before the work of predicting
-        asked = {id(member): ends_of(member.predict(X)) for member in {id(m): m for m in self.members_}.values()}
-        ends = np.stack([asked[id(member)] for member in self.members_], axis=1)
-        with quiet():  # the members have warned
-            spread = None if self.spreads_ is None else np.stack([s.predict(X) for s in self.spreads_], axis=1)
-        low, high, threads = ends[..., 0], ends[..., 1], n_threads(self._option("n_jobs"))
-        found = [self.scores_.intervals(low, high, level, spread=spread, threads=threads) for level in levels]
-        intervals = np.clip(np.stack(found), *range_of(model))
-        if np.ndim(coverage) == 0:
-            return np.asarray(intervals[0])
-        # An interval that was turned inside out need not lie within the next larger one.
-        for larger, smaller in pairwise(np.argsort(levels)[::-1].tolist()):
-            intervals[smaller] = np.clip(intervals[smaller], intervals[larger, :, :1], intervals[larger, :, 1:])
-        return intervals
-
-    # ---- files ---------------------------------------------------------------------------------------------------
-
-    def _models(self) -> Iterator[tuple[str, Any]]:
-        yield from super()._models()
-        if self.calibration == "cross":
-            yield from ((f"member {number}", member) for number, member in enumerate(self.members_))
-        yield from ((f"spread {number}", spread) for number, spread in enumerate(self.spreads_ or []))
-
-    def _arrays(self) -> dict[str, NDArray[Any]]:
-        return self.scores_.to_arrays()
-
-    def _read_correction(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        self.scores_ = Scores.from_arrays(arrays)
-        lists = range(self.scores_.n_lists)
-        crossed = self.calibration == "cross"
-        self.members_ = [read_member(arrays[f"member {number}"]) if crossed else self.estimator_ for number in lists]
-        spreads = [read_member(arrays[f"spread {number}"]) for number in lists] if "spread 0" in arrays else None
-        for member in (*self.members_, *(spreads or [])):
-            if is_classifier(member) or member.n_features_in_ != self.estimator_.n_features_in_:
-                raise ValueError(f"a member of class {type(member).__name__} that is unlike the estimator")
-        self.spreads_ = spreads
+        levels, threads = _levels(coverage), n_threads(self._option("n_jobs"))
+        intervals = self._joint.intervals(self.learned(), X, levels, threads)
+        return np.asarray(intervals[0]) if np.ndim(coverage) == 0 else intervals
 
 
 def _levels(coverage: Any) -> list[float]:
@@ -251,44 +202,3 @@ def _levels(coverage: Any) -> list[float]:
     if not levels:
         raise ValueError("coverage is empty: give at least one number strictly between 0 and 1")
     return [float(level) for level in levels]
-
-
-def range_of(model: Any) -> tuple[float, float]:
-    """Least and largest value that a regressor can predict, as far as its loss tells.
-
-    Examples
-    --------
-    >>> range_of(BoostedTreesRegressor(loss="poisson", n_estimators=1).fit([[0.0], [1.0]], [0, 1]))
-    (0.0, inf)
-    """
-    if isinstance(model, BaggingModel) and model.estimators_:
-        return range_of(model.estimators_[0])
-    if isinstance(loss := getattr(model, "loss_", None), Loss):
-        return RANGES[loss.link]
-    if isinstance(model, Estimator) and (base := getattr(model, "estimator", None)) is not None:
-        return range_of(base)
-    # Such as "poisson", "count:poisson" or "Tweedie:variance_power=1.5", in the words of several libraries.
-    given = [getattr(model, name, None) for name in ("criterion", "loss", "objective", "loss_function")]
-    if any(set(re.split("[:_]", name.lower())) & POSITIVE for name in given if isinstance(name, str)):
-        return RANGES["exp"]
-    if isinstance(model, Estimator):
-        return RANGES["identity"]
-    from sklearn.utils import get_tags
-
-    try:
-        return RANGES["exp" if get_tags(model).target_tags.positive_only else "identity"]
-    except (AttributeError, TypeError):  # it has no tags
-        return RANGES["identity"]
-
-
-def ends_of(prediction: Any) -> FloatArray:
-    """First and last column of quantiles, (rows, 2); a point prediction is both.
-
-    Examples
-    --------
-    >>> ends_of([3.0]), ends_of([[1.0, 2.0, 5.0]])
-    (array([[3., 3.]]), array([[1., 5.]]))
-    """
-    columns = np.asarray(prediction, dtype=np.float64)
-    columns = columns[:, None] if columns.ndim == 1 else columns
-    return np.stack([columns[:, 0], columns[:, -1]], axis=1)

@@ -28,13 +28,12 @@ from arboretum.ensembles.boosting.history import History, Patience
 from arboretum.ensembles.boosting.problem import HeldRows
 from arboretum.ensembles.boosting.recipe import Beginning
 from arboretum.ensembles.boosting.rounds import BoostingRun
-from arboretum.estimators.bagging_members import unfitted
+from arboretum.ensembles.members.estimators import is_classifier, unfitted
 from arboretum.estimators.boosted_trees import BoostedTrees
+from arboretum.estimators.classes import arguments
 from arboretum.estimators.dataset_arguments import takes_dataset
-from arboretum.estimators.protocol import Classifier, meant
+from arboretum.estimators.protocol import meant
 from arboretum.estimators.standing_in import with_model
-from arboretum.estimators.survival_model import SurvivalModel
-from arboretum.estimators.uplift_model import UpliftModel
 from arboretum.losses.survival import is_event
 from arboretum.losses.survival_targets import survival_bounds
 from arboretum.metrics.named import Answered, Metric
@@ -43,6 +42,7 @@ from arboretum.other_libraries import CROSS_VALIDATION, advice
 from arboretum.parameters.checking import seed_of
 from arboretum.running.progress import ProgressBar, RoundReport
 from arboretum.running.threads import n_threads
+from arboretum.tasks import SURVIVAL
 from arboretum.tasks.uplift_target import read_uplift
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -243,10 +243,9 @@ def cross_validate(
             f"cross_validate compares rounds, which {type(model).__name__} does not have: give a boosted model, or use "
             "sklearn.model_selection.cross_validate"
         )
-    if offset is not None and not isinstance(model, BoostedTrees):
-        raise ValueError(f"offset: {type(model).__name__} takes none; boosted trees do")
-    if treatment is not None and not isinstance(model, UpliftModel):
-        raise ValueError(f"treatment: {type(model).__name__} takes none; uplift models do")
+    for name, given, who in (("offset", offset, "boosted trees"), ("treatment", treatment, "uplift models")):
+        if given is not None and not _takes(model, name):
+            raise ValueError(f"{name}: {type(model).__name__} takes none; {who} do")
     rows = _Rows(
         selection.as_container(X),
         {"y": y, "sample_weight": sample_weight, "group": group, "treatment": treatment, "offset": offset},
@@ -266,6 +265,11 @@ def cross_validate(
         *_out_of_fold(models, rows, folds),
         _best_params(model, models[0], best_round),
     )
+
+
+def _takes(model: Any, name: str) -> bool:
+    """Whether ``fit`` has an argument."""
+    return name in arguments(type(model).fit)
 
 
 def _side_by_side(runs: Sequence[FoldRun], model: Any) -> tuple[FloatArray, int]:
@@ -342,10 +346,10 @@ def _check_rows(model: Any, rows: _Rows) -> None:
             target = goal.read(column, weight)
             target.loss.check_target(target.y)
             targets.row_offsets(given["offset"], n_rows, target.loss.n_outputs)
-        elif isinstance(fresh, UpliftModel):
+        elif _takes(fresh, "treatment"):
             read_uplift(given["y"], given["treatment"], n_rows, fresh.get_params()["control"], weight)
         else:
-            check = targets.check_labels if isinstance(fresh, Classifier) else targets.regression_target
+            check = targets.check_labels if is_classifier(fresh) else targets.regression_target
             check(targets.as_column(given["y"], n_rows))
 
 
@@ -357,7 +361,7 @@ def split(model: Any, rows: _Rows, cv: Any) -> Folds:
         folds = _given(rows, cv)
     for number, (learnt, held) in enumerate(folds):
         _refuse_seen(number, learnt, held)
-        if isinstance(model, Classifier) and isinstance(model, BoostedTrees):
+        if is_classifier(model) and isinstance(model, BoostedTrees):
             _refuse_unknown_labels(number, targets.to_numpy(rows.columns["y"], "y"), learnt, held)
     return folds
 
@@ -425,9 +429,9 @@ def _strata(model: Any, rows: _Rows) -> NDArray[Any]:
     labels: Any = np.zeros(rows.n_rows)
     if treatment is not None:
         labels = treatment
-    elif isinstance(model, SurvivalModel):
+    elif getattr(type(model), "task_", None) is SURVIVAL:
         labels = is_event(survival_bounds(y))
-    elif isinstance(model, Classifier) and y is not None and targets.to_numpy(y, "y").ndim == 1:
+    elif is_classifier(model) and y is not None and targets.to_numpy(y, "y").ndim == 1:
         labels = targets.to_numpy(y, "y")
     return np.asarray(np.unique(labels, return_inverse=True)[1])
 
@@ -509,14 +513,13 @@ class _StagedFold:
 def _score(compared: Metric | Scorer, model: Any, held: _Rows) -> float:
     """Score a fitted model by a metric, a function or its own ``score``."""
     given = held.given("y", "treatment", "sample_weight")
-    if isinstance(model, UpliftModel) and compared is not OWN_SCORE:
+    if _takes(model, "treatment") and compared is not OWN_SCORE:
         return _score_of_uplift(compared, model, held.X, given)
     if isinstance(compared, Scorer):
         return float(compared.score(model, held.X, **given))
     y = targets.to_numpy(given["y"], "y")
     weight = targets.row_weights(given.get("sample_weight"), held.n_rows)
-    classifies = isinstance(model, Classifier)
-    if classifies:
+    if is_classifier(model):
         answer = model.predict_proba(held.X)
         code_of = {label: code for code, label in enumerate(model.classes_.tolist())}
         y = np.array([code_of.get(label, -1) for label in y.tolist()])
@@ -525,7 +528,7 @@ def _score(compared: Metric | Scorer, model: Any, held: _Rows) -> float:
     return compared.value(Answered(y, answer, weight))
 
 
-def _score_of_uplift(compared: Metric | Scorer, model: UpliftModel, X: Any, given: dict[str, Any]) -> float:
+def _score_of_uplift(compared: Metric | Scorer, model: Any, X: Any, given: dict[str, Any]) -> float:
     """Score effects: the mean over treatments, each against the control."""
     pairs = [model.against_control(X, arm=arm, **given) for arm in model.arms_[1:].tolist()]
     if not isinstance(compared, Scorer):
@@ -549,12 +552,12 @@ def _out_of_fold(models: Sequence[Any], rows: _Rows, folds: Folds) -> tuple[Any,
     for number, (model, (_, held)) in enumerate(zip(models, folds, strict=True)):
         fold[held] = number
         part = rows.take(held)
-        method = "predict_proba" if isinstance(model, Classifier) else "predict"
+        method = "predict_proba" if is_classifier(model) else "predict"
         answers.append(getattr(model, method)(part.X, **part.given("offset")))
     if isinstance(answers[0], list):  # several outputs, probabilities of two classes each
         of_outputs = list(zip(*answers, strict=True))
         return [_assembled(of_each, folds, rows.n_rows) for of_each in of_outputs], fold
-    if isinstance(models[0], Classifier):
+    if is_classifier(models[0]):
         answers = _of_all_classes(models, answers)
     return _assembled(answers, folds, rows.n_rows), fold
 

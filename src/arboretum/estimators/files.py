@@ -39,21 +39,23 @@ def model_class(name: Any) -> type[Any]:
 CHANGES_ANSWERS = ("predict", "predict_proba", "predict_log_proba", "decision_function", "score_samples", "apply")
 
 
-def call_to_json(model: Estimator) -> dict[str, Any]:
+def call_to_json(model: Any) -> dict[str, Any]:
     """Return what makes an unfitted model again: its class in this package, and the parameters of that."""
     cls = own_class(type(model))
     return {"model": cls.__name__, "params": {name: plain(getattr(model, name)) for name in sorted(parameters(cls))}}
 
 
-def write(model: Estimator, path: str | os.PathLike[str] | BinaryIO, *, compact: bool) -> None:
-    """Write a model file, with a warning if what it holds will answer otherwise than the model."""
-    write_file(model, path, *model.to_file(), compact=compact)
+def call_from_json(entry: dict[str, Any]) -> Estimator:
+    """Undo ``call_to_json``."""
+    cls = model_class(entry["model"])
+    model: Estimator = cls(**{name: from_plain(value) for name, value in entry["params"].items()})
+    return model
 
 
-def write_file(
-    model: Estimator, path: str | os.PathLike[str] | BinaryIO, header: dict[str, Any], arrays: Arrays, *, compact: bool
+def write(
+    model: Any, path: str | os.PathLike[str] | BinaryIO, header: dict[str, Any], arrays: Arrays, *, compact: bool
 ) -> None:
-    """Write content."""
+    """Write a model file, with a warning if what it holds will answer otherwise than the model."""
     cls = own_class(type(model))
     foreign = type(model).__mro__[: type(model).__mro__.index(cls)]
     replaced = [name for base in foreign for name in vars(base) if name in CHANGES_ANSWERS and hasattr(cls, name)]
@@ -138,6 +140,6 @@ def from_file(header: dict[str, Any], arrays: Arrays) -> Estimator:
     if not isinstance(params, dict) or not set(params) <= set(parameters(cls)):
         raise model_file.ModelFileError(f"damaged model file: parameters of {name} are not as expected")
     with model_file.as_damage():
-        model: Estimator = cls(**{key: from_plain(value) for key, value in params.items()})
+        model = call_from_json(header)
     model.restore(header, arrays)
     return model

@@ -58,10 +58,9 @@ class GrownTrees:
     @property
     def model_(self) -> Model:
         """The trees, the columns that they read, and what their sums mean."""
-        try:
-            model = self._model
-        except AttributeError:
-            raise not_fitted(self) from None
+        model = vars(self).get("_model")
+        if model is None:
+            raise self._no_trees()
         unknown, missing = self._policy()
         if model.unknown == unknown and model.missing == missing:
             return model
@@ -70,6 +69,10 @@ class GrownTrees:
     @model_.setter
     def model_(self, model: Model) -> None:
         self._model = model
+
+    def _no_trees(self) -> Exception:
+        """Return the error of a method that needs trees, which are not fitted."""
+        return not_fitted(self)
 
     def _policy(self) -> tuple[Unknown, Missing]:
         """Return what is done about unknown categories and new missing values."""
@@ -102,6 +105,16 @@ class GrownTrees:
         if not schema.named:
             raise AttributeError(f"this {type(self).__name__} was fitted to columns without names")
         return np.array(schema.names, dtype=object)
+
+    def expect_missing(self, has_missing: list[bool]) -> None:
+        """Take columns for such that may have missing values, though the training rows had none.
+
+        Parameters
+        ----------
+        has_missing : list of bool
+            Which columns they are, besides those that are known.
+        """
+        self._model = replace(self._model, schema=self._model.schema.with_missing(has_missing))
 
     # ---- prediction ----------------------------------------------------------------------------------------------
 

@@ -25,12 +25,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, TypeVar
 
 import numpy as np
 
+from arboretum.arguments import check_flag
 from arboretum.estimators import files
-from arboretum.estimators.classes import arguments, defaults, is_own, members, parameters, place_of, register
+from arboretum.estimators.classes import arguments, defaults, is_own, members, own_class, parameters, place_of, register
 from arboretum.estimators.dataset_arguments import DATASET_METHODS, takes_dataset
 from arboretum.estimators.explained import Explained
 from arboretum.metrics.own_scores import accuracy, r_squared
 from arboretum.model.arrays import Arrays
+from arboretum.model.members import Members
 from arboretum.model.model_file import from_bytes, to_bytes
 from arboretum.other_libraries import ARGUMENTS, ATTRIBUTES, PARAMETERS, advice
 from arboretum.parameters.declaring import parameters_of
@@ -167,6 +169,7 @@ class Estimator(Explained):
     TypeError: Shift has no parameter 'bye': did you mean 'by'?
     """
 
+    estimator_type: ClassVar[str | None] = None  # what scikit-learn calls it: "classifier", "regressor", …
     reads: ClassVar[tuple[str, ...]] = ()  # input tags of scikit-learn that hold: "sparse", "allow_nan", …
     restore: Callable[[dict[str, Any], Arrays], None]  # takes up what a file holds
     _metadata_request: Any  # what set_fit_request and the like have stored; scikit-learn's clone copies it
@@ -281,7 +284,7 @@ class Estimator(Explained):
 
     def learned(self) -> Any:
         """Return what ``fit`` has learned: a Model of trees, or the Members of a model of models."""
-        found = vars(self).get("_model") or vars(self).get("_members")
+        found = vars(self).get("_members") or vars(self).get("_model")
         if found is None:
             raise not_fitted(self)
         return found
@@ -294,7 +297,7 @@ class Estimator(Explained):
 
         A file is replaced whole or not at all, and holds no code: a subclass of your own is written as the class of
         arboretum that it derives from, and loaded as such. Pickle keeps the subclass. A model of models can be written
-        if all its members are of arboretum.
+        if all its members are of arboretum; draws and predictions of its training rows are not kept.
 
         Parameters
         ----------
@@ -304,7 +307,10 @@ class Estimator(Explained):
             Store arrays in as few bytes as hold them exactly. False stores them as they are, several times larger, and
             processes that load the file share its memory.
         """
-        files.write(self, path, compact=compact)
+        learned = self.learned()
+        check_flag("compact", compact)
+        packs = compact and not isinstance(learned, Members)  # files within the file are compact by themselves
+        files.write(self, path, *self.to_file(compact=compact), compact=packs)
 
     def fingerprint(self) -> str:
         """Hash of everything that determines predictions.
@@ -312,13 +318,24 @@ class Estimator(Explained):
         Equal for any number of threads, for any order of named columns, before and after saving. Members of a model of
         models must be of arboretum.
         """
-        model = self.learned() if "_members" in vars(self) else self.model_
-        return str(model.fingerprint())
+        learned = self.learned()
+        if isinstance(learned, Members):
+            return learned.fingerprint(own_class(type(self)).__name__)
+        return str(self.model_.fingerprint())
 
-    def to_file(self) -> tuple[dict[str, Any], Arrays]:
-        """Return the content of the model file: a header of JSON and named arrays (docs/format.md)."""
-        call = files.call_to_json(self)
-        header, arrays = self.learned().to_file(call["params"])
+    def to_file(self, *, compact: bool = True) -> tuple[dict[str, Any], Arrays]:
+        """Return the content of the model file: a header of JSON and named arrays (docs/format.md).
+
+        Parameters
+        ----------
+        compact : bool, default=True
+            Whether files of members, which are arrays of this one, are compact.
+        """
+        call, learned = files.call_to_json(self), self.learned()
+        if isinstance(learned, Members):
+            header, arrays = learned.to_file(files.call_to_json, compact=compact)
+        else:
+            header, arrays = learned.to_file(call["params"])
         return {"format": "arboretum", **call, **header}, arrays
 
     def __getstate__(self) -> dict[str, Any]:
@@ -392,7 +409,7 @@ class Estimator(Explained):
         """Return what the estimator is and accepts."""
         from sklearn.utils import Tags, TargetTags
 
-        tags = Tags(estimator_type=None, target_tags=TargetTags(required=False))
+        tags = Tags(estimator_type=self.estimator_type, target_tags=TargetTags(required=False))
         for name in self.reads:
             setattr(tags.input_tags, name, True)
         return tags
@@ -434,6 +451,7 @@ class Classifier(Estimator):
 
     classes_: Any
     predict: Callable[[Any], Any]
+    estimator_type = "classifier"
 
     @property
     def n_classes_(self) -> int | list[int]:
@@ -463,7 +481,7 @@ class Classifier(Estimator):
         from sklearn.utils import ClassifierTags
 
         tags = super().__sklearn_tags__()
-        tags.estimator_type, tags.classifier_tags, tags.target_tags.required = "classifier", ClassifierTags(), True
+        tags.classifier_tags, tags.target_tags.required = ClassifierTags(), True
         return tags
 
 
@@ -472,6 +490,7 @@ class Regressor(Estimator):
 
     predict: Callable[[Any], Any]
     task_: ClassVar[Task] = REGRESSION
+    estimator_type = "regressor"
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R²: 1 − Σ (y − prediction)² / Σ (y − mean of y)².
@@ -487,7 +506,7 @@ class Regressor(Estimator):
         from sklearn.utils import RegressorTags
 
         tags = super().__sklearn_tags__()
-        tags.estimator_type, tags.regressor_tags, tags.target_tags.required = "regressor", RegressorTags(), True
+        tags.regressor_tags, tags.target_tags.required = RegressorTags(), True
         return tags
 
 
@@ -497,6 +516,7 @@ class OutlierDetector(Estimator):
     fit: Callable[..., Any]
     predict: Callable[[Any], Any]
     task_: ClassVar[Task] = ANOMALY
+    estimator_type = "outlier_detector"
 
     def fit_predict(self, X: Any, y: Any = None, **fit_arguments: Any) -> Any:
         """Fit the model and tell which of its own rows are anomalies.
@@ -516,8 +536,3 @@ class OutlierDetector(Estimator):
             −1 for anomalies, +1 for the others.
         """
         return self.fit(X, **fit_arguments).predict(X)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.estimator_type = "outlier_detector"
-        return tags

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.data.table import Table
+from arboretum.model.members import Members
 from arboretum.model.model import Model
 
 FloatArray = NDArray[np.float64]
@@ -32,6 +33,11 @@ class AskedModel(Model):
 def with_model(estimator: Twin, model: Model) -> Twin:
     """Return a copy of an estimator that has learned another model."""
     return twin(estimator, _model=model)
+
+
+def with_members(estimator: Twin, members: Members) -> Twin:
+    """Return a copy of an estimator that has learned other members."""
+    return twin(estimator, _members=members)
 
 
 def with_raw(estimator: Any, raw: FloatArray) -> Any:

@@ -21,13 +21,14 @@ from arboretum.estimators.standing_in import AskedModel, twin
 from arboretum.explaining.grid import as_known
 from arboretum.model.forest import Forest
 from arboretum.model.heads import OtherHead
+from arboretum.model.model import Model
 
 METHODS = ("predict", "predict_proba", "decision_function", "score_samples", "score")
 
 
 def has_own_trees(model: Any) -> bool:
     """Return whether a model is a tree or a forest of arboretum, not a model of models."""
-    return isinstance(model, GrownTrees) and not getattr(model, "_has_members", False)
+    return isinstance(model, GrownTrees) and isinstance(cast(Any, model).learned(), Model)
 
 
 def as_asked(model: Any, X: Any) -> Any:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.data.schema import Schema
-from arboretum.estimators.bagging_members import OneClass
+from arboretum.ensembles.members.goals import OneClass
+from arboretum.estimators.models_of_models import ModelOfModels
 from arboretum.explaining.by_predictions import has_own_trees, require_fitted
 from arboretum.explaining.reading import sources
 from arboretum.model.forest import Forest
@@ -172,9 +173,10 @@ def members_of(model: Any) -> list[tuple[Any, Any]]:
 
 def schema_of(model: Any) -> Schema | None:
     """Return the columns of a fitted model; None if they are not known, as with estimators of other libraries."""
-    for name in ("schema_", "_schema"):
-        if isinstance(schema := getattr(model, name, None), Schema):
-            return schema
+    if isinstance(schema := getattr(model, "schema_", None), Schema):
+        return schema
+    if isinstance(model, ModelOfModels) and model.learned().schema is not None:
+        return cast(Schema, model.learned().schema)
     return schema_of(model.estimator_) if hasattr(model, "estimator_") else None
 
 

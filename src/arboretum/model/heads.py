@@ -15,6 +15,7 @@
     │  ├─ UpliftHead    outcome under treatment less that without
     │  └─ PathHead      path lengths, whose cuts gain by setting few rows apart    isolation
     ├─ VoteHead   weighted votes for classes                                       AdaBoost
+    ├─ MedianHead the median by weight
     └─ OtherHead  no sum of trees: medians, members of others
 """
 
@@ -157,14 +158,19 @@ class LossHead(Head):
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: Arrays, forest: Forest) -> LossHead:
         """Read the loss."""
-        return cls(cls.read_loss(header, forest))
+        return cls.read(header, forest.n_outputs)
+
+    @classmethod
+    def read(cls, header: dict[str, Any], n_outputs: int) -> LossHead:
+        """Read the loss, for sums of so many outputs."""
+        return cls(cls.read_loss(header, n_outputs))
 
     @staticmethod
-    def read_loss(header: dict[str, Any], forest: Forest) -> Loss:
-        """Return the loss of a file, if it has as many outputs as the forest."""
+    def read_loss(header: dict[str, Any], n_outputs: int) -> Loss:
+        """Return the loss of a file, if it has as many outputs as the sums."""
         loss = losses.from_json(header["loss"])
-        if forest.n_outputs != loss.n_outputs:
-            raise ValueError(f"{forest.n_outputs} outputs, but the loss has {loss.n_outputs}")
+        if n_outputs != loss.n_outputs:
+            raise ValueError(f"{n_outputs} outputs, but the loss has {loss.n_outputs}")
         return loss
 
     @property
@@ -204,9 +210,9 @@ class ClassLossHead(LossHead):
         return {**super().facts(), "classes": classes}
 
     @classmethod
-    def from_file(cls, header: dict[str, Any], arrays: Arrays, forest: Forest) -> ClassLossHead:
+    def read(cls, header: dict[str, Any], n_outputs: int) -> ClassLossHead:
         """Read the loss, and as many classes as it has."""
-        loss, entry = cls.read_loss(header, forest), header["classes"]
+        loss, entry = cls.read_loss(header, n_outputs), header["classes"]
         if isinstance(loss, EachOutput):
             if not isinstance(entry, list) or len(entry) != loss.n_outputs:
                 raise ValueError(f"classes: expected a list for each of {loss.n_outputs} outputs, found {entry!r:.80}")
@@ -215,7 +221,7 @@ class ClassLossHead(LossHead):
             if loss.thresholds is None:
                 raise ValueError("loss: ordered classes need thresholds, found none")
             return cls(loss, classes_from_json(entry, loss.n_classes, in_own_order=True))
-        return cls(loss, classes_from_json(entry, max(2, forest.n_outputs)))
+        return cls(loss, classes_from_json(entry, max(2, n_outputs)))
 
     def answers(self, raw: FloatArray) -> NDArray[Any]:
         """Return the most probable classes."""
@@ -299,7 +305,7 @@ class RiskHead(LossHead):
     def from_file(cls, header: dict[str, Any], arrays: Arrays, forest: Forest) -> RiskHead:
         """Read the loss, and the baseline that belongs to it."""
         loss, times, baseline = (
-            cls.read_loss(header, forest),
+            cls.read_loss(header, forest.n_outputs),
             read_event_times(arrays["event_times"]),
             arrays.get("log_baseline"),
         )
@@ -680,21 +686,83 @@ class PathHead(MeanHead):
 
 
 @dataclass(frozen=True, eq=False)
-class VoteHead(Head):
+class WeightedHead(Head):
+    """Learners that count by weight.
+
+    Parameters
+    ----------
+    weights : ndarray
+        Weight of each.
+    unknown : str, optional
+        What learners that users gave do about unknown categories.
+    """
+
+    weights: FloatArray
+    unknown: str | None = None
+
+    is_affine = False
+
+    @property
+    def weight(self) -> float:
+        """Sum of the absolute weights."""
+        return float(np.abs(self.weights).sum())
+
+    def facts(self) -> dict[str, Any]:
+        """Return what trees that users gave do about unknown categories."""
+        return {} if self.unknown is None else {"unknown_of_estimator": self.unknown}
+
+    def arrays(self, forest: Forest) -> Arrays:
+        """Add the weights."""
+        return {**super().arrays(forest), "estimator_weights": self.weights}
+
+    @classmethod
+    def from_file(cls, header: dict[str, Any], arrays: Arrays, forest: Forest) -> WeightedHead:
+        """Read one weight per tree."""
+        head = cls.read(header, arrays, forest.n_outputs)
+        if forest.n_trees != len(head.weights):
+            raise ValueError(f"{forest.n_trees} trees and {len(head.weights)} weights")
+        if forest.base.any():
+            raise ValueError("a forest with a base")
+        return head
+
+    @classmethod
+    def read(cls, header: dict[str, Any], arrays: Arrays, n_outputs: int) -> WeightedHead:
+        """Read the weights, for learners of so many outputs."""
+        return cls(learner_numbers(arrays, "estimator_weights"), header.get("unknown_of_estimator"))
+
+
+def learner_numbers(arrays: Arrays, name: str) -> FloatArray:
+    """Return one finite number per learner from a file."""
+    array = arrays[name]
+    if array.dtype != np.float64 or array.ndim != 1 or not len(array) or not np.isfinite(array).all():
+        raise ValueError(f"{name}: expected finite numbers, found {array!r:.80}")
+    return array
+
+
+@dataclass(frozen=True, eq=False)
+class VoteHead(WeightedHead):
     """Weighted votes for classes.
 
     Parameters
     ----------
     classes : ndarray
         Their labels.
-    weight : float
-        Sum of the absolute weights of all learners.
     """
 
-    classes: NDArray[Any]
-    weight: float = 0.0
+    classes: Any = None
 
-    is_affine = False
+    def facts(self) -> dict[str, Any]:
+        """Return the classes."""
+        return {**super().facts(), "classes": classes_to_json(self.classes)}
+
+    @classmethod
+    def read(cls, header: dict[str, Any], arrays: Arrays, n_outputs: int) -> VoteHead:
+        """Read weights, and a class per output; one output has two."""
+        found, classes = (
+            super().read(header, arrays, n_outputs),
+            classes_from_json(header["classes"], max(2, n_outputs)),
+        )
+        return cls(found.weights, found.unknown, classes)
 
     def explained(self, forest: Forest) -> tuple[Forest, float]:
         """Return the forest whose sums are the decision function."""
@@ -722,6 +790,28 @@ class VoteHead(Head):
     def output_names(self) -> list[str] | None:
         """Classes that have a score each."""
         return label_names(self.classes) if len(self.classes) > 2 else None
+
+
+@dataclass(frozen=True, eq=False)
+class MedianHead(WeightedHead):
+    """The median of learners by weight."""
+
+    determines = False
+
+    @classmethod
+    def read(cls, header: dict[str, Any], arrays: Arrays, n_outputs: int) -> MedianHead:
+        """Read the weights of learners of one output."""
+        if n_outputs != 1:
+            raise ValueError(f"{n_outputs} outputs, not 1")
+        found = super().read(header, arrays, n_outputs)
+        return cls(found.weights, found.unknown)
+
+    def explained(self, forest: Forest) -> tuple[Forest, float]:
+        """Reject, with the reason."""
+        raise TypeError(
+            "AdaBoostRegressor predicts a median of its trees, not a sum that SHAP values could split: explain one of "
+            "estimators_, or use BoostedTreesRegressor"
+        )
 
 
 # ---- what is not a sum of trees --------------------------------------------------------------------------------------

@@ -96,6 +96,11 @@ class Model:
         return encoded(self.encoding, table, threads, unknown_is_missing=self.unknown == "missing")
 
     @property
+    def n_columns(self) -> int:
+        """Number of columns of the user."""
+        return self.schema.n_features
+
+    @property
     def read_schema(self) -> Schema:
         """Columns of the table that the trees read."""
         return self.schema if self.encoding is None else self.encoding.schema

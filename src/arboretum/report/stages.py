@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.data import targets
-from arboretum.estimators.bagging_model import BaggingModel
+from arboretum.ensembles.bagging.estimators import first_members
+from arboretum.estimators.bagging import BaggingModel
 from arboretum.estimators.grown_trees import GrownTrees
 from arboretum.estimators.held_out import HeldOutModel
-from arboretum.estimators.standing_in import twin
+from arboretum.estimators.standing_in import with_members
 from arboretum.explaining.reading import class_lists
 from arboretum.explaining.stages import by_depth, by_rounds, evenly
 from arboretum.metrics import concordance_index, ndcg_score
@@ -185,6 +186,5 @@ def _stages(task: Task, model: Any, rows: Rows, axis: str) -> Iterator[tuple[int
 
 def _by_members(model: BaggingModel, rows: Rows) -> Iterator[tuple[int, Any]]:
     """Ask bags of the first members."""
-    for number in evenly(len(model.estimators_), MOST_MEMBERS).tolist():
-        kept = {name: getattr(model, name)[:number] for name in ("estimators_", "estimators_features_")}
-        yield number, answers(twin(model, **kept), rows)
+    for number in evenly(len(model), MOST_MEMBERS).tolist():
+        yield number, answers(with_members(model, first_members(model.learned(), number)), rows)

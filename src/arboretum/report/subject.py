@@ -157,8 +157,11 @@ def schema_of(model: Any) -> Schema:
     schema = structure.schema_of(model)
     if schema is None:
         raise not_fitted(model)
-    if has_own_trees(model):
-        return schema
+    return schema if has_own_trees(model) else _filled_in(schema, model)
+
+
+def _filled_in(schema: Schema, model: Any) -> Schema:
+    """Return a schema whose columns hold what the members of the model say; it may know their names alone."""
     columns = list(schema.columns)
     for member, seen in structure.members_of(model):
         places = np.arange(len(columns))[seen].tolist()

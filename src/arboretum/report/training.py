@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from arboretum.estimators.bagging_model import BaggingModel
+from arboretum.estimators.bagging import BaggingModel
 from arboretum.estimators.classes import defaults
 from arboretum.estimators.held_out import HeldOutModel
 from arboretum.explaining.by_predictions import has_own_trees

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,8 @@ class Goal(ABC):
     """
 
     loss: Any
+
+    head_kind: ClassVar[type[LossHead]] = LossHead  # what raw predictions mean
 
     @abstractmethod
     def as_column(self, y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArray[Any]:
@@ -179,6 +181,8 @@ class Classes(Goal):
     """
 
     class_weight: Any = None
+
+    head_kind = ClassLossHead
 
     def as_column(self, y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArray[Any]:
         """Return labels, with their order if they have one."""

@@ -90,6 +90,20 @@ def judge_of(
     return Judge(scoring.name, scoring.greater_is_better, measured)
 
 
+def knowing(X: Any, raw: FloatArray) -> Callable[[Any], FloatArray]:
+    """Return the function from rows to raw predictions of a model in training, which knows those of X alone."""
+
+    def known(asked: Any) -> FloatArray:
+        if asked is not X:
+            raise ValueError(
+                "scoring asks a model in training about other rows than the validation rows that it was given: "
+                "score X as it is"
+            )
+        return raw
+
+    return known
+
+
 def in_columns(raw: FloatArray) -> FloatArray:
     """Return raw predictions as (rows, outputs)."""
     return raw[:, np.newaxis] if raw.ndim == 1 else raw

@@ -30,7 +30,7 @@ from arboretum.ensembles.bagging.resampling import Bag, columns_of_bins, with_sc
 from arboretum.ensembles.boosting import automatic
 from arboretum.ensembles.boosting.goals import Goal
 from arboretum.ensembles.boosting.history import History
-from arboretum.ensembles.boosting.judging import judge_of
+from arboretum.ensembles.boosting.judging import judge_of, knowing
 from arboretum.ensembles.boosting.linear_leaves import number_columns
 from arboretum.ensembles.boosting.model_notes import BoostingNotes, is_vector, trees_of_round
 from arboretum.ensembles.boosting.parameters import BoostingParameters
@@ -366,14 +366,7 @@ class Boosting:
         """Return the function from raw predictions of validation rows to the estimator that scorers are given."""
 
         def model_at(raw: FloatArray, head: Head) -> Any:
-            def known(asked: Any) -> FloatArray:
-                if asked is not table:
-                    raise ValueError(
-                        "scoring asks a model in training about other rows than the validation rows that it was given: "
-                        "score X as it is"
-                    )
-                return raw
-
+            known = knowing(table, raw)
             model = Model(cast(Forest, None), table.schema, head=head, notes=BoostingNotes(0), known=known)
             return self.estimator(model)
 

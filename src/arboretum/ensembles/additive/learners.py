@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,66 +13,60 @@ from arboretum import _kernel
 from arboretum.arguments import shown
 from arboretum.data import selection
 from arboretum.data.table import Table
-from arboretum.ensembles.additive import Part
+from arboretum.ensembles.additive.stages import Part
 from arboretum.ensembles.bagging.resampling import RowDraws
-from arboretum.estimators.bagging_members import FloatArray, is_classifier, seeded, takes_weights, unfitted
-from arboretum.estimators.base import ForestModel
+from arboretum.ensembles.members.estimators import is_classifier, seeded, takes_weights, unfitted
+from arboretum.model.members import Base
 from arboretum.running.interruption import inner_fits
+
+FloatArray: TypeAlias = NDArray[np.float64]
 
 LEARNER_PURPOSE = 0x6C6561726E6572  # "learner": keeps the seeds of learners apart from all other draws
 
 
-@dataclass(frozen=True, eq=False)
-class BaseLearner:
-    """An unfitted estimator and its name, which is its position if it has none."""
+def weight_argument(estimator: Any) -> str | None:
+    """Return what ``fit`` calls the weights; a pipeline hands them to its last step by the name of that step.
 
-    name: str | int
-    estimator: Any
+    With scikit-learn's metadata routing, a pipeline rejects that name, and weights that no step has asked for.
+    """
+    if takes_weights(estimator):
+        return "sample_weight"
+    steps = getattr(estimator, "steps", None)
+    if not steps or not hasattr(steps[-1][1], "fit") or not takes_weights(steps[-1][1]):
+        return None
+    from sklearn import get_config
 
-    @property
-    def weight_argument(self) -> str | None:
-        """What ``fit`` calls the weights; a pipeline hands them to its last step by the name of that step.
-
-        With scikit-learn's metadata routing, a pipeline refuses that name, and weights that no step has asked for.
-        """
-        if takes_weights(self.estimator):
-            return "sample_weight"
-        steps = getattr(self.estimator, "steps", None)
-        if not steps or not hasattr(steps[-1][1], "fit") or not takes_weights(steps[-1][1]):
-            return None
-        from sklearn import get_config
-
-        return "sample_weight" if get_config()["enable_metadata_routing"] else f"{steps[-1][0]}__sample_weight"
+    return "sample_weight" if get_config()["enable_metadata_routing"] else f"{steps[-1][0]}__sample_weight"
 
 
-def named_learners(estimators: Any, taken: Collection[str] = ()) -> list[BaseLearner]:
-    """Check a list of estimators or of (name, estimator), with names not yet taken; None is a tree of eight leaves.
+def named_learners(estimators: Any, default: Any, taken: Collection[str] = ()) -> list[Base]:
+    """Check a list of estimators or of (name, estimator), with names not yet taken; None is the default alone.
+
+    A learner without a name is called by its position.
 
     Examples
     --------
-    >>> [learner.name for learner in named_learners(None)]
-    [0]
-    >>> named_learners([])
+    >>> named_learners(None, "a tree")
+    [(0, 'a tree')]
+    >>> named_learners([], "a tree")
     Traceback (most recent call last):
         ...
     ValueError: estimators=[]: give a list of at least one regressor, or None for a tree of eight leaves
     """
     if estimators is None:
-        from arboretum.estimators.decision_trees import DecisionTreeRegressor
-
-        return [BaseLearner(0, DecisionTreeRegressor(max_leaf_nodes=8))]
+        return [(0, default)]
     if not isinstance(estimators, list | tuple) or not estimators:
         raise ValueError(
             f"estimators={shown(estimators)}: give a list of at least one regressor, or None for a tree of eight leaves"
         )
-    learners = []
+    learners: list[Base] = []
     for place, given in enumerate(estimators):
         paired = isinstance(given, tuple) and len(given) == 2
         if paired and not isinstance(given[0], str):
             raise ValueError(f"estimators has a pair with the name {given[0]!r}: use text")
-        learners.append(BaseLearner(*given) if paired else BaseLearner(place, given))
-        _check(learners[-1])
-    names = [learner.name for learner in learners]
+        learners.append(given if paired else (place, given))
+        _check(*learners[-1])
+    names = [name for name, _ in learners]
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"estimators has the name {name!r} {names.count(name)} times: give each its own")
@@ -84,8 +78,7 @@ def named_learners(estimators: Any, taken: Collection[str] = ()) -> list[BaseLea
     return learners
 
 
-def _check(learner: BaseLearner) -> None:
-    name, estimator = learner.name, learner.estimator
+def _check(name: str | int, estimator: Any) -> None:
     if isinstance(estimator, type):
         raise ValueError(f"estimators: {name!r} is the class {estimator.__name__}: use {estimator.__name__}()")
     for method in ("fit", "predict", "get_params"):
@@ -109,7 +102,9 @@ def predicted(models: list[Any], X: Any, name: str | int, stage: int) -> FloatAr
         found = np.asarray(model.predict(X), dtype=np.float64)
         who = f"learner {name!r} ({type(model).__name__}) of stage {stage + 1}"
         if found.shape not in ((n_rows,), (n_rows, 1)):
-            raise ValueError(f"{who} predicts an array of shape {found.shape}: expected one number a row, ({n_rows},)")
+            raise ValueError(
+                f"{who} predicts an array of shape {found.shape}: expected ({n_rows},), one number per row"
+            )
         found = found.reshape(n_rows)
         if not np.isfinite(found).all():
             row = int(np.argmin(np.isfinite(found)))
@@ -132,11 +127,11 @@ class _Sample:
 
 
 class TrainingRows:
-    """Base learners and the rows that they are fitted to, as ``ensembles.additive`` asks for them.
+    """Base learners and the rows that they are fitted to, as ``stages.py`` asks for them.
 
     Parameters
     ----------
-    learners : list of BaseLearner
+    learners : list of (name, estimator)
         What may be fitted.
     training : Part
         Rows, of which each stage sees a draw.
@@ -148,11 +143,9 @@ class TrainingRows:
         Of the draws and of the learners.
     """
 
-    def __init__(
-        self, learners: list[BaseLearner], training: Part, table: Table | None, draws: RowDraws, seed: int
-    ) -> None:
+    def __init__(self, learners: list[Base], training: Part, table: Table | None, draws: RowDraws, seed: int) -> None:
         self.learners, self.training, self.draws, self.seed = learners, training, draws, seed
-        self.weight_arguments = [learner.weight_argument for learner in learners]
+        self.weight_arguments = [weight_argument(estimator) for _, estimator in learners]
         self.holes = None if table is None else _columns_with_holes(table)
         self.sampled: tuple[int, _Sample] | None = None
 
@@ -173,10 +166,10 @@ class TrainingRows:
 
     def predict(self, learner: int, stage: int, models: list[Any], X: Any) -> FloatArray:
         """Return what fitted models say of rows, shaped like the residuals."""
-        return predicted(models, X, self.learners[learner].name, stage)
+        return predicted(models, X, self.learners[learner][0], stage)
 
     def _fit_one(self, learner: int, seed: int, sample: _Sample, residual: FloatArray) -> Any:
-        model = seeded(unfitted(self.learners[learner].estimator), seed)
+        model = seeded(unfitted(self.learners[learner][1]), seed)
         argument, target = self.weight_arguments[learner], residual[sample.rows]
         if argument is not None:
             model = model.fit(sample.X, target, **({} if (sample.weight == 1).all() else {argument: sample.weight}))
@@ -185,8 +178,8 @@ class TrainingRows:
         else:
             repeated = np.repeat(np.arange(len(sample.rows)), sample.copies)
             model = model.fit(selection.take_rows(sample.X, repeated), target[repeated])
-        if isinstance(model, ForestModel) and self.holes is not None:
-            model.schema_ = model.schema_.with_missing(self.holes)  # those that its draw happened to miss
+        if self.holes is not None and hasattr(model, "expect_missing"):
+            model.expect_missing(self.holes)  # those that its draw happened to miss
         return model
 
     def _sample(self, stage: int) -> _Sample:

@@ -1,0 +1,1 @@
+"""Additive modelling of any base learners, stage by stage."""

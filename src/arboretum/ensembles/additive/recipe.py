@@ -1,0 +1,344 @@
+"""Additive modelling as a recipe: parameters, a goal, base learners and rows make Members.
+
+::
+
+    X, y, weight ──goal──► numbers and a loss ──► training rows, rows to stop early on
+                                                      │ add_stages        stages.py, learners.py
+                                                      ▼
+                                  Members: F(x) = init + Σ coefficient · learner(x), then the link of the loss
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum.data import selection, targets
+from arboretum.data.schema import Schema
+from arboretum.data.splits import split_rows
+from arboretum.ensembles.additive.learners import TrainingRows, predicted
+from arboretum.ensembles.additive.stages import AdditiveParams, Part, add_stages
+from arboretum.ensembles.bagging.resampling import RowDraws
+from arboretum.ensembles.boosting.goals import Goal
+from arboretum.ensembles.boosting.history import History, Judge, Patience
+from arboretum.ensembles.boosting.judging import JudgedRows, in_columns, judge_of, knowing
+from arboretum.ensembles.boosting.problem import Target
+from arboretum.ensembles.members.estimators import is_classifier
+from arboretum.ensembles.members.tables import GivenTable
+from arboretum.losses import Loss, Ordinal
+from arboretum.losses.base import constant_raw
+from arboretum.metrics.named import Metric
+from arboretum.metrics.scoring import Scorer, find_scoring
+from arboretum.model.arrays import Arrays
+from arboretum.model.heads import Head, LossHead
+from arboretum.model.members import Base, Header, Joint, Members
+from arboretum.parameters.checking import seed_of
+from arboretum.parameters.declaring import COUNT, FLAG, Anything, Choice, Number, like, parameter, parameter_group
+from arboretum.parameters.shared import EarlyStopping, Progress, Seed
+from arboretum.running.interruption import warn_interrupted
+from arboretum.running.progress import ProgressBar
+
+FloatArray: TypeAlias = NDArray[np.float64]
+
+
+@parameter_group("Ensemble")
+class Stages:
+    """What stages choose from, and how they go on."""
+
+    estimators: Any = parameter(
+        None,
+        Anything("list of estimators or of (name, estimator)"),
+        "Regressors to choose from, of arboretum, scikit-learn or any other that follows its protocol; by default a "
+        "tree of eight leaves.",
+    )
+    loss: str | Loss = parameter(
+        "squared_error",
+        Anything("str or Loss"),
+        "What to minimise: <losses>, or an object of a class of ``arboretum.losses`` or of your own.",
+    )
+    n_estimators: int = parameter(
+        100,
+        COUNT,
+        "Stages. One in which no learner lowers the training loss is left out; if none can, the fit ends.",
+    )
+    learning_rate: float = parameter(
+        0.1, Number(0.0, 1.0, open_low=True), "Share of the best step that is taken, at most 1."
+    )
+    selection: str = parameter(
+        "best",
+        Choice("best", "cycle"),
+        "Fit all learners and take the best, or fit one in each stage, in turn.",
+    )
+    subsample: float = parameter(
+        1.0,
+        Number(0.0, 1.0, open_low=True),
+        "Share of the rows that learners are fitted to, drawn anew each stage; the line search sees all.",
+    )
+
+
+@parameter_group()
+class AdditiveParameters(Stages, EarlyStopping, Seed, Progress):
+    """Parameters of additive models."""
+
+    early_stopping: bool = like(
+        EarlyStopping,
+        default=False,
+        allowed=FLAG,
+        doc="Hold out rows, and keep the stages up to the one that predicts them best.",
+    )
+    n_iter_no_change: int = like(EarlyStopping, default=10, doc="Stages without improvement after which to stop.")
+    random_state: Any = like(Seed, doc="Seed of all draws, and of the learners that have a ``random_state``.")
+
+
+# ---- the model -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Sum(Joint):
+    """A constant plus learners times coefficients, and what the sum means.
+
+    Parts are the learners, stage by stage: one per output of the loss.
+
+    Parameters
+    ----------
+    head : LossHead
+        What sums mean.
+    init : ndarray, (outputs,)
+        The constant.
+    coefficients : ndarray, (stages,)
+        What the learners of each stage are multiplied by.
+    chosen : list
+        Name of the learner of each stage.
+    history : History
+        Losses and scores after each stage, and why the fit ended.
+    known : callable, optional
+        From rows to their sums, which are known already: learners are not asked.
+    """
+
+    head: LossHead
+    init: FloatArray
+    coefficients: FloatArray
+    chosen: list[str | int]
+    history: History = field(default_factory=History)
+    known: Callable[[Any], FloatArray] | None = None
+
+    # ---- answers -------------------------------------------------------------------------------------------------
+
+    def stages(self, members: Members) -> list[list[Any]]:
+        """Return the learners of each stage."""
+        models, width = members.models, len(self.init)
+        return [models[place : place + width] for place in range(0, len(models), width)]
+
+    def staged(self, members: Members, X: Any) -> Iterator[FloatArray]:
+        """Yield the sums (rows, outputs) of the constant alone, then after each stage."""
+        rows = members.rows(X)
+        raw = constant_raw(self.init, selection.n_rows_of(rows))
+        yield in_columns(raw)
+        for stage, models in enumerate(self.stages(members)):
+            raw = raw + self.coefficients[stage] * predicted(models, rows, self.chosen[stage], stage)
+            yield in_columns(raw)
+
+    def raw(self, members: Members, X: Any) -> FloatArray:
+        """Return the sums (rows, outputs) of all stages."""
+        if self.known is not None:
+            return self.known(X)
+        *_, raw = self.staged(members, X)
+        return raw
+
+    # ---- files ---------------------------------------------------------------------------------------------------
+
+    def facts(self) -> Header:
+        """Return the loss, and the classes if there are some."""
+        return self.head.facts()
+
+    def arrays(self) -> Arrays:
+        """Return the constant and the coefficients."""
+        return {"init": self.init, "coefficients": self.coefficients}
+
+    def notes(self) -> Header:
+        """Return the history, and which learners were chosen."""
+        return {"history": self.history.to_json(), "chosen": self.chosen}
+
+    def identity(self, prints: Mapping[str, str], schema: Schema | None) -> Header:
+        """Return the fingerprints, stage by stage."""
+        return {"models": list(prints.values())}
+
+    @staticmethod
+    def bases_to_json(calls: Sequence[tuple[str | int, Header]]) -> Header:
+        """Return all learners that stages chose from."""
+        return {"learners": [[name, call] for name, call in calls]}
+
+    @staticmethod
+    def bases_from_json(header: Header) -> list[tuple[str | int, Header]]:
+        """Undo ``bases_to_json``."""
+        return [(name, call) for name, call in header["learners"]]
+
+    @classmethod
+    def part_names(cls, header: Header, arrays: Arrays) -> list[str]:
+        """Return as many as there are stages and outputs."""
+        return [f"model {place}" for place in range(len(header["chosen"]) * len(arrays["init"]))]
+
+    @classmethod
+    def from_file(cls, header: Header, arrays: Arrays, read: Members, goal: Goal) -> Sum:
+        """Read coefficients of regressors that have the columns of the fit."""
+        chosen, init, coefficients = header["chosen"], arrays["init"], arrays["coefficients"]
+        head = goal.head_kind.read(header, len(init))
+        for array, size in ((init, head.loss.n_outputs), (coefficients, len(chosen))):
+            if array.dtype != np.float64 or array.shape != (size,) or not np.isfinite(array).all():
+                raise ValueError(f"coefficients: expected {size} finite numbers, found {array!r:.80}")
+        known = [(type(name), name) for name, _ in read.bases]  # for JSON has True and 1.0, which equal 1
+        if not isinstance(chosen, list) or any((type(name), name) not in known for name in chosen):
+            raise ValueError("a learner that is not in the list")
+        for model in read.models:
+            if is_classifier(model) or model.n_features_in_ != read.n_columns:
+                raise ValueError(f"a learner of class {type(model).__name__} that does not fit in")
+        return cls(head, init, coefficients, chosen, History.from_json(header["history"]))
+
+
+def summed(members: Members) -> Sum:
+    """Return the joint of an additive model."""
+    assert isinstance(members.joint, Sum)
+    return members.joint
+
+
+def first_stages(members: Members, n_stages: int) -> Members:
+    """Return the model of the first stages alone."""
+    joint = summed(members)
+    first = replace(
+        joint,
+        coefficients=joint.coefficients[:n_stages],
+        chosen=joint.chosen[:n_stages],
+        history=joint.history.first(n_stages),
+    )
+    return replace(members, parts=dict(list(members.parts.items())[: n_stages * len(joint.init)]), joint=first)
+
+
+# ---- the recipe ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Additive:
+    """Forward stage-wise additive modelling.
+
+    Parameters
+    ----------
+    given : AdditiveParameters
+        Parameters, checked.
+    goal : Goal
+        How targets are read, and which loss is minimised.
+    learners : list of (name, estimator)
+        What stages choose from.
+    name : str
+        What messages call the model.
+    estimator : callable
+        From Members to the estimator that scorers are given.
+    """
+
+    given: AdditiveParameters
+    goal: Goal
+    learners: list[Base]
+    name: str
+    estimator: Callable[[Members], Any]
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Members:
+        """Add stages until a rule says stop."""
+        given, seed = self.given, seed_of(self.given.random_state)
+        source = GivenTable(self.learners[0][1], X)
+        column = targets.as_column(y, source.n_rows)
+        weight = targets.training_weights(sample_weight, source.n_rows)
+        kept = np.arange(source.n_rows) if weight is None else np.flatnonzero(weight)
+        target = self.goal.read(column[kept], None)
+        loss = _checked_loss(target)
+        scoring = find_scoring(given.scoring, self.goal.task(target).name)
+        inner, held = self._hold_out(target.y, seed)
+
+        def part(rows: NDArray[np.intp]) -> Part:
+            taken = kept[rows]
+            X_part = source.X if len(taken) == source.n_rows else selection.take_rows(source.X, taken)
+            return Part(X_part, target.y[rows], None if weight is None else weight[taken])
+
+        training, validation = part(inner), None if held is None else part(held)
+        draws = self._row_draws(source, training, kept[inner])
+        start = np.asarray(loss.start(training.y, training.weight), dtype=np.float64)
+        with ProgressBar(given.n_estimators, "stage") if given.verbose else nullcontext() as bar:
+            stages, history = add_stages(
+                TrainingRows(self.learners, training, source.table, draws, seed),
+                training,
+                loss,
+                self._stage_params(draws, validation is not None),
+                start=start,
+                validation=validation,
+                judge=None if validation is None else self._judge(scoring, validation, target),
+                callbacks=[] if bar is None else [bar],
+            )
+        if history.stopped_by == "interrupt":
+            warn_interrupted(len(stages), "stages")
+        models = [model for stage in stages for model in stage.models]
+        joint = Sum(
+            self.goal.head(loss, target.classes),
+            start,
+            np.array([stage.coefficient for stage in stages], dtype=np.float64),
+            [self.learners[stage.learner][0] for stage in stages],
+            history,
+        )
+        parts = {f"model {place}": model for place, model in enumerate(models)}
+        return Members(parts, joint, self.learners, source.schema, source.n_columns, self.name)
+
+    def _hold_out(self, y: FloatArray, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp] | None]:
+        """Rows to train on, and those to stop early on, if any."""
+        given = self.given
+        if not given.early_stopping:
+            return np.arange(len(y)), None
+        kept, held = split_rows(len(y), float(given.validation_fraction), seed, self.goal.strata(y))
+        if not len(kept) or not len(held):
+            raise ValueError(
+                f"early_stopping=True, but validation_fraction={given.validation_fraction} of {len(y)} rows leaves "
+                "no row to train or to validate on: raise validation_fraction or set early_stopping=False"
+            )
+        return kept, held
+
+    def _row_draws(self, source: GivenTable, training: Part, given: NDArray[np.intp]) -> RowDraws:
+        """Draws of the rows that learners see, by position in the training part."""
+        share = float(self.given.subsample)
+        keys = source.keys(training.y, given) if share < 1 else np.arange(len(given), dtype=np.uint64)
+        return RowDraws.of(keys, training.weight, share, replace=False)
+
+    def _stage_params(self, draws: RowDraws, held: bool) -> AdditiveParams:
+        given = self.given
+        return AdditiveParams(
+            n_stages=int(given.n_estimators),
+            learning_rate=float(given.learning_rate),
+            cycles=given.selection == "cycle",
+            redraws=not draws.takes_all,
+            patience=Patience(int(given.n_iter_no_change), float(given.tol)) if held else None,
+        )
+
+    def _judge(self, scoring: Metric | Scorer | None, held: Part, target: Target) -> Judge | None:
+        """Return what compares stages by the rows that are held out; None if it is the loss."""
+
+        def model_at(raw: FloatArray, head: Head) -> Any:
+            assert isinstance(head, LossHead)
+            joint = Sum(head, np.zeros(head.loss.n_outputs), np.zeros(0), [], known=knowing(held.X, raw))
+            return self.estimator(Members({}, joint, name=self.name))
+
+        rows = JudgedRows(held.X, held.y, self.goal.truth(held.y, target), held.weight)
+        return judge_of(scoring, rows, lambda loss: self.goal.head(loss, target.classes), model_at)
+
+
+def _checked_loss(target: Target) -> Loss:
+    """Return the loss, if it has values that a line search can compare."""
+    loss = target.loss
+    if isinstance(loss, Ordinal):
+        raise ValueError("loss='ordinal' learns thresholds beside trees: use BoostedTreesClassifier, or 'log_loss'")
+    if not loss.has_values:
+        raise ValueError(
+            f"{loss!r} is a function of gradients, but the line search compares values: derive a class with values "
+            "from arboretum.losses.Loss"
+        )
+    loss.check_target(target.y)
+    return loss

@@ -1,0 +1,96 @@
+"""What is asked of an estimator, whoever wrote it: a copy, seeds, what it predicts, whether it takes weights.
+
+scikit-learn is imported for estimators of others alone: theirs have imported it already.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from arboretum import _kernel
+from arboretum.arguments import shown
+from arboretum.model.members import is_ours
+
+Item = TypeVar("Item")
+
+MEMBER_PURPOSE = 0x6D656D626572  # "member": keeps the seeds of members apart from all other draws
+
+
+def require_estimator(base: Any) -> None:
+    """Reject what cannot be fitted and asked.
+
+    Examples
+    --------
+    >>> require_estimator("tree")
+    Traceback (most recent call last):
+        ...
+    ValueError: estimator='tree': use an estimator object, with fit, predict and get_params
+    """
+    for method in ("fit", "predict", "get_params"):
+        if isinstance(base, type) or not hasattr(base, method):
+            raise ValueError(f"estimator={shown(base)}: use an estimator object, with fit, predict and get_params")
+
+
+def unfitted(base: Any) -> Any:
+    """Return a copy without what was fitted."""
+    if is_ours(base):
+        return type(base)(**base.get_params(deep=False))
+    from sklearn.base import clone
+
+    return clone(base)
+
+
+def seeded(model: Any, seed: int) -> Any:
+    """Give every ``random_state`` of a model, and of the estimators inside it, a seed of its own."""
+    names = [name for name in sorted(model.get_params()) if name.rpartition("__")[2] == "random_state"]
+    seeds = {name: _kernel.draw(seed, place, 0) & 0x7FFFFFFF for place, name in enumerate(names)}
+    return model.set_params(**seeds) if seeds else model
+
+
+def new_member(base: Any, seed: int, member: int) -> Any:
+    """Return an unfitted copy with seeds of its own."""
+    return seeded(unfitted(base), _kernel.draw(seed, MEMBER_PURPOSE, member))
+
+
+def is_classifier(model: Any) -> bool:
+    """Whether a model predicts classes."""
+    if is_ours(model):
+        return bool(model.estimator_type == "classifier")
+    import sklearn.base
+
+    return bool(sklearn.base.is_classifier(model))
+
+
+def shares(base: Any) -> bool:
+    """Whether members can be fitted to one table that is read and cut once."""
+    return hasattr(type(base), "fit_shared")
+
+
+def takes_weights(base: Any) -> bool:
+    """Whether ``fit`` has an argument ``sample_weight``."""
+    return "sample_weight" in inspect.signature(base.fit).parameters
+
+
+def run_beside(function: Callable[[int], Item], items: Iterable[int], beside: int, *, ours: bool) -> Iterator[Item]:
+    """Call a function for items, in ``beside`` threads; results come in order."""
+    if beside == 1:
+        yield from map(function, items)
+        return
+    with ThreadPoolExecutor(beside) as pool:
+        yield from pool.map(function if ours else _configured(function), items)
+
+
+def _configured(function: Callable[[int], Item]) -> Callable[[int], Item]:
+    """Hand scikit-learn's configuration, which each thread has for itself, on to the thread of the call."""
+    from sklearn import config_context, get_config
+
+    config = get_config()
+
+    def call(item: int) -> Item:
+        with config_context(**config):
+            return function(item)
+
+    return call

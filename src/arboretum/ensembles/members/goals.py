@@ -1,0 +1,242 @@
+"""Goals: how an ensemble of estimators reads its target, and what it asks its members.
+
+::
+
+    y ──as_column──► column ──read──► the goal with its classes, and numbers that tell rows apart
+    member, rows ──outcome──► probabilities in the order of all classes, or numbers ──answers──► labels, or numbers
+
+A goal knows parameters, never an estimator of ours. Once it has read a target, it is part of the model and of its file.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum.arguments import shown
+from arboretum.data import selection, targets
+from arboretum.data.labels import classes_from_json, classes_to_json
+from arboretum.data.table import Table
+from arboretum.ensembles.members.estimators import is_classifier
+
+FloatArray: TypeAlias = NDArray[np.float64]
+AGoal = TypeVar("AGoal", bound="Goal")
+
+
+@dataclass(frozen=True, eq=False)
+class Goal(ABC):
+    """What members predict."""
+
+    classifies = False  # not a field: whether members are classifiers
+
+    def as_column(self, y: Any, n_rows: int) -> NDArray[Any]:
+        """Return a target of any container as an array, one value per row."""
+        return targets.as_column(y, n_rows)
+
+    @abstractmethod
+    def read(self: AGoal, column: NDArray[Any]) -> tuple[AGoal, FloatArray]:
+        """Check the target of rows that have weight; return the goal that knows it, and codes or numbers."""
+
+    @abstractmethod
+    def outcome(self, model: Any, rows: Any, threads: int = 1) -> FloatArray:
+        """Return what a member says of rows: a Table if it can be asked about one, else a table of the user's kind."""
+
+    @abstractmethod
+    def answers(self, outcome: FloatArray) -> NDArray[Any]:
+        """Return predictions as users see them."""
+
+    @abstractmethod
+    def out_of_bag(self, model: Any) -> FloatArray:
+        """Return the outcome of each training row by those parts of a model that have not seen it, NaN if none has."""
+
+    def check_base(self, base: Any) -> None:
+        """Reject an estimator whose fitted copies could not be asked."""
+        return
+
+    def probabilities(self, outcome: FloatArray) -> FloatArray | None:
+        """Return the probabilities that scorers may ask for."""
+        return None
+
+    def strata(self, numbers: FloatArray) -> NDArray[Any] | None:
+        """Return what each part of the rows should have the same share of."""
+        return None
+
+    def has_one_class(self, column: NDArray[Any]) -> bool:
+        """Whether rows are of one class alone, which many classifiers reject."""
+        return False
+
+    def check_rest(self, column: NDArray[Any]) -> None:
+        """Reject what is left of the rows if no model can be fitted to it."""
+        return
+
+    # ---- files ---------------------------------------------------------------------------------------------------
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the header of a file says of the target."""
+        return {}
+
+    def from_file(self: AGoal, header: dict[str, Any]) -> AGoal:
+        """Return the goal that knows the target of a file."""
+        return self
+
+    def check(self, model: Any) -> None:
+        """Reject a member of a file that predicts something else."""
+        if is_classifier(model) != self.classifies:
+            raise ValueError(f"a member of class {type(model).__name__}")
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers(Goal):
+    """Numbers, one per row."""
+
+    def read(self: AGoal, column: NDArray[Any]) -> tuple[AGoal, FloatArray]:
+        """Read numbers."""
+        return self, targets.regression_target(column)
+
+    def outcome(self, model: Any, rows: Any, threads: int = 1) -> FloatArray:
+        """Return predictions."""
+        if isinstance(rows, Table):
+            return np.asarray(model.predict_table(rows, threads))
+        return np.asarray(model.predict(rows), dtype=np.float64)
+
+    def answers(self, outcome: FloatArray) -> FloatArray:
+        """Return the numbers."""
+        return outcome
+
+    def out_of_bag(self, model: Any) -> FloatArray:
+        """Return the out-of-bag predictions of a forest."""
+        return np.asarray(model.oob_prediction_)
+
+
+@dataclass(frozen=True, eq=False)
+class Outputs(Numbers):
+    """Numbers of one output or several."""
+
+    def as_column(self, y: Any, n_rows: int) -> NDArray[Any]:
+        """Return numbers, (rows,) or (rows, outputs)."""
+        columns = targets.as_columns(y, n_rows)
+        numbers = np.column_stack([targets.regression_target(column) for column in columns.T])
+        return numbers[:, 0] if numbers.shape[1] == 1 else numbers
+
+    def read(self: AGoal, column: NDArray[Any]) -> tuple[AGoal, FloatArray]:
+        """Return the numbers, which ``as_column`` has read."""
+        return self, column
+
+
+@dataclass(frozen=True, eq=False)
+class Classes(Goal):
+    """Labels of classes.
+
+    Parameters
+    ----------
+    voting : {"soft", "hard"} or None
+        What members say: probabilities, or a vote for one class. None asks for probabilities, which they must have.
+    classes : ndarray
+        All labels, sorted, once they are known.
+
+    Examples
+    --------
+    >>> goal, codes = Classes().read(np.array(["b", "a", "b"]))
+    >>> codes, goal.outcome(OneClass().fit([[1.0]], ["b"]), [[2.0]])
+    (array([1., 0., 1.]), array([[0., 1.]]))
+    """
+
+    voting: str | None = None
+    classes: Any = None
+
+    classifies = True
+
+    def read(self, column: NDArray[Any]) -> tuple[Classes, FloatArray]:
+        """Encode labels, as those of the members so far if there are some."""
+        if self.classes is not None:
+            return self, targets.encode_classes(column, self.classes, "y")
+        classes, codes = targets.find_classes(column)
+        return replace(self, classes=classes), codes
+
+    def outcome(self, model: Any, rows: Any, threads: int = 1) -> FloatArray:
+        """Return probabilities or votes; a member that was fitted to part of the rows may lack classes."""
+        if isinstance(rows, Table):
+            found: FloatArray = model.predict_table(rows, threads)
+            return np.eye(found.shape[1])[found.argmax(axis=1)] if self.voting == "hard" else found
+        if self.voting == "hard" or (self.voting == "soft" and not hasattr(model, "predict_proba")):
+            return np.eye(len(self.classes))[np.searchsorted(self.classes, np.asarray(model.predict(rows)))]
+        found = np.asarray(model.predict_proba(rows), dtype=np.float64)
+        proba = np.zeros((len(found), len(self.classes)))
+        proba[:, np.searchsorted(self.classes, model.classes_)] = found
+        return proba
+
+    def check_base(self, base: Any) -> None:
+        """Reject an estimator without probabilities, unless it may vote."""
+        if self.voting is None and not hasattr(base, "predict_proba"):
+            raise ValueError(f"estimator={shown(base)} has no predict_proba: use a classifier that has")
+
+    def answers(self, outcome: FloatArray) -> NDArray[Any]:
+        """Return the most probable classes."""
+        return np.asarray(self.classes[outcome.argmax(axis=1)])
+
+    def out_of_bag(self, model: Any) -> FloatArray:
+        """Return the out-of-bag probabilities of a forest."""
+        return np.asarray(model.oob_decision_function_)
+
+    def probabilities(self, outcome: FloatArray) -> FloatArray:
+        """Return the outcome."""
+        return outcome
+
+    def strata(self, numbers: FloatArray) -> NDArray[Any]:
+        """Return the classes."""
+        return numbers
+
+    def has_one_class(self, column: NDArray[Any]) -> bool:
+        """Whether all labels are equal."""
+        return bool((column == column[0]).all())
+
+    def check_rest(self, column: NDArray[Any]) -> None:
+        """Reject rows of one class."""
+        if self.has_one_class(column):
+            raise ValueError(
+                f"without the rows that are held out only one class, {column.tolist()[0]!r}, is left of "
+                f"{self.classes.tolist()[:10]}: give more rows of the others"
+            )
+
+    def facts(self) -> dict[str, Any]:
+        """Return the labels, and how members vote if they do."""
+        voting = {} if self.voting is None else {"voting": self.voting}
+        return {"classes": classes_to_json(self.classes), **voting}
+
+    def from_file(self, header: dict[str, Any]) -> Classes:
+        """Read the labels."""
+        entry = header["classes"]
+        return replace(self, classes=classes_from_json(entry, len(entry["values"])))
+
+    def check(self, model: Any) -> None:
+        """Reject a member that is not a classifier, or that has classes of its own."""
+        super().check(model)
+        if not np.isin(model.classes_, self.classes).all():
+            raise ValueError("a member with classes of its own")
+
+
+class OneClass:
+    """The member of a bag that holds one class only, which many classifiers reject.
+
+    Examples
+    --------
+    >>> OneClass().fit([[1.0], [2.0]], ["no", "no"]).predict_proba([[3.0]])
+    array([[1.]])
+    """
+
+    def fit(self, X: Any, y: NDArray[Any], sample_weight: Any = None) -> OneClass:
+        """Remember the class."""
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the class, for every row."""
+        return np.repeat(self.classes_, selection.n_rows_of(X))
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return certainty."""
+        return np.ones((selection.n_rows_of(X), 1))
