@@ -58,7 +58,7 @@ class GrownTrees:
     @property
     def model_(self) -> Model:
         """The trees, the columns that they read, and what their sums mean."""
-        model = vars(self).get("_model")
+        model: Model | None = vars(self).get("_model")
         if model is None:
             raise self._no_trees()
         unknown, missing = self._policy()
