@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from arboretum import BoostedTreesClassifier, BoostedTreesRegressor, _kernel
 from arboretum.data.binning import assign_bins, learn_bins
 from arboretum.data.table import SparseTable, read_table
-from arboretum.estimators import boosting
+from arboretum.ensembles.boosting import recipe
 
 SPARSE_VALUES = np.array([1.0, 1.0, 2.0, -1.0, 1e-300, np.inf, -np.inf, np.nan, -0.0])
 
@@ -52,7 +52,7 @@ def fit(X, y, bundle, model=BoostedTreesRegressor, **params):
         seen.append(data.codes.n_bundles)
         return data
 
-    with patch.object(boosting, "assign_bins", assign):
+    with patch.object(recipe, "assign_bins", assign):
         fitted = model(**{"n_estimators": 5, "early_stopping": False, "n_jobs": 1, **params}).fit(X, y)
     return fitted, seen[0]
 

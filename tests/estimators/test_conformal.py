@@ -112,7 +112,7 @@ def test_damaged_file(tmp_path):
     header, arrays = model_file.from_bytes(file.read_bytes())
     del arrays["spread 2"]
     model_file.save(file, header, arrays, compact=False)
-    with pytest.raises(arb.ModelFileError, match="damaged model file: 'spread 2'"):
+    with pytest.raises(arb.ModelFileError, match="damaged model file: its header or its arrays lack 'spread 2'"):
         arb.load(file)
     conformal(adaptive=False).fit(X, Y).save(file)
     header, arrays = model_file.from_bytes(file.read_bytes())

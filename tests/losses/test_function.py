@@ -233,7 +233,7 @@ def test_a_forged_name_of_a_function_is_refused(tmp_path):
     from arboretum.model import model_file
 
     model = arb.BoostedTreesRegressor(loss=squares, **QUICK).fit(X, Y)
-    header, arrays = model._to_file()
+    header, arrays = model.to_file()
     header["params"]["loss"] = {"function": ["x"]}
     model_file.save(tmp_path / "m.arb", header, arrays, compact=True)
     with pytest.raises(arb.ModelFileError, match="the name of a function is"):

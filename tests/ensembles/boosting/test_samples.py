@@ -240,7 +240,11 @@ def test_everything_counts_rounds(n_classes, tmp_path):
 
 @pytest.mark.parametrize(
     ("number", "message"),
-    [(4, "6 trees are no whole rounds of 4"), (0, "is no positive integer"), ("3", "is no positive")],
+    [
+        (4, "whole rounds of 4 trees"),
+        (0, "0: expected a positive"),
+        ("3", "'3': expected a positive"),
+    ],
 )
 def test_a_file_with_rounds_that_do_not_fit_is_refused(number, message):
     X, y = problem()
