@@ -27,6 +27,7 @@ from arboretum.ensembles.bagging.trees import is_whole
 from arboretum.ensembles.members.estimators import is_classifier, require_estimator, unfitted
 from arboretum.ensembles.members.goals import Goal
 from arboretum.ensembles.members.tables import GivenTable
+from arboretum.ensembles.recipe import Recipe
 from arboretum.model.arrays import Arrays
 from arboretum.model.members import Header, Joint, Members
 from arboretum.parameters.checking import seed_of
@@ -149,25 +150,16 @@ class Predicted:
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
+class HeldOut(Recipe[Calibrating, Goal]):
     """Fits of any estimator that leave rows to be predicted.
 
     Parameters
     ----------
-    given : Calibrating
-        Parameters, checked.
-    goal : Goal
-        How targets are read, and what models are asked.
     base : estimator
         What is fitted.
-    name : str
-        What messages call the model.
     """
 
-    given: Calibrating
-    goal: Goal
     base: Any
-    name: str
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Predicted:
         """Fit the model that users ask, and predict each row by a model that has not seen it."""

@@ -29,6 +29,7 @@ from arboretum.data.table import SparseTable, Table, read_table
 from arboretum.ensembles.bagging.parameters import Trees
 from arboretum.ensembles.bagging.resampling import content_order
 from arboretum.ensembles.bagging.trees import batches, is_whole
+from arboretum.ensembles.recipe import Recipe
 from arboretum.growing.grower import grown_to_forest
 from arboretum.model.arrays import Arrays
 from arboretum.model.forest import Forest
@@ -95,19 +96,8 @@ class IsolationNotes(Notes):
 
 
 @dataclass(frozen=True, eq=False)
-class Isolation:
-    """Isolation of rows by random cuts, as a recipe: parameters and rows make a Model.
-
-    Parameters
-    ----------
-    given : IsolationParameters
-        Parameters, checked.
-    name : str
-        What messages call the model.
-    """
-
-    given: IsolationParameters
-    name: str
+class Isolation(Recipe[IsolationParameters, None]):
+    """Isolation of rows by random cuts, as a recipe: parameters and rows make a Model."""
 
     def fit(self, X: Any, sample_weight: Any = None, earlier: Model | None = None) -> Model:
         """Grow trees, after those of an earlier model if there is one."""

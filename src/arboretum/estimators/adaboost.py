@@ -39,7 +39,7 @@ from arboretum.estimators.decision_trees import (
 )
 from arboretum.estimators.files import call_from_json, call_to_json
 from arboretum.estimators.grown_trees import GrownTrees
-from arboretum.estimators.models_of_models import OfOneEstimator
+from arboretum.estimators.models_of_models import ModelOfModels, OfOneEstimator
 from arboretum.estimators.protocol import Classifier, Estimator, Regressor
 from arboretum.estimators.standing_in import with_members, with_model
 from arboretum.metrics.own_scores import accuracy, r_squared
@@ -60,7 +60,7 @@ OF_LEARNERS = "Seed of the learners that have a ``random_state``, and of the dra
 OF_THE_DEFAULT_LEARNER = ("max_bins", "categorical_features", "unknown", "missing")
 
 
-class AdaBoostModel(AdaBoostParameters, OfOneEstimator, GrownTrees, Estimator):
+class AdaBoostModel(AdaBoostParameters, OfOneEstimator, ModelOfModels, GrownTrees, Estimator):
     """Learners fitted to rows that weigh more, the more often they were got wrong; whatever the target.
 
     Attributes
@@ -112,7 +112,7 @@ class AdaBoostModel(AdaBoostParameters, OfOneEstimator, GrownTrees, Estimator):
         self
         """
         self.check_parameters()
-        found = AdaBoost(self, self.goal(), self.base(), type(self).__name__).fit(X, y, sample_weight)
+        found = AdaBoost(self, self.goal(), type(self).__name__, self.base()).fit(X, y, sample_weight)
         for name in ("_model", "_members"):  # of an earlier fit, perhaps of other learners
             vars(self).pop(name, None)
         vars(self)["_members" if isinstance(found, Members) else "_model"] = found
@@ -195,17 +195,7 @@ class AdaBoostModel(AdaBoostParameters, OfOneEstimator, GrownTrees, Estimator):
         return with_members(self, found) if isinstance(found, Members) else with_model(self, found)
 
     def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
-        """Yield the score after each round: accuracy, or R².
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame
-            Rows to predict.
-        y : array-like
-            Their targets.
-        sample_weight : array-like, optional
-            Weight of each row.
-        """
+        """Yield the score after each round: accuracy, or R²."""
         measure = accuracy if self.goal().classifies else r_squared
         for predicted in self.staged_predict(X):
             yield measure(y, predicted, sample_weight)
@@ -434,11 +424,6 @@ class AdaBoostRegressor(Regressor, AdaBoostModel):
 
     def predict(self, X: Any) -> FloatArray:
         """Predict the target: the median of the learners, by weight.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame
-            Rows; named columns in any order.
 
         Returns
         -------

@@ -160,7 +160,7 @@ class AdditiveModel(AdditiveParameters, ModelOfModels, Estimator):
         """
         self.check_parameters()
         name = type(self).__name__
-        recipe = Additive(self, self.goal(), self._learners(), name, lambda found: with_members(self, found))
+        recipe = Additive(self, self.goal(), name, self._learners(), lambda found: with_members(self, found))
         self._members = recipe.fit(X, y, sample_weight)
         return self
 
@@ -184,11 +184,6 @@ class AdditiveModel(AdditiveParameters, ModelOfModels, Estimator):
 
     def predict_raw(self, X: Any) -> FloatArray:
         """Sum the stages, before the link.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame
-            Rows; named columns in any order.
 
         Returns
         -------

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.ensembles.bagging.model_notes import ForestNotes, notes_of
-from arboretum.estimators.grown_trees import GrownTrees
 from arboretum.model.heads import ClassMeanHead, Head, MeanHead
+from arboretum.model.model import Model
 from arboretum.model.notes import Notes
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
 
-class AveragedTrees(GrownTrees):
-    """Trees of impurity, each grown independently; a prediction is their mean.
+class AveragedTrees:
+    """Trees of impurity, each grown independently; a prediction is their mean. Stands left of ``GrownTrees``.
 
     Attributes
     ----------
@@ -28,6 +28,8 @@ class AveragedTrees(GrownTrees):
     """
 
     criterion: str
+    n_jobs: int | None
+    model_: Model
     recipe: Callable[[], Any]  # what makes a Model of rows; it has a ``preparation``
 
     head_kind: ClassVar[type[Head]] = MeanHead
@@ -43,19 +45,17 @@ class AveragedTrees(GrownTrees):
         """Fall of impurity by each feature, a mean over the trees, normalised to sum 1 (Breiman et al. 1984)."""
         from arboretum.explaining import Uses, normalised
 
-        return normalised(normalised(Uses.of(self).gains_by_tree(self.schema_.n_features)).mean(axis=0))
+        return normalised(normalised(Uses.of(self).gains_by_tree(self.model_.schema.n_features)).mean(axis=0))
 
 
-class NumberTrees(AveragedTrees):
-    """Trees of numbers."""
+class NumberTrees:
+    """Predictions of trees of numbers."""
+
+    model_: Model
+    n_jobs: int | None
 
     def predict(self, X: Any) -> FloatArray:
         """Predict the target: the mean of the trees.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame
-            Rows; named columns in any order.
 
         Returns
         -------
@@ -65,8 +65,8 @@ class NumberTrees(AveragedTrees):
         return model.head.answers(model.sums(X, self.n_jobs))
 
 
-class ClassTrees(AveragedTrees):
-    """Trees of classes.
+class ClassTrees:
+    """Predictions of trees of classes.
 
     Attributes
     ----------
@@ -77,17 +77,13 @@ class ClassTrees(AveragedTrees):
     """
 
     head_kind: ClassVar[type[Head]] = ClassMeanHead
-
-    @property
-    def _head(self) -> ClassMeanHead:
-        head = self.model_.head
-        assert isinstance(head, ClassMeanHead)
-        return head
+    model_: Model
+    n_jobs: int | None
 
     @property
     def classes_(self) -> Any:
         """Labels, sorted; a list of them for several outputs."""
-        return one_or_all(self._head.classes)
+        return one_or_all(self.model_.head_as(ClassMeanHead).classes)
 
     def predict_proba(self, X: Any) -> Any:
         """Probabilities of the classes, in the order of ``classes_``: the mean of the trees, or their votes.
@@ -96,7 +92,7 @@ class ClassTrees(AveragedTrees):
         -------
         ndarray of float64, (n_rows, n_classes), or a list of them for several outputs
         """
-        head = self._head
+        head = self.model_.head_as(ClassMeanHead)
         return one_or_all(head.probabilities(head.mean(self.model_.sums(X, self.n_jobs))))
 
     def predict_log_proba(self, X: Any) -> Any:

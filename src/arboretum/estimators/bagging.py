@@ -12,7 +12,7 @@ from arboretum.ensembles.bagging.estimators import Bagged, Bagging, BaggingParam
 from arboretum.ensembles.bagging.resampling import Positions
 from arboretum.ensembles.members.goals import Classes, Goal, Outputs
 from arboretum.estimators.decision_trees import DecisionTreeClassifier, DecisionTreeRegressor
-from arboretum.estimators.models_of_models import OfOneEstimator
+from arboretum.estimators.models_of_models import ModelOfModels, OfOneEstimator
 from arboretum.estimators.protocol import Classifier, Estimator, Regressor
 from arboretum.estimators.standing_in import with_members
 from arboretum.model.members import Members
@@ -24,7 +24,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 ABag = TypeVar("ABag", bound="BaggingModel")
 
 
-class BaggingModel(BaggingParameters, OfOneEstimator, Estimator):
+class BaggingModel(BaggingParameters, OfOneEstimator, ModelOfModels, Estimator):
     """Members fitted to draws of rows and columns, whatever the target.
 
     Attributes
@@ -63,7 +63,7 @@ class BaggingModel(BaggingParameters, OfOneEstimator, Estimator):
         """
         self.check_parameters()
         earlier = self.learned() if self.warm_start and "_members" in vars(self) else None
-        recipe = Bagging(self, self.goal(), self.base(), type(self).__name__, lambda found: with_members(self, found))
+        recipe = Bagging(self, self.goal(), type(self).__name__, self.base(), lambda found: with_members(self, found))
         self._members = recipe.fit(X, y, sample_weight, earlier)
         return self
 

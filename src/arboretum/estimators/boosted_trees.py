@@ -421,81 +421,50 @@ class BoostedTreesClassifier(Classifier, BoostedTrees):
         return goals.Classes(self.loss, class_weight=self.class_weight)
 
     @property
-    def _head(self) -> ClassLossHead:
-        head = self.model_.head
-        assert isinstance(head, ClassLossHead)
-        return head
-
-    @property
     def classes_(self) -> Any:
         """Labels, or a list of them for several outputs."""
-        return self._head.classes
+        return self.model_.head_as(ClassLossHead).classes
 
     def decision_function(self, X: Any, *, offset: Any = None) -> FloatArray:
         """Raw scores: log-odds of the second class, or one score per class or output; of ordered classes, one for all.
-
-        Parameters
-        ----------
-        X, offset
-            As for ``predict``.
 
         Returns
         -------
         ndarray of float64, (n_rows,), (n_rows, n_classes) or (n_rows, n_outputs)
         """
-        return self._head.scores(self._raw(X, offset))
+        return self.model_.head_as(ClassLossHead).scores(self._raw(X, offset))
 
     def predict_proba(self, X: Any, *, offset: Any = None) -> Any:
         """Probabilities of the classes, in the order of ``classes_``.
-
-        Parameters
-        ----------
-        X, offset
-            As for ``predict``.
 
         Returns
         -------
         ndarray of float64, (n_rows, n_classes), or a list of them for several outputs
         """
-        return self._head.probabilities(self._raw(X, offset))
+        return self.model_.head_as(ClassLossHead).probabilities(self._raw(X, offset))
 
     def predict(self, X: Any, *, offset: Any = None) -> NDArray[Any]:
         """Predict the most probable class.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame
-            Rows; named columns in any order.
-        offset : array-like, optional
-            What the raw scores of each row start from, as in ``fit``; one number stands for all rows.
 
         Returns
         -------
         ndarray, (n_rows,) or (n_rows, n_outputs)
             Labels as they were given at fit.
         """
-        return self._head.answers(self._raw(X, offset))
+        return self.model_.head_as(ClassLossHead).answers(self._raw(X, offset))
 
     def staged_predict_proba(self, X: Any, *, offset: Any = None) -> Iterator[Any]:
         """Yield the probabilities after each round."""
         for raw in self._staged(X, offset):
-            yield self._head.probabilities(raw)
+            yield self.model_.head_as(ClassLossHead).probabilities(raw)
 
     def staged_decision_function(self, X: Any, *, offset: Any = None) -> Iterator[FloatArray]:
         """Yield the raw scores after each round."""
         for raw in self._staged(X, offset):
-            yield self._head.scores(raw)
+            yield self.model_.head_as(ClassLossHead).scores(raw)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> float:
-        """Return the accuracy: the share of rows whose class, or classes of all outputs, are predicted.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            Rows to predict, their classes and weights.
-        offset : array-like, optional
-            As for ``predict``.
-        """
+        """Return the accuracy: the share of rows whose class, or classes of all outputs, are predicted."""
         return Classifier.score(self._asked(X, offset), X, y, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
@@ -542,14 +511,6 @@ class BoostedTreesRegressor(Regressor, BoostedTrees):
     def predict(self, X: Any, *, offset: Any = None) -> FloatArray:
         """Predict the target.
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame
-            Rows; named columns in any order.
-        offset : array-like, optional
-            What the raw prediction of each row starts from, as in ``fit``: the logarithm of its exposure for losses of
-            counts and amounts. One number stands for all rows.
-
         Returns
         -------
         ndarray of float64, (n_rows,)
@@ -562,13 +523,6 @@ class BoostedTreesRegressor(Regressor, BoostedTrees):
 
         With several quantiles, the same of their pinball losses: 1 − Σ loss of the predictions / Σ loss of the
         quantiles of y (Koenker & Machado 1999).
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            Rows to predict, their targets and weights.
-        offset : array-like, optional
-            As for ``predict``.
         """
         asked, loss = self._asked(X, offset), self.loss_
         if not isinstance(loss, Quantiles):
@@ -720,13 +674,6 @@ class BoostedTreesRanker(BoostedTrees):
     def predict(self, X: Any, *, offset: Any = None) -> FloatArray:
         """Score rows; within a query, the highest comes first.
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame
-            Rows; named columns in any order.
-        offset : array-like, optional
-            What the score of each row starts from, as in ``fit``; one number stands for all rows.
-
         Returns
         -------
         ndarray of float64, (n_rows,)
@@ -734,17 +681,7 @@ class BoostedTreesRanker(BoostedTrees):
         return self.model_.head.answers(self._raw(X, offset))
 
     def score(self, X: Any, y: Any, group: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
-        """Return NDCG of the first 10 places: ``arboretum.metrics.ndcg_score``.
-
-        Parameters
-        ----------
-        X, y, group : array-like
-            Rows to score, their grades and the ids of their queries.
-        sample_weight : array-like, optional
-            Weights; a query has the mean weight of its rows.
-        offset : array-like, optional
-            As for ``predict``.
-        """
+        """Return NDCG of the first 10 places: ``arboretum.metrics.ndcg_score``."""
         return ndcg_score(y, self.predict(X, offset=offset), group, sample_weight=sample_weight)
 
     def __sklearn_tags__(self) -> Any:
@@ -812,15 +749,9 @@ class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
         return goals.Survival(self.loss, aft_distribution=self.aft_distribution, aft_scale=self.aft_scale)
 
     @property
-    def _head(self) -> RiskHead:
-        head = self.model_.head
-        assert isinstance(head, RiskHead)
-        return head
-
-    @property
     def event_times_(self) -> FloatArray:
         """Times of events of the training rows, rising."""
-        times = self._head.event_times
+        times = self.model_.head_as(RiskHead).event_times
         assert times is not None
         return times
 
@@ -829,56 +760,30 @@ class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
     def predict(self, X: Any, *, offset: Any = None) -> FloatArray:
         """Risk of each row, higher for earlier events.
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame
-            Rows; named columns in any order.
-        offset : array-like, optional
-            What the raw prediction of each row starts from, as in ``fit``; one number stands for all rows.
-
         Returns
         -------
         ndarray of float64, (n_rows,)
             Logarithm of the hazard ratio with ``loss="cox"``; minus the logarithm of the time, which
             ``predict_time`` gives, with ``loss="aft"``.
         """
-        return self._head.answers(self._raw(X, offset))
+        return self.model_.head_as(RiskHead).answers(self._raw(X, offset))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> float:
-        """Return the concordance index of the risks.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            Rows to predict, their times and events, and weights.
-        offset : array-like, optional
-            As for ``predict``.
-        """
+        """Return the concordance index of the risks."""
         return SurvivalModel.score(self._asked(X, offset), X, y, sample_weight)
 
     def predict_cumulative_hazard(self, X: Any, times: Any = None, *, offset: Any = None) -> FloatArray:
         """Cumulative hazard of each row at some times: −ln of the probability to outlive them.
 
-        Parameters
-        ----------
-        X, offset
-            As for ``predict``.
-        times : array-like, optional
-            At least 0; by default ``event_times_``.
-
         Returns
         -------
         ndarray of float64, (n_rows, n_times)
         """
-        return self._head.cumulative_hazard(self._raw(X, offset), read_times(times, self.event_times_))
+        head, at = self.model_.head_as(RiskHead), read_times(times, self.event_times_)
+        return head.cumulative_hazard(self._raw(X, offset), at)
 
     def predict_survival_function(self, X: Any, times: Any = None, *, offset: Any = None) -> FloatArray:
         """Probability of each row to outlive some times: exp(−cumulative hazard).
-
-        Parameters
-        ----------
-        X, times, offset
-            As for ``predict_cumulative_hazard``.
 
         Returns
         -------
@@ -888,11 +793,6 @@ class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
 
     def predict_time(self, X: Any, *, offset: Any = None) -> FloatArray:
         """Time scale exp(raw prediction) of each row, with ``loss="aft"``: the median of a (log-)symmetric time.
-
-        Parameters
-        ----------
-        X, offset
-            As for ``predict``.
 
         Returns
         -------

@@ -154,17 +154,7 @@ class ConformalRegressor(Regressor, HeldOutModel):
         return np.asarray(self.estimator_.predict(X), dtype=np.float64)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the score of ``estimator_``: R², or that of its quantiles.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame
-            Rows to predict.
-        y : array-like
-            Their targets.
-        sample_weight : array-like, optional
-            Weight of each row.
-        """
+        """Return the score of ``estimator_``: R², or that of its quantiles."""
         return float(self.estimator_.score(X, y, sample_weight=sample_weight))
 
     def predict_interval(self, X: Any, coverage: Any = 0.9) -> FloatArray:

@@ -14,6 +14,7 @@ from arboretum.ensembles.bagging.model_notes import ForestNotes, notes_of
 from arboretum.ensembles.bagging.settings import Settings
 from arboretum.estimators.averaged_trees import AveragedTrees, ClassTrees, NumberTrees
 from arboretum.estimators.classes import defaults, parameters
+from arboretum.estimators.grown_trees import GrownTrees
 from arboretum.estimators.protocol import Classifier, Estimator, Regressor
 from arboretum.estimators.standing_in import with_model
 from arboretum.model.arrays import Arrays
@@ -30,7 +31,7 @@ Tree = TypeVar("Tree", bound="DecisionTree")
 FloatArray: TypeAlias = NDArray[np.float64]
 
 
-class DecisionTree(SingleTree, AveragedTrees, Estimator):
+class DecisionTree(SingleTree, AveragedTrees, GrownTrees, Estimator):
     """One tree of impurity, whatever the target."""
 
     goal: Callable[[], goals.SingleTreeGoal]  # how the target is read, and what leaves mean
@@ -126,11 +127,6 @@ class DecisionTree(SingleTree, AveragedTrees, Estimator):
         A row of an ID3 or C4.5 tree can end at an inner node, which has no branch for its category; of one that is
         spread over several leaves, since a value is missing, the leaf of the largest share counts.
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame
-            Rows to route.
-
         Returns
         -------
         ndarray of int32, (n_rows,)
@@ -140,11 +136,6 @@ class DecisionTree(SingleTree, AveragedTrees, Estimator):
 
     def decision_path(self, X: Any) -> Any:
         """Nodes that rows pass on their way to the leaves; of a row that is spread over branches, all of them.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame
-            Rows to route.
 
         Returns
         -------
@@ -335,7 +326,7 @@ def fitted_tree(
     return with_model(tree, Model(forest, schema, None, *policy, head=head.of(forest), notes=notes))
 
 
-def trees_of(forest: AveragedTrees, cls: type[Tree], head: MeanHead) -> list[Tree]:
+def trees_of(forest: Any, cls: type[Tree], head: MeanHead) -> list[Tree]:
     """Return the trees of a forest as decision trees that share its arrays."""
     shared = set(parameters(cls)) & set(parameters(type(forest))) - {"class_weight"}
     given = {name: getattr(forest, name) for name in shared}

@@ -9,16 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.ensembles.bagging import goals
+from arboretum.ensembles.bagging.leaf_statistics import forest_quantiles
 from arboretum.ensembles.bagging.model_notes import notes_of
 from arboretum.ensembles.bagging.parameters import ClassForest, ForestParameters, NumberForest, check_together
 from arboretum.ensembles.bagging.recipe import Bagging
 from arboretum.ensembles.bagging.settings import Settings
 from arboretum.estimators.averaged_trees import AveragedTrees, ClassTrees, NumberTrees, one_or_all
-from arboretum.estimators.kept_bags import BagsOfNumbers, KeptBags
+from arboretum.estimators.grown_trees import GrownTrees
+from arboretum.estimators.kept_bags import KeptBags
 from arboretum.estimators.protocol import Classifier, Estimator, Regressor
 from arboretum.estimators.standing_in import with_model
 from arboretum.model.heads import ClassMeanHead, MeanHead
+from arboretum.model.model import Model
 from arboretum.parameters.declaring import declares_parameters, like
+from arboretum.running.threads import n_threads
 
 if TYPE_CHECKING:
     from arboretum.estimators.decision_trees import DecisionTreeClassifier, DecisionTreeRegressor
@@ -27,7 +31,7 @@ Bagged = TypeVar("Bagged", bound="BaggedTrees")
 FloatArray: TypeAlias = NDArray[np.float64]
 
 
-class BaggedTrees(ForestParameters, AveragedTrees, Estimator):
+class BaggedTrees(ForestParameters, AveragedTrees, GrownTrees, Estimator):
     """Forests of trees that are grown independently, whatever the target.
 
     A forest has a group of parameters (``ensembles/bagging/parameters.py``) and a goal.
@@ -82,7 +86,7 @@ class BaggedTrees(ForestParameters, AveragedTrees, Estimator):
         return tags
 
 
-class OutOfBagMeans(AveragedTrees):
+class OutOfBagMeans:
     """What trees say of rows that they have not seen.
 
     Attributes
@@ -90,6 +94,8 @@ class OutOfBagMeans(AveragedTrees):
     oob_score_ : float
         Score of predictions by trees that never saw the row, if ``oob_score`` asked for it.
     """
+
+    model_: Model
 
     @property
     def oob_score_(self) -> float:
@@ -118,19 +124,19 @@ class ForestOfClasses(ClassForest, KeptBags, OutOfBagMeans, ClassTrees):
         """The trees as estimators of their own, made when asked for; they share the arrays of the forest."""
         from arboretum.estimators.decision_trees import DecisionTreeClassifier, trees_of
 
-        return trees_of(self, DecisionTreeClassifier, ClassMeanHead(classes=self._head.classes))
+        return trees_of(self, DecisionTreeClassifier, ClassMeanHead(classes=self.model_.head_as(ClassMeanHead).classes))
 
     @property
     def oob_decision_function_(self) -> Any:
         """Probabilities of training rows by trees that never saw them; NaN where there is none."""
-        return one_or_all(self._head.probabilities(self._oob_mean()))
+        return one_or_all(self.model_.head_as(ClassMeanHead).probabilities(self._oob_mean()))
 
     def goal(self) -> goals.Classes:
         """Return how labels are read, and what the mean of the trees means."""
         return goals.Classes(self.criterion, self.class_weight, self.bootstrap, self.voting)
 
 
-class ForestOfNumbers(NumberForest, BagsOfNumbers, OutOfBagMeans, NumberTrees):
+class ForestOfNumbers(NumberForest, KeptBags, OutOfBagMeans, NumberTrees):
     """What forests of numbers have, besides the face of a regressor."""
 
     @property
@@ -143,13 +149,34 @@ class ForestOfNumbers(NumberForest, BagsOfNumbers, OutOfBagMeans, NumberTrees):
     @property
     def oob_prediction_(self) -> FloatArray:
         """Predictions of training rows by trees that never saw them; NaN where there is none."""
-        head = self.model_.head
-        assert isinstance(head, MeanHead)
-        return head.of_mean(self._oob_mean())
+        return self.model_.head_as(MeanHead).of_mean(self._oob_mean())
 
     def goal(self) -> goals.Numbers:
         """Return how numbers are read."""
         return goals.Numbers(self.criterion)
+
+    def predict_quantiles(self, X: Any, q: Any) -> FloatArray:
+        """Predict quantiles of the target from what the leaves hold (Meinshausen 2006).
+
+        Needs ``keep_bags=True`` and one output.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Rows; named columns in any order.
+        q : float or sequence of float
+            Levels between 0 and 1.
+
+        Returns
+        -------
+        ndarray of float64, (n_rows,), or (n_rows, levels) for a sequence
+        """
+        bags = self._bags("predict_quantiles")
+        if notes_of(self.model_).n_outputs > 1:
+            raise ValueError("predict_quantiles needs one output: fit one model per output")
+        return forest_quantiles(
+            bags.leaves, bags.target[:, 0], self.apply(X), q, copies=bags.copies, threads=n_threads(self.n_jobs)
+        )
 
 
 @declares_parameters

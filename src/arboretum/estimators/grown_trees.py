@@ -121,11 +121,6 @@ class GrownTrees:
     def predict_raw(self, X: Any) -> FloatArray:
         """Sum the trees, before any link, mean or vote.
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame
-            Rows; named columns in any order.
-
         Returns
         -------
         ndarray of float64, (n_rows, n_outputs)
@@ -137,11 +132,6 @@ class GrownTrees:
 
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Leaf of every row in every tree.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame
-            Rows to route.
 
         Returns
         -------

@@ -7,11 +7,11 @@ from typing import Any
 from numpy.typing import NDArray
 
 from arboretum.correcting.held_out import Calibrating, HeldOut
-from arboretum.estimators.models_of_models import OfOneEstimator
+from arboretum.estimators.models_of_models import ModelOfModels, OfOneEstimator
 from arboretum.estimators.protocol import Estimator
 
 
-class HeldOutModel(Calibrating, OfOneEstimator, Estimator):
+class HeldOutModel(Calibrating, OfOneEstimator, ModelOfModels, Estimator):
     """An estimator around another, corrected by its errors on rows that it has not seen.
 
     Attributes
@@ -24,7 +24,7 @@ class HeldOutModel(Calibrating, OfOneEstimator, Estimator):
 
     def held_out(self) -> HeldOut:
         """Return how the estimator is fitted, with rows left to predict."""
-        return HeldOut(self, self.goal(), self.base(), type(self).__name__)
+        return HeldOut(self, self.goal(), type(self).__name__, self.base())
 
     @property
     def estimator_(self) -> Any:

@@ -75,21 +75,15 @@ class IsolationForest(OutlierDetector, IsolationParameters, GrownTrees, Estimato
         """
         self.check_parameters()
         earlier = self.model_ if self.warm_start and "_model" in vars(self) else None
-        self.model_ = Isolation(self, type(self).__name__).fit(X, sample_weight, earlier)
+        self.model_ = Isolation(self, None, type(self).__name__).fit(X, sample_weight, earlier)
         return self
 
     # ---- prediction ----------------------------------------------------------------------------------------------
 
     @property
-    def _head(self) -> PathHead:
-        head = self.model_.head
-        assert isinstance(head, PathHead)
-        return head
-
-    @property
     def offset_(self) -> float:
         """What ``decision_function`` takes off the scores."""
-        return self._head.offset
+        return self.model_.head_as(PathHead).offset
 
     @property
     def max_samples_(self) -> int:
@@ -98,11 +92,6 @@ class IsolationForest(OutlierDetector, IsolationParameters, GrownTrees, Estimato
 
     def path_lengths(self, X: Any) -> FloatArray:
         """Mean path length of each row: the depth of its leaf, and what it would take to isolate the leaf's rows.
-
-        Parameters
-        ----------
-        X
-            As for ``predict``.
 
         Returns
         -------
@@ -114,25 +103,15 @@ class IsolationForest(OutlierDetector, IsolationParameters, GrownTrees, Estimato
     def score_samples(self, X: Any) -> FloatArray:
         """Score rows: ``−2^(−h / c)`` with the mean path length h of the row and that of a random tree, c.
 
-        Parameters
-        ----------
-        X
-            As for ``predict``.
-
         Returns
         -------
         ndarray of float64, (n_rows,)
             Between −1 and 0; the lower, the more anomalous.
         """
-        return self._head.scores(self.forest_, self.model_.sums(X, self.n_jobs))
+        return self.model_.head_as(PathHead).scores(self.forest_, self.model_.sums(X, self.n_jobs))
 
     def decision_function(self, X: Any) -> FloatArray:
         """Scores less ``offset_``: negative for anomalies.
-
-        Parameters
-        ----------
-        X
-            As for ``predict``.
 
         Returns
         -------
@@ -142,11 +121,6 @@ class IsolationForest(OutlierDetector, IsolationParameters, GrownTrees, Estimato
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Tell anomalies.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame
-            Rows; named columns in any order.
 
         Returns
         -------
@@ -161,11 +135,6 @@ class IsolationForest(OutlierDetector, IsolationParameters, GrownTrees, Estimato
         A split on the path of a row counts for its column: the mean path length of the training rows in the node, less
         that of those in the child. The columns of a row sum to ``expected_path_length_ − path_lengths``. Columns of a
         hyperplane share by their distance from the mean of the node, in units of the hyperplane.
-
-        Parameters
-        ----------
-        X
-            As for ``predict``.
 
         Returns
         -------

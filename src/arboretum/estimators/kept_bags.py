@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 from arboretum.arguments import check_flag, check_integer
 from arboretum.data import targets
 from arboretum.ensembles.bagging.goals import Goal
-from arboretum.ensembles.bagging.leaf_statistics import forest_quantiles, infinitesimal_jackknife
+from arboretum.ensembles.bagging.leaf_statistics import infinitesimal_jackknife
 from arboretum.ensembles.bagging.model_notes import Bags, notes_of
 from arboretum.ensembles.bagging.proximity import dense_proximity, outlier_scores, top_k_proximity
-from arboretum.estimators.averaged_trees import AveragedTrees
 from arboretum.model.heads import ClassMeanHead
+from arboretum.model.model import Model
 from arboretum.running.threads import n_threads
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
 
-class KeptBags(AveragedTrees):
+class KeptBags:
     """A forest that can keep the bags of its trees.
 
     Attributes
@@ -31,7 +31,10 @@ class KeptBags(AveragedTrees):
     """
 
     bootstrap: Any
+    n_jobs: int | None
+    model_: Model
     goal: Callable[[], Goal]
+    apply: Callable[[Any], NDArray[np.int32]]
 
     @property
     def bags_(self) -> Bags:
@@ -100,7 +103,7 @@ class KeptBags(AveragedTrees):
             raise ValueError("out_of_bag=True is about training rows: leave X out")
         bags = self._bags("outlier scores of training rows") if X is None else None
         classes = None if y is None else targets.to_numpy(y, "y")
-        if bags is not None and isinstance(self.model_.head, ClassMeanHead) and self.n_outputs_ == 1:
+        if bags is not None and isinstance(self.model_.head, ClassMeanHead) and notes_of(self.model_).n_outputs == 1:
             classes = bags.target[:, 0]
         leaves = bags.leaves if bags is not None else self.apply(X)
         out = bags.out_of_bag if bags is not None and out_of_bag else None
@@ -163,7 +166,7 @@ class KeptBags(AveragedTrees):
         weight = None if sample_weight is None else np.asarray(sample_weight)[known]
 
         def score(stand_in: Any) -> float:
-            return goal.score(scoring, truth, stand_in.predict_raw(None) / len(self), weight, self)
+            return goal.score(scoring, truth, stand_in.predict_raw(None) / model.forest.n_trees, weight, self)
 
         falls = permutation_falls(
             by_bags(self, table.take(known), known, threads),
@@ -174,30 +177,3 @@ class KeptBags(AveragedTrees):
             seed=notes_of(model).seed,
         )
         return np.asarray(falls.mean(axis=0))
-
-
-class BagsOfNumbers(KeptBags):
-    """A forest of numbers that can keep its bags."""
-
-    def predict_quantiles(self, X: Any, q: Any) -> FloatArray:
-        """Predict quantiles of the target from what the leaves hold (Meinshausen 2006).
-
-        Needs ``keep_bags=True`` and one output.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame
-            Rows; named columns in any order.
-        q : float or sequence of float
-            Levels between 0 and 1.
-
-        Returns
-        -------
-        ndarray of float64, (n_rows,), or (n_rows, levels) for a sequence
-        """
-        bags = self._bags("predict_quantiles")
-        if self.n_outputs_ > 1:
-            raise ValueError("predict_quantiles needs one output: fit one model per output")
-        return forest_quantiles(
-            bags.leaves, bags.target[:, 0], self.apply(X), q, copies=bags.copies, threads=n_threads(self.n_jobs)
-        )

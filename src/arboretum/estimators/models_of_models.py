@@ -2,8 +2,8 @@
 
 ::
 
-    ModelOfModels     its fitted state is Members (model/members.py)
-    └─ OfOneEstimator all members are made from its parameter ``estimator``, or from a default
+    ModelOfModels    its fitted state is Members (model/members.py)
+    OfOneEstimator   all members are made from its parameter ``estimator``, or from a default
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ class ModelOfModels:
         return bases
 
 
-class OfOneEstimator(ModelOfModels):
-    """Members that are made from ``estimator``."""
+class OfOneEstimator:
+    """Members that are made from ``estimator``; stands left of ``ModelOfModels``."""
 
     default: ClassVar[Callable[[], Any]]  # what ``estimator=None`` means
     estimator: Any

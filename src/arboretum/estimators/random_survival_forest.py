@@ -64,15 +64,9 @@ class RandomSurvivalForest(SurvivalModel, TimesForest, OutOfBagMeans, BaggedTree
         return goals.Times()
 
     @property
-    def _head(self) -> HazardHead:
-        head = self.model_.head
-        assert isinstance(head, HazardHead)
-        return head
-
-    @property
     def event_times_(self) -> FloatArray:
         """Times of events of the training rows, rising."""
-        return self._head.event_times
+        return self.model_.head_as(HazardHead).event_times
 
     @property
     def oob_prediction_(self) -> FloatArray:
@@ -87,11 +81,6 @@ class RandomSurvivalForest(SurvivalModel, TimesForest, OutOfBagMeans, BaggedTree
         Mortality is the sum of the cumulative hazard over the times of events: the number of events that would be
         expected if all training rows were like this one.
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame
-            Rows; named columns in any order.
-
         Returns
         -------
         ndarray of float64, (n_rows,)
@@ -102,31 +91,19 @@ class RandomSurvivalForest(SurvivalModel, TimesForest, OutOfBagMeans, BaggedTree
     def predict_cumulative_hazard(self, X: Any, times: Any = None) -> FloatArray:
         """Cumulative hazard of each row at some times: the mean of the Nelson–Aalen estimates of its leaves.
 
-        Parameters
-        ----------
-        X
-            As for ``predict``.
-        times : array-like, optional
-            At least 0; by default ``event_times_``.
-
         Returns
         -------
         ndarray of float64, (n_rows, n_times)
         """
-        head = self._head
+        head = self.model_.head_as(HazardHead)
         return head.cumulative_hazard(self.model_, X, read_times(times, head.event_times), n_threads(self.n_jobs))
 
     def predict_survival_function(self, X: Any, times: Any = None) -> FloatArray:
         """Probability of each row to outlive some times: the mean of the Kaplan–Meier estimates of its leaves.
 
-        Parameters
-        ----------
-        X, times
-            As for ``predict_cumulative_hazard``.
-
         Returns
         -------
         ndarray of float64, (n_rows, n_times)
         """
-        head = self._head
+        head = self.model_.head_as(HazardHead)
         return head.survival(self.model_, X, read_times(times, head.event_times), n_threads(self.n_jobs))

@@ -23,17 +23,7 @@ class SurvivalModel(Estimator):
     task_: ClassVar[Task] = SURVIVAL
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the concordance index of the risks.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame
-            Rows to predict.
-        y : structured array, data frame or array-like (rows, 2)
-            Their times and events.
-        sample_weight : array-like, optional
-            Weight of each row.
-        """
+        """Return the concordance index of the risks."""
         return concordance_index(y, self.predict(X), sample_weight=sample_weight)
 
     def __sklearn_tags__(self) -> Any:

@@ -85,11 +85,6 @@ class UpliftForest(EffectsForest, UpliftModel, BaggedTrees):
     def predict_outcome(self, X: Any) -> FloatArray:
         """Predict the outcome without treatment and under each of them.
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame
-            Rows; named columns in any order.
-
         Returns
         -------
         ndarray of float64, (n_rows, n_arms)

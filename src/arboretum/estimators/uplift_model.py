@@ -52,11 +52,6 @@ class UpliftModel(Estimator):
     def predict(self, X: Any) -> FloatArray:
         """Predict the uplift: how much a treatment adds to the outcome, or to the probability of the second outcome.
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame
-            Rows; named columns in any order.
-
         Returns
         -------
         ndarray of float64, (n_rows,), or (n_rows, n_treatments) in the order of ``arms_[1:]``
@@ -69,17 +64,7 @@ class UpliftModel(Estimator):
         return self._head.uplift(self.model_.sums(X, self.n_jobs))
 
     def score(self, X: Any, y: Any, treatment: Any, sample_weight: Any = None) -> float:
-        """Return the Qini score: the mean over treatments, each against the control.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame
-            Rows to predict.
-        y, treatment : array-like
-            Their outcomes and treatments.
-        sample_weight : array-like, optional
-            Weight of each row.
-        """
+        """Return the Qini score: the mean over treatments, each against the control."""
         scores = []
         for arm in self.arms_[1:].tolist():
             outcome, uplift, treated, weight = self.against_control(

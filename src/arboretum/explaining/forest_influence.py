@@ -12,7 +12,7 @@ from arboretum.ensembles.bagging.model_notes import notes_of
 from arboretum.ensembles.bagging.preparation import GivenRows, Preparation
 from arboretum.ensembles.bagging.shared_leaves import membership, number_leaves
 from arboretum.ensembles.bagging.trees import BaggedTarget
-from arboretum.estimators.averaged_trees import ClassTrees, NumberTrees
+from arboretum.estimators.averaged_trees import AveragedTrees
 from arboretum.model.forest import LEAF, Forest
 from arboretum.model.heads import ClassMeanHead
 from arboretum.model.model import Model
@@ -24,7 +24,7 @@ AGREEMENT = 1e-6  # of leaf values with those that the training rows give, as a 
 
 
 def forest_influence(
-    model: NumberTrees | ClassTrees, X: Any, y: Any, X_train: Any, y_train: Any, sample_weight: Any
+    model: AveragedTrees, X: Any, y: Any, X_train: Any, y_train: Any, sample_weight: Any
 ) -> tuple[Callable[[slice, int], FloatArray], int, int, int]:
     """Return influence as a function of rows and an output, and the numbers of rows, training rows and outputs."""
     inner, preparation, threads = model.model_, model.recipe().preparation, n_threads(model.n_jobs)

@@ -155,7 +155,9 @@ def by_bags(model: KeptBags, table: Table, rows: NDArray[np.intp], threads: int)
     def stand_ins(columns: Sequence[int], orders: Iterable[NDArray[np.intp]]) -> Iterator[Any]:
         for order in orders:
             leaves = model.model_.leaves(shuffled(table, columns, order), threads)
-            yield with_raw(model, mean_out_of_bag(model.model_.summed, leaves, out_of_bag) * len(model))
+            yield with_raw(
+                model, mean_out_of_bag(model.model_.summed, leaves, out_of_bag) * model.model_.forest.n_trees
+            )
 
     return stand_ins
 

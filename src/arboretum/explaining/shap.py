@@ -84,7 +84,7 @@ def shap_values(
 
 
 def explain(model: Any, X: Any, *, background: Any = None, interactions: bool = False) -> Explanation:
-    """Explain predictions of a fitted model; see :meth:`arboretum.estimators.explained.Explained.explain`."""
+    """Explain predictions of a fitted model; see :meth:`arboretum.estimators.protocol.Estimator.explain`."""
     check_flag("interactions", interactions)
     forest, divisor = explained_trees(model)
     threads, inner = n_threads(model.n_jobs), model.model_

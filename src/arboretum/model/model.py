@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ from arboretum.model.notes import Notes
 from arboretum.running.threads import n_threads
 
 FloatArray: TypeAlias = NDArray[np.float64]
+HeadKind = TypeVar("HeadKind", bound=Head)
 
 # Rows that are predicted sooner than it takes to ask how many threads there may be.
 FEW_ROWS = 64
@@ -163,6 +164,11 @@ class Model:
     def answers(self, table: Table, threads: int) -> NDArray[Any]:
         """Return predictions as users see them: labels or numbers."""
         return self.head.answers(self.raw(table, threads))
+
+    def head_as(self, kind: type[HeadKind]) -> HeadKind:
+        """Return the head, which is of this kind."""
+        assert isinstance(self.head, kind)
+        return self.head
 
     def explained(self) -> tuple[Forest, float]:
         """Return the forest whose sums, divided by the number, SHAP values split; TypeError if there is none."""

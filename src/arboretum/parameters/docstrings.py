@@ -1,7 +1,8 @@
-"""Docstrings of estimators: what their classes write, with the parameters that are declared.
+"""Docstrings of estimators: what classes and methods write, with what is described once for all of them.
 
-The summary, examples and references are those of the class; ``Parameters`` come from the declarations, a blank line
-between groups; ``Attributes`` are those of the class and of its bases, each written where it is set.
+Of a class, the summary, examples and references are its own; ``Parameters`` come from the declarations, a blank line
+between groups; ``Attributes`` are those of the class and of its bases, each written where it is set. A method without
+``Parameters`` of its own gets those of ``ARGUMENTS``.
 """
 
 from __future__ import annotations
@@ -9,10 +10,26 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
+from collections.abc import Collection
 
 from arboretum.parameters.declaring import Parameter, parameters_of
 
 WIDTH = 112  # of lines, as in files of 120 columns
+
+# Arguments that mean the same in every method that has them: type and description.
+ARGUMENTS = {
+    "X": ("array-like, sparse matrix or data frame", "Rows; named columns in any order."),
+    "y": ("array-like", "Targets of the rows, as for ``fit``."),
+    "group": ("array-like", "Id of the query of each row, as for ``fit``."),
+    "treatment": ("array-like", "Treatment of each row, as for ``fit``."),
+    "sample_weight": ("array-like, optional", "Weight of each row."),
+    "times": ("array-like, optional", "Times, at least 0; by default ``event_times_``."),
+    "offset": (
+        "array-like, optional",
+        "What the raw prediction of each row starts from, as in ``fit``, such as the logarithm of its exposure for "
+        "losses of counts and amounts. One number stands for all rows.",
+    ),
+}
 _HEADER = re.compile(r"^(\w+)\n-{3,}\n", re.MULTILINE)
 
 
@@ -30,6 +47,33 @@ def complete(cls: type, written: str) -> str:
         parts.append(_section("Attributes", "\n".join(attributes.values())))
     parts += [_section(title, text.strip("\n")) for title, text in own.items()]
     return "\n\n".join(parts) + "\n"
+
+
+def with_arguments(docstring: str, names: Collection[str]) -> str:
+    r"""Return the docstring of a method with its arguments, if it says nothing about them and all are well known.
+
+    Examples
+    --------
+    >>> print(with_arguments("Predict.\n\nReturns\n-------\nndarray", ["X"]))
+    Predict.
+    <BLANKLINE>
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or data frame
+        Rows; named columns in any order.
+    <BLANKLINE>
+
+    Returns
+    -------
+    ndarray
+    """
+    if not names or "Parameters\n" in docstring or not ARGUMENTS.keys() >= set(names):
+        return docstring
+    own = sections(docstring)
+    entries = [_entry(name, *ARGUMENTS[name]) for name in names]
+    parts = [own.pop("").strip(), _section("Parameters", "\n".join(entries))]
+    return "\n\n".join([*parts, *(_section(title, text.strip("\n")) for title, text in own.items())])
 
 
 def sections(docstring: str) -> dict[str, str]:
@@ -51,9 +95,13 @@ def described(declared: dict[str, Parameter]) -> str:
         if parameter.group != group:
             lines.append("")
         group = parameter.group
-        text = textwrap.wrap(parameter.doc, WIDTH, break_long_words=False, break_on_hyphens=False)
-        lines += [f"{name} : {parameter.type}", *(f"    {line}" for line in text)]
+        lines.append(_entry(name, parameter.type, parameter.doc))
     return "\n".join(lines)
+
+
+def _entry(name: str, kind: str, doc: str) -> str:
+    text = textwrap.wrap(doc, WIDTH, break_long_words=False, break_on_hyphens=False)
+    return "\n".join([f"{name} : {kind}", *(f"    {line}" for line in text)])
 
 
 def _section(title: str, text: str) -> str:

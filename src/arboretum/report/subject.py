@@ -15,8 +15,7 @@ from arboretum.data.schema import MISSING, ColumnSchema, Schema, listed
 from arboretum.data.selection import Positions, as_container, n_rows_of, take_rows
 from arboretum.data.table import Table, conform
 from arboretum.estimators.classes import arguments
-from arboretum.estimators.explained import Explained
-from arboretum.estimators.protocol import not_fitted
+from arboretum.estimators.protocol import Estimator, not_fitted
 from arboretum.explaining import structure
 from arboretum.explaining.by_predictions import has_own_trees
 from arboretum.explaining.importances import mean_shap, sums_trees
@@ -165,7 +164,7 @@ def _filled_in(schema: Schema, model: Any) -> Schema:
     columns = list(schema.columns)
     for member, seen in structure.members_of(model):
         places = np.arange(len(columns))[seen].tolist()
-        own = schema_of(member).columns if isinstance(member, Explained) else ()
+        own = schema_of(member).columns if isinstance(member, Estimator) else ()
         if len(own) == len(places):
             for place, column in zip(places, own, strict=True):
                 columns[place] = replace(column, name=schema.columns[place].name)

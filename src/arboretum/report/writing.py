@@ -17,7 +17,7 @@ import numpy as np
 
 from arboretum.arguments import shown
 from arboretum.data.schema import NEWLY_MISSING
-from arboretum.estimators.explained import Explained
+from arboretum.estimators.protocol import Estimator
 from arboretum.model.whole_file import replacing
 from arboretum.report import columns, dependence, evaluation, examples, findings, importance, training, trees
 from arboretum.report.facts import to_json
@@ -55,7 +55,7 @@ def write_report(
     >>> "<title>BoostedTreesClassifier · " in page
     True
     """
-    if not isinstance(model, Explained):
+    if not isinstance(model, Estimator):
         raise TypeError(f"a report needs a fitted model of arboretum, not {type(model).__name__}")
     schema_of(model)  # rejects a model that is not fitted
     task: Task = cast(Any, model).task_

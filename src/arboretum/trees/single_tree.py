@@ -24,6 +24,7 @@ from arboretum.ensembles.bagging.goals import SingleTreeGoal
 from arboretum.ensembles.bagging.model_notes import ForestNotes
 from arboretum.ensembles.bagging.preparation import GivenRows, Preparation
 from arboretum.ensembles.bagging.settings import Settings, rows_of_share
+from arboretum.ensembles.recipe import Recipe
 from arboretum.model.model import Model
 from arboretum.parameters.checking import seed_of
 from arboretum.running.threads import n_threads
@@ -59,22 +60,8 @@ NO_ROWS = HeldRows()
 
 
 @dataclass(frozen=True, eq=False)
-class PrunedTree:
-    """One tree on all rows, or on those that are not held out to prune it.
-
-    Parameters
-    ----------
-    given : SingleTree
-        Parameters, checked.
-    goal : SingleTreeGoal
-        How targets are read, and what leaves mean.
-    name : str
-        What messages call the model.
-    """
-
-    given: SingleTree
-    goal: SingleTreeGoal
-    name: str
+class PrunedTree(Recipe[SingleTree, SingleTreeGoal]):
+    """One tree on all rows, or on those that are not held out to prune it."""
 
     @property
     def method(self) -> str:

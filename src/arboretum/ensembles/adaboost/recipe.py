@@ -49,6 +49,7 @@ from arboretum.ensembles.boosting.recipe import SMALL_FIT
 from arboretum.ensembles.members.estimators import is_classifier, new_member, require_estimator
 from arboretum.ensembles.members.goals import OneClass
 from arboretum.ensembles.members.tables import GivenTable
+from arboretum.ensembles.recipe import Recipe
 from arboretum.growing.grower import category_ranks
 from arboretum.model.arrays import Arrays
 from arboretum.model.forest import Forest
@@ -420,25 +421,16 @@ def medians(learned: Learned, X: Any, n_jobs: int | None) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class AdaBoost:
+class AdaBoost(Recipe[AdaBoostParameters, Goal]):
     """AdaBoost of trees of ours, or of any estimator.
 
     Parameters
     ----------
-    given : AdaBoostParameters
-        Parameters, checked.
-    goal : Goal
-        How targets are read, and learners boosted.
     base : estimator
         What is boosted.
-    name : str
-        What messages call the model.
     """
 
-    given: AdaBoostParameters
-    goal: Goal
     base: Any
-    name: str
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Learned:
         """Fit learners until one of them ends it."""

@@ -30,6 +30,7 @@ from arboretum.ensembles.boosting.judging import JudgedRows, in_columns, judge_o
 from arboretum.ensembles.boosting.problem import Target
 from arboretum.ensembles.members.estimators import is_classifier
 from arboretum.ensembles.members.tables import GivenTable
+from arboretum.ensembles.recipe import Recipe
 from arboretum.losses import Loss, Ordinal
 from arboretum.losses.base import constant_raw
 from arboretum.metrics.named import Metric
@@ -222,27 +223,18 @@ def first_stages(members: Members, n_stages: int) -> Members:
 
 
 @dataclass(frozen=True, eq=False)
-class Additive:
+class Additive(Recipe[AdditiveParameters, Goal]):
     """Forward stage-wise additive modelling.
 
     Parameters
     ----------
-    given : AdditiveParameters
-        Parameters, checked.
-    goal : Goal
-        How targets are read, and which loss is minimised.
     learners : list of (name, estimator)
         What stages choose from.
-    name : str
-        What messages call the model.
     estimator : callable
-        From Members to the estimator that scorers are given.
+        From a fitted model to the estimator that scorers are given.
     """
 
-    given: AdditiveParameters
-    goal: Goal
     learners: list[Base]
-    name: str
     estimator: Callable[[Members], Any]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Members:

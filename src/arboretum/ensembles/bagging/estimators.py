@@ -38,6 +38,7 @@ from arboretum.ensembles.members.estimators import (
 )
 from arboretum.ensembles.members.goals import Goal, OneClass
 from arboretum.ensembles.members.tables import GivenTable, MemberTable, some_columns, table_for
+from arboretum.ensembles.recipe import Recipe
 from arboretum.model.arrays import Arrays
 from arboretum.model.members import Header, Joint, Members, is_ours
 from arboretum.model.notes import read_seed
@@ -226,27 +227,18 @@ def _as_read(members: Members, X: Any) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Bagging:
+class Bagging(Recipe[BaggingParameters, Goal]):
     """Bagging of any estimator: parameters, a goal and rows make Members.
 
     Parameters
     ----------
-    given : BaggingParameters
-        Parameters, checked.
-    goal : Goal
-        How targets are read, and what members are asked.
     base : estimator
         What is bagged.
-    name : str
-        What messages call the model.
     estimator : callable
-        From Members to the estimator that scorers are given.
+        From a fitted model to the estimator that scorers are given.
     """
 
-    given: BaggingParameters
-    goal: Goal
     base: Any
-    name: str
     estimator: Callable[[Members], Any]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, earlier: Members | None = None) -> Members:

@@ -27,6 +27,7 @@ from arboretum.ensembles.bagging.parameters import ForestParameters
 from arboretum.ensembles.bagging.preparation import Preparation, TrainingSet
 from arboretum.ensembles.bagging.settings import Settings
 from arboretum.ensembles.bagging.trees import BaggingParams, bag, out_of_bag_mean
+from arboretum.ensembles.recipe import Recipe
 from arboretum.ensembles.training_memory import forest_bytes
 from arboretum.model.forest import Forest
 from arboretum.model.model import Model
@@ -40,26 +41,17 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Bagging:
+class Bagging(Recipe[ForestParameters, Goal]):
     """Trees that are grown independently, each on its own draw of the rows or at random thresholds.
 
     Parameters
     ----------
-    given : ForestParameters
-        Parameters, checked.
-    goal : Goal
-        How targets are read, and what the mean of the trees means.
-    name : str
-        What messages call the model.
     estimator : callable
-        From a Model to the estimator that scorers are given.
+        From a fitted model to the estimator that scorers are given.
     random_thresholds : bool
         Whether thresholds are drawn, not searched.
     """
 
-    given: ForestParameters
-    goal: Goal
-    name: str
     estimator: Callable[[Model], Any]
     random_thresholds: bool = False
 

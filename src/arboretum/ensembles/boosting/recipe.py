@@ -46,6 +46,7 @@ from arboretum.ensembles.boosting.settings import (
     tree_params,
 )
 from arboretum.ensembles.boosting.training_rows import TrainingRows, beside_offset
+from arboretum.ensembles.recipe import Recipe
 from arboretum.ensembles.training_memory import boosting_bytes, check_counts
 from arboretum.losses import EachOutput, Loss
 from arboretum.metrics.named import Metric, named_metrics
@@ -163,24 +164,15 @@ ANEW = Beginning()
 
 
 @dataclass(frozen=True, eq=False)
-class Boosting:
+class Boosting(Recipe[BoostingParameters, Goal]):
     """Gradient boosting of trees.
 
     Parameters
     ----------
-    given : BoostingParameters
-        Parameters, checked.
-    goal : Goal
-        How targets are read, and which loss is minimised.
-    name : str
-        What messages call the model.
     estimator : callable
-        From a Model to the estimator that scorers are given.
+        From a fitted model to the estimator that scorers are given.
     """
 
-    given: BoostingParameters
-    goal: Goal
-    name: str
     estimator: Callable[[Model], Any]
 
     # ---- fitting -------------------------------------------------------------------------------------------------
