@@ -96,16 +96,7 @@ class AdaBoostModel(AdaBoostParameters, OfOneEstimator, ModelOfModels, GrownTree
                 )
 
     def fit(self: Ada, X: Any, y: Any, sample_weight: Any = None) -> Ada:
-        """Fit the model; nothing of it changes before all has gone well.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame
-            Training rows, of any kind that the learners take; trees take numbers, text, categories, dates, with holes.
-        y : array-like
-            Target, one value per row.
-        sample_weight : array-like, optional
-            Weight of each row at the start: a row of weight 3 is the same as three equal rows.
+        """Fit the model; an error leaves it as it was.
 
         Returns
         -------
@@ -331,10 +322,6 @@ class AdaBoostClassifier(Classifier, AdaBoostModel):
         ndarray of float64, (n_rows, n_classes)
         """
         return self._head.probabilities(self.decision_function(X))
-
-    def predict_log_proba(self, X: Any) -> FloatArray:
-        """Logarithms of ``predict_proba``."""
-        return np.log(self.predict_proba(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the class of the largest score.

@@ -143,16 +143,7 @@ class AdditiveModel(AdditiveParameters, ModelOfModels, Estimator):
         return goals.Numbers(self.loss)
 
     def fit(self: AModel, X: Any, y: Any, sample_weight: Any = None) -> AModel:
-        """Fit the model; nothing of it changes before all has gone well.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame
-            Training rows, of any kind that the learners take.
-        y : array-like
-            Target, one value per row.
-        sample_weight : array-like, optional
-            Weight of each row; rows of weight 0 take no part.
+        """Fit the model; an error leaves it as it was.
 
         Returns
         -------

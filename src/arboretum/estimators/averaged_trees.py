@@ -95,12 +95,6 @@ class ClassTrees:
         head = self.model_.head_as(ClassMeanHead)
         return one_or_all(head.probabilities(head.mean(self.model_.sums(X, self.n_jobs))))
 
-    def predict_log_proba(self, X: Any) -> Any:
-        """Logarithms of ``predict_proba``."""
-        proba = self.predict_proba(X)
-        with np.errstate(divide="ignore"):
-            return [np.log(part) for part in proba] if isinstance(proba, list) else np.log(proba)
-
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the most probable class.
 

@@ -46,16 +46,7 @@ class BaggingModel(BaggingParameters, OfOneEstimator, ModelOfModels, Estimator):
     joint_kind = Bagged
 
     def fit(self: ABag, X: Any, y: Any, sample_weight: Any = None) -> ABag:
-        """Fit the members; nothing of the model changes before all has gone well.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame
-            Training rows, of any kind that the members take.
-        y : array-like
-            Target, one value per row.
-        sample_weight : array-like, optional
-            Weight of each row: a row of weight 3 is the same as three equal rows.
+        """Fit the members; an error leaves the model as it was.
 
         Returns
         -------
@@ -206,11 +197,6 @@ class BaggingClassifier(Classifier, BaggingModel):
         scores = np.log(np.maximum(self.predict_proba(X), np.finfo(float).tiny))
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
-    def predict_log_proba(self, X: Any) -> FloatArray:
-        """Logarithms of ``predict_proba``."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the most probable class.
 
@@ -231,12 +217,7 @@ def _classes(joint: Bagged) -> Classes:
 class BaggingRegressor(Regressor, BaggingModel):
     """Bagging of a regressor: the mean of members fitted to draws of the rows (Breiman 1996).
 
-    Rows are drawn by a hash of (seed, member, draw) from an order that depends on their content: the model is the same
-    for any number of threads and any order of the rows, and a row of weight 3 counts as three equal rows. Members whose
-    ``fit`` takes ``sample_weight`` get each row once, weighted by its copies; others get the copies.
-
-    Members of arboretum that can (``BoostedTrees*``) share one table, which is read and cut into bins once: cuts are
-    then those of all rows, not of each bag.
+    Rows are drawn, and tables shared, as ``BaggingClassifier`` does.
 
     Attributes
     ----------

@@ -598,25 +598,21 @@ class BoostedTreesRanker(BoostedTrees):
         offset_val: Any = None,
         checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
     ) -> BoostedTreesRanker:
-        """Fit the model.
+        """Fit the model; arguments that are not described here are those of the other boosted trees.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame
-            Training rows: numbers, text, categories, dates, with holes.
+        X, X_val, y_val, sample_weight_val, offset_val, checkpoint
+            As for ``BoostedTreesRegressor.fit``; a held-out share is one of queries.
         y : array-like
             Grade of each row, from 0 (not relevant) to 31; fractions are allowed.
-        group : array-like
+        group, group_val : array-like
             Id of each row's query: numbers, text, dates. The order of the rows does not matter.
         sample_weight : array-like, optional
-            Weight of each row's gradients; rows of weight 0 are no rows. One weight for all rows of a query is the
+            Weight of each row's gradients; rows of weight 0 take no part. One weight for all rows of a query is the
             same as so many copies of the query.
-        X_val, y_val, group_val, sample_weight_val, offset_val : optional
-            Rows to stop early on, in place of a held-out share of the queries.
         offset : array-like, optional
             What the score of each row starts from, such as the score of another model.
-        checkpoint : path or Checkpoint, optional
-            File that keeps how far the fit is, as for the other boosted trees.
 
         Returns
         -------

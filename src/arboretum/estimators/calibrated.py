@@ -13,6 +13,7 @@ from arboretum.ensembles.members.goals import Classes
 from arboretum.estimators.boosted_trees import BoostedTreesClassifier
 from arboretum.estimators.held_out import HeldOutModel
 from arboretum.estimators.protocol import Classifier
+from arboretum.model.members import Members
 from arboretum.parameters.declaring import Choice, declares_parameters, like, parameter
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -67,25 +68,9 @@ class CalibratedClassifier(Classifier, HeldOutModel):
         """Return how labels are read; models are asked for probabilities."""
         return Classes()
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CalibratedClassifier:
-        """Fit the estimator and what corrects it; nothing of the model changes before all has gone well.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame
-            Training rows, of any kind that the estimator takes.
-        y : array-like
-            Target, one value per row.
-        sample_weight : array-like, optional
-            Weight of each row, in the fit and in the correction.
-
-        Returns
-        -------
-        self
-        """
-        self.check_parameters()
-        self._members = calibrate(self.held_out(), self.method, X, y, sample_weight)
-        return self
+    def correct(self, X: Any, y: Any, sample_weight: Any) -> Members:
+        """Fit the estimator, and the map of its probabilities."""
+        return calibrate(self.held_out(), self.method, X, y, sample_weight)
 
     @property
     def _joint(self) -> Calibrated:
@@ -111,11 +96,6 @@ class CalibratedClassifier(Classifier, HeldOutModel):
         ndarray of float64, (n_rows, n_classes)
         """
         return self._joint.probabilities(self.learned(), X)
-
-    def predict_log_proba(self, X: Any) -> FloatArray:
-        """Logarithms of ``predict_proba``."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the most probable class.

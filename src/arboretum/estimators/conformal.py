@@ -14,6 +14,7 @@ from arboretum.correcting.held_out import Calibrating
 from arboretum.estimators.boosted_trees import BoostedTreesRegressor
 from arboretum.estimators.held_out import HeldOutModel
 from arboretum.estimators.protocol import Regressor
+from arboretum.model.members import Members
 from arboretum.parameters.checking import as_float
 from arboretum.parameters.declaring import FLAG, declares_parameters, like, parameter
 from arboretum.running.threads import n_threads
@@ -92,27 +93,11 @@ class ConformalRegressor(Regressor, HeldOutModel):
         """Return how numbers are read; models are asked for the ends of intervals."""
         return Ends()
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ConformalRegressor:
-        """Fit the estimator and what corrects it; nothing of the model changes before all has gone well.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame
-            Training rows, of any kind that the estimator takes.
-        y : array-like
-            Target, one value per row.
-        sample_weight : array-like, optional
-            Weight of each row, in the fit and in the correction.
-
-        Returns
-        -------
-        self
-        """
-        self.check_parameters()
+    def correct(self, X: Any, y: Any, sample_weight: Any) -> Members:
+        """Fit the estimator, and the scores of its errors."""
         shared = {name: self._option(name) for name in ("categorical_features", "n_jobs")}
         spread = BoostedTreesRegressor(**SPREAD, **shared) if self.adaptive else None
-        self._members = conform(self.held_out(), spread, X, y, sample_weight)
-        return self
+        return conform(self.held_out(), spread, X, y, sample_weight)
 
     def _option(self, name: str) -> Any:
         """Return a parameter that the estimator may have."""

@@ -58,7 +58,7 @@ class DecisionTree(SingleTree, AveragedTrees, GrownTrees, Estimator):
         y_val: Any = None,
         sample_weight_val: Any = None,
     ) -> Tree:
-        """Grow the tree and prune it; nothing of the model changes before all has gone well.
+        """Grow the tree and prune it; an error leaves the model as it was.
 
         Parameters
         ----------

@@ -55,16 +55,7 @@ class BaggedTrees(ForestParameters, AveragedTrees, GrownTrees, Estimator):
         return Settings.of(self).training_bytes(n_rows, n_features)
 
     def fit(self: Bagged, X: Any, y: Any, sample_weight: Any = None) -> Bagged:
-        """Fit the model; nothing of it changes before all has gone well.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame
-            Training rows: numbers, text, categories, dates, with holes.
-        y : array-like, (n_rows,) or (n_rows, n_outputs)
-            Target.
-        sample_weight : array-like, optional
-            Weight of each row: a row of weight 3 is the same as three equal rows.
+        """Fit the model; an error leaves it as it was.
 
         Returns
         -------
@@ -117,7 +108,15 @@ class OutOfBagMeans:
 
 
 class ForestOfClasses(ClassForest, KeptBags, OutOfBagMeans, ClassTrees):
-    """What forests of classes have, besides the face of a classifier."""
+    """What forests of classes have, besides the face of a classifier.
+
+    Attributes
+    ----------
+    estimators_ : list of DecisionTreeClassifier
+        The trees; ``len(model)`` is their number.
+    oob_score_, oob_decision_function_
+        Score and probabilities by trees that never saw the row; NaN where there is none.
+    """
 
     @property
     def estimators_(self) -> list[DecisionTreeClassifier]:
@@ -137,7 +136,15 @@ class ForestOfClasses(ClassForest, KeptBags, OutOfBagMeans, ClassTrees):
 
 
 class ForestOfNumbers(NumberForest, KeptBags, OutOfBagMeans, NumberTrees):
-    """What forests of numbers have, besides the face of a regressor."""
+    """What forests of numbers have, besides the face of a regressor.
+
+    Attributes
+    ----------
+    estimators_ : list of DecisionTreeRegressor
+        The trees; ``len(model)`` is their number.
+    oob_score_, oob_prediction_
+        Score and predictions by trees that never saw the row; NaN where there is none.
+    """
 
     @property
     def estimators_(self) -> list[DecisionTreeRegressor]:
@@ -183,13 +190,6 @@ class ForestOfNumbers(NumberForest, KeptBags, OutOfBagMeans, NumberTrees):
 class RandomForestClassifier(ForestOfClasses, BaggedTrees, Classifier):
     """Random forest for classes: deep trees on bootstrapped rows, a few columns per node, averaged.
 
-    Attributes
-    ----------
-    estimators_ : list of DecisionTreeClassifier
-        The trees; ``len(model)`` is their number.
-    oob_score_, oob_decision_function_
-        Score and probabilities by trees that never saw the row; NaN where there is none.
-
     References
     ----------
     Breiman, L. (2001). Random forests. Machine Learning 45.
@@ -207,13 +207,6 @@ class RandomForestClassifier(ForestOfClasses, BaggedTrees, Classifier):
 @declares_parameters
 class RandomForestRegressor(ForestOfNumbers, BaggedTrees, Regressor):
     """Random forest for numbers: deep trees on bootstrapped rows, a third of the columns per node, averaged.
-
-    Attributes
-    ----------
-    estimators_ : list of DecisionTreeRegressor
-        The trees; ``len(model)`` is their number.
-    oob_score_, oob_prediction_
-        Score and predictions by trees that never saw the row; NaN where there is none.
 
     References
     ----------
@@ -233,13 +226,6 @@ class RandomForestRegressor(ForestOfNumbers, BaggedTrees, Regressor):
 class ExtraTreesClassifier(ForestOfClasses, BaggedTrees, Classifier):
     """Extremely randomized trees for classes: thresholds are drawn, not searched, on all rows.
 
-    Attributes
-    ----------
-    estimators_ : list of DecisionTreeClassifier
-        The trees; ``len(model)`` is their number.
-    oob_score_, oob_decision_function_
-        Score and probabilities by trees that never saw the row; NaN where there is none.
-
     References
     ----------
     Geurts, P., Ernst, D. & Wehenkel, L. (2006). Extremely randomized trees. Machine Learning 63.
@@ -247,10 +233,9 @@ class ExtraTreesClassifier(ForestOfClasses, BaggedTrees, Classifier):
     Examples
     --------
     >>> import arboretum as arb
-    >>> rows = [["red", 1.0], ["blue", 2.0], ["red", 3.0], ["blue", None]] * 25
-    >>> model = arb.ExtraTreesClassifier(n_estimators=10).fit(rows, ["yes", "no", "yes", "no"] * 25)
-    >>> model.predict([["red", 2.5], ["blue", 0.0]])
-    array(['yes', 'no'], dtype='<U3')
+    >>> model = arb.ExtraTreesClassifier(n_estimators=10).fit([[0.0], [1.0], [8.0], [9.0]], list("aabb"))
+    >>> model.predict([[0.5], [8.5]])
+    array(['a', 'b'], dtype='<U1')
     """
 
     bootstrap: bool | str = like(ClassForest, default=False)
@@ -261,24 +246,16 @@ class ExtraTreesClassifier(ForestOfClasses, BaggedTrees, Classifier):
 class ExtraTreesRegressor(ForestOfNumbers, BaggedTrees, Regressor):
     """Extremely randomized trees for numbers: thresholds are drawn, not searched, on all rows.
 
-    Attributes
-    ----------
-    estimators_ : list of DecisionTreeRegressor
-        The trees; ``len(model)`` is their number.
-    oob_score_, oob_prediction_
-        Score and predictions by trees that never saw the row; NaN where there is none.
-
     References
     ----------
     Geurts, P., Ernst, D. & Wehenkel, L. (2006). Extremely randomized trees. Machine Learning 63.
 
     Examples
     --------
-    >>> import numpy as np, arboretum as arb
-    >>> X = np.linspace(0, 1, 200)[:, None]
-    >>> model = arb.ExtraTreesRegressor(n_estimators=20).fit(X, X[:, 0] ** 2)
-    >>> model.predict([[0.5]]).round(2)
-    array([0.25])
+    >>> import arboretum as arb
+    >>> model = arb.ExtraTreesRegressor(n_estimators=50).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 4.0])
+    >>> model.predict([[2.5]])
+    array([4.])
     """
 
     bootstrap: bool = like(NumberForest, default=False)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from numpy.typing import NDArray
 
 from arboretum.correcting.held_out import Calibrating, HeldOut
 from arboretum.estimators.models_of_models import ModelOfModels, OfOneEstimator
 from arboretum.estimators.protocol import Estimator
+from arboretum.model.members import Members
+
+Held = TypeVar("Held", bound="HeldOutModel")
 
 
 class HeldOutModel(Calibrating, OfOneEstimator, ModelOfModels, Estimator):
@@ -21,6 +25,19 @@ class HeldOutModel(Calibrating, OfOneEstimator, ModelOfModels, Estimator):
     n_features_in_, feature_names_in_
         As in scikit-learn.
     """
+
+    correct: Callable[[Any, Any, Any], Members]  # fits the estimator, and what corrects it
+
+    def fit(self: Held, X: Any, y: Any, sample_weight: Any = None) -> Held:
+        """Fit the estimator and what corrects it, both with the weights of the rows; an error leaves all as it was.
+
+        Returns
+        -------
+        self
+        """
+        self.check_parameters()
+        self._members = self.correct(X, y, sample_weight)
+        return self
 
     def held_out(self) -> HeldOut:
         """Return how the estimator is fitted, with rows left to predict."""

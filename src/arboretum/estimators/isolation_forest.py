@@ -57,7 +57,7 @@ class IsolationForest(OutlierDetector, IsolationParameters, GrownTrees, Estimato
     notes_kind = IsolationNotes
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> IsolationForest:
-        """Fit the model; nothing of it changes before all has gone well.
+        """Fit the model; an error leaves it as it was.
 
         Parameters
         ----------

@@ -135,12 +135,8 @@ def describe_arguments(cls: type) -> None:
     """Add what is known of arguments to the docstrings of public methods that say nothing about them."""
     for base in cls.__mro__:
         for name, method in vars(base).items() if is_own(base) else ():
-            if (
-                not name.startswith("_")
-                and inspect.isfunction(method)
-                and "Parameters\n" not in (method.__doc__ or "P")
-            ):
-                method.__doc__ = with_arguments(method.__doc__ or "", arguments(method))
+            if inspect.isfunction(method) and method.__doc__ and not name.startswith("_"):
+                method.__doc__ = with_arguments(method.__doc__, arguments(method), fits=name == "fit")
 
 
 class _FromSklearn:
@@ -687,7 +683,22 @@ class Classifier(Estimator):
 
     classes_: Any
     predict: Callable[[Any], Any]
+    predict_proba: Callable[..., Any]
     estimator_type = "classifier"
+
+    def predict_log_proba(self, X: Any, **given: Any) -> Any:
+        """Return the logarithms of ``predict_proba``.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Rows; named columns in any order.
+        **given
+            Other arguments of ``predict_proba``.
+        """
+        proba = self.predict_proba(X, **given)
+        with np.errstate(divide="ignore"):
+            return [np.log(part) for part in proba] if isinstance(proba, list) else np.log(proba)
 
     @property
     def n_classes_(self) -> int | list[int]:

@@ -188,18 +188,9 @@ class UpliftBoostedTrees(UpliftModel, Categories, EarlyStopping, Seed, Threads, 
     # ---- fitting -------------------------------------------------------------------------------------------------
 
     def fit(self: Uplift, X: Any, y: Any, treatment: Any, sample_weight: Any = None) -> Uplift:
-        """Fit the model; nothing of it changes before all has gone well.
+        """Fit the model; an error leaves it as it was.
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame
-            Training rows: numbers, text, categories, dates, with holes.
-        y : array-like
-            Outcomes: 0 and 1, booleans, two texts, the second in order is the one to raise; or numbers.
-        treatment : array-like
-            Label of each row: which treatment it had, or that of the control.
-        sample_weight : array-like, optional
-            Weight of each row.
+        Outcomes are 0 and 1, booleans, or two texts, of which the second in order is the one to raise; or numbers.
 
         Returns
         -------

@@ -62,19 +62,10 @@ class UpliftForest(EffectsForest, UpliftModel, BaggedTrees):
     def fit(  # type: ignore[override]  # treatments come third: they must not pass for weights
         self: Uplift, X: Any, y: Any, treatment: Any, sample_weight: Any = None
     ) -> Uplift:
-        """Fit the model; nothing of it changes before all has gone well.
+        """Fit the model; an error leaves it as it was.
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame
-            Training rows: numbers, text, categories, dates, with holes.
-        y : array-like
-            Outcomes: 0 and 1, booleans, two texts, the second in order is the one to raise; or numbers.
-        treatment : array-like
-            Label of each row: which treatment it had, or that of the control. It must not depend on what X says of
-            the row, as in a randomised experiment.
-        sample_weight : array-like, optional
-            Weight of each row: a row of weight 3 is the same as three equal rows.
+        Outcomes are 0 and 1, booleans, or two texts, of which the second in order is the one to raise; or numbers.
+        Treatments must not depend on what X says of a row, as in a randomised experiment.
 
         Returns
         -------

@@ -16,7 +16,7 @@ from arboretum.parameters.declaring import Parameter, parameters_of
 
 WIDTH = 112  # of lines, as in files of 120 columns
 
-# Arguments that mean the same in every method that has them: type and description.
+# Arguments that mean the same in every method that has them, but for fits: type and description.
 ARGUMENTS = {
     "X": ("array-like, sparse matrix or data frame", "Rows; named columns in any order."),
     "y": ("array-like", "Targets of the rows, as for ``fit``."),
@@ -29,6 +29,12 @@ ARGUMENTS = {
         "What the raw prediction of each row starts from, as in ``fit``, such as the logarithm of its exposure for "
         "losses of counts and amounts. One number stands for all rows.",
     ),
+}
+OF_FITS = {
+    "X": (ARGUMENTS["X"][0], "Training rows: numbers, text, categories, dates, with missing values."),
+    "y": ("array-like", "Target, one value per row; for several outputs, one column each."),
+    "treatment": ("array-like", "Label of each row: which treatment it had, or that of the control."),
+    "sample_weight": ("array-like, optional", "Weight of each row: a row of weight 3 is the same as three equal rows."),
 }
 _HEADER = re.compile(r"^(\w+)\n-{3,}\n", re.MULTILINE)
 
@@ -49,7 +55,7 @@ def complete(cls: type, written: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def with_arguments(docstring: str, names: Collection[str]) -> str:
+def with_arguments(docstring: str, names: Collection[str], *, fits: bool = False) -> str:
     r"""Return the docstring of a method with its arguments, if it says nothing about them and all are well known.
 
     Examples
@@ -68,10 +74,11 @@ def with_arguments(docstring: str, names: Collection[str]) -> str:
     -------
     ndarray
     """
-    if not names or "Parameters\n" in docstring or not ARGUMENTS.keys() >= set(names):
+    known = OF_FITS if fits else ARGUMENTS
+    if not names or "Parameters\n" in docstring or not known.keys() >= set(names):
         return docstring
     own = sections(docstring)
-    entries = [_entry(name, *ARGUMENTS[name]) for name in names]
+    entries = [_entry(name, *known[name]) for name in names]
     parts = [own.pop("").strip(), _section("Parameters", "\n".join(entries))]
     return "\n\n".join([*parts, *(_section(title, text.strip("\n")) for title, text in own.items())])
 
