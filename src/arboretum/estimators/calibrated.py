@@ -68,8 +68,7 @@ class CalibratedClassifier(Classifier, HeldOutModel):
         """Return how labels are read; models are asked for probabilities."""
         return Classes()
 
-    def correct(self, X: Any, y: Any, sample_weight: Any) -> Members:
-        """Fit the estimator, and the map of its probabilities."""
+    def _correct(self, X: Any, y: Any, sample_weight: Any) -> Members:
         return calibrate(self.held_out(), self.method, X, y, sample_weight)
 
     @property

@@ -93,8 +93,7 @@ class ConformalRegressor(Regressor, HeldOutModel):
         """Return how numbers are read; models are asked for the ends of intervals."""
         return Ends()
 
-    def correct(self, X: Any, y: Any, sample_weight: Any) -> Members:
-        """Fit the estimator, and the scores of its errors."""
+    def _correct(self, X: Any, y: Any, sample_weight: Any) -> Members:
         shared = {name: self._option(name) for name in ("categorical_features", "n_jobs")}
         spread = BoostedTreesRegressor(**SPREAD, **shared) if self.adaptive else None
         return conform(self.held_out(), spread, X, y, sample_weight)

@@ -26,7 +26,7 @@ class HeldOutModel(Calibrating, OfOneEstimator, ModelOfModels, Estimator):
         As in scikit-learn.
     """
 
-    correct: Callable[[Any, Any, Any], Members]  # fits the estimator, and what corrects it
+    _correct: Callable[[Any, Any, Any], Members]  # fits the estimator, and what corrects it
 
     def fit(self: Held, X: Any, y: Any, sample_weight: Any = None) -> Held:
         """Fit the estimator and what corrects it, both with the weights of the rows; an error leaves all as it was.
@@ -36,7 +36,7 @@ class HeldOutModel(Calibrating, OfOneEstimator, ModelOfModels, Estimator):
         self
         """
         self.check_parameters()
-        self._members = self.correct(X, y, sample_weight)
+        self._members = self._correct(X, y, sample_weight)
         return self
 
     def held_out(self) -> HeldOut:

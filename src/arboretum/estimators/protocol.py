@@ -196,7 +196,9 @@ class Estimator:
             found = inspect.getattr_static(cls, method, None)
             of_mixin = not hasattr(found, "__wrapped__")  # and nothing has been done about it so far
             if inspect.isfunction(found) and (method in vars(cls) or of_mixin):
-                setattr(cls, method, knows_its_arguments(found))
+                checked = knows_its_arguments(found)
+                if checked is not found:
+                    setattr(cls, method, checked)
         for method in DATASET_METHODS:
             if inspect.isfunction(vars(cls).get(method)):
                 setattr(cls, method, takes_dataset(vars(cls)[method]))
