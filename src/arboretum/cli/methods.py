@@ -10,6 +10,7 @@ from typing import Any
 
 from arboretum.cli.errors import UsageError, nearest
 from arboretum.estimators.classes import arguments
+from arboretum.estimators.files import model_class
 from arboretum.parameters.declaring import parameters_of
 from arboretum.tasks import BINARY, REGRESSION, Task
 
@@ -82,10 +83,8 @@ def make(method: str, task: Task, *, settings: dict[str, Any] | None = None) -> 
     >>> make("boosted:lightgbm", REGRESSION).max_leaf_nodes
     31
     """
-    import arboretum
-
     method, preset = _suitable(method, task)
-    cls = getattr(arboretum, CLASSES[method][task.family])
+    cls = model_class(CLASSES[method][task.family])
     if preset and not hasattr(cls, "preset"):
         raise UsageError(f"--model {method}:{preset}: presets belong to boosted trees; write --model {method}")
     values = read_settings(cls, settings or {})
@@ -140,9 +139,7 @@ def takes_offset(method: str, task: Task) -> bool:
     >>> takes_offset("boosted:lightgbm", REGRESSION), takes_offset("forest", REGRESSION)
     (True, False)
     """
-    import arboretum
-
-    cls = getattr(arboretum, CLASSES[_suitable(method, task)[0]][task.family])
+    cls = model_class(CLASSES[_suitable(method, task)[0]][task.family])
     return "offset" in arguments(cls.fit)
 
 

@@ -385,7 +385,7 @@ class MeanHead(Head):
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: Arrays, forest: Forest) -> MeanHead:
         """Check that leaves have a value per output."""
-        n_outputs = read_n_outputs(header["n_outputs"])
+        n_outputs = read_n_outputs(header.get("n_outputs", forest.n_outputs))  # a note of forests
         if forest.n_outputs != n_outputs:
             raise ValueError(f"{forest.n_outputs} values per leaf for {n_outputs} outputs")
         return cls().of(forest)
