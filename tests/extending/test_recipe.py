@@ -74,7 +74,7 @@ def test_a_recipe_works_from_end_to_end(halves: type[HalvesRegressor], run: Run,
     assert model.score(X, y) > 0.9
     with pytest.raises(ValueError, match="share=2: use a number above 0 and at most 1"):
         halves(share=2).fit(X, y)
-    with pytest.raises(TypeError, match="HalvesRegressor has no parameter 'shares': did you mean 'share'?"):
+    with pytest.raises(TypeError, match="HalvesRegressor has no parameter 'shares': did you mean 'share'"):
         halves(shares=0.5)
 
     model.save(tmp_path / "m.arb")
