@@ -62,37 +62,27 @@ class FeaturesOfNode(Allowed):
     """What ``features_a_node`` takes."""
 
     optional = True
-
-    @property
-    def text(self) -> str:
-        """Words and types."""
-        return '{"sqrt", "log2"}, float or int'
+    text = '{"sqrt", "log2"}, float or int'
 
     def check(self, owner: Any, name: str) -> None:
-        """Reject what is no number of columns."""
+        """Reject what is not a number of columns."""
         features_a_node(getattr(owner, name), 1)
 
 
 class OutOfBagRule(Allowed):
     """Whether and how to score rows by trees or members that have not seen them."""
 
-    @property
-    def text(self) -> str:
-        """Types."""
-        return "bool, str or callable"
+    text = "bool, str or callable"
 
     def check(self, owner: Any, name: str) -> None:
-        """Reject what is no scorer."""
+        """Reject what is not a scorer."""
         check_rule(getattr(owner, name))
 
 
 class ConcordanceFlag(Allowed):
     """Whether to score rows by trees that have not seen them; there is one score of times."""
 
-    @property
-    def text(self) -> str:
-        """Type."""
-        return "bool"
+    text = "bool"
 
     def check(self, owner: Any, name: str) -> None:
         """Reject other scores."""
