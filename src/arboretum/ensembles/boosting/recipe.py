@@ -5,7 +5,7 @@
     X, y, weight, offset ──read──► Problem, Target
                                       │ held out · encoded · cut into bins            prepare
                                       ▼
-                                   Training ──boost──► Forest, History ──freeze──► Model
+                                   Training ──rounds─► Forest, History ──freeze──► Model
                                       ▲                                             │
                                       └── all rows again, for the rounds found best ┘  refit
 """
@@ -35,7 +35,7 @@ from arboretum.ensembles.boosting.linear_leaves import number_columns
 from arboretum.ensembles.boosting.model_notes import BoostingNotes, is_vector, trees_of_round
 from arboretum.ensembles.boosting.parameters import BoostingParameters
 from arboretum.ensembles.boosting.problem import HeldRows, Problem, Run, Shared, Target, Training
-from arboretum.ensembles.boosting.rounds import Keep, Progress, boost
+from arboretum.ensembles.boosting.rounds import BoostingRun, Keep, Progress
 from arboretum.ensembles.boosting.rows import Rows, filled_raw, start_raw, user_shape
 from arboretum.ensembles.boosting.settings import (
     boosting_params,
@@ -269,17 +269,12 @@ class Boosting:
 
             keep = journal.keeper(Phase(again, run.params.seed, parts, resumed), frozen)
         with ProgressBar(n_rounds) if self.given.verbose else nullcontext() as bar:
-            forest, history = boost(
-                **training.arguments(),
-                callbacks=[*(self.given.callbacks or []), *([bar] if bar is not None else [])],
-                done=None if resumed is None else resumed.progress,
-                keep=keep,
-            )
+            rounds = BoostingRun(**training.arguments(), done=None if resumed is None else resumed.progress)
+            forest, history = rounds.complete([*(self.given.callbacks or []), *([] if bar is None else [bar])], keep)
         if resumed is not None:
             forest = resumed.followed_by(forest, history, keeps_best=run.params.patience is not None)
         if history.stopped_by == "interrupt":
-            rounds = forest.n_trees // trees_of_round(forest, run.params.trees_per_round)
-            warn_interrupted(rounds, "rounds")
+            warn_interrupted(forest.n_trees // trees_of_round(forest, run.params.trees_per_round), "rounds")
         if earlier is not None:
             notes = notes_of(earlier)
             forest = Forest.concat([earlier.forest, forest])
