@@ -53,31 +53,15 @@ SHOWN = 5  # values, and twice as many columns, in a message
 
 @dataclass(frozen=True)
 class Cures:
-    """How messages name the cures for a column: as Python arguments, or as options of the command.
+    """How messages name the cures for a column: as Python arguments, or as options of the command."""
 
-    Parameters
-    ----------
-    missing : callable
-        From a value to what makes it missing.
-    as_kind : callable
-        From the name of a column and a kind to what has the column read as this kind.
-    date_format : callable
-        From the name of a column of dates and a format to what gives the format.
-    decimal, encoding : callable
-        From a decimal mark, or the name of an encoding, to what gives it.
-    delimiter : str
-        What gives the delimiter of a file.
-    plain_numbers : callable
-        From the name of a column of amounts to what makes numbers of them.
-    """
-
-    missing: Callable[[str], str]
-    as_kind: Callable[[str, Kind], str]
-    date_format: Callable[[str, str], str]
+    missing: Callable[[str], str]  # makes a value missing
+    as_kind: Callable[[str, Kind], str]  # has a column read as a kind
+    date_format: Callable[[str, str], str]  # gives the format of a column of dates
     decimal: Callable[[str], str]
     encoding: Callable[[str], str]
     delimiter: str
-    plain_numbers: Callable[[str], str]
+    plain_numbers: Callable[[str], str]  # makes numbers of the amounts in a column
 
 
 _TYPES: Mapping[str, str] = {"number": "DOUBLE", "category": "VARCHAR", "date": "TIMESTAMP", "bool": "BOOLEAN"}

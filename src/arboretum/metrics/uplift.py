@@ -86,8 +86,7 @@ def qini_score(y: Any, uplift: Any, treatment: Any, *, normalise: bool = True, s
     1.0
     """
     experiment = _Experiment.read(y, uplift, treatment, sample_weight)
-    best = experiment.ordered_by(experiment.effect).qini() if normalise else None
-    return _score(experiment.qini(), best)
+    return _score(experiment.qini(), experiment.ordered_by(experiment.effect).qini() if normalise else None)
 
 
 def auuc_score(y: Any, uplift: Any, treatment: Any, *, normalise: bool = True, sample_weight: Any = None) -> float:
@@ -104,8 +103,7 @@ def auuc_score(y: Any, uplift: Any, treatment: Any, *, normalise: bool = True, s
     1.0
     """
     experiment = _Experiment.read(y, uplift, treatment, sample_weight)
-    best = experiment.ordered_by(experiment.best_gain).gain() if normalise else None
-    return _score(experiment.gain(), best)
+    return _score(experiment.gain(), experiment.ordered_by(experiment.best_gain).gain() if normalise else None)
 
 
 def uplift_at_k(

@@ -46,10 +46,6 @@ def grow_id3(
     min_samples_split : int
         Least number of rows that are split.
 
-    Returns
-    -------
-    MultiwayTree
-
     Examples
     --------
     The weather of 14 Saturdays, and whether one would play tennis (Quinlan 1986, table 1):

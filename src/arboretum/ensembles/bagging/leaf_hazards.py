@@ -165,17 +165,9 @@ NO_HAZARDS = LeafHazards(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(
 
 @dataclass(frozen=True, eq=False)
 class HazardHead(MeanHead):
-    """The mean mortality of leaves, and the hazards that it sums up.
+    """The mean mortality of leaves, and the hazards that it sums up."""
 
-    Parameters
-    ----------
-    event_times : ndarray
-        Times of events of the training rows, rising.
-    hazards : LeafHazards
-        Steps of the hazards of all leaves.
-    """
-
-    event_times: FloatArray = field(kw_only=True)
+    event_times: FloatArray = field(kw_only=True)  # of the training rows, rising
     hazards: LeafHazards = NO_HAZARDS
 
     def arrays(self, forest: Forest) -> Arrays:
@@ -187,7 +179,7 @@ class HazardHead(MeanHead):
         """Read times and hazards that fit the forest."""
         if forest.n_outputs != 1:
             raise ValueError(f"{forest.n_outputs} values per leaf, not one")
-        times = read_event_times(arrays["event_times"])
+        times = read_event_times(arrays)
         hazards = LeafHazards.from_arrays(arrays, forest, len(times))
         return cls(event_times=times, hazards=hazards).of(forest)
 

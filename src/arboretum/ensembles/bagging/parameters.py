@@ -146,9 +146,7 @@ class ClassCriterion:
     """Impurity of classes."""
 
     criterion: str = parameter(
-        "gini",
-        Choice(*criteria.OF_CLASSES),
-        'Impurity that splits reduce; "log_loss" is another name for "entropy".',
+        "gini", Choice(*criteria.OF_CLASSES), 'Impurity that splits reduce; "log_loss" is another name for "entropy".'
     )
 
 
@@ -250,27 +248,17 @@ class ForestParameters:
 
 
 @parameter_group()
-class ClassForest(
-    Trees,
-    ClassCriterion,
-    NodeLimits,
-    ImpurityLimit,
-    NodeColumns,
-    Bins,
-    Oblique,
-    RowDraws,
-    OutOfBagScore,
-    KeptBags,
-    ClassWeights,
-    Voting,
-    Monotone,
-    Categories,
-    WarmStart,
-    Seed,
-    Threads,
-    Progress,
-    ForestParameters,
-):
+class ForestRunning(Categories, WarmStart, Seed, Threads, Progress, ForestParameters):
+    """The last parameters of every forest."""
+
+
+@parameter_group()
+class ImpurityTrees(NodeLimits, ImpurityLimit, NodeColumns, Bins, Oblique, RowDraws, OutOfBagScore, KeptBags):
+    """Parameters of trees that reduce an impurity, and of their bags."""
+
+
+@parameter_group()
+class ClassForest(Trees, ClassCriterion, ImpurityTrees, ClassWeights, Voting, Monotone, ForestRunning):
     """Parameters of forests for classes."""
 
     min_samples_leaf: int | float = like(TreeLimits)
@@ -290,25 +278,7 @@ class ClassForest(
 
 
 @parameter_group()
-class NumberForest(
-    Trees,
-    NumberCriterion,
-    NodeLimits,
-    ImpurityLimit,
-    NodeColumns,
-    Bins,
-    Oblique,
-    RowDraws,
-    OutOfBagScore,
-    KeptBags,
-    Monotone,
-    Categories,
-    WarmStart,
-    Seed,
-    Threads,
-    Progress,
-    ForestParameters,
-):
+class NumberForest(Trees, NumberCriterion, ImpurityTrees, Monotone, ForestRunning):
     """Parameters of forests for numbers."""
 
     min_samples_leaf: int | float = like(TreeLimits)
@@ -318,20 +288,7 @@ class NumberForest(
 
 
 @parameter_group()
-class TimesForest(
-    Trees,
-    NodeLimits,
-    NodeColumns,
-    Bins,
-    RowDraws,
-    OutOfBagScore,
-    Categories,
-    WarmStart,
-    Seed,
-    Threads,
-    Progress,
-    ForestParameters,
-):
+class TimesForest(Trees, NodeLimits, NodeColumns, Bins, RowDraws, OutOfBagScore, ForestRunning):
     """Parameters of forests for times to an event."""
 
     min_samples_split: int | float = like(NodeLimits, default=6)
@@ -377,22 +334,7 @@ class ArmLimits:
 
 
 @parameter_group()
-class EffectsForest(
-    Trees,
-    Divergence,
-    Treatments,
-    TreeLimits,
-    ArmLimits,
-    NodeColumns,
-    Bins,
-    RowDraws,
-    Categories,
-    WarmStart,
-    Seed,
-    Threads,
-    Progress,
-    ForestParameters,
-):
+class EffectsForest(Trees, Divergence, Treatments, TreeLimits, ArmLimits, NodeColumns, Bins, RowDraws, ForestRunning):
     """Parameters of forests for uplift."""
 
     min_samples_leaf: int | float | str = like(
