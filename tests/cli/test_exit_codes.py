@@ -71,7 +71,7 @@ ENDS: list[tuple[int, tuple[Any, ...], str]] = [
     (
         3,
         ("train", "shop.csv", "-t", "h", "--task", "binary", "--sql", HALVES),
-        "'h' holds 0.5, which is no class",
+        "'h' holds 0.5, which is not a class",
     ),
     (
         3,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arboretum.ensembles.additive.stages import LARGEST_MOVE, AdditiveParams, Part, add_stages, line_search
+from arboretum.ensembles.additive.stages import LARGEST_MOVE, AdditiveParams, AdditiveRun, Part, line_search
 from arboretum.ensembles.boosting.history import Patience
 from arboretum.losses import LOSSES, AbsoluteError, Logistic, Loss, Multinomial, Poisson, Quantile, SquaredError
 
@@ -183,7 +183,9 @@ def params(**changed):
 def test_the_best_learner_is_taken_and_the_first_of_equals():
     y = np.array([1.0, -1.0, 2.0, -2.0])
     learners = Given(np.array([1.0, 0, 0, 0]), y, y.copy())
-    stages, history = add_stages(learners, Part(EVERYTHING, y, None), SquaredError(), params(), start=np.zeros(1))
+    stages, history = AdditiveRun(
+        learners, Part(EVERYTHING, y, None), SquaredError(), params(), start=np.zeros(1)
+    ).complete()
     assert [(stage.learner, stage.coefficient) for stage in stages] == [(1, 1.0)]
     assert history.training_loss == [0.0]
     assert history.stopped_by == "no descent"
@@ -194,9 +196,9 @@ def test_learners_take_turns_and_idle_ones_are_left_out():
     y = np.array([1.0, -1.0, 2.0, -2.0])
     learners = Given(y, np.zeros(4))
     rows = Part(EVERYTHING, y, None)
-    stages, history = add_stages(
+    stages, history = AdditiveRun(
         learners, rows, SquaredError(), params(cycles=True, learning_rate=0.5), start=np.zeros(1)
-    )
+    ).complete()
     assert [(stage.learner, stage.number, stage.coefficient) for stage in stages] == [
         (0, 0, 0.5),
         (0, 2, 0.25),
@@ -211,9 +213,9 @@ def test_learners_take_turns_and_idle_ones_are_left_out():
 def test_a_whole_cycle_to_no_avail_ends_the_fit_unless_rows_are_drawn_anew(redraws, tried):
     learners = Given(np.zeros(2), np.zeros(2))
     rows = Part(EVERYTHING, np.array([1.0, -1.0]), None)
-    stages, history = add_stages(
+    stages, history = AdditiveRun(
         learners, rows, SquaredError(), params(cycles=True, redraws=redraws), start=np.zeros(1)
-    )
+    ).complete()
     assert stages == []
     assert len(learners.calls) == tried
     assert history.stopped_by == ("rounds" if redraws else "no descent")
@@ -224,14 +226,14 @@ def test_early_stopping_counts_stages_that_improve_by_the_tolerance(tolerance, k
     """Validation losses are 1/8, 1/32, …: with a tolerance of 0.2, no later stage improves on the first."""
     y = np.array([1.0, 1.0])
     rows, held = Part(slice(0, 1), y[:1], None), Part(slice(1, 2), y[1:], None)
-    stages, history = add_stages(
+    stages, history = AdditiveRun(
         Given(np.ones(2)),
         rows,
         SquaredError(),
         params(learning_rate=0.5, patience=Patience(1, tolerance)),
         start=np.zeros(1),
         validation=held,
-    )
+    ).complete()
     np.testing.assert_allclose(history.validation_loss, 0.5 * 0.25 ** np.arange(1, kept + 1))
     assert len(stages) == kept
     assert history.stopped_by == ("early stopping" if tolerance else "rounds")
@@ -240,13 +242,13 @@ def test_early_stopping_counts_stages_that_improve_by_the_tolerance(tolerance, k
 def test_the_best_stage_is_the_last_that_is_kept():
     y = np.array([1.0, 0.5])
     rows, held = Part(slice(0, 1), y[:1], None), Part(slice(1, 2), y[1:], None)
-    stages, history = add_stages(
+    stages, history = AdditiveRun(
         Given(np.ones(2)),
         rows,
         SquaredError(),
         params(learning_rate=0.3, patience=Patience(2)),
         start=np.zeros(1),
         validation=held,
-    )
+    ).complete()
     assert (len(stages), len(history.validation_loss)) == (2, 4)  # predictions are 0.3, 0.51, 0.657, …
     assert history.best_round == 2

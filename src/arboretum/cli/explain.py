@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from arboretum.cli import options
 from arboretum.cli.command import command
 from arboretum.cli.terminal import Terminal
@@ -23,10 +21,8 @@ def explain(
     model: options.Model,
     columns: options.Columns,
     data: options.Reading,
-    rows: Annotated[int, typer.Option("--rows", metavar="NUMBER", min=1, help="How many rows to show.")] = 3,
-    features: Annotated[
-        int, typer.Option("--features", metavar="NUMBER", min=1, help="How many columns to show.")
-    ] = 15,
+    rows: Annotated[int, options.named("--rows", "NUMBER", "How many rows to show.", min=1)] = 3,
+    features: Annotated[int, options.named("--features", "NUMBER", "How many columns to show.", min=1)] = 15,
 ) -> None:
     """Say which columns matter to a model, and what each adds to the predictions of the first rows of DATA (SHAP).
 

@@ -89,12 +89,12 @@ def suffix_of(file: Path) -> str:
 
 def recognise(file: Path) -> tuple[str, Path]:
     """Return the format (csv, json, parquet, arrow, database) and the file, decompressed unless it is text."""
-    from arboretum.data.text_columns import Arguments
+    from arboretum.data.text_columns import ARGUMENTS
     from arboretum.data.text_files import TextFile
 
     with file.open("rb") as content:
         head = content.read(16)
-    found, text = _by_content(head, file), TextFile.find(str(file), "utf-8", Arguments())
+    found, text = _by_content(head, file), TextFile.find(str(file), "utf-8", ARGUMENTS)
     if found is None and text.compression is not None:
         with text.bytes() as content:
             found = _by_content(content.read(16), file)

@@ -34,47 +34,45 @@ METHODS_HELP = (
 Name: TypeAlias = str | None
 Names: TypeAlias = list[str] | None
 
+
+def named(flag: str, metavar: str, help: str, **rules: Any) -> Any:
+    """Declare an option with a value."""
+    return typer.Option(flag, metavar=metavar, help=help, **rules)
+
+
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file written by train or compare.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
-Folds = Annotated[int | None, typer.Option("--cv", metavar="NUMBER", min=2, help="Judge by this many folds.")]
-Holdout = Annotated[
-    float | None,
-    typer.Option("--holdout", metavar="SHARE", min=0.01, max=0.9, help="Judge by this share of the rows."),
-]
+Folds = Annotated[int | None, named("--cv", "NUMBER", "Judge by this many folds.", min=2)]
+Holdout = Annotated[float | None, named("--holdout", "SHARE", "Judge by this share of the rows.", min=0.01, max=0.9)]
 Task = Annotated[
-    str,
-    typer.Option(
-        "--task", metavar="TASK", help="auto, binary, multiclass, regression, ranking, survival, uplift, anomaly."
-    ),
+    str, named("--task", "TASK", "auto, binary, multiclass, regression, ranking, survival, uplift, anomaly.")
 ]
 TimeLimit = Annotated[
-    float | None,
-    typer.Option("--time-limit", min=0.001, metavar="SECONDS", help="Start no new round, or method, after this time."),
+    float | None, named("--time-limit", "SECONDS", "Start no new round, or method, after this time.", min=0.001)
 ]
 MemoryLimit = Annotated[
     Name,
-    typer.Option(
+    named(
         "--memory-limit",
-        metavar="SIZE",
-        help="Leave rows in their files; hold at most this much memory, such as 500MB, above the bare start of the "
-        "command.",
+        "SIZE",
+        "Leave rows in their files; hold at most this much memory, such as 500MB, above the bare start of the command.",
     ),
 ]
 Offset = Annotated[
     Names,
-    typer.Option(
+    named(
         "--offset",
-        metavar="COLUMN",
-        help="Start of the raw predictions of boosted trees, such as the logarithm of an exposure; not learnt from. "
+        "COLUMN",
+        "Start of the raw predictions of boosted trees, such as the logarithm of an exposure; not learnt from. "
         "Repeat it, once per class, if there are several.",
     ),
 ]
 Positive = Annotated[
     Name,
-    typer.Option(
+    named(
         "--positive",
-        metavar="CLASS",
-        help="Of two classes, the one whose probability, precision and recall are shown; by default the second.",
+        "CLASS",
+        "Of two classes, the one whose probability, precision and recall are shown; by default the second.",
     ),
 ]
 
@@ -104,36 +102,23 @@ class Reading:
             "- for standard input.",
         ),
     ] = None
-    table: Annotated[Name, typer.Option("--table", metavar="NAME", help="Table of a database file.")] = None
+    table: Annotated[Name, named("--table", "NAME", "Table of a database file.")] = None
     sql: Annotated[
-        Name,
-        typer.Option(
-            "--sql", metavar="QUERY", help="Query whose rows to use; DATA is its table 'data'. It may also read files."
-        ),
+        Name, named("--sql", "QUERY", "Query whose rows to use; DATA is its table 'data'. It may also read files.")
     ] = None
     missing: Annotated[
-        Names,
-        typer.Option(
-            "--missing", metavar="MARK", help="Another mark of missing values, such as -999 or 'not known'; repeatable."
-        ),
+        Names, named("--missing", "MARK", "Another mark of missing values, such as -999 or 'not known'; repeatable.")
     ] = None
     date_format: Annotated[
-        Names,
-        typer.Option(
-            "--date-format", metavar="COLUMN=FORMAT", help="Format of dates, such as day=%d/%m/%Y; repeatable."
-        ),
+        Names, named("--date-format", "COLUMN=FORMAT", "Format of dates, such as day=%d/%m/%Y; repeatable.")
     ] = None
     delimiter: Annotated[
-        Name,
-        typer.Option("--delimiter", metavar="MARK", help="Mark between fields of CSV; found in the header by default."),
+        Name, named("--delimiter", "MARK", "Mark between fields of CSV; found in the header by default.")
     ] = None
     encoding: Annotated[
-        Name,
-        typer.Option("--encoding", metavar="NAME", help="Encoding of text files, such as latin-1; UTF-8 by default."),
+        Name, named("--encoding", "NAME", "Encoding of text files, such as latin-1; UTF-8 by default.")
     ] = None
-    decimal: Annotated[
-        Name, typer.Option("--decimal", metavar="MARK", help="Mark before the fraction of numbers in text.")
-    ] = None
+    decimal: Annotated[Name, named("--decimal", "MARK", "Mark before the fraction of numbers in text.")] = None
 
     def text(self) -> TextOptions:
         """Check and gather what the options say about text."""
@@ -175,19 +160,12 @@ class Columns:
     """What columns are for; the fields are those of ``Roles``."""
 
     target: Annotated[Name, typer.Option("--target", "-t", metavar="COLUMN", help="Column to predict.")] = None
-    weight: Annotated[Name, typer.Option("--weight", metavar="COLUMN", help="Weights of rows.")] = None
-    group: Annotated[
-        Name, typer.Option("--group", metavar="COLUMN", help="Queries of ranking; else rows that stay together.")
-    ] = None
+    weight: Annotated[Name, named("--weight", "COLUMN", "Weights of rows.")] = None
+    group: Annotated[Name, named("--group", "COLUMN", "Queries of ranking; else rows that stay together.")] = None
     event: Annotated[
-        Name,
-        typer.Option(
-            "--event", metavar="COLUMN", help="For survival: 1 if the event happened at the time --target, else 0."
-        ),
+        Name, named("--event", "COLUMN", "For survival: 1 if the event happened at the time --target, else 0.")
     ] = None
-    treatment: Annotated[
-        Name, typer.Option("--treatment", metavar="COLUMN", help="For uplift: 0 or 'control', and the treatments.")
-    ] = None
+    treatment: Annotated[Name, named("--treatment", "COLUMN", "For uplift: 0 or 'control', and the treatments.")] = None
     offset: Offset = None
     positive: Positive = None
 
@@ -202,17 +180,12 @@ class Columns:
 class Learning(Columns):
     """What columns are for when a model is trained."""
 
-    time: Annotated[Name, typer.Option("--time", metavar="COLUMN", help="Order in time: later rows judge.")] = None
-    ids: Annotated[
-        Names, typer.Option("--id", metavar="COLUMN", help="Column that names a row, not learnt from; repeatable.")
-    ] = None
-    ignored: Annotated[Names, typer.Option("--ignore", metavar="COLUMN", help="Column to leave out; repeatable.")] = (
+    time: Annotated[Name, named("--time", "COLUMN", "Order in time: later rows judge.")] = None
+    ids: Annotated[Names, named("--id", "COLUMN", "Column that names a row, not learnt from; repeatable.")] = None
+    ignored: Annotated[Names, named("--ignore", "COLUMN", "Column to leave out; repeatable.")] = None
+    kinds: Annotated[Names, named("--kind", "COLUMN=KIND", "number, category, date, bool or ignore; repeatable.")] = (
         None
     )
-    kinds: Annotated[
-        Names,
-        typer.Option("--kind", metavar="COLUMN=KIND", help="number, category, date, bool or ignore; repeatable."),
-    ] = None
 
     def roles(self) -> Roles:
         """Check and gather the roles."""

@@ -27,18 +27,15 @@ def predict(
     ],
     data: options.Reading,
     keep: Annotated[
-        options.Names,
-        typer.Option("--keep", metavar="COLUMN", help="Column of DATA to write beside predictions; repeatable."),
+        options.Names, options.named("--keep", "COLUMN", "Column of DATA to write beside predictions; repeatable.")
     ] = None,
     form: Annotated[
         options.Name,
-        typer.Option("--format", metavar="NAME", help="csv, tsv, json, jsonl, parquet, arrow, …; by the name of FILE."),
+        options.named("--format", "NAME", "csv, tsv, json, jsonl, parquet, arrow, …; by the name of FILE."),
     ] = None,
     offset: options.Offset = None,
     positive: options.Positive = None,
-    batch: Annotated[
-        int, typer.Option("--batch", metavar="NUMBER", min=1, help="Most rows to read at a time.")
-    ] = 100_000,
+    batch: Annotated[int, options.named("--batch", "NUMBER", "Most rows to read at a time.", min=1)] = 100_000,
     memory_limit: options.MemoryLimit = None,
     overwrite: options.Overwrite = False,
 ) -> None:

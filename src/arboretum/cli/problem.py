@@ -195,7 +195,7 @@ def _too_few(problem: Problem, n_folds: int | None) -> str:
 
 
 def _strata(rows: Examples, task: Task) -> NDArray[Any]:
-    labels = task.strata(rows.y, rows.event, rows.treatment)
+    labels = getattr(rows, task.stratified_by)
     if labels is None:
         return np.zeros(len(rows), dtype=np.uint8)
     known, stratum = unique_labels(labels)

@@ -35,8 +35,7 @@ def report(
     data: options.Reading,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="HTML file to write.")] = Path("report.html"),
     train: Annotated[
-        options.Name,
-        typer.Option("--train", metavar="DATA", help="Rows that the model learnt from, to compare with."),
+        options.Name, options.named("--train", "DATA", "Rows that the model learnt from, to compare with.")
     ] = None,
     memory_limit: options.MemoryLimit = None,
     overwrite: options.Overwrite = False,

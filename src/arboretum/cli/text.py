@@ -19,45 +19,37 @@ from arboretum.cli.changed import Changed
 from arboretum.cli.errors import UsageError
 from arboretum.data.dataset import Dataset
 from arboretum.data.sources import connect, identifier
-from arboretum.data.text_columns import NEARLY, Facts, Kind, TextColumn, TextRules, decided
+from arboretum.data.text_columns import NEARLY, Cures, Facts, Kind, TextColumn, TextRules, decided
 from arboretum.data.text_values import BLANKS, CODES, MISSING, class_of
 
 
-class OptionCures:
-    """Cures as options of the command."""
-
-    def missing(self, value: str) -> str:
-        """Return how to make a value missing."""
-        return f"--missing {shlex.quote(value)} makes it missing"
-
-    def as_kind(self, name: str, kind: Kind) -> str:
-        """Return how to have a column read as a kind."""
-        return f"--kind {shlex.quote(f'{name}={kind}')}"
-
-    def date_format(self, name: str, form: str) -> str:
-        """Return how to give the format of a column of dates."""
-        return f"--date-format {shlex.quote(f'{name}={form}')}"
-
-    def decimal(self, mark: str) -> str:
-        """Return how to give the decimal mark."""
-        return f"--decimal {mark}"
-
-    def encoding(self, name: str) -> str:
-        """Return how to give the encoding of a file."""
-        return f"--encoding {name}"
-
-    def delimiter(self) -> str:
-        """Return how to give the delimiter of a file."""
-        return "--delimiter"
-
-    def plain_numbers(self, name: str) -> str:
-        """Return how to make numbers of amounts."""
-        column = identifier(name)
-        number = f"TRY_CAST(regexp_replace({column}, '[^0-9.eE+-]', '', 'g') AS DOUBLE)"
-        return f"--sql {shlex.quote(f'SELECT * REPLACE ({number} AS {column}) FROM data')} makes numbers of them"
+def _option(name: str, value: str) -> str:
+    return f"--{name} {shlex.quote(value)}"
 
 
-CURES = OptionCures()
+def _missing(value: str) -> str:
+    return f"{_option('missing', value)} makes it missing"
+
+
+def _of_column(option: str, column: str, value: str) -> str:
+    return _option(option, f"{column}={value}")
+
+
+def _plain_numbers(name: str) -> str:
+    column = identifier(name)
+    number = f"TRY_CAST(regexp_replace({column}, '[^0-9.eE+-]', '', 'g') AS DOUBLE)"
+    return f"{_option('sql', f'SELECT * REPLACE ({number} AS {column}) FROM data')} makes numbers of them"
+
+
+CURES = Cures(
+    missing=_missing,
+    as_kind=partial(_of_column, "kind"),
+    date_format=partial(_of_column, "date-format"),
+    decimal="--decimal {}".format,
+    encoding="--encoding {}".format,
+    delimiter="--delimiter",
+    plain_numbers=_plain_numbers,
+)
 
 
 @dataclass(frozen=True)

@@ -26,23 +26,19 @@ def train(
     task: options.Task = "auto",
     model: Annotated[str, typer.Option("--model", "-m", metavar="METHOD", help=options.METHODS_HELP)] = "auto",
     settings: Annotated[
-        options.Names,
-        typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the estimator; repeatable."),
+        options.Names, options.named("--set", "NAME=VALUE", "A parameter of the estimator; repeatable.")
     ] = None,
-    test: Annotated[options.Name, typer.Option("--test", metavar="DATA", help="Rows to judge by.")] = None,
+    test: Annotated[options.Name, options.named("--test", "DATA", "Rows to judge by.")] = None,
     cv: options.Folds = None,
     holdout: options.Holdout = None,
     time_limit: options.TimeLimit = None,
     memory_limit: options.MemoryLimit = None,
     checkpoint: Annotated[
-        Path | None,
-        typer.Option("--checkpoint", metavar="FILE", help="Go on from this file, if a run was killed; write it."),
+        Path | None, options.named("--checkpoint", "FILE", "Go on from this file, if a run was killed; write it.")
     ] = None,
-    every: Annotated[
-        float, typer.Option("--checkpoint-every", metavar="SECONDS", min=0.0, help="How often to write it.")
-    ] = 30.0,
+    every: Annotated[float, options.named("--checkpoint-every", "SECONDS", "How often to write it.", min=0.0)] = 30.0,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Model file to write.")] = Path("model.arb"),
-    report: Annotated[Path | None, typer.Option("--report", metavar="FILE", help="HTML report to write.")] = None,
+    report: Annotated[Path | None, options.named("--report", "FILE", "HTML report to write.")] = None,
     overwrite: options.Overwrite = False,
 ) -> None:
     """Train a model, judge it by rows it has not seen, beside a baseline, and write it.

@@ -270,7 +270,7 @@ def _uneven_line(part: CsvPart, rules: TextRules) -> ValueError | None:
         if record and len(record) != width:
             return ValueError(
                 f"{part.file.path}, line {number}: {len(record)} fields, but the header has {width}; quote "
-                f"fields that hold {part.delimiter!r}, or give {rules.cures.delimiter()}"
+                f"fields that hold {part.delimiter!r}, or give {rules.cures.delimiter}"
             )
     return None
 

@@ -28,7 +28,7 @@ from arboretum.data.memory_budget import (
 from arboretum.data.parquet_files import ParquetFiles
 from arboretum.data.schema import listed
 from arboretum.data.sources import BATCH_ROWS, Source
-from arboretum.data.text_columns import Arguments, Kind, TextRules
+from arboretum.data.text_columns import ARGUMENTS, Kind, TextRules
 from arboretum.data.text_values import MISSING
 
 UNLIMITED = 4_000_000_000  # bytes that passes are planned for where there is no limit
@@ -151,7 +151,7 @@ class Dataset:
         memory_limit : int or str, optional
             As for ``with_memory_limit``.
         """
-        return cls(json_files(sources.found_files(path), encoding, Arguments())).with_memory_limit(memory_limit)
+        return cls(json_files(sources.found_files(path), encoding, ARGUMENTS)).with_memory_limit(memory_limit)
 
     @classmethod
     def from_sql(cls, query: str, connection: Any = None, *, memory_limit: int | str | None = None) -> Dataset:

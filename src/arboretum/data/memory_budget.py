@@ -103,15 +103,6 @@ def _trim() -> Any:
 class MemoryBudget:
     """Bytes that this process may hold above what it held at a start.
 
-    Parameters
-    ----------
-    limit : int
-        The bytes.
-    start : int, optional
-        Resident memory at the start; None before the start.
-    reserved : int
-        Bytes that are kept for a later use.
-
     Examples
     --------
     >>> MemoryBudget(10**9).begun().free() > 9 * 10**8
@@ -121,8 +112,8 @@ class MemoryBudget:
     """
 
     limit: int
-    start: int | None = None
-    reserved: int = 0
+    start: int | None = None  # resident memory at the start; None before
+    reserved: int = 0  # bytes that are kept for a later use
 
     def begun(self) -> MemoryBudget:
         """Return the budget from now on, if it has not begun before."""

@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from arboretum.data.sources import quoted
 from arboretum.data.text_values import (
@@ -51,63 +51,35 @@ SHOWN = 5  # values, and twice as many columns, in a message
 # ------------------------------------------------------------------------------------------------ what the user says
 
 
-class Cures(Protocol):
+@dataclass(frozen=True)
+class Cures:
     """How messages name the cures for a column: as Python arguments, or as options of the command."""
 
-    def missing(self, value: str) -> str:
-        """Return how to make a value missing."""
-
-    def as_kind(self, name: str, kind: Kind) -> str:
-        """Return how to have a column read as a kind."""
-
-    def date_format(self, name: str, form: str) -> str:
-        """Return how to give the format of a column of dates."""
-
-    def decimal(self, mark: str) -> str:
-        """Return how to give the decimal mark."""
-
-    def encoding(self, name: str) -> str:
-        """Return how to give the encoding of a file."""
-
-    def delimiter(self) -> str:
-        """Return how to give the delimiter of a file."""
-
-    def plain_numbers(self, name: str) -> str:
-        """Return how to make numbers of amounts."""
+    missing: Callable[[str], str]  # makes a value missing
+    as_kind: Callable[[str, Kind], str]  # has a column read as a kind
+    date_format: Callable[[str, str], str]  # gives the format of a column of dates
+    decimal: Callable[[str], str]
+    encoding: Callable[[str], str]
+    delimiter: str
+    plain_numbers: Callable[[str], str]  # makes numbers of the amounts in a column
 
 
-class Arguments:
-    """Cures in Python."""
+_TYPES: Mapping[str, str] = {"number": "DOUBLE", "category": "VARCHAR", "date": "TIMESTAMP", "bool": "BOOLEAN"}
 
-    TYPES: Mapping[str, str] = {"number": "DOUBLE", "category": "VARCHAR", "date": "TIMESTAMP", "bool": "BOOLEAN"}
 
-    def missing(self, value: str) -> str:
-        """Return how to make a value missing."""
-        return "add it to missing="
+def _typed(name: str, kind: Kind) -> str:
+    return f"types={{{name!r}: {_TYPES[kind]!r}}}"
 
-    def as_kind(self, name: str, kind: Kind) -> str:
-        """Return how to have a column read as a kind."""
-        return f"types={{{name!r}: {self.TYPES[kind]!r}}}"
 
-    def date_format(self, name: str, form: str) -> str:
-        """Return how to give the format of a column of dates."""
-        return f"date_formats={{{name!r}: {form!r}}}"
-
-    def decimal(self, mark: str) -> str:
-        """Return how to give the decimal mark."""
-        return f"decimal={mark!r}"
-
-    def encoding(self, name: str) -> str:
-        """Return how to give the encoding of a file."""
-        return f"encoding={name!r}"
-
-    def delimiter(self) -> str:
-        """Return how to give the delimiter of a file."""
-        return "delimiter="
-
-    def plain_numbers(self, name: str) -> str:
-        """Return how to make numbers of amounts."""
-        return "remove separators and signs in the file"
+ARGUMENTS = Cures(  # without lambdas: datasets can be pickled, with their rules
+    missing="add it to missing=".format,
+    as_kind=_typed,
+    date_format="date_formats={{{!r}: {!r}}}".format,
+    decimal="decimal={!r}".format,
+    encoding="encoding={!r}".format,
+    delimiter="delimiter=",
+    plain_numbers="remove separators and signs in the file".format,
+)
 
 
 @dataclass(frozen=True)
@@ -141,7 +113,7 @@ class TextRules:
     date_formats: Mapping[str, str] = field(default_factory=dict)
     types: Mapping[str, str] = field(default_factory=dict)
     believed: bool = False
-    cures: Cures = field(default_factory=Arguments)
+    cures: Cures = ARGUMENTS
 
     def __post_init__(self) -> None:
         if self.decimal not in (".", ","):

@@ -14,7 +14,7 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ from arboretum.data.schema import MISSING, UNKNOWN, ColumnSchema, Schema
 from arboretum.data.table import Table
 from arboretum.encoding.combinations import best_combinations
 from arboretum.encoding.target_statistics import TargetStatistics, draw_orders, learn_statistics
+
+FloatArray: TypeAlias = NDArray[np.float64]
 
 MAX_COMBINATIONS = 64
 
@@ -99,14 +101,7 @@ class CategoryEncoding:
         return self._joined(sorted_table, self.statistics.transform(sorted_table, threads=threads))
 
     def ordered(
-        self,
-        table: Table,
-        y: NDArray[np.float64],
-        weight: NDArray[np.float64] | None,
-        number: int,
-        *,
-        seed: int,
-        threads: int = 1,
+        self, table: Table, y: FloatArray, weight: FloatArray | None, number: int, *, seed: int, threads: int = 1
     ) -> Table:
         """Encode training rows: a statistic of a row is that of the rows before it in random order ``number``."""
         sorted_table = self._sorted(table)
@@ -116,14 +111,14 @@ class CategoryEncoding:
     def ordered_parts(
         self,
         table: Table,
-        y: NDArray[np.float64],
-        weight: NDArray[np.float64] | None,
+        y: FloatArray,
+        weight: FloatArray | None,
         number: int,
         *,
         seed: int,
         memory: float = math.inf,
         threads: int = 1,
-    ) -> Iterator[tuple[list[int], list[NDArray[np.float64]]]]:
+    ) -> Iterator[tuple[list[int], list[FloatArray]]]:
         """Yield (columns that trees read, their values) for the statistics that ``ordered`` makes, some at a time."""
         order = draw_orders(table.n_rows, 1, seed=seed, first=number, threads=threads)
         parts = self.statistics.ordered_in_parts(
@@ -135,7 +130,7 @@ class CategoryEncoding:
     def _sorted(self, table: Table) -> Table:
         return Table(self.statistics.schema, [table.columns[j] for j in self.source.by_name])
 
-    def _joined(self, sorted_table: Table, statistics: list[NDArray[np.float64]]) -> Table:
+    def _joined(self, sorted_table: Table, statistics: list[FloatArray]) -> Table:
         return Table(self.schema, [*(sorted_table.columns[j] for j in self.kept), *statistics])
 
     # ------------------------------------------------------------------------ from input columns to encoded ones
@@ -149,7 +144,7 @@ class CategoryEncoding:
         """Return sets of encoded columns; a statistic belongs to a set if all of its columns do."""
         return tuple(tuple(k for k, given in enumerate(self.sources) if set(given) <= set(one)) for one in sets)
 
-    def shares(self) -> NDArray[np.float64]:
+    def shares(self) -> FloatArray:
         """Return the share of each input column in each encoded column; the columns of a statistic share equally."""
         shares = np.zeros((len(self.sources), self.source.n_features))
         for row, columns in zip(shares, self.sources, strict=True):
@@ -184,12 +179,12 @@ class CategoryEncoding:
 
 def learn_encoding(
     table: Table,
-    y: NDArray[np.float64],
+    y: FloatArray,
     *,
     category_levels: int,
     n_classes: int | None = None,
     class_names: NDArray[Any] | None = None,
-    weight: NDArray[np.float64] | None = None,
+    weight: FloatArray | None = None,
     max_combination: int = 1,
     seed: int = 0,
     threads: int = 1,
@@ -234,9 +229,7 @@ def learn_encoding(
     return CategoryEncoding(table.schema, statistics)
 
 
-def _combine(
-    table: Table, y: NDArray[np.float64], columns: list[int], max_size: int, **options: Any
-) -> list[tuple[int, ...]]:
+def _combine(table: Table, y: FloatArray, columns: list[int], max_size: int, **options: Any) -> list[tuple[int, ...]]:
     """Return all combinations, smaller ones first, while there is room; of the first size beyond it, the best.
 
     A combination that is useless for all rows may be useful for some of them: trees are better judges.

@@ -31,17 +31,9 @@ STATISTIC_BYTES = 32  # of a row while it is encoded: key, level and value
 
 @dataclass(eq=False)
 class EncodedStream(RowStream):
-    """Encoded rows.
+    """Encoded rows."""
 
-    Parameters
-    ----------
-    source : StreamedTable
-        Rows as they were given.
-    encoding : CategoryEncoding
-        How they are encoded.
-    """
-
-    source: StreamedTable
+    source: StreamedTable  # rows as they were given
     encoding: CategoryEncoding
 
     def __post_init__(self) -> None:
@@ -60,17 +52,7 @@ class EncodedStream(RowStream):
 
 @dataclass(eq=False)
 class TransformedStream(EncodedStream):
-    """Rows to predict on.
-
-    Parameters
-    ----------
-    source, encoding
-        As for ``EncodedStream``.
-    unknown_is_missing : bool
-        As for ``CategoryEncoding.transform``.
-    threads : int
-        Threads to use; the result does not depend on them.
-    """
+    """Rows to predict on; the fields are arguments of ``CategoryEncoding.transform``."""
 
     unknown_is_missing: bool
     threads: int
@@ -86,23 +68,9 @@ class TransformedStream(EncodedStream):
 
 @dataclass(eq=False)
 class OrderedStream(EncodedStream):
-    """Training rows in one random order.
+    """Training rows in one random order; the fields are arguments of ``CategoryEncoding.ordered``."""
 
-    Parameters
-    ----------
-    source, encoding
-        As for ``EncodedStream``.
-    categories_of_rows : Table
-        Their categories, in memory.
-    y, weight : ndarray
-        As for ``CategoryEncoding.ordered``.
-    number, seed : int
-        Of the order.
-    threads : int
-        Threads to use; the result does not depend on them.
-    """
-
-    categories_of_rows: Table
+    categories_of_rows: Table  # in memory
     y: NDArray[np.float64]
     weight: NDArray[np.float64] | None
     number: int

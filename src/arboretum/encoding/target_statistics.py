@@ -349,10 +349,6 @@ def learn_statistics(
     threads : int
         Threads to use; the result does not depend on them.
 
-    Returns
-    -------
-    TargetStatistics
-
     Examples
     --------
     >>> from arboretum.data.table import read_table

@@ -28,7 +28,7 @@ from arboretum.data.schema import Schema
 from arboretum.data.table import SparseTable, Table, read_table
 from arboretum.ensembles.bagging.parameters import Trees
 from arboretum.ensembles.bagging.resampling import content_order
-from arboretum.ensembles.bagging.trees import batches, is_whole
+from arboretum.ensembles.bagging.trees import batches, is_whole, joined
 from arboretum.ensembles.recipe import Recipe
 from arboretum.growing.grower import grown_to_forest
 from arboretum.model.arrays import Arrays
@@ -39,7 +39,7 @@ from arboretum.model.notes import Notes, read_seed
 from arboretum.parameters.checking import check_columns, seed_of, share
 from arboretum.parameters.declaring import FLAG, MOST, CountOrShare, Number, Share, parameter, parameter_group
 from arboretum.parameters.shared import Categories, Seed, Threads, WarmStart
-from arboretum.running.interruption import keeps_part, warn_interrupted
+from arboretum.running.interruption import warn_interrupted
 from arboretum.running.threads import n_threads
 from arboretum.running.warning import warn_user
 
@@ -279,17 +279,8 @@ def isolate(table: Table, pool: RowPool, params: IsolationParams) -> tuple[Fores
     sample = _kernel.IsolationSample(pool.rows, pool.weight, params.n_draws, params.with_replacement)
     rules = _kernel.IsolationRules(_depth_limit(params.n_draws), params.max_features, params.max_terms)
     grow = _grow_sparse if isinstance(table, SparseTable) else _grow_dense
-    grown: list[_kernel.GrownForest] = []
-    interrupted = False
-    try:
-        grown.extend(grow(table, sample, rules, params))
-    except KeyboardInterrupt:
-        if not keeps_part(len(grown)):
-            raise
-        interrupted = True
-    for more in grown[1:]:
-        grown[0].extend(more)
-    return grown_to_forest(grown[0], 1, table.schema.by_name), interrupted
+    grown, interrupted = joined(grow(table, sample, rules, params))
+    return grown_to_forest(grown, 1, table.schema.by_name), interrupted
 
 
 def _grow_dense(

@@ -47,10 +47,8 @@ def sage_values(
     ----------
     model : GrownTrees
         A fitted classifier or regressor of one output.
-    table : Table
-        Dense rows, read by the model's schema.
-    y : array
-        Their targets.
+    table, y
+        Dense rows, read by the model's schema, and their targets.
     groups : list of lists of int
         Columns of the user that are known together.
     seed : int

@@ -37,10 +37,8 @@ class Substitution:
 
     Parameters
     ----------
-    model : GrownTrees
-        The fitted model.
-    response : Response
-        What it is asked.
+    model, response
+        A fitted model, and what it is asked.
     columns : list of int
         Columns of the user that are replaced.
     points : list of arrays

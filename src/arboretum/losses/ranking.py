@@ -142,12 +142,7 @@ class LambdaMart(_PairLoss):
 class Pairwise(_PairLoss):
     """log(1 + exp(−difference of scores)) of every pair of a better and a worse row (RankNet, Burges et al. 2005).
 
-    Parameters
-    ----------
-    metric : {"ndcg", "map"}
-        What ``value`` follows; it does not change the gradients.
-    truncation : int or None
-        Only pairs with a row among this many first places count; None counts all.
+    Parameters are those of ``LambdaMart``; the metric does not change the gradients.
 
     Examples
     --------
@@ -167,15 +162,11 @@ class Pairwise(_PairLoss):
 class Listwise(RankingLoss):
     """Cross entropy between shares of the gains 2^y − 1 and the softmax of scores over a query (Bruch 2021).
 
-    Parameters
-    ----------
-    metric : {"ndcg", "map"}
-        What ``value`` follows; it does not change the gradients.
+    The metric is what ``value`` follows; it does not change the gradients.
 
     Examples
     --------
-    >>> gradients, hessians = Listwise().gradients(np.array([0.0, 1.0]), raw=np.zeros(2))
-    >>> gradients
+    >>> Listwise().gradients(np.array([0.0, 1.0]), raw=np.zeros(2))[0]
     array([ 0.5, -0.5])
     """
 

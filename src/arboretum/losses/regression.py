@@ -48,10 +48,9 @@ class AbsoluteError(Loss):
 
     Examples
     --------
-    >>> loss = AbsoluteError()
-    >>> loss.start(np.array([1.0, 2.0, 60.0]), weight=None)
+    >>> AbsoluteError().start(np.array([1.0, 2.0, 60.0]), weight=None)
     array([2.])
-    >>> loss.gradients(np.array([1.0, 2.0, 60.0]), raw=np.array([2.0, 2.0, 2.0]))
+    >>> AbsoluteError().gradients(np.array([1.0, 2.0, 60.0]), raw=np.array([2.0, 2.0, 2.0]))
     (array([ 1.,  0., -1.]), array([1., 1., 1.]))
     """
 

@@ -86,8 +86,7 @@ def qini_score(y: Any, uplift: Any, treatment: Any, *, normalise: bool = True, s
     1.0
     """
     experiment = _Experiment.read(y, uplift, treatment, sample_weight)
-    best = experiment.ordered_by(experiment.effect).qini() if normalise else None
-    return _score(experiment.qini(), best)
+    return _score(experiment.qini(), experiment.ordered_by(experiment.effect).qini() if normalise else None)
 
 
 def auuc_score(y: Any, uplift: Any, treatment: Any, *, normalise: bool = True, sample_weight: Any = None) -> float:
@@ -100,12 +99,12 @@ def auuc_score(y: Any, uplift: Any, treatment: Any, *, normalise: bool = True, s
 
     Examples
     --------
-    >>> auuc_score([1, 0, 0, 1], [0.9, 0.8, 0.2, 0.1], [1, 0, 1, 0])
-    1.0
+    >>> y, treatment = [1, 0, 0, 1], [1, 0, 1, 0]
+    >>> auuc_score(y, [0.9, 0.8, 0.2, 0.1], treatment), auuc_score(y, [0.5, 0.5, 0.5, 0.5], treatment)
+    (1.0, 0.0)
     """
     experiment = _Experiment.read(y, uplift, treatment, sample_weight)
-    best = experiment.ordered_by(experiment.best_gain).gain() if normalise else None
-    return _score(experiment.gain(), best)
+    return _score(experiment.gain(), experiment.ordered_by(experiment.best_gain).gain() if normalise else None)
 
 
 def uplift_at_k(

@@ -3,7 +3,8 @@
 ::
 
     Head          the sum is the prediction
-    ├─ EffectHead effects of treatments                                            uplift by boosting
+    ├─ ArmHead    what treatments change
+    │  └─ EffectHead    sums that are effects                                      uplift by boosting
     ├─ LossHead   link of a loss of numbers                                        boosting
     │  ├─ ClassLossHead labels and probabilities, of ordered classes too
     │  ├─ RiskHead      higher for earlier events; hazards
@@ -12,7 +13,7 @@
     │  ├─ ClassMeanHead shares of classes, or votes
     │  │  └─ MultiwayHead  of one tree of many branches, which is not a Forest     ID3, C4.5
     │  ├─ HazardHead    mortality, and the hazards of leaves (ensembles/bagging/leaf_hazards.py)
-    │  ├─ UpliftHead    outcome under treatment less that without
+    │  ├─ UpliftHead    outcome under treatment less that without (an ArmHead, too)
     │  └─ PathHead      path lengths, whose cuts gain by setting few rows apart    isolation
     ├─ VoteHead   weighted votes for classes                                       AdaBoost
     ├─ MedianHead the median by weight
@@ -22,7 +23,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 import numpy as np
@@ -136,13 +137,7 @@ def label_names(classes: NDArray[Any]) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class LossHead(Head):
-    """Sums of trees before the link of a loss of numbers.
-
-    Parameters
-    ----------
-    loss : Loss
-        The loss.
-    """
+    """Sums of trees before the link of a loss of numbers."""
 
     loss: Loss
 
@@ -191,15 +186,9 @@ class LossHead(Head):
 
 @dataclass(frozen=True, eq=False)
 class ClassLossHead(LossHead):
-    """Sums of trees before the link of a loss of classes.
+    """Sums of trees before the link of a loss of classes."""
 
-    Parameters
-    ----------
-    classes : ndarray, or a list of them for several outputs
-        Labels of the classes.
-    """
-
-    classes: Any = None
+    classes: Any = None  # labels, or a list of them for several outputs
 
     is_affine = False
 
@@ -278,15 +267,10 @@ class RankHead(LossHead):
 class RiskHead(LossHead):
     """Sums of trees as risks: logarithms of hazard ratios, or of times with the sign turned.
 
-    Parameters
-    ----------
-    event_times : ndarray
-        Times of events of the training rows, rising.
-    log_baseline : ndarray, optional
-        For the loss of Cox, the logarithm of the cumulative hazard of a sum of 0 at these times.
+    For the loss of Cox, ``log_baseline`` is the logarithm of the cumulative hazard of a sum of 0 at the event times.
     """
 
-    event_times: FloatArray | None = None
+    event_times: FloatArray | None = None  # of the training rows, rising
     log_baseline: FloatArray | None = None
 
     is_affine = False
@@ -304,11 +288,8 @@ class RiskHead(LossHead):
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: Arrays, forest: Forest) -> RiskHead:
         """Read the loss, and the baseline that belongs to it."""
-        loss, times, baseline = (
-            cls.read_loss(header, forest.n_outputs),
-            read_event_times(arrays["event_times"]),
-            arrays.get("log_baseline"),
-        )
+        loss, times = cls.read_loss(header, forest.n_outputs), read_event_times(arrays)
+        baseline = arrays.get("log_baseline")
         has_baseline = isinstance(loss, Cox) and header.get("first_rounds") is not True
         if has_baseline != (baseline is not None):
             found = "none" if baseline is None else "one"
@@ -358,13 +339,20 @@ def last_events(event_times: FloatArray, times: FloatArray) -> NDArray[np.intp]:
     return np.searchsorted(event_times, times, side="right") - 1
 
 
-def read_event_times(array: NDArray[Any]) -> FloatArray:
-    """Take the times of events from a file."""
-    if array.ndim != 1 or array.dtype != np.float64 or not len(array) or not np.isfinite(array).all():
-        raise ValueError(f"event_times: expected finite numbers, found {array!r:.80}")
-    if array[0] < 0 or (np.diff(array) <= 0).any():
-        raise ValueError("event_times: expected times from 0 on that rise")
+def finite_numbers(arrays: Arrays, name: str) -> FloatArray:
+    """Return a column of finite numbers from a file."""
+    array = arrays[name]
+    if array.dtype != np.float64 or array.ndim != 1 or not len(array) or not np.isfinite(array).all():
+        raise ValueError(f"{name}: expected finite numbers, found {array!r:.80}")
     return array
+
+
+def read_event_times(arrays: Arrays) -> FloatArray:
+    """Return the times of events from a file."""
+    times = finite_numbers(arrays, "event_times")
+    if times[0] < 0 or (np.diff(times) <= 0).any():
+        raise ValueError("event_times: expected times from 0 on that rise")
+    return times
 
 
 # ---- means of trees --------------------------------------------------------------------------------------------------
@@ -372,15 +360,9 @@ def read_event_times(array: NDArray[Any]) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class MeanHead(Head):
-    """The mean of trees that are grown independently: numbers.
+    """The mean of trees that are grown independently: numbers."""
 
-    Parameters
-    ----------
-    n_trees : int
-        Trees of the forest; 0 before they are grown.
-    """
-
-    n_trees: int = 0
+    n_trees: int = 0  # before they are grown
 
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: Arrays, forest: Forest) -> MeanHead:
@@ -521,23 +503,31 @@ class MultiwayHead(ClassMeanHead):
 
 
 @dataclass(frozen=True, eq=False)
-class UpliftHead(MeanHead):
-    """Mean outcomes of all arms, the control first; predictions are differences to the control.
+class ArmHead(Head):
+    """What treatments change."""
 
-    Parameters
-    ----------
-    treatments : ArmLabels
-        Control and treatments.
-    outcomes : ndarray or None
-        Labels of two outcomes; None for numbers.
-    """
-
-    treatments: ArmLabels = field(kw_only=True)
-    outcomes: NDArray[Any] | None = None
+    treatments: ArmLabels  # and control
+    outcomes: NDArray[Any] | None  # labels of two; None for numbers
 
     def facts(self) -> dict[str, Any]:
         """Return the labels of arms and outcomes."""
-        return arm_facts(self.treatments, self.outcomes)
+        outcomes = None if self.outcomes is None else classes_to_json(self.outcomes)
+        return {**self.treatments.to_json(), "outcomes": outcomes}
+
+    @property
+    def arms(self) -> NDArray[Any]:
+        """Labels: the control, then the treatments."""
+        return self.treatments.in_order
+
+    @property
+    def output_names(self) -> list[str] | None:
+        """Treatments, if there are several."""
+        return label_names(self.arms[1:]) if len(self.arms) > 2 else None
+
+
+@dataclass(frozen=True, eq=False)
+class UpliftHead(MeanHead, ArmHead):
+    """Mean outcomes of all arms, the control first; predictions are differences to the control."""
 
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: Arrays, forest: Forest) -> UpliftHead:
@@ -552,11 +542,6 @@ class UpliftHead(MeanHead):
             return head.arms.tolist(), None if head.outcomes is None else head.outcomes.tolist()
 
         return isinstance(other, UpliftHead) and plain(self) == plain(other)
-
-    @property
-    def arms(self) -> NDArray[Any]:
-        """Labels: the control, then the treatments."""
-        return self.treatments.in_order
 
     def explained(self, forest: Forest) -> tuple[Forest, float]:
         """Return the forest of differences."""
@@ -574,82 +559,36 @@ class UpliftHead(MeanHead):
         return uplift[:, 0] if uplift.shape[1] == 1 else uplift
 
     @property
-    def output_names(self) -> list[str] | None:
-        """Treatments, if there are several."""
-        return treatment_names(self.arms)
-
-    @property
     def value_meaning(self) -> ValueMeaning:
         """Outcomes by arm."""
         return ValueMeaning(class_names=label_names(self.arms), probabilities=False)
 
 
-def treatment_names(arms: NDArray[Any]) -> list[str] | None:
-    """Return the names of several treatments."""
-    return label_names(arms[1:]) if len(arms) > 2 else None
-
-
 @dataclass(frozen=True, eq=False)
-class EffectHead(Head):
-    """Sums of trees that are the effects of treatments.
-
-    Parameters
-    ----------
-    treatments : ArmLabels
-        Control and treatments.
-    outcomes : ndarray or None
-        Labels of two outcomes; None for numbers.
-    """
-
-    treatments: ArmLabels
-    outcomes: NDArray[Any] | None
-
-    def facts(self) -> dict[str, Any]:
-        """Return the labels of arms and outcomes."""
-        return arm_facts(self.treatments, self.outcomes)
+class EffectHead(ArmHead):
+    """Sums of trees that are the effects of treatments."""
 
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: Arrays, forest: Forest) -> EffectHead:
         """Read labels of a control, and of a treatment per output."""
         return cls(*read_arms(header, forest.n_outputs + 1))
 
-    @property
-    def arms(self) -> NDArray[Any]:
-        """Labels: the control, then the treatments."""
-        return self.treatments.in_order
-
     def uplift(self, raw: FloatArray) -> FloatArray:
         """Return the effect of each treatment, (rows, treatments)."""
         return raw
 
-    @property
-    def output_names(self) -> list[str] | None:
-        """Treatments, if there are several."""
-        return treatment_names(self.arms)
-
-
-def arm_facts(labels: ArmLabels, outcomes: NDArray[Any] | None) -> dict[str, Any]:
-    """Return labels of arms and outcomes as a header holds them."""
-    return {**labels.to_json(), "outcomes": None if outcomes is None else classes_to_json(outcomes)}
-
 
 def read_arms(header: dict[str, Any], n_arms: int) -> tuple[ArmLabels, NDArray[Any] | None]:
-    """Undo ``arm_facts``, for a file of unknown origin."""
+    """Undo ``ArmHead.facts``, for a file of unknown origin."""
     outcomes = header["outcomes"]
     return ArmLabels.from_json(header, n_arms), None if outcomes is None else classes_from_json(outcomes, 2)
 
 
 @dataclass(frozen=True, eq=False)
 class PathHead(MeanHead):
-    """Mean path lengths of isolation trees; anomalies have short ones.
+    """Mean path lengths of isolation trees; anomalies have short ones."""
 
-    Parameters
-    ----------
-    offset : float
-        The score below which a row is an anomaly.
-    """
-
-    offset: float = -0.5
+    offset: float = -0.5  # a row of a lower score is an anomaly
 
     is_affine = False
 
@@ -687,18 +626,10 @@ class PathHead(MeanHead):
 
 @dataclass(frozen=True, eq=False)
 class WeightedHead(Head):
-    """Learners that count by weight.
-
-    Parameters
-    ----------
-    weights : ndarray
-        Weight of each.
-    unknown : str, optional
-        What learners that users gave do about unknown categories.
-    """
+    """Learners that count by weight."""
 
     weights: FloatArray
-    unknown: str | None = None
+    unknown: str | None = None  # what learners that users gave do about unknown categories
 
     is_affine = False
 
@@ -728,26 +659,12 @@ class WeightedHead(Head):
     @classmethod
     def read(cls, header: dict[str, Any], arrays: Arrays, n_outputs: int) -> WeightedHead:
         """Read the weights, for learners of so many outputs."""
-        return cls(learner_numbers(arrays, "estimator_weights"), header.get("unknown_of_estimator"))
-
-
-def learner_numbers(arrays: Arrays, name: str) -> FloatArray:
-    """Return one finite number per learner from a file."""
-    array = arrays[name]
-    if array.dtype != np.float64 or array.ndim != 1 or not len(array) or not np.isfinite(array).all():
-        raise ValueError(f"{name}: expected finite numbers, found {array!r:.80}")
-    return array
+        return cls(finite_numbers(arrays, "estimator_weights"), header.get("unknown_of_estimator"))
 
 
 @dataclass(frozen=True, eq=False)
 class VoteHead(WeightedHead):
-    """Weighted votes for classes.
-
-    Parameters
-    ----------
-    classes : ndarray
-        Their labels.
-    """
+    """Weighted votes for classes."""
 
     classes: Any = None
 
@@ -819,15 +736,9 @@ class MedianHead(WeightedHead):
 
 @dataclass(frozen=True, eq=False)
 class OtherHead(Head):
-    """Predictions that are not sums of trees.
+    """Predictions that are not sums of trees."""
 
-    Parameters
-    ----------
-    why_not : str
-        Why SHAP values cannot split them, and what to do instead.
-    """
-
-    why_not: str
+    why_not: str  # why SHAP values cannot split them, and what to do instead
 
     determines = False
     is_affine = False

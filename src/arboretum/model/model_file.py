@@ -79,7 +79,7 @@ _CURE = "Give a file written by save() of an arboretum model."
 
 
 def to_bytes(header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], *, compact: bool = True) -> bytes:
-    """Model file as bytes.
+    """Return a model file as bytes, which do not depend on the order of both dicts.
 
     Parameters
     ----------
@@ -91,11 +91,6 @@ def to_bytes(header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], 
     compact : bool
         Encode arrays that become much smaller by it. They come back to the bit, but are decoded into memory of
         their own when the file is read; with False all of them are used where they lie in the file.
-
-    Returns
-    -------
-    bytes
-        Independent of the order of both dicts.
 
     Examples
     --------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import numbers
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -13,34 +14,40 @@ from arboretum.arguments import holds_others, shown
 from arboretum.other_libraries import VALUES, advice
 
 
-def number(
-    owner: Any,
-    name: str,
-    *,
-    low: float = -np.inf,
-    high: float = np.inf,
-    open_low: bool = False,
-    integer: bool = False,
-    optional: bool = False,
-    words: tuple[str, ...] = (),
-    words_of_bool: bool = False,
-) -> Any:
-    """Return parameter ``name`` of an estimator if it is a number in range, None, a word, or perhaps a boolean."""
-    value = getattr(owner, name)
-    if (optional and value is None) or (isinstance(value, str) and value in words):
-        return value
-    if words_of_bool and isinstance(value, bool):
-        return value
-    kind = numbers.Integral if integer else numbers.Real
-    if isinstance(value, kind) and not isinstance(value, bool | np.bool_):
-        exact: Any = int(cast(Any, value)) if integer else as_float(value)
-        if (low < exact if open_low else low <= exact) and exact <= high:
-            return exact
-    bounds = [f"{'above' if open_low else 'at least'} {low:g}" if low > -np.inf else ""]
-    bounds.append(f"at most {high:g}" if high < np.inf else "")
-    wanted = ("an integer " if integer else "a number ") + " and ".join(bound for bound in bounds if bound)
-    others = [repr(word) for word in words] + (["None"] if optional else [])
-    raise ValueError(f"{name}={shown(value)}: use {' or '.join([wanted.strip(), *others])}")
+@dataclass(frozen=True)
+class Range:
+    """Numbers from ``low`` to ``high``; perhaps also None, some words, or booleans."""
+
+    low: float = -np.inf
+    high: float = np.inf
+    _: KW_ONLY
+    open_low: bool = False
+    integer: bool = False
+    optional: bool = False
+    words: tuple[str, ...] = ()
+    words_of_bool: bool = False
+
+    def value(self, owner: Any, name: str) -> Any:
+        """Return parameter ``name`` of an estimator, if it is one of these."""
+        value = getattr(owner, name)
+        if (self.optional and value is None) or (isinstance(value, str) and value in self.words):
+            return value
+        if self.words_of_bool and isinstance(value, bool):
+            return value
+        kind = numbers.Integral if self.integer else numbers.Real
+        if isinstance(value, kind) and not isinstance(value, bool | np.bool_):
+            exact: Any = int(cast(Any, value)) if self.integer else as_float(value)
+            if (self.low < exact if self.open_low else self.low <= exact) and exact <= self.high:
+                return exact
+        raise ValueError(f"{name}={shown(value)}: use {self.described}")
+
+    @property
+    def described(self) -> str:
+        """What messages call these values."""
+        bounds = [f"{'above' if self.open_low else 'at least'} {self.low:g}" if self.low > -np.inf else ""]
+        bounds.append(f"at most {self.high:g}" if self.high < np.inf else "")
+        wanted = ("an integer " if self.integer else "a number ") + " and ".join(bound for bound in bounds if bound)
+        return " or ".join([wanted.strip(), *map(repr, self.words), *(["None"] if self.optional else [])])
 
 
 def as_float(value: Any) -> float:
@@ -103,7 +110,7 @@ def share(owner: Any, name: str, total: int) -> float:
         if value < 1:
             raise ValueError(f"{name}={shown(value)}: use a number of columns of at least 1, or a share above 0")
         return min(int(value), total) / total
-    return float(number(owner, name, low=0.0, high=1.0, open_low=True))
+    return float(Range(0.0, 1.0, open_low=True).value(owner, name))
 
 
 def seed_of(random_state: Any) -> int:

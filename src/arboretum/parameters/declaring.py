@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import numpy as np
 
-from arboretum.parameters.checking import callables, choice, number, share
+from arboretum.parameters.checking import Range, callables, choice, share
 
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform  # of Python 3.11; type checkers know it for every release
@@ -95,7 +95,7 @@ class Anything(Allowed):
         """Accept the value for now."""
 
 
-class Number(Allowed):
+class Number(Range, Allowed):
     """Numbers in a range, and perhaps words or None.
 
     Examples
@@ -106,36 +106,14 @@ class Number(Allowed):
     (1000, 'auto')
     """
 
-    def __init__(
-        self,
-        low: float = -np.inf,
-        high: float = np.inf,
-        *,
-        open_low: bool = False,
-        integer: bool = False,
-        optional: bool = False,
-        words: tuple[str, ...] = (),
-        words_of_bool: bool = False,
-    ) -> None:
-        self.integer, self.optional = integer, optional
-        self.limits: dict[str, Any] = {
-            "low": low,
-            "high": high,
-            "open_low": open_low,
-            "integer": integer,
-            "optional": optional,
-            "words": words,
-            "words_of_bool": words_of_bool,
-        }
-
     @property
     def text(self) -> str:
         """Type and words."""
-        return listed(["int" if self.integer else "float", *map(quoted, self.limits["words"])])
+        return listed(["int" if self.integer else "float", *map(quoted, self.words)])
 
     def check(self, owner: Any, name: str) -> None:
-        """Reject what is no such number."""
-        number(owner, name, **self.limits)
+        """Reject what is not such a number."""
+        self.value(owner, name)
 
     def read(self, text: str) -> Any:
         """Return a number; an integer may be written as 1e6."""
@@ -206,10 +184,7 @@ class CountOrShare(Allowed):
 class Share(Allowed):
     """A share of the columns, above 0 and at most 1, or their number."""
 
-    @property
-    def text(self) -> str:
-        """Types."""
-        return "float or int"
+    text = "float or int"
 
     def check(self, owner: Any, name: str) -> None:
         """Reject what is neither."""
@@ -220,30 +195,22 @@ class Levels(Allowed):
     """A number, or a sequence of them that is checked where it is used; or None."""
 
     optional = True
-
-    @property
-    def text(self) -> str:
-        """Types."""
-        return "float or sequence of float"
+    text = "float or sequence of float"
 
     def check(self, owner: Any, name: str) -> None:
         """Reject what is neither."""
         if np.ndim(getattr(owner, name)) != 1:
-            number(owner, name, optional=True)
+            Range(optional=True).value(owner, name)
 
 
 class Functions(Allowed):
     """A sequence of functions, or None."""
 
     optional = True
-
-    @property
-    def text(self) -> str:
-        """Type."""
-        return "sequence of callables"
+    text = "sequence of callables"
 
     def check(self, owner: Any, name: str) -> None:
-        """Reject what is none."""
+        """Reject what is not."""
         callables(owner, name)
 
 

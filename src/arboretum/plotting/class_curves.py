@@ -319,8 +319,7 @@ class CalibrationDisplay(ClassCurves):
     Examples
     --------
     >>> from arboretum.plotting import CalibrationDisplay
-    >>> display = CalibrationDisplay.from_predictions([0, 0, 1, 1], [0.25, 0.25, 0.75, 0.75])
-    >>> display.lines_[0].get_label()
+    >>> CalibrationDisplay.from_predictions([0, 0, 1, 1], [0.25, 0.25, 0.75, 0.75]).lines_[0].get_label()
     'error 0.250'
     """
 

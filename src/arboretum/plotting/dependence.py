@@ -59,10 +59,6 @@ def plot_dependence(
     ax : matplotlib Axes, optional
         Where to draw; by default on a new figure.
 
-    Returns
-    -------
-    matplotlib Axes
-
     Examples
     --------
     >>> from arboretum.explaining import Dependence

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 def plot_learning_curve(model: Any, *, ax: Axes | None = None) -> Axes:
     """Draw the loss of a boosted model after each round, or the out-of-bag error of a forest after each tree.
 
+    A vertical line marks the best round.
+
     Parameters
     ----------
     model : estimator
@@ -27,11 +29,6 @@ def plot_learning_curve(model: Any, *, ax: Axes | None = None) -> Axes:
         error, or the share of wrong classes, of rows by trees that never saw them.
     ax : matplotlib Axes, optional
         Where to draw; by default on a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-        A vertical line marks the best round.
 
     Examples
     --------

@@ -63,10 +63,6 @@ def plot_shap(
     ax : matplotlib Axes, optional
         Where to draw; by default on a new figure as high as the features need.
 
-    Returns
-    -------
-    matplotlib Axes
-
     Examples
     --------
     >>> from arboretum.explaining import Explanation

@@ -31,16 +31,7 @@ VENDORED = (("d3.min.js", "d3.LICENSE"), ("plot.umd.min.js", "plot.LICENSE"))
 
 
 def write_report(
-    model: Any,
-    X: Any,
-    y: Any,
-    path: str | os.PathLike[str],
-    *,
-    X_train: Any = None,
-    y_train: Any = None,
-    positive: Any = None,
-    max_rows: int = MAX_ROWS,
-    **given: Any,
+    model: Any, X: Any, y: Any, path: str | os.PathLike[str], *, max_rows: int = MAX_ROWS, **given: Any
 ) -> Path:
     """Write a report of a fitted model; ``**given`` are the other arguments of ``model.report``.
 
@@ -63,6 +54,7 @@ def write_report(
         raise ValueError(f"max_rows={shown(max_rows)}: give a number of rows of at least 1")
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path={shown(path)}: give the path of the page to write")
+    X_train, y_train, positive = (given.pop(name, None) for name in ("X_train", "y_train", "positive"))
     if (X_train is None) != (y_train is None) and task.needs_target:
         raise ValueError("X_train and y_train belong together: give both or neither")
     place = positive_place(model, positive)

@@ -16,6 +16,7 @@ class Anomaly(Task):
     """No target, and scores that are higher for stranger rows."""
 
     needs_target = False
+    stratified_by = "y"  # known anomalies
 
     def answers(self, model: Any, X: Any, **given: Any) -> NDArray[Any]:
         """Return the scores."""
@@ -29,10 +30,6 @@ class Anomaly(Task):
     def check_target(self, y: NDArray[Any]) -> str | None:
         """Accept any labels of known anomalies."""
         return None
-
-    def strata(self, y: Any, event: Any, treatment: Any) -> Any:
-        """Return known anomalies, if there are some."""
-        return y
 
 
 ANOMALY = Anomaly(

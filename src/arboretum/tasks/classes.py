@@ -19,6 +19,7 @@ class Classes(Task):
     """Labels of two classes, or of several."""
 
     has_classes = True
+    stratified_by = "y"
 
     def answers(self, model: Any, X: Any, **given: Any) -> Any:
         """Return the probabilities of the classes; a list of them for several outputs."""
@@ -43,11 +44,7 @@ class Classes(Task):
         """Reject numbers with fractions, which are not classes."""
         if y.dtype.kind != "f" or not (parts := y[y != np.trunc(y)]).size:
             return None
-        return f"holds {parts[0]:g}, which is no class: classes are text or whole numbers"
-
-    def strata(self, y: Any, event: Any, treatment: Any) -> Any:
-        """Return the classes."""
-        return y
+        return f"holds {parts[0]:g}, which is not a class: classes are text or whole numbers"
 
 
 BINARY = Classes(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from arboretum.tasks.task import Task
 
@@ -13,10 +12,7 @@ class Survival(Task):
     """Times, whether the event came, and risks that are higher for earlier events."""
 
     orders_rows = True
-
-    def strata(self, y: Any, event: Any, treatment: Any) -> Any:
-        """Return whether the event came."""
-        return event
+    stratified_by = "event"
 
 
 SURVIVAL = Survival(

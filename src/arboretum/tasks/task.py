@@ -60,6 +60,7 @@ class Task:
     has_numbers = False  # whether targets and answers are numbers that a loss compares
     needs_target = True
     orders_rows = False  # whether answers are compared with one another, not with targets
+    stratified_by = "treatment"  # labels that folds hold in equal shares, if there are some: also "y" or "event"
 
     @property
     def has_row_losses(self) -> bool:
@@ -98,7 +99,3 @@ class Task:
         if y.dtype.kind in "biuf":
             return None
         return f"holds {targets.unique_labels(y)[0][0]!r}, which is not a number: {self.name} needs numbers"
-
-    def strata(self, y: Any, event: Any, treatment: Any) -> Any:
-        """Return the labels that folds should hold in equal shares; None if there are none."""
-        return treatment

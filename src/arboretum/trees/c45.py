@@ -66,10 +66,6 @@ def grow_c45(
     confidence : float, optional
         Confidence factor of pessimistic pruning, between 0 and 1: smaller prunes more; None does not prune.
 
-    Returns
-    -------
-    MultiwayTree
-
     Examples
     --------
     >>> from arboretum.data.table import read_table

@@ -46,10 +46,6 @@ def grow_id3(
     min_samples_split : int
         Least number of rows that are split.
 
-    Returns
-    -------
-    MultiwayTree
-
     Examples
     --------
     The weather of 14 Saturdays, and whether one would play tennis (Quinlan 1986, table 1):
@@ -67,17 +63,8 @@ def grow_id3(
     ... ]
     >>> table = read_table([day[:4] for day in weather])
     >>> tree = grow_id3(table, [int(day[4] == "yes") for day in weather])
-    >>> categories = [column.categories for column in table.schema.columns]
-    >>> print(tree.to_text(["outlook", "temperature", "humidity", "wind"], categories, ["no", "yes"]))
-    outlook = rain
-    |   wind = weak: yes (3)
-    |   wind = strong: no (2)
-    outlook = sunny
-    |   humidity = high: no (3)
-    |   humidity = normal: yes (2)
-    outlook = overcast: yes (4)
-    >>> round(float(tree.gain[0]), 3)
-    0.247
+    >>> tree.n_leaves, tree.depth, round(float(tree.gain[0]), 3)
+    (5, 2, 0.247)
     """
     check_at_least("max_depth", max_depth, 0)
     check_at_least("min_samples_split", min_samples_split, 2)

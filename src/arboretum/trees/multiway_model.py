@@ -23,13 +23,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class MultiwayModel(Model):
-    """A model whose rows are routed by a MultiwayTree; its forest is empty.
-
-    Parameters
-    ----------
-    tree : MultiwayTree
-        The tree.
-    """
+    """A model whose rows are routed by a MultiwayTree; its forest is empty."""
 
     tree: MultiwayTree = field(kw_only=True)
 

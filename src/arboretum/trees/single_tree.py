@@ -124,24 +124,17 @@ class PrunedTree(Recipe[SingleTree, SingleTreeGoal]):
 
     def _grow_multiway(self, rows: GivenRows) -> MultiwayTree:
         settings, table, target = self.preparation.settings, rows.table, rows.target
-        codes, n_rows = np.asarray(target.classes)[:, 0], table.n_rows
+        n_rows, cases = table.n_rows, (table, np.asarray(target.classes)[:, 0], target.weight)
+        limits: dict[str, Any] = {"n_classes": target.n_classes[0], "max_depth": settings.max_depth}
         if self.method == "id3":
             return grow_id3(
-                table,
-                codes,
-                target.weight,
-                n_classes=target.n_classes[0],
-                max_depth=settings.max_depth,
-                min_samples_split=max(2, rows_of_share(settings.min_samples_split, n_rows)),
+                *cases, **limits, min_samples_split=max(2, rows_of_share(settings.min_samples_split, n_rows))
             )
         total = n_rows if target.weight is None else float(target.weight.sum())
         least = rows_of_share(self.given.min_samples_leaf or C45_LEAST_CASES, n_rows)
         return grow_c45(
-            table,
-            codes,
-            target.weight,
-            n_classes=target.n_classes[0],
-            max_depth=settings.max_depth,
+            *cases,
+            **limits,
             min_samples_leaf=max(least, float(settings.min_weight_fraction_leaf) * total),
             confidence=None,  # pruned like any tree
         )

@@ -13,7 +13,7 @@ from arboretum import _kernel
 from arboretum.data.binning import assign_bins, code_edges, learn_bins
 from arboretum.data.table import read_table
 from arboretum.ensembles.bagging import trees as bagging
-from arboretum.ensembles.bagging.trees import BaggedTarget, BaggingParams, Draws
+from arboretum.ensembles.bagging.trees import BaggedRows, BaggedTarget, BaggingParams, Draws
 from arboretum.growing.grower import SplitRules
 
 N_ROWS = 300
@@ -255,9 +255,8 @@ def test_no_tree_speaks_of_a_row_that_it_saw():
     bootstrap, params = args[3:]
     table = read_table(make_table()[0])
     leaves = forest.apply(table.columns, N_ROWS)
-    means, counts = bagging.out_of_bag_mean(
-        forest, lambda first, last: leaves[:, first:last], bootstrap, params.seed, N_ROWS
-    )
+    rows = BaggedRows(lambda first, last: leaves[:, first:last], bootstrap, params.seed, N_ROWS)
+    means, counts = bagging.out_of_bag_mean(forest, rows)
     copies = np.array([bootstrap.copies(params.seed, tree, N_ROWS) for tree in range(40)]).T
     out = copies == 0
     np.testing.assert_array_equal(counts, out.sum(axis=1))
@@ -272,7 +271,8 @@ def test_a_row_that_every_tree_saw_has_no_mean():
     forest, _ = bagging.bag(*args)
     bootstrap, params = args[3:]
     leaves = forest.apply(read_table(make_table()[0]).columns, N_ROWS)
-    means, counts = bagging.out_of_bag_mean(forest, lambda a, b: leaves[:, a:b], bootstrap, params.seed, N_ROWS)
+    rows = BaggedRows(lambda first, last: leaves[:, first:last], bootstrap, params.seed, N_ROWS)
+    means, counts = bagging.out_of_bag_mean(forest, rows)
     assert 0 < (counts == 0).sum() < N_ROWS
     np.testing.assert_array_equal(np.isnan(means[:, 0]), counts == 0)
 

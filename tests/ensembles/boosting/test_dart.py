@@ -17,7 +17,7 @@ from arboretum.ensembles.boosting.rounds import (
     EXACT_ROWS,
     TREE_PURPOSE,
     BoostingParams,
-    boost,
+    BoostingRun,
     renewed_values,
     renews_leaves,
 )
@@ -116,7 +116,7 @@ def test_dart_is_its_definition(loss, share):
     table = read_table(X)
     base = start_raw(loss, y, None)
     rows = Rows(assign_bins(table, learn_bins(table)), y, None, filled_raw(base, table.n_rows))
-    forest, _ = boost(rows, loss, params, base=base)
+    forest, _ = BoostingRun(rows, loss, params, base=base).complete()
     np.testing.assert_allclose(rows.raw, expected, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(forest.raw(table.columns, table.n_rows), expected.T, rtol=1e-9, atol=1e-9)
 

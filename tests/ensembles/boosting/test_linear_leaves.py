@@ -16,7 +16,7 @@ from arboretum import _kernel
 from arboretum.data.binning import assign_bins, learn_bins
 from arboretum.data.table import read_table
 from arboretum.ensembles.boosting.linear_leaves import LinearLeaves, fit_slopes, number_columns
-from arboretum.ensembles.boosting.rounds import BoostingParams, boost
+from arboretum.ensembles.boosting.rounds import BoostingParams, BoostingRun
 from arboretum.ensembles.boosting.rows import Rows, filled_raw, start_raw
 from arboretum.growing.grower import StepBound, TreeParams
 from arboretum.growing.sampling import Goss, Sample, Subsample
@@ -205,7 +205,7 @@ def test_the_forest_says_what_boosting_has_added_up(loss, sampler, trees_per_rou
     params = BoostingParams(
         6, 0.3, TreeParams(), sampler, seed=1, threads=2, linear=LinearLeaves(1.0), trees_per_round=trees_per_round
     )
-    forest, _ = boost(parts[0], loss, params, base=base, validation=parts[1])
+    forest, _ = BoostingRun(parts[0], loss, params, base=base, validation=parts[1]).complete()
     assert forest.has_slopes
     forest.validate(6)
     for table, part in zip(tables, parts, strict=True):

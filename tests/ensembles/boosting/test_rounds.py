@@ -20,7 +20,7 @@ import arboretum as arb
 from arboretum.data.binning import assign_bins, learn_bins
 from arboretum.data.table import read_table
 from arboretum.ensembles.boosting.history import History
-from arboretum.ensembles.boosting.rounds import BoostingParams, boost
+from arboretum.ensembles.boosting.rounds import BoostingParams, BoostingRun
 from arboretum.ensembles.boosting.rows import Rows, filled_raw, start_raw
 from arboretum.growing.grower import TreeParams
 from arboretum.growing.sampling import Subsample
@@ -56,7 +56,7 @@ def boosted_rows(loss, y, X, n_rounds, *, sampler=None, weight=None, **tree):
     rows = Rows(data, y, weight, filled_raw(base, table.n_rows))
     tree_params = TreeParams(min_samples_leaf=5, max_leaf_nodes=8, **tree)
     params = BoostingParams(n_rounds, 0.5, tree_params, sampler or Subsample(), seed=1, threads=1)
-    forest, history = boost(rows, loss, params, base=base)
+    forest, history = BoostingRun(rows, loss, params, base=base).complete()
     return rows, forest, history, table
 
 

@@ -14,7 +14,7 @@ import arboretum as arb
 from arboretum import _kernel
 from arboretum.data.binning import assign_bins, learn_bins
 from arboretum.data.table import read_table
-from arboretum.ensembles.boosting.rounds import BoostingParams, boost, weight_with_factors
+from arboretum.ensembles.boosting.rounds import BoostingParams, BoostingRun, weight_with_factors
 from arboretum.ensembles.boosting.rows import Rows, filled_raw, start_raw
 from arboretum.growing.grower import TreeParams
 from arboretum.growing.sampling import Bayesian, Bootstrap, Goss, Mvs, Sample, Stratified, Subsample
@@ -46,7 +46,7 @@ def boosted_rows(loss, y, X, sampler, **options):
     rows = Rows(assign_bins(table, learn_bins(table)), y, None, filled_raw(base, table.n_rows))
     tree = TreeParams(min_samples_leaf=5, max_leaf_nodes=8, max_depth=3, growth=options.pop("growth", "leaf"))
     params = BoostingParams(5, 0.5, tree, sampler, seed=1, threads=1, **options)
-    forest, _ = boost(rows, loss, params, base=base)
+    forest, _ = BoostingRun(rows, loss, params, base=base).complete()
     return rows, forest, table
 
 

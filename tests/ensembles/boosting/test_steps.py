@@ -11,7 +11,7 @@ import arboretum as arb
 from arboretum import _kernel
 from arboretum.data.binning import assign_bins, learn_bins
 from arboretum.data.table import read_table
-from arboretum.ensembles.boosting.rounds import BoostingParams, boost
+from arboretum.ensembles.boosting.rounds import BoostingParams, BoostingRun
 from arboretum.ensembles.boosting.rows import Rows, filled_raw, start_raw
 from arboretum.growing.grower import TreeParams
 from arboretum.growing.sampling import Subsample
@@ -58,7 +58,7 @@ def test_no_round_raises_the_training_loss(loss, seed, rate, l2):
     data, base = assign_bins(table, learn_bins(table)), start_raw(loss, y, None)
     tree = TreeParams(min_samples_leaf=1, min_child_weight=0.0, max_leaf_nodes=8, l2=l2)
     params = BoostingParams(30, rate, tree, Subsample(), seed=0, threads=1, track_training=True)
-    _, history = boost(Rows(data, y, None, filled_raw(base, 60)), loss, params, base=base)
+    _, history = BoostingRun(Rows(data, y, None, filled_raw(base, 60)), loss, params, base=base).complete()
     losses = np.array([loss.value(y, filled_raw(base, 60)[0]), *history.training_loss])
     assert (np.diff(losses) <= 1e-9 * (1 + np.abs(losses[:-1]))).all()
 
@@ -124,7 +124,8 @@ def test_no_round_of_cox_raises_the_training_loss(seed, rate, l2):
     loss, data = Cox(), assign_bins(table, learn_bins(table))
     tree = TreeParams(min_samples_leaf=1, min_child_weight=0.0, max_leaf_nodes=8, l2=l2)
     params = BoostingParams(30, rate, tree, Subsample(), seed=0, threads=1, track_training=True)
-    _, history = boost(Rows(data, y, None, filled_raw(np.zeros(1), 60)), loss, params, base=np.zeros(1))
+    rows = Rows(data, y, None, filled_raw(np.zeros(1), 60))
+    _, history = BoostingRun(rows, loss, params, base=np.zeros(1)).complete()
     losses = np.array([loss.value(y, np.zeros(60)), *history.training_loss])
     assert (np.diff(losses) <= 1e-9 * (1 + np.abs(losses[:-1]))).all()
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from arboretum.data.binning import assign_bins, learn_bins
 from arboretum.data.table import read_table
-from arboretum.ensembles.boosting.rounds import BoostingParams, boost
+from arboretum.ensembles.boosting.rounds import BoostingParams, BoostingRun
 from arboretum.ensembles.boosting.rows import Rows, filled_raw
 from arboretum.ensembles.boosting.vector_leaves import OutputSketch, draw_normals
 from arboretum.growing.grower import TreeParams
@@ -250,7 +250,7 @@ def test_leaves_hold_the_newton_step_of_each_output(seed, loss, weighted, l2, gr
     rows = Rows(assign_bins(table, learn_bins(table)), np.asfortranarray(y), weight, filled_raw(base, 80))
     tree = TreeParams(min_samples_leaf=5, max_leaf_nodes=5, l2=l2, growth=growth)
     params = BoostingParams(1, 0.5, tree, Subsample(), seed=seed, threads=1, vector_leaves=True)
-    forest, _ = boost(rows, several, params, base=base)
+    forest, _ = BoostingRun(rows, several, params, base=base).complete()
     assert forest.tree_output.tolist() == [-1]
     assert forest.width == 3
     leaf = forest.apply(table.columns, 80)[:, 0]
@@ -275,7 +275,7 @@ def test_factors_of_a_sample_weigh_the_values_too():
     sampler = Bayesian()
     tree = TreeParams(min_samples_leaf=5, max_leaf_nodes=4)
     params = BoostingParams(1, 1.0, tree, sampler, seed=3, threads=1, vector_leaves=True)
-    forest, _ = boost(rows, loss, params, base=base)
+    forest, _ = BoostingRun(rows, loss, params, base=base).complete()
     zeros = np.zeros((1, 60))
     factor = sampler.sample(zeros, zeros, key=sample_key(3, 0), threads=1).factor
     leaf = forest.apply(table.columns, 60)[:, 0]

@@ -53,7 +53,7 @@ from arboretum.ensembles.recipe import Recipe
 from arboretum.growing.grower import category_ranks
 from arboretum.model.arrays import Arrays
 from arboretum.model.forest import Forest
-from arboretum.model.heads import MedianHead, VoteHead, WeightedHead, learner_numbers
+from arboretum.model.heads import MedianHead, VoteHead, WeightedHead, finite_numbers
 from arboretum.model.members import Header, Joint, Members, is_ours
 from arboretum.model.model import Model
 from arboretum.model.notes import Notes
@@ -281,7 +281,7 @@ class VoteNotes(Notes):
     @classmethod
     def from_file(cls, header: Header, arrays: Arrays, forest: Forest) -> VoteNotes:
         """Read one error per tree."""
-        errors = learner_numbers(arrays, "estimator_errors")
+        errors = finite_numbers(arrays, "estimator_errors")
         if len(errors) != forest.n_trees:
             raise ValueError(f"{forest.n_trees} trees and {len(errors)} errors")
         return cls(errors)
@@ -321,7 +321,7 @@ class Voted(Joint):
     @classmethod
     def from_file(cls, header: Header, arrays: Arrays, read: Members, goal: Goal) -> Voted:
         """Read weights and errors of members of one kind that have the columns of the fit."""
-        head, errors = goal.read_head(header, arrays), learner_numbers(arrays, "estimator_errors")
+        head, errors = goal.read_head(header, arrays), finite_numbers(arrays, "estimator_errors")
         ((_, base),) = read.bases
         if not header["n_members"] == len(read.parts) == len(head.weights) == len(errors):
             raise ValueError(f"{len(read.parts)} members, {len(head.weights)} weights and {len(errors)} errors")

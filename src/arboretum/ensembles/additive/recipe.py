@@ -3,7 +3,7 @@
 ::
 
     X, y, weight ──goal──► numbers and a loss ──► training rows, rows to stop early on
-                                                      │ add_stages        stages.py, learners.py
+                                                      │ AdditiveRun       stages.py, learners.py
                                                       ▼
                                   Members: F(x) = init + Σ coefficient · learner(x), then the link of the loss
 """
@@ -22,7 +22,7 @@ from arboretum.data import selection, targets
 from arboretum.data.schema import Schema
 from arboretum.data.splits import split_rows
 from arboretum.ensembles.additive.learners import TrainingRows, predicted
-from arboretum.ensembles.additive.stages import AdditiveParams, Part, add_stages
+from arboretum.ensembles.additive.stages import AdditiveParams, AdditiveRun, Part
 from arboretum.ensembles.bagging.resampling import RowDraws
 from arboretum.ensembles.boosting.goals import Goal
 from arboretum.ensembles.boosting.history import History, Judge, Patience
@@ -258,7 +258,7 @@ class Additive(Recipe[AdditiveParameters, Goal]):
         draws = self._row_draws(source, training, kept[inner])
         start = np.asarray(loss.start(training.y, training.weight), dtype=np.float64)
         with ProgressBar(given.n_estimators, "stage") if given.verbose else nullcontext() as bar:
-            stages, history = add_stages(
+            run = AdditiveRun(
                 TrainingRows(self.learners, training, source.table, draws, seed),
                 training,
                 loss,
@@ -266,8 +266,8 @@ class Additive(Recipe[AdditiveParameters, Goal]):
                 start=start,
                 validation=validation,
                 judge=None if validation is None else self._judge(scoring, validation, target),
-                callbacks=[] if bar is None else [bar],
             )
+            stages, history = run.complete([] if bar is None else [bar])
         if history.stopped_by == "interrupt":
             warn_interrupted(len(stages), "stages")
         models = [model for stage in stages for model in stage.models]

@@ -94,18 +94,8 @@ class _Step:
     loss: float
 
 
-def add_stages(
-    learners: Learners,
-    training: Part,
-    loss: Loss,
-    params: AdditiveParams,
-    *,
-    start: FloatArray,
-    validation: Part | None = None,
-    judge: Judge | None = None,
-    callbacks: Sequence[Callback] = (),
-) -> tuple[list[Stage], History]:
-    """Add stages until a rule says stop; one in which no learner lowers the training loss is left out.
+class AdditiveRun:
+    """Stages of an additive model; one in which no learner lowers the training loss is left out.
 
     Parameters
     ----------
@@ -123,37 +113,7 @@ def add_stages(
         Rows whose loss is followed; with ``params.patience`` the best stage is the last that is kept.
     judge : Judge, optional
         Score of the validation rows by which stages are compared; without one, their loss.
-    callbacks : sequence of callables
-        Called with a RoundReport after each stage.
     """
-    run = _Run(learners, training, loss, params, start, validation, judge)
-    started, idle = time.monotonic(), 0
-    try:
-        for number in range(params.n_stages):
-            step = run.best_step(number)
-            if step is None:
-                idle += 1
-                if run.is_hopeless(idle):
-                    run.history.stopped_by = "no descent"
-                    break
-                continue
-            idle = 0
-            run.take(step, number)
-            report = run.report(number + 1, time.monotonic() - started)
-            for callback in callbacks:
-                callback(report)
-            if run.is_stale():
-                run.history.stopped_by = "early stopping"
-                break
-    except KeyboardInterrupt:
-        if not keeps_part(len(run.history.training_loss)):
-            raise
-        run.history.stopped_by = "interrupt"
-    return run.kept(), run.history
-
-
-class _Run:
-    """The state of one call of add_stages."""
 
     def __init__(
         self,
@@ -161,9 +121,10 @@ class _Run:
         training: Part,
         loss: Loss,
         params: AdditiveParams,
+        *,
         start: FloatArray,
-        validation: Part | None,
-        judge: Judge | None,
+        validation: Part | None = None,
+        judge: Judge | None = None,
     ) -> None:
         self.learners, self.training, self.loss, self.params = learners, training, loss, params
         self.validation, self.judge = validation, judge
@@ -175,6 +136,32 @@ class _Run:
             self.history.scoring, self.history.greater_is_better = judge.name, judge.greater_is_better
         # Losses of different stages must be comparable, also where a loss adapts to each stage.
         self.scoring_loss = loss.for_round(training.y, self.raw, training.weight)
+
+    def complete(self, callbacks: Sequence[Callback] = ()) -> tuple[list[Stage], History]:
+        """Add stages until a rule says stop; callbacks are called with a RoundReport after each."""
+        started, idle = time.monotonic(), 0
+        try:
+            for number in range(self.params.n_stages):
+                step = self.best_step(number)
+                if step is None:
+                    idle += 1
+                    if self.is_hopeless(idle):
+                        self.history.stopped_by = "no descent"
+                        break
+                    continue
+                idle = 0
+                self.take(step, number)
+                report = self.report(number + 1, time.monotonic() - started)
+                for callback in callbacks:
+                    callback(report)
+                if self.is_stale():
+                    self.history.stopped_by = "early stopping"
+                    break
+        except KeyboardInterrupt:
+            if not keeps_part(len(self.history.training_loss)):
+                raise
+            self.history.stopped_by = "interrupt"
+        return self.kept(), self.history
 
     def best_step(self, number: int) -> _Step | None:
         """Return the step that lowers the training loss most, the first of equals; None if none does."""

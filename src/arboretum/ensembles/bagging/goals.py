@@ -277,13 +277,10 @@ class Times(Goal):
         if earlier is not None:
             assert isinstance(earlier.head, HazardHead)
             parts = [earlier.head.hazards]
-        rows = TimedRows(np.ascontiguousarray(np.asarray(target.numbers)[:, 0]), target.weight)
-
-        def leaves(first: int, last: int) -> NDArray[np.int32]:
-            return training.leaves(forest, first, last, threads)
-
+        timed = TimedRows(np.ascontiguousarray(np.asarray(target.numbers)[:, 0]), target.weight)
         done = 0 if earlier is None else earlier.forest.n_trees
-        hazards = LeafHazards.concat([*parts, LeafHazards.of(forest, leaves, training.bootstrap, seed, rows, done)])
+        rows = training.bagged(forest, seed, threads)
+        hazards = LeafHazards.concat([*parts, LeafHazards.of(forest, rows, timed, done)])
         value = hazards.mortality(forest, len(head.event_times))[:, None]
         return replace(model, forest=replace(forest, value=value), head=replace(head, hazards=hazards))
 
@@ -372,12 +369,8 @@ class Effects(Goal):
             )
         if not self.honest:
             return model
-
-        def leaves(first: int, last: int) -> NDArray[np.int32]:
-            return training.leaves(forest, first, last, threads)
-
         done = 0 if earlier is None else earlier.forest.n_trees
-        return replace(model, forest=fill_leaves(forest, leaves, target, training.bootstrap, seed, done))
+        return replace(model, forest=fill_leaves(forest, training.bagged(forest, seed, threads), target, done))
 
 
 def part_of(n_rows: int, most: int) -> int:

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum import _kernel
-from arboretum.ensembles.bagging.trees import BaggedTarget, FloatArray
+from arboretum.ensembles.bagging.trees import BaggedRows, BaggedTarget, FloatArray
 from arboretum.model.forest import Forest
 
-TREES_A_BLOCK = 16
 
-
-def fill_leaves(
-    forest: Forest,
-    leaves: Callable[[int, int], NDArray[np.int32]],
-    target: BaggedTarget,
-    bootstrap: _kernel.Bootstrap,
-    seed: int,
-    first: int,
-) -> Forest:
+def fill_leaves(forest: Forest, rows: BaggedRows, target: BaggedTarget, first: int) -> Forest:
     """Return the forest with outcomes of arms from rows out of each tree's bag.
 
     An arm without such rows in a node has the outcome of the node's parent; other outcomes are drawn towards it as in
@@ -32,12 +22,10 @@ def fill_leaves(
     ----------
     forest : Forest
         The trees, numbered from 0.
-    leaves : callable
-        ``leaves(begin, end)`` gives the leaf of each training row in these trees, as ``Forest.apply`` does.
+    rows : BaggedRows
+        The training rows.
     target : BaggedTarget
-        Outcomes and arms of the training rows.
-    bootstrap, seed
-        What the trees were grown with.
+        Their outcomes and arms.
     first : int
         The first tree to fill.
     """
@@ -47,16 +35,13 @@ def fill_leaves(
     weight = np.ones(target.n_rows) if target.weight is None else target.weight
     shape = forest.value.shape
     weights, sums = np.zeros(shape), np.zeros(shape)
-    for begin in range(first, forest.n_trees, TREES_A_BLOCK):
-        end = min(begin + TREES_A_BLOCK, forest.n_trees)
-        reached = leaves(begin, end)
-        for tree in range(begin, end):
-            nodes = slice(forest.tree_start[tree], forest.tree_start[tree + 1])
-            out = np.flatnonzero(bootstrap.copies(seed, tree, target.n_rows) == 0)
-            place = reached[out, tree - begin] * treatment.n_arms + treatment.arms[out]
-            size = (nodes.stop - nodes.start) * treatment.n_arms
-            weights[nodes] = np.bincount(place, weight[out], size).reshape(-1, shape[1])
-            sums[nodes] = np.bincount(place, weight[out] * outcome[out, 0], size).reshape(-1, shape[1])
+    for tree, leaf in rows.leaves_of_trees(first, forest.n_trees):
+        nodes = slice(forest.tree_start[tree], forest.tree_start[tree + 1])
+        out = np.flatnonzero(rows.copies(tree) == 0)
+        place = leaf[out] * treatment.n_arms + treatment.arms[out]
+        size = (nodes.stop - nodes.start) * treatment.n_arms
+        weights[nodes] = np.bincount(place, weight[out], size).reshape(-1, shape[1])
+        sums[nodes] = np.bincount(place, weight[out] * outcome[out, 0], size).reshape(-1, shape[1])
     totals = (np.bincount(treatment.arms, values) for values in (weight * outcome[:, 0], weight))
     return replace(forest, value=_outcomes(forest, weights, sums, first, np.divide(*totals), treatment.parent_weight))
 

@@ -13,7 +13,7 @@ survival function, from the steps of the leaves' Kaplan–Meier curves, S ← S 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
+from arboretum.ensembles.bagging.trees import BaggedRows
 from arboretum.model.arrays import Arrays
 from arboretum.model.forest import Forest
 from arboretum.model.heads import Head, MeanHead, last_events, read_event_times
@@ -28,7 +29,6 @@ from arboretum.model.model import Model
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
-TREES_AT_ONCE = 16
 CELLS_AT_ONCE = 1 << 22  # nodes × times that are laid out at once
 
 
@@ -54,41 +54,15 @@ class LeafHazards:
     step: FloatArray
 
     @classmethod
-    def of(
-        cls,
-        forest: Forest,
-        leaves: Callable[[int, int], NDArray[np.int32]],
-        bootstrap: _kernel.Bootstrap,
-        seed: int,
-        rows: TimedRows,
-        first: int = 0,
-    ) -> LeafHazards:
-        """Find the steps of the trees from ``first`` on.
-
-        Parameters
-        ----------
-        forest : Forest
-            The trees, numbered from 0.
-        leaves : callable
-            ``leaves(first, last)`` gives the leaf of each training row in these trees, as ``Forest.apply`` does.
-        bootstrap, seed
-            What the trees were grown with.
-        rows : TimedRows
-            The training rows.
-        first : int
-            Trees before it are left out.
-        """
+    def of(cls, forest: Forest, rows: BaggedRows, timed: TimedRows, first: int = 0) -> LeafHazards:
+        """Find the steps of the trees from ``first`` on, from their training rows and the times of these."""
         parts = [NO_HAZARDS]
-        event_index = rows.event_index
-        for begin in range(first, forest.n_trees, TREES_AT_ONCE):
-            end = min(begin + TREES_AT_ONCE, forest.n_trees)
-            reached = np.ascontiguousarray(leaves(begin, end).T)
-            for tree in range(begin, end):
-                copies = bootstrap.copies(seed, tree, len(rows.rank)) if bootstrap.n_draws else None
-                weight = rows.weight if copies is None else None  # else rows were drawn by weight
-                n_nodes = int(forest.tree_start[tree + 1] - forest.tree_start[tree])
-                leaf = reached[tree - begin]
-                parts.append(cls(*_kernel.leaf_hazards(leaf, copies, weight, rows.rank, event_index, n_nodes)))
+        event_index = timed.event_index
+        for tree, leaf in rows.leaves_of_trees(first, forest.n_trees):
+            copies = rows.copies(tree) if rows.bootstrap.n_draws else None
+            weight = timed.weight if copies is None else None  # else rows were drawn by weight
+            n_nodes = int(forest.tree_start[tree + 1] - forest.tree_start[tree])
+            parts.append(cls(*_kernel.leaf_hazards(leaf, copies, weight, timed.rank, event_index, n_nodes)))
         return cls.concat(parts)
 
     @classmethod
@@ -191,17 +165,9 @@ NO_HAZARDS = LeafHazards(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(
 
 @dataclass(frozen=True, eq=False)
 class HazardHead(MeanHead):
-    """The mean mortality of leaves, and the hazards that it sums up.
+    """The mean mortality of leaves, and the hazards that it sums up."""
 
-    Parameters
-    ----------
-    event_times : ndarray
-        Times of events of the training rows, rising.
-    hazards : LeafHazards
-        Steps of the hazards of all leaves.
-    """
-
-    event_times: FloatArray = field(kw_only=True)
+    event_times: FloatArray = field(kw_only=True)  # of the training rows, rising
     hazards: LeafHazards = NO_HAZARDS
 
     def arrays(self, forest: Forest) -> Arrays:
@@ -213,7 +179,7 @@ class HazardHead(MeanHead):
         """Read times and hazards that fit the forest."""
         if forest.n_outputs != 1:
             raise ValueError(f"{forest.n_outputs} values per leaf, not one")
-        times = read_event_times(arrays["event_times"])
+        times = read_event_times(arrays)
         hazards = LeafHazards.from_arrays(arrays, forest, len(times))
         return cls(event_times=times, hazards=hazards).of(forest)
 

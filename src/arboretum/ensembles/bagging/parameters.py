@@ -62,37 +62,27 @@ class FeaturesOfNode(Allowed):
     """What ``features_a_node`` takes."""
 
     optional = True
-
-    @property
-    def text(self) -> str:
-        """Words and types."""
-        return '{"sqrt", "log2"}, float or int'
+    text = '{"sqrt", "log2"}, float or int'
 
     def check(self, owner: Any, name: str) -> None:
-        """Reject what is no number of columns."""
+        """Reject what is not a number of columns."""
         features_a_node(getattr(owner, name), 1)
 
 
 class OutOfBagRule(Allowed):
     """Whether and how to score rows by trees or members that have not seen them."""
 
-    @property
-    def text(self) -> str:
-        """Types."""
-        return "bool, str or callable"
+    text = "bool, str or callable"
 
     def check(self, owner: Any, name: str) -> None:
-        """Reject what is no scorer."""
+        """Reject what is not a scorer."""
         check_rule(getattr(owner, name))
 
 
 class ConcordanceFlag(Allowed):
     """Whether to score rows by trees that have not seen them; there is one score of times."""
 
-    @property
-    def text(self) -> str:
-        """Type."""
-        return "bool"
+    text = "bool"
 
     def check(self, owner: Any, name: str) -> None:
         """Reject other scores."""
@@ -156,9 +146,7 @@ class ClassCriterion:
     """Impurity of classes."""
 
     criterion: str = parameter(
-        "gini",
-        Choice(*criteria.OF_CLASSES),
-        'Impurity that splits reduce; "log_loss" is another name for "entropy".',
+        "gini", Choice(*criteria.OF_CLASSES), 'Impurity that splits reduce; "log_loss" is another name for "entropy".'
     )
 
 
@@ -260,27 +248,17 @@ class ForestParameters:
 
 
 @parameter_group()
-class ClassForest(
-    Trees,
-    ClassCriterion,
-    NodeLimits,
-    ImpurityLimit,
-    NodeColumns,
-    Bins,
-    Oblique,
-    RowDraws,
-    OutOfBagScore,
-    KeptBags,
-    ClassWeights,
-    Voting,
-    Monotone,
-    Categories,
-    WarmStart,
-    Seed,
-    Threads,
-    Progress,
-    ForestParameters,
-):
+class ForestRunning(Categories, WarmStart, Seed, Threads, Progress, ForestParameters):
+    """The last parameters of every forest."""
+
+
+@parameter_group()
+class ImpurityTrees(NodeLimits, ImpurityLimit, NodeColumns, Bins, Oblique, RowDraws, OutOfBagScore, KeptBags):
+    """Parameters of trees that reduce an impurity, and of their bags."""
+
+
+@parameter_group()
+class ClassForest(Trees, ClassCriterion, ImpurityTrees, ClassWeights, Voting, Monotone, ForestRunning):
     """Parameters of forests for classes."""
 
     min_samples_leaf: int | float = like(TreeLimits)
@@ -300,25 +278,7 @@ class ClassForest(
 
 
 @parameter_group()
-class NumberForest(
-    Trees,
-    NumberCriterion,
-    NodeLimits,
-    ImpurityLimit,
-    NodeColumns,
-    Bins,
-    Oblique,
-    RowDraws,
-    OutOfBagScore,
-    KeptBags,
-    Monotone,
-    Categories,
-    WarmStart,
-    Seed,
-    Threads,
-    Progress,
-    ForestParameters,
-):
+class NumberForest(Trees, NumberCriterion, ImpurityTrees, Monotone, ForestRunning):
     """Parameters of forests for numbers."""
 
     min_samples_leaf: int | float = like(TreeLimits)
@@ -328,20 +288,7 @@ class NumberForest(
 
 
 @parameter_group()
-class TimesForest(
-    Trees,
-    NodeLimits,
-    NodeColumns,
-    Bins,
-    RowDraws,
-    OutOfBagScore,
-    Categories,
-    WarmStart,
-    Seed,
-    Threads,
-    Progress,
-    ForestParameters,
-):
+class TimesForest(Trees, NodeLimits, NodeColumns, Bins, RowDraws, OutOfBagScore, ForestRunning):
     """Parameters of forests for times to an event."""
 
     min_samples_split: int | float = like(NodeLimits, default=6)
@@ -387,22 +334,7 @@ class ArmLimits:
 
 
 @parameter_group()
-class EffectsForest(
-    Trees,
-    Divergence,
-    Treatments,
-    TreeLimits,
-    ArmLimits,
-    NodeColumns,
-    Bins,
-    RowDraws,
-    Categories,
-    WarmStart,
-    Seed,
-    Threads,
-    Progress,
-    ForestParameters,
-):
+class EffectsForest(Trees, Divergence, Treatments, TreeLimits, ArmLimits, NodeColumns, Bins, RowDraws, ForestRunning):
     """Parameters of forests for uplift."""
 
     min_samples_leaf: int | float | str = like(

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,7 +22,7 @@ from arboretum.data.schema import Schema
 from arboretum.data.table import Table, read_table
 from arboretum.ensembles.bagging.goals import Goal
 from arboretum.ensembles.bagging.settings import Settings, rows_of_share
-from arboretum.ensembles.bagging.trees import BaggedTarget, SingleTree, grow_tree
+from arboretum.ensembles.bagging.trees import BaggedRows, BaggedTarget, SingleTree, grow_tree
 from arboretum.growing.constraints import in_binned_order
 from arboretum.growing.grower import NO_LIMIT, SplitRules
 from arboretum.model.forest import Forest
@@ -78,7 +79,11 @@ class TrainingSet:
         """Return how often a tree has drawn each row."""
         return self.bootstrap.copies(seed, tree, self.table.n_rows)
 
-    def leaves(self, forest: Forest, first: int, last: int, threads: int) -> NDArray[np.int32]:
+    def bagged(self, forest: Forest, seed: int, threads: int) -> BaggedRows:
+        """Return the rows as the trees of a forest saw them."""
+        return BaggedRows(partial(self.leaves, forest, threads), self.bootstrap, seed, self.table.n_rows)
+
+    def leaves(self, forest: Forest, threads: int, first: int, last: int) -> NDArray[np.int32]:
         """Return the leaf of each row in some of the trees, (rows, trees)."""
         parts = [
             forest.apply(part.columns, part.n_rows, threads=threads, first=first, last=last)

@@ -103,12 +103,8 @@ def top_k_proximity(
 ) -> Any:
     """Proximity of each row of x to the k rows of y that are nearest to it.
 
-    Parameters
-    ----------
-    leaves_x, leaves_y, out_of_bag_x, out_of_bag_y, threads
-        As in :func:`dense_proximity`. Without ``leaves_y``, a row is compared with all rows of x but itself.
-    k : int
-        Neighbours to keep. Of equally near rows, those of the smallest number.
+    Of equally near rows, those of the smallest number are kept. Parameters are those of :func:`dense_proximity`;
+    without ``leaves_y``, a row is compared with all rows of x but itself.
 
     Returns
     -------

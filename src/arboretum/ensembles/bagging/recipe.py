@@ -126,13 +126,7 @@ class Bagging(Recipe[ForestParameters, Goal]):
     def _out_of_bag(self, model: Model, training: TrainingSet, threads: int) -> FloatArray:
         """Return the mean of the trees that never saw a row, for each row that was given; NaN where there is none."""
         forest, given, n_rows = model.summed, training.given, training.table.n_rows
-        means, counts = out_of_bag_mean(
-            forest,
-            lambda first, last: training.leaves(forest, first, last, threads),
-            training.bootstrap,
-            notes_of(model).seed,
-            n_rows,
-        )
+        means, counts = out_of_bag_mean(forest, training.bagged(forest, notes_of(model).seed, threads))
         if not counts.all():
             warn_user(
                 f"{int((counts == 0).sum())} of {n_rows} rows are in the bag of every tree and have no out-of-bag "

@@ -14,7 +14,7 @@ of its bag can be found again at any time from the seed.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, TypeAlias
@@ -32,6 +32,7 @@ from arboretum.running.progress import RoundReport
 FloatArray: TypeAlias = NDArray[np.float64]
 
 SECONDS_A_BATCH = 1.0  # the kernel grows so long before an interrupt is heard
+TREES_AT_ONCE = 16  # whose leaves are found at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,17 +189,6 @@ def is_whole(weight: FloatArray) -> bool:
     return bool((weight == np.floor(weight)).all() and weight.sum() <= max(8 * len(weight), 1 << 22))
 
 
-@dataclass(frozen=True)
-class BaggingParams:
-    """How to bag."""
-
-    n_trees: int
-    rules: SplitRules
-    seed: int
-    threads: int
-    first_tree: int = 0
-
-
 @dataclass(frozen=True, eq=False)
 class SingleTree:
     """One tree, with what pruning asks of its nodes: weight · impurity, and weight."""
@@ -223,6 +213,17 @@ def grow_tree(
     return SingleTree(grown_to_forest(grown, target.width, data.bin_map.order), grown.risk, grown.weight)
 
 
+@dataclass(frozen=True)
+class BaggingParams:
+    """How to bag."""
+
+    n_trees: int
+    rules: SplitRules
+    seed: int
+    threads: int
+    first_tree: int = 0
+
+
 def bag(
     data: BinnedData,
     edges: _kernel.CodeEdges,
@@ -245,22 +246,33 @@ def bag(
         Whether Ctrl-C ended it before all trees were grown; at least one was.
     """
     grower = _grower(data, edges, target, bootstrap, params.rules, params.threads, projections)
-    grown: list[_kernel.GrownForest] = []
-    interrupted, started, done = False, time.monotonic(), 0
-    try:
+
+    def grow() -> Iterator[_kernel.GrownForest]:
+        started, n_nodes = time.monotonic(), 0
         for first, n in batches(params.first_tree, params.n_trees, params.threads):
-            grown.append(grower.grow(first, n, params.seed))
-            done = first + n - params.first_tree
-            check_size(done, sum(int(part.sizes.sum()) for part in grown))
+            yield (grown := grower.grow(first, n, params.seed))
+            done, n_nodes = first + n - params.first_tree, n_nodes + int(grown.sizes.sum())
+            check_size(done, n_nodes)
             for callback in callbacks:
                 callback(RoundReport(done, params.n_trees, time.monotonic() - started, None, None))
+
+    grown, interrupted = joined(grow())
+    return grown_to_forest(grown, target.width, data.bin_map.order), interrupted
+
+
+def joined(parts: Iterable[_kernel.GrownForest]) -> tuple[_kernel.GrownForest, bool]:
+    """Gather trees as they are grown, and whether Ctrl-C ended it; those grown by then are kept if there are some."""
+    grown: list[_kernel.GrownForest] = []
+    interrupted = False
+    try:
+        grown.extend(parts)
     except KeyboardInterrupt:
         if not keeps_part(len(grown)):
             raise
         interrupted = True
     for more in grown[1:]:
         grown[0].extend(more)
-    return grown_to_forest(grown[0], target.width, data.bin_map.order), interrupted
+    return grown[0], interrupted
 
 
 def _grower(
@@ -302,35 +314,42 @@ def batches(first_tree: int, n_trees: int, threads: int) -> Iterator[tuple[int, 
 # ---- out of the bag ------------------------------------------------------------------------------------------------
 
 
-def out_of_bag_mean(
-    forest: Forest,
-    leaves: Callable[[int, int], NDArray[np.int32]],
-    bootstrap: _kernel.Bootstrap,
-    seed: int,
-    n_rows: int,
-) -> tuple[FloatArray, NDArray[np.int64]]:
-    """Mean of the trees that never saw a row, and how many those are; NaN where there is none.
+@dataclass(frozen=True, eq=False)
+class BaggedRows:
+    """Training rows, as the trees that were grown from them saw them.
 
     Parameters
     ----------
-    forest : Forest
-        The trees, numbered from 0.
     leaves : callable
-        ``leaves(first, last)`` gives the leaf of each training row in these trees, as ``Forest.apply`` does.
+        ``leaves(first, last)`` gives the leaf of each row in these trees, as ``Forest.apply`` does.
     bootstrap, seed
         What the trees were grown with.
     n_rows : int
-        Training rows.
+        Number of rows.
     """
-    sums, counts = np.zeros((n_rows, forest.width)), np.zeros(n_rows, dtype=np.int64)
-    block = 16
-    for first in range(0, forest.n_trees, block):
-        last = min(first + block, forest.n_trees)
-        reached = leaves(first, last)
-        for tree in range(first, last):
-            out = bootstrap.copies(seed, tree, n_rows) == 0
-            nodes = forest.tree_start[tree] + reached[:, tree - first]
-            sums += np.where(out[:, None], forest.value[nodes], 0.0)
-            counts += out
+
+    leaves: Callable[[int, int], NDArray[np.int32]]
+    bootstrap: _kernel.Bootstrap
+    seed: int
+    n_rows: int
+
+    def leaves_of_trees(self, first: int, last: int) -> Iterator[tuple[int, NDArray[np.int32]]]:
+        """Yield each of these trees with the leaf of each row."""
+        for begin in range(first, last, TREES_AT_ONCE):
+            end = min(begin + TREES_AT_ONCE, last)
+            yield from zip(range(begin, end), np.ascontiguousarray(self.leaves(begin, end).T), strict=True)
+
+    def copies(self, tree: int) -> NDArray[np.uint32]:
+        """Return how often a tree has drawn each row."""
+        return self.bootstrap.copies(self.seed, tree, self.n_rows)
+
+
+def out_of_bag_mean(forest: Forest, rows: BaggedRows) -> tuple[FloatArray, NDArray[np.int64]]:
+    """Mean of the trees that never saw a row, and how many those are; NaN where there is none."""
+    sums, counts = np.zeros((rows.n_rows, forest.width)), np.zeros(rows.n_rows, dtype=np.int64)
+    for tree, leaf in rows.leaves_of_trees(0, forest.n_trees):
+        out = rows.copies(tree) == 0
+        sums += np.where(out[:, None], forest.value[forest.tree_start[tree] + leaf], 0.0)
+        counts += out
     with np.errstate(invalid="ignore", divide="ignore"):
         return sums / counts[:, None], counts

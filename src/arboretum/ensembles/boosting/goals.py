@@ -45,13 +45,7 @@ JUDGED = np.dtype([("grade", np.float64), ("query", np.int64)])
 
 @dataclass(frozen=True)
 class Goal(ABC):
-    """What boosting is fitted to.
-
-    Parameters
-    ----------
-    loss
-        As users give it.
-    """
+    """What boosting is fitted to."""
 
     loss: Any
 
@@ -128,13 +122,7 @@ class Goal(ABC):
 
 @dataclass(frozen=True)
 class Numbers(Goal):
-    """Numbers, of one output or several.
-
-    Parameters
-    ----------
-    quantile, power
-        As users give them.
-    """
+    """Numbers, of one output or several."""
 
     quantile: Any = None
     power: float | None = None
@@ -172,13 +160,7 @@ class Numbers(Goal):
 
 @dataclass(frozen=True)
 class Classes(Goal):
-    """Labels of classes; several outputs have two classes each.
-
-    Parameters
-    ----------
-    class_weight
-        As users give it.
-    """
+    """Labels of classes; several outputs have two classes each."""
 
     class_weight: Any = None
 
@@ -293,13 +275,7 @@ def judged(y: Any, group: Any, suffix: str = "") -> NDArray[Any] | None:
 
 @dataclass(frozen=True)
 class Ranking(Goal):
-    """Grades of rows within queries, joined by ``judged``.
-
-    Parameters
-    ----------
-    metric, truncation
-        As users give them.
-    """
+    """Grades of rows within queries, joined by ``judged``."""
 
     metric: str = "ndcg"
     truncation: int | None = 30
@@ -386,13 +362,7 @@ def in_content_order(problem: Problem) -> Problem:
 
 @dataclass(frozen=True)
 class Survival(Goal):
-    """Bounds of times, of which some are censored.
-
-    Parameters
-    ----------
-    aft_distribution, aft_scale
-        As users give them.
-    """
+    """Bounds of times, of which some are censored."""
 
     aft_distribution: str | None = None
     aft_scale: float | None = None

@@ -27,15 +27,8 @@ FloatArray: TypeAlias = NDArray[np.float64]
 class Judge:
     """What rounds are compared by in place of the loss: a score of the validation rows.
 
-    Parameters
-    ----------
-    name : str
-        What users call it.
-    greater_is_better : bool
-        Which way it improves.
-    function : callable
-        From raw predictions of the validation rows, as losses see them, and the loss with what it has learnt of its
-        own, to the score.
+    ``function`` computes it from raw predictions of these rows, as losses see them, and the loss with what it has
+    learnt of its own.
 
     Examples
     --------

@@ -28,30 +28,14 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class JudgedRows:
-    """Validation rows as metrics and scorers read them.
+    """Validation rows as metrics and scorers read them."""
 
-    Parameters
-    ----------
-    X : object
-        What scorers are given as rows, and hand to the methods of the model.
-    y : ndarray
-        Numbers, codes of classes, bounds of times.
-    truth : object
-        The same as users write it: labels, times and events.
-    weight : ndarray, optional
-        Weight of each row.
-    queries : Queries, optional
-        Of a ranking.
-    columns : dict
-        What else scorers may ask for, by name: ``group``, ``treatment``.
-    """
-
-    X: Any
-    y: NDArray[Any]
-    truth: Any
+    X: Any  # what scorers are given as rows, and hand to the methods of the model
+    y: NDArray[Any]  # numbers, codes of classes, bounds of times
+    truth: Any  # the same as users write it: labels, times and events
     weight: FloatArray | None = None
-    queries: Queries | None = None
-    columns: dict[str, Any] = field(default_factory=dict)
+    queries: Queries | None = None  # of a ranking
+    columns: dict[str, Any] = field(default_factory=dict)  # what else scorers may ask for: "group", "treatment"
 
 
 def judge_of(

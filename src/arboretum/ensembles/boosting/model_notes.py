@@ -18,30 +18,14 @@ from arboretum.model.notes import Notes
 
 @dataclass(frozen=True, eq=False)
 class BoostingNotes(Notes):
-    """History and steps of boosted trees.
-
-    Parameters
-    ----------
-    n_rounds : int
-        Rounds of the model.
-    history : History
-        Losses and scores after each round, and why the fit ended.
-    learning_rate : float
-        The learning rate in use.
-    trees_per_round : int
-        Trees of a round and output.
-    has_offset : bool
-        Whether rounds were fitted beside offsets.
-    checkpoint : dict, optional
-        In a checkpoint, which fit it is part of.
-    """
+    """History and steps of boosted trees."""
 
     n_rounds: int
     history: History = field(default_factory=History)
     learning_rate: float = 1.0
-    trees_per_round: int = 1
-    has_offset: bool = False
-    checkpoint: dict[str, Any] | None = None
+    trees_per_round: int = 1  # and output
+    has_offset: bool = False  # whether rounds were fitted beside offsets
+    checkpoint: dict[str, Any] | None = None  # in a checkpoint, which fit it is part of
 
     def to_json(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Return what the header of a file holds; what is usual, or a parameter, is left out."""

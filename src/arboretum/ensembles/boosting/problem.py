@@ -108,7 +108,7 @@ class Training:
     first_round: int
 
     def arguments(self) -> dict[str, Any]:
-        """Return the arguments of ``boost``, or of ``BoostingRun``."""
+        """Return the arguments of ``BoostingRun``."""
         return {
             "rows": self.rows,
             "loss": self.run.target.loss,

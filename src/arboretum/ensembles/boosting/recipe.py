@@ -5,7 +5,7 @@
     X, y, weight, offset ──read──► Problem, Target
                                       │ held out · encoded · cut into bins            prepare
                                       ▼
-                                   Training ──boost──► Forest, History ──freeze──► Model
+                                   Training ──rounds─► Forest, History ──freeze──► Model
                                       ▲                                             │
                                       └── all rows again, for the rounds found best ┘  refit
 """
@@ -35,7 +35,7 @@ from arboretum.ensembles.boosting.linear_leaves import number_columns
 from arboretum.ensembles.boosting.model_notes import BoostingNotes, is_vector, trees_of_round
 from arboretum.ensembles.boosting.parameters import BoostingParameters
 from arboretum.ensembles.boosting.problem import HeldRows, Problem, Run, Shared, Target, Training
-from arboretum.ensembles.boosting.rounds import Keep, Progress, boost
+from arboretum.ensembles.boosting.rounds import BoostingRun, Keep, Progress
 from arboretum.ensembles.boosting.rows import Rows, filled_raw, start_raw, user_shape
 from arboretum.ensembles.boosting.settings import (
     boosting_params,
@@ -151,6 +151,8 @@ class Beginning:
         What an earlier search has found: its learning rate is kept, and no rows are held out.
     resumed : Resumed, optional
         Trees of an earlier process.
+    journal : Journal, optional
+        What later processes go on from.
     """
 
     earlier: Model | None = None
@@ -158,6 +160,7 @@ class Beginning:
     bin_map: BinMap | None = None
     again: Found | None = None
     resumed: Resumed | None = None
+    journal: Journal | None = None
 
 
 ANEW = Beginning()
@@ -197,38 +200,28 @@ class Boosting(Recipe[BoostingParameters, Goal]):
             journal.check_target(problem, held)
             if journal.finished is not None:
                 return journal.finished
-        model = self.learn(n_rounds, problem, target, threads, held=held, earlier=earlier, journal=journal)
+        model = self.learn(n_rounds, problem, target, threads, Beginning(earlier, held, journal=journal))
         model = self.goal.finished(model, problem, threads)
         if journal is not None:
             journal.write_end(model)
         return model
 
-    def learn(
-        self,
-        n_rounds: int,
-        problem: Problem,
-        target: Target,
-        threads: int,
-        *,
-        held: HeldRows = NO_ROWS,
-        earlier: Model | None = None,
-        journal: Journal | None = None,
-    ) -> Model:
+    def learn(self, n_rounds: int, problem: Problem, target: Target, threads: int, start: Beginning = ANEW) -> Model:
         """Boost a problem; if rows were held out of it to find the number of rounds, perhaps all rows again."""
+        journal, model = start.journal, None
         found = None if journal is None else journal.found
-        model = None
         if found is None:
-            model = self.train(n_rounds, problem, target, threads, Beginning(earlier, held), journal)
+            model = self.train(n_rounds, problem, target, threads, start)
             notes = notes_of(model)
             searched = bool(notes.history.curve) and notes.history.stopped_by != "interrupt"
-            if held.is_given or earlier is not None or not searched:
+            if start.held.is_given or start.earlier is not None or not searched:
                 return model
             found = Found(notes.n_rounds, notes.learning_rate, notes.history)
         if model is not None and not self._fits_again(problem.table.n_rows):
             return model
         if journal is not None:
             journal.found = found
-        again = self.train(found.n_rounds, problem, target, threads, Beginning(again=found), journal)
+        again = self.train(found.n_rounds, problem, target, threads, Beginning(again=found, journal=journal))
         if model is not None and notes_of(again).history.stopped_by != "rounds":  # it ended too soon
             return model
         return replace(again, notes=replace(notes_of(again), history=found.history))
@@ -238,17 +231,9 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         refit = self.given.refit
         return refit is True or (refit == "auto" and not self.given.warm_start and automatic.fits_again(n_rows))
 
-    def train(
-        self,
-        n_rounds: int,
-        problem: Problem,
-        target: Target,
-        threads: int,
-        start: Beginning = ANEW,
-        journal: Journal | None = None,
-    ) -> Model:
+    def train(self, n_rounds: int, problem: Problem, target: Target, threads: int, start: Beginning = ANEW) -> Model:
         """Boost once."""
-        earlier, again = start.earlier, start.again is not None
+        earlier, again, journal = start.earlier, start.again is not None, start.journal
         if journal is not None:
             start = replace(start, resumed=journal.resumed(again))
         training = self.prepare(n_rounds, problem, target, threads, start)
@@ -261,17 +246,12 @@ class Boosting(Recipe[BoostingParameters, Goal]):
 
             keep = journal.keeper(Phase(again, run.params.seed, parts, resumed), frozen)
         with ProgressBar(n_rounds) if self.given.verbose else nullcontext() as bar:
-            forest, history = boost(
-                **training.arguments(),
-                callbacks=[*(self.given.callbacks or []), *([bar] if bar is not None else [])],
-                done=None if resumed is None else resumed.progress,
-                keep=keep,
-            )
+            rounds = BoostingRun(**training.arguments(), done=None if resumed is None else resumed.progress)
+            forest, history = rounds.complete([*(self.given.callbacks or []), *([] if bar is None else [bar])], keep)
         if resumed is not None:
             forest = resumed.followed_by(forest, history, keeps_best=run.params.patience is not None)
         if history.stopped_by == "interrupt":
-            rounds = forest.n_trees // trees_of_round(forest, run.params.trees_per_round)
-            warn_interrupted(rounds, "rounds")
+            warn_interrupted(forest.n_trees // trees_of_round(forest, run.params.trees_per_round), "rounds")
         if earlier is not None:
             notes = notes_of(earlier)
             forest = Forest.concat([earlier.forest, forest])

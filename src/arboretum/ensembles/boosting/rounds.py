@@ -96,58 +96,6 @@ class Progress:
 Keep: TypeAlias = Callable[[RoundReport, Callable[[], Forest], History], object]
 
 
-def boost(
-    rows: Rows,
-    loss: Loss,
-    params: BoostingParams,
-    *,
-    base: FloatArray,
-    first_round: int = 0,
-    reordered: Sequence[Rows] = (),
-    validation: Rows | None = None,
-    judge: Judge | None = None,
-    callbacks: Sequence[Callback] = (),
-    done: Progress | None = None,
-    keep: Keep | None = None,
-) -> tuple[Forest, History]:
-    """Boost until a rule says stop, and return the trees of these rounds.
-
-    Parameters
-    ----------
-    rows, loss, params, base, first_round, reordered, validation, judge, done
-        As for ``BoostingRun``.
-    callbacks : sequence of callables
-        Called with a RoundReport after each round; one that returns True ends the run.
-    keep : callable, optional
-        Called after each round with the report, a function that makes the forest of all rounds since ``done``, and the
-        history.
-    """
-    run = BoostingRun(
-        rows,
-        loss,
-        params,
-        base=base,
-        first_round=first_round,
-        reordered=reordered,
-        validation=validation,
-        judge=judge,
-        done=done,
-    )
-    try:
-        while (report := run.advance()) is not None:
-            if keep is not None:
-                keep(report, run.forest, run.history)
-            # A list, not a generator: every callback hears of every round.
-            if any([callback(report) is True for callback in callbacks]):
-                run.history.stopped_by = "callback"
-                break
-    except KeyboardInterrupt:
-        if not keeps_part(len(run.rounds)):
-            raise
-        run.history.stopped_by = "interrupt"
-    return run.forest_of(run.kept_rounds()), run.history
-
-
 class BoostingRun:
     """Rounds of boosting, grown one at a time by ``advance``.
 
@@ -226,6 +174,31 @@ class BoostingRun:
             # Directions are those of each output, not of a mixture: they bound values, not the search.
             self.shape_params = replace(params.tree, monotone=()).to_kernel()
         self.number, self.started = done.rounds, time.monotonic() - done.seconds
+
+    def complete(self, callbacks: Sequence[Callback] = (), keep: Keep | None = None) -> tuple[Forest, History]:
+        """Boost until a rule says stop, and return the trees of these rounds.
+
+        Parameters
+        ----------
+        callbacks : sequence of callables
+            Called with a RoundReport after each round; one that returns True ends the run.
+        keep : callable, optional
+            Called after each round with the report, a function that makes the forest of all rounds since ``done``, and
+            the history.
+        """
+        try:
+            while (report := self.advance()) is not None:
+                if keep is not None:
+                    keep(report, self.forest, self.history)
+                # A list, not a generator: every callback hears of every round.
+                if any([callback(report) is True for callback in callbacks]):
+                    self.history.stopped_by = "callback"
+                    break
+        except KeyboardInterrupt:
+            if not keeps_part(len(self.rounds)):
+                raise
+            self.history.stopped_by = "interrupt"
+        return self.forest_of(self.kept_rounds()), self.history
 
     def advance(self) -> RoundReport | None:
         """Grow a round and report it; None if a rule says stop."""

@@ -100,19 +100,25 @@ function columnTable(columns, rows) {
     columns,
     { limit: 25 },
   );
-  const search = make("input", {
-    type: "search",
-    placeholder: "Find a column",
-    "aria-label": "Find a column",
-    input: () => table.keep((c) => c.name.toLowerCase().includes(search.value.toLowerCase())),
-  });
   const head = make(
     "div",
     { class: "row spread" },
     make("h3", {}, "Columns"),
-    columns.length > 10 ? make("div", { class: "controls" }, search) : null,
+    columnSearch(table, columns),
   );
   return make("section", { class: "card long" }, head, table.element);
+}
+
+/** A field that keeps the rows of a table whose column has a name like what is typed; null if there are few. */
+function columnSearch(table, rows) {
+  if (rows.length <= 10) return null;
+  const search = make("input", {
+    type: "search",
+    placeholder: "Find a column",
+    "aria-label": "Find a column",
+    input: () => table.keep((row) => row.name.toLowerCase().includes(search.value.toLowerCase())),
+  });
+  return make("div", { class: "controls" }, search);
 }
 
 function summaryText(column) {
@@ -288,12 +294,6 @@ function importancesSection(facts) {
     rows,
     { limit: 30 },
   );
-  const search = make("input", {
-    type: "search",
-    placeholder: "Find a column",
-    "aria-label": "Find a column",
-    input: () => table.keep((row) => row.name.toLowerCase().includes(search.value.toLowerCase())),
-  });
   const marks = Object.entries(facts.marks);
   return [
     chart(
@@ -317,7 +317,7 @@ function importancesSection(facts) {
         "div",
         { class: "row spread" },
         make("h3", {}, "All columns"),
-        rows.length > 10 ? make("div", { class: "controls" }, search) : null,
+        columnSearch(table, rows),
       ),
       table.element,
       make(
