@@ -241,7 +241,7 @@ def test_damaged_files_are_refused(name, change, message):
     [
         ({"loss": "squared_error"}, "loss 'squared_error' is for regression, not survival: use one of cox, aft"),
         ({"loss": "coxx"}, "unknown loss 'coxx': did you mean 'cox'"),
-        ({"aft_scale": 2.0}, "aft_scale=2.0 with loss='cox': it is one of loss='aft'"),
+        ({"aft_scale": 2.0}, "aft_scale=2.0 with loss='cox': only loss='aft' has this parameter"),
         ({"loss": "aft", "aft_scale": 0.0}, "aft_scale=0.0"),
         ({"loss": "aft", "aft_distribution": "weibull"}, "aft_distribution='weibull': use one of None, 'normal'"),
         ({"loss": Cox(), "aft_scale": 1.0}, "aft_scale=1.0 with loss=Cox"),

@@ -41,7 +41,7 @@ MOST_PROJECTIONS = 1_000_000
 
 
 def features_a_node(max_features: Any, n_features: int) -> int:
-    """Return how many features a node looks at: "sqrt", "log2", a share, a number, or None for all."""
+    """Return how many features a node considers, given "sqrt", "log2", a share, a number, or None for all."""
     if max_features is None:
         return NO_LIMIT
     if isinstance(max_features, str):
@@ -59,7 +59,7 @@ def features_a_node(max_features: Any, n_features: int) -> int:
 
 
 class FeaturesOfNode(Allowed):
-    """What ``features_a_node`` takes."""
+    """Values that ``features_a_node`` accepts."""
 
     optional = True
 
@@ -69,7 +69,7 @@ class FeaturesOfNode(Allowed):
         return '{"sqrt", "log2"}, float or int'
 
     def check(self, owner: Any, name: str) -> None:
-        """Reject what is no number of columns."""
+        """Reject a value that does not mean a number of columns."""
         features_a_node(getattr(owner, name), 1)
 
 
@@ -82,12 +82,12 @@ class OutOfBagRule(Allowed):
         return "bool, str or callable"
 
     def check(self, owner: Any, name: str) -> None:
-        """Reject what is no scorer."""
+        """Reject a value that is not a scorer."""
         check_rule(getattr(owner, name))
 
 
 class ConcordanceFlag(Allowed):
-    """Whether to score rows by trees that have not seen them; there is one score of times."""
+    """Whether to score rows by trees that have not seen them; for times there is a single score."""
 
     @property
     def text(self) -> str:
@@ -129,7 +129,7 @@ class TreeLimits:
 
 @parameter_group("Shape of trees")
 class NodeLimits(TreeLimits):
-    """Which nodes are split, too."""
+    """Further limits on which nodes are split."""
 
     min_samples_split: int | float = parameter(
         2,
@@ -230,8 +230,8 @@ class OutOfBagScore:
     oob_score: Any = parameter(
         False,
         OutOfBagRule(),
-        "Score every row by the trees that did not draw it: True uses <score>, a name one of scikit-learn's scorers, a "
-        "function is called with (y, prediction).",
+        "Score every row by the trees that did not draw it: True uses <score>, a name uses that scorer of "
+        "scikit-learn, a function is called with (y, prediction).",
     )
 
 
@@ -248,7 +248,7 @@ class KeptBags:
 
 
 class ForestParameters:
-    """What the recipe reads of every group of parameters of forests."""
+    """Parameters that the recipe reads of every kind of forest."""
 
     n_estimators: int
     bootstrap: Any  # bool; for classes, perhaps "balanced"
@@ -294,8 +294,8 @@ class ClassForest(
     class_weight: Any = like(
         ClassWeights,
         allowed=Anything('"balanced", "balanced_subsample" or dict'),
-        doc='Weight of each class. "balanced": classes weigh the same in the whole table. "balanced_subsample": in the '
-        "bag of every tree, which draws as often from each class.",
+        doc='Weight of each class. "balanced": classes have equal weight in the whole table. "balanced_subsample": '
+        "in the bag of every tree, which draws equally often from each class.",
     )
 
 
@@ -356,12 +356,12 @@ class TimesForest(
 
 @parameter_group("Splits")
 class Divergence:
-    """What splits raise, and what arms of an experiment ask of leaves."""
+    """The divergence that splits increase, and limits per arm of the experiment."""
 
     criterion: str = parameter(
         "kl",
         Choice(*criteria.OF_EFFECTS),
-        "Divergence of the outcomes of treated and control rows that splits raise: Kullback-Leibler, squared "
+        "Divergence between the outcomes of treated and control rows that splits increase: Kullback-Leibler, squared "
         'difference, or chi-squared. Outcomes that are numbers need "euclidean".',
     )
     normalise: bool = parameter(
@@ -382,7 +382,7 @@ class ArmLimits:
     parent_weight: float = parameter(
         10.0,
         Number(0.0, 1e15),
-        "Rows that the outcome of a node's parent counts for in the outcome of the node.",
+        "Number of rows that the outcome of a node's parent counts as in the outcome of the node.",
     )
 
 
@@ -410,7 +410,7 @@ class EffectsForest(
         default="auto",
         allowed=CountOrShare(words=("auto",)),
         doc='Least rows of a leaf, counted exactly; a float is a share of the rows. "auto" is 100, or a fifth of the '
-        "rows that a tree draws if that is less: effects are differences of means, and small leaves mostly tell noise.",
+        "rows that a tree draws if that is less: effects are differences of means, and small leaves mostly show noise.",
     )
     bootstrap: bool = like(RowDraws)
     max_samples: float | int | None = like(
@@ -421,8 +421,8 @@ class EffectsForest(
     honest: bool = parameter(
         False,
         FLAG,
-        "Let rows that a tree has not drawn say what its leaves predict: effects are not exaggerated by the search for "
-        "splits.",
+        "Let rows that a tree has not drawn determine what its leaves predict, so that the search for splits does not "
+        "exaggerate effects.",
         before="categorical_features",
     )
 
@@ -431,7 +431,7 @@ def check_together(given: ForestParameters) -> None:
     """Reject parameters that contradict each other."""
     if isinstance(given, OutOfBagScore) and given.bootstrap is False and given.oob_score is not False:
         raise ValueError(
-            f"oob_score={given.oob_score!r} without bootstrap: every tree sees every row, none is out of the bag; "
+            f"oob_score={given.oob_score!r} without bootstrap: every tree sees every row, so none is out of bag; "
             "set bootstrap=True or oob_score=False"
         )
     if isinstance(given, Oblique):
@@ -446,7 +446,7 @@ def check_together(given: ForestParameters) -> None:
 
 
 def check_oblique(given: Oblique) -> None:
-    """Reject ``n_projections`` and ``projection_density`` where nothing is projected."""
+    """Reject ``n_projections`` and ``projection_density`` without ``oblique``."""
     for name in ("n_projections", "projection_density"):
         if not given.oblique and getattr(given, name) is not None:
             raise ValueError(f"{name}={getattr(given, name)!r} without oblique: set oblique=True or leave it None")
