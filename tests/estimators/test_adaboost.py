@@ -469,7 +469,7 @@ def test_damaged_files_are_refused():
         for name in ("estimator_weights", "estimator_errors"):
             arrays[name] = arrays[name][:2]
 
-    assert "3 trees and 2 weights" in damaged(trees, shorten)
+    assert "expected 3 weights, one per tree, found 2" in damaged(trees, shorten)
     assert "4 members, 2 weights and 2 errors" in damaged(members, shorten)
     assert "base" in damaged(trees, lambda h, a: a.update(base=np.ones(1)))
     assert "a member: expected the bytes of a file, found float64 of shape (3,)" in damaged(
@@ -480,7 +480,7 @@ def test_damaged_files_are_refused():
     other = {"dtype": "<U1", "values": ["a", "b"]}
     assert "a member has classes that the ensemble lacks" in damaged(members, lambda h, a: h.update(classes=other))
     regressor = AdaBoostRegressor(n_estimators=3).fit(X, Y)
-    assert "outputs, not 1" in damaged(
+    assert "expected one output, found 2" in damaged(
         regressor,
         lambda h, a: a.update(
             base=np.zeros(2), value=np.repeat(a["value"], 2, axis=1), tree_output=np.full(3, -1, np.int32)

@@ -231,7 +231,7 @@ def put(index, value):
             changed("hazard_start", put(1, 10**6)),
             "hazards: expected steps at leaves only, with starts in ascending order",
         ),
-        (changed("event_times", lambda array: array[::-1]), "event_times: expected times from 0 on that rise"),
+        (changed("event_times", lambda array: array[::-1]), "event_times: expected ascending times of at least 0"),
         (changed("event_times", put(0, np.inf)), "event_times: expected finite numbers"),
         (lambda arrays: arrays.pop("hazard_time"), "hazard_time"),
     ],

@@ -1,7 +1,7 @@
-"""Docstrings of estimators: what their classes write, with the parameters that are declared.
+"""Docstrings of estimators: the text of their classes, with the declared parameters.
 
-The summary, examples and references are those of the class; ``Parameters`` come from the declarations, a blank line
-between groups; ``Attributes`` are those of the class and of its bases, each written where it is set.
+The class has the summary, examples and references; ``Parameters`` come from the declarations, with a blank line between
+groups; ``Attributes`` come from the class and its bases, each documented where it is set.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _HEADER = re.compile(r"^(\w+)\n-{3,}\n", re.MULTILINE)
 
 
 def complete(cls: type, written: str) -> str:
-    """Return the docstring of a class, with what it writes by itself."""
+    """Return the docstring of a class, completed from the text that it has."""
     own = sections(written)
     attributes: dict[str, str] = {}
     for base in reversed(cls.__mro__[1:]):
@@ -61,7 +61,7 @@ def _section(title: str, text: str) -> str:
 
 
 def _written(cls: type) -> str:
-    """Return the docstring of a class as it stands in its source; inherited estimators have theirs in a descriptor."""
+    """Return the docstring of a class as in its source; estimators keep it in a descriptor."""
     doc = vars(cls).get("__doc__")
     return getattr(doc, "written", doc) or ""
 
