@@ -297,7 +297,7 @@ def test_other_errors_name_their_cure():
     ):
         BaggingClassifier(base_estimator=None)
     with pytest.raises(
-        ValueError, match=r"^bootstrap=False with a sample_weight that is no whole numbers needs members"
+        ValueError, match=r"^bootstrap=False with a sample_weight that is not whole numbers needs members"
     ):
         BaggingRegressor(estimator=KNeighborsRegressor(), bootstrap=False).fit(
             X, Y, np.random.default_rng(1).random(150)

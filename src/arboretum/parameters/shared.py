@@ -20,7 +20,7 @@ Missing: TypeAlias = Literal["warn", "error"]
 
 MAX_BINS = 65_535
 
-OF_CLASSES = '"accuracy", "balanced_accuracy", "log_loss", of two classes "roc_auc", "average_precision"'
+OF_CLASSES = '"accuracy", "balanced_accuracy", "log_loss", for two classes also "roc_auc", "average_precision"'
 OF_NUMBERS = '"rmse", "mae", "r2"'
 LOSSES_OF_NUMBERS = '"squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie"'
 
@@ -91,7 +91,7 @@ class Treatments:
     control: Any = parameter(
         None,
         Anything("label"),
-        'The label of treatment that stands for no treatment; by default 0, False or "control".',
+        'The treatment label that means no treatment; by default 0, False or "control".',
     )
 
 

@@ -59,7 +59,7 @@ class Stages:
     loss: str | Loss = parameter(
         "squared_error",
         Anything("str or Loss"),
-        "What to minimise: <losses>, or an object of a class of ``arboretum.losses`` or of your own.",
+        "What to minimise: <losses>, or an instance of a class in ``arboretum.losses`` or of your own.",
     )
     n_estimators: int = parameter(
         100,

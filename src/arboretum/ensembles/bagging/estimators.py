@@ -363,7 +363,7 @@ class Bagging:
             )
         if draws.weight is not None and not draws.replace and not source.takes_weights:
             raise ValueError(
-                "bootstrap=False with a sample_weight that is no whole numbers needs members whose fit takes "
+                "bootstrap=False with a sample_weight that is not whole numbers needs members whose fit takes "
                 "sample_weight: set bootstrap=True, then rows are drawn by weight"
             )
         return draws

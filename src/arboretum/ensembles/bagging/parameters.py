@@ -120,7 +120,7 @@ class TreeLimits:
     max_leaf_nodes: int | None = parameter(
         None,
         Number(2, MOST, integer=True, optional=True),
-        "Maximum number of leaves of a tree; the node of largest gain is then split first. By default unlimited.",
+        "Maximum number of leaves of a tree; the node with the largest gain is then split first. By default unlimited.",
     )
     min_samples_leaf: Any = parameter(
         1, CountOrShare(), "Minimum number of rows in a leaf, counted exactly; a float is a share of the rows."
@@ -376,8 +376,8 @@ class ArmLimits:
     min_samples_treatment: int | str = parameter(
         "auto",
         Number(1, MOST, integer=True, words=("auto",)),
-        'Least rows of the control, and of each treatment, in a leaf. "auto" is 10, or a fifth of the smallest of '
-        "these groups if that is less.",
+        'Minimum number of rows of the control, and of each treatment, in a leaf. "auto" is 10, or a fifth of the '
+        "smallest of these groups if that is less.",
     )
     parent_weight: float = parameter(
         10.0,
@@ -409,8 +409,9 @@ class EffectsForest(
         TreeLimits,
         default="auto",
         allowed=CountOrShare(words=("auto",)),
-        doc='Least rows of a leaf, counted exactly; a float is a share of the rows. "auto" is 100, or a fifth of the '
-        "rows that a tree draws if that is less: effects are differences of means, and small leaves mostly show noise.",
+        doc='Minimum number of rows in a leaf, counted exactly; a float is a share of the rows. "auto" is 100, or a '
+        "fifth of the rows that a tree draws if that is less: effects are differences of means, and small leaves mostly "
+        "show noise.",
     )
     bootstrap: bool = like(RowDraws)
     max_samples: float | int | None = like(

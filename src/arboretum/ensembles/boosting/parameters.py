@@ -61,7 +61,7 @@ class BoostedShape:
     growth: Growth = parameter(
         "leaf",
         Choice(*get_args(Growth)),
-        "Which node is split next: the one of largest gain, level by level, or one condition for a whole level.",
+        "Which node is split next: the one with the largest gain, level by level, or one condition for a whole level.",
     )
     max_leaf_nodes: int | None = parameter(
         None,
@@ -98,7 +98,7 @@ class BoostedSplits:
         "gain",
         Choice("gain", "cosine"),
         "How the conditions of a symmetric tree are compared: by how much they lower the loss, or by how well leaf "
-        "values point along the gradients, as in CatBoost. Other growth goes by gain. See docs/split-score.md.",
+        "values point along the gradients, as in CatBoost. Other growth compares gains. See docs/split-score.md.",
     )
     score_noise: float = parameter(
         0.0,
@@ -155,7 +155,7 @@ class CategoryStatistics:
     category_levels: int | None = parameter(
         20,
         Number(0, MOST, integer=True, optional=True),
-        "Categorical columns of more levels are read as statistics: means of the target, each row's from the rows "
+        "Categorical columns with more levels are read as statistics: means of the target, each row's from the rows "
         "before it in a random order, and frequencies. Others, and all of them if it is None or y has several outputs, "
         "are split by sets of categories. See docs/target-statistics.md.",
     )
