@@ -65,8 +65,8 @@ Offset = Annotated[
     typer.Option(
         "--offset",
         metavar="COLUMN",
-        help="Start of the raw predictions of boosted trees, such as the logarithm of an exposure; not learnt from. "
-        "Repeat it, once per class, if there are several.",
+        help="Start of the raw predictions of boosted trees, such as the logarithm of an exposure; not used as a "
+        "feature. Repeat it, once per class, if there are several.",
     ),
 ]
 Positive = Annotated[
@@ -204,7 +204,8 @@ class Learning(Columns):
 
     time: Annotated[Name, typer.Option("--time", metavar="COLUMN", help="Order in time: later rows judge.")] = None
     ids: Annotated[
-        Names, typer.Option("--id", metavar="COLUMN", help="Column that names a row, not learnt from; repeatable.")
+        Names,
+        typer.Option("--id", metavar="COLUMN", help="Column that names a row, not used as a feature; repeatable."),
     ] = None
     ignored: Annotated[Names, typer.Option("--ignore", metavar="COLUMN", help="Column to leave out; repeatable.")] = (
         None

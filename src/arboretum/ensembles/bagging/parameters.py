@@ -410,8 +410,8 @@ class EffectsForest(
         default="auto",
         allowed=CountOrShare(words=("auto",)),
         doc='Minimum number of rows in a leaf, counted exactly; a float is a share of the rows. "auto" is 100, or a '
-        "fifth of the rows that a tree draws if that is less: effects are differences of means, and small leaves mostly "
-        "show noise.",
+        "fifth of the rows that a tree draws if that is less: effects are differences of means, and small leaves "
+        "mostly show noise.",
     )
     bootstrap: bool = like(RowDraws)
     max_samples: float | int | None = like(
