@@ -205,7 +205,7 @@ class Learning(Columns):
     time: Annotated[Name, typer.Option("--time", metavar="COLUMN", help="Order in time: later rows judge.")] = None
     ids: Annotated[
         Names,
-        typer.Option("--id", metavar="COLUMN", help="Column that names a row, not used as a feature; repeatable."),
+        typer.Option("--id", metavar="COLUMN", help="Column that names rows, not used as a feature; repeatable."),
     ] = None
     ignored: Annotated[Names, typer.Option("--ignore", metavar="COLUMN", help="Column to leave out; repeatable.")] = (
         None

@@ -133,12 +133,12 @@ def pruning_of(given: SingleTree) -> str | None:
 def check_together(given: SingleTree, usual: Mapping[str, Any]) -> None:
     """Reject parameters that contradict each other, or are not read; ``usual`` are their defaults."""
     check_oblique(given)
-    _refuse_unread(given, usual, "pruning", pruning_of(given), READ_BY_PRUNING)
+    _reject_unread(given, usual, "pruning", pruning_of(given), READ_BY_PRUNING)
     if isinstance(given, ClassTree):
-        _refuse_unread(given, usual, "method", given.method, READ_BY_METHOD)
+        _reject_unread(given, usual, "method", given.method, READ_BY_METHOD)
 
 
-def _refuse_unread(
+def _reject_unread(
     given: SingleTree, usual: Mapping[str, Any], setting: str, chosen: Any, readers: Mapping[str, tuple[str, ...]]
 ) -> None:
     """Reject parameters that were changed although the chosen method or pruning does not read them."""
