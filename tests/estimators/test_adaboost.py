@@ -469,7 +469,7 @@ def test_damaged_files_are_refused():
         for name in ("estimator_weights", "estimator_errors"):
             arrays[name] = arrays[name][:2]
 
-    assert "expected 3 weights, one per tree, found 2" in damaged(trees, shorten)
+    assert "2 weights: expected one for each of the 3 trees" in damaged(trees, shorten)
     assert "4 members, 2 weights and 2 errors" in damaged(members, shorten)
     assert "base" in damaged(trees, lambda h, a: a.update(base=np.ones(1)))
     assert "a member: expected the bytes of a file, found float64 of shape (3,)" in damaged(

@@ -210,8 +210,8 @@ ERRORS = {
     ),
     "weight of id3": (classifier(method="id3", min_weight_fraction_leaf=0.1), "min_weight_fraction_leaf=0.1 has no"),
     "decrease of c45": (classifier(method="c45", min_impurity_decrease=0.1), "min_impurity_decrease=0.1 has no"),
-    "columns of c45": (classifier(method="c45", max_features="sqrt"), "max_features='sqrt' has no meaning"),
-    "directions of c45": (classifier(method="c45", monotonic_cst=[1, 0, 0, 0, 0]), "monotonic_cst=.* has no meaning"),
+    "columns of c45": (classifier(method="c45", max_features="sqrt"), "max_features='sqrt' has no effect"),
+    "directions of c45": (classifier(method="c45", monotonic_cst=[1, 0, 0, 0, 0]), "monotonic_cst=.* has no effect"),
     "oblique c45": (classifier(method="c45", oblique=True), "oblique=True has no effect with method='c45'"),
     "pruning": (classifier(pruning="pesimistic"), r"pruning='pesimistic' \(did you mean 'pessimistic'\?\)"),
     "pruning of numbers": (regressor(pruning="pessimistic"), "pruning='pessimistic': use one of 'auto'"),
@@ -220,7 +220,7 @@ ERRORS = {
         "ccp_alpha=0.1 has no effect with pruning='auto': use pruning='cost_complexity', or leave ccp_alpha=0.0",
     ),
     "alpha without pruning": (regressor(pruning=None, ccp_alpha=0.1), "ccp_alpha=0.1 has no effect with pruning=None"),
-    "confidence of cart": (classifier(confidence=0.1), "confidence=0.1 has no meaning .* use pruning='pessimistic'"),
+    "confidence of cart": (classifier(confidence=0.1), "confidence=0.1 has no effect .* use pruning='pessimistic'"),
     "fraction": (
         regressor(validation_fraction=0.5),
         "validation_fraction=0.5 has no effect with pruning='auto': use pruning='reduced_error'",
@@ -263,7 +263,7 @@ def test_defaults_of_other_types_are_defaults():
 
 
 FIT_ERRORS = {
-    "X_val without pruning": ({}, {"X_val": TABLE, "y_val": YES}, "X_val is given, but pruning='auto' does not look"),
+    "X_val without pruning": ({}, {"X_val": TABLE, "y_val": YES}, "X_val is given, but pruning='auto' does not use it"),
     "X_val of another pruning": (
         {"pruning": "pessimistic"},
         {"X_val": TABLE, "y_val": YES},

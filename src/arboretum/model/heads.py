@@ -720,7 +720,7 @@ class WeightedHead(Head):
         """Read one weight per tree."""
         head = cls.read(header, arrays, forest.n_outputs)
         if forest.n_trees != len(head.weights):
-            raise ValueError(f"expected {forest.n_trees} weights, one per tree, found {len(head.weights)}")
+            raise ValueError(f"{len(head.weights)} weights: expected one for each of the {forest.n_trees} trees")
         if forest.base.any():
             raise ValueError("base: expected zeros")
         return head

@@ -128,7 +128,7 @@ def test_order_of_rows_and_weights_as_repetitions(sine):
 
 @pytest.mark.parametrize("q", [-0.1, 1.1, np.nan, [0.5, 2], [[0.5]]])
 def test_q_outside_of_its_range(q):
-    with pytest.raises(ValueError, match=r"q=.*numbers from 0 to 1"):
+    with pytest.raises(ValueError, match=r"q=.*use a number from 0 to 1"):
         forest_quantiles(np.ones((1, 1), dtype=int), [1.0], np.ones((1, 1), dtype=int), q)
 
 

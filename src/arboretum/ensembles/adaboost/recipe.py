@@ -283,7 +283,7 @@ class VoteNotes(Notes):
         """Read one error per tree."""
         errors = learner_numbers(arrays, "estimator_errors")
         if len(errors) != forest.n_trees:
-            raise ValueError(f"{forest.n_trees} trees and {len(errors)} errors")
+            raise ValueError(f"{len(errors)} errors: expected one for each of the {forest.n_trees} trees")
         return cls(errors)
 
 
