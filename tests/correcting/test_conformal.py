@@ -20,7 +20,9 @@ def test_one_model_takes_the_score_of_the_exact_rank(n, hundredths):
     point = np.array([[10.0]])
     if rank > n:
         least = math.ceil(hundredths / (100 - hundredths))
-        with pytest.raises(ValueError, match=rf"needs scores of at least {least} rows, there are {n}: calibrate on mo"):
+        with pytest.raises(
+            ValueError, match=rf"needs scores of at least {least} rows, but there are {n}: calibrate on mo"
+        ):
             scores.intervals(point, point, coverage)
     else:
         np.testing.assert_array_equal(scores.intervals(point, point, coverage), [[10.0 - rank, 10.0 + rank]])

@@ -218,7 +218,7 @@ def test_lists_are_refused_with_their_cure(make, estimators, message):
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_predictions_that_are_not_finite_name_learner_row_and_stage(value):
-    message = rf"^learner 'wild' \(Overflowing\) of stage 1 predicts {value} in row 7: a sum cannot use it; scale its"
+    message = rf"^learner 'wild' \(Overflowing\) of stage 1 predicts {value} in row 7, which is not finite: scale its"
     with pytest.raises(ValueError, match=message):
         regressor(estimators=[MIXED[0], ("wild", _returning(value))]).fit(X, Y)
 
@@ -243,7 +243,9 @@ class Stretching(Ridge):
 
 def test_predictions_of_new_rows_that_are_not_finite_name_learner_row_and_stage():
     model = regressor(estimators=[Ridge(), Stretching()], selection="cycle").fit(X, Y)
-    with pytest.raises(ValueError, match=r"^learner 1 \(Stretching\) of stage 2 predicts inf in row 1: a sum cannot"):
+    with pytest.raises(
+        ValueError, match=r"^learner 1 \(Stretching\) of stage 2 predicts inf in row 1, which is not finite"
+    ):
         model.predict([[0.0] * 4, [1e3] * 4])
 
 

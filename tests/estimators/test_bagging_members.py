@@ -297,7 +297,7 @@ def test_other_errors_name_their_cure():
     ):
         BaggingClassifier(base_estimator=None)
     with pytest.raises(
-        ValueError, match=r"^bootstrap=False with a sample_weight that is no whole numbers needs members"
+        ValueError, match=r"^bootstrap=False with a sample_weight that is not whole numbers needs members"
     ):
         BaggingRegressor(estimator=KNeighborsRegressor(), bootstrap=False).fit(
             X, Y, np.random.default_rng(1).random(150)
@@ -308,7 +308,7 @@ def test_other_errors_name_their_cure():
         BaggingClassifier().fit(X, np.zeros(150, int))
     with pytest.raises(ValueError, match=r"X has no rows$"):
         BaggingRegressor().fit(X[:0], Y[:0])
-    with pytest.raises(ValueError, match=r"^there is no row of positive weight to draw$"):
+    with pytest.raises(ValueError, match=r"^no row has a positive weight to be drawn by$"):
         RowDraws.of(np.zeros(2, np.uint64), np.zeros(2), 1.0, replace=True)
     model = BaggingRegressor().fit(FRAME[["a", "b"]], Y)
     with pytest.raises(ValueError, match=r"the columns of X are not those of the fit"):

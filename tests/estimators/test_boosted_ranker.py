@@ -247,7 +247,7 @@ HELD = {"X_val": X, "y_val": GRADE, "group_val": QUERY}
         ({"ordered_boosting": 2}, "ordered_boosting=2: the gradient of a row depends on the other rows of its query"),
         ({"metric": "auc"}, "metric='auc': use one of 'ndcg', 'map'"),
         ({"truncation": 0}, "truncation=0: use an integer at least 1"),
-        ({"truncation": 5, "loss": "listwise"}, "truncation=5 means nothing to loss='listwise': leave it at 30"),
+        ({"truncation": 5, "loss": "listwise"}, "truncation=5 has no effect with loss='listwise': leave it at 30"),
         ({"metric": "map", "loss": LambdaMart()}, "metric given beside the loss object"),
         ({"loss": "poisson"}, "is for regression, not ranking: use one of lambdamart, pairwise, listwise"),
         ({"loss": SquaredError()}, "is for regression, not ranking"),

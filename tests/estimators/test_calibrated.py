@@ -94,7 +94,7 @@ def test_damaged_file(tmp_path):
     header, arrays = model_file.from_bytes(file.read_bytes())
     header["classes"]["values"] = ["no", "zzz"]
     model_file.save(file, header, arrays, compact=False)
-    with pytest.raises(arb.ModelFileError, match="damaged model file: a member with classes of its own"):
+    with pytest.raises(arb.ModelFileError, match="damaged model file: a member has classes that the ensemble lacks"):
         arb.load(file)
 
 

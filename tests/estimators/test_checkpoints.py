@@ -238,7 +238,7 @@ def test_no_model_of_the_user_is_overwritten(tmp_path):
     [
         (
             {"dart_rate": 0.1},
-            "checkpoint with dart_rate=0.1: its rounds are not all that such a run knows; use dart_rate=0",
+            "checkpoint with dart_rate=0.1: such a run has more state than its rounds; use dart_rate=0",
         ),
         ({"ordered_boosting": 2}, "checkpoint with ordered_boosting=2"),
     ],
@@ -250,7 +250,7 @@ def test_runs_that_know_more_than_their_trees_have_none(params, message, tmp_pat
 
 def test_models_that_go_on_have_none(tmp_path):
     model = arb.BoostedTreesRegressor(**QUICK | {"early_stopping": False}, warm_start=True).fit(X, SCORE)
-    with pytest.raises(ValueError, match="a fit that goes on with warm_start=True has none"):
+    with pytest.raises(ValueError, match="not supported when warm_start=True continues a fit"):
         model.set_params(n_estimators=30).fit(X, SCORE, checkpoint=tmp_path / "run.arb")
 
 

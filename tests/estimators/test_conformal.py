@@ -118,7 +118,7 @@ def test_damaged_file(tmp_path):
     header, arrays = model_file.from_bytes(file.read_bytes())
     other = model_file.to_bytes(*boosted().fit(X[:, :2], Y).to_file())
     model_file.save(file, header, arrays | {"member 1": np.frombuffer(other, np.uint8)}, compact=False)
-    with pytest.raises(arb.ModelFileError, match="a member of class BoostedTreesRegressor that is unlike the estimat"):
+    with pytest.raises(arb.ModelFileError, match="a member of class BoostedTreesRegressor does not match the estimat"):
         arb.load(file)
 
 
@@ -155,7 +155,7 @@ def test_refused_questions():
         conformal().predict_interval(X)
     model = conformal().fit(X[:30], Y[:30])
     with pytest.raises(
-        ValueError, match=r"coverage=0.99 needs scores of at least 99 rows, there are 30: calibrate on mo"
+        ValueError, match=r"coverage=0.99 needs scores of at least 99 rows, but there are 30: calibrate on mo"
     ):
         model.predict_interval(X, 0.99)
     for coverage in (0.0, 1.0, np.nan, "most"):

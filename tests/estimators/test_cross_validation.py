@@ -417,5 +417,5 @@ def test_models_without_rounds_are_refused():
     with pytest.raises(TypeError, match="cross_validate compares rounds, which RandomForestRegressor does not have"):
         arb.cross_validate(arb.RandomForestRegressor(), X, NUMBERS)
     function = arb.BoostedTreesRegressor(**QUICK, loss=lambda y, raw: (raw - y, np.ones_like(raw)))
-    with pytest.raises(ValueError, match="is a function of gradients, which has no value to follow: give scoring="):
+    with pytest.raises(ValueError, match="gives gradients but no loss values to compare: give scoring="):
         arb.cross_validate(function, X, NUMBERS)

@@ -196,34 +196,34 @@ ERRORS = {
     "method": (classifier(method="c4.5"), r"method='c4.5' \(did you mean 'c45'\?\): use one of 'cart', 'id3', 'c45'"),
     "criterion of id3": (
         classifier(method="id3", criterion="entropy"),
-        "criterion='entropy' has no meaning for method='id3': use method='cart', or leave criterion='gini'",
+        "criterion='entropy' has no effect with method='id3': use method='cart', or leave criterion='gini'",
     ),
-    "bins of c45": (classifier(method="c45", max_bins=9), "max_bins=9 has no meaning for method='c45'.*'cart'.*=None"),
-    "leaves of id3": (classifier(method="id3", max_leaf_nodes=9), "max_leaf_nodes=9 has no meaning for method='id3'"),
+    "bins of c45": (classifier(method="c45", max_bins=9), "max_bins=9 has no effect with method='c45'.*'cart'.*=None"),
+    "leaves of id3": (classifier(method="id3", max_leaf_nodes=9), "max_leaf_nodes=9 has no effect with method='id3'"),
     "split of c45": (
         classifier(method="c45", min_samples_split=9),
-        "min_samples_split=9 has no meaning for method='c45': use method='cart' or method='id3', or leave .*=2",
+        "min_samples_split=9 has no effect with method='c45': use method='cart' or method='id3', or leave .*=2",
     ),
     "leaf of id3": (
         classifier(method="id3", min_samples_leaf=1),
-        "min_samples_leaf=1 has no meaning for method='id3': use method='cart' or method='c45', or leave .*=None",
+        "min_samples_leaf=1 has no effect with method='id3': use method='cart' or method='c45', or leave .*=None",
     ),
     "weight of id3": (classifier(method="id3", min_weight_fraction_leaf=0.1), "min_weight_fraction_leaf=0.1 has no"),
     "decrease of c45": (classifier(method="c45", min_impurity_decrease=0.1), "min_impurity_decrease=0.1 has no"),
-    "columns of c45": (classifier(method="c45", max_features="sqrt"), "max_features='sqrt' has no meaning"),
-    "directions of c45": (classifier(method="c45", monotonic_cst=[1, 0, 0, 0, 0]), "monotonic_cst=.* has no meaning"),
-    "oblique c45": (classifier(method="c45", oblique=True), "oblique=True has no meaning for method='c45'"),
+    "columns of c45": (classifier(method="c45", max_features="sqrt"), "max_features='sqrt' has no effect"),
+    "directions of c45": (classifier(method="c45", monotonic_cst=[1, 0, 0, 0, 0]), "monotonic_cst=.* has no effect"),
+    "oblique c45": (classifier(method="c45", oblique=True), "oblique=True has no effect with method='c45'"),
     "pruning": (classifier(pruning="pesimistic"), r"pruning='pesimistic' \(did you mean 'pessimistic'\?\)"),
     "pruning of numbers": (regressor(pruning="pessimistic"), "pruning='pessimistic': use one of 'auto'"),
     "alpha of c45": (
         classifier(method="c45", ccp_alpha=0.1),
-        "ccp_alpha=0.1 has no meaning for pruning='auto': use pruning='cost_complexity', or leave ccp_alpha=0.0",
+        "ccp_alpha=0.1 has no effect with pruning='auto': use pruning='cost_complexity', or leave ccp_alpha=0.0",
     ),
-    "alpha without pruning": (regressor(pruning=None, ccp_alpha=0.1), "ccp_alpha=0.1 has no meaning for pruning=None"),
-    "confidence of cart": (classifier(confidence=0.1), "confidence=0.1 has no meaning .* use pruning='pessimistic'"),
+    "alpha without pruning": (regressor(pruning=None, ccp_alpha=0.1), "ccp_alpha=0.1 has no effect with pruning=None"),
+    "confidence of cart": (classifier(confidence=0.1), "confidence=0.1 has no effect .* use pruning='pessimistic'"),
     "fraction": (
         regressor(validation_fraction=0.5),
-        "validation_fraction=0.5 has no meaning for pruning='auto': use pruning='reduced_error'",
+        "validation_fraction=0.5 has no effect with pruning='auto': use pruning='reduced_error'",
     ),
     "negative alpha": (classifier(ccp_alpha=-1.0), "ccp_alpha=-1.0: use a number at least 0"),
     "confidence of 1": (
@@ -263,11 +263,11 @@ def test_defaults_of_other_types_are_defaults():
 
 
 FIT_ERRORS = {
-    "X_val without pruning": ({}, {"X_val": TABLE, "y_val": YES}, "X_val is given, but pruning='auto' does not look"),
+    "X_val without pruning": ({}, {"X_val": TABLE, "y_val": YES}, "X_val is given, but pruning='auto' does not use it"),
     "X_val of another pruning": (
         {"pruning": "pessimistic"},
         {"X_val": TABLE, "y_val": YES},
-        "X_val is given, but pruning='pessimistic' does not look at it: set pruning='reduced_error' or leave X_val out",
+        "X_val is given, but pruning='pessimistic' does not use it: set pruning='reduced_error' or leave X_val out",
     ),
     "y_val alone": ({}, {"y_val": YES}, "y_val or sample_weight_val is given without X_val"),
     "weights alone": ({}, {"sample_weight_val": WEIGHT}, "y_val or sample_weight_val is given without X_val"),

@@ -120,11 +120,14 @@ TAMPERED = {
     "negative counts": (entry("counts", -1.0), "counts"),
     "gain of infinity": (entry("gain", np.inf, 0), "gain"),
     "no seed": (lambda header, arrays: header.pop("seed"), "seed"),
-    "two outputs": (lambda header, arrays: header.update(n_outputs=2), "classes of 1 outputs, not of 2"),
+    "two outputs": (
+        lambda header, arrays: header.update(n_outputs=2),
+        "classes: expected labels of 2 outputs, found 1",
+    ),
     "three classes": (lambda header, arrays: header["classes"][0].update(values=["a", "b", "c"]), "classes"),
     "classes of two outputs": (
         lambda header, arrays: header["classes"].append(header["classes"][0]),
-        "classes of 2 outputs, not of 1",
+        "classes: expected labels of 1 outputs, found 2",
     ),
     "array that is lost": (lambda header, arrays: arrays.pop("branch"), "branch"),
     "another method": (lambda header, arrays: header["params"].update(method="magic"), "method"),

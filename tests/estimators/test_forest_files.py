@@ -43,7 +43,10 @@ TAMPERED = {
 }
 OF_CLASSES = {
     "classes are no list": (of("classes")(5), "damaged model file"),
-    "classes of two outputs": (lambda header, arrays: header["classes"].append(header["classes"][0]), "2 outputs"),
+    "classes of two outputs": (
+        lambda header, arrays: header["classes"].append(header["classes"][0]),
+        "classes: expected labels of 1 outputs, found 2",
+    ),
     "a class less": (lambda header, arrays: header["classes"][0]["values"].pop(), "values per leaf"),
     "a class twice": (of("classes", 0, "values")(["low", "low", "top"]), "classes"),
     "no values": (of("classes", 0)({}), "values"),

@@ -273,7 +273,7 @@ def test_members_of_a_bag_can_be_linear():
         ),
         (
             {"loss": "absolute_error"},
-            "leaf_model='linear' needs a loss with Newton steps, but 'absolute_error' finds leaf values of its own: "
+            "leaf_model='linear' needs a loss with Newton steps, but 'absolute_error' computes leaf values itself: "
             "use another loss, such as 'squared_error', or leaf_model='constant'",
         ),
         ({"loss": "quantile"}, "leaf_model='linear' needs a loss with Newton steps, but 'quantile'"),

@@ -350,7 +350,7 @@ def test_cross_validation_and_bagging():
         (
             {"loss": "absolute_error"},
             Y,
-            r"'absolute_error' has no form for 3 outputs, because it finds leaf values",
+            r"'absolute_error' has no form for 3 outputs, because it computes leaf values itself",
         ),
         ({"loss": "poisson"}, Y - 10, r"y\[0, 0\] = -\S+: "),
         ({}, np.where([[True, False, True]], Y, np.nan), r"y\[:, 1\] has no known value: give at least one"),

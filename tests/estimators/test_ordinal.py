@@ -150,7 +150,7 @@ def test_stages_end_in_the_prediction():
 
 
 def test_learners_without_trees_refuse_it():
-    with pytest.raises(ValueError, match="loss='ordinal' learns thresholds beside trees: use BoostedTreesClassifier"):
+    with pytest.raises(ValueError, match="loss='ordinal' learns thresholds with its trees: use BoostedTreesClassifier"):
         arb.AdditiveBoostingClassifier(loss="ordinal").fit(X, Y)
 
 

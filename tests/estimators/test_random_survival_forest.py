@@ -215,14 +215,23 @@ def put(index, value):
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (changed("hazard_step", put(0, np.nan)), "steps of hazards at unknown times, or of sizes that are none"),
-        (changed("hazard_step", put(0, 7.0)), "steps of hazards at unknown times, or of sizes that are none"),
-        (changed("hazard_step", lambda array: array[:-1]), "hazards that do not fit the forest"),
-        (changed("hazard_step", lambda array: array.astype(np.float32)), "hazards of another type"),
-        (changed("hazard_time", put(0, 10**6)), "steps of hazards at unknown times"),
-        (changed("hazard_time", lambda array: array[::-1]), "steps of a hazard that are not in order"),
-        (changed("hazard_start", put(1, 10**6)), "hazards that are not those of leaves"),
-        (changed("event_times", lambda array: array[::-1]), "event_times: expected times from 0 on that rise"),
+        (changed("hazard_step", put(0, np.nan)), "hazards: a step has an unknown time or an invalid size"),
+        (changed("hazard_step", put(0, 7.0)), "hazards: a step has an unknown time or an invalid size"),
+        (changed("hazard_step", lambda array: array[:-1]), "hazards: the number of steps does not fit the forest"),
+        (
+            changed("hazard_step", lambda array: array.astype(np.float32)),
+            "hazards: expected 1-D arrays of int64, int32 and float64",
+        ),
+        (changed("hazard_time", put(0, 10**6)), "hazards: a step has an unknown time or an invalid size"),
+        (
+            changed("hazard_time", lambda array: array[::-1]),
+            "hazards: the steps of a leaf are not in ascending order of time",
+        ),
+        (
+            changed("hazard_start", put(1, 10**6)),
+            "hazards: expected steps at leaves only, with starts in ascending order",
+        ),
+        (changed("event_times", lambda array: array[::-1]), "event_times: expected ascending times of at least 0"),
         (changed("event_times", put(0, np.inf)), "event_times: expected finite numbers"),
         (lambda arrays: arrays.pop("hazard_time"), "hazard_time"),
     ],

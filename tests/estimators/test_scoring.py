@@ -222,7 +222,7 @@ def test_a_scorer_that_asks_about_other_rows_is_refused():
     def curious(model, X, y):
         return model.predict(np.zeros((3, 4))).mean()
 
-    with pytest.raises(ValueError, match="scoring asks a model in training about other rows than the validation rows"):
+    with pytest.raises(ValueError, match="scoring made a model in training predict rows other than its validation"):
         fitted("Regressor", NUMBERS, curious)
 
 

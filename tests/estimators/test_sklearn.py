@@ -306,7 +306,7 @@ def test_set_params_refuses_what_it_does_not_know():
         Own().set_params(numbre=2)
     with pytest.raises(ValueError, match=r"^Own has no parameter 'x'; parameters are inner, items, name, number$"):
         Own().set_params(x__number=2)
-    with pytest.raises(ValueError, match=r"^number=1.0 is no estimator, it has no parameter 'x'$"):
+    with pytest.raises(ValueError, match=r"^number=1.0 is not an estimator: it has no parameter 'x'$"):
         Own().set_params(number__x=2)
     with pytest.raises(TypeError, match=r"^Own has no parameter 'x'; parameters are number, name, inner, items$"):
         Own(x=2)

@@ -179,7 +179,7 @@ def test_models_that_are_no_sum_of_trees_say_so(model, message):
 
 def test_trees_of_many_branches_say_so():
     model = arb.DecisionTreeClassifier(method="c45").fit(X, LABELS)
-    with pytest.raises(TypeError, match="SHAP values need trees of two branches per node: use method='cart'"):
+    with pytest.raises(TypeError, match="SHAP values need trees with two branches per node: use method='cart'"):
         model.explain(X[:2])
 
 

@@ -269,7 +269,10 @@ def test_tables_to_read() -> None:
     [
         ({"y": Y}, "need rows: give X"),
         ({"X": X, "sage": True}, "needs the targets of the rows: give y"),
-        ({"X": X, "y": Y, "scoring": "neg_log_los"}, "scoring='neg_log_los' is no scorer: did you mean 'neg_log_loss'"),
+        (
+            {"X": X, "y": Y, "scoring": "neg_log_los"},
+            "scoring='neg_log_los' is not a scorer: did you mean 'neg_log_loss'",
+        ),
         ({"X": X, "y": Y, "scoring": 3}, "use a scorer's name"),
         ({"X": X, "y": Y, "n_repeats": 0}, "n_repeats"),
         ({"X": X, "y": Y, "max_rows": 0}, "max_rows"),

@@ -47,7 +47,7 @@ REFUSED = {
     },
     "CalibratedClassifier": OF_COMPOSED,
     "ConformalRegressor": OF_COMPOSED,
-    "DecisionTreeClassifier": {"tree_": "has a tree of two branches per node: look at forest_"},
+    "DecisionTreeClassifier": {"tree_": "has a tree with two branches per node: look at forest_"},
     "ExtraTreesClassifier": OF_CLASSES,
     "ExtraTreesRegressor": OF_NUMBERS,
     "IsolationForest": NO_INFLUENCE,

@@ -63,8 +63,8 @@ Offset = Annotated[
     named(
         "--offset",
         "COLUMN",
-        "Start of the raw predictions of boosted trees, such as the logarithm of an exposure; not learnt from. "
-        "Repeat it, once per class, if there are several.",
+        "Start of the raw predictions of boosted trees, such as the logarithm of an exposure; not used as a "
+        "feature. Repeat it, once per class, if there are several.",
     ),
 ]
 Positive = Annotated[
@@ -181,7 +181,7 @@ class Learning(Columns):
     """What columns are for when a model is trained."""
 
     time: Annotated[Name, named("--time", "COLUMN", "Order in time: later rows judge.")] = None
-    ids: Annotated[Names, named("--id", "COLUMN", "Column that names a row, not learnt from; repeatable.")] = None
+    ids: Annotated[Names, named("--id", "COLUMN", "Column that names rows, not used as a feature; repeatable.")] = None
     ignored: Annotated[Names, named("--ignore", "COLUMN", "Column to leave out; repeatable.")] = None
     kinds: Annotated[Names, named("--kind", "COLUMN=KIND", "number, category, date, bool or ignore; repeatable.")] = (
         None

@@ -35,7 +35,7 @@ def report(
     data: options.Reading,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="HTML file to write.")] = Path("report.html"),
     train: Annotated[
-        options.Name, options.named("--train", "DATA", "Rows that the model learnt from, to compare with.")
+        options.Name, options.named("--train", "DATA", "Rows that the model was trained on, to compare with.")
     ] = None,
     memory_limit: options.MemoryLimit = None,
     overwrite: options.Overwrite = False,
@@ -77,7 +77,7 @@ def some_rows(
 
     of_row = max(n_columns * CELL_BYTES, TEXT_COPIES * max(map(_row_bytes, filter(None, (rows, learnt)))))
     most = int(min(MOST_ROWS, max(LEAST_ROWS, (budget.free() - REPORT_BYTES) / (parts * of_row))))
-    terminal.remark(f"the report reads at most {most} of the rows that judge, and as many of those learnt from")
+    terminal.remark(f"the report reads at most {most} of the rows that judge, and as many of the training rows")
     return rows.in_memory(most), None if learnt is None else learnt.in_memory(most)
 
 

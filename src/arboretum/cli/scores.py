@@ -115,7 +115,7 @@ def judging_bytes(model: Any, task: Task, n_rows: int) -> int:
 def judge(model: Any, learnt: Examples, judged: Examples, task: Task) -> tuple[dict[str, float], dict[str, float]]:
     """Predict some rows, once; return the metrics of the model, and the loss of the best constant answer.
 
-    The loss that the model was trained for comes first. The constant, which is the same for all rows, is learnt from
+    The loss that the model was trained for comes first. The constant, which is the same for all rows, is learned from
     other rows; there is none where it would be the baseline of the task: the mean, or the shares of the classes.
     """
     if judged.y is None:

@@ -92,7 +92,7 @@ def train(
         share = judging.describe_last(problem)
         write_report(terminal, line.model, judged, report, learnt=compared, share=share)
         if judging.n_folds is not None:
-            terminal.text(f"the report is about {share}; the model that was written has learnt from all rows")
+            terminal.text(f"the report is about {share}; the model that was written was trained on all rows")
             terminal.result |= {"report_about": share}
 
 

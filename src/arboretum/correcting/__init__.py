@@ -1,1 +1,1 @@
-"""Correcting: formulas that calibrate probabilities and make intervals, from rows that a model has not seen."""
+"""Corrections of models: calibrated probabilities and intervals, learned from rows that a model has not seen."""

@@ -1,11 +1,11 @@
-"""Maps from a model's probabilities to honest ones, learned on rows that the model has not seen.
+"""Maps from a model's probabilities to calibrated ones, learned on rows that the model has not seen.
 
 ::
 
     Isotonic   the rising steps nearest to what happened (Zadrozny and Elkan 2002), for many rows
     Platt      σ(a · log odds + b) (Platt 1999; Niculescu-Mizil and Caruana 2005), for few
 
-Several classes are mapped each against the rest, and their probabilities are made to sum to 1.
+With several classes, each is mapped against the rest, and the probabilities are normalised to sum to 1.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ class ProbabilityMap(Protocol):
     """A rising map of probabilities."""
 
     def apply(self, p: FloatArray) -> FloatArray:
-        """Return honest probabilities."""
+        """Return calibrated probabilities."""
         ...
 
     def to_array(self) -> FloatArray:
-        """Return what a file keeps, (2, n)."""
+        """Return the array that a file stores, (2, n)."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Isotonic:
-    """Knots of a rising map; between two of them it is a line.
+    """Knots of a rising map, which is linear between them.
 
     Examples
     --------
-    Of four rows at 0.2 one was of the class, of four at 0.9 all; the imaginary rows keep these from certainty:
+    One of four rows at 0.2 belongs to the class, and all of four at 0.9; the imaginary rows prevent certainty:
 
     >>> p, y = np.repeat([0.2, 0.9], 4), np.array([0.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0])
     >>> Isotonic.fit(p, y, np.ones(8)).apply(np.array([0.2, 0.9])).round(3)
@@ -83,7 +83,7 @@ class Isotonic:
         return cls(knots[~inner], value[~inner])
 
     def apply(self, p: FloatArray) -> FloatArray:
-        """Return honest probabilities; beyond the outer knots those of these."""
+        """Return calibrated probabilities; constant beyond the outer knots."""
         return np.interp(p, self.p, self.value)
 
     def to_array(self) -> FloatArray:
@@ -92,7 +92,7 @@ class Isotonic:
 
     @classmethod
     def from_array(cls, array: FloatArray) -> Isotonic:
-        """Read a map of a file of unknown origin."""
+        """Read a map from a file of unknown origin."""
         p, value = array
         RULES.require(len(p), "number of knots", 0, "at least 1")
         RULES.everywhere("knots", p, np.diff(p, prepend=-np.inf) > 0, "must be greater than the one before")
@@ -120,7 +120,7 @@ class Platt:
     def fit(cls, p: FloatArray, is_class: FloatArray, weight: FloatArray) -> Platt:
         """Minimise the log loss by Newton's method with step halving (Lin, Lin and Weng 2007).
 
-        Targets are Platt's: not 1 and 0 but what the rule of succession says of as many rows. A model
+        Targets are Platt's: not 1 and 0 but the estimates of the rule of succession for as many rows. A model
         whose log odds are uninformative, or misleading, gets slope 0, never one that reverses its ranking.
         """
         members = float((weight * is_class).sum())
@@ -132,7 +132,7 @@ class Platt:
         return cls(slope, intercept) if slope > 0 else cls(0.0, float(start[1]))
 
     def apply(self, p: FloatArray) -> FloatArray:
-        """Return honest probabilities."""
+        """Return calibrated probabilities."""
         return sigmoid(self.slope * log_odds(p) + self.intercept)
 
     def to_array(self) -> FloatArray:
@@ -141,7 +141,7 @@ class Platt:
 
     @classmethod
     def from_array(cls, array: FloatArray) -> Platt:
-        """Read a map of a file of unknown origin."""
+        """Read a map from a file of unknown origin."""
         RULES.require(array.shape == (2, 1), "shape", array.shape, "(2, 1), a slope and an intercept")
         RULES.require(array[0, 0] >= 0, "slope", float(array[0, 0]), "at least 0")
         return cls(float(array[0, 0]), float(array[1, 0]))
@@ -160,7 +160,7 @@ def log_odds(p: FloatArray) -> FloatArray:
 
 
 def _newton(x: FloatArray, target: FloatArray, weight: FloatArray, at: FloatArray) -> tuple[float, float]:
-    """Slope and intercept of least Σ weight · log loss."""
+    """Return the slope and intercept that minimise Σ weight · log loss."""
 
     def loss(at: FloatArray) -> float:
         raw = at[0] * x + at[1]
@@ -194,13 +194,13 @@ READS: dict[str, Callable[[FloatArray], ProbabilityMap]] = {"isotonic": Isotonic
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """Maps of the classes: only that of the second class if there are two, else one per class.
+    """Maps of the classes: one for the second of two classes, else one per class.
 
     Examples
     --------
     >>> proba = np.array([[0.1, 0.9], [0.9, 0.1], [0.1, 0.9], [0.9, 0.1]] * 50)
     >>> calibration = Calibration.fit("platt", proba, np.array([1.0, 0.0, 0.0, 1.0] * 50), np.ones(200))
-    >>> calibration.apply(np.array([[0.1, 0.9]])).round(3)  # the log odds tell nothing
+    >>> calibration.apply(np.array([[0.1, 0.9]])).round(3)  # the log odds are uninformative
     array([[0.5, 0.5]])
     """
 
@@ -214,7 +214,7 @@ class Calibration:
         return cls(tuple(FITS[method](proba[:, code], (codes == code).astype(float), weight) for code in chosen))
 
     def apply(self, proba: FloatArray) -> FloatArray:
-        """Return honest probabilities (rows, classes)."""
+        """Return calibrated probabilities (rows, classes)."""
         if len(self.maps) == 1:
             of_second = self.maps[0].apply(proba[:, 1])
             return np.stack([1 - of_second, of_second], axis=1)
@@ -227,7 +227,7 @@ class Calibration:
 
     @classmethod
     def from_arrays(cls, method: str, arrays: Arrays, n_classes: int) -> Calibration:
-        """Read maps of a file of unknown origin."""
+        """Read maps from a file of unknown origin."""
         maps = []
         for code in range(1 if n_classes == 2 else n_classes):
             array = arrays[f"calibration {code}"]
@@ -266,7 +266,7 @@ class Calibrated(Corrected):
 
     @classmethod
     def from_file(cls, header: Header, arrays: Arrays, read: Members, goal: Classes) -> Calibrated:
-        """Read classes, which the estimator must know no others of, and the map."""
+        """Read the classes, which must include all that the estimator has, and the map."""
         goal, method = goal.from_file(header), header["method"]
         if len(goal.classes) < 2:
             raise ValueError(f"{len(goal.classes)} classes: expected two or more")
@@ -274,7 +274,7 @@ class Calibrated(Corrected):
         return cls(read_way(header), method, goal, Calibration.from_arrays(method, arrays, len(goal.classes)))
 
     def probabilities(self, members: Members, X: Any) -> FloatArray:
-        """Return honest probabilities (rows, classes)."""
+        """Return calibrated probabilities (rows, classes)."""
         return self.correction.apply(self.goal.outcome(members.parts["estimator"], X))
 
 

@@ -1,4 +1,4 @@
-"""Conformal intervals: as wide as the errors on rows that the model has not seen, so that a share of new rows falls in.
+"""Conformal intervals: wide enough, by the errors on rows that the model has not seen, to hold a share of new rows.
 
 A model gives each row an interval [low, high]: two quantiles, or a point prediction, whose ends are equal. The score of
 a row that it has not seen says by how much the interval has to grow on both sides to reach y (Romano, Patterson and
@@ -7,15 +7,15 @@ Candès 2019)::
     e_i = max(low(x_i) − y_i, y_i − high(x_i))
 
 With one model and n scores, [low(x) − q, high(x) + q], q the ⌈coverage · (n + 1)⌉-th smallest score, holds a new y with
-probability ≥ coverage, whatever the model and the distribution (split conformal: Vovk, Gammerman and Shafer 2005). With
+probability ≥ coverage, for any model and any distribution (split conformal: Vovk, Gammerman and Shafer 2005). With
 models of several folds (CV+: Barber, Candès, Ramdas and Tibshirani 2021), k(i) the one that has not seen row i::
 
     lower end = the ⌈coverage · (n + 1)⌉-th largest of  low_k(i)(x) − e_i
     upper end = the ⌈coverage · (n + 1)⌉-th smallest of high_k(i)(x) + e_i
 
-which is the former if there is one model. Where a spread s(x) > 0 of the errors is known, learned on other rows, scores
-are e_i / s(x_i) and the ends low(x) − s(x) q and high(x) + s(x) q (Papadopoulos, Gammerman and Vovk 2008; Lei, G'Sell,
-Rinaldo, Tibshirani and Wasserman 2018). A row of weight 2 counts as two rows, and n is the weight of all.
+which is the same as before if there is one model. Where a spread s(x) > 0 of the errors is known, learned on other
+rows, scores are e_i / s(x_i) and the ends low(x) − s(x) q and high(x) + s(x) q (Papadopoulos, Gammerman and Vovk 2008;
+Lei, G'Sell, Rinaldo, Tibshirani and Wasserman 2018). A row of weight 2 counts as two rows, and n is the weight of all.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 RULES = Rules("scores")
 
-LEAST_SPREAD = 1e-3  # of the mean size: errors of 0 have no logarithm
+LEAST_SPREAD = 1e-3  # share of the mean size: errors of 0 have no logarithm
 POSITIVE = {"poisson", "gamma", "tweedie"}
 ROUNDING = 1e-12  # a share of the weight that counts as 0: 0.55 · 100 is more than 55 in floats
 
 
 def nonconformity(ends: FloatArray, y: FloatArray) -> FloatArray:
-    """Return by how much each interval (rows, 2) has to grow to reach y; below 0 by how much it could shrink.
+    """Return how much each interval (rows, 2) has to grow to reach y; if negative, how much it could shrink.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def nonconformity(ends: FloatArray, y: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Scores of rows, in one rising list for each model.
+    """Scores of rows, in one sorted list per model.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Scores:
     mass : ndarray
         Weight of the scores of the list up to and including each one.
     start : ndarray of int64
-        First score of each list, and the number of all.
+        First score of each list, and the total number of scores.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class Scores:
     >>> scores.intervals(np.array([[10.0]]), np.array([[10.0]]), coverage=0.9)
     Traceback (most recent call last):
         ...
-    ValueError: coverage=0.9 needs scores of at least 9 rows, there are 3: calibrate on more rows or ask for less
+    ValueError: coverage=0.9 needs scores of at least 9 rows, but there are 3: calibrate on more rows or ask for less
     """
 
     values: FloatArray
@@ -90,7 +90,7 @@ class Scores:
 
     @classmethod
     def of(cls, lists: Sequence[tuple[FloatArray, FloatArray]]) -> Scores:
-        """Take the scores of each model, with the weights of their rows."""
+        """Make scores from those of each model, with the weights of their rows."""
         values, mass = [], []
         for scores, weight in lists:
             order = np.argsort(scores, kind="stable")
@@ -105,14 +105,14 @@ class Scores:
         return len(self.start) - 1
 
     def needed(self, coverage: float) -> float:
-        """Return the weight of the scores that the interval has to reach; reject more than there is."""
+        """Return the weight of the scores that the interval has to reach; reject a coverage that needs more rows."""
         ends = self.start[1:][np.diff(self.start) > 0] - 1
         total = float(self.mass[ends].sum())
         needed = coverage * (total + 1) * (1 - ROUNDING)
         if needed > total:
             least = math.ceil(round(coverage / (1 - coverage), 9))
             raise ValueError(
-                f"coverage={coverage:g} needs scores of at least {least} rows, there are {total:g}: "
+                f"coverage={coverage:g} needs scores of at least {least} rows, but there are {total:g}: "
                 "calibrate on more rows or ask for less"
             )
         return needed
@@ -126,14 +126,14 @@ class Scores:
         spread: FloatArray | None = None,
         threads: int = 1,
     ) -> FloatArray:
-        """Return the ends of the interval of each row, (rows, 2), from those of each model, (rows, models)."""
+        """Return the ends of the interval of each row, (rows, 2), from the ends by each model, (rows, models)."""
         needed, ends = self.needed(coverage), np.empty((2, len(low)))
         scale = None if spread is None else np.ascontiguousarray(spread)
         for sign, shift, out in ((-1.0, low, ends[0]), (1.0, high, ends[1])):
             shifts = np.ascontiguousarray(sign * shift)
             _kernel.interval_ends(shifts, scale, self.values, self.mass, self.start, needed, threads, out)
         ends[0] *= -1.0
-        # Scores below 0 can turn a narrow interval inside out; what lies between is then the honest answer.
+        # Scores below 0 can turn a narrow interval inside out; its ends are then swapped.
         return np.sort(ends, axis=0).T.copy()
 
     def to_arrays(self) -> Arrays:
@@ -142,7 +142,7 @@ class Scores:
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Scores:
-        """Read scores of a file of unknown origin."""
+        """Read scores from a file of unknown origin."""
         scores = cls(*(arrays[name] for name in ("score", "score_mass", "score_start")))
         RULES.types(scores, {"values": np.float64, "mass": np.float64, "start": np.int64})
         values, mass, start = scores.values, scores.mass, scores.start
@@ -163,19 +163,19 @@ class Scores:
 
 @dataclass(frozen=True, eq=False)
 class Ends(Numbers):
-    """Numbers, of which models predict the ends of an interval."""
+    """Numbers; models predict the ends of an interval."""
 
     def outcome(self, model: Any, rows: Any, threads: int = 1) -> FloatArray:
         """Return the first and the last quantile, or a point prediction twice."""
         return ends_of(model.predict(rows))
 
     def out_of_bag(self, model: Any) -> FloatArray:
-        """Return the same of out-of-bag predictions."""
+        """Return the same from out-of-bag predictions."""
         return ends_of(super().out_of_bag(model))
 
 
 def ends_of(prediction: Any) -> FloatArray:
-    """First and last column of quantiles, (rows, 2); a point prediction is both.
+    """Return the first and last column of quantiles, (rows, 2); a point prediction is both.
 
     Examples
     --------
@@ -194,8 +194,8 @@ class Conformal(Corrected):
     ::
 
         parts   "estimator"              what users ask
-                "member 0", "member 1" … the model of each list of scores; of "split" and "oob" it is the estimator
-                "spread 0", "spread 1" … of the size of errors of each of these, if intervals are adaptive
+                "member 0", "member 1" … the model of each list of scores; for "split" and "oob" it is the estimator
+                "spread 0", "spread 1" … a model of the size of its errors, if intervals are adaptive
 
     Parameters
     ----------
@@ -211,18 +211,18 @@ class Conformal(Corrected):
 
     @classmethod
     def part_names(cls, header: Header, arrays: Arrays) -> list[str]:
-        """Return the estimator, and what each list of scores has besides."""
+        """Return the names of the estimator and of the further models of each list of scores."""
         kinds = (["member"] if header["calibration"] == "cross" else []) + (["spread"] if "spread 0" in arrays else [])
         lists = range(Scores.from_arrays(arrays).n_lists)
         return ["estimator", *(f"{kind} {number}" for kind in kinds for number in lists)]
 
     @classmethod
     def from_file(cls, header: Header, arrays: Arrays, read: Members, goal: Ends) -> Conformal:
-        """Read scores of regressors that have the columns of the estimator."""
+        """Read the scores; the models must be regressors with the columns of the estimator."""
         for member in read.models:
             goal.check(member)
             if member.n_features_in_ != read.parts["estimator"].n_features_in_:
-                raise ValueError(f"a member of class {type(member).__name__} that is unlike the estimator")
+                raise ValueError(f"a member of class {type(member).__name__} does not match the estimator")
         return cls(read_way(header), Scores.from_arrays(arrays))
 
     def models(self, members: Members) -> list[Any]:
@@ -239,7 +239,7 @@ class Conformal(Corrected):
     def intervals(self, members: Members, X: Any, levels: Sequence[float], threads: int) -> FloatArray:
         """Return intervals (levels, rows, 2); the interval of a larger level contains that of a smaller one."""
         for level in levels:
-            self.scores.needed(level)  # rejects before the work of predicting
+            self.scores.needed(level)  # rejects an invalid level before predicting
         models, spreads = self.models(members), self.spreads(members)
         asked = {id(model): ends_of(model.predict(X)) for model in {id(model): model for model in models}.values()}
         ends = np.stack([asked[id(model)] for model in models], axis=1)
@@ -255,7 +255,7 @@ class Conformal(Corrected):
 
 
 def range_of(model: Any) -> tuple[float, float]:
-    """Least and largest value that a regressor can predict, as far as its loss tells.
+    """Return the smallest and largest value that a regressor can predict, as far as its loss shows.
 
     Examples
     --------
@@ -294,8 +294,8 @@ def conform(held: HeldOut, spread: Any, X: Any, y: Any, sample_weight: Any = Non
     held : HeldOut
         How the regressor is fitted, with rows left to predict.
     spread : estimator or None
-        A regressor of positive numbers that learns the size of errors; None gives about the same width everywhere. Of
-        no effect if the estimator predicts several columns.
+        A regressor of positive numbers that learns the size of errors; None gives about the same width everywhere. It
+        has no effect if the estimator predicts several columns.
     X, y, sample_weight
         As for ``fit``.
     """
@@ -319,7 +319,7 @@ def conform(held: HeldOut, spread: Any, X: Any, y: Any, sample_weight: Any = Non
 
 
 def _fit_spreads(spread: Any, found: Predicted, errors: Sequence[FloatArray]) -> list[Any]:
-    """Fit a model of the size of the errors of all parts but each."""
+    """Fit one model per part: of the size of the errors of all other parts."""
     if found.source.table is None:
         raise ValueError("adaptive=True needs a table of rows and columns: set adaptive=False")
     if len(found.unseen) < 2:

@@ -1,10 +1,10 @@
-"""Models, and their predictions of rows that they have not seen, from which corrections are learned.
+"""Models and their predictions for unseen rows, from which corrections are learned.
 
 ::
 
-    "cross"   rows ──► folds ──► a model of all other folds predicts each fold;  one of all rows is what users ask
-    "split"   rows ──► two shares ──► the model of the first predicts the second, and is what users ask
-    "oob"     a forest of all rows predicts each row by the trees that have not drawn it, and is what users ask
+    "cross"   rows ──► folds ──► a model of all other folds predicts each fold;  one of all rows predicts for users
+    "split"   rows ──► two shares ──► the model of the first predicts the second, and predicts for users
+    "oob"     a forest of all rows predicts each row by the trees that have not drawn it, and predicts for users
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from arboretum.parameters.shared import Seed
 FloatArray: TypeAlias = NDArray[np.float64]
 
 FOLD_PURPOSE = 0x666F6C6473  # "folds": keeps these draws apart from all others of the same seed
-ODD = 0x9E3779B97F4A7C15  # carries what the seed changes in a key into its upper bits, by which rows are ordered
+ODD = 0x9E3779B97F4A7C15  # spreads changes of the seed into the upper bits of a key, which order the rows
 ROUNDING = 1e-9
 WAYS = ("cross", "split", "oob")
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Silence warnings about what a fold has and the rest lacks: missing values, categories."""
+    """Silence warnings about missing values and categories that a fold has and the rest lacks."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         yield
@@ -52,13 +52,13 @@ def quiet() -> Iterator[None]:
 
 @parameter_group("Calibration")
 class Calibrating:
-    """Where rows come from that a model has not seen."""
+    """Source of rows that a model has not seen."""
 
-    estimator: Any = parameter(None, Anything("estimator"), "What to correct.")
+    estimator: Any = parameter(None, Anything("estimator"), "The model to correct.")
     calibration: str = parameter(
         "cross",
         Choice(*WAYS),
-        'Where rows come from that the model has not seen. "cross" fits a model without each of ``n_folds`` folds, and '
+        'Source of rows that the model has not seen. "cross" fits a model without each of ``n_folds`` folds, and '
         'one to all rows, which predicts. "split" fits one model and holds a share of the rows out. "oob" fits one '
         "forest and takes its out-of-bag predictions.",
     )
@@ -91,12 +91,12 @@ class Corrected(Joint):
 
     @staticmethod
     def bases_to_json(calls: Sequence[tuple[str | int, Header]]) -> Header:
-        """Return what was corrected; nothing, explicitly, if it was the default."""
+        """Return what was corrected; an explicit None if it was the default."""
         return {"estimator": calls[0][1] if calls else None}
 
     @classmethod
     def part_names(cls, header: Header, arrays: Arrays) -> list[str]:
-        """Return the name of the model that users ask."""
+        """Return the name of the model that predicts for users."""
         return ["estimator"]
 
 
@@ -109,7 +109,7 @@ def read_way(header: Header) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Unseen:
-    """Rows that a model has not seen, counted among those of positive weight, with what it predicts of them."""
+    """Rows that a model has not seen, as positions among rows of positive weight, with its predictions for them."""
 
     model: Any
     rows: Positions
@@ -119,14 +119,14 @@ class Unseen:
 
 @dataclass(frozen=True, eq=False)
 class Predicted:
-    """The model that users ask, and what models say of rows that they have not seen.
+    """The model that predicts for users, and predictions of models for rows that they have not seen.
 
     Parameters
     ----------
     model : estimator
-        What users ask.
+        Predicts for users.
     goal : Goal
-        What was read of the target.
+        The goal after reading the target.
     y : ndarray
         Codes or numbers of the rows that have weight.
     unseen : list of Unseen
@@ -145,7 +145,7 @@ class Predicted:
     kept: Positions
 
     def table(self, rows: Positions) -> Any:
-        """Return rows, as the user gave them."""
+        """Return rows as the user gave them."""
         return self.source.part(self.kept[rows], None)
 
 
@@ -162,7 +162,7 @@ class HeldOut(Recipe[Calibrating, Goal]):
     base: Any
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Predicted:
-        """Fit the model that users ask, and predict each row by a model that has not seen it."""
+        """Fit the model that predicts for users, and predict each row by a model that has not seen it."""
         given, base = self.given, self._checked_base()
         source = GivenTable(base, X)
         column = self.goal.as_column(y, source.n_rows)
@@ -203,12 +203,12 @@ class HeldOut(Recipe[Calibrating, Goal]):
         return Predicted(model, goal, numbers, unseen, source, kept)
 
     def members(self, found: Predicted, joint: Corrected, others: Mapping[str, Any] | None = None) -> Members:
-        """Return the model that users ask, with its correction, and other models that this needs."""
+        """Return the model that predicts for users, with its correction, and other models that this needs."""
         bases = [] if self.given.estimator is None else [("estimator", self.given.estimator)]
         return Members({"estimator": found.model, **(others or {})}, joint, bases, name=self.name)
 
     def _checked_base(self) -> Any:
-        """Return what is fitted; it tells its out-of-bag predictions if these are asked for."""
+        """Return the estimator to fit, with out-of-bag predictions switched on if they are needed."""
         base = self.base
         require_estimator(base)
         if is_classifier(base) != self.goal.classifies:
@@ -225,7 +225,7 @@ class HeldOut(Recipe[Calibrating, Goal]):
         return unfitted(base).set_params(oob_score=True)
 
     def _folds(self, keys: Keys, weight: FloatArray, strata: NDArray[Any] | None, seed: int) -> list[FloatArray]:
-        """Weight of each row in each fold; the two of "split" are the halves of the share that is held out.
+        """Return the weight of each row in each fold; the two folds of "split" are halves of the held-out share.
 
         Rows are dealt by a hash of their content, so that their order does not matter; a row of weight 3 is dealt as
         three equal rows.

@@ -1,1 +1,1 @@
-"""Ensembles: the loops that sample rows, make statistics, grow trees and combine them."""
+"""Ensembles: loops that sample rows, compute statistics, grow trees and combine them."""

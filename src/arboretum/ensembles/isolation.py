@@ -46,7 +46,7 @@ from arboretum.running.warning import warn_user
 FloatArray: TypeAlias = NDArray[np.float64]
 
 AUTO_SAMPLES = 256  # Liu, Ting & Zhou 2008, §5
-AUTO_OFFSET = -0.5  # the score of a row whose path is as long as that of a random tree
+AUTO_OFFSET = -0.5  # the score of a row whose path is as long as the mean path of a random tree
 
 
 @parameter_group()
@@ -81,7 +81,7 @@ class IsolationParameters(Trees, Categories, WarmStart, Seed, Threads):
 
 @dataclass(frozen=True)
 class IsolationNotes(Notes):
-    """The seed of the trees; None if a file does not tell."""
+    """The seed of the trees; None if a file does not contain it."""
 
     seed: int | None = None
 
@@ -91,7 +91,7 @@ class IsolationNotes(Notes):
 
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: Arrays, forest: Forest) -> IsolationNotes:
-        """Read the seed; early files have none."""
+        """Read the seed; early files do not have one."""
         return cls(read_seed(header["seed"]) if "seed" in header else None)
 
 
@@ -100,7 +100,7 @@ class Isolation(Recipe[IsolationParameters, None]):
     """Isolation of rows by random cuts, as a recipe: parameters and rows make a Model."""
 
     def fit(self, X: Any, sample_weight: Any = None, earlier: Model | None = None) -> Model:
-        """Grow trees, after those of an earlier model if there is one."""
+        """Grow trees, and add them to those of an earlier model, if any."""
         given, threads, known = self.given, n_threads(self.given.n_jobs), None
         if earlier is not None:
             assert isinstance(earlier.notes, IsolationNotes)
@@ -120,7 +120,7 @@ class Isolation(Recipe[IsolationParameters, None]):
         return replace(model, head=replace(head, offset=_quantile(scores, float(given.contamination), weight)))
 
     def _read(self, X: Any, sample_weight: Any) -> tuple[Table, FloatArray | None]:
-        """Rows that have weight."""
+        """Return the rows that have weight."""
         check_columns(self.given.categorical_features)
         table = read_table(X, categorical_features=self.given.categorical_features)
         weight = targets.training_weights(sample_weight, table.n_rows)
@@ -157,7 +157,7 @@ class Isolation(Recipe[IsolationParameters, None]):
         return min(int(wanted), n_rows)
 
     def _grown(self, table: Table, pool: RowPool, params: IsolationParams, earlier: Model | None) -> Forest:
-        """Grow the trees that are missing; path lengths are comparable if all trees draw as many rows."""
+        """Grow the missing trees; path lengths are comparable if all trees draw the same number of rows."""
         if earlier is not None:
             done = earlier.forest.n_trees
             if params.n_trees < done:
@@ -180,7 +180,7 @@ class Isolation(Recipe[IsolationParameters, None]):
 
 
 def _quantile(scores: FloatArray, level: float, weight: FloatArray | None) -> float:
-    """Quantile of weighted scores; a whole weight is a repetition."""
+    """Return a quantile of weighted scores; a whole-number weight counts as repetitions."""
     if weight is None or is_whole(weight):
         repeats = 1 if weight is None else weight.astype(np.int64)
         return float(np.quantile(np.repeat(scores, repeats), level))
@@ -206,7 +206,7 @@ class IsolationParams:
     max_terms : int
         Columns of a hyperplane; 1 cuts a single column.
     seed : int
-        Of all draws.
+        Seed of all draws.
     threads : int
         The forest is the same for any number.
     first_tree : int
@@ -225,7 +225,7 @@ class IsolationParams:
 
 @dataclass(frozen=True, eq=False)
 class RowPool:
-    """Rows that trees draw from, in an order of their content; repeated if weights are whole, else with weights.
+    """Rows that trees draw from, ordered by content; repeated if weights are whole numbers, else with weights.
 
     Examples
     --------
@@ -265,16 +265,16 @@ def isolate(table: Table, pool: RowPool, params: IsolationParams) -> tuple[Fores
     table : Table
         Training rows.
     pool : RowPool
-        Of this table.
+        Pool of this table.
     params : IsolationParams
         How to isolate.
 
     Returns
     -------
     forest : Forest
-        The mean of its trees is the path length of a row; the root, if it were a leaf, says that of a random tree.
+        The mean of its trees is the path length of a row; the value of a root is that of a random tree.
     interrupted : bool
-        Whether Ctrl-C ended it before all trees were grown; at least one was.
+        Whether Ctrl-C ended growing early; there is at least one tree.
     """
     sample = _kernel.IsolationSample(pool.rows, pool.weight, params.n_draws, params.with_replacement)
     rules = _kernel.IsolationRules(_depth_limit(params.n_draws), params.max_features, params.max_terms)
@@ -303,7 +303,7 @@ def _grow_sparse(
 
 
 def _depth_limit(n_draws: int) -> int:
-    """Mean depth of a tree that isolates all rows; whatever is deeper is no anomaly."""
+    """Return the mean depth of a tree that isolates all rows; deeper rows are not anomalies."""
     return math.ceil(math.log2(max(n_draws, 2)))
 
 

@@ -1,7 +1,7 @@
-"""What training must hold besides the codes of its rows, in bytes: to reject a memory limit before any work is done.
+"""Memory that training needs besides the codes of its rows, in bytes, to reject a memory limit before any work.
 
-Numbers of a row are those of the arrays that the kernel and the loops around it allocate; tests compare the sums with
-what processes really take (benchmarks/workloads/limits.py prints both).
+Bytes per row are those of the arrays that the kernel and the loops around it allocate; tests compare the sums with what
+processes actually use (benchmarks/workloads/limits.py prints both).
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 from arboretum.arguments import check_integer, shown
 
 FIXED = 36_000_000  # threads, the model and its file as it is checked, small arrays, a reader with small batches
-HISTOGRAMS = 2 << 30  # the kernel keeps at most so many bytes of them (kernel/grow/gradient/tree_builder.hpp)
+HISTOGRAMS = 2 << 30  # maximum bytes that the kernel keeps (kernel/grow/gradient/tree_builder.hpp)
 EXACT_ROWS = 65_536  # up to which gradients are doubles (ensembles/boosting/rounds.py)
 
 MOST = 2**48  # rows, columns, predictions: sums of their bytes are exact in double
 
 
 def check_counts(**counts: int) -> None:
-    """Reject numbers of rows, columns and the like that no table has.
+    """Reject numbers of rows, columns and the like that are out of range.
 
     Examples
     --------
@@ -42,18 +42,18 @@ def boosting_bytes(
     versions: int = 1,
     threads: int = 1,
 ) -> int:
-    """Return what boosting holds besides codes.
+    """Return the bytes that boosting needs besides codes.
 
     Parameters
     ----------
     n_rows, n_outputs, n_features : int
         Training rows, raw predictions of a row, and columns that trees read.
     n_bins : int
-        Most bins of a column.
+        Maximum number of bins per column.
     leaves : int
-        Of a tree.
+        Leaves per tree.
     share : float
-        Of the rows that a tree sees.
+        Share of the rows that a tree sees.
     versions : int
         Tables that rounds read in turn; each has predictions and a grower of its own.
     threads : int
@@ -76,14 +76,14 @@ def boosting_bytes(
 
 
 def bagging_bytes(n_rows: int, *, bootstrap: bool, threads: int) -> int:
-    """Return what growing trees of impurity holds besides codes and trees.
+    """Return the bytes that growing impurity trees needs besides codes and trees.
 
     Parameters
     ----------
     n_rows : int
         Training rows.
     bootstrap : bool
-        Whether a tree draws its rows: it has two thirds of them then.
+        Whether a tree draws its rows: then it has about two thirds of them.
     threads : int
         Threads to use; each grows a tree.
 
@@ -98,5 +98,5 @@ def bagging_bytes(n_rows: int, *, bootstrap: bool, threads: int) -> int:
 
 
 def forest_bytes(n_nodes: int, width: int) -> int:
-    """Return what trees of so many nodes hold when they become a forest, with ``width`` values per leaf."""
+    """Return the bytes of trees with this many nodes when they become a forest, with ``width`` values per leaf."""
     return n_nodes * (112 + 16 * width)

@@ -384,7 +384,7 @@ class AdaBoostRegressor(Regressor, AdaBoostModel):
     loss: str = parameter(
         "linear",
         Choice(*LOSSES),
-        "How the error of a row, as a share of the largest, counts: itself, its square, or 1 − exp(−error).",
+        "How the error of a row, as a share of the largest, is measured: as it is, squared, or as 1 − exp(−error).",
         before="max_bins",
     )
     bootstrap: bool = parameter(

@@ -231,11 +231,11 @@ class BoostedTrees(BoostingParameters, GrownTrees, Estimator):
         if checkpoint is None:
             return None
         if earlier is not None:
-            raise ValueError("checkpoint: a fit that goes on with warm_start=True has none; fit anew or leave it out")
+            raise ValueError("checkpoint: not supported when warm_start=True continues a fit; fit anew or leave it out")
         for name in ("dart_rate", "ordered_boosting"):
             if value := getattr(self, name):
                 raise ValueError(
-                    f"checkpoint with {name}={value!r}: its rounds are not all that such a run knows; use {name}=0 "
+                    f"checkpoint with {name}={value!r}: such a run has more state than its rounds; use {name}=0 "
                     "or no checkpoint"
                 )
         return CheckpointFile(checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint), self)
@@ -565,17 +565,17 @@ class BoostedTreesRanker(BoostedTrees):
     metric: str = parameter(
         "ndcg",
         Choice(*METRICS),
-        'What "lambdamart" weighs pairs by, and early stopping follows: NDCG of the first 10 places, or mean average '
-        "precision. ``history_`` holds 1 - metric.",
+        'The metric that weights the pairs of "lambdamart", and that early stopping follows: NDCG of the first '
+        "10 places, or mean average precision. ``history_`` holds 1 - metric.",
         before="monotonic_cst",
     )
     truncation: int | None = parameter(
         30,
         Number(1, MOST, integer=True, optional=True),
-        '"lambdamart" and "pairwise" compare pairs with a row among so many first places; None compares all.',
+        '"lambdamart" and "pairwise" compare pairs with a row among this many first places; None compares all.',
         before="monotonic_cst",
     )
-    scoring: Any = like(EarlyStopping, filled={"metrics": '"ndcg", "map", "mrr", also of the first places as "ndcg@5"'})
+    scoring: Any = like(EarlyStopping, filled={"metrics": '"ndcg", "map", "mrr", or at the first places: "ndcg@5"'})
     validation_fraction: float = like(BoostedStopping, filled={"stratified": ", by whole queries,"})
 
     head_kind: ClassVar = RankHead
@@ -724,18 +724,18 @@ class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
     aft_distribution: str | None = parameter(
         None,
         Choice(None, *DISTRIBUTIONS),
-        'Of Z in the "aft" loss: T is log-normal (the default), log-logistic or Weibull.',
+        'Distribution of Z in the "aft" loss: T is log-normal (the default), log-logistic or Weibull.',
         before="monotonic_cst",
     )
     aft_scale: float | None = parameter(
         None,
         Number(0.0, 1e100, open_low=True, optional=True),
-        'Of the "aft" loss (1).',
+        'Scale of Z in the "aft" loss (1).',
         before="monotonic_cst",
     )
     scoring: Any = like(EarlyStopping, filled={"metrics": '"concordance"'})
     validation_fraction: float = like(
-        BoostedStopping, filled={"stratified": ", the same of rows with events and without,"}
+        BoostedStopping, filled={"stratified": ", the same share of rows with and without event,"}
     )
 
     head_kind: ClassVar = RiskHead

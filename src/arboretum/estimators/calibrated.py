@@ -50,7 +50,7 @@ class CalibratedClassifier(Classifier, HeldOutModel):
 
     estimator: Any = like(
         Calibrating,
-        doc="A classifier with ``predict_proba``, of arboretum, scikit-learn or any other that follows its protocol; "
+        doc="A classifier with ``predict_proba``, of arboretum, scikit-learn or any library that follows its protocol; "
         "by default ``BoostedTreesClassifier()``.",
     )
     method: str = parameter(

@@ -73,18 +73,18 @@ class ConformalRegressor(Regressor, HeldOutModel):
 
     estimator: Any = like(
         Calibrating,
-        doc="A regressor of arboretum, scikit-learn or any other that follows its protocol; by default "
+        doc="A regressor of arboretum, scikit-learn or any library that follows its protocol; by default "
         '``BoostedTreesRegressor()``. If it predicts several columns (``loss="quantile", quantile=[0.05, 0.95]``), '
         "the first and the last are the ends of the interval to correct.",
     )
     adaptive: bool = parameter(
         True,
         FLAG,
-        "Let widths follow the spread of the errors; False gives about the same width everywhere. Of no effect if the "
+        "Let widths follow the spread of the errors; False gives about the same width everywhere. No effect if the "
         "estimator predicts several columns.",
         before="calibration",
     )
-    n_folds: int = like(Calibrating, filled={"spread": '; of "oob" those of the spread'})
+    n_folds: int = like(Calibrating, filled={"spread": '; with "oob", folds of the model of the spread'})
     calibration_fraction: float = like(Calibrating, filled={"halves": "; if ``adaptive``, half of them for the spread"})
     default: ClassVar = BoostedTreesRegressor
     joint_kind = Conformal

@@ -457,7 +457,7 @@ class _BoostedFold:
         start = Beginning(held=validation)
         training = self.recipe.prepare(int(self.model.n_estimators), problem, read, threads, start)
         if training.judge is None and not read.loss.has_values:
-            raise ValueError(f"{read.loss!r} is a function of gradients, which has no value to follow: give scoring=")
+            raise ValueError(f"{read.loss!r} gives gradients but no loss values to compare: give scoring=")
         # Which round is the best is for all folds to say.
         arguments = {**training.arguments(), "params": replace(training.run.params, patience=None)}
         self.run, self.training, self.problem = BoostingRun(**arguments), training, problem

@@ -269,7 +269,7 @@ class DecisionTreeClassifier(ClassTree, ClassTrees, DecisionTree, Classifier):
         """The tree of ID3 or C4.5."""
         model = self.model_
         if not isinstance(model, MultiwayModel):
-            raise AttributeError(f"this {type(self).__name__} has a tree of two branches per node: look at forest_")
+            raise AttributeError(f"this {type(self).__name__} has a tree with two branches per node: look at forest_")
         return model.tree
 
     def __sklearn_tags__(self) -> Any:

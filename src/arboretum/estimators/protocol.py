@@ -273,7 +273,7 @@ class Estimator:
                 known[own] = value
         for own, its in nested.items():
             if not hasattr(known[own], "set_params"):
-                raise ValueError(f"{own}={known[own]!r} is no estimator, it has no parameter {next(iter(its))!r}")
+                raise ValueError(f"{own}={known[own]!r} is not an estimator: it has no parameter {next(iter(its))!r}")
             known[own].set_params(**its)
         return self
 

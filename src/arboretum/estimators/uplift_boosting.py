@@ -140,13 +140,13 @@ class UpliftBoostedTrees(UpliftModel, Categories, EarlyStopping, Seed, Threads, 
         "share",
         Choice("share", "model"),
         "Probability of a treatment: its share of the rows, as in a randomised experiment; or that of a model of X, if "
-        "treatment depends on X (and on nothing else that bears on the outcome).",
+        "treatment depends on X (and on nothing else that affects the outcome).",
         before="categorical_features",
     )
     n_folds: int = parameter(
         5,
         Number(2, 1000, integer=True),
-        "Parts of the rows; models of the outcome, and of the treatment, predict each part from the others.",
+        "Number of folds; models of the outcome, and of the treatment, predict each fold from the others.",
         before="categorical_features",
     )
     growth: Growth = like(BoostedShape, before="categorical_features")
@@ -170,11 +170,11 @@ class UpliftBoostedTrees(UpliftModel, Categories, EarlyStopping, Seed, Threads, 
     max_features: float | int = like(ColumnSamples, default=0.5, before="categorical_features")
     scoring: Any = like(
         EarlyStopping,
-        doc='What early stopping compares rounds of effects by: "loss", the squared error of the R-learner; "qini" or '
+        doc='How early stopping compares rounds of effects: "loss", the squared error of the R-learner; "qini" or '
         '"auuc"; a function of (model, X, y, treatment) whose greater values are better, ``treatment`` being 0 or 1; '
         'or None for "qini". Models of outcomes and treatments always follow their loss.',
     )
-    validation_fraction: float = like(EarlyStopping, filled={"stratified": ", the same of each arm and outcome"})
+    validation_fraction: float = like(EarlyStopping, filled={"stratified": ", the same share of each arm and outcome"})
     n_iter_no_change: int = like(EarlyStopping, default=10)
 
     head_kind: ClassVar = EffectHead

@@ -56,7 +56,7 @@ class EachOutput(Loss):
         """Return the form of a loss for several outputs; reject a loss that has none."""
         reasons = {
             f"it has {loss.n_outputs} outputs of its own": loss.n_outputs != 1,
-            "it finds leaf values of its own": type(loss).leaf_values is not Loss.leaf_values,
+            "it computes leaf values itself": type(loss).leaf_values is not Loss.leaf_values,
             "it adapts to each round": type(loss).for_round is not Loss.for_round,
         }
         for reason, holds in reasons.items():

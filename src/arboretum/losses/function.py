@@ -123,7 +123,7 @@ class FunctionLoss(Loss):
     def values(self, y: FloatArray, raw: FloatArray) -> FloatArray:
         """Raise ValueError: the function gives only derivatives."""
         raise ValueError(
-            f"{self!r} is a function of gradients, which does not tell the size of the loss: derive a class from "
+            f"{self!r} gives gradients but no loss values: derive a class from "
             "arboretum.losses.Loss, with values and gradients"
         )
 

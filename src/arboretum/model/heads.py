@@ -1,4 +1,4 @@
-"""Heads: what the sums of trees mean, and how they become answers.
+"""Heads: the meaning of sums of trees, and how they become answers.
 
 ::
 
@@ -11,7 +11,7 @@
     │  └─ RankHead      scores within a query
     ├─ MeanHead   mean of the trees: numbers                                       trees, forests
     │  ├─ ClassMeanHead shares of classes, or votes
-    │  │  └─ MultiwayHead  of one tree of many branches, which is not a Forest     ID3, C4.5
+    │  │  └─ MultiwayHead  of one tree with many branches, which is not a Forest     ID3, C4.5
     │  ├─ HazardHead    mortality, and the hazards of leaves (ensembles/bagging/leaf_hazards.py)
     │  ├─ UpliftHead    outcome under treatment less that without (an ArmHead, too)
     │  └─ PathHead      path lengths, whose cuts gain by setting few rows apart    isolation
@@ -48,14 +48,14 @@ class ValueMeaning(TypedDict):
     """What the values of leaves mean: arguments of texts and drawings of trees (``reading/text.py``)."""
 
     class_names: list[str] | None
-    probabilities: bool | None  # whether they are shares of classes; None if the values themselves tell
+    probabilities: bool | None  # whether they are shares of classes; None if the values themselves show it
 
 
 class Head:
     """Sums of trees that are the prediction itself.
 
-    A head is part of a model file: ``facts`` and ``arrays`` determine predictions and count for the fingerprint,
-    ``notes`` do not. ``from_file`` takes it back, and rejects a forest that does not fit with a ValueError.
+    A head is part of a model file: ``facts`` and ``arrays`` determine predictions and enter the fingerprint; ``notes``
+    do not. ``from_file`` reads a head, and rejects a forest that does not fit with a ValueError.
     """
 
     classes: Any = None  # labels of a head of classes
@@ -64,20 +64,20 @@ class Head:
     # ---- in files ------------------------------------------------------------------------------------------------
 
     def facts(self) -> dict[str, Any]:
-        """Return what the header of a file says of the head."""
+        """Return the entries of the head in the header of a file."""
         return {}
 
     def arrays(self, forest: Forest) -> Arrays:
-        """Return the arrays of the trees, and those of the head."""
+        """Return the arrays of the trees and of the head."""
         return forest.to_arrays()
 
     def notes(self) -> dict[str, Any]:
-        """Return what the header says besides."""
+        """Return further entries of the header."""
         return {}
 
     @property
     def objects(self) -> dict[str, Any]:
-        """What a file may be unable to hold, and a pickle keeps beside it: fields of the head, by name."""
+        """Fields of the head, by name, that a file may be unable to store, so that a pickle keeps them as well."""
         return {}
 
     @classmethod
@@ -89,15 +89,15 @@ class Head:
 
     @property
     def is_affine(self) -> bool:
-        """Whether the mean of predictions or probabilities is that of the mean sum."""
+        """Whether the mean of predictions or probabilities is the prediction of the mean sum."""
         return True
 
     def summed(self, forest: Forest) -> Forest:
-        """Return the forest whose sums are predictions: that of votes, if trees vote."""
+        """Return the forest whose sums are predictions: the forest of votes, if trees vote."""
         return forest
 
     def explained(self, forest: Forest) -> tuple[Forest, float]:
-        """Return a forest and the number that divides its sums, to be what SHAP values split."""
+        """Return the forest, and the divisor of its sums, that SHAP values decompose."""
         return self.summed(forest), 1.0
 
     def gain(self, forest: Forest) -> FloatArray:
@@ -113,12 +113,12 @@ class Head:
         return self.answers(raw)
 
     def of_first_rounds(self) -> Head:
-        """Return the head of the first rounds alone, without what was learned from all of them."""
+        """Return the head for the first rounds, without what was learned from all of them."""
         return self
 
     @property
     def output_names(self) -> list[str] | None:
-        """Names of the outputs, if there are several that have names."""
+        """Names of the outputs, if several have names."""
         return None
 
     @property
@@ -157,12 +157,12 @@ class LossHead(Head):
 
     @classmethod
     def read(cls, header: dict[str, Any], n_outputs: int) -> LossHead:
-        """Read the loss, for sums of so many outputs."""
+        """Read the loss, for sums with this number of outputs."""
         return cls(cls.read_loss(header, n_outputs))
 
     @staticmethod
     def read_loss(header: dict[str, Any], n_outputs: int) -> Loss:
-        """Return the loss of a file, if it has as many outputs as the sums."""
+        """Return the loss of a file; reject one with another number of outputs than the sums."""
         loss = losses.from_json(header["loss"])
         if n_outputs != loss.n_outputs:
             raise ValueError(f"{n_outputs} outputs, but the loss has {loss.n_outputs}")
@@ -200,7 +200,7 @@ class ClassLossHead(LossHead):
 
     @classmethod
     def read(cls, header: dict[str, Any], n_outputs: int) -> ClassLossHead:
-        """Read the loss, and as many classes as it has."""
+        """Read the loss and its classes."""
         loss, entry = cls.read_loss(header, n_outputs), header["classes"]
         if isinstance(loss, EachOutput):
             if not isinstance(entry, list) or len(entry) != loss.n_outputs:
@@ -248,7 +248,7 @@ class ClassLossHead(LossHead):
 
     @property
     def output_names(self) -> list[str] | None:
-        """Classes that have a score each."""
+        """Classes, if each has a score."""
         has_names = not isinstance(self.classes, list) and self.loss.n_outputs > 1
         return label_names(self.classes) if has_names else None
 
@@ -265,7 +265,7 @@ class RankHead(LossHead):
 
 @dataclass(frozen=True, eq=False)
 class RiskHead(LossHead):
-    """Sums of trees as risks: logarithms of hazard ratios, or of times with the sign turned.
+    """Sums of trees as risks: logarithms of hazard ratios, or negative logarithms of times.
 
     For the loss of Cox, ``log_baseline`` is the logarithm of the cumulative hazard of a sum of 0 at the event times.
     """
@@ -282,7 +282,7 @@ class RiskHead(LossHead):
         return {**super().arrays(forest), "event_times": self.event_times, **baseline}
 
     def notes(self) -> dict[str, Any]:
-        """Tell that the baseline is missing because rounds are."""
+        """Note that the baseline is missing because some rounds are."""
         return {"first_rounds": True} if isinstance(self.loss, Cox) and self.log_baseline is None else {}
 
     @classmethod
@@ -304,7 +304,7 @@ class RiskHead(LossHead):
         return cls(loss, times, baseline)
 
     def of_first_rounds(self) -> RiskHead:
-        """Drop the baseline, which is that of all rounds."""
+        """Drop the baseline, which belongs to all rounds."""
         return replace(self, log_baseline=None)
 
     def answers(self, raw: FloatArray) -> FloatArray:
@@ -318,18 +318,18 @@ class RiskHead(LossHead):
             return -loss.log_survival(times, raw[:, 0])
         if isinstance(loss, Cox) and self.log_baseline is None:
             raise ValueError(
-                "the baseline hazard is that of all rounds, and first_rounds has left some out: fit a model with "
+                "the baseline hazard belongs to all rounds, but first_rounds has left some out: fit a model with "
                 "n_estimators set to the rounds that you keep"
             )
         if self.log_baseline is None or self.event_times is None:
-            raise ValueError(f"no hazards are known of the loss {loss!r}: use loss='cox' or loss='aft'")
+            raise ValueError(f"the loss {loss!r} has no hazards: use loss='cox' or loss='aft'")
         place = last_events(self.event_times, times)
         exponent = self.log_baseline[np.maximum(place, 0)] + raw
         return np.where(place >= 0, np.exp(np.minimum(exponent, EXP_LIMIT)), 0.0)
 
 
 def last_events(event_times: FloatArray, times: FloatArray) -> NDArray[np.intp]:
-    """Return which time of an event is the last up to each time; −1 before the first.
+    """Return the index of the last time of an event up to each time; −1 before the first.
 
     Examples
     --------
@@ -351,7 +351,7 @@ def read_event_times(arrays: Arrays) -> FloatArray:
     """Return the times of events from a file."""
     times = finite_numbers(arrays, "event_times")
     if times[0] < 0 or (np.diff(times) <= 0).any():
-        raise ValueError("event_times: expected times from 0 on that rise")
+        raise ValueError("event_times: expected ascending times of at least 0")
     return times
 
 
@@ -375,11 +375,11 @@ class MeanHead(Head):
     def of(self, forest: Forest) -> Self:
         """Return the same head for these trees."""
         if not forest.n_trees:
-            raise ValueError("a forest without trees")
+            raise ValueError("the forest has no trees")
         return replace(self, n_trees=forest.n_trees)
 
     def is_like(self, other: Head) -> bool:
-        """Return whether trees of another head answer the same question."""
+        """Return whether trees of another head predict the same quantities."""
         return type(self) is type(other)
 
     def explained(self, forest: Forest) -> tuple[Forest, float]:
@@ -423,7 +423,7 @@ class ClassMeanHead(MeanHead):
 
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: Arrays, forest: Forest) -> ClassMeanHead:
-        """Read the classes, as many as leaves have shares."""
+        """Read the classes; leaves must have a share for each."""
         head = cls.read_classes(header)
         width = 1 if [len(labels) for labels in head.classes] == [2] else sum(map(len, head.classes))
         if forest.n_outputs != width:
@@ -435,7 +435,7 @@ class ClassMeanHead(MeanHead):
         """Read labels of each output and the way of voting."""
         entries, n_outputs, voting = header["classes"], read_n_outputs(header["n_outputs"]), header["voting"]
         if not isinstance(entries, list) or len(entries) != n_outputs:
-            raise ValueError(f"classes of {len(entries)} outputs, not of {n_outputs}")
+            raise ValueError(f"classes: expected labels of {n_outputs} outputs, found {len(entries)}")
         if voting not in ("soft", "hard"):
             raise ValueError(f"voting is {voting!r:.80}: expected 'soft' or 'hard'")
         return cls(classes=[classes_from_json(entry, len(entry["values"])) for entry in entries], voting=voting)
@@ -468,7 +468,7 @@ class ClassMeanHead(MeanHead):
 
     @property
     def output_names(self) -> list[str] | None:
-        """Classes, of each output if there are several."""
+        """Classes; with several outputs, those of each."""
         if len(self.classes) > 1:
             return [f"output {i}: {label}" for i, labels in enumerate(self.classes) for label in labels.tolist()]
         return label_names(self.classes[0]) if len(self.classes[0]) > 2 else None
@@ -493,13 +493,13 @@ def voting_forest(forest: Forest, classes: Sequence[NDArray[Any]]) -> Forest:
 
 
 class MultiwayHead(ClassMeanHead):
-    """Shares of classes in the leaves of one tree of many branches per node."""
+    """Shares of classes in the leaves of one tree with many branches per node."""
 
     determines = False
 
     def explained(self, forest: Forest) -> tuple[Forest, float]:
-        """Refuse, with the reason."""
-        raise TypeError("SHAP values need trees of two branches per node: use method='cart'")
+        """Raise an error with the reason."""
+        raise TypeError("SHAP values need trees with two branches per node: use method='cart'")
 
 
 @dataclass(frozen=True, eq=False)
@@ -531,12 +531,12 @@ class UpliftHead(MeanHead, ArmHead):
 
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: Arrays, forest: Forest) -> UpliftHead:
-        """Read labels of as many arms as leaves have values."""
+        """Read the labels of the arms; leaves must have a value for each."""
         treatments, outcomes = read_arms(header, forest.n_outputs)
         return cls(treatments=treatments, outcomes=outcomes).of(forest)
 
     def is_like(self, other: Head) -> bool:
-        """Return whether arms and outcomes are the same, whatever the type of their labels."""
+        """Return whether arms and outcomes are equal, regardless of the types of their labels."""
 
         def plain(head: UpliftHead) -> tuple[Any, Any]:
             return head.arms.tolist(), None if head.outcomes is None else head.outcomes.tolist()
@@ -570,7 +570,7 @@ class EffectHead(ArmHead):
 
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: Arrays, forest: Forest) -> EffectHead:
-        """Read labels of a control, and of a treatment per output."""
+        """Read the labels of the control and of one treatment per output."""
         return cls(*read_arms(header, forest.n_outputs + 1))
 
     def uplift(self, raw: FloatArray) -> FloatArray:
@@ -615,7 +615,7 @@ class PathHead(MeanHead):
         return -exp2(-share)
 
     def gain(self, forest: Forest) -> FloatArray:
-        """Rows that a cut leaves together more than apart: as anomalies are cut off (Carletti et al. 2019)."""
+        """Return the imbalance of each cut, |left rows − right rows|: anomalies are cut off (Carletti et al. 2019)."""
         start = np.repeat(forest.tree_start[:-1], np.diff(forest.tree_start))
         left, right = (forest.n_rows[start + np.maximum(child, 0)] for child in (forest.left, forest.right))
         return np.where(forest.kind == LEAF, 0.0, np.abs(left - right))
@@ -639,7 +639,7 @@ class WeightedHead(Head):
         return float(np.abs(self.weights).sum())
 
     def facts(self) -> dict[str, Any]:
-        """Return what trees that users gave do about unknown categories."""
+        """Return how trees given by users treat unknown categories."""
         return {} if self.unknown is None else {"unknown_of_estimator": self.unknown}
 
     def arrays(self, forest: Forest) -> Arrays:
@@ -651,9 +651,9 @@ class WeightedHead(Head):
         """Read one weight per tree."""
         head = cls.read(header, arrays, forest.n_outputs)
         if forest.n_trees != len(head.weights):
-            raise ValueError(f"{forest.n_trees} trees and {len(head.weights)} weights")
+            raise ValueError(f"{len(head.weights)} weights: expected one for each of the {forest.n_trees} trees")
         if forest.base.any():
-            raise ValueError("a forest with a base")
+            raise ValueError("base: expected zeros")
         return head
 
     @classmethod
@@ -674,7 +674,7 @@ class VoteHead(WeightedHead):
 
     @classmethod
     def read(cls, header: dict[str, Any], arrays: Arrays, n_outputs: int) -> VoteHead:
-        """Read weights, and a class per output; one output has two."""
+        """Read the weights, and one class per output, or two for a single output."""
         found, classes = (
             super().read(header, arrays, n_outputs),
             classes_from_json(header["classes"], max(2, n_outputs)),
@@ -687,7 +687,7 @@ class VoteHead(WeightedHead):
         return forest, total / 2 if len(self.classes) == 2 else total
 
     def decision(self, scores: FloatArray, total: float | None = None) -> FloatArray:
-        """Return the decision function of sums of votes, of as much weight in all."""
+        """Return the decision function from sums of votes with this total weight."""
         decision = scores / ((self.weight if total is None else total) or 1.0)
         return 2 * decision[:, 0] if len(self.classes) == 2 else decision
 
@@ -705,7 +705,7 @@ class VoteHead(WeightedHead):
 
     @property
     def output_names(self) -> list[str] | None:
-        """Classes that have a score each."""
+        """Classes, if each has a score."""
         return label_names(self.classes) if len(self.classes) > 2 else None
 
 
@@ -719,12 +719,12 @@ class MedianHead(WeightedHead):
     def read(cls, header: dict[str, Any], arrays: Arrays, n_outputs: int) -> MedianHead:
         """Read the weights of learners of one output."""
         if n_outputs != 1:
-            raise ValueError(f"{n_outputs} outputs, not 1")
+            raise ValueError(f"expected one output, found {n_outputs}")
         found = super().read(header, arrays, n_outputs)
         return cls(found.weights, found.unknown)
 
     def explained(self, forest: Forest) -> tuple[Forest, float]:
-        """Reject, with the reason."""
+        """Raise an error with the reason."""
         raise TypeError(
             "AdaBoostRegressor predicts a median of its trees, not a sum that SHAP values could split: explain one of "
             "estimators_, or use BoostedTreesRegressor"
@@ -744,5 +744,5 @@ class OtherHead(Head):
     is_affine = False
 
     def explained(self, forest: Forest) -> tuple[Forest, float]:
-        """Refuse, with the reason."""
+        """Raise an error with the reason."""
         raise TypeError(self.why_not)

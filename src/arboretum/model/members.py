@@ -1,4 +1,4 @@
-"""A fitted model of models: its parts, anybody's estimators, what joins their answers, and the columns of the fit.
+"""A fitted model of models: its parts (estimators of any library), what joins their answers, and its columns.
 
 ::
 
@@ -34,15 +34,15 @@ Base: TypeAlias = tuple[str | int, Any]
 
 
 class Joint:
-    """What joins parts to one model, in files and in the fingerprint; answers are a matter of each kind.
+    """What joins parts to one model, in files and in the fingerprint; each kind has its own answers.
 
-    ``facts`` and ``arrays`` determine predictions and count for the fingerprint, ``notes`` and ``noted`` do not.
+    ``facts`` and ``arrays`` determine predictions and enter the fingerprint; ``notes`` and ``noted`` do not.
     """
 
     # ---- in files ------------------------------------------------------------------------------------------------
 
     def facts(self) -> Header:
-        """Return what the header of a file says of the joint."""
+        """Return the entries of the joint in the header of a file."""
         return {}
 
     def arrays(self) -> Arrays:
@@ -50,11 +50,11 @@ class Joint:
         return {}
 
     def notes(self) -> Header:
-        """Return what the header says besides."""
+        """Return further entries of the header."""
         return {}
 
     def noted(self) -> Arrays:
-        """Return the arrays that a file holds besides."""
+        """Return further arrays of a file."""
         return {}
 
     def identity(self, prints: Mapping[str, str], schema: Schema | None) -> Header:
@@ -65,7 +65,7 @@ class Joint:
 
     @staticmethod
     def bases_to_json(calls: Sequence[tuple[str | int, Header]]) -> Header:
-        """Return what the header says of the bases, from their names, classes and parameters."""
+        """Return the entries of the bases in the header, from their names, classes and parameters."""
         return {"estimator": calls[0][1]} if calls else {}
 
     @staticmethod
@@ -78,7 +78,7 @@ class Joint:
 
     @classmethod
     def part_names(cls, header: Header, arrays: Arrays) -> list[str]:
-        """Return which arrays of a file are files of parts."""
+        """Return the names of the arrays that hold the files of parts."""
         return [f"member {place}" for place in range(sum(name.startswith("member ") for name in arrays))]
 
     @classmethod
@@ -90,7 +90,7 @@ class Joint:
         header, arrays
             Content of the file.
         read : Members
-            Parts, bases and columns, which are read already; what does not fit them is a ValueError.
+            Parts, bases and columns, which are read already; a joint that does not fit them is a ValueError.
         goal : object
             What the estimator is fitted to, classes or numbers.
         """
@@ -99,7 +99,7 @@ class Joint:
 
 @dataclass(frozen=True, eq=False)
 class Members:
-    """Everything that a model of models predicts by, frozen.
+    """Everything that a model of models needs to predict, frozen.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class Members:
     joint : Joint
         What joins their answers.
     bases : sequence of (name, estimator)
-        What the parts were made from, unfitted; those of a default are left out where files do not name it.
+        What the parts were made from, unfitted; empty if it was a default that files do not name.
     schema : Schema, optional
         Columns of the fit; None if its rows are not a table, or if the parts alone know their columns.
     n_columns : int, optional
@@ -130,9 +130,9 @@ class Members:
         return list(self.parts.values())
 
     def rows(self, X: Any) -> Any:
-        """Return the user's table with its columns in the order of the fit; as it is if they were not known.
+        """Return the user's table with its columns in the order of the fit; unchanged if that order is not known.
 
-        Of a Dataset, columns that the fit did not have are left out: the target may be among them.
+        Columns of a Dataset that the fit did not have are left out: the target may be among them.
         """
         schema = self.schema
         if isinstance(X, Dataset) and schema is not None and schema.named:
@@ -153,14 +153,14 @@ class Members:
     # ---- files ---------------------------------------------------------------------------------------------------
 
     def fingerprint(self, model: str) -> str:
-        """Hash everything that determines predictions, and the name of the class; parts must be of arboretum."""
+        """Hash everything that determines predictions, and the class name; parts must be estimators of arboretum."""
         self._require_own("fingerprint", "other estimators have none")
         prints = {name: part.fingerprint() for name, part in self.parts.items()}
         facts = {"model": model, **self.joint.identity(prints, self.schema), **self.joint.facts()}
         return model_file.fingerprint(facts, self.joint.arrays())
 
     def to_file(self, call_to_json: Callable[[Any], Header], *, compact: bool = True) -> tuple[Header, Arrays]:
-        """Return header and arrays of a model file, besides class and parameters; parts must be of arboretum.
+        """Return header and arrays of a model file, without class and parameters; parts must be of arboretum.
 
         Parameters
         ----------
@@ -205,7 +205,7 @@ class Members:
         bases : sequence of (name, estimator)
             What the parts were made from.
         joint : type
-            What kind of joint it holds.
+            Class of the joint in it.
         goal : object
             What the estimator is fitted to, classes or numbers.
         read : callable
@@ -220,7 +220,7 @@ class Members:
 
 
 def is_ours(model: Any) -> bool:
-    """Whether an estimator is of arboretum, so that it has a fingerprint and a file."""
+    """Return whether an estimator is one of arboretum's, so that it has a fingerprint and a file."""
     return hasattr(type(model), "to_file") and hasattr(type(model), "fingerprint")
 
 

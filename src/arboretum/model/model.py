@@ -1,4 +1,4 @@
-"""A fitted model: its trees, the columns that they read, what their sums mean, and notes of the fit.
+"""A fitted model: its trees, the columns that they read, the meaning of their sums, and notes of the fit.
 
 ::
 
@@ -34,7 +34,7 @@ from arboretum.running.threads import n_threads
 FloatArray: TypeAlias = NDArray[np.float64]
 HeadKind = TypeVar("HeadKind", bound=Head)
 
-# Rows that are predicted sooner than it takes to ask how many threads there may be.
+# Predicting this many rows takes less time than finding the number of threads.
 FEW_ROWS = 64
 
 
@@ -47,21 +47,21 @@ class Model:
     forest : Forest
         The trees.
     schema : Schema
-        Columns of the user.
+        Columns of the user's table.
     encoding : CategoryEncoding, optional
-        Statistics of categories, if trees read some.
+        Statistics of categories, if trees read any.
     unknown, missing : str
-        What is done about categories and missing values that training rows did not have.
+        How categories and missing values that training rows did not have are treated.
     name : str
-        What messages call the model.
+        Name of the model in messages.
     head : Head
-        What the sums of the trees mean.
+        Meaning of the sums of the trees.
     notes : Notes
-        What else is known of the fit.
+        Further facts about the fit.
     table : Table, optional
-        Rows that are read already: ``conform`` returns them, whatever it is given.
+        Rows that are read already: ``conform`` returns them for any argument.
     known : callable, optional
-        From rows to their sums of trees, which are known already: trees are not asked.
+        Function from rows to sums of trees that are known already; trees then do not predict.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class Model:
 
     @property
     def n_columns(self) -> int:
-        """Number of columns of the user."""
+        """Number of columns of the user's table."""
         return self.schema.n_features
 
     @property
@@ -108,13 +108,13 @@ class Model:
 
     @property
     def routing(self) -> str:
-        """What the forest does with unknown categories; ``conform`` has rejected them if they are an error."""
+        """How the forest treats unknown categories; if they are an error, ``conform`` has rejected them."""
         return "missing" if self.unknown == "missing" else "average"
 
     # ---- sums and leaves -----------------------------------------------------------------------------------------
 
     def sums(self, X: Any, n_jobs: int | None) -> FloatArray:
-        """Return the sums of the trees for rows of any container, (rows, outputs)."""
+        """Return the sums of the trees for rows in any container, (rows, outputs)."""
         if self.known is not None:
             return self.known(X)
         if type(X) is np.ndarray and self._is_ready(X):
@@ -122,7 +122,7 @@ class Model:
         return self.raw(self.conform(X), n_threads(n_jobs))
 
     def _is_ready(self, X: NDArray[Any]) -> bool:
-        """Whether the table layer would take the matrix as it is and have nothing to say about it."""
+        """Return whether the table layer would accept the matrix as it is, without errors and warnings."""
         if X.ndim != 2 or not lies_ready(X) or X.shape[1] != self._numeric_width or not len(X):
             return False
         least = np.minimum.reduce(X, axis=None)  # NaN if any value is
@@ -130,7 +130,7 @@ class Model:
 
     @cached_property
     def _numeric_width(self) -> int:
-        """Columns if all are plain numbers that trees read as they are, else −1."""
+        """Number of columns if all are plain numbers that trees read as they are, else −1."""
         return self.schema.n_features if self.schema.all_numbers and self.table is None else -1
 
     @property
@@ -171,7 +171,7 @@ class Model:
         return self.head
 
     def explained(self) -> tuple[Forest, float]:
-        """Return the forest whose sums, divided by the number, SHAP values split; TypeError if there is none."""
+        """Return the forest, and the divisor of its sums, that SHAP values decompose; TypeError if there is none."""
         return self.head.explained(self.forest)
 
     # ---- files ---------------------------------------------------------------------------------------------------
@@ -211,7 +211,7 @@ class Model:
         header, arrays
             Content of the file.
         head, notes : type
-            What kinds of head and notes it holds.
+            Classes of the head and the notes in it.
         **policy
             ``unknown``, ``missing`` and ``name`` of the model.
         """
@@ -228,7 +228,7 @@ class Model:
 
 
 def _places_by_name(schema: Schema) -> NDArray[np.int32]:
-    """Place of each column in the order of names, numbered or not."""
+    """Return the place of each column in the order of names, given or numbered."""
     place = np.empty(schema.n_features, dtype=np.int32)
     place[sorted(range(schema.n_features), key=schema.names.__getitem__)] = np.arange(schema.n_features, dtype=np.int32)
     return place
@@ -257,7 +257,7 @@ def encoded(
 
 
 def by_rows(table: Table, answer: Callable[[Table], NDArray[Any]]) -> NDArray[Any]:
-    """Return the answers for all rows, found batch by batch; none is held twice."""
+    """Return the answers for all rows, computed batch by batch, without holding any of them twice."""
     whole = np.zeros(0)
     for first, part in table.row_batches():
         answers = answer(part)

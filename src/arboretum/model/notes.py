@@ -1,4 +1,4 @@
-"""Notes: what a model file keeps of a fit besides what determines predictions."""
+"""Notes: what a model file stores about a fit besides what determines predictions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from arboretum.model.forest import Forest
 
 
 class Notes:
-    """Nothing; recipes add what a fit that goes on, a report or a user wants to know.
+    """No notes; recipes add what a continued fit, a report or a user needs to know.
 
     Examples
     --------
@@ -19,7 +19,7 @@ class Notes:
     """
 
     def to_json(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what the header of a file holds, which has the parameters of the estimator too."""
+        """Return the entries of the file header, which also has the parameters of the estimator."""
         return {}
 
     def to_arrays(self) -> Arrays:
@@ -28,19 +28,19 @@ class Notes:
 
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: Arrays, forest: Forest) -> Notes:
-        """Make the notes that a file holds; what does not fit is a ValueError."""
+        """Make the notes of a file; raise a ValueError if they do not fit."""
         return cls()
 
 
 def read_seed(seed: Any) -> int:
-    """Return a seed from a file, if it is one."""
+    """Return a seed from a file; reject an invalid one."""
     if type(seed) is not int or not 0 <= seed < 2**64:
         raise ValueError(f"seed={seed!r}: expected 0 ≤ seed < 2**64")
     return seed
 
 
 def read_n_outputs(n_outputs: Any) -> int:
-    """Return a number of outputs from a file, if it is one."""
+    """Return a number of outputs from a file; reject an invalid one."""
     if type(n_outputs) is not int or n_outputs < 1:
         raise ValueError(f"n_outputs={n_outputs!r}: expected an integer of at least 1")
     return n_outputs

@@ -51,7 +51,7 @@ class Range:
 
 
 def as_float(value: Any) -> float:
-    """Return a number as float64, infinite if it is beyond the range of that."""
+    """Return a number as float64, infinite if it is out of range."""
     try:
         return float(value)
     except OverflowError:
@@ -68,7 +68,7 @@ def choice(owner: Any, name: str, options: tuple[Any, ...]) -> Any:
 
 
 def _hint(name: str, value: Any, options: tuple[Any, ...]) -> str:
-    """Say what a text may have meant: a word of another library, or a misspelt one."""
+    """Return a hint at what a text may mean: a word of another library, or a misspelled one."""
     if not isinstance(value, str):
         return ""
     words = [option for option in options if isinstance(option, str)]
@@ -78,7 +78,7 @@ def _hint(name: str, value: Any, options: tuple[Any, ...]) -> str:
 
 
 def check_rounds(n_rounds: Any, n_fitted: int) -> None:
-    """Reject a number of first rounds that a model does not have."""
+    """Reject a number of rounds that a model does not have."""
     if (
         isinstance(n_rounds, bool | np.bool_)
         or not isinstance(n_rounds, numbers.Integral)
@@ -88,7 +88,7 @@ def check_rounds(n_rounds: Any, n_fitted: int) -> None:
 
 
 def callables(owner: Any, name: str) -> None:
-    """Refuse a parameter that is neither None nor a sequence of callables."""
+    """Reject a parameter that is neither None nor a sequence of callables."""
     value = getattr(owner, name)
     if value is None:
         return
@@ -98,7 +98,7 @@ def callables(owner: Any, name: str) -> None:
 
 
 def check_columns(spec: Any) -> None:
-    """Refuse a ``categorical_features`` that cannot name columns."""
+    """Reject an invalid ``categorical_features``."""
     if spec is not None and not isinstance(spec, str) and not holds_others(spec):
         raise ValueError(f"categorical_features={shown(spec)}: use a list of names or positions, a mask, or None")
 
@@ -114,7 +114,7 @@ def share(owner: Any, name: str, total: int) -> float:
 
 
 def seed_of(random_state: Any) -> int:
-    """Return a seed: an integer is its own; a Generator or RandomState draws one, and so does NumPy's global for None.
+    """Return a seed: an integer itself, else one drawn from the Generator, the RandomState or, for None, np.random.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def seed_of(random_state: Any) -> int:
 
 
 def read_seed(seed: Any) -> int:
-    """Return a seed from a file, if it is one."""
+    """Return a seed from a file; reject an invalid one."""
     if type(seed) is not int or not 0 <= seed < 2**64:
         raise ValueError(f"seed={seed!r}: expected 0 ≤ seed < 2**64")
     return seed

@@ -1,4 +1,4 @@
-"""Declarations of parameters: each parameter is written once, and everything that knows it is made from there.
+"""Declarations of parameters: each is written once, and everything else about it is derived from there.
 
 ::
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 else:
 
     def dataclass_transform(**options):
-        """Return a decorator that tells type checkers that a decorator makes constructors of fields."""
+        """Return a decorator that marks, for type checkers, a decorator that makes constructors from fields."""
         return lambda decorator: decorator
 
 
@@ -45,7 +45,7 @@ Cls = TypeVar("Cls", bound=type)
 T = TypeVar("T")
 
 MOST = 2**31 - 1
-_WORDS = {"true": True, "false": False, "none": None}  # of the command, in any case
+_WORDS = {"true": True, "false": False, "none": None}  # words of the command, in any case
 
 
 # ---- allowed values --------------------------------------------------------------------------------------------------
@@ -63,10 +63,10 @@ class Allowed(ABC):
 
     @abstractmethod
     def check(self, owner: Any, name: str) -> None:
-        """Reject the value of parameter ``name`` of an estimator, if it is none of these."""
+        """Reject the value of parameter ``name`` of an estimator, unless it is one of these."""
 
     def read(self, text: str) -> Any:
-        """Return the value that a user of the command means: a Python literal, or the text itself.
+        """Return the value of a text from the command line: a Python literal, or the text itself.
 
         Examples
         --------
@@ -137,12 +137,12 @@ class Choice(Allowed):
 
     @property
     def text(self) -> str:
-        """Options in braces; booleans as a type."""
+        """Return the options in braces; booleans as a type."""
         words = [quoted(option) for option in self.options if isinstance(option, str)]
         return listed(["bool", *words]) if True in self.options else f"{{{', '.join(words)}}}"
 
     def check(self, owner: Any, name: str) -> None:
-        """Reject what is none of the options."""
+        """Reject a value that is not an option."""
         choice(owner, name, self.options)
 
     def read(self, text: str) -> Any:
@@ -152,7 +152,7 @@ class Choice(Allowed):
 
 
 class CountOrShare(Allowed):
-    """A number of rows or columns, or a share of them: what is a float, or with ``by_integer`` what is no integer."""
+    """A number of rows or columns, or a share: any float, or with ``by_integer`` anything but an integer."""
 
     def __init__(
         self,
@@ -171,11 +171,11 @@ class CountOrShare(Allowed):
 
     @property
     def text(self) -> str:
-        """Words and types."""
+        """Return the words and types."""
         return listed([*map(quoted, self.words), "int", "float"])
 
     def check(self, owner: Any, name: str) -> None:
-        """Reject what is neither, and shares that are too large."""
+        """Reject other values, and shares that are too large."""
         value = getattr(owner, name)
         counts = isinstance(value, numbers.Integral) if self.by_integer else not isinstance(value, float)
         (self.count if counts else self.share).check(owner, name)
@@ -187,7 +187,7 @@ class Share(Allowed):
     text = "float or int"
 
     def check(self, owner: Any, name: str) -> None:
-        """Reject what is neither."""
+        """Reject other values."""
         share(owner, name, 1)
 
 
@@ -198,7 +198,7 @@ class Levels(Allowed):
     text = "float or sequence of float"
 
     def check(self, owner: Any, name: str) -> None:
-        """Reject what is neither."""
+        """Reject other values."""
         if np.ndim(getattr(owner, name)) != 1:
             Range(optional=True).value(owner, name)
 
@@ -210,7 +210,7 @@ class Functions(Allowed):
     text = "sequence of callables"
 
     def check(self, owner: Any, name: str) -> None:
-        """Reject what is not."""
+        """Reject other values."""
         callables(owner, name)
 
 
@@ -219,7 +219,7 @@ COUNT = Number(1, MOST, integer=True)
 
 
 def quoted(value: Any) -> str:
-    """Return a default or a word as docstrings write it.
+    """Return a default or a word in the form of docstrings.
 
     Examples
     --------
@@ -240,7 +240,7 @@ def listed(words: list[str]) -> str:
 
 
 class Parameter:
-    """What is declared of one parameter; ``group`` is the title under which it is described."""
+    """The declaration of one parameter; ``group`` is the title under which it is documented."""
 
     __slots__ = ("allowed", "annotation", "before", "default", "doc", "group", "module")
 
@@ -296,7 +296,7 @@ def parameter(default: T, allowed: Allowed, doc: str, *, before: str | None = No
     doc : str
         What it does: sentences for the docstring.
     before : str, optional
-        The parameter that it stands before in the signature; by default it follows those of the bases.
+        The parameter that it precedes in the signature; by default it follows those of the bases.
     """
     declared: Any = Parameter(default, allowed, doc, before)
     return declared  # type: ignore[no-any-return]
@@ -328,7 +328,7 @@ def like(owner: type, *, filled: Mapping[str, str] | None = None, **changes: Any
     owner : type
         The group or estimator; a parameter that the class inherits keeps its place.
     filled : mapping, optional
-        Texts for words in angle brackets of the documentation.
+        Texts for the placeholders in angle brackets in the documentation.
     **changes
         ``default``, ``allowed``, ``doc`` and ``before`` of ``parameter``.
     """
@@ -336,13 +336,13 @@ def like(owner: type, *, filled: Mapping[str, str] | None = None, **changes: Any
 
 
 def fitted(*, init: Literal[False] = False) -> Any:
-    """Announce an attribute that ``fit`` sets, in a class that declares parameters."""
+    """Declare an attribute that ``fit`` sets, in a class that declares parameters."""
     return _Fitted()
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(fitted,))
 def parameter_group(title: str = "") -> Callable[[Cls], Cls]:
-    """Make a class of declared parameters a group; without a title, they belong to the group of the one before."""
+    """Make a class of declared parameters a group; without a title, they join the group of the parameter before."""
 
     def grouped(cls: Cls) -> Cls:
         _declare(cls, title)
@@ -353,7 +353,7 @@ def parameter_group(title: str = "") -> Callable[[Cls], Cls]:
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(fitted,))
 def declares_parameters(cls: Cls) -> Cls:
-    """Write the constructor of an estimator: keyword-only parameters, in the order of its groups, stored as they are.
+    """Make the constructor of an estimator: keyword-only parameters, in the order of its groups, stored unchanged.
 
     Examples
     --------
@@ -373,7 +373,7 @@ def declares_parameters(cls: Cls) -> Cls:
     if "__init__" in vars(cls):
         raise TypeError(f"{cls.__name__} has an __init__, which its declared parameters would replace: leave it out")
     declared = _declare(cls, "")
-    names: dict[str, Any] = {}  # which annotations may mention
+    names: dict[str, Any] = {}  # names that annotations may use
     for module in {parameter.module: None for parameter in declared.values()}:
         names |= vars(sys.modules.get(module, typing))
     lines = [f"def __init__(self, *, {', '.join(declared)}):", *(f" self.{name} = {name}" for name in declared)]
@@ -390,12 +390,12 @@ def declares_parameters(cls: Cls) -> Cls:
 
 
 def parameters_of(cls: type) -> dict[str, Parameter]:
-    """Return what is declared of each parameter of an estimator or a group, by name, in order."""
+    """Return the declarations of an estimator or a group by parameter name, in order."""
     return vars(cls).get("_declared") or _inherited(cls)
 
 
 def _declare(cls: type, title: str) -> dict[str, Parameter]:
-    """Take the declarations out of a class; return them with those of its bases."""
+    """Remove the declarations from a class; return them with those of its bases."""
     found = _inherited(cls)
     for name, annotation in inspect.get_annotations(cls).items():
         given = vars(cls).get(name)
@@ -418,7 +418,7 @@ def _declare(cls: type, title: str) -> dict[str, Parameter]:
 
 
 def _inherited(cls: type) -> dict[str, Parameter]:
-    """Return the declarations of the bases, from left to right; the first of a name counts."""
+    """Return the declarations of the bases, from left to right; the first one of each name counts."""
     found: dict[str, Parameter] = {}
     for base in cls.__bases__:
         found = found | {name: made for name, made in parameters_of(base).items() if name not in found}
@@ -427,7 +427,7 @@ def _inherited(cls: type) -> dict[str, Parameter]:
 
 def _placed(found: dict[str, Parameter], name: str, made: Parameter) -> dict[str, Parameter]:
     if made.before is None:
-        return {**found, name: made}  # in its place if it is there
+        return {**found, name: made}  # keeps its place if it is there already
     others = {key: value for key, value in found.items() if key != name}
     place = list(others).index(made.before)
     pairs = list(others.items())
@@ -435,7 +435,7 @@ def _placed(found: dict[str, Parameter], name: str, made: Parameter) -> dict[str
 
 
 class _Docstring:
-    """The docstring of an estimator, put together when it is asked for."""
+    """The docstring of an estimator, put together on first access."""
 
     def __init__(self, cls: type, written: str) -> None:
         self.cls, self.written, self.text = cls, written, ""

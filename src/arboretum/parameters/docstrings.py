@@ -40,7 +40,7 @@ _HEADER = re.compile(r"^(\w+)\n-{3,}\n", re.MULTILINE)
 
 
 def complete(cls: type, written: str) -> str:
-    """Return the docstring of a class, with what it writes by itself."""
+    """Return the docstring of a class, completed from the text that it has."""
     own = sections(written)
     attributes: dict[str, str] = {}
     for base in reversed(cls.__mro__[1:]):
@@ -116,7 +116,7 @@ def _section(title: str, text: str) -> str:
 
 
 def _written(cls: type) -> str:
-    """Return the docstring of a class as it stands in its source; inherited estimators have theirs in a descriptor."""
+    """Return the docstring of a class as in its source; estimators keep it in a descriptor."""
     doc = vars(cls).get("__doc__")
     return getattr(doc, "written", doc) or ""
 

@@ -1,4 +1,4 @@
-"""Groups of parameters that estimators of several families have: one meaning, one declaration."""
+"""Parameter groups that several families of estimators share: one meaning, one declaration."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Missing: TypeAlias = Literal["warn", "error"]
 
 MAX_BINS = 65_535
 
-OF_CLASSES = '"accuracy", "balanced_accuracy", "log_loss", of two classes "roc_auc", "average_precision"'
+OF_CLASSES = '"accuracy", "balanced_accuracy", "log_loss", for two classes also "roc_auc", "average_precision"'
 OF_NUMBERS = '"rmse", "mae", "r2"'
 LOSSES_OF_NUMBERS = '"squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie"'
 
@@ -43,13 +43,14 @@ class Monotone:
     monotonic_cst: Any = parameter(
         None,
         Anything("mapping of names or sequence"),
-        "1 where the prediction must not fall as the column rises, -1 where it must not rise, 0 where it is free.",
+        "1 where the prediction must not decrease as the column increases, -1 where it must not increase, 0 where it "
+        "is free.",
     )
 
 
 @parameter_group("Categories and missing values")
 class Categories:
-    """Which columns hold categories, and what is done about values that were not seen at fit."""
+    """Which columns hold categories, and how values not seen during ``fit`` are treated."""
 
     categorical_features: Any = parameter(
         None,
@@ -85,18 +86,18 @@ class Voting:
 
 @parameter_group("Treatments")
 class Treatments:
-    """What rows were treated with."""
+    """Treatments of the rows."""
 
     control: Any = parameter(
         None,
         Anything("label"),
-        'The label of treatment that stands for no treatment; by default 0, False or "control".',
+        'The treatment label that means no treatment; by default 0, False or "control".',
     )
 
 
 @parameter_group("Early stopping")
 class EarlyStopping:
-    """When to stop, by rows that are held out."""
+    """When to stop, judged on held-out rows."""
 
     early_stopping: bool | str = parameter(
         "auto",
@@ -106,7 +107,7 @@ class EarlyStopping:
     scoring: Any = parameter(
         "loss",
         Anything("str, callable or None"),
-        'What early stopping compares rounds by. "loss"; the name of a metric: <metrics>; the name of a scikit-learn '
+        'How early stopping compares rounds: "loss"; the name of a metric: <metrics>; the name of a scikit-learn '
         "scorer; a function of (model, X, y) whose greater values are better; or None for ``score``. See "
         "docs/how-to.md.",
     )
@@ -123,7 +124,7 @@ class EarlyStopping:
 
 @parameter_group("Running")
 class WarmStart:
-    """Fits that go on."""
+    """Fits that continue earlier ones."""
 
     warm_start: bool = parameter(False, FLAG, "Let ``fit`` add to the fitted model until it has ``n_estimators``.")
 
@@ -152,6 +153,6 @@ class Threads:
 
 @parameter_group("Running")
 class Progress:
-    """What is shown during a fit."""
+    """Progress shown during a fit."""
 
     verbose: int = parameter(0, Number(0, MOST, integer=True, words_of_bool=True), "1 shows a progress bar.")

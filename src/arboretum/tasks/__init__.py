@@ -1,7 +1,7 @@
-"""Tasks: what is asked of a model, and everything that follows from it for targets, answers, metrics and reports.
+"""Tasks: what a model is for, and what follows from that for targets, answers, metrics and reports.
 
-A task is known by its name wherever a name is enough: in model files, in ``--task`` and in reports. ``register`` adds
-one to those that the command knows.
+A task is known by its name wherever a name is enough: in model files, in ``--task`` and in reports. ``register`` adds a
+task to those that the command knows.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ TASKS: dict[str, Task] = {}
 
 
 def register(task: Task) -> Task:
-    """Let the command and the report know a task by its name.
+    """Register a task under its name, for the command and the report.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def register(task: Task) -> Task:
     Returns
     -------
     Task
-        The same one.
+        The same task.
     """
     TASKS[task.name] = task
     return task

@@ -23,7 +23,7 @@ class Anomaly(Task):
         return -np.asarray(model.score_samples(X))
 
     def columns(self, model: Any, X: Any, *, positive: int | None = None, **given: Any) -> Columns:
-        """Return −1 or 1, as ``predict`` does, and scores; a row is predicted once."""
+        """Return −1 or 1, as ``predict`` does, and scores; each row is predicted only once."""
         score = np.asarray(model.score_samples(X))
         return {"prediction": np.where(score - model.offset_ < 0, -1, 1), "score": -score}
 
@@ -39,5 +39,5 @@ ANOMALY = Anomaly(
     {"roc auc": True, "average precision": True},
     "anomalies",
     figure="ROC AUC",
-    scored_as="binary",  # anomalies are told from other rows as one class from another
+    scored_as="binary",  # anomalies against other rows are two classes
 )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from arboretum.data.selection import take_rows
 from arboretum.tasks.task import Columns, Task
 
-CLEAR_LEAD = 1e-9  # of a probability, far beyond the rounding of links
+CLEAR_LEAD = 1e-9  # between probabilities, far beyond the rounding of links
 
 
 @dataclass(frozen=True)
@@ -26,10 +26,10 @@ class Classes(Task):
         return model.predict_proba(X, **given)
 
     def columns(self, model: Any, X: Any, *, positive: int | None = None, **given: Any) -> Columns:
-        """Return labels, and the probability of each class, that of the positive one first.
+        """Return labels, and the probability of each class, the positive one first.
 
-        A row is predicted once: its label is the class whose probability leads. Scores that differ by a last bit may
-        have equal probabilities, so the model is asked for the labels of the few rows without a clear lead.
+        Each row is predicted once: its label is the class with the largest probability. Scores that differ in the last
+        bit may have equal probabilities, so ``predict`` decides for the few rows without a clear lead.
         """
         chance, labels = np.asarray(self.answers(model, X, **given)), model.classes_.tolist()
         found = np.asarray(model.classes_)[chance.argmax(axis=1)]
@@ -44,7 +44,7 @@ class Classes(Task):
         """Reject numbers with fractions, which are not classes."""
         if y.dtype.kind != "f" or not (parts := y[y != np.trunc(y)]).size:
             return None
-        return f"holds {parts[0]:g}, which is not a class: classes are text or whole numbers"
+        return f"holds {parts[0]:g}, which is not a class: expected text or whole numbers"
 
 
 BINARY = Classes(
@@ -64,7 +64,7 @@ MULTICLASS = Classes(
 
 
 def of_classes(n_classes: int) -> Classes:
-    """Return the task of so many classes.
+    """Return the task for this number of classes.
 
     Examples
     --------

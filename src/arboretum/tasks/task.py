@@ -1,4 +1,4 @@
-"""What is asked of a model: how it is named, answered, judged and reported."""
+"""The base of all tasks: how a task is named, answered, judged and reported."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ class Task:
     name : str
         The one word that model files, the command and the report use.
     title : str
-        What headings call it.
+        Name in headings.
     family : str
-        Which estimators answer it, in the table of methods of the command.
+        Family of the estimators for it, in the command's table of methods.
     metrics : mapping of str to bool
-        Names of its metrics, the one that decides first, and whether higher is better.
+        Names of its metrics, the main one first, and whether higher is better.
     evaluation : str
-        Which section of the report evaluates it.
+        Section of the report that evaluates it.
     answer : str
-        What a prediction is called in files.
+        Name of predictions in files.
     role : str, optional
         Column beside the target that it needs: "group", "event" or "treatment".
     figure : str, optional
-        What the report calls the score of a model whose rows have no loss of their own.
+        Name of the score in the report, if rows do not have a loss each.
     scored_as : str, optional
-        Name of the task whose metrics it has, if it is another one.
+        Name of another task whose metrics it uses.
 
     Examples
     --------
@@ -64,11 +64,11 @@ class Task:
 
     @property
     def has_row_losses(self) -> bool:
-        """Whether each row has a loss of its own, by which stages of a model can be compared."""
+        """Whether each row has its own loss, by which stages of a model can be compared."""
         return self.has_classes or self.has_numbers
 
     def answers(self, model: Any, X: Any, **given: Any) -> NDArray[Any]:
-        """Predict in the form that the task is judged by."""
+        """Return predictions in the form that metrics of the task read."""
         return np.asarray(model.predict(X, **given))
 
     def columns(self, model: Any, X: Any, *, positive: int | None = None, **given: Any) -> Columns:
@@ -81,9 +81,9 @@ class Task:
         X : array-like or data frame
             Rows.
         **given
-            What else ``predict`` takes, one value per row.
+            Further arguments of ``predict``, one value per row.
         positive : int, optional
-            Which class comes first.
+            The class that comes first.
         """
         values = self.answers(model, X, **given)
         if values.ndim == 1:
@@ -91,11 +91,11 @@ class Task:
         return {f"{self.answer} {label}": values[:, j] for j, label in enumerate(self.output_labels(model, values))}
 
     def output_labels(self, model: Any, values: NDArray[Any]) -> list[Any]:
-        """Return what the columns of answers are called."""
+        """Return the labels of the columns of answers."""
         return list(range(values.shape[1]))
 
     def check_target(self, y: NDArray[Any]) -> str | None:
-        """Return what is wrong with a target, if anything: it is not a number."""
+        """Return what is wrong with a target; None if it holds numbers."""
         if y.dtype.kind in "biuf":
             return None
         return f"holds {targets.unique_labels(y)[0][0]!r}, which is not a number: {self.name} needs numbers"

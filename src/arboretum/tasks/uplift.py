@@ -1,4 +1,4 @@
-"""Uplift: what a treatment changes, by row."""
+"""Uplift: the effect of a treatment on each row."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class UpliftTarget:
 
     @property
     def strata(self) -> NDArray[np.intp]:
-        """Rows of one number belong to one arm, and have one of two outcomes."""
+        """One number per arm and, if there are two outcomes, per outcome: what rows are stratified by."""
         return self.arm * 2 + (self.y > 0.5 if self.is_binary else 0)
 
 
@@ -60,7 +60,7 @@ def _read_outcome(column: NDArray[Any]) -> tuple[FloatArray, NDArray[Any] | None
     if len(classes) > 2:
         raise ValueError(
             f"y has {len(classes)} classes, {classes.tolist()[:10]}: uplift needs two outcomes, or numbers; "
-            "tell which classes are a success"
+            "name the classes that are a success"
         )
     return codes, classes
 
@@ -70,7 +70,7 @@ def _read_labels(column: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
     if column.dtype.kind == "f" and (column != np.trunc(column)).any():
         row = int(np.argmax(column != np.trunc(column)))
         raise ValueError(
-            f"treatment is {column[row]} in row {row}: a dose is no label; cut doses into a few groups first"
+            f"treatment is {column[row]} in row {row}: a dose is not a label; cut doses into a few groups first"
         )
     targets.check_labels(column, "treatment")
     labels, found = np.unique(column, return_inverse=True)
@@ -88,7 +88,7 @@ def _find_control(labels: NDArray[Any], control: Any) -> int:
         usual = "control" if isinstance(known[0], str) else 0
         if usual not in known:
             raise ValueError(
-                f"treatment has no label {usual!r} that would be the control; its labels are {known[:10]}: "
+                f"treatment has no label {usual!r} to use as control; its labels are {known[:10]}: "
                 "name the control with control=..."
             )
         return int(known.index(usual))
@@ -111,6 +111,6 @@ def _require_rows(target: UpliftTarget, weight: FloatArray | None) -> None:
             continue
         lacking = target.outcomes.tolist()[int(ones[arm] == 0)]
         raise ValueError(
-            f"no row of {what} has the outcome {lacking!r}: its effect cannot be told from chance; add rows, or leave "
+            f"no row of {what} has the outcome {lacking!r}: its effect cannot be estimated; add rows, or leave "
             "the group out"
         )

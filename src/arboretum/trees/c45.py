@@ -1,6 +1,6 @@
 """C4.5: gain ratio, multiway categories, numeric thresholds, missing values in fractions, pessimistic pruning.
 
-J. R. Quinlan, "C4.5: Programs for Machine Learning", Morgan Kaufmann 1993. The price of a threshold is that of release
+J. R. Quinlan, "C4.5: Programs for Machine Learning", Morgan Kaufmann 1993. The penalty on thresholds is that of release
 8: "Improved use of continuous attributes in C4.5", Journal of Artificial Intelligence Research 4 (1996) 77–90.
 """
 
@@ -43,7 +43,7 @@ def grow_c45(
         gain        |T∖T₀| / |T| · (H(T∖T₀) − Σ_i |T_i| / |T∖T₀| H(T_i))
         gain ratio  gain / −Σ_{i = 0 … b} |T_i| / |T| log₂(|T_i| / |T|)
 
-    The node takes the test of the largest gain ratio among those whose gain is at least the average. A case with
+    The node takes the test with the largest gain ratio among those whose gain is at least average. A case with
     a missing value goes to every branch i with |T_i| / |T∖T₀| of its weight.
 
     Parameters
@@ -57,10 +57,10 @@ def grow_c45(
     n_classes : int, optional
         The largest class number plus 1 by default.
     max_depth : int, optional
-        Greatest depth; no limit by default.
+        Maximum depth; no limit by default.
     min_samples_leaf : float
-        Least cases, by weight, of at least two branches of a split. Both sides of a threshold need a tenth of the
-        cases per class, if that is more, up to 25.
+        Minimum number of cases, by weight, in at least two branches of a split. Both sides of a threshold need a tenth
+        of the cases per class, if that is more, up to 25.
     threshold_penalty : bool
         Subtract log₂(thresholds that were tried) / |T| from the gain of a numeric test, as release 8 does.
     confidence : float, optional
@@ -99,7 +99,7 @@ def grow_c45(
 
 class _Candidate(NamedTuple):
     feature: int
-    gain: float  # less the price of the threshold
+    gain: float  # less the penalty on thresholds
     split_information: float
     threshold: float | None  # of a numeric column
 
@@ -115,7 +115,7 @@ class _Cuts(NamedTuple):
 @dataclass(frozen=True)
 class _Finder:
     problem: Problem
-    place: dict[int, int]  # where each feature stands when ties are broken
+    place: dict[int, int]  # rank of each feature when ties are broken
     numeric: Sequence[int]
     values: FloatArray  # (numeric features, rows)
     categories: Sequence[int]
@@ -169,7 +169,7 @@ class _Finder:
         return found
 
     def _best_cuts(self, values: FloatArray, y: IntArray, weight: FloatArray) -> _Cuts:
-        """Try every midpoint of every column at once: sorted, sums up to a position are those of a threshold."""
+        """Try every midpoint of every column at once: in sorted order, a threshold's sums are cumulative sums."""
         order = np.argsort(values, axis=1, kind="stable")  # NaN comes last
         ordered = np.take_along_axis(values, order, axis=1)
         known_weight = np.where(np.isnan(ordered), 0.0, weight[order])
@@ -218,7 +218,7 @@ class _Finder:
 
 
 def _share_out(parts: list[Cases], cases: Cases, is_missing: NDArray[np.bool_]) -> list[Cases]:
-    """Add the cases of missing value to every part, by the part's share of the known weight."""
+    """Add the cases with missing values to every part, by the part's share of the known weight."""
     if not is_missing.any():
         return parts
     rows, weight = cases.rows[is_missing], cases.weight[is_missing]

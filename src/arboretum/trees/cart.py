@@ -1,4 +1,4 @@
-"""What pruning asks of a CART tree: the errors of its nodes as leaves, on training and on validation rows."""
+"""What pruning needs to know of a CART tree: the errors of its nodes as leaves, on training and validation rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 
 def training_errors(forest: Forest, weight: FloatArray) -> FloatArray:
-    """Training weight that each node of a tree of one class output would get wrong as a leaf.
+    """Return the training weight that each node of a tree with one output of classes would get wrong as a leaf.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def training_errors(forest: Forest, weight: FloatArray) -> FloatArray:
 
 
 def validation_losses(forest: Forest, leaves: ArrayLike, target: BaggedTarget) -> FloatArray:
-    """Loss of each node of a tree as a leaf, on the validation rows that pass it, up to a common factor.
+    """Return the loss of each node of a tree as a leaf, on the validation rows that pass it, up to a common factor.
 
     Classes count the outputs that are wrong; numbers have the loss of the criterion: squared, absolute, or the Poisson
     deviance.
@@ -44,7 +44,7 @@ def validation_losses(forest: Forest, leaves: ArrayLike, target: BaggedTarget) -
     leaves : int array (rows)
         Leaf of each row.
     target : BaggedTarget
-        What the rows should be, and their weights.
+        Targets of the rows, and their weights.
 
     Examples
     --------

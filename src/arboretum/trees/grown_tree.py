@@ -1,4 +1,4 @@
-"""Trees as they were grown, with what pruning asks of their nodes."""
+"""Trees as they were grown, with what pruning needs to know of their nodes."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class BranchingTree(GrownTree):
 
     @classmethod
     def of(cls, tree: MultiwayTree) -> BranchingTree:
-        """Take a tree with its entropies, natural as those of CART."""
+        """Take a tree with its entropies, in natural units as in CART."""
         return cls(tree.parent, total_entropy(tree.counts) * LN_2, tree.weight, tree)
 
     @property

@@ -27,9 +27,9 @@ def grow_id3(
     """Grow a tree by ID3.
 
     A node takes the column of the largest information gain and gets a child for each category that occurs in it; a
-    missing value is a category of its own. It stays a leaf if its rows are of one class, or no column tells them
-    apart. Columns that gain nothing are taken too, as a last resort: their children may gain (exclusive or).
-    Ties go to the first column, by name if columns have names.
+    missing value is a category of its own. It stays a leaf if its rows are of one class, or if no column distinguishes
+    them. Columns that gain nothing are taken too, as a last resort: their children may gain (exclusive or). Ties go to
+    the first column, by name if columns have names.
 
     Parameters
     ----------
@@ -42,9 +42,9 @@ def grow_id3(
     n_classes : int, optional
         The largest class number plus 1 by default.
     max_depth : int, optional
-        Greatest depth; no limit by default.
+        Maximum depth; no limit by default.
     min_samples_split : int
-        Least number of rows that are split.
+        Minimum number of rows in a node that is split.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Trees whose nodes may have any number of children, as plain frozen data.
 
 Nodes lie in pre-order: a node, then the subtree of its first child, then that of the next. A node knows its parent and
-the branch by which it is reached, so that nothing else is needed to tell children::
+the branch by which it is reached, which is all that is needed to find children::
 
     node   parent  branch  kind      feature
     0        −1      0     CATEGORY  outlook          outlook = rain
@@ -32,7 +32,7 @@ LEAF, NUMERIC, CATEGORY = 0, 1, 2
 AT_MOST, ABOVE = 0, 1  # the branches of a numeric node
 
 _STOPS, _SPREADS = -1, -2
-_MAX_ITEMS = 1 << 20  # what one step of a prediction holds at once, if rows with missing values are spread widely
+_MAX_ITEMS = 1 << 20  # held at once in a step of a prediction, if rows with missing values are spread widely
 
 _DTYPES = {
     "parent": np.int32,
@@ -68,13 +68,13 @@ class MultiwayTree:
         −1 at the root, which is node 0; nodes are in pre-order.
     branch : int32 array (nodes)
         What leads from the parent to this node: the code of a category (−1: missing), or 0 for ``x <= threshold``
-        and 1 for ``x > threshold``. Rising from sibling to sibling; 0 at the root.
+        and 1 for ``x > threshold``. In ascending order among siblings; 0 at the root.
     kind : uint8 array (nodes)
         0 leaf, 1 numeric condition, 2 category.
     feature : int32 array (nodes)
         Column that the condition reads; −1 at a leaf.
     threshold : float64 array (nodes)
-        Of a numeric condition; else 0.
+        Threshold of a numeric condition; else 0.
     gain : float64 array (nodes)
         Information gain of the split in bits; 0 at a leaf.
     counts : float64 array (nodes, classes)
@@ -166,7 +166,7 @@ class MultiwayTree:
 
     @cached_property
     def majority(self) -> IntArray:
-        """Most frequent class of every node, the first of several."""
+        """Most frequent class of every node; the first of equally frequent ones."""
         return np.asarray(self.counts.argmax(axis=1))
 
     @cached_property
@@ -197,9 +197,9 @@ class MultiwayTree:
     # ------------------------------------------------------------------------------------------ prediction
 
     def predict(self, columns: Sequence[NDArray[Any]], n_rows: int) -> FloatArray:
-        """Class distribution of every row.
+        """Return the class distribution of every row.
 
-        The result of a row is the same to the last bit in any batch.
+        The result for a row is the same to the last bit in any batch.
 
         Parameters
         ----------
@@ -221,9 +221,9 @@ class MultiwayTree:
         return out
 
     def apply(self, columns: Sequence[NDArray[Any]], n_rows: int) -> NDArray[np.int32]:
-        """Node where each row ends: a leaf, or the node that has no branch for its category.
+        """Return the node where each row ends: a leaf, or the node that has no branch for its category.
 
-        For a row that is spread over several nodes, this is the node of the largest share, the first of several.
+        For a row that is spread over several nodes, this is the node with the largest share; the first of equals.
         """
         found, best = np.zeros(n_rows, np.int32), np.zeros(n_rows)
         for row, node, share in self.arrivals(columns, n_rows):
@@ -254,7 +254,7 @@ class MultiwayTree:
                 stack.append(self._step(row[goes], node[goes], share[goes], to[goes]))
 
     def _next(self, columns: Sequence[NDArray[Any]], row: IntArray, node: IntArray) -> IntArray:
-        """Child that each row goes to, or that it stops, or is spread over all children."""
+        """Return the child that each row goes to, or a mark: the row stops, or is spread over all children."""
         to = np.full(len(row), _STOPS, np.int64)
         feature = self.feature[node]
         order = np.argsort(feature, kind="stable")
@@ -301,7 +301,7 @@ class MultiwayTree:
     ) -> str:
         """Write the tree as indented text, one line per node, in the style of C4.5.
 
-        A leaf shows its class and its training weight; after a slash, how much of it is of other classes.
+        A leaf shows its class and its training weight; after a slash, the weight of other classes.
 
         Parameters
         ----------
@@ -399,7 +399,7 @@ class MultiwayTree:
             RULES.fail("counts must have at least one node and one class")
 
     def _check_order(self) -> None:
-        """Pre-order, which leaves no room for cycles: every parent lies on the path to the node before."""
+        """Check pre-order, which rules out cycles: every parent lies on the path to the node before."""
         up, branch = int(self.parent[0]), int(self.branch[0])
         if (up, branch) != (-1, 0):
             RULES.fail(f"parent[0] = {up}, branch[0] = {branch} must be −1 and 0: node 0 is the root")
@@ -444,12 +444,12 @@ class MultiwayTree:
 
 
 def _firsts(row: IntArray) -> IntArray:
-    """Position of the first item of each row."""
+    """Return the position of the first item of each row."""
     return np.flatnonzero(np.append(True, row[1:] != row[:-1]))
 
 
 def _halves(items: Items) -> list[Items]:
-    """Two blocks of whole rows, so that the items of a row are always added in one order."""
+    """Split a block into two of whole rows, so that the items of a row are always added in the same order."""
     row, node, share = items
     middle = row[len(row) // 2]
     cut = int(np.searchsorted(row, middle)) or int(np.searchsorted(row, middle, side="right"))

@@ -1,4 +1,4 @@
-"""Models of one tree of many branches per node, as ID3 and C4.5 grow it."""
+"""Models of one tree with many branches per node, as ID3 and C4.5 grow it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class MultiwayModel(Model):
         return label_names(self.head.classes[0])
 
     def sums(self, X: Any, n_jobs: int | None) -> FloatArray:
-        """Return the shares of classes for rows of any container, (rows, classes)."""
+        """Return the shares of classes for rows in any container, (rows, classes)."""
         return self.raw(self.conform(X), 1) if self.known is None else self.known(X)
 
     def raw_of_read(self, table: Table, threads: int, forest: Forest | None = None) -> FloatArray:
@@ -81,6 +81,6 @@ class MultiwayModel(Model):
         sizes = [len(column.categories) if column.kind == "categorical" else -1 for column in schema.columns]
         tree, found = MultiwayTree.from_arrays(arrays, sizes), MultiwayHead.read_classes(header)
         if [len(labels) for labels in found.classes] != [tree.n_classes]:
-            raise ValueError(f"a tree of {tree.n_classes} classes for {found.classes!r:.80}")
+            raise ValueError(f"the tree has {tree.n_classes} classes, but the labels are {found.classes!r:.80}")
         noted = notes.from_file(header, arrays, Forest.empty())
         return cls.of(tree, schema, found.classes, noted, **policy)

@@ -55,9 +55,7 @@ class Pruning:
         "How the grown tree is pruned: by default by cost complexity if ``ccp_alpha`` is above 0. "
         '"reduced_error" uses the loss of the criterion on validation rows.',
     )
-    ccp_alpha: float = parameter(
-        0.0, Number(0.0, 1e300), "Price of a leaf in cost-complexity pruning; 0 prunes nothing."
-    )
+    ccp_alpha: float = parameter(0.0, Number(0.0, 1e300), "Cost per leaf in cost-complexity pruning; 0 prunes nothing.")
     validation_fraction: float = parameter(
         0.2,
         Number(0.0, 0.9, open_low=True),
@@ -97,17 +95,17 @@ class ClassTree(ClassCriterion, SingleTree):
     method: str = parameter(
         "cart",
         Choice("cart", "id3", "c45"),
-        "How the tree is grown. CART: binary splits of least impurity. ID3: a branch for each category, by information "
-        "gain; categorical columns only. C4.5: by gain ratio, a branch for each category, numbers by thresholds, "
-        "missing values in fractions over all branches. A parameter that the method does not read must keep its "
-        "default.",
+        "How the tree is grown. CART: binary splits that minimise impurity. ID3: a branch for each category, by "
+        "information gain; categorical columns only. C4.5: by gain ratio, a branch for each category, numbers by "
+        "thresholds, missing values in fractions over all branches. A parameter that the method does not read must "
+        "keep its default.",
         before="criterion",
     )
     min_samples_leaf: int | float | None = like(
         TreeLimits,
         default=None,
         allowed=CountOrShare(optional=True),
-        doc="Least rows of a leaf, 1 by default (CART); or least cases of two branches of a split, 2 by default "
+        doc="Minimum number of rows in a leaf, 1 by default (CART), or in two branches of a split, 2 by default "
         "(C4.5). A float is a share of the rows.",
     )
     pruning: str | None = like(
@@ -135,21 +133,21 @@ def pruning_of(given: SingleTree) -> str | None:
 def check_together(given: SingleTree, usual: Mapping[str, Any]) -> None:
     """Reject parameters that contradict each other, or are not read; ``usual`` are their defaults."""
     check_oblique(given)
-    _refuse_unread(given, usual, "pruning", pruning_of(given), READ_BY_PRUNING)
+    _reject_unread(given, usual, "pruning", pruning_of(given), READ_BY_PRUNING)
     if isinstance(given, ClassTree):
-        _refuse_unread(given, usual, "method", given.method, READ_BY_METHOD)
+        _reject_unread(given, usual, "method", given.method, READ_BY_METHOD)
 
 
-def _refuse_unread(
+def _reject_unread(
     given: SingleTree, usual: Mapping[str, Any], setting: str, chosen: Any, readers: Mapping[str, tuple[str, ...]]
 ) -> None:
-    """Reject parameters that were changed although what was chosen does not read them."""
+    """Reject parameters that were changed although the chosen method or pruning does not read them."""
     for name in [name for name in readers if name in usual]:
         value, default = getattr(given, name), usual[name]
         if chosen not in readers[name] and not _is_same(value, default):
             cures = " or ".join(f"{setting}={reader!r}" for reader in readers[name])
             raise ValueError(
-                f"{name}={value!r} has no meaning for {setting}={getattr(given, setting)!r}: "
+                f"{name}={value!r} has no effect with {setting}={getattr(given, setting)!r}: "
                 f"use {cures}, or leave {name}={default!r}"
             )
 

@@ -1,4 +1,4 @@
-"""Divide and conquer: the recursion that ID3 and C4.5 share, with a stack of its own so that depth has no limit.
+"""Divide and conquer: the recursion that ID3 and C4.5 share, with an explicit stack so that depth has no limit.
 
 The methods differ in one function, which looks at the rows of a node and proposes a `Split`, or none::
 
@@ -23,13 +23,13 @@ from arboretum.trees.multiway import LEAF, MultiwayTree
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
 
-# Gains (bits) that differ by less are equal: sums in another order must not choose another split.
+# Gains (bits) that differ by less count as equal, so that the order of sums does not change the split.
 TIE = 1e-9
 
 
 @dataclass(frozen=True)
 class Cases:
-    """Rows of a node; a row with missing values may be here with only a part of its weight."""
+    """Rows of a node; a row with missing values may have only a part of its weight here."""
 
     rows: IntArray
     weight: FloatArray
@@ -37,7 +37,7 @@ class Cases:
 
 @dataclass(frozen=True)
 class Split:
-    """A condition and the cases of each of its branches, which rise."""
+    """A condition and the cases of each of its branches, in ascending order."""
 
     kind: int
     feature: int
@@ -89,7 +89,7 @@ class Problem:
         return cls(_dense_columns(table), table.schema.by_name, classes.astype(np.int64), limit, cases)
 
     def grow(self, find_split: FindSplit, max_depth: int | None = None) -> MultiwayTree:
-        """Split the cases until they are pure, or at the greatest depth, or `find_split` gives no split."""
+        """Split the cases until they are pure, the maximum depth is reached, or `find_split` returns no split."""
         links: list[tuple[int, int]] = []
         conditions: list[tuple[int, int, float, float]] = []
         counts: list[FloatArray] = []
@@ -121,7 +121,7 @@ class Problem:
         )
 
     def tabulate(self, feature: int, cases: Cases) -> tuple[IntArray, FloatArray]:
-        """Categories that occur (−1, missing, among them), rising, and their class counts (categories, n_classes)."""
+        """Return the categories that occur, ascending (−1: missing), and their class counts (categories, n_classes)."""
         codes, y, n_classes = self.columns[feature][cases.rows], self.y[cases.rows], self.n_classes
         span = int(codes.max()) + 2
         if span * n_classes > 8 * len(codes):  # few rows of many categories
@@ -152,12 +152,12 @@ def _dense_columns(table: Table) -> list[NDArray[Any]]:
     columns = [column for _, batch in table.column_batches() for column in batch]
     for column, schema in zip(columns, table.schema.columns, strict=True):
         if schema.kind == "categorical" and column.min() < MISSING:
-            raise ValueError(f"column {schema.name!r} has unknown categories; read the training table by read_table")
+            raise ValueError(f"column {schema.name!r} has unknown categories; read the training table with read_table")
     return columns
 
 
 def _sums_at(place: IntArray, weight: FloatArray, length: int) -> FloatArray:
-    """Add up the weights of each place."""
+    """Return the sum of the weights of each place."""
     return np.asarray(np.bincount(place, weights=weight, minlength=length))
 
 

@@ -27,7 +27,7 @@ Mask: TypeAlias = NDArray[np.bool_]
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
 
-# Sums of weights or risks that differ by less, relatively, are equal.
+# Sums of weights or risks that differ by less, relatively, count as equal.
 _TIE = 1e-12
 
 
@@ -45,7 +45,7 @@ class CostComplexityPath:
     parent : int array (nodes)
         The tree.
     alphas : float64 array (steps)
-        Least alpha of each step, rising; 0 at first.
+        Smallest alpha of each step, in ascending order; 0 at first.
     risks : float64 array (steps)
         Sum of the risks of the leaves at each step.
     node : int64 array (steps − 1)
@@ -69,7 +69,7 @@ class CostComplexityPath:
         return len(self.alphas)
 
     def __getitem__(self, step: int) -> tuple[float, Mask]:
-        """Give alpha and the mask of the nodes that have become leaves."""
+        """Return alpha and the mask of the nodes that have become leaves."""
         step = range(len(self))[step]
         return float(self.alphas[step]), self._mask(step)
 
@@ -77,9 +77,9 @@ class CostComplexityPath:
         return (self[step] for step in range(len(self)))
 
     def mask_at(self, alpha: float) -> Mask:
-        """Give the mask of the smallest subtree that is best at `alpha`.
+        """Return the mask of the smallest subtree that is best at `alpha`.
 
-        Risks are sums in the order of the rows: an alpha that equals a step's but for rounding has reached it.
+        Risks are sums in the order of the rows: an alpha that equals a step's up to rounding has reached it.
         """
         reached = alpha + _TIE * max(alpha, float(self.risks.max()))
         return self._mask(int(np.searchsorted(self.alphas, reached, side="right")) - 1)
@@ -93,11 +93,11 @@ class CostComplexityPath:
 def cost_complexity(parent: ArrayLike, risk: ArrayLike) -> CostComplexityPath:
     """Find the path of weakest links.
 
-    The link of node t is as strong as the alpha at which t as a leaf costs no more than its subtree::
+    The strength of the link at node t is the alpha at which t as a leaf costs no more than its subtree::
 
         g(t) = (R(t) − R(T_t)) / (leaves of T_t − 1)
 
-    where T_t is the subtree as the steps before have left it. The weakest link is cut, again and again.
+    where T_t is the subtree after the earlier steps. Each step cuts the weakest link.
 
     Parameters
     ----------
@@ -112,10 +112,10 @@ def cost_complexity(parent: ArrayLike, risk: ArrayLike) -> CostComplexityPath:
 
     Notes
     -----
-    Subtrees are done from the bottom up. The cheapest cost of a subtree, as a function of alpha, is concave and
+    Subtrees are processed from the bottom up. The cheapest cost of a subtree, as a function of alpha, is concave and
     piecewise linear; its breaks are the cuts made so far, kept in a heap. A new node adds the functions of its
-    children and replaces all breaks beyond the alpha at which it becomes a leaf itself: O(n log² n) whatever the
-    shape of the tree, where the textbook's loop takes O(n²).
+    children and replaces all breaks beyond the alpha at which it becomes a leaf itself: O(n log² n) for any shape of
+    the tree, where the textbook's loop takes O(n²).
 
     Examples
     --------
@@ -153,7 +153,7 @@ def cost_complexity(parent: ArrayLike, risk: ArrayLike) -> CostComplexityPath:
 
 
 def prune_to_alpha(parent: ArrayLike, risk: ArrayLike, alpha: float) -> Mask:
-    """Mark the nodes that are leaves in the smallest subtree of least risk + alpha × leaves.
+    """Mark the nodes that are leaves in the smallest subtree that minimises risk + alpha × leaves.
 
     Examples
     --------
@@ -185,8 +185,8 @@ def reduced_error(parent: ArrayLike, leaf_errors: ArrayLike, stopped_errors: Arr
     leaf_errors : array (nodes)
         Errors, by weight, that each node would make as a leaf on the validation rows that reach it.
     stopped_errors : array (nodes), optional
-        Those of them on rows that end at this inner node for want of a branch (see :func:`validation_errors`);
-        none by default.
+        Part of these errors on rows that end at this inner node because it has no branch for them (see
+        :func:`validation_errors`); 0 by default.
 
     Examples
     --------
@@ -225,10 +225,11 @@ def pessimistic(parent: ArrayLike, errors: ArrayLike, weight: ArrayLike, confide
 
 
 def upper_error_rate(errors: ArrayLike, weight: ArrayLike, confidence: float = 0.25) -> Any:
-    """Upper confidence limit of a binomial: the rate p at which `errors` or fewer of `weight` have the chance given.
+    """Return the upper confidence limit of a binomial rate.
 
-    The limit is exact (Clopper & Pearson 1934), where C4.5 interpolates: 0.157 for the last one below. Fractions are
-    allowed; the binomial sum is then continued by the incomplete beta function.
+    At this rate, the probability of `errors` or fewer among `weight` cases is `confidence`. The limit is exact (Clopper
+    & Pearson 1934), where C4.5 interpolates: 0.157 for the last one below. Fractions are allowed; the binomial sum is
+    then continued by the incomplete beta function.
 
     Examples
     --------
@@ -247,7 +248,7 @@ def upper_error_rate(errors: ArrayLike, weight: ArrayLike, confidence: float = 0
 
 
 def _bottom_up(up: list[int], leaf_cost: list[float], own_cost: list[float]) -> Mask:
-    """Mark the topmost nodes that cost no more as leaves than own_cost and the best of their children."""
+    """Mark the topmost nodes that cost no more as leaves than own_cost plus the best cost of their children."""
     n_children = np.bincount(up[1:], minlength=len(up)).tolist()
     branches = own_cost.copy()  # cost of each node as an inner node
     mask = np.zeros(len(up), dtype=bool)
@@ -261,7 +262,7 @@ def _bottom_up(up: list[int], leaf_cost: list[float], own_cost: list[float]) -> 
 def validation_errors(
     tree: MultiwayTree, columns: list[NDArray[Any]], y: ArrayLike, sample_weight: ArrayLike | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Count what every node of a tree gets wrong as a leaf, for :func:`reduced_error`.
+    """Return the errors of every node of a tree as a leaf, for :func:`reduced_error`.
 
     Parameters
     ----------
@@ -302,7 +303,7 @@ def validation_errors(
 
 
 def parents(forest: Forest, tree: int = 0) -> IntArray:
-    """Give the parent of every node of a tree of a forest, counted from the start of the tree; −1 at its root.
+    """Return the parent of every node of a tree of a forest, counted from the start of the tree; −1 at its root.
 
     Examples
     --------
@@ -315,7 +316,7 @@ def parents(forest: Forest, tree: int = 0) -> IntArray:
 
 
 def _all_parents(forest: Forest) -> IntArray:
-    """Parent of every node, counted over all trees; −1 at roots."""
+    """Return the parent of every node, counted over all trees; −1 at roots."""
     inner = np.flatnonzero(forest.kind != LEAF)
     start = np.repeat(forest.tree_start[:-1], np.diff(forest.tree_start))[inner]
     parent = np.full(forest.n_nodes, -1, np.int64)
@@ -325,7 +326,7 @@ def _all_parents(forest: Forest) -> IntArray:
 
 
 def subtree_sums(parent: ArrayLike, amounts: NDArray[Any]) -> FloatArray:
-    """Add to the amount (a number or a vector) of each node those of all nodes below it.
+    """Return the amount (a number or a vector) of each node plus the amounts of all nodes below it.
 
     Examples
     --------
@@ -344,7 +345,7 @@ def prune_forest(forest: Forest, mask: ArrayLike) -> Forest:
     Parameters
     ----------
     forest : Forest
-        Of one or several trees.
+        One or several trees.
     mask : bool array (nodes)
         Over the nodes of all trees. Marks at leaves and below other marks change nothing.
 
@@ -417,7 +418,7 @@ def prune_multiway(tree: MultiwayTree, mask: ArrayLike) -> MultiwayTree:
 
 
 def _is_below(parent: NDArray[Any], mask: Mask) -> Mask:
-    """Whether a node has a marked ancestor; the ancestors looked at double in each pass."""
+    """Return whether each node has a marked ancestor; each pass doubles the distance that is checked."""
     is_root = parent < 0
     ancestor = np.where(is_root, np.arange(len(parent)), parent)
     below = mask[ancestor] & ~is_root
@@ -433,7 +434,7 @@ def _is_below(parent: NDArray[Any], mask: Mask) -> Mask:
 def _tree(parent: ArrayLike) -> list[int]:
     array = np.asarray(parent)
     if array.ndim != 1 or not len(array) or array.dtype.kind not in "iu":
-        raise ValueError("parent must be a list of node numbers, one for each node")
+        raise ValueError("parent must be a list of node numbers, one per node")
     if array[0] != -1:
         raise ValueError(f"parent[0] is {array[0]}; node 0 is the root, its parent is -1")
     is_root = np.arange(len(array)) == 0

@@ -37,11 +37,11 @@ from arboretum.trees.pruning import cost_complexity, pessimistic, prune_to_alpha
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
-C45_LEAST_CASES = 2  # of the branches of a split, as in the book
+C45_LEAST_CASES = 2  # in the branches of a split, as in the book
 
 
 class PruningPath(NamedTuple):
-    """The steps of cost-complexity pruning: alpha from which each subtree is the best, and its impurity."""
+    """The steps of cost-complexity pruning: the alpha from which each subtree is best, and its impurity."""
 
     ccp_alphas: FloatArray
     impurities: FloatArray
@@ -100,7 +100,7 @@ class PrunedTree(Recipe[SingleTree, SingleTreeGoal]):
         return PruningPath(found.alphas, found.risks)
 
     def read(self, X: Any, y: Any, sample_weight: Any = None) -> GivenRows:
-        """Return the rows that have weight; reject several outputs that the method or the pruning cannot have."""
+        """Return the rows that have weight; reject several outputs if method or pruning do not support them."""
         rows = self.preparation.read(X, y, sample_weight)
         n_outputs = rows.target.n_outputs
         if n_outputs > 1 and self.method != "cart":
@@ -115,7 +115,7 @@ class PrunedTree(Recipe[SingleTree, SingleTreeGoal]):
     # ---- growing -------------------------------------------------------------------------------------------------
 
     def grow(self, rows: GivenRows, seed: int, threads: int) -> tuple[Schema, GrownTree]:
-        """Return the columns, with what is known of their missing values, and the whole tree."""
+        """Return the columns, marked if they have missing values, and the unpruned tree."""
         if self.method == "cart":
             training = self.preparation.cut(rows, threads)
             return training.schema, BinaryTree.of(self.preparation.grow_tree(training, seed, threads))
@@ -158,7 +158,7 @@ class PrunedTree(Recipe[SingleTree, SingleTreeGoal]):
             return
         if self.pruning != "reduced_error":
             raise ValueError(
-                f"X_val is given, but pruning={self.given.pruning!r} does not look at it: set pruning='reduced_error' "
+                f"X_val is given, but pruning={self.given.pruning!r} does not use it: set pruning='reduced_error' "
                 "or leave X_val out"
             )
         if held.y is None:

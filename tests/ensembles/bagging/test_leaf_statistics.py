@@ -128,7 +128,7 @@ def test_order_of_rows_and_weights_as_repetitions(sine):
 
 @pytest.mark.parametrize("q", [-0.1, 1.1, np.nan, [0.5, 2], [[0.5]]])
 def test_q_outside_of_its_range(q):
-    with pytest.raises(ValueError, match=r"q=.*numbers from 0 to 1"):
+    with pytest.raises(ValueError, match=r"q=.*use a number from 0 to 1"):
         forest_quantiles(np.ones((1, 1), dtype=int), [1.0], np.ones((1, 1), dtype=int), q)
 
 
@@ -143,7 +143,7 @@ def test_tables_must_fit_each_other():
     with pytest.raises(ValueError, match=r"copies has the shape \(3, 1\).*\(3, 2\)"):
         forest_quantiles(train, [1, 2, 3], new, 0.5, copies=np.ones((3, 1)))
     for weight in ([1, 2], [1, 2, -1], [1, 2, np.inf]):
-        with pytest.raises(ValueError, match="weight must be a finite number that is not negative for each of the 3"):
+        with pytest.raises(ValueError, match="weight: expected a finite number of at least 0 for each of the 3"):
             forest_quantiles(train, [1, 2, 3], new, 0.5, weight=weight)
 
 

@@ -165,11 +165,11 @@ def test_a_fit_on_a_sample_that_diverges_says_so():
     [
         (
             {"top_rate": 0.2},
-            "top_rate=0.2 means nothing to sampling='subsample': use sampling='goss', or top_rate=None",
+            "top_rate=0.2 has no effect with sampling='subsample': use sampling='goss', or top_rate=None",
         ),
-        ({"sampling": "mvs", "other_rate": 0.1}, "other_rate=0.1 means nothing to sampling='mvs'"),
+        ({"sampling": "mvs", "other_rate": 0.1}, "other_rate=0.1 has no effect with sampling='mvs'"),
         ({"sampling": "goss", "bagging_temperature": 1.0}, "use sampling='bayesian', or bagging_temperature=None"),
-        ({"sampling": "goss", "subsample": 0.5}, "subsample=0.5 means nothing to .* use top_rate and other_rate"),
+        ({"sampling": "goss", "subsample": 0.5}, "subsample=0.5 has no effect with .* use top_rate and other_rate"),
         ({"sampling": "bayesian", "subsample": 0.5}, "use bagging_temperature, and subsample=1.0"),
         ({"sampling": "goss", "top_rate": 0.7, "other_rate": 0.5}, "top_rate=0.7 and other_rate=0.5 are more than all"),
         ({"sampling": "gos"}, r"sampling='gos' \(did you mean 'goss'\?\)"),

@@ -114,9 +114,9 @@ def test_units_of_a_constant_output_are_one():
 @pytest.mark.parametrize(
     ("loss", "reason"),
     [
-        (AbsoluteError(), "leaf values of its own"),
-        (Quantile(0.9), "leaf values of its own"),
-        (Huber(), "leaf values of its own"),
+        (AbsoluteError(), "computes leaf values itself"),
+        (Quantile(0.9), "computes leaf values itself"),
+        (Huber(), "computes leaf values itself"),
         (Ordinal(3), "adapts to each round"),
         (Multinomial(3), "3 outputs of its own"),
     ],

@@ -1,1 +1,1 @@
-"""AdaBoost: learners fitted one after the other to rows that weigh more, the more often they were got wrong."""
+"""AdaBoost: learners fitted one after the other to rows whose weight grows each time they are predicted wrongly."""

@@ -67,19 +67,20 @@ from arboretum.trees.single_tree import PrunedTree
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
-LARGEST_RATE = 1e100  # learner weights, and their sums, stay finite
+LARGEST_RATE = 1e100  # keeps learner weights and their sums finite
 STUMP_DEPTH = 1
 DEFAULT_DEPTH = 3  # of a tree of numbers
 
 
 @parameter_group("Ensemble")
 class Learners:
-    """What is boosted, how often, and how much each counts."""
+    """What to boost, how often, and the weights of the learners."""
 
     estimator: Any = parameter(
         None,
         Anything("estimator"),
-        "What to boost, of arboretum, scikit-learn or any other that follows its protocol; by default see above.",
+        "The estimator to boost: of arboretum, of scikit-learn or of any library that follows its protocol; by default "
+        "see above.",
     )
     n_estimators: int = parameter(50, COUNT, "Maximum number of learners; <ends>")
     learning_rate: float = parameter(1.0, Number(0.0, LARGEST_RATE, open_low=True), "Factor of the learners' weights.")
@@ -104,17 +105,17 @@ class Goal(ABC):
 
     @abstractmethod
     def read(self, column: NDArray[Any], weight: FloatArray | None) -> tuple[Goal, FloatArray]:
-        """Check a target; return the goal that knows it, and codes of classes or numbers."""
+        """Check a target; return the goal with its classes, if any, and codes of classes or numbers."""
 
     @abstractmethod
     def on_gradients(self) -> bool:
-        """Whether the default learner is grown by the engine of gradients, which is the quickest."""
+        """Whether the default learner is grown by the gradient engine, which is the fastest."""
 
     @abstractmethod
     def gradient_trees(
         self, table: Table, data: BinnedData, values: FloatArray, weight: FloatArray, threads: int
     ) -> BinaryTrees | NumberTrees:
-        """Return the default learners on the engine of gradients."""
+        """Return the default learners on the gradient engine."""
 
     @abstractmethod
     def boost(self, learners: Any, values: FloatArray, weight: FloatArray, seed: int) -> Votes:
@@ -126,14 +127,14 @@ class Goal(ABC):
 
     @abstractmethod
     def head(self, votes: Votes, unknown: str | None = None) -> WeightedHead:
-        """Return what learners of these weights say together; ``unknown`` is that of a learner that was given."""
+        """Return the head that combines learners of these weights; ``unknown`` is that of a given learner."""
 
     @abstractmethod
     def read_head(self, header: Header, arrays: Arrays) -> WeightedHead:
-        """Read what members say together from a file."""
+        """Read the head that combines the members from a file."""
 
     def frozen(self, forest: Forest, votes: Votes) -> Forest:
-        """Return the trees of a model: for classes, their leaves vote."""
+        """Return the trees of a model; for classes, their leaves vote."""
         return forest
 
     def check(self, model: Any, head: WeightedHead) -> None:
@@ -150,7 +151,7 @@ class Classes(Goal):
     classifies = True
 
     def read(self, column: NDArray[Any], weight: FloatArray | None) -> tuple[Classes, FloatArray]:
-        """Encode labels, two of which have weight."""
+        """Encode labels; at least two classes must have weight."""
         classes, codes = targets.find_classes(column)
         targets.require_two_weighted(weight, classes, codes)
         return replace(self, classes=classes), codes
@@ -191,9 +192,9 @@ class Classes(Goal):
         return VoteHead.read(header, arrays, len(header["classes"]["values"]))
 
     def check(self, model: Any, head: WeightedHead) -> None:
-        """Reject classes that the whole does not have."""
+        """Reject classes that the ensemble does not have."""
         if not np.isin(model.classes_, head.classes).all():
-            raise ValueError("a member with classes of its own")
+            raise ValueError("a member has classes that the ensemble lacks")
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +204,7 @@ class Numbers(Goal):
     Parameters
     ----------
     loss : str
-        How the error of a row counts.
+        How the error of a row is measured.
     bootstrap : bool
         Whether learners see rows drawn by weight.
     """
@@ -212,7 +213,7 @@ class Numbers(Goal):
     bootstrap: bool
 
     def read(self, column: NDArray[Any], weight: FloatArray | None) -> tuple[Numbers, FloatArray]:
-        """Read numbers that a tree can have."""
+        """Read numbers in the range that trees can hold."""
         target, _ = of_trees.Numbers("squared_error").read(column[:, None], weight)
         return self, np.asarray(target.numbers)[:, 0]
 
@@ -243,7 +244,7 @@ class Numbers(Goal):
         if numbers.ndim != 1 or not np.isfinite(numbers).all():
             raise ValueError(
                 f"the estimator predicts {numbers.shape} values, some perhaps not finite: "
-                "AdaBoost needs one finite number per row"
+                "expected one finite number per row"
             )
         return numbers
 
@@ -261,14 +262,14 @@ class Numbers(Goal):
 
 @dataclass(frozen=True, eq=False)
 class VoteNotes(Notes):
-    """What a model of trees remembers of its rounds.
+    """Notes of the rounds of a model of trees.
 
     Parameters
     ----------
     errors : ndarray
         Error of each learner when it was fitted.
     base : estimator
-        What was boosted; None in a file, which tells it otherwise.
+        What was boosted; None in notes from a file, which stores it elsewhere.
     """
 
     errors: FloatArray
@@ -283,7 +284,7 @@ class VoteNotes(Notes):
         """Read one error per tree."""
         errors = finite_numbers(arrays, "estimator_errors")
         if len(errors) != forest.n_trees:
-            raise ValueError(f"{forest.n_trees} trees and {len(errors)} errors")
+            raise ValueError(f"{len(errors)} errors: expected one for each of the {forest.n_trees} trees")
         return cls(errors)
 
 
@@ -294,7 +295,7 @@ class Voted(Joint):
     Parameters
     ----------
     head : WeightedHead
-        What they say together.
+        How their predictions are combined.
     errors : ndarray
         Error of each when it was fitted.
     """
@@ -336,7 +337,7 @@ Learned: TypeAlias = Model | Members
 
 
 def head_of(learned: Learned) -> WeightedHead:
-    """Return what learners say together."""
+    """Return the head that combines the learners."""
     if isinstance(learned, Members):
         assert isinstance(learned.joint, Voted)
         return learned.joint.head
@@ -433,7 +434,7 @@ class AdaBoost(Recipe[AdaBoostParameters, Goal]):
     base: Any
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Learned:
-        """Fit learners until one of them ends it."""
+        """Fit learners until one of them ends the run."""
         self._check_base()
         threads, seed = n_threads(self.given.n_jobs), seed_of(self.given.random_state)
         recipe = tree_recipe(self.base)
@@ -459,7 +460,7 @@ class AdaBoost(Recipe[AdaBoostParameters, Goal]):
             kept = np.flatnonzero(weight)
             table, values, weight = table.take(kept).relearn(), values[kept], weight[kept]
         is_weighted, weight = weight is not None, starting_weights(weight, table.n_rows)
-        given = weight if is_weighted else None  # bins of equal weights are found sooner
+        given = weight if is_weighted else None  # bins are found faster with equal weights
         if table.n_rows * table.schema.n_features < SMALL_FIT:
             threads = 1
         learners: BinaryTrees | NumberTrees | ImpurityTrees
@@ -491,7 +492,7 @@ class AdaBoost(Recipe[AdaBoostParameters, Goal]):
 
 
 def tree_recipe(base: Any) -> PrunedTree | None:
-    """Return the recipe of a CART tree that can be grown again and again from one table; None of other learners."""
+    """Return the recipe of a CART tree that can be grown repeatedly from one table; None for other learners."""
     recipe = base.recipe() if hasattr(type(base), "recipe") else None
     if not isinstance(recipe, PrunedTree) or recipe.pruning == "reduced_error" or recipe.method != "cart":
         return None
@@ -501,7 +502,7 @@ def tree_recipe(base: Any) -> PrunedTree | None:
 def _impurity_trees(
     recipe: PrunedTree, table: Table, values: FloatArray, weight: FloatArray | None, seed: int, threads: int
 ) -> tuple[ImpurityTrees, Schema]:
-    """Return trees of a recipe on one table, and its columns."""
+    """Return the trees of a recipe on one table, and the columns of the table."""
     target, head = recipe.goal.read(values[:, None], weight)
     training = recipe.preparation.cut(GivenRows(table, target, head, np.arange(table.n_rows), table.n_rows), threads)
 
@@ -529,7 +530,7 @@ def _marked(schema: Schema, data: BinnedData) -> Schema:
 
 
 class MemberLearners:
-    """Learners of any kind; those whose fit takes no weights want whole ones, as many copies of a row."""
+    """Learners of any kind; those whose fit takes no weights need whole weights, as copies of rows."""
 
     def __init__(
         self, base: Any, source: GivenTable, kept: Positions, values: FloatArray, goal: Goal, seed: int, threads: int

@@ -1,4 +1,4 @@
-"""AdaBoost: learners fitted one after the other to rows that weigh more, the more often they were got wrong.
+"""AdaBoost: learners fitted one after the other to rows whose weight grows each time they are predicted wrongly.
 
 ::
 
@@ -44,9 +44,9 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 # A learner that is nearer to chance has found nothing: weights would stay as they are, and so would the next learner.
 LEAST_EDGE = 1e-7
-# A share of the weight below it is rounding.
+# A smaller share of the weight is rounding.
 LEAST_ERROR = 1e-13
-MEDIAN_BLOCK = 16_384  # rows whose medians are found at once
+MEDIAN_BLOCK = 16_384  # rows whose medians are computed at once
 
 LOSSES: dict[str, Callable[[FloatArray], FloatArray]] = {
     "linear": lambda errors: errors,
@@ -78,7 +78,7 @@ class Votes:
     interrupted: bool = False
 
     def add(self, weight: float, error: float) -> None:
-        """Keep a learner."""
+        """Add a learner."""
         self.weights.append(weight)
         self.errors.append(error)
 
@@ -111,9 +111,9 @@ class ClassRounds(Protocol):
 def boost_classes(rounds: ClassRounds, *, n_classes: int, n_rounds: int, learning_rate: float) -> Votes:
     """Boost learners of classes.
 
-    The run ends early if a learner gets all rows right, or all of them wrong: it is kept with the weight 1 or −1, as
-    the formula gives none. It also ends at a learner that is no better and no worse than chance, which is dropped
-    unless it is the first. One that is worse than chance has a negative weight: it votes against its class.
+    The run ends early if a learner gets all rows right, or all of them wrong: it is kept with the weight 1 or −1, since
+    the formula would be infinite. It also ends at a learner that is no better and no worse than chance, which is
+    dropped unless it is the first. One that is worse than chance has a negative weight: it votes against its class.
     """
     votes, chance = Votes(), 1 - 1 / n_classes
     try:
@@ -138,7 +138,7 @@ def boost_classes(rounds: ClassRounds, *, n_classes: int, n_rounds: int, learnin
 
 
 def _factors(error: float, weight: float) -> tuple[float, float]:
-    """Return 1 and exp(weight), divided by what keeps the sum of the row weights; neither can overflow."""
+    """Return 1 and exp(weight), divided so that the sum of the row weights stays the same; neither can overflow."""
     up, down = (_exp(sign * weight) for sign in (1, -1))
     return 1 / (1 - error + error * up), 1 / ((1 - error) * down + error)
 
@@ -199,7 +199,7 @@ class DrawsByWeight:
 
     @classmethod
     def of(cls, order: NDArray[np.uint32], weight: FloatArray, seed: int) -> DrawsByWeight:
-        """Draw as many rows as there are; rows of whole weights count as that many."""
+        """Make as many draws as there are rows; a row of weight 3 counts as three rows."""
         return cls(order, int(weight.sum()) if is_whole(weight) else len(order), seed)
 
     def copies(self, weight: FloatArray, number: int) -> FloatArray:
@@ -211,7 +211,7 @@ class DrawsByWeight:
 
 @dataclass(frozen=True, eq=False)
 class Resampled:
-    """Learners that are fitted to rows drawn by weight; what weighs a row is its copies."""
+    """Learners that are fitted to rows drawn by weight; the weight of a row is its number of copies."""
 
     learners: Learners
     draws: DrawsByWeight
@@ -256,11 +256,11 @@ class CodedRounds:
 
 
 class BinaryTrees:
-    """Rounds of trees of two classes, on the engine of gradients.
+    """Rounds of trees for two classes, on the gradient engine.
 
     With y = ±1, g = −w·y and h = w the gain of the engine, ½ Σ G² / H, is w times the fall of the Gini impurity, up to
-    a factor: for two classes that is the fall of the variance of y. G and H of the leaves tell the weights of both
-    classes, (H − G) / 2 and (H + G) / 2, hence the error, without another look at the rows.
+    a factor: for two classes that is the fall of the variance of y. G and H of the leaves give the weights of both
+    classes, (H − G) / 2 and (H + G) / 2, hence the error, without another pass over the rows.
     """
 
     def __init__(self, data: BinnedData, codes: NDArray[Any], weight: FloatArray, tree: TreeParams, threads: int):
@@ -291,17 +291,17 @@ class BinaryTrees:
 
 
 def _real_for(data: BinnedData) -> Any:
-    """Return the type in which the engine takes the statistics of so many rows."""
+    """Return the dtype of the statistics that the engine takes for this number of rows."""
     return np.float32 if data.n_rows > EXACT_ROWS else np.float64
 
 
 def _second_share(gradient: FloatArray, hessian: FloatArray) -> FloatArray:
-    """Share of the second class in each node."""
+    """Return the share of the second class in each node."""
     return np.asarray((1 - gradient / np.maximum(hessian, np.finfo(float).tiny)) / 2)
 
 
 class NumberTrees:
-    """Trees of numbers on the engine of gradients: g = w·(c − y) and h = w give the fall of the variance."""
+    """Trees for numbers on the gradient engine: g = w·(c − y) and h = w give the decrease of the variance."""
 
     takes_weights = True
 
@@ -346,7 +346,7 @@ class NumberTrees:
 
 @dataclass
 class ImpurityTrees:
-    """Trees of any criterion and any number of classes, all on one table that is read and cut into bins once."""
+    """Trees for any criterion and any number of classes, all on one table that is read and cut into bins once."""
 
     table: Table
     data: BinnedData
@@ -398,7 +398,7 @@ class ImpurityTrees:
 def class_code(n_classes: int) -> FloatArray:
     """Return what a vote for each class adds to the scores: 1 to its own, −1 / (K − 1) to the others.
 
-    This is the code of Zhu et al. (2009, § 2). Of two classes the score of the second is enough.
+    This is the code of Zhu et al. (2009, § 2). For two classes the score of the second is enough.
 
     Examples
     --------
@@ -421,7 +421,7 @@ def voting_forest(forest: Forest, weights: FloatArray, n_classes: int) -> Forest
 
 
 def weighted_median(predictions: FloatArray, weights: FloatArray) -> FloatArray:
-    """Median of each row of (rows, learners): the least prediction up to which there is half of the weight.
+    """Return the median of each row of (rows, learners): the smallest prediction that reaches half of the weight.
 
     Examples
     --------
@@ -440,7 +440,7 @@ def weighted_median(predictions: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def shallow_tree(max_depth: int, category_ranks: tuple[tuple[int, ...], ...] = ()) -> TreeParams:
-    """Return what the default learners look like: all cuts allowed, no penalties but those on large categories."""
+    """Return the growth parameters of the default learners: all cuts allowed, penalties only on large categories."""
     return TreeParams(
         growth="level",
         max_leaf_nodes=2**max_depth,

@@ -1,4 +1,4 @@
-"""Base learners of additive models: how they are named, checked, fitted to residuals and asked."""
+"""Base learners of additive models: how they are named, checked, fitted to residuals and used to predict."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEARNER_PURPOSE = 0x6C6561726E6572  # "learner": keeps the seeds of learners apa
 
 
 def weight_argument(estimator: Any) -> str | None:
-    """Return what ``fit`` calls the weights; a pipeline hands them to its last step by the name of that step.
+    """Return the name of the weights in ``fit``; a pipeline passes them to its last step under the name of that step.
 
     With scikit-learn's metadata routing, a pipeline rejects that name, and weights that no step has asked for.
     """
@@ -40,9 +40,9 @@ def weight_argument(estimator: Any) -> str | None:
 
 
 def named_learners(estimators: Any, default: Any, taken: Collection[str] = ()) -> list[Base]:
-    """Check a list of estimators or of (name, estimator), with names not yet taken; None is the default alone.
+    """Check a list of estimators or of (name, estimator), with unique names; None means the default alone.
 
-    A learner without a name is called by its position.
+    The name of a learner without one is its position.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def _check(name: str | int, estimator: Any) -> None:
 
 
 def predicted(models: list[Any], X: Any, name: str | int, stage: int) -> FloatArray:
-    """Ask fitted models, one an output, of one stage; return (rows,) or (rows, outputs)."""
+    """Predict by the fitted models of one stage, one per output; return (rows,) or (rows, outputs)."""
     n_rows = selection.n_rows_of(X)
     outputs = []
     for model in models:
@@ -109,7 +109,7 @@ def predicted(models: list[Any], X: Any, name: str | int, stage: int) -> FloatAr
         if not np.isfinite(found).all():
             row = int(np.argmin(np.isfinite(found)))
             raise ValueError(
-                f"{who} predicts {found[row]} in row {row}: a sum cannot use it; scale its input, regularise it, or "
+                f"{who} predicts {found[row]} in row {row}, which is not finite: scale its input, regularise it, or "
                 "take it off the list"
             )
         outputs.append(found)
@@ -134,13 +134,13 @@ class TrainingRows:
     learners : list of (name, estimator)
         What may be fitted.
     training : Part
-        Rows, of which each stage sees a draw.
+        Rows; each stage sees a draw of them.
     table : Table, optional
-        All rows that were given; a column with holes there is one that may have holes.
+        All rows that were given, which determine the columns that may have missing values.
     draws : RowDraws
         Which rows each stage sees.
     seed : int
-        Of the draws and of the learners.
+        Seed of the draws and of the learners.
     """
 
     def __init__(self, learners: list[Base], training: Part, table: Table | None, draws: RowDraws, seed: int) -> None:
@@ -150,7 +150,7 @@ class TrainingRows:
         self.sampled: tuple[int, _Sample] | None = None
 
     def __len__(self) -> int:
-        """Count the learners."""
+        """Return the number of learners."""
         return len(self.learners)
 
     def fit(self, learner: int, stage: int, residual: FloatArray) -> list[Any]:
@@ -165,7 +165,7 @@ class TrainingRows:
             ]
 
     def predict(self, learner: int, stage: int, models: list[Any], X: Any) -> FloatArray:
-        """Return what fitted models say of rows, shaped like the residuals."""
+        """Return predictions of fitted models, shaped like the residuals."""
         return predicted(models, X, self.learners[learner][0], stage)
 
     def _fit_one(self, learner: int, seed: int, sample: _Sample, residual: FloatArray) -> Any:
@@ -179,11 +179,11 @@ class TrainingRows:
             repeated = np.repeat(np.arange(len(sample.rows)), sample.copies)
             model = model.fit(selection.take_rows(sample.X, repeated), target[repeated])
         if self.holes is not None and hasattr(model, "expect_missing"):
-            model.expect_missing(self.holes)  # those that its draw happened to miss
+            model.expect_missing(self.holes)  # categories that its draw happened to miss
         return model
 
     def _sample(self, stage: int) -> _Sample:
-        """Draw the rows of a stage; all rows are taken once and for all."""
+        """Draw the rows of a stage; without sampling, the rows are taken only once."""
         which = 0 if self.draws.takes_all else stage
         if self.sampled is None or self.sampled[0] != which:
             bag, X = self.draws.bag(self.seed, which), self.training.X

@@ -49,23 +49,23 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 @parameter_group("Ensemble")
 class Stages:
-    """What stages choose from, and how they go on."""
+    """What stages choose from, and how they proceed."""
 
     estimators: Any = parameter(
         None,
         Anything("list of estimators or of (name, estimator)"),
-        "Regressors to choose from, of arboretum, scikit-learn or any other that follows its protocol; by default a "
+        "Regressors to choose from, of arboretum, scikit-learn or any library that follows its protocol; by default a "
         "tree of eight leaves.",
     )
     loss: str | Loss = parameter(
         "squared_error",
         Anything("str or Loss"),
-        "What to minimise: <losses>, or an object of a class of ``arboretum.losses`` or of your own.",
+        "What to minimise: <losses>, or an instance of a class in ``arboretum.losses`` or of your own.",
     )
     n_estimators: int = parameter(
         100,
         COUNT,
-        "Stages. One in which no learner lowers the training loss is left out; if none can, the fit ends.",
+        "Number of stages. One in which no learner lowers the training loss is left out; if none can, the fit ends.",
     )
     learning_rate: float = parameter(
         0.1, Number(0.0, 1.0, open_low=True), "Share of the best step that is taken, at most 1."
@@ -112,13 +112,13 @@ class Sum(Joint):
     init : ndarray, (outputs,)
         The constant.
     coefficients : ndarray, (stages,)
-        What the learners of each stage are multiplied by.
+        Factor of the learners of each stage.
     chosen : list
         Name of the learner of each stage.
     history : History
         Losses and scores after each stage, and why the fit ended.
     known : callable, optional
-        From rows to their sums, which are known already: learners are not asked.
+        Function from rows to sums that are known already; learners then do not predict.
     """
 
     head: LossHead
@@ -181,23 +181,23 @@ class Sum(Joint):
 
     @classmethod
     def part_names(cls, header: Header, arrays: Arrays) -> list[str]:
-        """Return as many as there are stages and outputs."""
+        """Return one name per stage and output."""
         return [f"model {place}" for place in range(len(header["chosen"]) * len(arrays["init"]))]
 
     @classmethod
     def from_file(cls, header: Header, arrays: Arrays, read: Members, goal: Goal) -> Sum:
-        """Read coefficients of regressors that have the columns of the fit."""
+        """Read the coefficients; the learners must be regressors with the columns of the fit."""
         chosen, init, coefficients = header["chosen"], arrays["init"], arrays["coefficients"]
         head = goal.head_kind.read(header, len(init))
         for array, size in ((init, head.loss.n_outputs), (coefficients, len(chosen))):
             if array.dtype != np.float64 or array.shape != (size,) or not np.isfinite(array).all():
                 raise ValueError(f"coefficients: expected {size} finite numbers, found {array!r:.80}")
-        known = [(type(name), name) for name, _ in read.bases]  # for JSON has True and 1.0, which equal 1
+        known = [(type(name), name) for name, _ in read.bases]  # JSON has True and 1.0, which equal 1
         if not isinstance(chosen, list) or any((type(name), name) not in known for name in chosen):
-            raise ValueError("a learner that is not in the list")
+            raise ValueError("chosen: a learner is not in the list")
         for model in read.models:
             if is_classifier(model) or model.n_features_in_ != read.n_columns:
-                raise ValueError(f"a learner of class {type(model).__name__} that does not fit in")
+                raise ValueError(f"a learner of class {type(model).__name__} does not fit the model")
         return cls(head, init, coefficients, chosen, History.from_json(header["history"]))
 
 
@@ -208,7 +208,7 @@ def summed(members: Members) -> Sum:
 
 
 def first_stages(members: Members, n_stages: int) -> Members:
-    """Return the model of the first stages alone."""
+    """Return the model of the first stages."""
     joint = summed(members)
     first = replace(
         joint,
@@ -231,7 +231,7 @@ class Additive(Recipe[AdditiveParameters, Goal]):
     learners : list of (name, estimator)
         What stages choose from.
     estimator : callable
-        From a fitted model to the estimator that scorers are given.
+        Makes an estimator for scorers from a fitted model.
     """
 
     learners: list[Base]
@@ -282,7 +282,7 @@ class Additive(Recipe[AdditiveParameters, Goal]):
         return Members(parts, joint, self.learners, source.schema, source.n_columns, self.name)
 
     def _hold_out(self, y: FloatArray, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp] | None]:
-        """Rows to train on, and those to stop early on, if any."""
+        """Return training rows, and the rows held out for early stopping, if any."""
         given = self.given
         if not given.early_stopping:
             return np.arange(len(y)), None
@@ -295,7 +295,7 @@ class Additive(Recipe[AdditiveParameters, Goal]):
         return kept, held
 
     def _row_draws(self, source: GivenTable, training: Part, given: NDArray[np.intp]) -> RowDraws:
-        """Draws of the rows that learners see, by position in the training part."""
+        """Return the draws of the rows that learners see, by position in the training part."""
         share = float(self.given.subsample)
         keys = source.keys(training.y, given) if share < 1 else np.arange(len(given), dtype=np.uint64)
         return RowDraws.of(keys, training.weight, share, replace=False)
@@ -311,7 +311,7 @@ class Additive(Recipe[AdditiveParameters, Goal]):
         )
 
     def _judge(self, scoring: Metric | Scorer | None, held: Part, target: Target) -> Judge | None:
-        """Return what compares stages by the rows that are held out; None if it is the loss."""
+        """Return the judge that compares stages on held-out rows; None if they are compared by the loss."""
 
         def model_at(raw: FloatArray, head: Head) -> Any:
             assert isinstance(head, LossHead)
@@ -326,10 +326,10 @@ def _checked_loss(target: Target) -> Loss:
     """Return the loss, if it has values that a line search can compare."""
     loss = target.loss
     if isinstance(loss, Ordinal):
-        raise ValueError("loss='ordinal' learns thresholds beside trees: use BoostedTreesClassifier, or 'log_loss'")
+        raise ValueError("loss='ordinal' learns thresholds with its trees: use BoostedTreesClassifier, or 'log_loss'")
     if not loss.has_values:
         raise ValueError(
-            f"{loss!r} is a function of gradients, but the line search compares values: derive a class with values "
+            f"{loss!r} gives gradients but no loss values, which the line search compares: derive a class with values "
             "from arboretum.losses.Loss"
         )
     loss.check_target(target.y)

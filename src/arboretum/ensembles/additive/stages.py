@@ -29,8 +29,8 @@ from arboretum.running.progress import Callback, RoundReport
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
-# Where classes are separated, or counts are all 0, the best step is infinite. In units of log-odds or logarithms, a row
-# moves by at most so much in a stage; LogitBoost bounds its working response likewise (Friedman, Hastie and Tibshirani
+# Where classes are separated, or counts are all 0, the best step is infinite. In units of log odds or logarithms, a row
+# moves by at most this much per stage; LogitBoost bounds its working response likewise (Friedman, Hastie and Tibshirani
 # 2000).
 LARGEST_MOVE = 4.0
 LARGEST_STEP = 1e300
@@ -41,7 +41,7 @@ class Learners(Protocol):
     """A list of base learners and the training rows that they are fitted to."""
 
     def __len__(self) -> int:
-        """Count the learners."""
+        """Return the number of learners."""
         ...
 
     def fit(self, learner: int, stage: int, residual: FloatArray) -> list[Any]:
@@ -49,7 +49,7 @@ class Learners(Protocol):
         ...
 
     def predict(self, learner: int, stage: int, models: list[Any], X: Any) -> FloatArray:
-        """Return what fitted models say of rows, shaped like the residuals."""
+        """Return predictions of fitted models, shaped like the residuals."""
         ...
 
 
@@ -60,7 +60,7 @@ class AdditiveParams:
     n_stages: int
     learning_rate: float
     cycles: bool  # learners take turns, rather than compete
-    redraws: bool  # learners see other rows in each stage
+    redraws: bool  # learners see different rows in each stage
     patience: Patience | None = None  # None: no early stopping
 
 
@@ -75,7 +75,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """What was added: fitted models, one an output, of one learner, and their coefficient β · learning rate."""
+    """What was added: the fitted models of one learner, one per output, and their coefficient β · learning rate."""
 
     learner: int
     number: int
@@ -85,7 +85,7 @@ class Stage:
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """What a learner offers: its prediction of the training rows, the best β, and the loss that it leads to."""
+    """What a learner offers: its predictions for the training rows, the best β, and the resulting loss."""
 
     learner: int
     models: list[Any]
@@ -102,15 +102,15 @@ class AdditiveRun:
     learners : Learners
         What may be added.
     training : Part
-        Rows of the line search; the learners know theirs.
+        Rows of the line search; the learners have their own.
     loss : Loss
         What to minimise.
     params : AdditiveParams
         How.
     start : ndarray
-        Constant that the raw predictions begin with, (outputs,).
+        Constant that the raw predictions start from, (outputs,).
     validation : Part, optional
-        Rows whose loss is followed; with ``params.patience`` the best stage is the last that is kept.
+        Rows whose loss is followed; with ``params.patience`` no stage after the best is kept.
     judge : Judge, optional
         Score of the validation rows by which stages are compared; without one, their loss.
     """
@@ -134,7 +134,7 @@ class AdditiveRun:
         self.history = History()
         if judge is not None:
             self.history.scoring, self.history.greater_is_better = judge.name, judge.greater_is_better
-        # Losses of different stages must be comparable, also where a loss adapts to each stage.
+        # Losses of different stages must be comparable, even if a loss adapts to each stage.
         self.scoring_loss = loss.for_round(training.y, self.raw, training.weight)
 
     def complete(self, callbacks: Sequence[Callback] = ()) -> tuple[list[Stage], History]:
@@ -178,7 +178,7 @@ class AdditiveRun:
         return best if best.beta else None
 
     def step(self, loss: Loss, residual: FloatArray, learner: int, number: int) -> _Step:
-        """Fit a learner to the residuals and find how far to go its way."""
+        """Fit a learner to the residuals and find the best step along its predictions."""
         rows = self.training
         models = self.learners.fit(learner, number, residual)
         direction = self.learners.predict(learner, number, models, rows.X)
@@ -207,12 +207,12 @@ class AdditiveRun:
         return RoundReport(number, self.params.n_stages, seconds, training, validation, score)
 
     def is_hopeless(self, idle: int) -> bool:
-        """Whether further stages would see what the last ``idle`` ones saw, to no avail."""
+        """Whether further stages would repeat the last ``idle`` ones, which found nothing."""
         tried = len(self.learners) if self.params.cycles else 1
         return idle >= tried and not self.params.redraws
 
     def is_stale(self) -> bool:
-        """Whether stages have brought nothing for too long."""
+        """Whether stages have not improved for too long."""
         return self.params.patience is not None and self.params.patience.is_over(self.history.curve)
 
     def kept(self) -> list[Stage]:
@@ -229,7 +229,7 @@ def line_search(
 ) -> tuple[float, float]:
     """Find β that minimises the mean loss at raw + β·direction; return it with that loss, 0 if nothing is lower.
 
-    Of the squared error it is the coefficient of least squares, Σ w·r·b / Σ w·b². Of other losses it is where the slope
+    For the squared error it is the least-squares coefficient, Σ w·r·b / Σ w·b². For other losses it is where the slope
     along the direction changes its sign. With a link, no row moves by more than ``LARGEST_MOVE``.
 
     Examples
@@ -244,7 +244,7 @@ def line_search(
             beta = _least_squares(y - raw, direction, weight)
         else:
             beta = _where_slope_ends(loss, y, raw, direction, weight)
-        for _ in range(HALVINGS):  # all but never: where a loss is not convex, or rounding decides
+        for _ in range(HALVINGS):  # rare: if a loss is not convex, or rounding decides
             if beta == 0:
                 break
             value = loss.value(y, raw + beta * direction, weight)
@@ -255,7 +255,7 @@ def line_search(
 
 
 def _least_squares(residual: FloatArray, direction: FloatArray, weight: FloatArray | None) -> float:
-    scale = np.abs(direction).max()  # squares of very large and very small numbers are none
+    scale = np.abs(direction).max()  # avoids overflow and underflow of squares
     if scale == 0:
         return 0.0
     unit = direction / scale

@@ -1,1 +1,1 @@
-"""Bagging: trees grown on draws of the rows, and what their leaves tell."""
+"""Bagging: trees grown on draws of the rows, and the statistics of their leaves."""

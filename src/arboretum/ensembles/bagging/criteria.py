@@ -1,4 +1,4 @@
-"""Criteria of trees of impurity: names, what the kernel calls them, and what they ask of targets.
+"""Criteria of impurity trees: their names, their names in the kernel, and what they require of targets.
 
 A criterion is one entry here and one gain in the kernel (``kernel/grow/impurity/``): parameters, checks and pruning
 read these tables.
@@ -30,12 +30,12 @@ LEAST_RATE = np.finfo(np.float64).tiny  # of a Poisson leaf: the deviance of a r
 
 @dataclass(frozen=True)
 class OfNumbers:
-    """What a criterion of numbers minimises, and asks of them.
+    """What a criterion for numbers minimises, and what it requires of them.
 
     Parameters
     ----------
     loss : callable
-        From numbers and predictions to losses, elementwise: what validation rows prune a tree by.
+        From numbers and predictions to losses, elementwise: the loss on validation rows that prunes a tree.
     counts : bool
         Whether numbers must be counts: at least 0, and not all 0.
     several_outputs : bool
@@ -48,7 +48,7 @@ class OfNumbers:
 
 
 def _deviance(truth: FloatArray, predicted: FloatArray) -> FloatArray:
-    """Half of the Poisson deviance."""
+    """Return half of the Poisson deviance."""
     rate = np.maximum(predicted, LEAST_RATE)
     return np.asarray(rate - truth + truth * log(np.where(truth > 0, truth, 1.0) / rate))
 

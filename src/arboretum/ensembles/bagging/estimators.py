@@ -54,7 +54,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 
 class RowsOfMember(CountOrShare):
-    """Draws of a member; without replacement there are no more than rows."""
+    """Number of draws per member; without replacement at most the number of rows."""
 
     def check(self, owner: Any, name: str) -> None:
         """Reject shares above 1 of draws without replacement."""
@@ -69,12 +69,13 @@ AT_MOST_ONCE = CountOrShare(by_integer=True)
 
 @parameter_group("Ensemble")
 class BaggedEstimator:
-    """What is bagged, and how often."""
+    """What to bag, and how often."""
 
     estimator: Any = parameter(
         None,
         Anything("estimator"),
-        "What to bag, of arboretum, scikit-learn or any other that follows its protocol; by default an unpruned tree.",
+        "The estimator to bag: of arboretum, of scikit-learn or of any library that follows its protocol; by default "
+        "an unpruned tree.",
     )
     n_estimators: int = parameter(10, COUNT, "Number of members.")
 
@@ -91,7 +92,7 @@ class MemberDraws:
     )
     bootstrap: bool = parameter(True, FLAG, "Draw rows with replacement, by weight.")
     bootstrap_features: bool = parameter(
-        False, FLAG, "Draw columns with replacement; one that is drawn twice is there once."
+        False, FLAG, "Draw columns with replacement; a column drawn twice is used once."
     )
     oob_score: Any = parameter(
         False,
@@ -113,7 +114,7 @@ class BaggingParameters(BaggedEstimator, MemberDraws, WarmStart, Seed, Threads, 
 
 @dataclass(frozen=True, eq=False)
 class OutOfBag:
-    """What members say of rows that they have not drawn: their mean, NaN if all have drawn a row, and its score."""
+    """Mean of the members that have not drawn a row, NaN if all have drawn it, and the score of these means."""
 
     means: FloatArray
     score: float
@@ -128,13 +129,13 @@ class Bagged(Joint):
     goal : Goal
         What members predict, with the classes if there are some.
     columns : tuple of ndarray
-        Columns of each member, rising.
+        Columns of each member, in ascending order.
     seed : int
-        Of all draws.
+        Seed of all draws.
     draws : tuple of RowDraws or None
-        How each member drew its rows; None once it is read from a file.
+        How each member drew its rows; None for members read from a file.
     out_of_bag : OutOfBag, optional
-        If it was asked for.
+        Out-of-bag predictions, if requested.
     """
 
     goal: Goal
@@ -159,7 +160,7 @@ class Bagged(Joint):
         return np.asarray(total / len(models))
 
     def chosen(self, members: Members, member: int) -> Positions | None:
-        """Return the columns of a member; None is all of them."""
+        """Return the columns of a member; None means all."""
         columns = self.columns[member]
         return None if len(columns) == (members.n_columns or 0) else columns
 
@@ -174,18 +175,18 @@ class Bagged(Joint):
         return {"seed": self.seed, "columns": [columns.tolist() for columns in self.columns]}
 
     def identity(self, prints: Any, schema: Schema | None) -> Header:
-        """Return the fingerprints and the names of the columns of each member, in an order of their own."""
+        """Return the fingerprint and the column names of each member, sorted."""
         assert schema is not None
         columns = [sorted(schema.names[column] for column in chosen) for chosen in self.columns]
         return {**super().identity(prints, schema), "columns": columns}
 
     @classmethod
     def from_file(cls, header: Header, arrays: Arrays, read: Members, goal: Goal) -> Bagged:
-        """Read members of one kind, each with as many columns as it has."""
+        """Read members, all of one class, and check that each has as many columns as the file says."""
         goal, columns = goal.from_file(header), tuple(np.array(one, dtype=np.intp) for one in header["columns"])
         ((_, base),) = read.bases
         if not columns or len(columns) != len(read.parts) or read.n_columns is None:
-            raise ValueError(f"{len(read.parts)} members, but columns of {len(columns)}")
+            raise ValueError(f"{len(read.parts)} members, but columns for {len(columns)}")
         for model, chosen in zip(read.models, columns, strict=True):
             if type(model) is not type(base):
                 raise ValueError(f"a member of class {type(model).__name__}")
@@ -193,7 +194,7 @@ class Bagged(Joint):
             if chosen.shape != (model.n_features_in_,):
                 raise ValueError(f"a member of {model.n_features_in_} columns, not {len(chosen)}")
             if (np.diff(chosen, prepend=-1, append=read.n_columns) < 1).any():
-                raise ValueError("columns that do not rise, or that there are not")
+                raise ValueError("columns of a member: expected ascending positions of existing columns")
         return cls(goal, columns, read_seed(header["seed"]), (None,) * len(columns))
 
 
@@ -204,7 +205,7 @@ def bagged(members: Members) -> Bagged:
 
 
 def first_members(members: Members, n_members: int) -> Members:
-    """Return the model of the first members alone; what is known out of the bag is that of all."""
+    """Return the model of the first members, without out-of-bag predictions, which belong to all members."""
     joint = bagged(members)
     columns, draws = joint.columns[:n_members], joint.draws[:n_members]
     return replace(
@@ -215,7 +216,7 @@ def first_members(members: Members, n_members: int) -> Members:
 
 
 def _as_read(members: Members, X: Any) -> Any:
-    """Return rows as a Table if members share one, else as a table of the user's kind."""
+    """Return rows as a Table if members share one, else in the user's container."""
     first = members.models[0]
     if not shares(first):
         return members.rows(X)
@@ -235,14 +236,14 @@ class Bagging(Recipe[BaggingParameters, Goal]):
     base : estimator
         What is bagged.
     estimator : callable
-        From a fitted model to the estimator that scorers are given.
+        Makes an estimator for scorers from a fitted model.
     """
 
     base: Any
     estimator: Callable[[Members], Any]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, earlier: Members | None = None) -> Members:
-        """Fit members, after those of an earlier model if there are some."""
+        """Fit members, and add them to those of an earlier model, if any."""
         given, done = self.given, 0 if earlier is None else len(earlier.parts)
         if earlier is not None and done >= given.n_estimators:
             if done == given.n_estimators:
@@ -287,7 +288,7 @@ class Bagging(Recipe[BaggingParameters, Goal]):
             raise ValueError(f"estimator={shown(self.base)} cannot be bagged by {self.name}: use {other}")
 
     def _require_like(self, earlier: Members, schema: Schema | None) -> None:
-        """Reject members that could not be asked together with those there are."""
+        """Reject members that cannot be combined with the existing ones."""
         ((_, known),) = earlier.bases
         if type(self.base) is not type(known):
             was, now = type(known).__name__, type(self.base).__name__
@@ -308,7 +309,7 @@ class Bagging(Recipe[BaggingParameters, Goal]):
         done: int,
         threads: int,
     ) -> list[Any]:
-        """Return the members; those that are fitted when Ctrl-C comes, if there are some."""
+        """Return the members; after Ctrl-C those fitted so far, if any."""
 
         def fit(number: int, threads: int) -> Any:
             bag = replace(draws.bag(seed, done + number), columns=columns[number])
@@ -326,7 +327,7 @@ class Bagging(Recipe[BaggingParameters, Goal]):
         return models
 
     def _beside(self, fit: Callable[[int, int], Any], n_members: int, threads: int) -> Iterator[Any]:
-        """Fit members one beside the other; threads that are left over go into each."""
+        """Fit members in parallel; each uses a share of the remaining threads."""
         sharing = shares(self.base)
         beside = min(threads, n_members) if sharing or not is_ours(self.base) else 1
         within, started = max(1, threads // beside), time.monotonic()
@@ -349,12 +350,12 @@ class Bagging(Recipe[BaggingParameters, Goal]):
         draws = RowDraws.of(keys, weight, size, replace=bool(given.bootstrap))
         if given.oob_score is not False and draws.takes_all:
             raise ValueError(
-                f"oob_score={shown(given.oob_score)}, but every member sees every row, none is out of the bag: "
+                f"oob_score={shown(given.oob_score)}, but every member sees every row, so none is out of bag: "
                 "set bootstrap=True, max_samples below 1 or oob_score=False"
             )
         if draws.weight is not None and not draws.replace and not source.takes_weights:
             raise ValueError(
-                "bootstrap=False with a sample_weight that is no whole numbers needs members whose fit takes "
+                "bootstrap=False with a sample_weight that is not whole numbers needs members whose fit takes "
                 "sample_weight: set bootstrap=True, then rows are drawn by weight"
             )
         return draws
@@ -379,7 +380,7 @@ class Bagging(Recipe[BaggingParameters, Goal]):
     # ---- out of the bag ------------------------------------------------------------------------------------------
 
     def _out_of_bag(self, members: Members, source: MemberTable, kept: Positions, threads: int) -> FloatArray:
-        """Mean of the members that never saw a row; NaN where there is none, and where a row has no weight."""
+        """Return the mean of the members that never saw each row; NaN if there is none, or if the row has no weight."""
         joint = bagged(members)
         pool = cast(RowDraws, joint.draws[-1]).pool
         sums: Any = 0.0

@@ -1,4 +1,4 @@
-"""Goals of forests and trees of impurity: how a target is read, and what the mean of trees will mean.
+"""Goals of forests and impurity trees: how a target is read, and what the mean of trees stands for.
 
 ::
 
@@ -43,8 +43,8 @@ FloatArray: TypeAlias = NDArray[np.float64]
 Positions: TypeAlias = NDArray[np.intp]
 
 HONEST_SHARE = 0.5  # draws of a tree with honest leaves, as a share of the rows
-LEAST_ROWS_OF_LEAF, LEAST_ROWS_OF_ARM = 100, 10  # of large tables of experiments
-SMALL_PART = 5  # a leaf of a small experiment has a fifth of the rows, or more
+LEAST_ROWS_OF_LEAF, LEAST_ROWS_OF_ARM = 100, 10  # for experiments with many rows
+SMALL_PART = 5  # in a small experiment, a leaf has at least a fifth of the rows
 
 
 @dataclass(frozen=True)
@@ -57,12 +57,12 @@ class Goal(ABC):
 
     @abstractmethod
     def read(self, columns: Any, weight: FloatArray | None) -> tuple[BaggedTarget, MeanHead]:
-        """Check a target; return it as trees read it, and what their mean will mean."""
+        """Check a target; return it in the form that trees read, and the head for their mean."""
 
     # ---- before growing ------------------------------------------------------------------------------------------
 
     def order(self, target: BaggedTarget) -> Positions | None:
-        """Return the order of the rows that the kernel counts on; None if any will do."""
+        """Return the order of the rows that the kernel requires; None if it requires none."""
         return None
 
     def draws(self, settings: Settings) -> Draws:
@@ -73,7 +73,7 @@ class Goal(ABC):
         return Draws(share, balanced=settings.bootstrap == "balanced")
 
     def least_rows_of_leaf(self, settings: Settings, n_rows: int, n_draws: int) -> int:
-        """Return the least rows of a leaf, for so many rows and draws; 0 draws are all rows."""
+        """Return the minimum number of rows in a leaf; 0 draws mean that every row is used once."""
         return rows_of_share(settings.min_samples_leaf or 1, n_rows)  # type: ignore[arg-type]  # "auto" is of effects
 
     # ---- after growing -------------------------------------------------------------------------------------------
@@ -81,21 +81,21 @@ class Goal(ABC):
     def finished(
         self, model: Model, training: TrainingSet, settings: Settings, seed: int, threads: int, earlier: Model | None
     ) -> Model:
-        """Return a model with what else its leaves learn from the rows; those of an earlier model have learned it."""
+        """Return the model with what new leaves learn from the rows after growing; earlier leaves have it already."""
         return model
 
     def truth(self, y: Any, n_rows: int) -> NDArray[Any]:
-        """Return the target as scores read it."""
+        """Return the target in the form that scores read."""
         columns = self.as_columns(y, n_rows)
         return np.asarray(columns[:, 0] if columns.shape[1] == 1 else columns)
 
     def score(self, rule: Any, truth: Any, mean: FloatArray, weight: FloatArray | None, estimator: Any) -> float:
-        """Score means of trees that have not seen their rows, by a rule that users give as ``oob_score``."""
+        """Score out-of-bag means by the rule that users give as ``oob_score``."""
         return score_out_of_bag(estimator, rule, truth, estimator.model_.head.of_mean(mean), None, weight)
 
 
 class SingleTreeGoal(Goal):
-    """What a single tree can be grown for: validation rows can prune it."""
+    """A goal that a single tree can have: validation rows can prune the tree."""
 
     @abstractmethod
     def read_more(
@@ -104,7 +104,7 @@ class SingleTreeGoal(Goal):
         """Check the target of other rows against that of the training rows."""
 
     def strata(self, target: BaggedTarget) -> NDArray[Any] | None:
-        """Return what held-out rows should have the same share of."""
+        """Return the labels by which held-out rows are stratified."""
         return None
 
 
@@ -147,7 +147,7 @@ class Numbers(SingleTreeGoal):
     def read_more(
         self, columns: NDArray[Any], weight: FloatArray | None, given: GivenRows, name: str = "y"
     ) -> BaggedTarget:
-        """Read as many outputs as the training rows have."""
+        """Read the target; it must have as many outputs as the training rows."""
         _require_outputs(columns, given.target.width, name)
         return BaggedTarget(self.criterion, weight, numbers=self._numbers(columns, name))
 
@@ -161,7 +161,7 @@ class Classes(SingleTreeGoal):
     criterion, class_weight, voting
         As users give them.
     bootstrap : bool or str, optional
-        How bags are drawn, as users give it; None for single trees, which have none.
+        How bags are drawn, as users give it; None for single trees, which have no bags.
     """
 
     criterion: str
@@ -171,7 +171,7 @@ class Classes(SingleTreeGoal):
 
     @property
     def _balances_bags(self) -> bool:
-        """Whether classes weigh the same in every bag."""
+        """Whether all classes have equal weight in every bag."""
         wanted = isinstance(self.class_weight, str) and self.class_weight == "balanced_subsample"
         return wanted and self.bootstrap is not None
 
@@ -190,7 +190,7 @@ class Classes(SingleTreeGoal):
 
     @property
     def _weight_of_rows(self) -> Any:
-        """Class weights of rows; classes that weigh alike in every bag need none if the bag draws alike from each."""
+        """Return class weights of rows; balanced bags that draw equally from each class need none."""
         if not self._balances_bags:
             return self.class_weight
         return None if self.bootstrap else "balanced"
@@ -209,7 +209,7 @@ class Classes(SingleTreeGoal):
     def read_more(
         self, columns: NDArray[Any], weight: FloatArray | None, given: GivenRows, name: str = "y"
     ) -> BaggedTarget:
-        """Encode labels as those of the training rows."""
+        """Encode labels by the codes of the training rows."""
         head = given.head
         assert isinstance(head, ClassMeanHead)
         several = len(head.classes) > 1
@@ -240,19 +240,19 @@ class Classes(SingleTreeGoal):
 
 @dataclass(frozen=True)
 class Times(Goal):
-    """Times to an event, of which some are censored."""
+    """Times to an event, some of them censored."""
 
     def as_columns(self, y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArray[Any]:
         """Return times and events."""
         return np.column_stack(event_times(y, n_rows))
 
     def read(self, columns: NDArray[Any], weight: FloatArray | None) -> tuple[BaggedTarget, HazardHead]:
-        """Return ranks of times, from 1 on, less than 0 for rows without event; and the times of events."""
+        """Return ranks of times, starting at 1, negative for rows without event; and the times of events."""
         time, event = columns[:, 0], columns[:, 1] == 1
         counts = np.ones(len(time), dtype=bool) if weight is None else weight > 0
         if not event.any():
             raise ValueError(
-                f"y has no event in {len(time)} rows, all are censored: nothing can be learned from it; check the "
+                f"y has no event in {len(time)} rows, all are censored, so there is nothing to learn; check the "
                 "event column (1 or True where the event was seen)"
             )
         rank = 1.0 + np.searchsorted(np.unique(time[counts]), time)
@@ -264,13 +264,13 @@ class Times(Goal):
         """Return the order of times (kernel/grow/impurity/log_rank.hpp)."""
         ranks = np.asarray(target.numbers)[:, 0]
         if not (ranks > 0).any():
-            raise ValueError("no row of positive sample_weight has an event: nothing can be learned from the rest")
+            raise ValueError("no row of positive sample_weight has an event: there is nothing to learn from the rest")
         return np.argsort(np.abs(ranks), kind="stable")
 
     def finished(
         self, model: Model, training: TrainingSet, settings: Settings, seed: int, threads: int, earlier: Model | None
     ) -> Model:
-        """Give leaves their hazards."""
+        """Compute the hazards of the leaves."""
         forest, head, target = model.forest, model.head, training.target
         assert isinstance(head, HazardHead)
         parts = []
@@ -289,7 +289,7 @@ class Times(Goal):
         return self.as_columns(y, n_rows)
 
     def score(self, rule: Any, truth: Any, mean: FloatArray, weight: FloatArray | None, estimator: Any) -> float:
-        """Return the concordance index; there is no other rule."""
+        """Return the concordance index, the only score for times."""
         return concordance_index(truth, mean[:, 0], sample_weight=weight)
 
 
@@ -356,7 +356,7 @@ class Effects(Goal):
     def finished(
         self, model: Model, training: TrainingSet, settings: Settings, seed: int, threads: int, earlier: Model | None
     ) -> Model:
-        """Warn of trees that tell nothing; fill honest leaves."""
+        """Warn if no tree has a split; fill honest leaves."""
         forest, target = model.forest, training.target
         assert target.treatment is not None
         if not (forest.kind != LEAF).any():
@@ -374,7 +374,7 @@ class Effects(Goal):
 
 
 def part_of(n_rows: int, most: int) -> int:
-    """Return a fifth of the rows, at least 1 and at most so many.
+    """Return a fifth of the rows, at least 1 and at most ``most``.
 
     Examples
     --------

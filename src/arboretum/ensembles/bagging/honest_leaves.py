@@ -1,4 +1,4 @@
-"""Honest leaves: rows that a tree has not seen say what its leaves predict (Athey & Imbens 2016)."""
+"""Honest leaves: rows that a tree has not seen determine what its leaves predict (Athey & Imbens 2016)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from arboretum.model.forest import Forest
 def fill_leaves(forest: Forest, rows: BaggedRows, target: BaggedTarget, first: int) -> Forest:
     """Return the forest with outcomes of arms from rows out of each tree's bag.
 
-    An arm without such rows in a node has the outcome of the node's parent; other outcomes are drawn towards it as in
+    An arm without such rows in a node has the outcome of the node's parent; other outcomes are shrunk towards it, as in
     growing (kernel/grow/impurity/uplift.hpp).
 
     Parameters
@@ -49,9 +49,9 @@ def fill_leaves(forest: Forest, rows: BaggedRows, target: BaggedTarget, first: i
 def _outcomes(
     forest: Forest, weights: FloatArray, sums: FloatArray, first: int, everywhere: FloatArray, parent_weight: float
 ) -> FloatArray:
-    """Outcomes of nodes from the sums of their leaves; both arrays are filled for inner nodes.
+    """Compute outcomes of nodes from the sums of their leaves; both arrays are filled for inner nodes.
 
-    ``everywhere`` are the outcomes of all rows, to which those of roots are drawn.
+    ``everywhere`` are the outcomes of all rows, towards which those of roots are shrunk.
     """
     levels = list(_levels(forest, first))
     for nodes, left, right in reversed(levels):
@@ -72,7 +72,7 @@ def _drawn(sums: FloatArray, weights: FloatArray, parent: FloatArray, parent_wei
 
 
 def _levels(forest: Forest, first: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
-    """Inner nodes with their left and right children, from the roots down."""
+    """Yield inner nodes with their left and right children, from the roots down."""
     nodes = forest.tree_start[first:-1]
     start = nodes
     while True:

@@ -7,8 +7,8 @@ A leaf of a few rows has a few steps, so steps are kept, not a value for every t
     time                4   9   30  7  9           which of the times of events of all rows
     step                ⅛   ⅐   ½   ¼  ⅓           deaths / rows at risk
 
-The hazard of a row is the mean of its leaves', of which the sums of steps are found first and added up last. So is its
-survival function, from the steps of the leaves' Kaplan–Meier curves, S ← S · (1 − step).
+The hazard of a row is the mean over its leaves: steps are summed over leaves first and accumulated over time last. The
+survival function is found likewise, from the steps of the leaves' Kaplan–Meier curves, S ← S · (1 − step).
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ CELLS_AT_ONCE = 1 << 22  # nodes × times that are laid out at once
 
 @dataclass(frozen=True, eq=False)
 class TimedRows:
-    """Training rows in the order of their times: ranks of these, from 1 on, less than 0 for a row without event."""
+    """Training rows in the order of their times: ranks of times, starting at 1, negative for a row without event."""
 
     rank: FloatArray
     weight: FloatArray | None
 
     @property
     def event_index(self) -> NDArray[np.int32]:
-        """Which of the times of events is the first from each row's on."""
+        """Index of the first time of an event at or after the time of each row."""
         return np.searchsorted(np.unique(self.rank[self.rank > 0]), np.abs(self.rank)).astype(np.int32)
 
 
@@ -87,9 +87,10 @@ class LeafHazards:
         return np.repeat(np.arange(self.n_nodes), np.diff(self.start))
 
     def mortality(self, forest: Forest, n_times: int) -> FloatArray:
-        """Sum of the cumulative hazard over the times of events: deaths expected if all rows were in the node.
+        """Return the sum of the cumulative hazard over the times of events.
 
-        Inner nodes have the mean of their children, weighted by rows.
+        These are the expected deaths if all rows were in the node. Inner nodes have the mean of
+        their children, weighted by rows.
         """
         # A step counts at its own time and at all later ones.
         value = np.zeros(self.n_nodes)
@@ -104,7 +105,7 @@ class LeafHazards:
         return value
 
     def survival_steps(self) -> FloatArray:
-        """Return by how much the Kaplan–Meier curve of a leaf falls at each of its steps (Kaplan & Meier 1958).
+        """Return how much the Kaplan–Meier curve of a leaf falls at each of its steps (Kaplan & Meier 1958).
 
         Examples
         --------
@@ -123,7 +124,7 @@ class LeafHazards:
         return fall
 
     def forests(self, forest: Forest, n_times: int, steps: FloatArray) -> Iterator[tuple[slice, Forest]]:
-        """Yield forests whose leaves have the steps at a few times as values: their sums are those of the steps."""
+        """Yield forests whose leaf values are the steps at a few times: sums of trees are then sums of steps."""
         width = max(1, min(n_times, CELLS_AT_ONCE // max(self.n_nodes, 1)))
         node = self.node_of_step
         for begin in range(0, n_times, width):
@@ -137,26 +138,26 @@ class LeafHazards:
     # ---- files ---------------------------------------------------------------------------------------------------
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Give all arrays by name."""
+        """Return all arrays by name."""
         return {"hazard_start": self.start, "hazard_time": self.time, "hazard_step": self.step}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], forest: Forest, n_times: int) -> LeafHazards:
-        """Take them back, and refuse steps that do not fit the forest and its times."""
+        """Undo ``to_arrays``; reject steps that do not fit the forest and its times."""
         start, time, step = (arrays[f"hazard_{name}"] for name in ("start", "time", "step"))
         shapes = [(start, np.int64), (time, np.int32), (step, np.float64)]
         if any(array.ndim != 1 or array.dtype != dtype for array, dtype in shapes):
-            raise ValueError("hazards of another type")
+            raise ValueError("hazards: expected 1-D arrays of int64, int32 and float64")
         if len(start) != forest.n_nodes + 1 or start[0] != 0 or start[-1] != len(step) or len(time) != len(step):
-            raise ValueError("hazards that do not fit the forest")
+            raise ValueError("hazards: the number of steps does not fit the forest")
         if (np.diff(start) < 0).any() or (np.diff(start)[forest.left >= 0] != 0).any():
-            raise ValueError("hazards that are not those of leaves")
+            raise ValueError("hazards: expected steps at leaves only, with starts in ascending order")
         if len(step) and not (time.min() >= 0 and time.max() < n_times and step.min() > 0 and step.max() <= 1 + 1e-9):
-            raise ValueError("steps of hazards at unknown times, or of sizes that are none")
+            raise ValueError("hazards: a step has an unknown time or an invalid size")
         within = np.ones(max(len(step) - 1, 0), dtype=bool)
         within[start[1:-1][(start[1:-1] > 0) & (start[1:-1] < len(step))] - 1] = False  # from one leaf to the next
         if (np.diff(time)[within] <= 0).any():
-            raise ValueError("steps of a hazard that are not in order")
+            raise ValueError("hazards: the steps of a leaf are not in ascending order of time")
         return cls(start, time, step)
 
 
@@ -197,7 +198,7 @@ class HazardHead(MeanHead):
         return np.maximum(1.0 - falls, 0.0)
 
     def _mean_of_steps(self, model: Model, X: Any, times: FloatArray, steps: FloatArray, threads: int) -> FloatArray:
-        """Add up the steps of each row's leaves until some times, a mean over the trees."""
+        """Return the steps of each row's leaves, accumulated up to some times and averaged over the trees."""
         table, n_times = model.conform(X), len(self.event_times)
         sums = np.empty((table.n_rows, n_times))
         for part, summing in self.hazards.forests(model.forest, n_times, steps):

@@ -1,4 +1,4 @@
-"""What the training rows in a forest's leaves tell of a new row: quantiles, and the error of the mean.
+"""Statistics of a new row from the training rows in its leaves: quantiles, and the error of the mean.
 
 Both read the leaves of a fitted forest and nothing else.
 """
@@ -16,7 +16,7 @@ __all__ = ["forest_quantiles", "infinitesimal_jackknife"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
-ROUNDING = 1e-9  # a share of the weight that counts as none: sums of 1/3 and 1/7 do not reach 1/2 to the last digit
+ROUNDING = 1e-9  # a share of the weight that counts as 0: sums of 1/3 and 1/7 do not reach 1/2 to the last digit
 CELLS_AT_ONCE = 1 << 22
 
 
@@ -33,14 +33,15 @@ def forest_quantiles(
     copies: NDArray[Any] | None = None,
     threads: int = 1,
 ) -> FloatArray:
-    """Quantiles of the target for new rows (N. Meinshausen, *Quantile regression forests*, JMLR 7 (2006) 983–999).
+    """Return quantiles of the target for new rows.
 
-    A training row counts for a new row as far as trees put them together::
+    N. Meinshausen, *Quantile regression forests*, JMLR 7 (2006) 983–999. The weight of a training row for a new row
+    grows with the trees that put them into one leaf::
 
         w_i(x) = 1/T Σ_t [leaf_t(i) = leaf_t(x)] c_it / Σ_j [leaf_t(j) = leaf_t(x)] c_jt
         Q_q(x) = the least y_i for which Σ {w_j(x) : y_j ≤ y_i} ≥ q
 
-    Quantiles are targets that were seen, nothing is interpolated between them. They never cross.
+    Quantiles are observed targets; nothing is interpolated between them. They never cross.
 
     Parameters
     ----------
@@ -53,7 +54,7 @@ def forest_quantiles(
     q : float or sequence of floats
         From 0 (the least target that has any weight) to 1 (the largest).
     weight : array (n), optional
-        Weight of each training row, where it is not in the copies.
+        Weight of each training row, unless the copies include it.
     copies : array (n, trees), optional
         How often each tree drew each training row; by default every row counts once in each tree.
     threads : int
@@ -62,7 +63,7 @@ def forest_quantiles(
     Returns
     -------
     float64 array (rows) for a single q, else (rows, len(q))
-        NaN where no tree has a training row in the leaf; other trees than those do not count.
+        Trees without a training row in the leaf do not count; NaN if that is all of them.
 
     Examples
     --------
@@ -111,23 +112,23 @@ def _checked(
     if np.isnan(target).any():
         raise ValueError(f"y is missing in row {int(np.argmax(np.isnan(target)))}: quantiles need every target")
     if shares.ndim != 1 or not ((shares >= 0) & (shares <= 1)).all():
-        raise ValueError(f"q={q!r}: quantiles are numbers from 0 to 1, one or a sequence of them")
+        raise ValueError(f"q={q!r}: use a number from 0 to 1, or a sequence of them")
     if copies is not None and copies.shape != (n, n_trees):
         raise ValueError(f"copies has the shape {copies.shape}: give one number for each row and tree, {(n, n_trees)}")
     if weight is None:
         return target, shares, copies
     weights = np.asarray(weight, dtype=np.float64)
     if weights.shape != (n,) or not (np.isfinite(weights) & (weights >= 0)).all():
-        raise ValueError(f"weight must be a finite number that is not negative for each of the {n} training rows")
+        raise ValueError(f"weight: expected a finite number of at least 0 for each of the {n} training rows")
     per_row = weights[:, np.newaxis]
     return target, shares, np.broadcast_to(per_row, (n, n_trees)) if copies is None else copies * per_row
 
 
 def _leaf_contents(train: IntArray, amount: NDArray[Any] | None, new: IntArray, n_leaves: int) -> Any:
-    """Share of each training row in each leaf that a new row reaches, as a csr_matrix (leaves, rows).
+    """Return the share of each training row in each leaf that a new row reaches, as a csr_matrix (leaves, rows).
 
-    Shares are integers, of which ``unit`` makes 1: their sums are exact in any order. All trees together stay below
-    2⁶².
+    Shares are integers, in multiples of 1 / ``unit``, so that their sums are exact in any order. All trees together
+    stay below 2⁶².
     """
     unit = 2.0 ** min(52, 62 - train.shape[1].bit_length())
     reached = np.zeros(n_leaves, dtype=bool)
@@ -143,9 +144,9 @@ def _leaf_contents(train: IntArray, amount: NDArray[Any] | None, new: IntArray, 
 
 
 def _first_to_reach(shares: FloatArray, weights: NDArray[np.int64], start: IntArray) -> NDArray[np.int64]:
-    """First entry of each row at which the running weight reaches each share of the row's, (rows, shares).
+    """Return the first entry of each row at which the running weight reaches each share of its total, (rows, shares).
 
-    The running sum goes on over all rows and may wrap; differences within a row are exact all the same.
+    The running sum continues over all rows and may wrap around; differences within a row are still exact.
     """
     running = np.concatenate([[0], np.cumsum(weights)])
     before = running[start[:-1], np.newaxis]
@@ -213,7 +214,7 @@ def infinitesimal_jackknife(tree_predictions: ArrayLike, copies: NDArray[Any]) -
         form = _products_of_trees(copies)
         variation, squares = np.trace(form), np.sum((t @ form) * t, axis=-1)
     if not variation > 0:
-        raise ValueError("every tree has seen the same rows, which tells nothing of other samples: use bootstrap=True")
+        raise ValueError("every tree has seen the same rows, so their spread is unknown: use bootstrap=True")
     noise = variation / n_trees * np.sum(t * t, axis=-1)
     return np.asarray(np.sqrt(np.maximum(squares - noise, 0.0)) / n_trees)
 

@@ -1,4 +1,4 @@
-"""What a forest, or a single tree, remembers of its fit: seed, out-of-bag predictions, and the bags of its trees."""
+"""Notes of a fit that a forest or a single tree keeps: seed, out-of-bag predictions, and the bags of its trees."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Bags:
 
     @property
     def out_of_bag(self) -> NDArray[np.bool_]:
-        """Where a tree never saw the row."""
+        """Whether each tree never saw the row, (rows, trees)."""
         return np.asarray(self.copies == 0)
 
     def hold(self, model: Model, table: Table, threads: int) -> bool:
@@ -59,7 +59,7 @@ class Bags:
         return table.n_rows == len(self.leaves) and np.array_equal(model.leaves(table, threads), self.leaves)
 
     def to_arrays(self) -> Arrays:
-        """Give the arrays by the names they have in a file."""
+        """Return the arrays by their names in a file."""
         return {"bag_leaves": self.leaves, "bag_copies": self.copies, "bag_target": self.target}
 
     @classmethod
@@ -67,17 +67,17 @@ class Bags:
         """Read arrays of unknown origin."""
         leaves, copies, target = (arrays[f"bag_{name}"] for name in ("leaves", "copies", "target"))
         if leaves.ndim != 2 or leaves.shape[1] != forest.n_trees or leaves.shape != copies.shape or target.ndim != 2:
-            raise ValueError("bags that do not fit the forest")
+            raise ValueError("bags: the shapes of the arrays do not fit the forest")
         if leaves.dtype != np.int32 or copies.dtype.kind != "u" or target.dtype != np.float64:
-            raise ValueError("bags of another type")
+            raise ValueError("bags: expected leaves as int32, copies as unsigned integers, targets as float64")
         n_nodes = np.diff(forest.tree_start)
         if len(target) != len(leaves) or (len(leaves) and ((leaves < 0) | (leaves >= n_nodes)).any()):
-            raise ValueError("bags with nodes that the forest does not have")
+            raise ValueError("bags: expected one target per row, and leaves that are nodes of the forest")
         return cls(leaves, copies, target)
 
 
 def mean_out_of_bag(forest: Forest, leaves: NDArray[np.int32], out_of_bag: NDArray[np.bool_]) -> FloatArray:
-    """Return the mean of the trees that never saw a row, (rows, values per leaf); each row has such a tree."""
+    """Return the mean of the trees that never saw each row, (rows, values per leaf); each row must have such a tree."""
     values = np.where(out_of_bag[:, :, None], forest.value[forest.tree_start[:-1] + leaves], 0.0)
     return np.asarray(values.sum(axis=1) / out_of_bag.sum(axis=1)[:, None])
 
@@ -89,7 +89,7 @@ class ForestNotes(Notes):
     Parameters
     ----------
     seed : int
-        Seed of the trees; their draws can be made again from it.
+        Seed of the trees, from which their draws can be repeated.
     n_outputs : int
         Outputs of the target.
     oob_score : float, optional
@@ -125,7 +125,7 @@ class ForestNotes(Notes):
         if mean is not None:
             score = header["oob_score"]
             if mean.ndim != 2 or mean.dtype != np.float64 or mean.shape[1] != forest.width:
-                raise ValueError("out-of-bag predictions that do not fit the forest")
+                raise ValueError("out-of-bag predictions: the shape does not fit the forest")
             if score is not None and type(score) is not float:
                 raise ValueError(f"oob_score is {score!r:.80}: expected a number or null")
             score = math.nan if score is None else score

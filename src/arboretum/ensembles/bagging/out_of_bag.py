@@ -13,7 +13,7 @@ from arboretum.metrics.own_scores import accuracy, r_squared
 
 
 class _KnownPredictions:
-    """What a scorer sees: a fitted model whose predictions are known already, whatever X is."""
+    """What a scorer gets: a fitted model that returns known predictions for any X."""
 
     def __init__(self, model: Any, prediction: Any, proba: Any) -> None:
         self._model, self._prediction, self._proba = model, prediction, proba
@@ -37,7 +37,7 @@ class _KnownPredictions:
 
 
 def check_rule(rule: Any) -> None:
-    """Refuse an ``oob_score`` that is none."""
+    """Reject an invalid ``oob_score``."""
     if not isinstance(rule, bool | str) and not callable(rule):
         raise ValueError(f"oob_score={shown(rule)}: use True, False, a scorer's name or a function of (y, prediction)")
     if isinstance(rule, str):
@@ -45,7 +45,7 @@ def check_rule(rule: Any) -> None:
 
 
 def check_scorer(parameter: str, name: str) -> None:
-    """Refuse a name that no scorer of scikit-learn has."""
+    """Reject a name that is not a scorer of scikit-learn."""
     from sklearn.metrics import get_scorer, get_scorer_names
 
     try:
@@ -53,11 +53,11 @@ def check_scorer(parameter: str, name: str) -> None:
     except (KeyError, ValueError):
         near = difflib.get_close_matches(name, get_scorer_names(), n=1)
         hint = f": did you mean {near[0]!r}?" if near else ": use one of sklearn.metrics.get_scorer_names()"
-        raise ValueError(f"{parameter}={name!r} is no scorer{hint}") from None
+        raise ValueError(f"{parameter}={name!r} is not a scorer{hint}") from None
 
 
 def score_out_of_bag(model: Any, rule: Any, y: Any, prediction: Any, proba: Any, weight: Any) -> float:
-    """Score predictions of rows that were out of the bag.
+    """Score out-of-bag predictions.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def score_out_of_bag(model: Any, rule: Any, y: Any, prediction: Any, proba: Any,
     y, prediction : array
         Truth and prediction of each row.
     proba : array, optional
-        Probabilities of each row, of a classifier.
+        Probabilities of each row, for a classifier.
     weight : array, optional
         Weight of each row.
 

@@ -41,7 +41,7 @@ MOST_PROJECTIONS = 1_000_000
 
 
 def features_a_node(max_features: Any, n_features: int) -> int:
-    """Return how many features a node looks at: "sqrt", "log2", a share, a number, or None for all."""
+    """Return how many features a node considers, given "sqrt", "log2", a share, a number, or None for all."""
     if max_features is None:
         return NO_LIMIT
     if isinstance(max_features, str):
@@ -59,13 +59,13 @@ def features_a_node(max_features: Any, n_features: int) -> int:
 
 
 class FeaturesOfNode(Allowed):
-    """What ``features_a_node`` takes."""
+    """Values that ``features_a_node`` accepts."""
 
     optional = True
     text = '{"sqrt", "log2"}, float or int'
 
     def check(self, owner: Any, name: str) -> None:
-        """Reject what is not a number of columns."""
+        """Reject a value that does not mean a number of columns."""
         features_a_node(getattr(owner, name), 1)
 
 
@@ -75,12 +75,12 @@ class OutOfBagRule(Allowed):
     text = "bool, str or callable"
 
     def check(self, owner: Any, name: str) -> None:
-        """Reject what is not a scorer."""
+        """Reject a value that is not a scorer."""
         check_rule(getattr(owner, name))
 
 
 class ConcordanceFlag(Allowed):
-    """Whether to score rows by trees that have not seen them; there is one score of times."""
+    """Whether to score rows by trees that have not seen them; for times there is a single score."""
 
     text = "bool"
 
@@ -110,7 +110,7 @@ class TreeLimits:
     max_leaf_nodes: int | None = parameter(
         None,
         Number(2, MOST, integer=True, optional=True),
-        "Maximum number of leaves of a tree; the node of largest gain is then split first. By default unlimited.",
+        "Maximum number of leaves of a tree; the node with the largest gain is then split first. By default unlimited.",
     )
     min_samples_leaf: Any = parameter(
         1, CountOrShare(), "Minimum number of rows in a leaf, counted exactly; a float is a share of the rows."
@@ -119,7 +119,7 @@ class TreeLimits:
 
 @parameter_group("Shape of trees")
 class NodeLimits(TreeLimits):
-    """Which nodes are split, too."""
+    """Further limits on which nodes are split."""
 
     min_samples_split: int | float = parameter(
         2,
@@ -218,8 +218,8 @@ class OutOfBagScore:
     oob_score: Any = parameter(
         False,
         OutOfBagRule(),
-        "Score every row by the trees that did not draw it: True uses <score>, a name one of scikit-learn's scorers, a "
-        "function is called with (y, prediction).",
+        "Score every row by the trees that did not draw it: True uses <score>, a name uses that scorer of "
+        "scikit-learn, a function is called with (y, prediction).",
     )
 
 
@@ -236,7 +236,7 @@ class KeptBags:
 
 
 class ForestParameters:
-    """What the recipe reads of every group of parameters of forests."""
+    """Parameters that the recipe reads of every kind of forest."""
 
     n_estimators: int
     bootstrap: Any  # bool; for classes, perhaps "balanced"
@@ -272,8 +272,8 @@ class ClassForest(Trees, ClassCriterion, ImpurityTrees, ClassWeights, Voting, Mo
     class_weight: Any = like(
         ClassWeights,
         allowed=Anything('"balanced", "balanced_subsample" or dict'),
-        doc='Weight of each class. "balanced": classes weigh the same in the whole table. "balanced_subsample": in the '
-        "bag of every tree, which draws as often from each class.",
+        doc='Weight of each class. "balanced": classes have equal weight in the whole table. "balanced_subsample": '
+        "in the bag of every tree, which draws equally often from each class.",
     )
 
 
@@ -303,12 +303,12 @@ class TimesForest(Trees, NodeLimits, NodeColumns, Bins, RowDraws, OutOfBagScore,
 
 @parameter_group("Splits")
 class Divergence:
-    """What splits raise, and what arms of an experiment ask of leaves."""
+    """The divergence that splits increase, and limits per arm of the experiment."""
 
     criterion: str = parameter(
         "kl",
         Choice(*criteria.OF_EFFECTS),
-        "Divergence of the outcomes of treated and control rows that splits raise: Kullback-Leibler, squared "
+        "Divergence between the outcomes of treated and control rows that splits increase: Kullback-Leibler, squared "
         'difference, or chi-squared. Outcomes that are numbers need "euclidean".',
     )
     normalise: bool = parameter(
@@ -323,13 +323,13 @@ class ArmLimits:
     min_samples_treatment: int | str = parameter(
         "auto",
         Number(1, MOST, integer=True, words=("auto",)),
-        'Least rows of the control, and of each treatment, in a leaf. "auto" is 10, or a fifth of the smallest of '
-        "these groups if that is less.",
+        'Minimum number of rows of the control, and of each treatment, in a leaf. "auto" is 10, or a fifth of the '
+        "smallest of these groups if that is less.",
     )
     parent_weight: float = parameter(
         10.0,
         Number(0.0, 1e15),
-        "Rows that the outcome of a node's parent counts for in the outcome of the node.",
+        "Number of rows that the outcome of a node's parent counts as in the outcome of the node.",
     )
 
 
@@ -341,8 +341,9 @@ class EffectsForest(Trees, Divergence, Treatments, TreeLimits, ArmLimits, NodeCo
         TreeLimits,
         default="auto",
         allowed=CountOrShare(words=("auto",)),
-        doc='Least rows of a leaf, counted exactly; a float is a share of the rows. "auto" is 100, or a fifth of the '
-        "rows that a tree draws if that is less: effects are differences of means, and small leaves mostly tell noise.",
+        doc='Minimum number of rows in a leaf, counted exactly; a float is a share of the rows. "auto" is 100, or a '
+        "fifth of the rows that a tree draws if that is less: effects are differences of means, and small leaves "
+        "mostly show noise.",
     )
     bootstrap: bool = like(RowDraws)
     max_samples: float | int | None = like(
@@ -353,8 +354,8 @@ class EffectsForest(Trees, Divergence, Treatments, TreeLimits, ArmLimits, NodeCo
     honest: bool = parameter(
         False,
         FLAG,
-        "Let rows that a tree has not drawn say what its leaves predict: effects are not exaggerated by the search for "
-        "splits.",
+        "Let rows that a tree has not drawn determine what its leaves predict, so that the search for splits does not "
+        "exaggerate effects.",
         before="categorical_features",
     )
 
@@ -363,7 +364,7 @@ def check_together(given: ForestParameters) -> None:
     """Reject parameters that contradict each other."""
     if isinstance(given, OutOfBagScore) and given.bootstrap is False and given.oob_score is not False:
         raise ValueError(
-            f"oob_score={given.oob_score!r} without bootstrap: every tree sees every row, none is out of the bag; "
+            f"oob_score={given.oob_score!r} without bootstrap: every tree sees every row, so none is out of bag; "
             "set bootstrap=True or oob_score=False"
         )
     if isinstance(given, Oblique):
@@ -378,7 +379,7 @@ def check_together(given: ForestParameters) -> None:
 
 
 def check_oblique(given: Oblique) -> None:
-    """Reject ``n_projections`` and ``projection_density`` where nothing is projected."""
+    """Reject ``n_projections`` and ``projection_density`` without ``oblique``."""
     for name in ("n_projections", "projection_density"):
         if not given.oblique and getattr(given, name) is not None:
             raise ValueError(f"{name}={getattr(given, name)!r} without oblique: set oblique=True or leave it None")

@@ -1,4 +1,4 @@
-"""From a user's table to rows that trees of impurity are grown from.
+"""From a user's table to the rows that impurity trees are grown on.
 
 ::
 
@@ -34,9 +34,9 @@ Positions: TypeAlias = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class GivenRows:
-    """Rows with their target, as they were read, and what the mean of trees will mean.
+    """Rows with their target, as they were read, and the head for the mean of trees.
 
-    ``numbers`` are their positions in the table that was given, of ``n_given`` rows: those without weight take no part.
+    ``numbers`` are their positions in the table that was given, of ``n_given`` rows: those without weight are left out.
     """
 
     table: Table
@@ -50,13 +50,13 @@ class GivenRows:
         return replace(self, table=self.table.take(rows), target=self.target.take(rows), numbers=self.numbers[rows])
 
     def relearn(self) -> GivenRows:
-        """Return the rows under the schema that they would have given by themselves."""
+        """Return the rows under the schema that they give on their own."""
         return replace(self, table=self.table.relearn())
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingSet:
-    """Rows that are cut into bins, and what trees draw from them."""
+    """Rows cut into bins, and how trees draw from them."""
 
     given: GivenRows
     schema: Schema
@@ -100,7 +100,7 @@ class Preparation:
     goal: Goal
 
     def read(self, X: Any, y: Any, sample_weight: Any = None) -> GivenRows:
-        """Return the rows that have weight, in the order that the goal likes."""
+        """Return the rows that have weight, in the order that the goal needs."""
         columns = self.settings.categorical_features
         check_columns(columns)
         table = read_table(X, categorical_features=columns)
@@ -113,7 +113,7 @@ class Preparation:
         return given if order is None else given.take(order)
 
     def cut(self, given: GivenRows, threads: int) -> TrainingSet:
-        """Cut rows into bins, and prepare what trees draw."""
+        """Cut rows into bins, and prepare the draws of the trees."""
         table, target, settings = given.table, given.target, self.settings
         if settings.max_bins is None:
             data = bin_values(table, threads=threads)

@@ -6,8 +6,9 @@ L. Breiman, *Random forests*, Machine Learning 45 (2001) 5–32; L. Breiman & A.
 
     prox(i, j) = Σ_t u_it u_jt [leaf_t(i) = leaf_t(j)] / Σ_t u_it u_jt        u_it: whether tree t counts for row i
 
-All trees count (u = 1), or for a training row only those that it is out of the bag of: a tree that has seen a row puts
-rows of another class away from it. Where two rows share no such tree, their proximity is 0; a row's to itself is 1.
+All trees count (u = 1), or for a training row only those that have not drawn it: a tree that has seen a row separates
+it from rows of another class. Where two rows share no such tree, their proximity is 0; the proximity of a row to itself
+is 1.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def dense_proximity(
     max_bytes: int | None = None,
     threads: int = 1,
 ) -> FloatArray:
-    """Proximity of every row of x to every row of y.
+    """Return the proximity of every row of x to every row of y.
 
     Parameters
     ----------
@@ -52,10 +53,10 @@ def dense_proximity(
     leaves_y : int array (m, trees), optional
         Rows to compare with; those of x by default.
     out_of_bag_x, out_of_bag_y : bool array (n, trees), (m, trees), optional
-        Only trees that both rows are out of the bag of count. None: a row is out of every bag, as new rows are. Without
+        Only trees that have drawn neither row count. None: no tree has drawn the row, as for new rows. Without
         ``leaves_y``, rows of y are those of x in this as well.
     max_bytes : int, optional
-        Memory that the result may take; what is free by default.
+        Memory that the result may take; the free memory by default.
     threads : int
         The result is the same for any number.
 
@@ -101,15 +102,19 @@ def top_k_proximity(
     out_of_bag_y: BoolArray | None = None,
     threads: int = 1,
 ) -> Any:
-    """Proximity of each row of x to the k rows of y that are nearest to it.
+    """Return the proximity of each row of x to the k rows of y that are nearest to it.
 
-    Of equally near rows, those of the smallest number are kept. Parameters are those of :func:`dense_proximity`;
-    without ``leaves_y``, a row is compared with all rows of x but itself.
+    Parameters
+    ----------
+    leaves_x, leaves_y, out_of_bag_x, out_of_bag_y, threads
+        As in :func:`dense_proximity`. Without ``leaves_y``, a row is compared with all rows of x but itself.
+    k : int
+        Neighbours to keep. Ties go to the rows that come first.
 
     Returns
     -------
     scipy.sparse.csr_matrix (n, m)
-        Up to k entries a row, the nearest first; rows of proximity 0 have none.
+        Up to k entries per row, the nearest first; rows of proximity 0 have none.
 
     Examples
     --------
@@ -138,7 +143,7 @@ def outlier_scores(
     out_of_bag: BoolArray | None = None,
     threads: int = 1,
 ) -> FloatArray:
-    """How far each row is from the rows of its class.
+    """Return how far each row is from the rows of its class.
 
     ::
 
@@ -152,14 +157,14 @@ def outlier_scores(
     classes : array (n), optional
         Class of each row; all rows are one class by default.
     out_of_bag : bool array (n, trees), optional
-        Only trees that both rows are out of the bag of count; all by default.
+        Only trees that have drawn neither row count; all by default.
     threads : int
         The result is the same for any number.
 
     Returns
     -------
     float64 array (n)
-        Around 0 for rows in the midst of their class, large for outliers (Breiman calls those above 10 so); 0 where all
+        Around 0 for rows in the midst of their class, large for outliers (according to Breiman, above 10); 0 where all
         rows of a class are equally far.
 
     Examples
@@ -188,19 +193,19 @@ def outlier_scores(
 
 
 def check_fits_in_memory(n: int, m: int, *, max_bytes: float | None = None) -> None:
-    """Refuse a matrix of n × m proximities that would not fit.
+    """Reject a matrix of n × m proximities that does not fit into memory.
 
     Parameters
     ----------
     n, m : int
         Rows and columns.
     max_bytes : int, optional
-        Memory that it may take; what is free by default.
+        Memory that it may take; the free memory by default.
 
     Raises
     ------
     MemoryError
-        Names the form that fits.
+        With the form that fits.
 
     Examples
     --------
@@ -221,7 +226,7 @@ def check_fits_in_memory(n: int, m: int, *, max_bytes: float | None = None) -> N
 
 @dataclass(frozen=True, eq=False)
 class _Sides:
-    """Rows x and y to compare: the leaves of both, and the bags that both are out of; no bags where all trees count."""
+    """Rows x and y to compare: their leaves, and the trees that have drawn them; no bags if all trees count."""
 
     x: IntArray
     y: IntArray
@@ -251,7 +256,7 @@ class _Sides:
         return _Sides.check(self.x[rows], None, self.out_of_bag[0][rows] if self.out_of_bag else None, None)
 
     def codes(self) -> tuple[IntArray, IntArray]:
-        """Leaves (trees, rows) in the smallest type; in a bag 0 for x and 1 for y, which are equal to nothing."""
+        """Return leaves (trees, rows) in the smallest type; for drawn rows 0 in x and 1 in y, which match nothing."""
         largest = int(max(self.x.max(initial=0), self.y.max(initial=0)))
         kind = np.min_scalar_type(largest + 2)
         x, y = (np.add(leaves.T, 2, dtype=np.int64).astype(kind, order="C") for leaves in (self.x, self.y))
@@ -276,12 +281,12 @@ def _check_leaves(side: str, leaves: IntArray, out_of_bag: BoolArray | None) -> 
 
 
 def _both_out_codes(out_of_bag: tuple[BoolArray, ...]) -> list[NDArray[np.uint8]]:
-    """Codes (trees, rows) of x and y that are equal where both are out of the bag."""
+    """Return codes (trees, rows) of x and y that are equal where neither row was drawn."""
     return [np.where(np.ascontiguousarray(out.T), np.uint8(2), np.uint8(side)) for side, out in enumerate(out_of_bag)]
 
 
 def _count_equal(x: IntArray, y: IntArray) -> IntArray:
-    """In how many trees codes are equal, (rows of x, rows of y)."""
+    """Count the trees in which codes are equal, (rows of x, rows of y)."""
     counts = np.zeros((x.shape[1], y.shape[1]), dtype=np.min_scalar_type(len(x)))
     equal = np.empty(counts.shape, dtype=bool)
     for of_x, of_y in zip(x, y, strict=True):
@@ -294,7 +299,7 @@ def _count_equal(x: IntArray, y: IntArray) -> IntArray:
 
 
 def _for_each_block(sides: _Sides, work: Callable[[Any], Result], threads: int) -> list[Result]:
-    """Hand the proximities of each block of rows of x to ``work``: sparse, columns rising, 0 of a row to itself."""
+    """Pass the proximities of each block of rows of x to ``work``: sparse, columns ascending, 0 of a row to itself."""
     (x, y), n_leaves = number_leaves(sides.x, sides.y)
     out_x, out_y = sides.out_of_bag or (None, None)
     left = membership(x, n_leaves, np.int32(1), out_x)
@@ -314,7 +319,7 @@ def _for_each_block(sides: _Sides, work: Callable[[Any], Result], threads: int) 
 
 
 def _packed(out_of_bag: BoolArray) -> NDArray[np.uint16]:
-    """Bits of 16 trees in a word, (words, rows)."""
+    """Pack flags of 16 trees into each word, (words, rows)."""
     bits = np.packbits(out_of_bag, axis=1)
     even = np.pad(bits, ((0, 0), (0, bits.shape[1] % 2)))
     return np.ascontiguousarray(even.view(np.uint16).T)
@@ -323,7 +328,7 @@ def _packed(out_of_bag: BoolArray) -> NDArray[np.uint16]:
 def _shared_trees(
     words_x: NDArray[np.uint16], words_y: NDArray[np.uint16], rows: IntArray, columns: IntArray
 ) -> NDArray[np.int32]:
-    """Trees that count for both rows of each pair; a pair that shares a leaf has one at least."""
+    """Count the trees that count for both rows of each pair; a pair that shares a leaf has at least one."""
     bits_of = np.unpackbits(np.arange(1 << 16, dtype=np.uint16).view(np.uint8)).reshape(-1, 16).sum(1, dtype=np.uint8)
     shared = np.zeros(len(rows), dtype=np.int32)
     for of_x, of_y in zip(words_x, words_y, strict=True):
@@ -332,10 +337,10 @@ def _shared_trees(
 
 
 def _nearest(block: Any, k: int) -> tuple[IntArray, IntArray, FloatArray]:
-    """Keep the k largest of each row: how many, their columns, their values."""
+    """Return the k largest entries of each row: how many, their columns, their values."""
     n_rows = block.shape[0]
     row = np.repeat(np.arange(n_rows), np.diff(block.indptr))
-    order = np.argsort(2.0 * row - block.data, kind="stable")  # rows stay apart: proximities are at most 1
+    order = np.argsort(2.0 * row - block.data, kind="stable")  # keeps rows apart: proximities are at most 1
     place = np.arange(len(row)) - block.indptr[row]
     kept = order[(place < k) & (block.data[order] > 0)]
     return np.bincount(row[kept], minlength=n_rows), block.indices[kept], block.data[kept]

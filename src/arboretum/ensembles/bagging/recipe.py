@@ -47,7 +47,7 @@ class Bagging(Recipe[ForestParameters, Goal]):
     Parameters
     ----------
     estimator : callable
-        From a fitted model to the estimator that scorers are given.
+        Makes an estimator for scorers from a fitted model.
     random_thresholds : bool
         Whether thresholds are drawn, not searched.
     """
@@ -57,7 +57,7 @@ class Bagging(Recipe[ForestParameters, Goal]):
 
     @cached_property
     def settings(self) -> Settings:
-        """What the parameters mean for growing."""
+        """The settings of growing that the parameters give."""
         return Settings.of(self.given, random_thresholds=self.random_thresholds)
 
     @cached_property
@@ -66,7 +66,7 @@ class Bagging(Recipe[ForestParameters, Goal]):
         return Preparation(self.settings, self.goal)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, earlier: Model | None = None) -> Model:
-        """Grow the trees that are missing after those of an earlier model, if there is one."""
+        """Grow the trees, or those that an earlier model still lacks."""
         wanted, done = int(self.given.n_estimators), 0 if earlier is None else earlier.forest.n_trees
         if wanted < done:
             raise ValueError(
@@ -108,7 +108,7 @@ class Bagging(Recipe[ForestParameters, Goal]):
     # ---- what bags tell --------------------------------------------------------------------------------------------
 
     def _noted(self, model: Model, training: TrainingSet, y: Any, sample_weight: Any, threads: int) -> ForestNotes:
-        """Return the notes of a model with what its bags tell, if that is asked for."""
+        """Return the notes of a model, with bags and out-of-bag predictions if requested."""
         settings, notes = self.settings, notes_of(model)
         if settings.keep_bags:
             notes = replace(notes, bags=Bags.of(model, training, notes.seed, threads))
@@ -124,7 +124,7 @@ class Bagging(Recipe[ForestParameters, Goal]):
         return replace(notes, oob_score=score, oob_mean=mean)
 
     def _out_of_bag(self, model: Model, training: TrainingSet, threads: int) -> FloatArray:
-        """Return the mean of the trees that never saw a row, for each row that was given; NaN where there is none."""
+        """Return, for each given row, the mean of the trees that never saw it; NaN if there is none."""
         forest, given, n_rows = model.summed, training.given, training.table.n_rows
         means, counts = out_of_bag_mean(forest, training.bagged(forest, notes_of(model).seed, threads))
         if not counts.all():
@@ -138,7 +138,7 @@ class Bagging(Recipe[ForestParameters, Goal]):
 
 
 def _check_continuing(earlier: Model, training: TrainingSet) -> None:
-    """Reject trees that read columns, or name classes, otherwise than those there are."""
+    """Reject trees whose columns or classes differ from those of the existing trees."""
     given = training.given
     is_same = earlier.forest.width == given.target.width and given.head.is_like(earlier.head)
     if not is_same or not training.schema.describes_like(earlier.schema):
@@ -149,7 +149,7 @@ def _check_continuing(earlier: Model, training: TrainingSet) -> None:
 
 
 def _check_size(training: TrainingSet, n_trees: int, done: int, n_nodes: int) -> None:
-    """Reject a memory limit that does not hold all trees, if they are as large as those so far."""
+    """Reject a memory limit that is too small for all trees, if they are as large as those so far."""
     width = training.target.width
     more = forest_bytes(n_nodes * n_trees // done, width) - forest_bytes(n_nodes, width) // 2
     training.table.require_memory(more, f"a forest of {n_trees} trees with some {n_nodes // done} nodes each")

@@ -3,11 +3,11 @@
 ::
 
     rows by content   a b b b c d        a row of weight 3 stands there three times
-    member 0          1 0 2 0 0 1 …      copies of each, a hash of (seed, member, draw)
+    member 0          1 0 2 0 0 1 …      copies of each, by a hash of (seed, member, draw)
     member 1          …
 
-Rows are ordered by a hash of their content, so that neither the order of the table matters nor whether a row has weight
-3 or comes three times. The draws of a member can be made again at any time from the seed alone.
+Rows are ordered by a hash of their content, so that the order of the table does not matter, nor whether a row has
+weight 3 or occurs three times. The draws of a member can be repeated at any time from the seed alone.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TARGET_KEY = 1 << 40  # beyond the number of any column
 
 @dataclass(frozen=True, eq=False)
 class Bag:
-    """Rows of one member, those drawn at least once, by content.
+    """The rows of one member that were drawn at least once, in the order of their content.
 
     Parameters
     ----------
@@ -44,9 +44,9 @@ class Bag:
     copies : ndarray of int
         How often each was drawn.
     weight : ndarray
-        What each counts in the fit: its copies, times its own weight if that did not enter the draw.
+        Weight of each in the fit: its copies, times its own weight if the draw did not use that.
     columns : ndarray of int, optional
-        Rising positions; None is all columns.
+        Positions in ascending order; None means all columns.
     """
 
     rows: Positions
@@ -59,17 +59,17 @@ class Bag:
 class RowDraws:
     """How members draw rows.
 
-    With replacement the chance of a row is its weight, and its copies count as one each. Without, weights that are no
-    whole numbers stay with their rows.
+    With replacement, the probability of a row is proportional to its weight, and each copy counts as 1. Without, rows
+    keep weights that are not whole numbers.
 
     Parameters
     ----------
     pool : ndarray of uint32
-        Rows by content, repeated by their weights if these are whole.
+        Rows in the order of their content, repeated by their weights if these are whole numbers.
     weight : ndarray, optional
-        Weight of each row of the pool, if weights are not whole.
+        Weight of each row of the pool, if weights are not whole numbers.
     n_draws : int
-        Draws of a member.
+        Number of draws per member.
     n_rows : int
         Rows of the table.
     replace : bool
@@ -98,7 +98,7 @@ class RowDraws:
             if is_whole(weight):
                 order, weight = np.repeat(order, weight.astype(np.int64)), None
         if not len(order):
-            raise ValueError("there is no row of positive weight to draw")
+            raise ValueError("no row has a positive weight to be drawn by")
         n_draws = size if isinstance(size, int) else max(1, round(size * len(order)))
         if not replace and n_draws > len(order):
             raise ValueError(
@@ -115,7 +115,7 @@ class RowDraws:
     def bag(self, seed: int, member: int) -> Bag:
         """Return the rows of a member."""
         copies = self._copies(seed, member)
-        first = np.ones(len(self.pool), dtype=bool)  # of the places that a repeated row has in the pool
+        first = np.ones(len(self.pool), dtype=bool)  # the first place of each row in the pool
         first[1:] = self.pool[1:] != self.pool[:-1]
         rows, own = self.pool[first].astype(np.intp), None if self.weight is None else self.weight[first]
         drawn = copies[rows] > 0
@@ -136,7 +136,7 @@ class RowDraws:
 
 
 def draw_columns(n_columns: int, n_draws: int, *, replace: bool, seed: int, member: int) -> Positions:
-    """Rising columns of a member; one drawn again is there once, for a copy of a column tells nothing new.
+    """Return the columns of a member in ascending order, each once: a copy of a column adds nothing.
 
     Examples
     --------
@@ -149,12 +149,12 @@ def draw_columns(n_columns: int, n_draws: int, *, replace: bool, seed: int, memb
 
 
 def _subset(n: int, size: int, seed: int, purpose: int, member: int) -> Positions:
-    """Rising positions of the smallest hashes."""
+    """Return the positions of the smallest hashes in ascending order."""
     return np.sort(np.argsort(_hashes(n, seed, purpose, member), kind="stable")[:size])
 
 
 def _hashes(n: int, seed: int, purpose: int, member: int) -> Keys:
-    """Hash of (seed, purpose, member, draw) for each draw."""
+    """Return a hash of (seed, purpose, member, draw) for each draw."""
     return np.random.Philox(key=_kernel.draw(seed, purpose, member)).random_raw(n)
 
 
@@ -162,7 +162,7 @@ def _hashes(n: int, seed: int, purpose: int, member: int) -> Keys:
 
 
 def content_keys(table: Table, target: FloatArray) -> Keys:
-    """Hash of each row's values and target: Σ over values x ≠ 0 of hash(column, x), modulo 2⁶⁴.
+    """Return a hash of each row's values and target: Σ over values x ≠ 0 of hash(column, x), modulo 2⁶⁴.
 
     A sum, so that sparse and dense tables have the same keys; columns go by the order of their names.
 
@@ -191,7 +191,7 @@ def content_keys(table: Table, target: FloatArray) -> Keys:
     else:
         for column, described, key in zip(table.columns, table.schema.columns, _mix(place), strict=True):
             if described.kind == "categorical":
-                # By value: codes depend on how often a category occurs. Codes below 0, missing ones, come last.
+                # By value: codes depend on how often a category occurs. Codes below 0 (missing) come last.
                 column = np.array([*described.ranks, *range(UNKNOWN, 0)], dtype=np.int32)[column]
             keys += _hash_values(column, key)
     outputs = target.reshape(len(target), -1)
@@ -243,7 +243,7 @@ def columns_of_table(table: Table, columns: Positions) -> Table:
 
 
 def with_schema(table: Table, schema: Schema) -> Table:
-    """Return the same values under a schema that says more of them."""
+    """Return the same values under a schema that knows more about them."""
     return SparseTable(schema, table.matrix) if isinstance(table, SparseTable) else Table(schema, table.columns)
 
 

@@ -26,9 +26,9 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Settings:
-    """Parameters of growing; one that a model does not have keeps the default given here, which asks for nothing.
+    """Settings of growing; a parameter that a model lacks keeps the default given here, which has no effect.
 
-    ``random_thresholds`` is no parameter: it tells extra trees from others.
+    ``random_thresholds`` is not a parameter: it distinguishes extra trees from other forests.
     """
 
     max_bins: int | None = None
@@ -55,34 +55,34 @@ class Settings:
 
     @classmethod
     def of(cls, given: Any, *, random_thresholds: bool = False) -> Settings:
-        """Take the parameters that an object has declared."""
+        """Read the parameters that an object declares."""
         declared = parameters_of(type(given))
         found = {field.name: getattr(given, field.name) for field in fields(cls) if field.name in declared}
         return cls(**found, random_thresholds=random_thresholds)
 
     @property
     def policy(self) -> dict[str, Any]:
-        """What a model does about unknown categories and new missing values."""
+        """How a model treats unknown categories and new missing values."""
         return {"unknown": self.unknown, "missing": self.missing}
 
     def features_a_node(self, schema: Schema) -> int:
-        """Return how many features a node looks at."""
+        """Return how many features a node considers."""
         return features_a_node(self.max_features, schema.n_features)
 
     def training_bytes(self, n_rows: int, n_features: int) -> int:
-        """Return the memory that growing takes besides codes and trees."""
+        """Return the memory that growing needs besides codes and trees."""
         check_counts(n_rows=n_rows, n_features=n_features)
         return bagging_bytes(n_rows, bootstrap=self.bootstrap is not False, threads=n_threads(self.n_jobs))
 
     def projections(self, table: Table, bin_map: BinMap, weight: FloatArray | None) -> _kernel.Projections | None:
-        """Return what nodes project, None without oblique splits; by default as many sums as features of a node."""
+        """Return how nodes project columns, None without oblique splits; by default one sum per feature considered."""
         if not self.oblique:
             return None
         n_sums = self.n_projections or self.features_a_node(table.schema) or table.schema.n_features
         return projections(table, bin_map, Sparsity(n_sums, self.projection_density), weight=weight)
 
     def directions(self, schema: Schema, width: int) -> tuple[int, ...]:
-        """Return the direction of each column, none if all are free, for leaves of ``width`` values."""
+        """Return the monotone direction of each column, None if all are free, for leaves of ``width`` values."""
         directions = monotone_directions(self.monotonic_cst, schema)
         if directions and self.oblique:
             raise ValueError(
@@ -98,7 +98,7 @@ class Settings:
 
 
 def rows_of_share(value: int | float, n_rows: int) -> int:
-    """Return the number of rows that a parameter means, which is one or a share of them.
+    """Return a number of rows from a parameter that is a number or a share of the rows.
 
     Examples
     --------

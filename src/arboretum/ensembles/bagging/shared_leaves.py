@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 IntArray: TypeAlias = NDArray[np.integer[Any]]
 Result = TypeVar("Result")
 
-MOST_GAPS = 8  # numbers for each entry: a product passes over all leaves
-MOST_ENTRIES = 1 << 21  # of a block, unless it is a single row: 32 MB
+MOST_GAPS = 8  # leaf numbers per entry: a product passes over all leaves
+MOST_ENTRIES = 1 << 21  # per block of more than one row: 32 MB
 
 
 def number_leaves(*tables: IntArray) -> tuple[list[IntArray], int]:
@@ -39,7 +39,7 @@ def number_leaves(*tables: IntArray) -> tuple[list[IntArray], int]:
     numbers : list of int arrays (rows, trees)
         They rise along each row.
     n_leaves : int
-        All are less than this.
+        Upper bound: all numbers are less.
 
     Examples
     --------
@@ -68,13 +68,13 @@ def membership(
     Parameters
     ----------
     numbers : int array (rows, trees)
-        Of :func:`number_leaves`.
+        Leaves, as :func:`number_leaves` returns them.
     n_leaves : int
         Columns.
     values : scalar or array
-        Of all entries, or of each in the order of rows.
+        Value of all entries, or of each in the order of rows.
     keep : bool array (rows, trees), optional
-        Which entries there are; all by default.
+        Which entries to keep; all by default.
 
     Returns
     -------
@@ -99,7 +99,7 @@ def membership(
 def multiply_in_blocks(
     left: Any, right: Any, work: Callable[[slice, Any], Result], *, threads: int = 1
 ) -> list[Result]:
-    """Hand each block of rows of ``left @ right`` to ``work`` and collect what it returns, in order.
+    """Pass each block of rows of ``left @ right`` to ``work`` and collect the results in order.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def multiply_in_blocks(
     work : callable
         ``work(rows, block)`` gets the rows as a slice and their part of the product as a csr_matrix.
     threads : int
-        At most so many blocks at once.
+        Maximum number of blocks at once.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def multiply_in_blocks(
 
 
 def _entries_at_most(left: Any, right: Any) -> NDArray[np.int64]:
-    """Entries that a row of the product can have."""
+    """Return an upper bound for the entries of each row of the product."""
     sizes = np.diff(right.indptr)[left.indices]
     before = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])[left.indptr]
     return np.asarray(np.minimum(np.diff(before), right.shape[1]))

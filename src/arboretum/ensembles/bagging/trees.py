@@ -7,8 +7,8 @@
     predict:         the mean of the trees
 
 Rows are drawn by weight from an order that depends on their content alone. So a row of weight 3 is the same as three
-equal rows, and the order of the table does not matter. The draws of a tree are a hash of (seed, tree, draw): rows out
-of its bag can be found again at any time from the seed.
+equal rows, and the order of the table does not matter. The draws of a tree are a hash of (seed, tree, draw): its
+out-of-bag rows can be found again at any time from the seed.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from arboretum.running.progress import RoundReport
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
-SECONDS_A_BATCH = 1.0  # the kernel grows so long before an interrupt is heard
+SECONDS_A_BATCH = 1.0  # that the kernel grows before it checks for an interrupt
 TREES_AT_ONCE = 16  # whose leaves are found at once
 
 
 @dataclass(frozen=True, eq=False)
 class Treatment:
-    """The arm of each row, 0 is the control, and what uplift trees ask of arms (kernel/grow/impurity/uplift.hpp).
+    """The arm of each row, 0 for the control, and the limits per arm of uplift trees (kernel/grow/impurity/uplift.hpp).
 
-    ``min_rows_arm`` is the least rows of each arm in a leaf; the outcome of a node's parent counts for
+    ``min_rows_arm`` is the minimum number of rows of each arm in a leaf; the outcome of a node's parent counts as
     ``parent_weight`` rows of each arm; ``balanced_gain`` divides gains by how unevenly a cut deals out the arms.
     """
 
@@ -50,7 +50,7 @@ class Treatment:
     balanced_gain: bool = False
 
     def take(self, rows: NDArray[np.intp]) -> Treatment:
-        """Return that of some rows."""
+        """Return the treatment of some rows."""
         return replace(self, arms=np.ascontiguousarray(self.arms[rows]))
 
     def to_kernel(self) -> _kernel.Treatment:
@@ -62,8 +62,8 @@ class Treatment:
 class BaggedTarget:
     """What trees predict: class codes or numbers, (rows, outputs), and the weight of each row.
 
-    With a treatment, numbers are outcomes, and a leaf predicts one per arm. ``factors`` are what class weights have
-    multiplied the weights of each class by.
+    With a treatment, numbers are outcomes, and a leaf predicts one per arm. ``factors`` are the class weights that the
+    weights already include.
     """
 
     criterion: str
@@ -75,7 +75,7 @@ class BaggedTarget:
     factors: FloatArray | None = None
 
     def take(self, rows: NDArray[np.intp]) -> BaggedTarget:
-        """Return the target of some rows; weights that are all 1 are none."""
+        """Return the target of some rows; weights that are all 1 become None."""
 
         def some(array: Any) -> Any:
             return None if array is None else np.ascontiguousarray(array[rows])
@@ -101,7 +101,7 @@ class BaggedTarget:
 
     @property
     def width(self) -> int:
-        """Values of a leaf: the share of the second of two classes, or of all; a number per output, or per arm."""
+        """Number of values per leaf: the share of the second of two classes, or of each; one per output, or per arm."""
         if self.treatment is not None:
             return self.treatment.n_arms
         if self.classes is None:
@@ -110,7 +110,7 @@ class BaggedTarget:
 
     @property
     def numbers_of_content(self) -> FloatArray | None:
-        """Numbers that tell rows apart."""
+        """Target values that the content keys of rows include."""
         if self.treatment is None:
             return self.numbers
         return np.column_stack([self._numbers, self.treatment.arms])
@@ -128,7 +128,7 @@ class Draws:
     Parameters
     ----------
     share : float or int, optional
-        Draws: a share of the rows, or their number; None makes no draws, every row takes part once.
+        Draws: a share of the rows, or their number; None makes no draws and uses every row once.
     balanced : bool
         The same number of draws from each class.
 
@@ -156,7 +156,7 @@ class Draws:
         projections: _kernel.Projections | None = None,
         edges: _kernel.CodeEdges | None = None,
     ) -> _kernel.Bootstrap:
-        """Return the draws for these rows; with ``edges``, categories are told apart by their values, not codes."""
+        """Return the draws for these rows; with ``edges``, categories are compared by their values, not codes."""
         if self.share is None:
             return _kernel.Bootstrap()
         order = _kernel.content_order(
@@ -180,7 +180,7 @@ class Draws:
         elif weight is not None:
             cumulative = np.cumsum(weight)
         n_draws = self.share if isinstance(self.share, Integral) else max(1, round(self.share * n_draws))
-        strata = np.unique(starts).astype(np.int64)  # classes without rows have none
+        strata = np.unique(starts).astype(np.int64)  # no draws from classes without rows
         return _kernel.Bootstrap(int(n_draws), order.astype(np.uint32), cumulative, strata)
 
 
@@ -191,7 +191,7 @@ def is_whole(weight: FloatArray) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class SingleTree:
-    """One tree, with what pruning asks of its nodes: weight · impurity, and weight."""
+    """One tree, with what pruning needs to know of its nodes: weight · impurity, and weight."""
 
     forest: Forest
     risk: FloatArray
@@ -236,14 +236,14 @@ def bag(
 ) -> tuple[Forest, bool]:
     """Grow trees ``first_tree`` … of the forest with this seed.
 
-    ``check_size`` is told after each batch how many trees and nodes there are; it may raise an error.
+    ``check_size`` is called after each batch with the numbers of trees and nodes; it may raise an error.
 
     Returns
     -------
     forest : Forest
         Each tree predicts by itself: a forest's prediction is their mean.
     interrupted : bool
-        Whether Ctrl-C ended it before all trees were grown; at least one was.
+        Whether Ctrl-C ended growing early; there is at least one tree.
     """
     grower = _grower(data, edges, target, bootstrap, params.rules, params.threads, projections)
 
@@ -301,7 +301,7 @@ def _grower(
 
 
 def batches(first_tree: int, n_trees: int, threads: int) -> Iterator[tuple[int, int]]:
-    """First tree and number of trees of each batch: the first tells how long a tree takes."""
+    """Yield the first tree and the number of trees of each batch; the first batch shows how long a tree takes."""
     started, n, done = time.monotonic(), max(threads, 1), 0
     while done < n_trees:
         n = min(n, n_trees - done)
@@ -323,7 +323,7 @@ class BaggedRows:
     leaves : callable
         ``leaves(first, last)`` gives the leaf of each row in these trees, as ``Forest.apply`` does.
     bootstrap, seed
-        What the trees were grown with.
+        The values that the trees were grown with.
     n_rows : int
         Number of rows.
     """

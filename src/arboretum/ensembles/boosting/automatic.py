@@ -22,12 +22,12 @@ SAMPLED_SHARE = 0.7
 
 
 def least_rows_of_leaf(n_rows: int) -> int:
-    """Return 3; on fewer than 150 rows a fiftieth of them."""
+    """Return 3, or a fiftieth of the rows if there are fewer than 150."""
     return max(1, min(3, n_rows // 50))
 
 
 def leaf_penalty(weight: FloatArray | None, n_rows: int) -> float:
-    """Return 10 mean weights of a row; of a small table, a hundredth of its whole weight.
+    """Return 10 times the mean weight of a row, or a hundredth of the total weight of a small table.
 
     So the unit of the weights does not matter, and in a small table they equal repetitions.
     """
@@ -36,12 +36,12 @@ def leaf_penalty(weight: FloatArray | None, n_rows: int) -> float:
 
 
 def leaf_steps(loss: Loss) -> int:
-    """Return CatBoost's number of Newton steps to a leaf: 10 for the log loss of two classes, otherwise 1."""
+    """Return CatBoost's number of Newton steps per leaf: 10 for the log loss of two classes, otherwise 1."""
     return 10 if isinstance(loss, Logistic) else 1
 
 
 def share_of_rows(sampling: str, n_rows: int) -> float:
-    """Return the share of the rows that a tree sees: all of a small table, and of a sampling with shares of its own."""
+    """Return the share of the rows that a tree sees: 1 for a small table, or if the sampling has its own shares."""
     return SAMPLED_SHARE if sampling in ("subsample", "stratified", "mvs") and n_rows >= LARGE_TABLE else 1.0
 
 

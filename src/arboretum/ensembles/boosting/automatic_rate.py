@@ -4,14 +4,14 @@ Where early stopping keeps the best round, the rate follows from the most rounds
 
     rate = 0.1 · (100 / rounds)^0.6
 
-Where all rounds are kept, more rows bear larger steps::
+Where all rounds are kept, more rows allow larger steps::
 
     rate = exp(a · ln max(rows, 500) + b) · (rounds / 1000)^c        to six decimal places
 
 These coefficients are CatBoost's, which fitted them to the best rates of many tables, for ``boost_from_average=True``:
 a two-class model starts at the log odds, a regression at its best constant. A round of CatBoost grows one tree whose
-leaves hold all classes; where it grows one a class, the rate is divided among them; outputs that are no classes of one
-target do not share a rate. No rate is above 0.3.
+leaves hold all classes; where it grows one tree per class, the rate is divided among them; outputs that are not classes
+of one target do not share a rate. No rate is above 0.3.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FEWEST_ROWS = 500  # smaller tables share a rate, so that weights equal repetiti
 
 
 class Coefficients(NamedTuple):
-    """What the logarithm of the rate is made of."""
+    """Coefficients of the logarithm of the rate."""
 
     per_log_rows: float  # a
     constant: float  # b
@@ -51,11 +51,11 @@ def automatic_rate(loss: Loss, n_rows: int, n_rounds: int, *, keeps_best: bool, 
     n_rows : int
         Training rows.
     n_rounds : int
-        Rounds that are asked for.
+        Number of rounds requested.
     keeps_best : bool
         Whether early stopping keeps the best round.
     vector_leaves : bool
-        Whether one tree a round serves all outputs.
+        Whether each round grows one tree for all outputs.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """DART, dropouts meet multiple additive regression trees (Rashmi & Gilad-Bachrach 2015).
 
 A round leaves out k earlier rounds D, drawn at random, and its trees T are grown from the gradients of what is left.
-T does again what all of D did, so it counts as one of k + 1 rounds that share the step:
+T repeats what all of D did, so it counts as one of k + 1 rounds that share the step:
 
     raw = others + k/(k+1) · D + 1/(k+1) · ν·T        ν = learning rate
 """
@@ -31,9 +31,9 @@ class Dart:
     rate : float
         Probability that an earlier round is left out.
     skip : float
-        Probability that a round leaves out none.
+        Probability that a round leaves no round out.
     most : int
-        Most rounds left out.
+        Maximum number of rounds left out.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class Dart:
 
     @staticmethod
     def weights(n_dropped: int, learning_rate: float) -> tuple[float, float]:
-        """Return what multiplies the new trees, learning rate included, and the dropped ones."""
+        """Return the factor of the new trees, learning rate included, and that of the dropped ones."""
         return learning_rate / (n_dropped + 1), n_dropped / (n_dropped + 1)
 
 
@@ -70,7 +70,7 @@ def contribution(
     threads: int,
     numbers: _kernel.NumberColumns | None = None,
 ) -> NDArray[np.float64]:
-    """Sum of what the trees add to the raw predictions (outputs × rows)."""
+    """Return the sum of what the trees add to the raw predictions (outputs × rows)."""
     total = np.zeros((n_outputs, data.n_rows))
     for item in trees:
         item.add_to(total, data, numbers, threads)
@@ -78,5 +78,5 @@ def contribution(
 
 
 def rescaled(trees: Sequence[WeightedTree], weight: float) -> list[WeightedTree]:
-    """Multiply what the trees say; earlier snapshots of them stay as they are."""
+    """Multiply the values of the trees; earlier snapshots of them stay as they are."""
     return [item.scaled(weight) for item in trees]

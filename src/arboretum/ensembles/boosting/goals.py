@@ -4,7 +4,7 @@
 
     y ──as_column──► column ──read──► Target: numbers or codes, weights, loss, classes
                                          │
-                 rows in an order that the loss likes (arranged), some held out (split), compared by truth
+                 rows in the order that the loss needs (arranged), some held out (split), compared by truth
 
 A goal knows parameters, never an estimator.
 """
@@ -67,46 +67,46 @@ class Goal(ABC):
 
     @abstractmethod
     def task(self, target: Target) -> Task:
-        """Return the task, whose metrics may compare rounds."""
+        """Return the task; its metrics may compare rounds."""
 
     def joined(self, y: Any, group: Any) -> Any:
-        """Return a target as it is read here; only rankers have queries in it."""
+        """Return a target in the form read here; only for rankers does it include queries."""
         return y
 
     def queries(self, column: NDArray[Any]) -> NDArray[np.int64] | None:
-        """Return the query of each row, if the target names it."""
+        """Return the query of each row, if the target includes it."""
         return None
 
     def strata(self, y: FloatArray) -> NDArray[Any] | None:
-        """Return what held-out rows should have the same share of."""
+        """Return the labels by which held-out rows are stratified."""
         return None
 
     def split(self, problem: Problem, share: float, seed: int) -> tuple[Positions, Positions]:
-        """Return rows to train on, and a share to validate on."""
+        """Split the rows into training rows and validation rows."""
         return split_rows(problem.table.n_rows, share, seed, self.strata(problem.y))
 
     def arranged(self, problem: Problem) -> Problem:
-        """Return the rows in the order that the loss likes, checked together."""
+        """Return the rows in the order that the loss needs, after checks that need all of them."""
         return problem
 
     def arranged_validation(self, problem: Problem) -> Problem:
-        """Return validation rows in the order that the loss likes."""
+        """Return validation rows in the order that the loss needs."""
         return problem
 
     def responses(self, problem: Problem, loss: Loss) -> FloatArray:
-        """Return what statistics of categories are taken of: the target; beside offsets, what they leave of it."""
+        """Return the values that statistics of categories average: the target, less what offsets explain of it."""
         return problem.y if problem.offset is None else downhill(loss, problem)
 
     def directions(self, directions: tuple[int, ...], target: Target) -> tuple[int, ...]:
-        """Return the directions of raw predictions, where users give those of answers."""
+        """Return monotone directions for raw predictions; users give them for answers."""
         return directions
 
     def truth(self, y: FloatArray, target: Target) -> Any:
-        """Return the target as users write it."""
+        """Return the target in the form that users give it."""
         return y
 
     def judged(self, validation: Problem, rows: Rows, target: Target) -> JudgedRows:
-        """Return validation rows as metrics and scorers read them."""
+        """Return validation rows in the form that metrics and scorers read."""
         columns: dict[str, Any] = {} if validation.query is None else {"group": validation.query}
         truth = self.truth(validation.y, target)
         return JudgedRows(validation.table, validation.y, truth, rows.weight, rows.queries, columns)
@@ -116,7 +116,7 @@ class Goal(ABC):
         return LossHead(loss)
 
     def finished(self, model: Model, problem: Problem, threads: int) -> Model:
-        """Return a model with what else it learns from its rows, those held out included."""
+        """Return the model with what it learns after the rounds, from all rows, those held out included."""
         return model
 
 
@@ -132,7 +132,7 @@ class Numbers(Goal):
         return targets.as_outputs(y, n_rows, name, table)
 
     def read(self, column: NDArray[Any], weight: FloatArray | None, known: Any = None) -> Target:
-        """Read numbers, and a loss for each output."""
+        """Read numbers, and choose a loss for each output."""
         loss = losses.resolve(self.loss, quantile=self.quantile, power=self.power)
         if column.ndim == 1:
             return Target(targets.regression_target(column), weight, loss)
@@ -145,7 +145,7 @@ class Numbers(Goal):
     def read_validation(
         self, column: NDArray[Any], weight: FloatArray | None, target: Target
     ) -> tuple[FloatArray, FloatArray | None]:
-        """Read as many outputs as the training rows have."""
+        """Read the target; it must have as many outputs as the training rows."""
         if column.ndim == target.y.ndim == 1:
             return targets.regression_target(column, "y_val"), weight
         if target.y.ndim == 1:
@@ -171,7 +171,7 @@ class Classes(Goal):
         return targets.ordered_labels(y, targets.as_outputs(y, n_rows, name, table))
 
     def read(self, column: NDArray[Any], weight: FloatArray | None, known: Any = None) -> Target:
-        """Encode labels, as those of a model that is trained further if there is one."""
+        """Encode labels; a model that is trained further keeps its codes."""
         if column.ndim > 1:
             return self._read_labels(column, weight, known)
         if known is not None:
@@ -188,9 +188,9 @@ class Classes(Goal):
         return Target(codes, weight, loss, classes, factors)
 
     def _read_labels(self, columns: NDArray[Any], weight: FloatArray | None, known: Any) -> Target:
-        """Several outputs of two classes each: multi-label."""
+        """Read several outputs of two classes each: multi-label."""
         if self.class_weight is not None:
-            raise ValueError("class_weight needs one output: give sample_weight, or fit one model an output")
+            raise ValueError("class_weight needs one output: give sample_weight, or fit one model per output")
         if known is not None:
             _require_outputs(columns.shape[1], known)
             classes, codes = known, _encode_labels(columns, known, "y")
@@ -204,7 +204,7 @@ class Classes(Goal):
     def read_validation(
         self, column: NDArray[Any], weight: FloatArray | None, target: Target
     ) -> tuple[FloatArray, FloatArray | None]:
-        """Encode labels as those of the training rows."""
+        """Encode labels by the codes of the training rows."""
         if isinstance(target.classes, list):
             return _encode_labels(column, target.classes, "y_val"), weight
         if column.ndim > 1:
@@ -221,7 +221,7 @@ class Classes(Goal):
         return problem.y
 
     def directions(self, directions: tuple[int, ...], target: Target) -> tuple[int, ...]:
-        """Reject directions of several classes."""
+        """Reject monotone directions for more than two classes."""
         if directions and target.loss.n_outputs > 1 and not isinstance(target.loss, EachOutput):
             raise ValueError(
                 f"monotonic_cst is not supported for multiclass classification ({len(target.classes)} classes): "
@@ -253,7 +253,7 @@ def _require_outputs(n_outputs: int, known: Any) -> None:
 
 def _encode_labels(columns: NDArray[Any], classes: list[NDArray[Any]], name: str) -> FloatArray:
     if columns.ndim != 2 or columns.shape[1] != len(classes):
-        raise ValueError(f"{name} has shape {columns.shape}: give {len(classes)} outputs a row, as y has")
+        raise ValueError(f"{name} has shape {columns.shape}: give {len(classes)} outputs per row, as y has")
     pairs = enumerate(zip(columns.T, classes, strict=True))
     return np.column_stack([targets.encode_classes(column, labels, f"{name}[:, {k}]") for k, (column, labels) in pairs])
 
@@ -262,7 +262,7 @@ def _encode_labels(columns: NDArray[Any], classes: list[NDArray[Any]], name: str
 
 
 def judged(y: Any, group: Any, suffix: str = "") -> NDArray[Any] | None:
-    """Join grades and queries to one column; None, which is refused later, without grades."""
+    """Join grades and queries to one column; None without grades, which is rejected later."""
     if y is None:
         return None
     given = targets.to_numpy(y, f"y{suffix}")
@@ -296,7 +296,7 @@ class Ranking(Goal):
         for name, value in changed.items():
             if name not in loss.parameters():
                 raise ValueError(
-                    f"{name}={value!r} means nothing to loss={shown(self.loss)}: leave it at {usual[name]!r}"
+                    f"{name}={value!r} has no effect with loss={shown(self.loss)}: leave it at {usual[name]!r}"
                 )
         return replace(loss, **changed) if isinstance(loss, RankingLoss) else loss
 
@@ -323,7 +323,7 @@ class Ranking(Goal):
         return np.flatnonzero(~held), np.flatnonzero(held)
 
     def arranged(self, problem: Problem) -> Problem:
-        """Sort rows by query; reject rows that have no order to learn."""
+        """Sort rows by query; raise an error if no query has an order to learn."""
         problem = in_content_order(problem)
         assert problem.query is not None
         together = problem.query[1:] == problem.query[:-1]
@@ -335,7 +335,7 @@ class Ranking(Goal):
         return problem
 
     def arranged_validation(self, problem: Problem) -> Problem:
-        """Sort rows by query, those without weight left out."""
+        """Sort rows by query and leave out those without weight."""
         if problem.weight is not None:
             problem = problem.take(np.flatnonzero(problem.weight))
         return in_content_order(problem)
@@ -350,7 +350,7 @@ class Ranking(Goal):
 
 
 def in_content_order(problem: Problem) -> Problem:
-    """Sort rows by query, and those of a query so that the order they came in does not matter."""
+    """Sort rows by query, and within a query by content, so that the order of the table does not matter."""
     assert problem.query is not None
     keys = content_keys(problem.table, problem.y)
     by_weight = () if problem.weight is None else (problem.weight,)
@@ -362,7 +362,7 @@ def in_content_order(problem: Problem) -> Problem:
 
 @dataclass(frozen=True)
 class Survival(Goal):
-    """Bounds of times, of which some are censored."""
+    """Bounds of times, some of them censored."""
 
     aft_distribution: str | None = None
     aft_scale: float | None = None
@@ -381,7 +381,7 @@ class Survival(Goal):
         for name in ("aft_distribution", "aft_scale"):
             if getattr(self, name) is not None:
                 raise ValueError(
-                    f"{name}={getattr(self, name)!r} with loss={shown(self.loss)}: it is one of loss='aft'"
+                    f"{name}={getattr(self, name)!r} with loss={shown(self.loss)}: only loss='aft' has this parameter"
                 )
         return {}
 
@@ -397,15 +397,15 @@ class Survival(Goal):
         return is_event(y).astype(np.float64)
 
     def arranged(self, problem: Problem) -> Problem:
-        """Sort rows by time: sorting them again in each round is as good as free."""
+        """Sort rows by time, so that sorting them again in each round costs almost nothing."""
         return problem.take(by_time(problem.y))
 
     def responses(self, problem: Problem, loss: Loss) -> FloatArray:
-        """Downhill gradients of the constant model: high where events come early (Cox) or late (accelerated times)."""
+        """Return negative gradients of the constant model: high where events come early (Cox) or late (AFT)."""
         return downhill(loss, problem)
 
     def directions(self, directions: tuple[int, ...], target: Target) -> tuple[int, ...]:
-        """Return directions of raw predictions, where users give those of risks."""
+        """Return monotone directions for raw predictions; users give them for risks."""
         return tuple(-sign for sign in directions) if isinstance(target.loss, AcceleratedFailure) else directions
 
     def task(self, target: Target) -> Task:
@@ -428,7 +428,7 @@ class Survival(Goal):
         return replace(model, head=replace(head, event_times=times, log_baseline=baseline))
 
     def truth(self, y: FloatArray, target: Target) -> Any:
-        """Return times and events, or bounds if there are others."""
+        """Return times and events, or bounds if some rows are interval-censored."""
         lower, upper = y.T
         event = is_event(y)
         columns: dict[str, NDArray[Any]] = {"event": event, "time": lower}

@@ -29,7 +29,7 @@ from arboretum.losses import (
 
 # Rows of one call to a loss written in Python: temporaries of this size stay in the second-level cache.
 LOSS_BLOCK = 16_384
-# The kernel's own form of losses of one output; a subclass has none, it may have overridden anything.
+# Losses of one output that the kernel computes itself; not their subclasses, which may override anything.
 FUSED: dict[type[Loss], _kernel.LossKind] = {
     loss: getattr(_kernel.LossKind, loss.name)
     for loss in (SquaredError, AbsoluteError, Quantile, Huber, Poisson, Gamma, Tweedie, Logistic)
@@ -78,14 +78,14 @@ def leaf_gradients(loss: Loss, rows: Rows, leaf: Leaves, values: FloatArray, out
 
 
 def is_built_in(loss: Loss) -> bool:
-    """Whether the gradients are the library's own."""
+    """Whether the library itself computes the gradients."""
     if isinstance(loss, EachOutput):
         return is_built_in(loss.loss)
     return type(loss).__module__.startswith("arboretum.losses.") and not isinstance(loss, FunctionLoss)
 
 
 def loss_parameter(loss: Loss) -> float:
-    """Return the one number that some fused losses need."""
+    """Return the single parameter that some fused losses need."""
     for name in ("delta", "power", "quantile"):
         if (value := getattr(loss, name, None)) is not None:
             return float(value)
@@ -105,7 +105,7 @@ def _fill_from_python(loss: Loss, rows: Rows, gradients: NDArray[Any], hessians:
 
 
 def check_gradients(loss: Loss, g: FloatArray, h: FloatArray, raw: FloatArray, begin: int) -> None:
-    """Refuse what a loss of the user must not return; ``begin`` is the first row of ``raw``."""
+    """Reject invalid results of a user's loss; ``begin`` is the first row of ``raw``."""
     for name, part in (("gradients", g), ("hessians", h)):
         if np.shape(part) != raw.shape:
             raise ValueError(f"{loss!r} returned {name} of shape {np.shape(part)}: expected {raw.shape}")

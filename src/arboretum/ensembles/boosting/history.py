@@ -1,4 +1,4 @@
-"""What rounds of boosting leave behind, what judges them, and when they have stopped to improve.
+"""The history of boosting rounds, how rounds are judged, and when they have stopped improving.
 
 ::
 
@@ -25,10 +25,10 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Judge:
-    """What rounds are compared by in place of the loss: a score of the validation rows.
+    """A score of the validation rows that compares rounds in place of the loss.
 
     ``function`` computes it from raw predictions of these rows, as losses see them, and the loss with what it has
-    learnt of its own.
+    learned of its own.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class Judge:
     function: Callable[[FloatArray, Loss], float]
 
     def score(self, raw: FloatArray, loss: Loss) -> float:
-        """Score raw predictions; what is not a finite number is an error."""
+        """Score raw predictions; raise an error if the score is not a finite number."""
         found = self.function(raw, loss)
         try:
             value = float(found)
@@ -59,7 +59,7 @@ class Judge:
 
 @dataclass(frozen=True)
 class Patience:
-    """When to stop: after so many rounds none of which is better than all before by more than the tolerance.
+    """When to stop: after a number of rounds without an improvement by more than the tolerance.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class Patience:
     tolerance: float = 0.0
 
     def is_over(self, curve: Sequence[float]) -> bool:
-        """Whether the last rounds of a curve, of which lower is better, have brought nothing."""
+        """Whether the last rounds of a curve, where lower is better, brought no improvement."""
         if len(curve) <= self.rounds:
             return False
         return min(curve[-self.rounds :]) >= min(curve[: -self.rounds]) - self.tolerance
@@ -83,8 +83,8 @@ class Patience:
 class History:
     """Losses and scores after each round, and why boosting ended.
 
-    ``scoring`` names what rounds were compared by: "loss", or what ``validation_score`` holds. A round of which nothing
-    is known, because it was added without validation rows, has NaN.
+    ``scoring`` names what rounds were compared by: "loss", or what ``validation_score`` holds. A round that was added
+    without validation rows has NaN.
     """
 
     training_loss: list[float] = field(default_factory=list)
@@ -96,7 +96,7 @@ class History:
 
     @property
     def curve(self) -> list[float]:
-        """What rounds are compared by, the lower the better: losses, or scores with the sign that makes them so."""
+        """What rounds are compared by, lower is better: losses, or scores, negated if greater is better."""
         if not self.validation_score:
             return self.validation_loss
         return [-score for score in self.validation_score] if self.greater_is_better else self.validation_score
@@ -108,7 +108,7 @@ class History:
         return None if np.isnan(curve).all() else int(np.nanargmin(curve)) + 1
 
     def add(self, validation_loss: float | None, validation_score: float | None) -> None:
-        """Add what is known of a round."""
+        """Add the loss and the score of a round."""
         self.validation_loss += [] if validation_loss is None else [validation_loss]
         self.validation_score += [] if validation_score is None else [validation_score]
 
@@ -146,7 +146,7 @@ class History:
         )
 
     def to_json(self) -> dict[str, object]:
-        """Return what a model file keeps; scores only if there are some."""
+        """Return what a model file stores; scores only if there are any."""
         found: dict[str, object] = {
             "training_loss": [float(value) for value in self.training_loss],
             "validation_loss": [float(value) for value in self.validation_loss],

@@ -1,4 +1,4 @@
-"""From ``scoring`` to what compares the rounds of a fit.
+"""From ``scoring`` to the judge that compares the rounds of a fit.
 
 ::
 
@@ -44,12 +44,12 @@ def judge_of(
     head_of: Callable[[Loss], Head],
     model_at: Callable[[FloatArray, Head], Any],
 ) -> Judge | None:
-    """Return what compares rounds; None if it is the loss.
+    """Return the judge that compares rounds; None if they are compared by the loss.
 
     Parameters
     ----------
     scoring : Metric, Scorer or None
-        What ``find_scoring`` has found.
+        Result of ``find_scoring``.
     rows : JudgedRows
         The validation rows.
     head_of : callable
@@ -75,13 +75,12 @@ def judge_of(
 
 
 def knowing(X: Any, raw: FloatArray) -> Callable[[Any], FloatArray]:
-    """Return the function from rows to raw predictions of a model in training, which knows those of X alone."""
+    """Return a function from rows to raw predictions, for a model in training; it only accepts X itself."""
 
     def known(asked: Any) -> FloatArray:
         if asked is not X:
             raise ValueError(
-                "scoring asks a model in training about other rows than the validation rows that it was given: "
-                "score X as it is"
+                "scoring made a model in training predict rows other than its validation rows: score X as it is given"
             )
         return raw
 

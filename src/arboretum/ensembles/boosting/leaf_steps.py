@@ -6,7 +6,7 @@ With G and H the sums of gradients and hessians over the rows of a leaf at raw +
 
 One step from v = 0 is the usual leaf of second-order boosting (Chen & Guestrin 2016). Several come close to the line
 search argmin Σ L(y, raw + v) of Friedman (2001, Algorithm 1), and are CatBoost's ``leaf_estimation_iterations``: there
-as here the penalty holds back each step, not the whole value, so that more steps mean less of it. Steps end when no
+as here the penalty holds back each step, not the whole value, so more steps weaken it. Steps end when no
 leaf moves any more: for squared error without ``l2`` after the second, which finds nothing left to do.
 """
 
@@ -26,12 +26,12 @@ Leaves: TypeAlias = NDArray[np.uint32]
 SumsAt: TypeAlias = Callable[[FloatArray], FloatArray]
 """Values of the nodes → Σ gradients and Σ hessians of their rows at raw + value (nodes × 2, or nodes × outputs × 2)."""
 
-STILL = 1e-9  # a step that moves every leaf by no more than this share of the largest value is the last
+STILL = 1e-9  # steps end when every leaf moves by at most this share of the largest value
 
 
 @dataclass(frozen=True)
 class LeafRule:
-    """How large a leaf value may become.
+    """Penalties and bounds of leaf values.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class LeafRule:
 
 
 def newton_values(rule: LeafRule, sums_at: SumsAt, n_nodes: int | tuple[int, int], most_steps: int) -> FloatArray:
-    """Return the values of all nodes after so many steps, or once they stand still; without rows they are 0.
+    """Return the values of all nodes after ``most_steps`` steps, or once no value changes; 0 for nodes without rows.
 
     ``n_nodes`` is (nodes, outputs) for vector leaves.
 
@@ -73,7 +73,7 @@ def newton_values(rule: LeafRule, sums_at: SumsAt, n_nodes: int | tuple[int, int
     array([4.])
     """
     values = np.zeros(n_nodes)
-    with np.errstate(over="ignore", invalid="ignore"):  # what diverges is reported by whoever adds the tree
+    with np.errstate(over="ignore", invalid="ignore"):  # the caller that adds the tree reports divergence
         for _ in range(most_steps):
             before, (gradient, hessian) = values, np.moveaxis(sums_at(values), -1, 0)
             values = rule.step(before, gradient, hessian)

@@ -1,6 +1,6 @@
 """Linear models in the leaves of boosted trees (Shi, Li & Li 2019; de Vito 2017).
 
-A tree is grown as ever; then each leaf gets slopes for numeric columns that its path splits on::
+A tree is grown as usual; then each leaf gets slopes for numeric columns that its path splits on::
 
     leaf(x) = value + Σ slope · (clip(x, low, high) − centre)
 
@@ -30,13 +30,13 @@ class LinearLeaves:
     Parameters
     ----------
     l2 : float
-        Ridge penalty: hessian that is added to that of a leaf, for columns in units of their deviation there.
+        Ridge penalty: added to the hessian of a leaf, for columns in units of their standard deviation there.
     """
 
     l2: float
 
     def rules(self, tree: TreeParams, bound: StepBound) -> _kernel.LinearRules:
-        """Pack for the kernel, with the bounds that leaves of such trees keep, slopes included."""
+        """Pack for the kernel, with the bounds that leaf values must stay within, slopes included."""
         rules = _kernel.LinearRules()
         rules.l2, rules.monotone = self.l2, list(tree.monotone)
         longest = min(tree.max_delta_step or np.inf, bound.longest)
@@ -78,14 +78,14 @@ def fit_slopes(
     rules: _kernel.LinearRules,
     threads: int,
 ) -> _kernel.LeafSlopes | None:
-    """Fit the slopes of all leaves to the rows of a sample; None if no leaf has any.
+    """Fit the slopes of all leaves to the rows of a sample; return None if no leaf has any.
 
     Parameters
     ----------
     tree : GrownTree
         The tree.
     values : ndarray
-        Of its nodes, without learning rate.
+        Values of its nodes, without learning rate.
     leaf_of_row : ndarray
         Leaf of every row of the table.
     sample : Sample
@@ -93,11 +93,11 @@ def fit_slopes(
     gradients : pair of ndarrays
         Gradients and hessians of all rows.
     numbers : NumberColumns
-        Of the table.
+        Numeric columns of the table.
     rules : LinearRules
         Penalty and bounds.
     threads : int
-        At most so many.
+        Maximum number of threads.
     """
     factor = sample.factor
     if factor is not None and sample.rows is not None:

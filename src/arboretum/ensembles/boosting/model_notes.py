@@ -1,4 +1,4 @@
-"""What a boosted model remembers of its fit."""
+"""Notes of a fit that a boosted model keeps."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class BoostingNotes(Notes):
     checkpoint: dict[str, Any] | None = None  # in a checkpoint, which fit it is part of
 
     def to_json(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what the header of a file holds; what is usual, or a parameter, is left out."""
+        """Return the entries of a file header, without defaults and without what a parameter gives already."""
         return {
             "history": self.history.to_json(),
             **({} if self.learning_rate == params["learning_rate"] else {"learning_rate": self.learning_rate}),
@@ -50,7 +50,7 @@ class BoostingNotes(Notes):
         if isinstance(rate, bool) or not isinstance(rate, numbers.Real) or not 0 < float(rate) <= 1e300:
             raise ValueError(f"learning_rate is {rate!r:.80}: expected a positive number")
         if len(np.unique(forest.tree_output < 0)) > 1:
-            raise ValueError("tree_output: some trees are of one output, others of all")
+            raise ValueError("tree_output: some trees have one output, others all")
         n_rounds, rest = divmod(forest.n_trees, trees_of_round(forest, per_round))
         if rest:
             raise ValueError(f"expected whole rounds of {per_round} trees per output, found {forest.n_trees} trees")

@@ -9,9 +9,9 @@ models on prefixes of each order, a doubling apart, all with the trees of the mo
     prefix 1     ■    ▒                                     ■ rows that its leaf values are fitted to
     prefix 2     ■    ■    ▒  ▒                             ▒ rows whose gradients come from it
     prefix 4     ■    ■    ■  ■    ▒  ▒  ▒  ▒
-    …                                                       each holds raw predictions of ■ and ▒: 2 n numbers an order
+    …                                                       each holds raw predictions of ■ and ▒: 2 n numbers per order
 
-A round takes one of the orders for the shape of its tree; every prefix of every order then steps on.
+A round takes one of the orders for the shape of its tree; every prefix of every order then takes a step.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Gradients: TypeAlias = Callable[[NDArray[np.intp], FloatArray], tuple[FloatArray
 
 @dataclass
 class Prefix:
-    """A model fitted to the first ``size`` rows of an order, and what it predicts for them and the next ``size``."""
+    """A model fitted to the first ``size`` rows of an order, and its predictions for them and the next ``size``."""
 
     size: int
     raw: FloatArray  # outputs × up to 2 · size
@@ -50,7 +50,7 @@ class OrderedModels:
     n_orders : int
         Random orders of the rows.
     seed : int
-        Of the orders.
+        Seed of the orders.
     gradients : callable
         Gradients and hessians of some rows at some raw predictions.
     """
@@ -65,7 +65,7 @@ class OrderedModels:
         ]
 
     def unseen_raw(self, number: int) -> FloatArray:
-        """Raw predictions (outputs × rows) of each row by the last prefix of an order that ends before the row."""
+        """Return raw predictions (outputs × rows) of each row by the last prefix of an order that ends before it."""
         order, raw = self.orders[number], self.start.copy()
         for prefix in self.prefixes[number]:
             next_rows = order[prefix.size : 2 * prefix.size]
@@ -81,7 +81,7 @@ class OrderedModels:
         learning_rate: float,
         bound: StepBound | None = None,
     ) -> None:
-        """Let every prefix take a step with leaf values of its own, within a bound."""
+        """Move every prefix by a step with its own leaf values, within a bound."""
         for order, prefixes in zip(self.orders, self.prefixes, strict=True):
             leaf = leaf_of_row[order]
             for prefix in prefixes:
@@ -94,7 +94,7 @@ class OrderedModels:
 
 
 def doublings(n_rows: int) -> list[int]:
-    """1, 2, 4, … below the number of rows.
+    """Return 1, 2, 4, … below the number of rows.
 
     Examples
     --------

@@ -34,7 +34,7 @@ from arboretum.parameters.shared import (
 
 @parameter_group("Rounds")
 class Rounds:
-    """How many steps, and how long."""
+    """Number and length of the steps."""
 
     n_estimators: int = parameter(1000, COUNT, "Number of boosting rounds; with early stopping, the maximum.")
     trees_per_round: int = parameter(
@@ -61,7 +61,7 @@ class BoostedShape:
     growth: Growth = parameter(
         "leaf",
         Choice(*get_args(Growth)),
-        "Which node is split next: the one of largest gain, level by level, or one condition for a whole level.",
+        "Which node is split next: the one with the largest gain, level by level, or one condition for a whole level.",
     )
     max_leaf_nodes: int | None = parameter(
         None,
@@ -97,8 +97,8 @@ class BoostedSplits:
     split_score: str = parameter(
         "gain",
         Choice("gain", "cosine"),
-        "What the conditions of a symmetric tree compete by: how much they lower the loss, or how well leaf values "
-        "point along the gradients, as CatBoost's. Other growth goes by gain. See docs/split-score.md.",
+        "How the conditions of a symmetric tree are compared: by how much they lower the loss, or by how well leaf "
+        "values point along the gradients, as in CatBoost. Other growth compares gains. See docs/split-score.md.",
     )
     score_noise: float = parameter(
         0.0,
@@ -115,7 +115,7 @@ class BoostedSplits:
 
 @parameter_group("Leaf values")
 class BoostedLeaves:
-    """What a leaf says."""
+    """Values of leaves."""
 
     second_order: bool = parameter(
         True,
@@ -150,12 +150,12 @@ class BoostedLeaves:
 
 @parameter_group("Categories and missing values")
 class CategoryStatistics:
-    """Statistics that stand for columns of many categories."""
+    """Statistics that replace columns of many categories."""
 
     category_levels: int | None = parameter(
         20,
         Number(0, MOST, integer=True, optional=True),
-        "Categorical columns of more levels are read as statistics: means of the target, each row's from the rows "
+        "Categorical columns with more levels are read as statistics: means of the target, each row's from the rows "
         "before it in a random order, and frequencies. Others, and all of them if it is None or y has several outputs, "
         "are split by sets of categories. See docs/target-statistics.md.",
     )
@@ -215,7 +215,7 @@ class ColumnSamples:
 
 @parameter_group("DART")
 class DartRounds:
-    """Rounds that leave earlier ones out."""
+    """Dropout of earlier rounds."""
 
     dart_rate: float = parameter(
         0.0,
@@ -228,7 +228,7 @@ class DartRounds:
 
 @parameter_group("Loss")
 class Objective:
-    """What rounds lower."""
+    """The loss that rounds lower."""
 
     loss: str | Loss | GradientFunction = parameter(
         "squared_error",
@@ -240,19 +240,19 @@ class Objective:
 
 @parameter_group("Leaf values")
 class Outputs:
-    """How trees of several outputs are grown; no group of models that have one output alone."""
+    """How trees of several outputs are grown; only for models that can have several."""
 
     vector_leaves: bool | str = parameter(
         "auto",
         Choice(True, False, "auto"),
-        "Grow one tree a round for all outputs or classes, whose leaves hold a value for each, in place of one tree "
+        "Grow one tree per round for all outputs or classes, whose leaves hold a value for each, in place of one tree "
         'for each output. "auto": for several outputs, not for the classes of one. See docs/many-outputs.md.',
     )
 
 
 @parameter_group("Constraints")
 class Interactions:
-    """Columns that may meet."""
+    """Columns that may occur together."""
 
     interaction_cst: Any = parameter(
         None,
@@ -287,7 +287,7 @@ class BoostedStopping(EarlyStopping):
 
 @parameter_group("Running")
 class Callbacks:
-    """What is told of each round."""
+    """What users hear of each round."""
 
     callbacks: Any = parameter(
         None,
@@ -327,7 +327,7 @@ def check_together(given: BoostingParameters) -> None:
     """Reject parameters that contradict each other."""
     if given.leaf_steps == 0 and (given.second_order or given.ordered_boosting):
         raise ValueError(
-            "leaf_steps=0 keeps the mean gradient of a leaf, which trees of gradients alone have: use "
+            "leaf_steps=0 keeps the mean gradient of a leaf, which only first-order trees have: use "
             "second_order=False and ordered_boosting=0, or leaf_steps=1"
         )
     if given.leaf_model == "linear" and given.ordered_boosting:
@@ -354,6 +354,6 @@ def check_together(given: BoostingParameters) -> None:
 
 
 def suits_several_outputs(given: BoostingParameters) -> bool:
-    """Return whether the parameters suit several outputs; losses of no vector form are rejected when they are met."""
+    """Return whether the parameters suit several outputs; losses without a vector form are rejected later."""
     is_free = given.vector_leaves is False or (given.leaf_model == "constant" and not given.ordered_boosting)
     return is_free and given.sampling != "stratified"

@@ -1,4 +1,4 @@
-"""Known systems as points in one design space: the switches of boosted trees that make each of them."""
+"""Presets: the parameters that make boosted trees behave like a known system."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ class PresetTable(Mapping[str, Switches]):
         return len(_SYSTEMS)
 
     def __repr__(self) -> str:
-        """Return the table: a line a switch, a column a system."""
+        """Return the table: one line per switch, one column per system."""
         lines = [("", *_SYSTEMS), *((switch, *map(str, values)) for switch, values in _SWITCHES.items())]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
 
 
 def presets() -> PresetTable:
-    """Show which switches make which system.
+    """Return the table of presets: the switches that make each system.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What boosted trees are fitted to: checked rows, a checked target, and what members of an ensemble share."""
+"""The input of boosting: checked rows, a checked target, and what members of an ensemble share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """A checked target: numbers or class codes, the loss they call for, and the classes of a classifier.
+    """A checked target: numbers or class codes, their loss, and the classes of a classifier.
 
     Several outputs have y (rows, outputs) and a list of classes.
     """
@@ -38,7 +38,7 @@ class Target:
 
 @dataclass(frozen=True, eq=False)
 class HeldRows:
-    """Validation rows as they were given; no X, no rows."""
+    """Validation rows as they were given; there are none if X is None."""
 
     X: Any = None
     y: Any = None
@@ -47,7 +47,7 @@ class HeldRows:
 
     @property
     def is_given(self) -> bool:
-        """Whether there are some; parts of rows that lack X are refused."""
+        """Whether there are any; targets or weights without X are rejected."""
         names = {"y_val": self.y, "sample_weight_val": self.weight, "offset_val": self.offset}
         given = [name for name, part in names.items() if part is not None]
         if self.X is None and given:
@@ -64,7 +64,7 @@ class Problem:
     weight: FloatArray | None
     query: NDArray[np.int64] | None = None  # number of the row's query, rising
     offset: FloatArray | None = None  # what raw predictions start from, shaped as losses see them
-    columns: dict[str, NDArray[Any]] = field(default_factory=dict)  # what scorers alone read, by name
+    columns: dict[str, NDArray[Any]] = field(default_factory=dict)  # columns that only scorers read, by name
 
     def take(self, rows: NDArray[np.intp]) -> Problem:
         """Return the problem of these rows."""
@@ -75,7 +75,7 @@ class Problem:
         return Problem(self.table.take(rows), self.y[rows], weight, query, offset, columns)
 
     def without_zero_weights(self) -> Problem:
-        """Drop rows of weight 0: they take no part, not even as rows of a leaf or as known categories."""
+        """Drop rows of weight 0: they do not count at all, not even as rows of a leaf or as known categories."""
         if self.weight is None or self.weight.all():
             return self
         kept = self.take(np.flatnonzero(self.weight))
@@ -85,14 +85,14 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A problem that is being boosted: what makes a model of its forest."""
+    """A problem during boosting, with what turns its forest into a model."""
 
     problem: Problem
     target: Target
     schema: Schema
     encoding: CategoryEncoding | None
     params: BoostingParams
-    has_offset: bool = False  # whether rounds, those before included, were fitted beside offsets
+    has_offset: bool = False  # whether any round, earlier ones included, was fitted with offsets
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +123,7 @@ class Training:
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """A table read and cut once for all members of an ensemble; the weights are those of classes alone."""
+    """A table read and cut once for all members of an ensemble; its weights are class weights only."""
 
     problem: Problem
     target: Target

@@ -63,12 +63,12 @@ from arboretum.running.threads import n_threads
 FloatArray: TypeAlias = NDArray[np.float64]
 
 NO_ROWS = HeldRows()
-SMALL_FIT = 10_000  # rows × columns below which a second thread costs more than it brings
+SMALL_FIT = 10_000  # rows × columns below which a second thread costs more than it saves
 
 
 @dataclass(frozen=True)
 class Found:
-    """What a search on held-out rows leaves for the fit of all rows."""
+    """What a search on held-out rows has found for the fit of all rows."""
 
     n_rounds: int
     learning_rate: float
@@ -77,14 +77,14 @@ class Found:
 
 @dataclass(frozen=True)
 class Resumed:
-    """Trees of an earlier process, and how far it was."""
+    """Trees of an earlier process, and its progress."""
 
     forest: Forest
     seed: int
     progress: Progress
 
     def followed_by(self, later: Forest, history: History, *, keeps_best: bool) -> Forest:
-        """Join these trees and those that followed, which are none if the best round was among these."""
+        """Append the trees that followed; there are none if the best round is among these."""
         best = history.best_round if keeps_best else None
         if best is None or best > self.progress.rounds:
             return Forest.concat([self.forest, later])
@@ -93,7 +93,7 @@ class Resumed:
 
 @dataclass(frozen=True, eq=False)
 class Phase:
-    """A run of rounds that is written down: the search, or the fit of all rows again.
+    """A run of rounds that a journal records: the search, or the second fit of all rows.
 
     Parameters
     ----------
@@ -102,9 +102,9 @@ class Phase:
     seed : int
         Seed of the fit.
     parts : sequence of Rows
-        Rows whose raw predictions are those of the rounds so far.
+        Rows with the raw predictions of the rounds so far.
     resumed : Resumed, optional
-        Where the phase went on from.
+        Where the phase was resumed.
     """
 
     again: bool
@@ -114,22 +114,22 @@ class Phase:
 
 
 class Journal(Protocol):
-    """Where a fit writes down how far it is, and goes on from: a checkpoint."""
+    """A checkpoint: records the progress of a fit, and lets it resume."""
 
     found: Found | None
 
     def check_target(self, problem: Problem, held: HeldRows) -> None:
-        """Reject the journal of a fit to other targets."""
+        """Reject the journal of a fit with other targets."""
 
     @property
     def finished(self) -> Model | None:
-        """The fitted model, if an earlier process has come to the end."""
+        """The fitted model, if an earlier process has finished."""
 
     def resumed(self, again: bool) -> Resumed | None:
-        """Return where a phase goes on from."""
+        """Return where a phase resumes."""
 
     def keeper(self, phase: Phase, freeze: Callable[[Forest, History], Model]) -> Keep:
-        """Return what is called after each round of a phase; ``freeze`` makes a model of its trees."""
+        """Return the callback for each round of a phase; ``freeze`` makes a model of its trees."""
 
     def write_end(self, model: Model) -> None:
         """Write the fitted model."""
@@ -137,7 +137,7 @@ class Journal(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Beginning:
-    """What rounds start from.
+    """Where rounds start.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ class Beginning:
     bin_map : BinMap, optional
         Bins that are known already.
     again : Found, optional
-        What an earlier search has found: its learning rate is kept, and no rows are held out.
+        Result of an earlier search: its learning rate is kept, and no rows are held out.
     resumed : Resumed, optional
         Trees of an earlier process.
     journal : Journal, optional
@@ -173,7 +173,7 @@ class Boosting(Recipe[BoostingParameters, Goal]):
     Parameters
     ----------
     estimator : callable
-        From a fitted model to the estimator that scorers are given.
+        Makes an estimator for scorers from a fitted model.
     """
 
     estimator: Callable[[Model], Any]
@@ -222,7 +222,7 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         if journal is not None:
             journal.found = found
         again = self.train(found.n_rounds, problem, target, threads, Beginning(again=found, journal=journal))
-        if model is not None and notes_of(again).history.stopped_by != "rounds":  # it ended too soon
+        if model is not None and notes_of(again).history.stopped_by != "rounds":  # stopped before the search ended
             return model
         return replace(again, notes=replace(notes_of(again), history=found.history))
 
@@ -296,7 +296,7 @@ class Boosting(Recipe[BoostingParameters, Goal]):
             threads = 1
         responses = problem.y if given.category_levels is None else goal.responses(problem, loss)
         encoding = self._encoding(problem, responses, target, seed, threads) if earlier is None else earlier.encoding
-        n_orders = 1 if given.ordered_boosting else int(given.category_orders)  # supporting models know one alone
+        n_orders = 1 if given.ordered_boosting else int(given.category_orders)  # ordered boosting has one
         training = TrainingRows(problem, responses, encoding, n_orders, seed, threads)
         before = None if earlier is None else earlier.forest
         base = start_raw(loss, problem.y, problem.weight, problem.offset) if before is None else before.base
@@ -335,7 +335,7 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         return Training(run, rows, reordered, held_rows, judge, base, first_round)
 
     def _answering(self, table: Table) -> Callable[[FloatArray, Head], Any]:
-        """Return the function from raw predictions of validation rows to the estimator that scorers are given."""
+        """Return a function that makes an estimator for scorers from raw predictions of validation rows."""
 
         def model_at(raw: FloatArray, head: Head) -> Any:
             known = knowing(table, raw)
@@ -345,7 +345,7 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         return model_at
 
     def _check_leaves(self, forest: Forest, loss: Loss) -> None:
-        """Reject rounds whose leaves are unlike those of the fitted model."""
+        """Reject rounds whose leaves differ in kind from those of the fitted model."""
         if forest.n_trees and is_vector(forest) != has_vector_leaves(self.given, loss):
             has = "has" if is_vector(forest) else "lacks"
             raise ValueError(
@@ -354,17 +354,17 @@ class Boosting(Recipe[BoostingParameters, Goal]):
             )
 
     def _check_followed(self, loss: Loss, scoring: Metric | Scorer | None, held: HeldRows) -> None:
-        """Reject early stopping by a loss that has no value."""
+        """Reject early stopping by a loss that has gradients only."""
         if scoring is not None or loss.has_values or self.given.early_stopping is False:
             return
         if held.is_given or self.given.early_stopping is True:
             raise ValueError(
-                f"{loss!r} is a function of gradients, which early stopping cannot follow: give scoring=, such as "
+                f"{loss!r} gives gradients but no loss values, which early stopping needs: give scoring=, such as "
                 f"{named_metrics('regression')[0]!r}, or derive a class with values from arboretum.losses.Loss"
             )
 
     def _reserve(self, training: TrainingRows, loss: Loss) -> int:
-        """Return the bytes that boosting will hold besides codes; reject a memory limit that does not hold them."""
+        """Return the bytes that boosting needs besides codes; reject a memory limit that is smaller."""
         table = training.problem.table
         n_features = table.schema.n_features if training.encoding is None else training.encoding.schema.n_features
         needed = training_bytes(self.given, table.n_rows, n_features, loss.n_outputs, training.n_versions)
@@ -375,7 +375,7 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         self, problem: Problem, responses: FloatArray, target: Target, seed: int, threads: int
     ) -> CategoryEncoding | None:
         given = self.given
-        if given.category_levels is None or responses.ndim > 1:  # statistics are those of one target
+        if given.category_levels is None or responses.ndim > 1:  # statistics need a single target
             return None
         return learn_encoding(
             problem.table,
@@ -412,7 +412,7 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         reserve: int,
         name: str = "X",
     ) -> Rows:
-        """Rows for the engine, from a table as trees read it; ``reserve`` bytes will be needed besides their codes."""
+        """Return rows for the engine, from a table as trees read it; reserve ``reserve`` bytes besides their codes."""
         data = assign_bins(table, bin_map, bundle=True, reserve=reserve, threads=threads)
         numbers = number_columns(table, bin_map, name) if self.given.leaf_model == "linear" else None
         queries = None if problem.query is None else Queries.of_sorted(problem.query, threads)
@@ -423,14 +423,14 @@ class Boosting(Recipe[BoostingParameters, Goal]):
     def _start(
         self, table: Table, base: FloatArray, earlier: Forest | None, offset: FloatArray | None, threads: int
     ) -> FloatArray:
-        """Raw predictions (outputs × rows) before the first round, of a table as trees read it."""
+        """Return raw predictions (outputs × rows) before the first round, for a table as trees read it."""
         if earlier is None:
             raw = filled_raw(base, table.n_rows)
             return raw if offset is None else raw + offset
         model = Model(earlier, table.schema, unknown=self.given.unknown)
         if offset is None:
             return np.ascontiguousarray(model.raw_of_read(table, threads).T)
-        # In the order of boosting, offset first: sums of other orders would differ in their last bits.
+        # Add in the order of boosting, offset first: another order would change the last bits.
         total = filled_raw(base, table.n_rows).T + offset.T
         for tree in range(earlier.n_trees):
             total += model.raw_of_read(table, threads, without_base(earlier[tree : tree + 1]))
@@ -471,9 +471,9 @@ class Boosting(Recipe[BoostingParameters, Goal]):
     def _hold_out(
         self, problem: Problem, held: HeldRows, seed: int, continuing: bool
     ) -> tuple[Problem, Problem | None]:
-        """Training rows, and those held out of them to stop early on, if any.
+        """Return training rows, and the rows held out for early stopping, if any.
 
-        Unless it is asked for, a model that is trained further holds none out: it may have seen them.
+        A model that is trained further holds none out by default: it may have seen them already.
         """
         given, n_rows = self.given, problem.table.n_rows
         goes_on = continuing or given.warm_start
@@ -513,7 +513,7 @@ class Boosting(Recipe[BoostingParameters, Goal]):
     # ---- as a member of an ensemble that reads and cuts the table once -------------------------------------------
 
     def share(self, table: Table, column: NDArray[Any], weight: FloatArray | None, threads: int) -> Shared:
-        """Prepare what all members are fitted to; ``weight``, all above 0, moves the cuts and class weights alone."""
+        """Prepare the table that all members share; ``weight``, all above 0, only affects cuts and class weights."""
         target = self.goal.read(column, weight)
         target.loss.check_target(target.y)
         missing = [bool(np.isnan(values).any()) for _, batch in table.column_batches() for values in batch]
@@ -523,7 +523,7 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         return Shared(Problem(marked, target.y, of_classes), target, bin_map)
 
     def fit_shared(self, shared: Shared, bag: Bag, threads: int) -> Model:
-        """Fit a member to its bag; constraints are those of the columns that it sees."""
+        """Fit a member to its bag, with the constraints of the columns that it sees."""
         bin_map = shared.bin_map if bag.columns is None else columns_of_bins(shared.bin_map, bag.columns)
         start = Beginning(bin_map=bin_map)
         return self.train(int(self.given.n_estimators), shared.part(bag), shared.target, threads, start)
@@ -563,7 +563,7 @@ def first_rounds(model: Model, n_rounds: int) -> Model:
 def training_bytes(
     given: BoostingParameters, n_rows: int, n_features: int, n_outputs: int = 1, versions: int = 1
 ) -> int:
-    """Return the memory that boosting takes besides codes; trees read ``versions`` tables in turn."""
+    """Return the memory that boosting needs besides codes; trees read ``versions`` tables in turn."""
     check_counts(n_rows=n_rows, n_features=n_features, n_outputs=n_outputs, versions=versions)
     leaves = given.max_leaf_nodes or (31 if given.growth == "leaf" else 2 ** min(given.max_depth or 6, 30))
     return boosting_bytes(

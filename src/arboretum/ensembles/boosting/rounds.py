@@ -5,7 +5,7 @@
                   tree = grown from (g, h) on a sample of the rows
                   raw += learning rate · leaf value of each row
 
-With several outputs a round grows a tree each, or one tree with vector leaves (vector_leaves.py).
+With several outputs a round grows one tree per output, or one tree with vector leaves (vector_leaves.py).
 A round may grow several trees from the same gradients and take their mean (boosted forests), and leave out earlier
 rounds while it does (dart.py).
 
@@ -49,7 +49,7 @@ from arboretum.running.progress import Callback, RoundReport
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
-# Up to so many rows gradients are kept in double precision; beyond, moving them would cost more than it is worth.
+# Up to this many rows gradients are kept in double precision; for more rows the memory traffic is not worth it.
 EXACT_ROWS = 65_536
 TREE_PURPOSE = 0x7472656573  # "trees"
 ALL = slice(None)
@@ -74,19 +74,19 @@ class BoostingParams:
     second_order: bool = True  # False: trees are fitted to gradients alone, by least squares
     leaf_steps: int = 1  # Newton steps to a leaf's value; 0: its least-squares value
     n_orders: int = 0  # random orders of ordered boosting; 0: plain boosting
-    score_noise: float = 0.0  # of the scores that features are compared by, in units of chance
+    score_noise: float = 0.0  # noise of the scores that compare features, in units of the gain by chance
     linear: LinearLeaves | None = None  # None: constant leaves
-    vector_leaves: bool = False  # one tree a round for all outputs
+    vector_leaves: bool = False  # one tree per round for all outputs
 
     @property
     def refits_leaves(self) -> bool:
-        """Whether leaf values come from other gradients than those that shaped the tree."""
+        """Whether leaf values come from gradients other than those that shaped the tree."""
         return self.leaf_steps > (1 if self.second_order else 0) or self.n_orders > 0
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is: its rounds, their history and the time they took."""
+    """Progress of a run: its rounds, their history and the time they took."""
 
     rounds: int = 0
     history: History = field(default_factory=History)
@@ -102,26 +102,26 @@ class BoostingRun:
     Parameters
     ----------
     rows : Rows
-        Training rows; their raw predictions hold what came before (``base`` and offsets, or an earlier forest).
+        Training rows; their raw predictions start from ``base`` and offsets, or from an earlier forest.
     loss : Loss
         What to minimise.
     params : BoostingParams
         How.
     base : ndarray
-        Constant of the forest that is returned.
+        Constant of the returned forest.
     first_round : int
-        Rounds that came before: continuing gives the same trees as never having stopped. 0 with ``params.dart``, whose
+        Number of earlier rounds: continuing gives the same trees as never having stopped. 0 with ``params.dart``, whose
         later rounds change the earlier ones.
     reordered : sequence of Rows
         The same rows with the statistics of their categories in other random orders. Rounds grow from each of these
-        versions in turn; every version has raw predictions of its own.
+        versions in turn; every version has its own raw predictions.
     validation : Rows, optional
         Rows whose loss is followed; with ``params.patience`` the best round is kept.
     judge : Judge, optional
         Score of the validation rows by which rounds are compared; without one, their loss.
     done : Progress, optional
-        Of an earlier process: the raw predictions hold its rounds, which count among those of this run. The trees that
-        are returned are those of the rounds after them.
+        Progress of an earlier process: the raw predictions include its rounds, which count as rounds of this run. Only
+        the trees of later rounds are returned.
     """
 
     def __init__(
@@ -151,16 +151,16 @@ class BoostingRun:
         self.growers = [_kernel.Grower(one.data.codes, params.threads) for one in self.versions]
         real = np.float32 if rows.data.n_rows > EXACT_ROWS and fits_float32(rows) else np.float64
         self.gradients, self.hessians = np.empty(rows.raw.shape, real), np.empty(rows.raw.shape, real)
-        # Losses of different rounds must be comparable, also where a loss adapts to each round.
+        # Losses of different rounds must be comparable, even if a loss adapts to each round.
         first_raw = user_shape(start_of_rows(base, rows) if done.rounds else rows.raw)
         self.scoring_loss = loss.for_round(rows.y, first_raw, rows.weight)
-        # A continued model competes with what it was before.
+        # A continued model competes with its state before.
         before = History(scoring=self.history.scoring, greater_is_better=self.history.greater_is_better)
         if first_round:
             before.add(*self.validate())
         self.best = min([np.inf, *before.curve, *self.history.curve])
         self.best_rounds: list[list[WeightedTree]] = []
-        # One step is bounded as it is taken, learning rate included; of several, each.
+        # A single step is bounded as it is taken, learning rate included; otherwise each of several steps is.
         several, tree = params.leaf_steps > 1, params.tree
         bound = StepBound(float(loss.self_concordant), 1.0 if several else 1 / params.trees_per_round)
         self.bound = StepBound() if several else bound
@@ -171,7 +171,7 @@ class BoostingRun:
         if params.vector_leaves:
             at_start = user_shape(start_of_rows(base, rows))
             self.sketch = OutputSketch(loss, rows.y, at_start, rows.weight, params.seed)
-            # Directions are those of each output, not of a mixture: they bound values, not the search.
+            # Monotone directions hold for each output, not for a mixture: they bound values, not the search.
             self.shape_params = replace(params.tree, monotone=()).to_kernel()
         self.number, self.started = done.rounds, time.monotonic() - done.seconds
 
@@ -238,7 +238,7 @@ class BoostingRun:
         if not params.second_order:
             self.hessians[:] = 1.0 if rows.weight is None else rows.weight
             if isinstance(loss, EachOutput):
-                self.hessians[np.isnan(rows.y.T)] = 0.0  # a missing target has no say
+                self.hessians[np.isnan(rows.y.T)] = 0.0  # a missing target has weight 0
         new_weight, kept_weight = Dart.weights(len(dropped), params.learning_rate)
         try:
             grown = self.grow_trees(loss, number, new_weight / params.trees_per_round)
@@ -249,10 +249,10 @@ class BoostingRun:
         rounds = [*self.rounds, grown]
         for i in dropped:
             rounds[i] = rescaled(rounds[i], kept_weight)
-        self.rounds = rounds  # one statement: an interrupt comes before or after it
+        self.rounds = rounds  # one statement, so that an interrupt comes before or after it
 
     def lift(self, dropped: list[int]) -> list[tuple[FloatArray, FloatArray]]:
-        """Take rounds out of all raw predictions; return these with what was taken."""
+        """Take rounds out of all raw predictions; return the raw predictions and what was taken out of them."""
         trees = [tree for number in dropped for tree in self.rounds[number]]
         lifted = []
         for held in (*self.versions, self.validation) if trees else ():
@@ -267,7 +267,7 @@ class BoostingRun:
         params, rows = self.params, self.rows
         n_outputs, n_trees = len(rows.raw), params.trees_per_round
         if (renews_leaves(loss) or params.refits_leaves) and n_trees * n_outputs > 1:
-            rows = replace(rows, raw=rows.raw.copy())  # leaf values too start from where the round began
+            rows = replace(rows, raw=rows.raw.copy())  # leaf values also start from where the round began
         numbers = range(number * n_trees, (number + 1) * n_trees)
         if params.vector_leaves:
             return [self.grow_vector_tree(sample_number, weight) for sample_number in numbers]
@@ -301,7 +301,7 @@ class BoostingRun:
         return self.add_weighted(WeightedTree(tree, values, ALL_OUTPUTS), weight)
 
     def draw_sample(self, number: int, gradients: Gradients) -> Sample:
-        """Rows that tree ``number`` sees."""
+        """Return the rows that tree ``number`` sees."""
         key = sample_key(self.params.seed, number)
         return self.params.sampler.sample(*gradients, key=key, threads=self.params.threads)
 
@@ -322,7 +322,7 @@ class BoostingRun:
     def renewed(
         self, loss: Loss, tree: _kernel.GrownTree, rows: Rows, sample: Sample, output: int
     ) -> FloatArray | None:
-        """Values of nodes that the loss finds itself; None if it leaves that to Newton."""
+        """Return node values that the loss computes itself; None if it leaves them to Newton steps."""
         if not renews_leaves(loss):
             return None
         if loss.parts:
@@ -332,7 +332,7 @@ class BoostingRun:
         return renewed_values(loss, tree, self.grower, rows, sample.rows, self.params)
 
     def gradients_of(self, members: NDArray[np.intp] | slice, raw: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Gradients and hessians of some rows at some raw predictions (outputs × rows)."""
+        """Return gradients and hessians of some rows at some raw predictions (outputs × rows)."""
         rows = self.rows
         weight = None if rows.weight is None else rows.weight[members]
         g, h = np.empty(raw.shape), np.empty(raw.shape)
@@ -341,7 +341,7 @@ class BoostingRun:
         return g, h
 
     def stepped_values(self, tree: _kernel.GrownTree, rows: Rows, output: int) -> FloatArray:
-        """Leaf values by Newton steps from the raw predictions of the model (leaf_steps.py)."""
+        """Return leaf values by Newton steps from the raw predictions of the model (leaf_steps.py)."""
         leaf = self.grower.leaf_of_row
 
         def sums_at(values: FloatArray) -> FloatArray:
@@ -369,7 +369,7 @@ class BoostingRun:
     def fit_slopes(
         self, tree: _kernel.GrownTree, values: FloatArray, output: int, sample: Sample
     ) -> _kernel.LeafSlopes | None:
-        """Slopes of linear leaves; None if leaves are constant."""
+        """Return the slopes of linear leaves; None if leaves are constant."""
         if self.params.linear is None:
             return None
         assert self.rows.numbers is not None
@@ -378,7 +378,7 @@ class BoostingRun:
         return fit_slopes(tree, values, leaves, sample, gradients, self.rows.numbers, rules, threads)
 
     def add_to_training(self, item: WeightedTree) -> None:
-        """Add what the tree of the last growth says: the leaves of its rows are known."""
+        """Add the values of the tree grown last: the leaves of its rows are known."""
         if item.is_plain:
             self.grower.add_values(item.values, self.rows.raw[item.output])
         else:
@@ -407,11 +407,11 @@ class BoostingRun:
         return RoundReport(number, self.params.n_rounds, seconds, training, loss, score)
 
     def fitted_loss(self) -> Loss:
-        """Return the loss that scores rows now, with what it learns of its own from the training rows."""
+        """Return the loss that scores rows now, with the parameters that it learns from the training rows."""
         return self.scoring_loss.fitted(self.rows.y, user_shape(self.rows.raw), self.rows.weight)
 
     def validate(self) -> tuple[float | None, float | None]:
-        """Loss and score of the validation rows now, as far as there are such."""
+        """Return the current loss and score of the validation rows, if there are any."""
         held = self.validation
         if held is None:
             return None, None
@@ -420,7 +420,7 @@ class BoostingRun:
         return value, None if self.judge is None else self.judge.score(raw, loss)
 
     def is_over(self, number: int, seconds: float) -> bool:
-        """Whether a rule says stop after so many rounds."""
+        """Return whether a rule says stop after ``number`` rounds."""
         limit = self.params.time_limit
         if number == self.params.n_rounds:
             return True
@@ -450,12 +450,12 @@ class BoostingRun:
 
 
 def renews_leaves(loss: Loss) -> bool:
-    """Whether the loss has leaf values of its own in place of Newton's step."""
+    """Whether the loss computes leaf values itself, in place of Newton steps."""
     return type(loss).leaf_values is not Loss.leaf_values
 
 
 def weight_with_factors(rows: Rows, sample: Sample) -> FloatArray:
-    """Weights of all rows times the factors of a sample; 0 outside it."""
+    """Return the weights of all rows times the factors of a sample; 0 outside it."""
     assert sample.factor is not None
     members = slice(None) if sample.rows is None else sample.rows
     weight = np.zeros(rows.data.n_rows)
@@ -471,9 +471,9 @@ def renewed_values(
     sample: NDArray[np.uint32] | None,
     params: BoostingParams,
 ) -> FloatArray | None:
-    """Ask the loss for the values of the leaves; inner nodes get the mean of theirs.
+    """Ask the loss for the values of the leaves; inner nodes get the mean of their leaves.
 
-    Monotone bounds are set by the values of inner nodes, so there the loss is asked for these as well.
+    Values of inner nodes set monotone bounds, so with such bounds the loss is asked for them as well.
     """
     grouped, start = _kernel.group_by_leaf(grower.leaf_of_row, sample, tree.n_nodes)
     if params.tree.monotone:

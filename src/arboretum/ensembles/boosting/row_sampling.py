@@ -21,17 +21,17 @@ SAMPLING_OF = {
 
 
 def check_sampling(model: Any) -> None:
-    """Reject parameters of another sampling, and shares of more than all rows."""
+    """Reject parameters of another sampling, and shares that add up to more than all rows."""
     for name, sampling in SAMPLING_OF.items():
         if getattr(model, name) is not None and model.sampling != sampling:
             raise ValueError(
-                f"{name}={getattr(model, name)!r} means nothing to sampling={model.sampling!r}: "
+                f"{name}={getattr(model, name)!r} has no effect with sampling={model.sampling!r}: "
                 f"use sampling={sampling!r}, or {name}=None"
             )
     own = [name for name, sampling in SAMPLING_OF.items() if sampling == model.sampling]
     if own and model.subsample not in (1, "auto"):
         raise ValueError(
-            f"subsample={model.subsample!r} means nothing to sampling={model.sampling!r}: "
+            f"subsample={model.subsample!r} has no effect with sampling={model.sampling!r}: "
             f"use {' and '.join(own)}, and subsample=1.0"
         )
     if model.sampling == "goss":

@@ -24,9 +24,9 @@ class Rows:
     y: FloatArray
     weight: FloatArray | None
     raw: FloatArray
-    numbers: _kernel.NumberColumns | None = None  # what linear leaves read
-    queries: Queries | None = None  # what ranking losses compare rows within
-    offset: FloatArray | None = None  # what raw predictions began with besides the constant, (outputs × rows)
+    numbers: _kernel.NumberColumns | None = None  # columns that linear leaves read
+    queries: Queries | None = None  # ranking losses compare rows within a query
+    offset: FloatArray | None = None  # where raw predictions start, besides the constant, (outputs × rows)
 
 
 def fits_float32(rows: Rows) -> bool:
@@ -37,18 +37,18 @@ def fits_float32(rows: Rows) -> bool:
 
 
 def start_raw(loss: Loss, y: FloatArray, weight: FloatArray | None, offset: FloatArray | None = None) -> FloatArray:
-    """Return the constant that boosting starts from, (outputs,): the best one, beside offsets if rows have some."""
+    """Return the constant that boosting starts from, (outputs,): the best one, given the offsets of the rows."""
     constant = loss.start(y, weight) if offset is None else loss.start_from(y, offset, weight)
     return np.asarray(constant, dtype=np.float64)
 
 
 def filled_raw(base: FloatArray, n_rows: int) -> FloatArray:
-    """Raw predictions (outputs × rows) that are the constant everywhere."""
+    """Return raw predictions (outputs × rows) that equal the constant everywhere."""
     return np.repeat(base[:, None], n_rows, axis=1)
 
 
 def start_of_rows(base: FloatArray, rows: Rows) -> FloatArray:
-    """Raw predictions (outputs × rows) before the first round."""
+    """Return raw predictions (outputs × rows) before the first round."""
     raw = filled_raw(base, len(rows.y))
     return raw if rows.offset is None else raw + rows.offset
 

@@ -6,7 +6,7 @@ as the best one are chosen too. Its standard deviation is::
     score_noise · Σ g² / Σ h · L / (1 + L)        L = rows · exp(−learning rate · rounds so far)
 
 Σ g² / Σ h is about twice what a split on pure chance gains: a child that takes rows at random has E[G²] = Σ g² over its
-rows, so E[½ G² / H] = ½ Σ g² / Σ h. It has the unit of a gain, whatever the units of target and weights. L / (1 + L)
+rows, so E[½ G² / H] = ½ Σ g² / Σ h. It has the unit of a gain for any units of target and weights. L / (1 + L)
 falls from 1 to 0 as the model grows; it is ½ when learning rate · rounds = ln rows.
 
 Cosines have the unit of the root of a gain: their noise has √(Σ g² / Σ h) in the place of Σ g² / Σ h, as CatBoost's.
@@ -33,7 +33,7 @@ def noise_deviation(
     strength : float
         The parameter ``score_noise``.
     gradients, hessians : ndarray
-        Of all rows, weights included.
+        Gradients and hessians of all rows, weights included.
     model_length : float
         Learning rate · rounds so far.
     cosine : bool

@@ -27,17 +27,17 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 
 def has_vector_leaves(given: BoostingParameters, loss: Loss) -> bool:
-    """Return whether a round grows one tree for all outputs; reject what such trees cannot be combined with."""
+    """Return whether a round grows one tree for all outputs; reject parameters that such trees do not support."""
     wanted = isinstance(loss, EachOutput) if isinstance(given.vector_leaves, str) else bool(given.vector_leaves)
     if not wanted or loss.n_outputs == 1:
         return False
     reason = ""
     if given.leaf_model == "linear":
-        reason = "leaf_model='linear': slopes are those of one output"
+        reason = "leaf_model='linear': slopes have one output"
     elif given.ordered_boosting:
-        reason = f"ordered_boosting={given.ordered_boosting!r}: supporting models have leaves of one output"
+        reason = f"ordered_boosting={given.ordered_boosting!r}: supporting models have one output per leaf"
     elif renews_leaves(loss):
-        reason = f"loss {loss.name!r}: it finds leaf values of its own"
+        reason = f"loss {loss.name!r}: it computes leaf values itself"
     if reason:
         raise ValueError(
             f"trees with vector leaves ({loss.n_outputs} outputs) cannot be combined with {reason}; "
@@ -50,13 +50,13 @@ def check_linear_loss(given: BoostingParameters, loss: Loss) -> None:
     """Reject linear leaves with a loss that has no Newton steps."""
     if given.leaf_model == "linear" and renews_leaves(loss):
         raise ValueError(
-            f"leaf_model='linear' needs a loss with Newton steps, but {loss.name!r} finds leaf values of its own: "
+            f"leaf_model='linear' needs a loss with Newton steps, but {loss.name!r} computes leaf values itself: "
             "use another loss, such as 'squared_error', or leaf_model='constant'"
         )
 
 
 def check_continuing(given: BoostingParameters, trees_per_round: int) -> None:
-    """Reject parameters with which no rounds can be added to a fitted model."""
+    """Reject parameters that do not allow adding rounds to a fitted model."""
     if given.ordered_boosting:
         raise ValueError(
             f"ordered_boosting={given.ordered_boosting!r}: the fitted model has seen the rows, and its supporting "
@@ -98,7 +98,7 @@ def boosting_params(
     Parameters
     ----------
     given, goal, loss, problem, tree
-        Parameters, and what they are given for.
+        Parameters, and the goal, loss, problem and trees that they are for.
     n_rounds : int
         Rounds to grow.
     n_rows : int
@@ -177,7 +177,7 @@ def tree_params(
 
 
 def leaf_penalty(given: BoostingParameters, weight: FloatArray | None, n_rows: int) -> float:
-    """Return the penalty on squares of leaf values, for rows of these weights."""
+    """Return the penalty on squares of leaf values, for rows with these weights."""
     return automatic.leaf_penalty(weight, n_rows) if isinstance(given.l2, str) else float(given.l2)
 
 

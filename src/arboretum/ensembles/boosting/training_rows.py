@@ -27,12 +27,12 @@ FloatArray: TypeAlias = NDArray[np.float64]
 class TrainingRows:
     """Training rows as trees read them.
 
-    With statistics of categories there are several versions of them, each of another random order of the rows; rounds
-    of boosting read them in turn.
+    With statistics of categories there are several versions of the rows, each from another random order; rounds of
+    boosting read them in turn.
     """
 
     problem: Problem
-    responses: FloatArray  # numbers or class codes that statistics of categories are taken of
+    responses: FloatArray  # numbers or class codes that statistics of categories average
     encoding: CategoryEncoding | None
     n_orders: int
     seed: int
@@ -44,7 +44,7 @@ class TrainingRows:
         return 1 if self.encoding is None else self.n_orders
 
     def tables(self) -> Iterator[Table]:
-        """Make one version after the other: they are large."""
+        """Yield one version after the other: they are large."""
         table, y, weight = self.problem.table, self.responses, self.problem.weight
         if self.encoding is None:
             yield table
@@ -57,7 +57,7 @@ class TrainingRows:
                 yield self.encoding.ordered(table, y, weight, number, seed=self.seed, threads=self.threads)
 
     def marked_schema(self, data: BinnedData) -> Schema:
-        """Return the schema of the user's table, its columns with missing values marked."""
+        """Return the schema of the user's table, with columns that have missing values marked."""
         table = self.problem.table
         read = self.encoding.schema if self.encoding is not None else table.schema
         missing = [False] * read.n_features
@@ -74,7 +74,7 @@ def beside_offset(raw: FloatArray, offset: FloatArray | None) -> FloatArray:
 
 
 def downhill(loss: Loss, problem: Problem) -> FloatArray:
-    """Negative gradients of the constant model, shaped like the target: what it falls short of."""
+    """Return negative gradients of the constant model, shaped like the target: its shortfall."""
     y, weight, offset = problem.y, problem.weight, problem.offset
     raw = constant_raw(start_raw(loss, y, weight, offset), len(y))
     raw = raw if offset is None else raw + offset

@@ -1,8 +1,9 @@
-"""Trees whose leaves hold one value an output: a round grows one tree for all outputs.
+"""Trees whose leaves hold one value per output: a round grows one tree for all outputs.
 
-A split of such a tree should raise Σ_k G_k² / (H_k + l2) over the outputs k, which costs as much as a tree an output.
-SketchBoost (Iosipoi & Vakhrushev, *SketchBoost: fast gradient boosted decision tree for multioutput problems*, NeurIPS
-2022) searches on a few random mixtures of the outputs instead; here on one a tree, drawn anew for each::
+A split of such a tree should raise Σ_k G_k² / (H_k + l2) over the outputs k, which costs as much as one tree per
+output. SketchBoost (Iosipoi & Vakhrushev, *SketchBoost: fast gradient boosted decision tree for multioutput problems*,
+NeurIPS 2022) searches on a few random mixtures of the outputs instead; here on one mixture per tree, drawn anew for
+each::
 
     gradient   p = Σ_k z_k √(h̄ / h̄_k) g_k / s_k          z random, Σ z² = 1
     hessian    Σ_k z_k² (h̄ / h̄_k) h_k                    s_k², h̄_k: spread and mean hessian of output k (newton_units)
@@ -39,7 +40,7 @@ class OutputSketch:
     loss, y, raw, weight
         What boosting starts from: the spread of each output is that of its gradients at these raw predictions.
     seed : int
-        Of the draws.
+        Seed of the draws.
     """
 
     def __init__(self, loss: Loss, y: FloatArray, raw: FloatArray, weight: FloatArray | None, seed: int) -> None:
@@ -51,12 +52,12 @@ class OutputSketch:
         self.seed = seed
 
     def mixture(self, number: int) -> tuple[FloatArray, FloatArray]:
-        """Weights of gradients and of hessians, (outputs,), in mixture ``number``."""
+        """Return the weights of gradients and of hessians, (outputs,), in mixture ``number``."""
         z = draw_normals(len(self.per_spread), _kernel.draw(self.seed, MIXTURE_PURPOSE, number))
         return z * np.sqrt(self.per_curvature) * self.per_spread, z**2 * self.per_curvature
 
     def of(self, gradients: Gradients, number: int, threads: int) -> Gradients:
-        """Mix gradients and hessians (outputs × rows) into one number a row each."""
+        """Mix gradients and hessians (outputs × rows) into one gradient and one hessian per row."""
         g, h = gradients
         mixed = np.empty(g.shape[1], g.dtype), np.empty(g.shape[1], g.dtype)
         _kernel.sketch_outputs(g, h, *self.mixture(number), threads, *mixed)
@@ -66,7 +67,7 @@ class OutputSketch:
 def draw_normals(n: int, key: int) -> FloatArray:
     """Draw ``n`` numbers, nearly normal, whose squares sum to 1.
 
-    Each is a sum of four uniform draws of 16 bits: exact, so that no mathematical library can change a bit.
+    Each is a sum of four uniform draws of 16 bits: exact, so that the result does not depend on a mathematical library.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""Estimators as members of an ensemble, whoever wrote them: what they are asked, and what they are fitted to."""
+"""Estimators of any library as members of an ensemble: what they predict, and what they are fitted to."""

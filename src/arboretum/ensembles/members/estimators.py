@@ -1,6 +1,6 @@
-"""What is asked of an estimator, whoever wrote it: a copy, seeds, what it predicts, whether it takes weights.
+"""Questions to an estimator of any library: a copy, seeds, what it predicts, whether it takes weights.
 
-scikit-learn is imported for estimators of others alone: theirs have imported it already.
+scikit-learn is imported only for estimators of other libraries, which have imported it already.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MEMBER_PURPOSE = 0x6D656D626572  # "member": keeps the seeds of members apart fr
 
 
 def require_estimator(base: Any) -> None:
-    """Reject what cannot be fitted and asked.
+    """Reject an object that cannot be fitted or cannot predict.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def require_estimator(base: Any) -> None:
 
 
 def unfitted(base: Any) -> Any:
-    """Return a copy without what was fitted."""
+    """Return an unfitted copy."""
     if is_ours(base):
         return type(base)(**base.get_params(deep=False))
     from sklearn.base import clone
@@ -65,7 +65,7 @@ def is_classifier(model: Any) -> bool:
 
 
 def shares(base: Any) -> bool:
-    """Whether members can be fitted to one table that is read and cut once."""
+    """Whether members can share one table that is read and cut once."""
     return hasattr(type(base), "fit_shared")
 
 
@@ -75,7 +75,7 @@ def takes_weights(base: Any) -> bool:
 
 
 def run_beside(function: Callable[[int], Item], items: Iterable[int], beside: int, *, ours: bool) -> Iterator[Item]:
-    """Call a function for items, in ``beside`` threads; results come in order."""
+    """Call a function for each item, in ``beside`` threads; return the results in order."""
     if beside == 1:
         yield from map(function, items)
         return
@@ -84,7 +84,7 @@ def run_beside(function: Callable[[int], Item], items: Iterable[int], beside: in
 
 
 def _configured(function: Callable[[int], Item]) -> Callable[[int], Item]:
-    """Hand scikit-learn's configuration, which each thread has for itself, on to the thread of the call."""
+    """Pass scikit-learn's configuration, which is local to each thread, to the thread of the call."""
     from sklearn import config_context, get_config
 
     config = get_config()

@@ -1,4 +1,4 @@
-"""Goals: how an ensemble of estimators reads its target, and what it asks its members.
+"""Goals: how an ensemble of estimators reads its target, and what its members predict.
 
 ::
 
@@ -39,11 +39,11 @@ class Goal(ABC):
 
     @abstractmethod
     def read(self: AGoal, column: NDArray[Any]) -> tuple[AGoal, FloatArray]:
-        """Check the target of rows that have weight; return the goal that knows it, and codes or numbers."""
+        """Check the target of rows that have weight; return the goal with its classes, if any, and codes or numbers."""
 
     @abstractmethod
     def outcome(self, model: Any, rows: Any, threads: int = 1) -> FloatArray:
-        """Return what a member says of rows: a Table if it can be asked about one, else a table of the user's kind."""
+        """Return a member's predictions for a Table, if it accepts one, or for rows in the user's container."""
 
     @abstractmethod
     def answers(self, outcome: FloatArray) -> NDArray[Any]:
@@ -51,10 +51,10 @@ class Goal(ABC):
 
     @abstractmethod
     def out_of_bag(self, model: Any) -> FloatArray:
-        """Return the outcome of each training row by those parts of a model that have not seen it, NaN if none has."""
+        """Return the prediction of each training row by the parts of a model that have not seen it; NaN without any."""
 
     def check_base(self, base: Any) -> None:
-        """Reject an estimator whose fitted copies could not be asked."""
+        """Reject an estimator whose fitted copies lack a method that is needed."""
         return
 
     def probabilities(self, outcome: FloatArray) -> FloatArray | None:
@@ -62,15 +62,15 @@ class Goal(ABC):
         return None
 
     def strata(self, numbers: FloatArray) -> NDArray[Any] | None:
-        """Return what each part of the rows should have the same share of."""
+        """Return the labels by which parts of the rows are stratified."""
         return None
 
     def has_one_class(self, column: NDArray[Any]) -> bool:
-        """Whether rows are of one class alone, which many classifiers reject."""
+        """Whether all rows have one class, which many classifiers reject."""
         return False
 
     def check_rest(self, column: NDArray[Any]) -> None:
-        """Reject what is left of the rows if no model can be fitted to it."""
+        """Reject the remaining rows if no model can be fitted to them."""
         return
 
     # ---- files ---------------------------------------------------------------------------------------------------
@@ -80,7 +80,7 @@ class Goal(ABC):
         return {}
 
     def from_file(self: AGoal, header: dict[str, Any]) -> AGoal:
-        """Return the goal that knows the target of a file."""
+        """Return the goal with the classes of a file, if any."""
         return self
 
     def check(self, model: Any) -> None:
@@ -134,7 +134,7 @@ class Classes(Goal):
     Parameters
     ----------
     voting : {"soft", "hard"} or None
-        What members say: probabilities, or a vote for one class. None asks for probabilities, which they must have.
+        What members give: probabilities, or a vote for one class. None requires probabilities.
     classes : ndarray
         All labels, sorted, once they are known.
 
@@ -151,7 +151,7 @@ class Classes(Goal):
     classifies = True
 
     def read(self, column: NDArray[Any]) -> tuple[Classes, FloatArray]:
-        """Encode labels, as those of the members so far if there are some."""
+        """Encode labels, by the codes of the existing members, if any."""
         if self.classes is not None:
             return self, targets.encode_classes(column, self.classes, "y")
         classes, codes = targets.find_classes(column)
@@ -170,7 +170,7 @@ class Classes(Goal):
         return proba
 
     def check_base(self, base: Any) -> None:
-        """Reject an estimator without probabilities, unless it may vote."""
+        """Reject an estimator without probabilities, unless members may vote."""
         if self.voting is None and not hasattr(base, "predict_proba"):
             raise ValueError(f"estimator={shown(base)} has no predict_proba: use a classifier that has")
 
@@ -213,14 +213,14 @@ class Classes(Goal):
         return replace(self, classes=classes_from_json(entry, len(entry["values"])))
 
     def check(self, model: Any) -> None:
-        """Reject a member that is not a classifier, or that has classes of its own."""
+        """Reject a member that is not a classifier, or whose classes the ensemble lacks."""
         super().check(model)
         if not np.isin(model.classes_, self.classes).all():
-            raise ValueError("a member with classes of its own")
+            raise ValueError("a member has classes that the ensemble lacks")
 
 
 class OneClass:
-    """The member of a bag that holds one class only, which many classifiers reject.
+    """The member for a bag of one class, which many classifiers reject.
 
     Examples
     --------

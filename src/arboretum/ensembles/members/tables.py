@@ -25,7 +25,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 
 class MemberTable(Protocol):
-    """Rows that members are fitted to and asked about."""
+    """Rows that members are fitted to and predict."""
 
     takes_weights: bool
     n_rows: int
@@ -33,7 +33,7 @@ class MemberTable(Protocol):
 
     @property
     def schema(self) -> Schema | None:
-        """Columns, as far as they are known."""
+        """Columns, if they are known."""
 
     def prepare(self, y: NDArray[Any], weight: FloatArray | None, kept: Positions, threads: int) -> None:
         """Take the rows ``kept``, which have weight, with their targets."""
@@ -95,12 +95,12 @@ class GivenTable:
             raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required: X has no rows")
         try:
             self.table: Table | None = read_table(X)
-        except (TypeError, ValueError):  # documents, images: whether they will do is for the member to say
+        except (TypeError, ValueError):  # documents, images: the member decides whether it accepts them
             self.table = None
 
     @property
     def schema(self) -> Schema | None:
-        """Names of the columns, if there are some; what they hold is for the members to know."""
+        """Names of the columns, if any; only the members know what they hold."""
         if self.table is None:
             return None
         schema = self.table.schema
@@ -113,7 +113,7 @@ class GivenTable:
 
     def keys(self, target: FloatArray, kept: Positions) -> Keys:
         """Hash the content of each row that has weight."""
-        if self.table is None:  # rows that cannot be read are drawn in the order they have
+        if self.table is None:  # rows that cannot be read are drawn in their given order
             return np.arange(len(kept), dtype=np.uint64)
         table = self.table if len(kept) == self.n_rows else self.table.take(kept).relearn()
         return content_keys(table, target)
@@ -134,12 +134,12 @@ class GivenTable:
 
 
 def table_for(base: Any, X: Any) -> MemberTable:
-    """Return the table that suits copies of an estimator."""
+    """Return the kind of table that copies of an estimator can use."""
     return SharedTable(base, X) if shares(base) else GivenTable(base, X)
 
 
 def some_columns(rows: Any, columns: Positions | None) -> Any:
-    """Return a Table, or a table of the user's kind, of these columns; None is all of them."""
+    """Return these columns of a Table or of the user's container; None means all."""
     if not isinstance(rows, Table):
         return selection.take_columns(rows, columns)
     return rows if columns is None else columns_of_table(rows, columns)
