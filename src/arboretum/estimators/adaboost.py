@@ -132,8 +132,17 @@ class AdaBoostModel(AdaBoostParameters, OfOneEstimator, GrownTrees, Estimator):
         """Return what learners do about unknown categories and new missing values: a parameter of theirs."""
         if self.estimator is None or "_members" in vars(self):
             return self.unknown, self.missing
-        base = self.estimator_ if "_model" in vars(self) else self.estimator  # as a file names it
+        base = base_of(self._model) if "_model" in vars(self) else self.estimator  # as a file names it
         return base.unknown, base.missing
+
+    def learned(self) -> Model | Members:
+        """Return the trees, which treat unknown categories and missing values as the parameters say, or Members."""
+        if "_members" in vars(self):
+            return self._members
+        model, head = self.model_, head_of(self.model_)
+        if head.unknown in (None, model.unknown):
+            return model
+        return replace(model, head=replace(head, unknown=model.unknown))
 
     @property
     def estimator_(self) -> Any:
@@ -214,10 +223,11 @@ class AdaBoostModel(AdaBoostParameters, OfOneEstimator, GrownTrees, Estimator):
 
     def fingerprint(self) -> str:
         """Hash of everything that determines predictions; learners must be arboretum's."""
-        if "_members" in vars(self):
+        learned = self.learned()
+        if isinstance(learned, Members):
             return super().fingerprint()
         # What an estimator that was given does about unknown categories is a fact of the head.
-        return replace(self.model_, unknown=self.unknown).fingerprint()
+        return replace(learned, unknown=self.unknown).fingerprint()
 
     def to_file(self, *, compact: bool = True) -> tuple[dict[str, Any], Arrays]:
         """Return the content of the model file: a header of JSON and named arrays (docs/format.md).
