@@ -394,7 +394,8 @@ class Estimator(Explained):
 
         if get_config()["display"] != "diagram":
             return None
-        if "_model" not in vars(self):
+        model = vars(self).get("_model")
+        if model is None or not model.forest.n_trees:  # many branches per node: no tree of a forest
             return str(estimator_html_repr(self))
         from arboretum.reading import model_to_html
 
