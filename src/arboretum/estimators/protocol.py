@@ -333,7 +333,7 @@ class Estimator(Explained):
         """
         call, learned = files.call_to_json(self), self.learned()
         if isinstance(learned, Members):
-            header, arrays = learned.to_file(files.call_to_json, compact=compact)
+            header, arrays = learned.to_file(files.base_to_json, compact=compact)
         else:
             header, arrays = learned.to_file(call["params"])
         return {"format": "arboretum", **call, **header}, arrays
