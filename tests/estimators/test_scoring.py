@@ -246,9 +246,7 @@ def test_a_scorer_that_asks_for_trees_is_told_what_it_can_ask(ask):
 
 def test_a_scorer_that_asks_for_hazards_is_told_what_it_can_ask():
     for ask in ("predict_survival_function", "predict_cumulative_hazard"):
-        with pytest.raises(
-            AttributeError, match=r"is in training: .* the risks that predict gives"
-        ):
+        with pytest.raises(AttributeError, match=r"is in training: .* the risks that predict gives"):
             fitted("Survival", EVENTS, lambda model, X, y, ask=ask: float(getattr(model, ask)(X).mean()))
 
 
