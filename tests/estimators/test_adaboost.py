@@ -279,6 +279,29 @@ def test_policies_are_those_of_the_default_learner_or_of_the_estimator():
             make(missing="error").fit(FRAME, y).predict(FRAME.assign(a=np.nan))
 
 
+@pytest.mark.parametrize("place", ["", "estimator__"])
+@pytest.mark.parametrize("cls", [AdaBoostClassifier, AdaBoostRegressor])
+def test_policies_can_be_set_after_the_fit(cls, place):
+    tree = arb.DecisionTreeClassifier if cls is AdaBoostClassifier else arb.DecisionTreeRegressor
+    y, new = FRAME["town"].fillna("?").to_numpy() == "Oslo", FRAME.assign(town="Bergen")
+
+    def make(**policy):
+        return cls(estimator=tree(max_depth=2, **policy) if place else None, n_estimators=2, **{} if place else policy)
+
+    model = make().fit(FRAME, y)
+    for policy in ("missing", "average"):
+        expected = make(unknown=policy).fit(FRAME, y)
+        model.set_params(**{f"{place}unknown": policy})
+        np.testing.assert_array_equal(model.predict(new), expected.predict(new))
+        assert model.fingerprint() == reloaded(model).fingerprint() == expected.fingerprint()
+    model.set_params(**{f"{place}unknown": "error", f"{place}missing": "error"})
+    for changed in (model, reloaded(model)):
+        with pytest.raises(ValueError, match="Bergen"):
+            changed.predict(new)
+        with pytest.raises(ValueError, match="'a'"):
+            changed.predict(FRAME.assign(a=np.nan))
+
+
 def test_huge_targets_and_weights():
     plain, huge = (AdaBoostRegressor(n_estimators=5, bootstrap=False).fit(X, Y * scale) for scale in (1.0, 1e99))
     np.testing.assert_allclose(huge.predict(X) / 1e99, plain.predict(X), rtol=1e-6)

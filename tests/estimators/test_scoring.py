@@ -226,6 +226,30 @@ def test_a_scorer_that_asks_about_other_rows_is_refused():
         fitted("Regressor", NUMBERS, curious)
 
 
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda model, X: len(model),
+        lambda model, X: model.forest_.n_trees,
+        lambda model, X: model.feature_importances_,
+        lambda model, X: model.fingerprint(),
+        lambda model, X: model.to_text(),
+        lambda model, X: model.apply(X),
+        lambda model, X: model.explain(X),
+        lambda model, X: list(model.staged_predict(X)),
+    ],
+)
+def test_a_scorer_that_asks_for_trees_is_told_what_it_can_ask(ask):
+    with pytest.raises(AttributeError, match="scoring asks a model in training for its trees: ask for predictions"):
+        fitted("Regressor", NUMBERS, lambda model, X, y: float(np.size(ask(model, X))))
+
+
+def test_a_scorer_that_asks_for_hazards_is_told_what_it_can_ask():
+    for ask in ("predict_survival_function", "predict_cumulative_hazard"):
+        with pytest.raises(AttributeError, match=r"is in training: .* the risks that predict gives"):
+            fitted("Survival", EVENTS, lambda model, X, y, ask=ask: float(getattr(model, ask)(X).mean()))
+
+
 @pytest.mark.parametrize("scoring", [lambda model, X, y: np.nan, lambda model, X, y: ("auc", 0.5, True)])
 def test_scores_must_be_numbers(scoring):
     with pytest.raises(ValueError, match="for the validation rows, but rounds are compared by finite numbers"):

@@ -86,6 +86,13 @@ def test_h_is_that_of_all_pairs_of_rows(model: Any) -> None:
     assert found.features == list(found.grid[0]) == ["x0", "x1", "x2"]
 
 
+def test_h_of_votes_is_that_of_the_same_trees_with_votes_as_leaves() -> None:
+    grown = {"n_estimators": 5, "random_state": 0, "min_samples_leaf": 1, "bootstrap": False, "max_features": 0.5}
+    hard, soft = (arb.RandomForestClassifier(voting=voting, **grown).fit(X, Y > 0) for voting in ("hard", "soft"))
+    assert_array_equal(hard.predict_proba(X), soft.predict_proba(X))  # leaves are pure: a share is a vote
+    assert_array_equal(interaction_strength(hard, X[:25]).values, interaction_strength(soft, X[:25]).values)
+
+
 def test_h_of_stumps_is_zero_and_of_a_product_is_not() -> None:
     table = RNG.normal(size=(400, 3))
     stumps = arb.BoostedTreesRegressor(n_estimators=30, max_depth=1).fit(table, table[:, 0] + table[:, 1])

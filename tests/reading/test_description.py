@@ -77,6 +77,7 @@ def test_facts_of_boosting_and_forests():
 
 def test_models_without_trees_and_displays_of_text_are_scikit_learns():
     assert "sk-" in arb.BoostedTreesRegressor()._repr_html_()
+    assert "sk-" in arb.DecisionTreeClassifier(method="c45").fit(X, LABELS)._repr_html_()  # many branches per node
     with sklearn.config_context(display="text"):
         assert FITTED[0]._repr_html_() is None
     with pytest.raises(ValueError, match="not fitted"):

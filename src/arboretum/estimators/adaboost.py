@@ -37,7 +37,7 @@ from arboretum.estimators.decision_trees import (
     DecisionTreeRegressor,
     fitted_tree,
 )
-from arboretum.estimators.files import call_from_json, call_to_json
+from arboretum.estimators.files import base_to_json, call_from_json
 from arboretum.estimators.grown_trees import GrownTrees
 from arboretum.estimators.models_of_models import ModelOfModels, OfOneEstimator
 from arboretum.estimators.protocol import Classifier, Estimator, Regressor
@@ -123,8 +123,17 @@ class AdaBoostModel(AdaBoostParameters, OfOneEstimator, ModelOfModels, GrownTree
         """Return what learners do about unknown categories and new missing values: a parameter of theirs."""
         if self.estimator is None or "_members" in vars(self):
             return self.unknown, self.missing
-        base = self.estimator_ if "_model" in vars(self) else self.estimator  # as a file names it
+        base = base_of(self._model) if "_model" in vars(self) else self.estimator  # as a file names it
         return base.unknown, base.missing
+
+    def learned(self) -> Model | Members:
+        """Return the trees, which treat unknown categories and missing values as the parameters say, or Members."""
+        if "_members" in vars(self):
+            return self._members
+        model, head = self.model_, head_of(self.model_)
+        if head.unknown in (None, model.unknown):
+            return model
+        return replace(model, head=replace(head, unknown=model.unknown))
 
     @property
     def estimator_(self) -> Any:
@@ -195,10 +204,11 @@ class AdaBoostModel(AdaBoostParameters, OfOneEstimator, ModelOfModels, GrownTree
 
     def fingerprint(self) -> str:
         """Hash of everything that determines predictions; learners must be arboretum's."""
-        if "_members" in vars(self):
+        learned = self.learned()
+        if isinstance(learned, Members):
             return super().fingerprint()
         # What an estimator that was given does about unknown categories is a fact of the head.
-        return replace(self.model_, unknown=self.unknown).fingerprint()
+        return replace(learned, unknown=self.unknown).fingerprint()
 
     def to_file(self, *, compact: bool = True) -> tuple[dict[str, Any], Arrays]:
         """Return the content of the model file: a header of JSON and named arrays (docs/format.md).
@@ -209,7 +219,7 @@ class AdaBoostModel(AdaBoostParameters, OfOneEstimator, ModelOfModels, GrownTree
             Whether files of members, which are arrays of this one, are compact.
         """
         header, arrays = super().to_file(compact=compact)
-        given = {} if self.estimator is None else {"estimator": call_to_json(self.estimator_)}
+        given = {} if self.estimator is None else {"estimator": base_to_json(self.estimator_)}
         return {**header, **given}, arrays
 
     def restore(self, header: dict[str, Any], arrays: Arrays) -> None:

@@ -748,7 +748,11 @@ class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
     def event_times_(self) -> FloatArray:
         """Times of events of the training rows, rising."""
         times = self.model_.head_as(RiskHead).event_times
-        assert times is not None
+        if times is None:
+            raise AttributeError(
+                f"this {type(self).__name__} is in training: times of events and hazards are known after the fit; "
+                "scoring can ask for the risks that predict gives"
+            )
         return times
 
     # ---- prediction ----------------------------------------------------------------------------------------------

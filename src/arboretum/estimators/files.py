@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
@@ -19,6 +20,7 @@ from arboretum.estimators.classes import MODELS, own_class, parameters
 from arboretum.losses import Loss
 from arboretum.model import model_file
 from arboretum.model.arrays import Arrays
+from arboretum.model.members import is_ours
 from arboretum.running.warning import warn_user
 
 if TYPE_CHECKING:
@@ -39,10 +41,26 @@ def model_class(name: Any) -> type[Any]:
 CHANGES_ANSWERS = ("predict", "predict_proba", "predict_log_proba", "decision_function", "score_samples", "apply")
 
 
-def call_to_json(model: Any) -> dict[str, Any]:
-    """Return what makes an unfitted model again: its class in this package, and the parameters of that."""
-    cls = own_class(type(model))
-    return {"model": cls.__name__, "params": {name: plain(getattr(model, name)) for name in sorted(parameters(cls))}}
+def call_to_json(model: Any, as_json: Callable[[Any], Any] | None = None) -> dict[str, Any]:
+    """Return what makes an unfitted model again: its class in this package, and the parameters of that.
+
+    Estimators among the parameters are left out: a file holds them as the bases of its members.
+    """
+    cls, as_json = own_class(type(model)), plain if as_json is None else as_json
+    return {"model": cls.__name__, "params": {name: as_json(getattr(model, name)) for name in sorted(parameters(cls))}}
+
+
+def base_to_json(base: Any) -> dict[str, Any]:
+    """Return what makes the base of members again, estimators among its own parameters too."""
+    return call_to_json(base, _plain_base)
+
+
+def _plain_base(value: Any) -> Any:
+    if is_ours(value):
+        return base_to_json(value)
+    if isinstance(value, list | tuple) and any(is_ours(item) or isinstance(item, tuple) for item in value):
+        return [_plain_base(item) for item in value]
+    return plain(value)
 
 
 def call_from_json(entry: dict[str, Any]) -> Estimator:
@@ -98,6 +116,11 @@ def from_plain(value: Any) -> Any:
         return losses.UnsavedFunction(value["function"])
     if isinstance(value, dict) and "name" in value:
         return losses.from_json(value)
+    if isinstance(value, dict) and set(value) == {"model", "params"}:
+        return call_from_json(value)
+    if isinstance(value, list):
+        items = [from_plain(item) for item in value]
+        return (items[0], items[1]) if len(items) == 2 and is_ours(items[1]) and isinstance(items[0], str) else items
     return value
 
 

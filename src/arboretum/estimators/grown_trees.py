@@ -126,7 +126,7 @@ class GrownTrees:
         ndarray of float64, (n_rows, n_outputs)
         """
         model = self.model_
-        if model.summed is model.forest:
+        if model.known is not None or model.summed is model.forest:
             return model.sums(X, self.n_jobs)
         return model.raw(model.conform(X), n_threads(self.n_jobs), model.forest)
 

@@ -349,7 +349,7 @@ class Estimator:
         """
         call, learned = files.call_to_json(self), self.learned()
         if isinstance(learned, Members):
-            header, arrays = learned.to_file(files.call_to_json, compact=compact)
+            header, arrays = learned.to_file(files.base_to_json, compact=compact)
         else:
             header, arrays = learned.to_file(call["params"])
         return {"format": "arboretum", **call, **header}, arrays
@@ -628,7 +628,8 @@ class Estimator:
 
         if get_config()["display"] != "diagram":
             return None
-        if "_model" not in vars(self):
+        model = vars(self).get("_model")
+        if model is None or not model.forest.n_trees:  # many branches per node: no tree of a forest
             return str(estimator_html_repr(self))
         from arboretum.reading import model_to_html
 

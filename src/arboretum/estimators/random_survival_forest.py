@@ -58,6 +58,7 @@ class RandomSurvivalForest(SurvivalModel, TimesForest, OutOfBagMeans, BaggedTree
     """
 
     head_kind: ClassVar[type[Head]] = HazardHead
+    criterion = "log_rank"  # what splits are judged by, for reports; not a parameter
 
     def goal(self) -> goals.Times:
         """Return how times and events are read."""

@@ -159,19 +159,19 @@ class Members:
         facts = {"model": model, **self.joint.identity(prints, self.schema), **self.joint.facts()}
         return model_file.fingerprint(facts, self.joint.arrays())
 
-    def to_file(self, call_to_json: Callable[[Any], Header], *, compact: bool = True) -> tuple[Header, Arrays]:
+    def to_file(self, base_to_json: Callable[[Any], Header], *, compact: bool = True) -> tuple[Header, Arrays]:
         """Return header and arrays of a model file, without class and parameters; parts must be of arboretum.
 
         Parameters
         ----------
-        call_to_json : callable
+        base_to_json : callable
             From an unfitted estimator to its class and parameters.
         compact : bool
             Whether the files of the parts are compact.
         """
         self._require_own("save", "pickle or skops keep other estimators")
         joint, schema = self.joint, {} if self.schema is None else {"schema": self.schema.to_json()}
-        bases = joint.bases_to_json([(name, call_to_json(base)) for name, base in self.bases])
+        bases = joint.bases_to_json([(name, base_to_json(base)) for name, base in self.bases])
         files = {
             name: model_file.to_bytes(*part.to_file(compact=compact), compact=compact)
             for name, part in self.parts.items()

@@ -74,6 +74,24 @@ def judge_of(
     return Judge(scoring.name, scoring.greater_is_better, measured)
 
 
+class TreesInTraining:
+    """The forest of a model in training, which scorers cannot read.
+
+    Examples
+    --------
+    >>> TreesInTraining().n_trees
+    Traceback (most recent call last):
+        ...
+    AttributeError: scoring asks a model in training for its trees: ask for predictions of the X that it was given
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        """Say what can be asked instead."""
+        raise AttributeError(
+            "scoring asks a model in training for its trees: ask for predictions of the X that it was given"
+        )
+
+
 def knowing(X: Any, raw: FloatArray) -> Callable[[Any], FloatArray]:
     """Return a function from rows to raw predictions, for a model in training; it only accepts X itself."""
 

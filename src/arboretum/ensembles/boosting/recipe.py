@@ -30,7 +30,7 @@ from arboretum.ensembles.bagging.resampling import Bag, columns_of_bins, with_sc
 from arboretum.ensembles.boosting import automatic
 from arboretum.ensembles.boosting.goals import Goal
 from arboretum.ensembles.boosting.history import History
-from arboretum.ensembles.boosting.judging import judge_of, knowing
+from arboretum.ensembles.boosting.judging import TreesInTraining, judge_of, knowing
 from arboretum.ensembles.boosting.linear_leaves import number_columns
 from arboretum.ensembles.boosting.model_notes import BoostingNotes, is_vector, trees_of_round
 from arboretum.ensembles.boosting.parameters import BoostingParameters
@@ -338,8 +338,8 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         """Return a function that makes an estimator for scorers from raw predictions of validation rows."""
 
         def model_at(raw: FloatArray, head: Head) -> Any:
-            known = knowing(table, raw)
-            model = Model(cast(Forest, None), table.schema, head=head, notes=BoostingNotes(0), known=known)
+            forest, known = cast(Forest, TreesInTraining()), knowing(table, raw)
+            model = Model(forest, table.schema, head=head, notes=BoostingNotes(0), table=table, known=known)
             return self.estimator(model)
 
         return model_at

@@ -35,12 +35,23 @@ def require_estimator(base: Any) -> None:
 
 
 def unfitted(base: Any) -> Any:
-    """Return an unfitted copy."""
+    """Return an unfitted copy; estimators among its parameters are copied too."""
     if is_ours(base):
-        return type(base)(**base.get_params(deep=False))
+        return type(base)(**{name: _unfitted_parts(value) for name, value in base.get_params(deep=False).items()})
     from sklearn.base import clone
 
     return clone(base)
+
+
+def _unfitted_parts(value: Any) -> Any:
+    """Return a parameter with copies of the estimators in it: members that shared one would share its seed."""
+    if isinstance(value, list | tuple) and any(isinstance(item, tuple) or _is_estimator(item) for item in value):
+        return type(value)(_unfitted_parts(item) for item in value)
+    return unfitted(value) if _is_estimator(value) else value
+
+
+def _is_estimator(value: Any) -> bool:
+    return hasattr(value, "get_params") and not isinstance(value, type)
 
 
 def seeded(model: Any, seed: int) -> Any:
