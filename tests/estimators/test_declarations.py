@@ -16,6 +16,7 @@ from sklearn.model_selection import GridSearchCV
 import arboretum as arb
 from arboretum import other_libraries as elsewhere
 from arboretum.cli import methods
+from arboretum.estimators.classes import MODELS
 from arboretum.estimators.parameter_page import estimators, page
 from arboretum.estimators.protocol import Estimator
 from arboretum.parameters.declaring import (
@@ -154,7 +155,7 @@ def test_a_declared_parameter_is_cloned_pickled_set_and_searched():
 
 
 def test_a_declared_parameter_can_be_set_by_the_command(monkeypatch):
-    monkeypatch.setattr(arb, "Shifted", Shifted, raising=False)
+    monkeypatch.setitem(MODELS, "Shifted", Shifted)
     monkeypatch.setitem(methods.CLASSES["boosted"], "regression", "Shifted")
     model = methods.make("boosted", REGRESSION, settings=methods.parse_settings(["shift=2", "n_estimators=1e2"]))
     assert repr(model) == "Shifted(n_estimators=100, shift=2)"

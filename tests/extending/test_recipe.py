@@ -17,7 +17,7 @@ from arboretum.cli import methods
 from arboretum.data.selection import as_container, take_rows
 from arboretum.ensembles.bagging.parameters import Trees
 from arboretum.ensembles.recipe import Recipe
-from arboretum.estimators.classes import register
+from arboretum.estimators.classes import MODELS, register
 from arboretum.estimators.grown_trees import GrownTrees
 from arboretum.estimators.protocol import Estimator, Regressor
 from arboretum.model.heads import MeanHead
@@ -62,6 +62,7 @@ class HalvesRegressor(Regressor, HalvesParameters, GrownTrees, Estimator):
 
 @pytest.fixture
 def halves(monkeypatch: pytest.MonkeyPatch) -> type[HalvesRegressor]:
+    monkeypatch.setitem(MODELS, "HalvesRegressor", HalvesRegressor)
     monkeypatch.setitem(methods.CLASSES, "halves", {"regression": "HalvesRegressor"})
     return register(HalvesRegressor)
 
