@@ -24,9 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
+from arboretum.ensembles.boosting.parameters import leaf_penalty
 from arboretum.ensembles.boosting.rounds import renews_leaves
 from arboretum.ensembles.boosting.rows import user_shape
-from arboretum.ensembles.boosting.settings import leaf_penalty
 from arboretum.growing.grower import ALL_OUTPUTS
 from arboretum.losses import FunctionLoss, Loss, Multinomial
 from arboretum.model.forest import Forest

@@ -33,11 +33,8 @@ from arboretum.ensembles.boosting.history import History
 from arboretum.ensembles.boosting.judging import TreesInTraining, judge_of, knowing
 from arboretum.ensembles.boosting.linear_leaves import number_columns
 from arboretum.ensembles.boosting.model_notes import BoostingNotes, is_vector, trees_of_round
-from arboretum.ensembles.boosting.parameters import BoostingParameters
-from arboretum.ensembles.boosting.problem import HeldRows, Problem, Run, Shared, Target, Training
-from arboretum.ensembles.boosting.rounds import BoostingRun, Keep, Progress
-from arboretum.ensembles.boosting.rows import Rows, filled_raw, start_raw, user_shape
-from arboretum.ensembles.boosting.settings import (
+from arboretum.ensembles.boosting.parameters import (
+    BoostingParameters,
     boosting_params,
     check_continuing,
     check_linear_loss,
@@ -45,6 +42,9 @@ from arboretum.ensembles.boosting.settings import (
     share_of_rows,
     tree_params,
 )
+from arboretum.ensembles.boosting.problem import HeldRows, Problem, Run, Shared, Target, Training
+from arboretum.ensembles.boosting.rounds import BoostingRun, Keep, Progress
+from arboretum.ensembles.boosting.rows import Rows, filled_raw, start_raw, user_shape
 from arboretum.ensembles.boosting.training_rows import TrainingRows, beside_offset
 from arboretum.ensembles.recipe import Recipe
 from arboretum.ensembles.training_memory import boosting_bytes, check_counts
