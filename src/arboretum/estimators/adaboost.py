@@ -61,7 +61,7 @@ OF_THE_DEFAULT_LEARNER = ("max_bins", "categorical_features", "unknown", "missin
 
 
 class AdaBoostModel(AdaBoostParameters, OfOneEstimator, ModelOfModels, GrownTrees, Estimator):
-    """Learners fitted to rows that weigh more, the more often they were got wrong; whatever the target.
+    """Learners fitted to rows that weigh more, the more often they were predicted wrongly, for any target.
 
     Attributes
     ----------

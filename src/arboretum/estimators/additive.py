@@ -28,7 +28,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 
 class AdditiveModel(AdditiveParameters, ModelOfModels, Estimator):
-    """A constant plus fitted learners times coefficients, whatever the target.
+    """A constant plus fitted learners times coefficients, for any target.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class AdditiveModel(AdditiveParameters, ModelOfModels, Estimator):
     # ---- parameters: those of named learners are parameters of the model --------------------------------------------
 
     def _named(self) -> dict[str, Any]:
-        """Learners by name; those that have none are left out, and so is what fit would refuse."""
+        """Return the named learners; what ``fit`` would reject is left out."""
         given = self.estimators if isinstance(self.estimators, list | tuple) else []
         pairs = [pair for pair in given if isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str)]
         return {name: learner for name, learner in pairs if hasattr(learner, "get_params")}
@@ -116,7 +116,7 @@ class AdditiveModel(AdditiveParameters, ModelOfModels, Estimator):
         return params
 
     def set_params(self: AModel, **params: Any) -> AModel:
-        """Set parameters, named learners, and ``learner__parameter``; an unknown name is refused."""
+        """Set parameters, named learners, and ``learner__parameter``. Unknown names are rejected."""
         if "estimators" in params:
             super().set_params(estimators=params.pop("estimators"))
         replaced = {name: params.pop(name) for name in self._named() if name in params}
@@ -214,7 +214,7 @@ class AdditiveBoostingRegressor(Regressor, AdditiveModel):
 
     Learners of arboretum read categories and missing values as they are; all learners receive the table that was given.
     Those whose ``fit`` takes ``sample_weight``, and pipelines that end with such, get weights; the others get rows as
-    often as whole weights say, and once if weights are no whole numbers. The line search and the choice weigh all rows.
+    often as whole weights say, and once if weights are not whole. The line search and the choice weigh all rows.
 
     Examples
     --------
@@ -256,7 +256,7 @@ class AdditiveBoostingClassifier(Classifier, AdditiveModel):
 
     Learners of arboretum read categories and missing values as they are; all learners receive the table that was given.
     Those whose ``fit`` takes ``sample_weight``, and pipelines that end with such, get weights; the others get rows as
-    often as whole weights say, and once if weights are no whole numbers. The line search and the choice weigh all rows.
+    often as whole weights say, and once if weights are not whole. The line search and the choice weigh all rows.
 
     Attributes
     ----------

@@ -25,7 +25,7 @@ ABag = TypeVar("ABag", bound="BaggingModel")
 
 
 class BaggingModel(BaggingParameters, OfOneEstimator, ModelOfModels, Estimator):
-    """Members fitted to draws of rows and columns, whatever the target.
+    """Members fitted to draws of rows and columns, for any target.
 
     Attributes
     ----------

@@ -71,7 +71,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 
 class BoostedTrees(BoostingParameters, GrownTrees, Estimator):
-    """Gradient-boosted trees, whatever the target.
+    """Gradient-boosted trees, for any target.
 
     Attributes
     ----------
@@ -610,7 +610,7 @@ class BoostedTreesRanker(BoostedTrees):
             Id of each row's query: numbers, text, dates. The order of the rows does not matter.
         sample_weight : array-like, optional
             Weight of each row's gradients; rows of weight 0 take no part. One weight for all rows of a query is the
-            same as so many copies of the query.
+            same as that many copies of the query.
         offset : array-like, optional
             What the score of each row starts from, such as the score of another model.
 
@@ -695,7 +695,7 @@ def _judged_rows(X: Any, y: Any, group: Any, weight: Any, offset: Any) -> HeldRo
 
 @declares_parameters
 class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
-    """Gradient-boosted trees for times to an event, of which some are censored.
+    """Gradient-boosted trees for times to an event, some of them censored.
 
     ``loss="cox"`` models hazards: ``predict`` gives the logarithm of each row's hazard ratio. ``loss="aft"`` models
     times: ln T = raw prediction + aft_scale · Z; it takes bounds of times too. The risk of ``predict`` is higher for

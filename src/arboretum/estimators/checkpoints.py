@@ -55,9 +55,9 @@ class Checkpoint:
     path : path
         File that is replaced, whole or not at all; ``arboretum.load`` reads it as the model so far.
     rounds : int, optional
-        Write after so many rounds.
+        Write every ``rounds`` rounds.
     seconds : float, optional
-        Write when so many seconds have passed; 60 if neither is given.
+        Write when ``seconds`` seconds have passed; 60 if neither is given.
 
     Examples
     --------
@@ -136,7 +136,7 @@ class CheckpointFile:
             raise self._other(f"arboretum {self.note['library']} began it, this is {arboretum.__version__}")
 
     def check_target(self, problem: Problem, held: HeldRows) -> None:
-        """Refuse a file of other targets, weights or offsets."""
+        """Reject a file of other targets, weights or offsets."""
         of_held = [_as_array(part) for part in (held.y, held.weight, held.offset)]
         self.target_sum = _sum_of([problem.y, problem.weight, problem.query, problem.offset, *of_held])
         if self.saved is not None and self.note["target"] != self.target_sum:

@@ -162,7 +162,7 @@ class FoldRun(Protocol):
 
 
 def _knows_its_arguments(function: Callable[..., CrossValidation]) -> Callable[..., CrossValidation]:
-    """Let cross_validate refuse unknown arguments with what they are called here, if they come from elsewhere."""
+    """Let cross_validate reject unknown arguments; for those of other libraries, the error gives the name here."""
     known = inspect.signature(function).parameters
 
     @functools.wraps(function)

@@ -26,7 +26,7 @@ from arboretum.data.schema import listed
 
 DATASET_METHODS = ("fit", "fit_more", "score")
 VALIDATION = "_val"
-NO_COLUMNS = ("checkpoint",)  # texts that are no names
+NO_COLUMNS = ("checkpoint",)  # texts that do not name a column
 
 
 def takes_dataset(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -32,7 +32,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 
 class DecisionTree(SingleTree, AveragedTrees, GrownTrees, Estimator):
-    """One tree of impurity, whatever the target."""
+    """One tree of impurity, for any target."""
 
     goal: Callable[[], goals.SingleTreeGoal]  # how the target is read, and what leaves mean
 

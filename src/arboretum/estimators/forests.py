@@ -32,7 +32,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 
 class BaggedTrees(ForestParameters, AveragedTrees, GrownTrees, Estimator):
-    """Forests of trees that are grown independently, whatever the target.
+    """Forests of trees that are grown independently, for any target.
 
     A forest has a group of parameters (``ensembles/bagging/parameters.py``) and a goal.
     """

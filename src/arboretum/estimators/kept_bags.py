@@ -143,7 +143,7 @@ class KeptBags:
         Parameters
         ----------
         X, y, sample_weight
-            The rows that the forest was fitted on; others are refused.
+            The rows that the forest was fitted on; others are rejected.
         n_repeats : int, default=5
             Shuffles of each column; the mean is given.
         scoring : True, str or callable, default=True

@@ -6,7 +6,7 @@ What is lost: ``isinstance(model, sklearn.base.BaseEstimator)`` is False; that c
 
 ::
 
-    Estimator           parameters, representation, tags, metadata routing
+    Estimator           parameters, files, explanations, representation, tags, metadata routing
     ├─ Classifier       accuracy, the tags of a classifier
     ├─ Regressor        R², the tags of a regressor
     └─ OutlierDetector  fit and predict at once, the tags of an outlier detector
@@ -84,7 +84,7 @@ def _refuse_unknown(cls: type, names: Iterable[str], known: Collection[str], err
 
 
 def _refuse_positional(cls: type, given: tuple[Any, ...]) -> None:
-    """Refuse arguments without a name, if the constructor of a class takes none."""
+    """Reject positional arguments, if the constructor of a class takes none."""
     taken = list(inspect.signature(cls.__init__).parameters.values())[1:]  # type: ignore[misc]
     if all(parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_KEYWORD) for parameter in taken):
         first = next(iter(parameters(cls)), None)
@@ -101,7 +101,7 @@ def meant(told: str, name: str, known: Collection[str]) -> str:
 
 
 def knows_its_arguments(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a method refuse unknown keyword arguments with what they are called here, if they come from elsewhere."""
+    """Let a method reject unknown keyword arguments; for those of other libraries, the error gives the name here."""
     known = arguments(method)
     if any(p.kind is p.VAR_KEYWORD for p in inspect.signature(method).parameters.values()):
         return method
@@ -166,8 +166,8 @@ class _RequestSetter:
 class Estimator:
     """An object with parameters that can be fitted, as scikit-learn understands it.
 
-    A subclass declares its parameters (``parameters.py``), or has an ``__init__`` of keyword-only parameters that
-    stores them and checks nothing; ``fit`` checks what is declared.
+    A subclass declares its parameters (``parameters/declaring.py``), or has an ``__init__`` of keyword-only parameters
+    that stores them and checks nothing; ``fit`` checks what is declared.
 
     Examples
     --------
@@ -219,7 +219,7 @@ class Estimator:
         return 0
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Refuse unknown parameters with the nearest name, and those without a name."""
+        """Reject unknown parameters, with the nearest name, and positional ones."""
         if kwargs:
             _refuse_unknown(cls, kwargs, parameters(cls), TypeError)
         if args:
@@ -229,7 +229,7 @@ class Estimator:
     if not TYPE_CHECKING:  # a type checker would take any name for known
 
         def __getattr__(self, name: str) -> Any:
-            """Refuse an attribute that does not exist; one of another library with its name here."""
+            """Reject an attribute that does not exist; for one of another library, the error gives the name here."""
             if hasattr(type(self), name):  # a property raised AttributeError: ask again for its own words
                 return object.__getattribute__(self, name)
             told = advice(ATTRIBUTES, name, members(type(self)), place=place_of(type(self)))
@@ -258,7 +258,7 @@ class Estimator:
         return params
 
     def set_params(self: Self, **params: Any) -> Self:
-        """Set parameters, ``parameter__name`` of a parameter that is an estimator; an unknown name is refused."""
+        """Set parameters; ``parameter__name`` sets one of a nested estimator. An unknown name is an error."""
         if not params:
             return self
         known = self.get_params()

@@ -21,7 +21,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 @declares_parameters
 class RandomSurvivalForest(SurvivalModel, TimesForest, OutOfBagMeans, BaggedTrees):
-    """Random forest for times to an event, of which some are censored.
+    """Random forest for times to an event, some of them censored.
 
     Trees are grown on bootstrapped rows by log-rank splits, the statistic itself over all times of events. A leaf has
     the Nelson–Aalen estimate of its rows' cumulative hazard and the Kaplan–Meier estimate of their survival; those of
