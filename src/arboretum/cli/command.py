@@ -18,7 +18,7 @@ def command(body: Callable[..., None]) -> Callable[..., None]:
     ``options``, is a group: there is an option for each of its fields. All commands have the options of ``Output``.
     Errors of the function become messages and exit codes.
     """
-    hints = get_type_hints(body, include_extras=True)
+    hints = _types_of(body)
     _, *given = signature(body).parameters.values()
     groups = {parameter.name: hints[parameter.name] for parameter in given if is_dataclass(hints[parameter.name])}
     flat = [
@@ -40,6 +40,12 @@ def command(body: Callable[..., None]) -> Callable[..., None]:
     described.__signature__ = Signature(flat)
     described.__annotations__ = {option.name: option.annotation for option in flat}
     return run
+
+
+def _types_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the types of parameters as they are written: of a function, Python 3.10 makes those with None optional."""
+    written = {"__annotations__": function.__annotations__, "__module__": function.__module__}
+    return get_type_hints(type(function.__name__, (), written), include_extras=True)
 
 
 def _options_of(group: type[Any]) -> list[Parameter]:
