@@ -305,8 +305,9 @@ class BoostedTrees(BoostingParameters, GrownTrees, Estimator):
 
     def _raw(self, X: Any, offset: Any) -> FloatArray:
         """Raw predictions (rows, outputs), offsets included."""
-        raw = self.model_.sums(X, self.n_jobs)
-        return raw if offset is None and not self.has_offset_ else self._with_offset(raw, X, offset)
+        model = self.model_
+        raw = model.sums(X, self.n_jobs)
+        return raw if offset is None and not notes_of(model).has_offset else self._with_offset(raw, X, offset)
 
     def _with_offset(self, raw: FloatArray, X: Any, offset: Any) -> FloatArray:
         if offset is None:
