@@ -41,7 +41,7 @@ def first_batch_alone(first_tree: int, n_trees: int, threads: int) -> Any:
 def interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
     """Interrupt boosting in its eighth round, stages in their third, forests after their first tree."""
     monkeypatch.setattr(BoostingRun, "advance", interrupted_once(BoostingRun.advance, 8))
-    monkeypatch.setattr(additive._Run, "best_step", interrupted_once(additive._Run.best_step, 3))
+    monkeypatch.setattr(additive.AdditiveRun, "best_step", interrupted_once(additive.AdditiveRun.best_step, 3))
     for module in (bagging, isolation):
         monkeypatch.setattr(module, "batches", first_batch_alone)
 

@@ -56,23 +56,14 @@ def complete(cls: type, written: str) -> str:
 
 
 def with_arguments(docstring: str, names: Collection[str], *, fits: bool = False) -> str:
-    r"""Return the docstring of a method with its arguments, if it says nothing about them and all are well known.
+    """Return the docstring of a method with its arguments, if it does not describe them and all are well known.
 
     Examples
     --------
-    >>> print(with_arguments("Predict.\n\nReturns\n-------\nndarray", ["X"]))
-    Predict.
-    <BLANKLINE>
-
-    Parameters
-    ----------
-    X : array-like, sparse matrix or data frame
-        Rows; named columns in any order.
-    <BLANKLINE>
-
-    Returns
-    -------
-    ndarray
+    >>> with_arguments("Predict.", ["X"]).splitlines()[-2:]
+    ['X : array-like, sparse matrix or data frame', '    Rows; named columns in any order.']
+    >>> with_arguments("Predict.", ["X", "hurry"])
+    'Predict.'
     """
     known = OF_FITS if fits else ARGUMENTS
     if not names or "Parameters\n" in docstring or not known.keys() >= set(names):
