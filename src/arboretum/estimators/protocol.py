@@ -7,7 +7,7 @@ What is lost: ``isinstance(model, sklearn.base.BaseEstimator)`` is False; that c
 ::
 
     Estimator           parameters, files, explanations, representation, tags, metadata routing
-    ├─ Classifier       accuracy, the tags of a classifier
+    ├─ Classifier       accuracy, logarithms of probabilities, the tags of a classifier
     ├─ Regressor        R², the tags of a regressor
     └─ OutlierDetector  fit and predict at once, the tags of an outlier detector
 """
