@@ -105,6 +105,11 @@ def learn_bins(
     -------
     BinMap
     """
+    of_weights = None if weight is None else hashlib.blake2b(np.ascontiguousarray(weight)).digest()
+    return table.once(("cuts", max_bins, of_weights), lambda: _learn_bins(table, max_bins, weight, threads))
+
+
+def _learn_bins(table: Table, max_bins: int | None, weight: NDArray[np.float64] | None, threads: int) -> BinMap:
     columns = table.schema.columns
     order = table.schema.by_name
     sample_size = table.n_rows if max_bins is None else SAMPLE_ROWS
@@ -149,6 +154,10 @@ def bin_values(table: Table, *, threads: int = 1) -> BinnedData:
     >>> data.codes.codes(0), data.bin_map.values[0]
     (array([2, 0, 2, 1], dtype=uint32), array([1., 2., 4.]))
     """
+    return table.once("values", lambda: _bin_values(table, threads))
+
+
+def _bin_values(table: Table, threads: int) -> BinnedData:
     columns = table.schema.columns
     order = table.schema.by_name
     ranked: list[tuple[NDArray[np.float64], NDArray[np.uint32]]] = []
@@ -265,6 +274,11 @@ def assign_bins(
     >>> data.codes.n_bundles, data.codes.codes(2).tolist()
     (1, [0, 0, 1, 0, 0, 0, 0, 0, 0, 0])
     """
+    key = ("codes", bin_map, bundle)  # the map itself, not its content
+    return table.once(key, lambda: _assign_bins(table, bin_map, bundle, reserve, threads))
+
+
+def _assign_bins(table: Table, bin_map: BinMap, bundle: bool, reserve: int, threads: int) -> BinnedData:
     order, cuts, n_bins = list(bin_map.order), [cuts.tolist() for cuts in bin_map.cuts], list(bin_map.n_bins)
     if isinstance(table, RowStream):
         return _assign_streamed(table, bin_map, cuts, reserve, threads)

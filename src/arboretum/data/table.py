@@ -6,7 +6,8 @@ This is the last module that knows data frames. A column is read in two steps, t
                  ndarray | Series             floats or  └─apply_column──► column                (conform, at predict)
                                               codes + values
 
-A Dataset is read the same way, a batch at a time (streamed_table.py).
+A Dataset is read the same way, a batch at a time (streamed_table.py). Members of an ensemble share what is read: a Table
+takes the place of X in their fits, and ReadRows in their predictions.
 
 narwhals and scipy are imported only for tables that are theirs: NumPy input needs neither.
 """
@@ -16,10 +17,12 @@ from __future__ import annotations
 import datetime
 import numbers
 import sys
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from copy import copy
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -43,6 +46,24 @@ from arboretum.data.schema import (
     warn_of_text,
 )
 
+Made = TypeVar("Made")
+
+
+class Kept:
+    """What several fits of one table make of it: each thing is made once, by the first that asks."""
+
+    def __init__(self) -> None:
+        self.made: dict[Hashable, Any] = {}
+        self.lock = threading.Lock()  # the others wait rather than make it again
+
+    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """Return what was made under a key, or make it."""
+        with self.lock:
+            if key not in self.made:
+                self.made[key] = make()
+            found: Made = self.made[key]
+            return found
+
 
 class Table:
     """Columns of equal length under a schema.
@@ -64,6 +85,8 @@ class Table:
     [array([2.]), array([1], dtype=int32)]
     """
 
+    kept: Kept | None = None  # bins that fits of the same table share; none unless ``keeping`` says so
+
     def __init__(self, schema: Schema, columns: list[Array]) -> None:
         self.schema = schema
         self.columns = columns
@@ -72,6 +95,16 @@ class Table:
     def n_rows(self) -> int:
         """Number of rows."""
         return len(self.columns[0])
+
+    def keeping(self) -> Table:
+        """Return the same table, which keeps the bins that fits cut it into."""
+        table = copy(self)
+        table.kept = Kept()
+        return table
+
+    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """Return what ``make`` makes; a table that keeps bins asks it only once for each key."""
+        return make() if self.kept is None else self.kept.once(key, make)
 
     def column_batches(self, size: int = 16) -> Iterator[tuple[int, list[Array]]]:
         """Yield (first column, columns); a dense table has a single batch."""
@@ -96,6 +129,14 @@ class Table:
     def require_memory(self, needed: int, what: str = "") -> None:
         """Reject a memory limit that leaves fewer bytes than needed; a table in memory has no limit."""
 
+    def as_rows(self) -> ReadRows:
+        """Return the rows as if they had just been read, so that they conform to the schema of other rows."""
+        pairs = zip(self.schema.columns, self.columns, strict=True)
+        return ReadRows(
+            self.schema.names if self.schema.named else None,
+            [Reading(column.source, v) if column.kind == "numeric" else _occurring(column, v) for column, v in pairs],
+        )
+
     def relearn(self) -> Table:
         """Return this table under the schema that its own rows would give: for a table made by ``take``."""
         pairs = [
@@ -105,6 +146,46 @@ class Table:
             for column, values in zip(self.schema.columns, self.columns, strict=True)
         ]
         return Table(Schema(tuple(c for c, _ in pairs), self.schema.named), [values for _, values in pairs])
+
+
+@dataclass(frozen=True, eq=False)
+class ReadRows:
+    """Rows that are read, and then conform to the schemas of several models.
+
+    Parameters
+    ----------
+    names : list of str or None
+        Names of the columns; None if they go by position.
+    columns : list of Reading
+        What was read.
+    """
+
+    names: list[str] | None
+    columns: list[Reading]
+
+
+def read_rows(X: Any) -> Any:
+    """Read a data frame, an array of objects or a list once for several models; other rows need no reading.
+
+    Examples
+    --------
+    >>> rows = read_rows([["a", 1.0], ["b", 2.0]])
+    >>> conform(rows, read_table([["b", 0.0]]).schema).columns
+    [array([-2,  0], dtype=int32), array([1., 2.])]
+    """
+    if isinstance(X, ReadRows | Dataset) or _is_sparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "biuf"):
+        return X
+    names, raw = _open(X)
+    shown = names or positional_names(len(raw))
+    return ReadRows(names, [read_column(values, name) for name, values in zip(shown, raw, strict=True)])
+
+
+def _occurring(column: ColumnSchema, codes: Array) -> Reading:
+    """Return the categories of a column that occur in some of its rows, and their codes."""
+    present = np.flatnonzero(np.bincount(codes + 1, minlength=len(column.categories) + 1)[1:])
+    place = np.full(len(column.categories) + 1, MISSING, dtype=np.int32)  # code −1 reads the last slot
+    place[present] = np.arange(len(present), dtype=np.int32)
+    return Reading(column.source, place[codes], [column.categories[code] for code in present])
 
 
 class SparseTable(Table):
@@ -176,9 +257,10 @@ def read_table(X: Any, *, categorical_features: Any = None) -> Table:
 
     Parameters
     ----------
-    X : array, sparse matrix, list of rows, data frame or Dataset
+    X : array, sparse matrix, list of rows, data frame, Dataset or Table
         NumPy, scipy.sparse, pandas, polars, Arrow or anything narwhals knows. float32 and float64 are not
-        copied. Text and categoricals become codes; dates and durations become microseconds.
+        copied. Text and categoricals become codes; dates and durations become microseconds. A Table is returned as it
+        is: it was read with the same ``categorical_features``.
     categorical_features : None, "from_dtype" or sequence of names, positions or booleans
         Numeric columns to treat as categories, besides those that have a categorical type.
 
@@ -192,6 +274,8 @@ def read_table(X: Any, *, categorical_features: Any = None) -> Table:
     >>> read_table([[3], [1], [3]], categorical_features=[0]).schema.columns[0].categories
     (3, 1)
     """
+    if isinstance(X, Table):
+        return X
     if isinstance(X, Dataset):
         from arboretum.data.streamed_table import read_dataset
 
@@ -227,7 +311,7 @@ def conform(
 
     Parameters
     ----------
-    X : array, sparse matrix, list of rows or data frame
+    X : array, sparse matrix, list of rows, data frame, Table or ReadRows
         Named columns are found by name in any order, others by position.
     schema : Schema
         Learned by `read_table`.
@@ -253,15 +337,21 @@ def conform(
         from arboretum.data.streamed_table import conform_dataset
 
         return conform_dataset(X, schema, unknown=unknown, missing=missing, estimator_name=estimator_name)
+    if isinstance(X, SparseTable):
+        X = X.matrix
     if _is_sparse(X):
         return _conform_sparse(X, schema, missing, estimator_name)
-    found, raw = _open(X)
+    if isinstance(X, Table):
+        X = X.as_rows()
+    found, raw = (X.names, X.columns) if isinstance(X, ReadRows) else _open(X)
     if schema.named and found is not None:
         raw = schema.in_order(found, raw)
     else:
         schema.check_width(len(raw), estimator_name)
-    pairs = zip(schema.columns, raw, strict=True)
-    columns = [apply_column(column, read_column(values, column.name), unknown) for column, values in pairs]
+    columns = []
+    for column, values in zip(schema.columns, raw, strict=True):
+        reading = values if isinstance(values, Reading) else read_column(values, column.name)
+        columns.append(apply_column(column, reading, unknown))
     watched = zip(columns, schema.never_missing, strict=True)
     schema.judge_missing(np.array([never and has_missing(values) for values, never in watched]), missing)
     if unknown == "missing":
