@@ -35,8 +35,14 @@ from arboretum.estimators.forests import RandomForestClassifier as RandomForestC
 from arboretum.estimators.forests import RandomForestRegressor as RandomForestRegressor
 from arboretum.estimators.isolation_forest import IsolationForest as IsolationForest
 from arboretum.estimators.random_survival_forest import RandomSurvivalForest as RandomSurvivalForest
+from arboretum.estimators.stacking import BlendingClassifier as BlendingClassifier
+from arboretum.estimators.stacking import BlendingRegressor as BlendingRegressor
+from arboretum.estimators.stacking import StackingClassifier as StackingClassifier
+from arboretum.estimators.stacking import StackingRegressor as StackingRegressor
 from arboretum.estimators.uplift_boosting import UpliftBoostedTrees as UpliftBoostedTrees
 from arboretum.estimators.uplift_forest import UpliftForest as UpliftForest
+from arboretum.estimators.voting import VotingClassifier as VotingClassifier
+from arboretum.estimators.voting import VotingRegressor as VotingRegressor
 from arboretum.growing.criteria import entropy as entropy
 from arboretum.growing.criteria import gain_ratio as gain_ratio
 from arboretum.growing.criteria import gini as gini

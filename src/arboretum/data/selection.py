@@ -120,3 +120,42 @@ def _as_frame(X: Any) -> Any | None:
     except DuplicateError as error:
         raise ValueError(f"column names must be unique, rename the columns: {error}") from None
     return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def beside(columns: NDArray[np.float64], names: list[str], X: Any) -> Any:
+    """Return columns of numbers followed by those of a table, as a table of its kind; names that it has get a prime.
+
+    Examples
+    --------
+    >>> beside(np.array([[0.5], [0.7]]), ["a"], [["x", 1], ["y", 2]])
+    array([[0.5, 'x', 1],
+           [0.7, 'y', 2]], dtype=object)
+    """
+    if _is_sparse(X):
+        from scipy.sparse import csr_matrix, hstack
+
+        return hstack([csr_matrix(columns), X], format="csr")
+    frame = _as_frame(X)
+    if frame is None:
+        rows = np.asarray(X)
+        if rows.dtype.kind not in "biuf" and not _is_structured(X):
+            rows = np.array(X, dtype=object)
+        if rows.ndim != 2:
+            raise ValueError("the columns of X can be passed through only if X is a table of rows and columns")
+        return np.concatenate([columns, rows], axis=1)
+    import narwhals.stable.v1 as nw
+
+    backend = nw.get_native_namespace(frame)
+    taken, made = set(frame.columns), []
+    for name, values in zip(names, columns.T, strict=True):
+        while name in taken:
+            name += "′"
+        made.append(nw.new_series(name, values, backend=backend))
+    if hasattr(X, "index"):  # pandas aligns columns by it
+        made = [nw.from_native(_indexed(series.to_native(), X.index), series_only=True) for series in made]
+    return frame.select(*made, *(frame[name] for name in frame.columns)).to_native()
+
+
+def _indexed(series: Any, index: Any) -> Any:
+    series.index = index
+    return series

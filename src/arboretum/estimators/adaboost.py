@@ -77,6 +77,7 @@ class AdaBoostModel(AdaBoostParameters, OfOneEstimator, ModelOfModels, GrownTree
 
     joint_kind = Voted
     notes_kind = VoteNotes
+    reads_tables = False  # learners of other libraries read the user's own table
 
     goal: Callable[[], Goal]  # how the target is read, and how learners are boosted
     staged_predict: Callable[[Any], Iterator[NDArray[Any]]]

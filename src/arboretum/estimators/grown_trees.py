@@ -53,6 +53,7 @@ class GrownTrees:
     head_kind: ClassVar[type[Head]] = Head  # what a file of the estimator holds
     notes_kind: ClassVar[type[Notes]] = Notes
     reads: ClassVar[tuple[str, ...]] = ("allow_nan", "sparse", "categorical", "string")
+    reads_tables: ClassVar[bool] = True  # whether a Table, read already, may stand for X
     _model: Model
 
     @property

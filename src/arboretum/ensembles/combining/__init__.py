@@ -1,0 +1,1 @@
+"""Different models, combined: voting, blending, stacking and ensemble selection."""

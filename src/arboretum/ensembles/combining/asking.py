@@ -1,0 +1,117 @@
+"""What members are asked, and their answers as numbers (rows, width).
+
+====================  ==========================================  =====================================
+asked                 of classes                                  of numbers
+====================  ==========================================  =====================================
+"predict_proba"       probabilities, in the order of all classes  –
+"decision_function"   raw scores: one for two classes, else each  –
+"predict"             1 for the class that is predicted, else 0   predictions, one column per output
+====================  ==========================================  =====================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum.data.table import read_rows
+from arboretum.ensembles.combining.member_rows import reads_tables
+from arboretum.ensembles.members.goals import Classes, Goal
+
+FloatArray: TypeAlias = NDArray[np.float64]
+
+METHODS = ("predict_proba", "decision_function", "predict")
+
+
+def method_of(name: str, member: Any, wanted: str, goal: Goal) -> str:
+    """Return the method that a member is asked by: the wanted one, or with "auto" the first that it has.
+
+    Examples
+    --------
+    >>> import arboretum as arb
+    >>> method_of("forest", arb.RandomForestClassifier(), "auto", Classes())
+    'predict_proba'
+    >>> method_of("forest", arb.RandomForestClassifier(), "decision_function", Classes())
+    Traceback (most recent call last):
+        ...
+    ValueError: member 'forest' (RandomForestClassifier) has no decision_function: leave it out, or ask by "auto"
+    """
+    if not goal.classifies:
+        return "predict"
+    if wanted == "auto":
+        return next(method for method in METHODS if hasattr(member, method))
+    if not hasattr(member, wanted):
+        raise ValueError(
+            f'member {name!r} ({type(member).__name__}) has no {wanted}: leave it out, or ask by "auto"'
+        )
+    return wanted
+
+
+def answer(goal: Goal, model: Any, rows: Any, method: str) -> FloatArray:
+    """Return what a fitted member says of rows, (rows, width)."""
+    found = np.asarray(getattr(model, method)(rows))
+    if not isinstance(goal, Classes):
+        return found.astype(np.float64).reshape(len(found), -1)
+    classes = goal.classes
+    if method == "predict":
+        return np.eye(len(classes))[np.searchsorted(classes, found)]
+    if found.ndim == 1:
+        return found.astype(np.float64)[:, None]
+    known = np.searchsorted(classes, model.classes_)
+    if len(known) == len(classes):
+        return found.astype(np.float64, copy=False)
+    if method == "decision_function":
+        raise ValueError(
+            f"{type(model).__name__} has seen {len(known)} of {len(classes)} classes, so its scores lack some: give "
+            'more rows of each class, or use stack_method="predict_proba"'
+        )
+    whole = np.zeros((len(found), len(classes)))
+    whole[:, known] = found
+    return whole
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A member of a fitted model, by the place of its fitted copies among the parts.
+
+    Parameters
+    ----------
+    name : str
+        Name that the user gave.
+    method : str
+        What it is asked by.
+    parts : tuple of str
+        Names of its fitted copies: one of all rows, or one per fold, whose answers are averaged.
+    """
+
+    name: str
+    method: str
+    parts: tuple[str, ...]
+
+    def answer(self, goal: Goal, models: Sequence[Any], X: Any, read: Any) -> FloatArray:
+        """Return the mean answer of the copies.
+
+        Parameters
+        ----------
+        goal : Goal
+            What is predicted.
+        models : sequence of estimators
+            The copies.
+        X : table
+            Rows as the user gave them.
+        read : ReadRows or table
+            The same rows, read once for members that grow trees.
+        """
+        total: Any = 0.0
+        for model in models:
+            total = total + answer(goal, model, read if reads_tables(model) else X, self.method)
+        return np.asarray(total / len(models))
+
+
+def rows_to_ask(X: Any, models: Sequence[Any]) -> Any:
+    """Return rows as members that grow trees read them: read once, if there are several such members."""
+    return read_rows(X) if sum(map(reads_tables, models)) > 1 else X

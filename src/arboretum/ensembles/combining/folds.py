@@ -1,0 +1,244 @@
+"""How rows are parted for predictions of rows that a member has not seen.
+
+::
+
+    folds          rows dealt out by a hash of their content; equal rows stay together       k models predict all rows
+      + groups     whole groups dealt out, the largest first
+      + strata     the same share of each class in every fold
+    time order     block 0 | 1 | 2 | …; each block is predicted by the model of those before it; block 0 by none
+    share          the rows held out are one part; the others are never predicted
+    given          a splitter of scikit-learn, or pairs (training rows, held-out rows)
+
+Equal rows have equal targets: in different folds, one would tell the target of the other. As they stay together, a row
+of weight 3 is the same as three rows, and the order of the rows does not matter.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboretum import _kernel
+from arboretum.arguments import holds_others, shown
+from arboretum.data import targets
+
+FloatArray: TypeAlias = NDArray[np.float64]
+Keys: TypeAlias = NDArray[np.uint64]
+Positions: TypeAlias = NDArray[np.intp]
+Split: TypeAlias = tuple[Positions, Positions]
+"""Rows to fit, rows to predict."""
+
+DEAL_PURPOSE = 0x6465616C  # "deal": keeps these draws apart from all others of the same seed
+ROUNDING = 1e-9
+ODD = 0x9E3779B97F4A7C15  # spreads changes of the seed into the upper bits of a key, which order the rows
+
+
+@dataclass(frozen=True, eq=False)
+class DealtRows:
+    """What rows are dealt by.
+
+    Parameters
+    ----------
+    keys : ndarray of uint64
+        Hash of the content of each row.
+    strata : ndarray or None
+        Class of each row; None for numbers.
+    labels : sequence
+        What messages call the strata.
+    groups : ndarray of int or None
+        Number of the group of each row.
+    weight : ndarray or None
+        Weight of each row.
+    """
+
+    keys: Keys
+    strata: NDArray[Any] | None
+    labels: Any
+    groups: NDArray[np.intp] | None
+    weight: FloatArray | None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.keys)
+
+    def unit(self) -> NDArray[np.intp]:
+        """Return the number of what stays together with each row: its group, or its equals."""
+        if self.groups is not None:
+            return self.groups
+        return np.unique(self.keys, return_inverse=True)[1].reshape(-1)
+
+
+def read_groups(groups: Any, n_rows: int) -> NDArray[np.intp] | None:
+    """Return the groups as numbers, in the order of their labels.
+
+    Examples
+    --------
+    >>> read_groups(["b", "a", "b"], 3)
+    array([1, 0, 1])
+    """
+    if groups is None:
+        return None
+    column = targets.as_column(groups, n_rows, "groups")
+    targets.refuse_missing(column, "groups")
+    return np.unique(column, return_inverse=True)[1].reshape(-1).astype(np.intp)
+
+
+def folds(rows: DealtRows, n_folds: int, seed: int, repeat: int = 0) -> list[Split]:
+    """Deal rows out to folds; return the rows of all other folds and those of each fold.
+
+    Examples
+    --------
+    >>> rows = DealtRows(np.array([5, 9, 5, 2], dtype=np.uint64), None, None, None, None)
+    >>> [held.tolist() for _, held in folds(rows, 2, seed=0)]
+    [[1], [0, 2, 3]]
+    """
+    number = _dealt(rows, n_folds, seed, repeat)
+    return [(np.flatnonzero(number != fold), np.flatnonzero(number == fold)) for fold in range(n_folds)]
+
+
+def _dealt(rows: DealtRows, n_folds: int, seed: int, repeat: int) -> NDArray[np.intp]:
+    """Return the fold of each row."""
+    unit = rows.unit()
+    n_units = int(unit.max()) + 1
+    if n_units < n_folds:
+        what = "groups" if rows.groups is not None else "different rows"
+        raise ValueError(f"cv={n_folds}, but there are {n_units} {what} (n_samples={rows.n_rows}): use fewer folds")
+    _check_strata(rows, unit, n_folds)
+    mixed, fold = _mixed(rows, unit, n_units, seed, repeat), np.empty(n_units, dtype=np.intp)
+    if rows.groups is None:
+        fold[_by_stratum(rows, unit, n_units, mixed)] = np.arange(n_units) % n_folds
+        return fold[unit]
+    size, load = np.bincount(unit, rows.weight, minlength=n_units), np.zeros(n_folds)
+    for group in np.lexsort((mixed, -size)):
+        fold[group] = load.argmin()
+        load[fold[group]] += size[group]
+    return fold[unit]
+
+
+def _mixed(rows: DealtRows, unit: NDArray[np.intp], n_units: int, seed: int, repeat: int) -> Keys:
+    """Return a hash of the content of each unit and of the seed, by which units are ordered."""
+    if rows.groups is None:
+        keys = _of_units(unit, n_units, rows.keys)
+    else:
+        _, firsts = np.unique(np.rec.fromarrays([unit, rows.keys]), return_index=True)  # equal rows count once
+        keys = np.zeros(n_units, dtype=np.uint64)
+        np.add.at(keys, unit[firsts], rows.keys[firsts])
+    return (keys ^ np.uint64(_kernel.draw(seed, DEAL_PURPOSE, repeat))) * np.uint64(ODD)
+
+
+def _by_stratum(rows: DealtRows, unit: NDArray[np.intp], n_units: int, mixed: Keys) -> Positions:
+    """Return the units in the order of their strata, and within each of their hashes."""
+    strata = np.zeros(n_units) if rows.strata is None else _of_units(unit, n_units, rows.strata)
+    return np.lexsort((mixed, strata))
+
+
+def _of_units(unit: NDArray[np.intp], n_units: int, values: NDArray[Any]) -> NDArray[Any]:
+    found = np.empty(n_units, dtype=values.dtype)
+    found[unit] = values
+    return found
+
+
+def _check_strata(rows: DealtRows, unit: NDArray[np.intp], n_folds: int) -> None:
+    if rows.strata is None:
+        return
+    for code, label in enumerate(rows.labels):
+        n_units = len(np.unique(unit[rows.strata == code]))
+        if n_units < n_folds:
+            what = "groups" if rows.groups is not None else "different rows"
+            raise ValueError(
+                f"cv={n_folds} is more than class {label!r} has {what}, {n_units}, so that some fold lacks it: use "
+                "fewer folds, give more rows of it, or a splitter of scikit-learn"
+            )
+
+
+def blocks(n_rows: int, n_blocks: int) -> list[Split]:
+    """Part rows in time order: each block but the first is predicted by the rows before it.
+
+    Examples
+    --------
+    >>> [(fit.tolist(), held.tolist()) for fit, held in blocks(6, 2)]
+    [([0, 1], [2, 3]), ([0, 1, 2, 3], [4, 5])]
+    """
+    if n_rows < n_blocks + 1:
+        raise ValueError(f"cv={n_blocks} blocks after the first, but X has n_samples={n_rows}: use fewer")
+    ends = [n_rows * (block + 1) // (n_blocks + 1) for block in range(n_blocks + 1)]
+    return [(np.arange(first), np.arange(first, last)) for first, last in zip(ends[:-1], ends[1:], strict=True)]
+
+
+def share(rows: DealtRows, fraction: float, seed: int, *, last: bool) -> Split:
+    """Hold a share of the rows out: of each class, of whole groups, or the last ones.
+
+    Examples
+    --------
+    >>> rows = DealtRows(np.arange(10, dtype=np.uint64), None, None, None, None)
+    >>> [part.tolist() for part in share(rows, 0.3, seed=0, last=True)]
+    [[0, 1, 2, 3, 4, 5, 6], [7, 8, 9]]
+    """
+    n_rows = rows.n_rows
+    if last:
+        marked = np.arange(n_rows) >= n_rows - round(n_rows * fraction)
+    else:
+        unit = rows.unit()
+        n_units = int(unit.max()) + 1
+        place, held = np.arange(n_units), np.zeros(n_units, dtype=bool)
+        order = _by_stratum(rows, unit, n_units, _mixed(rows, unit, n_units, seed, 0))
+        held[order] = np.floor((place + 1) * fraction + ROUNDING) > np.floor(place * fraction + ROUNDING)
+        marked = held[unit]
+    if not marked.any() or marked.all():
+        raise ValueError(
+            f"holdout={fraction:g} leaves no row to fit or none to combine on: X has n_samples={n_rows}; give more rows"
+        )
+    return np.flatnonzero(~marked), np.flatnonzero(marked)
+
+
+def given_splits(given: Any, X: Any, y: Any, groups: Any, n_rows: int, name: str) -> list[Split]:
+    """Return the splits of a splitter or of pairs that the user gave, checked.
+
+    Examples
+    --------
+    >>> given_splits([([0, 1], [1])], None, None, None, 3, "cv")
+    Traceback (most recent call last):
+        ...
+    ValueError: cv: row 1 is among the training rows and the held-out rows of split 0
+    """
+    pairs: Iterable[Any]
+    if hasattr(given, "split"):
+        pairs = given.split(X, y, groups)
+    elif holds_others(given):
+        pairs = given
+    else:
+        raise ValueError(
+            f"{name}={shown(given)}: use a number, a splitter of scikit-learn, or pairs (training rows, held-out rows)"
+        )
+    found = [
+        (_positions(fit, n_rows, f"{name}: split {number}"), _positions(held, n_rows, f"{name}: split {number}"))
+        for number, (fit, held) in enumerate(pairs)
+    ]
+    if not found:
+        raise ValueError(f"{name}={shown(given)} has no split: give at least one")
+    for number, (fit, held) in enumerate(found):
+        if not len(fit) or not len(held):
+            raise ValueError(f"{name}: split {number} has no training rows, or none that are held out")
+        if len(both := np.intersect1d(fit, held)):
+            raise ValueError(f"{name}: row {both[0]} is among the training rows and the held-out rows of split {number}")
+    return found
+
+
+def _positions(rows: Any, n_rows: int, what: str) -> Positions:
+    found = np.asarray(rows)
+    if found.dtype == bool and found.shape == (n_rows,):
+        found = np.flatnonzero(found)
+    if found.ndim != 1 or found.dtype.kind not in "iu" or (len(found) and not 0 <= found.min() <= found.max() < n_rows):
+        raise ValueError(f"{what} has rows {shown(rows)}: expected positions from 0 to {n_rows - 1}")
+    return np.unique(found).astype(np.intp)
+
+
+def is_count(value: Any) -> bool:
+    """Whether ``cv`` is a number of folds."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)

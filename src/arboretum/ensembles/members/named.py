@@ -1,0 +1,92 @@
+"""Named estimators as the parameter ``estimators`` of an ensemble: how they are checked."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from arboretum.arguments import shown
+from arboretum.ensembles.members.estimators import is_classifier
+from arboretum.model.members import Base
+
+LIST = "a list of (name, estimator)"
+
+
+def named_members(estimators: Any, taken: Collection[str], *, classifies: bool | None, fitted: bool) -> list[Base]:
+    """Check a list of (name, estimator): unique names, estimators of the task.
+
+    Parameters
+    ----------
+    estimators : list of (str, estimator)
+        What the user gave. ``"drop"`` in the place of an estimator leaves it out, as in scikit-learn.
+    taken : collection of str
+        Names that parameters of the ensemble have.
+    classifies : bool or None
+        Whether members must be classifiers or regressors; None accepts both.
+    fitted : bool
+        Whether members are fitted already, so that they need no ``fit``.
+
+    Examples
+    --------
+    >>> named_members([("a", 3)], [], classifies=True, fitted=False)
+    Traceback (most recent call last):
+        ...
+    ValueError: estimators: 'a' is 3, which has no fit: use an estimator object, with fit, predict and get_params
+    """
+    if not isinstance(estimators, list | tuple):
+        raise ValueError(f"estimators={shown(estimators)}: give {LIST}")
+    members: list[Base] = []
+    for given in estimators:
+        if not isinstance(given, list | tuple) or len(given) != 2 or not isinstance(given[0], str):
+            raise ValueError(f"estimators has the entry {shown(given)}: give {LIST}, with names that are text")
+        name, estimator = given
+        if isinstance(estimator, str) and estimator == "drop":
+            continue
+        check_member(name, estimator, classifies=classifies, fitted=fitted)
+        members.append((name, estimator))
+    if not members:
+        raise ValueError(f"estimators={shown(estimators)} has no members: give {LIST}, at least one")
+    _check_names([given[0] for given in estimators], taken)
+    return members
+
+
+def _check_names(names: list[str], taken: Collection[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"estimators has the name {name!r} {names.count(name)} times: give each its own")
+        if name in taken or "__" in name:
+            raise ValueError(
+                f"estimators has the name {name!r}, which would be mistaken for a parameter: give it another, without "
+                "two underscores"
+            )
+
+
+def check_member(name: str, estimator: Any, *, classifies: bool | None, fitted: bool) -> None:
+    """Reject what cannot be a member, by its name."""
+    if isinstance(estimator, type):
+        raise ValueError(f"estimators: {name!r} is the class {estimator.__name__}: use {estimator.__name__}()")
+    for method in ("predict",) if fitted else ("fit", "predict", "get_params"):
+        if not hasattr(estimator, method):
+            raise ValueError(
+                f"estimators: {name!r} is {shown(estimator)}, which has no {method}: use an estimator object, with "
+                "fit, predict and get_params"
+            )
+    if (kind := kind_of(estimator)) not in ("classifier", "regressor"):
+        told = f"a {kind.replace('_', ' ')}" if kind else "neither a classifier nor a regressor"
+        raise ValueError(f"estimators: {name!r} is {told}, {type(estimator).__name__}: use a classifier or a regressor")
+    if classifies is not None and is_classifier(estimator) != classifies:
+        found, wanted = ("regressor", "classifier") if classifies else ("classifier", "regressor")
+        raise ValueError(f"estimators: {name!r} is the {found} {type(estimator).__name__}: use a {wanted}")
+
+
+def kind_of(estimator: Any) -> str | None:
+    """Return "classifier", "regressor" or what else scikit-learn calls an estimator; None if it has no name for it."""
+    own = getattr(type(estimator), "estimator_type", None)
+    if isinstance(own, str):
+        return own
+    import sklearn.base
+
+    for kind in ("classifier", "regressor", "outlier_detector"):
+        if getattr(sklearn.base, f"is_{kind}")(estimator):
+            return kind
+    return None

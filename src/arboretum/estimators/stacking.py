@@ -1,0 +1,206 @@
+"""Stacking and blending: different models, combined by what they say of rows that they have not seen."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, TypeVar
+
+from arboretum.ensembles.combining.parameters import Combining, CombiningRun, Holdout, MemberList, OutOfFold
+from arboretum.ensembles.combining.recipe import BlendingRecipe, StackingRecipe
+from arboretum.ensembles.members.goals import Goal, Outputs
+from arboretum.estimators.combined import CombinedClasses, CombinedModel, CombinedNumbers
+from arboretum.estimators.protocol import Classifier, Estimator, Regressor
+from arboretum.estimators.standing_in import with_members
+from arboretum.parameters.declaring import declares_parameters, like, parameter_group
+
+Stack = TypeVar("Stack", bound="StackedModel")
+
+OF_CLASSES = "; by default a multinomial model of their log probabilities, with a weight ≥ 0 per member"
+OF_NUMBERS = "; by default a regularised sum, with a weight ≥ 0 per member"
+STRATIFIED = ", the same share of each class"
+
+
+class StackedModel(CombinedModel, Estimator):
+    """Members, and a combination that was learned from their answers to rows that they have not seen.
+
+    Attributes
+    ----------
+    final_estimator_ : estimator
+        What combines the answers, if ``final_estimator`` was given.
+    intercept_ : ndarray
+        Constant of the combination, if that is linear.
+    """
+
+    recipe_kind: ClassVar[type[StackingRecipe]] = StackingRecipe
+
+    def fit(self: Stack, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Stack:
+        """Fit the members and what combines them; an error leaves the model as it was.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Training rows.
+        y : array-like
+            Target, one value per row.
+        sample_weight : array-like, optional
+            Weight of each row, for members and for their combination.
+        groups : array-like, optional
+            Group of each row: rows of one group are never on both sides of a split.
+
+        Returns
+        -------
+        self
+        """
+        self.check_parameters()
+        name, kind = type(self).__name__, type(self).recipe_kind
+        recipe = kind(self, self.goal(), name, self.members(), lambda found: with_members(self, found))
+        self._members = recipe.fit(X, y, sample_weight, groups)
+        return self
+
+    @property
+    def final_estimator_(self) -> Any:
+        """What combines the answers."""
+        parts = self.learned().parts
+        if "final" not in parts:
+            raise AttributeError(f"this {type(self).__name__} combines its members linearly: see weights_")
+        return parts["final"]
+
+    @property
+    def intercept_(self) -> Any:
+        """Constant of the linear combination."""
+        if self._joint.combiner is None:
+            raise AttributeError(f"this {type(self).__name__} has no intercept: its final_estimator combines members")
+        return self._joint.combiner.arrays()["intercept"]
+
+    def unseen_answers(self) -> dict[str, Any]:
+        """Return what each member said of training rows that it had not seen, in the order of these rows.
+
+        NaN for rows that were never held out. A model file does not keep them.
+
+        Returns
+        -------
+        dict of str to ndarray, (rows, classes or outputs)
+        """
+        unseen = self._joint.unseen
+        if not unseen:
+            raise AttributeError("answers to training rows are not kept in a model file: fit the model again")
+        return dict(unseen)
+
+
+@parameter_group()
+class StackingParameters(MemberList, Combining, OutOfFold, CombiningRun):
+    """Parameters of stacking."""
+
+
+@parameter_group()
+class BlendingParameters(MemberList, Combining, Holdout, CombiningRun):
+    """Parameters of blending."""
+
+
+@declares_parameters
+class StackingClassifier(CombinedClasses, Classifier, StackingParameters, StackedModel):
+    """Stacked classifiers: combined by what they say out of fold (Wolpert 1992).
+
+    Each member is fitted without each fold and asked about it; the combination is learned from these answers. Members
+    are then fitted to all rows, and share one table, which is read once. Levels and statistics of categories are
+    learned in each fold.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        Labels, sorted.
+
+    Examples
+    --------
+    >>> import numpy as np, arboretum as arb
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 3))
+    >>> y = np.where(X[:, 0] * X[:, 1] + rng.normal(size=300) / 4 > 0, "same", "other")
+    >>> members = [("forest", arb.RandomForestClassifier()), ("boosted", arb.BoostedTreesClassifier(n_estimators=50))]
+    >>> model = arb.StackingClassifier(estimators=members).fit(X, y)
+    >>> model.predict([[1.0, 1.0, 0.0], [1.0, -1.0, 0.0]])
+    array(['same', 'other'], dtype='<U5')
+    >>> sorted(model.member_scores_) == ["boosted", "forest"], model.weights_.shape
+    (True, (2,))
+    """
+
+    final_estimator: Any = like(Combining, filled={"default": OF_CLASSES})
+    cv: Any = like(OutOfFold, filled={"strata": STRATIFIED})
+
+
+@declares_parameters
+class StackingRegressor(CombinedNumbers, Regressor, StackingParameters, StackedModel):
+    """Stacked regressors: combined by what they predict out of fold (Wolpert 1992; Breiman 1996).
+
+    Each member is fitted without each fold and predicts it; the combination is learned from these predictions. Members
+    are then fitted to all rows, and share one table, which is read once. Levels and statistics of categories are
+    learned in each fold.
+
+    Examples
+    --------
+    >>> import numpy as np, arboretum as arb
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X = np.random.default_rng(0).uniform(size=(300, 2))
+    >>> y = 3 * X[:, 0] + (X[:, 1] > 0.5)
+    >>> members = [("line", LinearRegression()), ("forest", arb.RandomForestRegressor())]
+    >>> model = arb.StackingRegressor(estimators=members).fit(X, y)
+    >>> model.predict([[0.5, 0.9]]).round(1)
+    array([2.5])
+    """
+
+    final_estimator: Any = like(Combining, filled={"default": OF_NUMBERS})
+    cv: Any = like(OutOfFold, filled={"strata": ""})
+
+    def goal(self) -> Goal:
+        """Return how numbers are read."""
+        return Outputs()
+
+
+@declares_parameters
+class BlendingClassifier(CombinedClasses, Classifier, BlendingParameters, StackedModel):
+    """Blended classifiers: fitted to one part of the rows, combined on the other.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        Labels, sorted.
+
+    Examples
+    --------
+    >>> import numpy as np, arboretum as arb
+    >>> X = np.random.default_rng(0).normal(size=(300, 3))
+    >>> y = np.where(X[:, 0] * X[:, 1] > 0, "same", "other")
+    >>> members = [("forest", arb.RandomForestClassifier()), ("boosted", arb.BoostedTreesClassifier(n_estimators=50))]
+    >>> model = arb.BlendingClassifier(estimators=members, holdout=0.3).fit(X, y)
+    >>> model.predict([[1.0, 1.0, 0.0], [1.0, -1.0, 0.0]])
+    array(['same', 'other'], dtype='<U5')
+    """
+
+    final_estimator: Any = like(Combining, filled={"default": OF_CLASSES})
+    holdout: Any = like(Holdout, filled={"strata": STRATIFIED})
+
+    recipe_kind: ClassVar = BlendingRecipe
+
+
+@declares_parameters
+class BlendingRegressor(CombinedNumbers, Regressor, BlendingParameters, StackedModel):
+    """Blended regressors: fitted to one part of the rows, combined on the other.
+
+    Examples
+    --------
+    >>> import numpy as np, arboretum as arb
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X = np.random.default_rng(0).uniform(size=(300, 2))
+    >>> y = 3 * X[:, 0] + (X[:, 1] > 0.5)
+    >>> members = [("line", LinearRegression()), ("forest", arb.RandomForestRegressor())]
+    >>> arb.BlendingRegressor(estimators=members).fit(X, y).predict([[0.5, 0.9]]).round(1)
+    array([2.5])
+    """
+
+    final_estimator: Any = like(Combining, filled={"default": OF_NUMBERS})
+    holdout: Any = like(Holdout, filled={"strata": ""})
+
+    recipe_kind: ClassVar = BlendingRecipe
+
+    def goal(self) -> Goal:
+        """Return how numbers are read."""
+        return Outputs()
