@@ -28,6 +28,7 @@ from arboretum.estimators.cross_validation import CrossValidation as CrossValida
 from arboretum.estimators.cross_validation import cross_validate as cross_validate
 from arboretum.estimators.decision_trees import DecisionTreeClassifier as DecisionTreeClassifier
 from arboretum.estimators.decision_trees import DecisionTreeRegressor as DecisionTreeRegressor
+from arboretum.estimators.ensemble_selection import EnsembleSelection as EnsembleSelection
 from arboretum.estimators.files import load as load
 from arboretum.estimators.forests import ExtraTreesClassifier as ExtraTreesClassifier
 from arboretum.estimators.forests import ExtraTreesRegressor as ExtraTreesRegressor

@@ -105,7 +105,7 @@ def learn_bins(
     -------
     BinMap
     """
-    of_weights = None if weight is None else hashlib.blake2b(np.ascontiguousarray(weight)).digest()
+    of_weights = None if weight is None else hashlib.blake2b(weight.tobytes()).digest()
     return table.once(("cuts", max_bins, of_weights), lambda: _learn_bins(table, max_bins, weight, threads))
 
 

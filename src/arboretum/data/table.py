@@ -6,8 +6,8 @@ This is the last module that knows data frames. A column is read in two steps, t
                  ndarray | Series             floats or  └─apply_column──► column                (conform, at predict)
                                               codes + values
 
-A Dataset is read the same way, a batch at a time (streamed_table.py). Members of an ensemble share what is read: a Table
-takes the place of X in their fits, and ReadRows in their predictions.
+A Dataset is read the same way, a batch at a time (streamed_table.py). Members of an ensemble share what is read: a
+Table takes the place of X in their fits, and ReadRows in their predictions.
 
 narwhals and scipy are imported only for tables that are theirs: NumPy input needs neither.
 """

@@ -17,6 +17,7 @@ Stack = TypeVar("Stack", bound="StackedModel")
 OF_CLASSES = "; by default a multinomial model of their log probabilities, with a weight ≥ 0 per member"
 OF_NUMBERS = "; by default a regularised sum, with a weight ≥ 0 per member"
 STRATIFIED = ", the same share of each class"
+FEWER = ", or as many as the smallest class has rows"
 
 
 class StackedModel(CombinedModel, Estimator):
@@ -124,7 +125,7 @@ class StackingClassifier(CombinedClasses, Classifier, StackingParameters, Stacke
     """
 
     final_estimator: Any = like(Combining, filled={"default": OF_CLASSES})
-    cv: Any = like(OutOfFold, filled={"strata": STRATIFIED})
+    cv: Any = like(OutOfFold, filled={"strata": STRATIFIED, "fewer": FEWER})
 
 
 @declares_parameters
@@ -148,7 +149,7 @@ class StackingRegressor(CombinedNumbers, Regressor, StackingParameters, StackedM
     """
 
     final_estimator: Any = like(Combining, filled={"default": OF_NUMBERS})
-    cv: Any = like(OutOfFold, filled={"strata": ""})
+    cv: Any = like(OutOfFold, filled={"strata": "", "fewer": ""})
 
     def goal(self) -> Goal:
         """Return how numbers are read."""
@@ -170,13 +171,13 @@ class BlendingClassifier(CombinedClasses, Classifier, BlendingParameters, Stacke
     >>> X = np.random.default_rng(0).normal(size=(300, 3))
     >>> y = np.where(X[:, 0] * X[:, 1] > 0, "same", "other")
     >>> members = [("forest", arb.RandomForestClassifier()), ("boosted", arb.BoostedTreesClassifier(n_estimators=50))]
-    >>> model = arb.BlendingClassifier(estimators=members, holdout=0.3).fit(X, y)
+    >>> model = arb.BlendingClassifier(estimators=members, cv=0.3).fit(X, y)
     >>> model.predict([[1.0, 1.0, 0.0], [1.0, -1.0, 0.0]])
     array(['same', 'other'], dtype='<U5')
     """
 
     final_estimator: Any = like(Combining, filled={"default": OF_CLASSES})
-    holdout: Any = like(Holdout, filled={"strata": STRATIFIED})
+    cv: Any = like(Holdout, filled={"strata": STRATIFIED})
 
     recipe_kind: ClassVar = BlendingRecipe
 
@@ -197,7 +198,7 @@ class BlendingRegressor(CombinedNumbers, Regressor, BlendingParameters, StackedM
     """
 
     final_estimator: Any = like(Combining, filled={"default": OF_NUMBERS})
-    holdout: Any = like(Holdout, filled={"strata": ""})
+    cv: Any = like(Holdout, filled={"strata": ""})
 
     recipe_kind: ClassVar = BlendingRecipe
 

@@ -69,9 +69,7 @@ class VotingClassifier(CombinedClasses, Classifier, VotingModel):
     array(['same', 'other'], dtype='<U5')
     """
 
-    voting: str = like(
-        Voting, doc="Mean of the members' probabilities, or share of their votes.", before="weights"
-    )
+    voting: str = like(Voting, doc="Mean of the members' probabilities, or share of their votes.", before="weights")
 
 
 @declares_parameters

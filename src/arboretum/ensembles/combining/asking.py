@@ -45,9 +45,7 @@ def method_of(name: str, member: Any, wanted: str, goal: Goal) -> str:
     if wanted == "auto":
         return next(method for method in METHODS if hasattr(member, method))
     if not hasattr(member, wanted):
-        raise ValueError(
-            f'member {name!r} ({type(member).__name__}) has no {wanted}: leave it out, or ask by "auto"'
-        )
+        raise ValueError(f'member {name!r} ({type(member).__name__}) has no {wanted}: leave it out, or ask by "auto"')
     return wanted
 
 

@@ -219,7 +219,11 @@ class LogPool(Combiner):
 
     @classmethod
     def fit(
-        cls, answers: Sequence[FloatArray], scored: Sequence[bool], codes: FloatArray, n_classes: int,
+        cls,
+        answers: Sequence[FloatArray],
+        scored: Sequence[bool],
+        codes: FloatArray,
+        n_classes: int,
         weight: FloatArray,
     ) -> LogPool:
         """Fit by maximum a posteriori.
@@ -238,9 +242,9 @@ class LogPool(Combiner):
             Weight of each row.
         """
         place = codes.astype(np.intp)
-        floors = np.array([
-            np.nan if raw else _best_floor(answer, place, weight) for answer, raw in zip(answers, scored, strict=True)
-        ])
+        floors = np.array(
+            [np.nan if raw else _best_floor(answer, place, weight) for answer, raw in zip(answers, scored, strict=True)]
+        )
         logs = [_logs(answer, floor) for answer, floor in zip(answers, floors, strict=True)]
         m, n_intercepts = len(logs), n_classes if n_classes <= MOST_INTERCEPTS else 0
         start = np.append(np.full(m, 1 / m), np.zeros(n_intercepts))
@@ -273,7 +277,9 @@ class LogPool(Combiner):
             for k in range(n_intercepts):
                 for other in range(k, n_intercepts):
                     both = p[:, k] * ((k == other) - p[:, other])
-                    hessian[m + k, m + other] = hessian[m + other, m + k] = hessian[m + k, m + other] + _sum(both, weight)
+                    hessian[m + k, m + other] = hessian[m + other, m + k] = hessian[m + k, m + other] + _sum(
+                        both, weight
+                    )
             return float(value + (prior * away * away).sum() / 2), gradient + prior * away, hessian
 
         at = minimise(loss, start, m)

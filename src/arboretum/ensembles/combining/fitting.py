@@ -80,7 +80,7 @@ class Fitted:
     unseen: FloatArray | None = None
 
 
-class MemberFailed(Exception):
+class MemberError(Exception):
     """A member could not be fitted or asked; ``__cause__`` says why."""
 
     def __init__(self, name: str, member: Any, doing: str, hint: str) -> None:
@@ -122,8 +122,13 @@ class Workshop:
     verbose: bool = False
 
     def fit(
-        self, members: Sequence[Base], methods: Mapping[str | int, str], splits: Sequence[Split], *,
-        whole: bool, out_of_bag: Sequence[str | int] = (),
+        self,
+        members: Sequence[Base],
+        methods: Mapping[str | int, str],
+        splits: Sequence[Split],
+        *,
+        whole: bool,
+        out_of_bag: Sequence[str | int] = (),
     ) -> tuple[list[Fitted], dict[str, str]]:
         """Fit copies of the members; return them, and what went wrong with those that were left out.
 
@@ -161,7 +166,7 @@ class Workshop:
                 with self._named(name, base, f"asked for {methods[name]}"):
                     held = self.training.rows.to_predict(model, splits[split][1])
                     return model, answer(self.goal, model, held, methods[name])
-            except MemberFailed as failure:
+            except MemberError as failure:
                 if self.skips:
                     return failure
                 raise failure.error() from failure.__cause__
@@ -171,13 +176,17 @@ class Workshop:
         return self._gathered(members, methods, splits, results, by_bag)
 
     def _gathered(
-        self, members: Sequence[Base], methods: Mapping[str | int, str], splits: Sequence[Split],
-        results: dict[tuple[int, int], Any], by_bag: list[bool],
+        self,
+        members: Sequence[Base],
+        methods: Mapping[str | int, str],
+        splits: Sequence[Split],
+        results: dict[tuple[int, int], Any],
+        by_bag: list[bool],
     ) -> tuple[list[Fitted], dict[str, str]]:
         found, skipped = [], {}
-        for number, (name, base) in enumerate(members):
+        for number, (name, _) in enumerate(members):
             own = {split: result for (member, split), result in results.items() if member == number}
-            failure = next((result for result in own.values() if isinstance(result, MemberFailed)), None)
+            failure = next((result for result in own.values() if isinstance(result, MemberError)), None)
             if failure is not None:
                 skipped[str(name)] = str(failure.error())
                 continue
@@ -212,7 +221,9 @@ class Workshop:
     def _holes(self) -> list[bool] | None:
         """Return which columns have missing values; None if the rows are not a table."""
         table = self.training.rows.readable()
-        return None if table is None else [has_missing(values) for _, batch in table.column_batches() for values in batch]
+        return (
+            None if table is None else [has_missing(values) for _, batch in table.column_batches() for values in batch]
+        )
 
     def _copy(self, base: Any, number: int, *, oob: bool) -> Any:
         """Return an unfitted copy; random states that the user left open get a seed."""
@@ -230,11 +241,11 @@ class Workshop:
         """Name the member in errors of the body."""
         try:
             yield
-        except (MemoryError, MemberFailed):
+        except (MemoryError, MemberError):
             raise
         except Exception as error:
             hint = "" if is_ours(base) else self._hint()
-            raise MemberFailed(str(name), base, doing, hint) from error
+            raise MemberError(str(name), base, doing, hint) from error
 
     def _hint(self) -> str:
         """Return what to do about columns that most estimators of other libraries cannot read."""
@@ -299,7 +310,7 @@ def _threads_of(model: Any, threads: int) -> Iterator[None]:
 
 
 def one_thread(of: str) -> Any:
-    """Keep BLAS (of all threads) or OpenMP (of the calling one), which members of other libraries use, to one thread."""
+    """Keep BLAS, of all threads, or OpenMP, of the calling thread, to one thread, in members of other libraries."""
     from threadpoolctl import threadpool_limits
 
     return threadpool_limits(limits=1, user_api=of)
@@ -336,5 +347,3 @@ def takes_bags(member: Any) -> bool:
     if not reads_tables(member) or not {"oob_score", "bootstrap", "n_estimators"} <= set(member.get_params(deep=False)):
         return False
     return bool(member.bootstrap) and int(member.n_estimators) >= ENOUGH_TREES
-
-

@@ -2,15 +2,15 @@
 
 ::
 
-    folds          rows dealt out by a hash of their content; equal rows stay together       k models predict all rows
+    folds          rows dealt out by a hash of their content                                 k models predict all rows
       + groups     whole groups dealt out, the largest first
       + strata     the same share of each class in every fold
     time order     block 0 | 1 | 2 | …; each block is predicted by the model of those before it; block 0 by none
     share          the rows held out are one part; the others are never predicted
     given          a splitter of scikit-learn, or pairs (training rows, held-out rows)
 
-Equal rows have equal targets: in different folds, one would tell the target of the other. As they stay together, a row
-of weight 3 is the same as three rows, and the order of the rows does not matter.
+The order of the rows does not matter. A row of weight 3 is in one fold: three copies of it would be in several, and
+tell each other's target.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -34,6 +35,7 @@ Split: TypeAlias = tuple[Positions, Positions]
 """Rows to fit, rows to predict."""
 
 DEAL_PURPOSE = 0x6465616C  # "deal": keeps these draws apart from all others of the same seed
+AUTO_FOLDS = 5
 ROUNDING = 1e-9
 ODD = 0x9E3779B97F4A7C15  # spreads changes of the seed into the upper bits of a key, which order the rows
 
@@ -67,11 +69,24 @@ class DealtRows:
         """Number of rows."""
         return len(self.keys)
 
-    def unit(self) -> NDArray[np.intp]:
-        """Return the number of what stays together with each row: its group, or its equals."""
+    @property
+    def units(self) -> tuple[NDArray[np.intp], int]:
+        """What is dealt out, as the number of each row's unit, and how many there are: groups, or single rows."""
+        if self.groups is None:
+            return np.arange(self.n_rows), self.n_rows
+        return self.groups, int(self.groups.max()) + 1
+
+    def in_order(self, seed: int, repeat: int) -> Positions:
+        """Return the units by stratum, and within each by a hash of their content and the seed."""
+        unit, n_units = self.units
+        keys = self.keys
         if self.groups is not None:
-            return self.groups
-        return np.unique(self.keys, return_inverse=True)[1].reshape(-1)
+            keys = np.zeros(n_units, dtype=np.uint64)
+            np.add.at(keys, unit, self.keys)
+        mixed = (keys ^ np.uint64(_kernel.draw(seed, DEAL_PURPOSE, repeat))) * np.uint64(ODD)
+        weight = np.zeros(n_units) if self.weight is None or self.groups is not None else self.weight
+        strata = np.zeros(n_units) if self.strata is None or self.groups is not None else self.strata
+        return np.lexsort((weight, mixed, strata))
 
 
 def read_groups(groups: Any, n_rows: int) -> NDArray[np.intp] | None:
@@ -94,67 +109,54 @@ def folds(rows: DealtRows, n_folds: int, seed: int, repeat: int = 0) -> list[Spl
 
     Examples
     --------
-    >>> rows = DealtRows(np.array([5, 9, 5, 2], dtype=np.uint64), None, None, None, None)
+    >>> rows = DealtRows(np.array([5, 9, 7, 2], dtype=np.uint64), None, None, None, None)
     >>> [held.tolist() for _, held in folds(rows, 2, seed=0)]
-    [[1], [0, 2, 3]]
+    [[1, 3], [0, 2]]
     """
-    number = _dealt(rows, n_folds, seed, repeat)
-    return [(np.flatnonzero(number != fold), np.flatnonzero(number == fold)) for fold in range(n_folds)]
-
-
-def _dealt(rows: DealtRows, n_folds: int, seed: int, repeat: int) -> NDArray[np.intp]:
-    """Return the fold of each row."""
-    unit = rows.unit()
-    n_units = int(unit.max()) + 1
-    if n_units < n_folds:
-        what = "groups" if rows.groups is not None else "different rows"
-        raise ValueError(f"cv={n_folds}, but there are {n_units} {what} (n_samples={rows.n_rows}): use fewer folds")
-    _check_strata(rows, unit, n_folds)
-    mixed, fold = _mixed(rows, unit, n_units, seed, repeat), np.empty(n_units, dtype=np.intp)
+    unit, n_units = rows.units
+    order, fold = rows.in_order(seed, repeat), np.empty(n_units, dtype=np.intp)
     if rows.groups is None:
-        fold[_by_stratum(rows, unit, n_units, mixed)] = np.arange(n_units) % n_folds
-        return fold[unit]
-    size, load = np.bincount(unit, rows.weight, minlength=n_units), np.zeros(n_folds)
-    for group in np.lexsort((mixed, -size)):
-        fold[group] = load.argmin()
-        load[fold[group]] += size[group]
-    return fold[unit]
-
-
-def _mixed(rows: DealtRows, unit: NDArray[np.intp], n_units: int, seed: int, repeat: int) -> Keys:
-    """Return a hash of the content of each unit and of the seed, by which units are ordered."""
-    if rows.groups is None:
-        keys = _of_units(unit, n_units, rows.keys)
+        fold[order] = np.arange(n_units) % n_folds
     else:
-        _, firsts = np.unique(np.rec.fromarrays([unit, rows.keys]), return_index=True)  # equal rows count once
-        keys = np.zeros(n_units, dtype=np.uint64)
-        np.add.at(keys, unit[firsts], rows.keys[firsts])
-    return (keys ^ np.uint64(_kernel.draw(seed, DEAL_PURPOSE, repeat))) * np.uint64(ODD)
+        size, load = np.bincount(unit, rows.weight, minlength=n_units), np.zeros(n_folds)
+        for group in order[np.argsort(-size[order], kind="stable")]:
+            fold[group] = load.argmin()
+            load[fold[group]] += size[group]
+    number = fold[unit]
+    return [(np.flatnonzero(number != one), np.flatnonzero(number == one)) for one in range(n_folds)]
 
 
-def _by_stratum(rows: DealtRows, unit: NDArray[np.intp], n_units: int, mixed: Keys) -> Positions:
-    """Return the units in the order of their strata, and within each of their hashes."""
-    strata = np.zeros(n_units) if rows.strata is None else _of_units(unit, n_units, rows.strata)
-    return np.lexsort((mixed, strata))
+def number_of_folds(rows: DealtRows, cv: int | str) -> int:
+    """Check a number of folds; "auto" is 5, or as many as the smallest class has rows, at least 2.
 
-
-def _of_units(unit: NDArray[np.intp], n_units: int, values: NDArray[Any]) -> NDArray[Any]:
-    found = np.empty(n_units, dtype=values.dtype)
-    found[unit] = values
-    return found
-
-
-def _check_strata(rows: DealtRows, unit: NDArray[np.intp], n_folds: int) -> None:
-    if rows.strata is None:
-        return
-    for code, label in enumerate(rows.labels):
-        n_units = len(np.unique(unit[rows.strata == code]))
-        if n_units < n_folds:
-            what = "groups" if rows.groups is not None else "different rows"
-            raise ValueError(
-                f"cv={n_folds} is more than class {label!r} has {what}, {n_units}, so that some fold lacks it: use "
-                "fewer folds, give more rows of it, or a splitter of scikit-learn"
-            )
+    Examples
+    --------
+    >>> few = DealtRows(np.arange(9, dtype=np.uint64), np.array([0] * 6 + [1] * 3), ["no", "yes"], None, None)
+    >>> number_of_folds(few, "auto")
+    3
+    >>> number_of_folds(few, 5)
+    Traceback (most recent call last):
+        ...
+    ValueError: cv=5, but class 'yes' has 3 rows, so that some folds lack it: use fewer folds, or give more rows of it
+    """
+    what, n_units = "rows" if rows.groups is None else "groups", rows.units[1]
+    if n_units < 2:
+        raise ValueError(f"folds need 2 {what} at least, but n_samples={rows.n_rows} and there is {n_units}: give more")
+    least, label = n_units, None
+    for code, name in enumerate(rows.labels or []):
+        own = np.asarray(rows.strata) == code
+        count = int(own.sum()) if rows.groups is None else len(np.unique(rows.groups[own]))
+        least, label = min((least, label), (count, f"class {name!r}"), key=lambda found: found[0])
+    if cv == "auto":
+        return min(AUTO_FOLDS, max(2, least))
+    if n_units < int(cv):
+        raise ValueError(f"cv={cv}, but there are {n_units} {what} (n_samples={rows.n_rows}): use fewer folds")
+    if least < int(cv):
+        raise ValueError(
+            f"cv={cv}, but {label} has {least} {what}, so that some folds lack it: use fewer folds, or give more "
+            f"{what} of it"
+        )
+    return int(cv)
 
 
 def blocks(n_rows: int, n_blocks: int) -> list[Split]:
@@ -168,7 +170,7 @@ def blocks(n_rows: int, n_blocks: int) -> list[Split]:
     if n_rows < n_blocks + 1:
         raise ValueError(f"cv={n_blocks} blocks after the first, but X has n_samples={n_rows}: use fewer")
     ends = [n_rows * (block + 1) // (n_blocks + 1) for block in range(n_blocks + 1)]
-    return [(np.arange(first), np.arange(first, last)) for first, last in zip(ends[:-1], ends[1:], strict=True)]
+    return [(np.arange(first), np.arange(first, last)) for first, last in pairwise(ends)]
 
 
 def share(rows: DealtRows, fraction: float, seed: int, *, last: bool) -> Split:
@@ -182,17 +184,17 @@ def share(rows: DealtRows, fraction: float, seed: int, *, last: bool) -> Split:
     """
     n_rows = rows.n_rows
     if last:
-        marked = np.arange(n_rows) >= n_rows - round(n_rows * fraction)
+        marked = np.arange(n_rows) >= n_rows - max(1, round(n_rows * fraction))
     else:
-        unit = rows.unit()
-        n_units = int(unit.max()) + 1
+        unit, n_units = rows.units
         place, held = np.arange(n_units), np.zeros(n_units, dtype=bool)
-        order = _by_stratum(rows, unit, n_units, _mixed(rows, unit, n_units, seed, 0))
+        order = rows.in_order(seed, 0)
         held[order] = np.floor((place + 1) * fraction + ROUNDING) > np.floor(place * fraction + ROUNDING)
+        held[order[-1]] |= not held.any()
         marked = held[unit]
     if not marked.any() or marked.all():
         raise ValueError(
-            f"holdout={fraction:g} leaves no row to fit or none to combine on: X has n_samples={n_rows}; give more rows"
+            f"cv={fraction:g} leaves no row to fit or none to combine on: X has n_samples={n_rows}; give more rows"
         )
     return np.flatnonzero(~marked), np.flatnonzero(marked)
 
@@ -226,7 +228,9 @@ def given_splits(given: Any, X: Any, y: Any, groups: Any, n_rows: int, name: str
         if not len(fit) or not len(held):
             raise ValueError(f"{name}: split {number} has no training rows, or none that are held out")
         if len(both := np.intersect1d(fit, held)):
-            raise ValueError(f"{name}: row {both[0]} is among the training rows and the held-out rows of split {number}")
+            raise ValueError(
+                f"{name}: row {both[0]} is among the training rows and the held-out rows of split {number}"
+            )
     return found
 
 
@@ -240,5 +244,5 @@ def _positions(rows: Any, n_rows: int, what: str) -> Positions:
 
 
 def is_count(value: Any) -> bool:
-    """Whether ``cv`` is a number of folds."""
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    """Whether ``cv`` is a number of folds, or "auto"."""
+    return value == "auto" if isinstance(value, str) else isinstance(value, numbers.Integral)

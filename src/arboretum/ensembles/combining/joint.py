@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.data import selection
-from arboretum.data.schema import Schema
 from arboretum.elementary import log
 from arboretum.ensembles.combining.asking import METHODS, Asked, answer, rows_to_ask
 from arboretum.ensembles.combining.combiners import COMBINERS, Combiner, LogPool
@@ -95,7 +94,9 @@ class Combined(Joint):
 
     def features(self, answers: Sequence[FloatArray], rows: Any) -> Any:
         """Return what the final estimator reads: answers of the members, then the columns of X if it sees them."""
-        return with_columns(_columns(self.asked, answers), self.feature_names(answers), rows if self.passthrough else None)
+        return with_columns(
+            _columns(self.asked, answers), self.feature_names(answers), rows if self.passthrough else None
+        )
 
     def feature_names(self, answers: Sequence[FloatArray]) -> list[str]:
         """Return the names of the answers: those of the members, with the class if there are several."""

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
-from arboretum.parameters.declaring import COUNT, FLAG, Allowed, Anything, Choice, Number, like, parameter, parameter_group
+from arboretum.parameters.declaring import (
+    COUNT,
+    FLAG,
+    Allowed,
+    Anything,
+    Choice,
+    Number,
+    like,
+    parameter,
+    parameter_group,
+)
 from arboretum.parameters.shared import Progress, Seed, Threads
 
 
@@ -22,7 +33,7 @@ class NumberOrSplits(Allowed):
     def check(self, owner: Any, name: str) -> None:
         """Reject other numbers and words; splits are checked with the rows."""
         value = getattr(owner, name)
-        if value is None or isinstance(value, str | bool | int | float):
+        if value is None or isinstance(value, str | bool | numbers.Number):
             self.number.check(owner, name)
 
     def read(self, text: str) -> Any:
@@ -61,12 +72,11 @@ class PrefitMembers:
 class CombiningRun(Seed, Threads, Progress):
     """How fits run."""
 
-    random_state: Any = like(
-        Seed, doc="Seed of folds and shares, and of members whose own ``random_state`` is None."
-    )
+    random_state: Any = like(Seed, doc="Seed of folds and shares, and of members whose own ``random_state`` is None.")
     n_jobs: int | None = like(
-        Threads, doc="Threads of all fits together; by default as many as the container allows. The model does not "
-        "depend on it."
+        Threads,
+        doc="Threads of all fits together; by default as many as the container allows. The model does not "
+        "depend on it.",
     )
 
 
@@ -92,10 +102,10 @@ class OutOfFold:
     """How rows are parted."""
 
     cv: Any = parameter(
-        5,
-        NumberOrSplits(Number(2, 10_000, integer=True)),
-        "Folds. A number deals rows out by a hash of their content<strata>, equal rows together, whole groups if "
-        "``groups`` is given; or a splitter of scikit-learn, or pairs (training rows, held-out rows).",
+        "auto",
+        NumberOrSplits(Number(2, 10_000, integer=True, words=("auto",))),
+        "Folds. A number deals rows out by a hash of their content<strata>, or whole groups if ``groups`` is given; "
+        '"auto" is 5<fewer>. Or a splitter of scikit-learn, or pairs (training rows, held-out rows).',
     )
     n_repeats: int = parameter(1, COUNT, "How often rows are dealt out anew; answers are averaged over the repeats.")
     time_ordered: bool = parameter(
@@ -107,7 +117,7 @@ class OutOfFold:
         "auto",
         Choice("auto", False),
         "Take the out-of-bag predictions of forests of arboretum with at least 50 trees in the place of folds, which "
-        'is faster. "auto" does so unless rows have groups, an order or splits that are given, or many rows are equal.',
+        'is faster. "auto" does so unless rows have groups, an order or splits that are given.',
     )
     refit: bool = parameter(
         True, FLAG, "Fit members to all rows in the end; False keeps the models of the folds and averages them."
@@ -118,11 +128,11 @@ class OutOfFold:
 class Holdout:
     """Rows held out of one fit."""
 
-    holdout: Any = parameter(
+    cv: Any = parameter(
         0.2,
         NumberOrSplits(Number(0.0, 0.9, open_low=True)),
         "Rows on which answers are combined: their share<strata>, whole groups if ``groups`` is given; or a splitter "
-        "of scikit-learn, or one pair (training rows, held-out rows).",
+        "of scikit-learn, or pairs (training rows, held-out rows), whose models are averaged if there are several.",
     )
     time_ordered: bool = parameter(False, FLAG, "Rows are in the order of time: the last ones are held out.")
     refit: bool = parameter(False, FLAG, "Fit members to all rows in the end, with the combination as it was learned.")

@@ -11,8 +11,9 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -41,8 +42,6 @@ from arboretum.tasks import REGRESSION, of_classes
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
-MOST_EQUAL = 0.01  # share of rows that equal another, up to which out-of-bag predictions do not tell their targets
-
 
 @dataclass(frozen=True, eq=False)
 class Given:
@@ -62,8 +61,10 @@ class Given:
         Weight of each row.
     dealt : DealtRows
         What rows are dealt by.
-    groups : object
-        As the user gave them.
+    asked : tuple
+        Table, target and groups with all rows, for splitters of scikit-learn.
+    kept : ndarray
+        Positions among them of the rows that have weight.
     """
 
     X: Any
@@ -73,7 +74,16 @@ class Given:
     training: Training
     weight: FloatArray
     dealt: DealtRows
-    groups: Any
+    asked: tuple[Any, Any, Any]
+    kept: NDArray[np.intp]
+
+    def splits(self, given: Any, name: str) -> list[Split]:
+        """Return splits that the user gave, of all rows, as those of the rows that have weight."""
+        n_rows = len(self.asked[1])
+        place = np.full(n_rows, -1)
+        place[self.kept] = np.arange(len(self.kept))
+        found = folds.given_splits(given, *self.asked, n_rows, name)
+        return [tuple(one[one >= 0] for one in (place[fit], place[held])) for fit, held in found]  # type: ignore[misc]
 
     @property
     def task(self) -> str:
@@ -104,20 +114,20 @@ class CombiningRecipe(Recipe[Any, Goal]):
         column = self.goal.as_column(y, rows.n_rows)
         weight = targets.training_weights(sample_weight, rows.n_rows)
         number = folds.read_groups(groups, rows.n_rows)
-        given = None if groups is None else targets.to_numpy(groups, "groups")
+        asked, kept = (rows.container, column, groups), np.arange(rows.n_rows)
         if weight is not None and not weight.all():
             kept = np.flatnonzero(weight)
             rows = MemberRows(selection.take_rows(rows.container, kept))
             column, weight = column[kept], weight[kept]
-            number, given = (None, None) if number is None else (number[kept], given[kept])
-            number = None if number is None else np.unique(number, return_inverse=True)[1].reshape(-1).astype(np.intp)
+            number = None if number is None else folds.read_groups(number[kept], len(kept))
         goal, codes = self.goal.read(column)
         table = rows.readable()
         keys = np.arange(rows.n_rows, dtype=np.uint64) if table is None else content_keys(table, codes)
         labels = goal.classes.tolist() if isinstance(goal, Classes) else None
         dealt = DealtRows(keys, goal.strata(codes), labels, number, weight)
         flat = np.ones(rows.n_rows) if weight is None else weight
-        return Given(rows.container, column, goal, codes, Training(rows, column, weight), flat, dealt, given)
+        training = Training(rows, column, weight)
+        return Given(rows.container, column, goal, codes, training, flat, dealt, asked, kept)
 
     def workshop(self, given: Given) -> Workshop:
         """Return what fits members."""
@@ -128,8 +138,15 @@ class CombiningRecipe(Recipe[Any, Goal]):
     # ---- results ---------------------------------------------------------------------------------------------------
 
     def joined(
-        self, given: Given, found: Sequence[Fitted], combiner: Combiner | None, skipped: dict[str, str],
-        *, final: Any = None, passthrough: bool = False, by_splits: bool = False,
+        self,
+        given: Given,
+        found: Sequence[Fitted],
+        combiner: Combiner | None,
+        skipped: dict[str, str],
+        *,
+        final: Any = None,
+        passthrough: bool = False,
+        by_splits: bool = False,
     ) -> Members:
         """Return the model: copies of all rows, or of the splits, and what combines them."""
         parts: dict[str, Any] = {}
@@ -182,9 +199,9 @@ class VotingRecipe(CombiningRecipe):
         votes = getattr(own, "voting", "soft") == "hard"
         given = self.read(X, y, sample_weight)
         methods = {name: self._method(name, base, given.goal, votes) for name, base in self.members}
-        weights = self._weights()
+        weights, skipped = self._weights(), dict[str, str]()
         if own.prefit:
-            found, skipped = prefit(self.members, methods, given.goal), {}
+            found = prefit(self.members, methods, given.goal)
         else:
             found, skipped = self.workshop(given).fit(self.members, methods, [], whole=True)
         left = {one.name for one in found}
@@ -236,14 +253,17 @@ class StackingRecipe(CombiningRecipe):
         given = self.read(X, y, sample_weight, groups)
         methods = {name: method_of(str(name), base, own.stack_method, given.goal) for name, base in self.members}
         splits, bags = self.splits(given)
-        found, skipped = self.workshop(given).fit(
-            self.members, methods, splits, whole=bool(own.refit), out_of_bag=bags
-        )
+        found, skipped = self.workshop(given).fit(self.members, methods, splits, whole=bool(own.refit), out_of_bag=bags)
         rows = learned_from(found, given)
         answers = [one.unseen[rows] for one in found if one.unseen is not None]
         combiner, fitted = self.combine(given, found, answers, rows, final)
         members = self.joined(
-            given, found, combiner, skipped, final=fitted, passthrough=fitted is not None and bool(own.passthrough),
+            given,
+            found,
+            combiner,
+            skipped,
+            final=fitted,
+            passthrough=fitted is not None and bool(own.passthrough),
             by_splits=not own.refit,
         )
         return members
@@ -254,19 +274,19 @@ class StackingRecipe(CombiningRecipe):
         if not folds.is_count(own.cv):
             if own.time_ordered:
                 raise ValueError(f"time_ordered=True with cv={shown(own.cv)}: give a number of blocks as cv")
-            return folds.given_splits(own.cv, given.X, given.y, given.groups, dealt.n_rows, "cv"), []
+            return given.splits(own.cv, "cv"), []
+        n_folds = folds.number_of_folds(dealt, own.cv)
         if own.time_ordered:
-            if given.groups is not None:
+            if dealt.groups is not None:
                 raise ValueError("groups with time_ordered=True: give a splitter as cv that keeps both")
-            return folds.blocks(dealt.n_rows, int(own.cv)), []
+            return folds.blocks(dealt.n_rows, n_folds), []
         bags = []
-        if own.out_of_bag == "auto" and given.groups is None and own.refit and own.stack_method != "decision_function":
-            alike = 1 - len(np.unique(dealt.keys)) / dealt.n_rows
-            bags = [name for name, base in self.members if takes_bags(base)] if alike <= MOST_EQUAL else []
+        if own.out_of_bag == "auto" and dealt.groups is None and own.refit and own.stack_method != "decision_function":
+            bags = [name for name, base in self.members if takes_bags(base)]
         if len(bags) == len(self.members):
             return [], bags
         repeats = range(int(own.n_repeats))
-        return [split for repeat in repeats for split in folds.folds(dealt, int(own.cv), seed, repeat)], bags
+        return [split for repeat in repeats for split in folds.folds(dealt, n_folds, seed, repeat)], bags
 
     def combine(
         self, given: Given, found: Sequence[Fitted], answers: Sequence[FloatArray], rows: NDArray[np.intp], final: Any
@@ -307,18 +327,14 @@ class BlendingRecipe(StackingRecipe):
     def splits(self, given: Given) -> tuple[list[Split], list[str | int]]:
         """Return the two parts."""
         own, dealt = self.given, given.dealt
-        if isinstance(own.holdout, float | int):
-            if own.time_ordered and given.groups is not None:
-                raise ValueError("groups with time_ordered=True: give a pair of rows as holdout that keeps both")
+        if isinstance(own.cv, numbers.Real):
+            if own.time_ordered and dealt.groups is not None:
+                raise ValueError("groups with time_ordered=True: give pairs of rows as cv that keep both")
             seed = seed_of(own.random_state)
-            return [folds.share(dealt, float(own.holdout), seed, last=bool(own.time_ordered))], []
+            return [folds.share(dealt, float(own.cv), seed, last=bool(own.time_ordered))], []
         if own.time_ordered:
-            raise ValueError(f"time_ordered=True with holdout={shown(own.holdout)}: give a share as holdout")
-        pairs = own.holdout if hasattr(own.holdout, "split") else [own.holdout]
-        found = folds.given_splits(pairs, given.X, given.y, given.groups, dealt.n_rows, "holdout")
-        if len(found) != 1:
-            raise ValueError(f"holdout={shown(own.holdout)} has {len(found)} splits: give one")
-        return found, []
+            raise ValueError(f"time_ordered=True with cv={shown(own.cv)}: give a share as cv")
+        return given.splits(own.cv, "cv"), []
 
 
 @dataclass(frozen=True, eq=False)
@@ -346,7 +362,9 @@ class SelectionRecipe(StackingRecipe):
         """Return the mean with greedy weights."""
         own, scoring = self.given, find_scoring(self.given.scoring, given.task)
         score = self._score(given, scoring, rows)
-        greed = Greed(int(own.n_steps), int(own.n_best), int(own.n_bags), float(own.bag_share), seed_of(own.random_state))
+        greed = Greed(
+            int(own.n_steps), int(own.n_best), int(own.n_bags), float(own.bag_share), seed_of(own.random_state)
+        )
         return Mean(select(answers, score, greed)), None
 
     def _score(
@@ -388,9 +406,7 @@ def learned_from(found: Sequence[Fitted], given: Given) -> NDArray[np.intp]:
     return order[known[order]]
 
 
-def linear(
-    given: Given, found: Sequence[Fitted], answers: Sequence[FloatArray], rows: NDArray[np.intp]
-) -> Combiner:
+def linear(given: Given, found: Sequence[Fitted], answers: Sequence[FloatArray], rows: NDArray[np.intp]) -> Combiner:
     """Return the linear combination that fits rows best: of numbers, or of log probabilities."""
     codes, weight = given.codes[rows], given.weight[rows]
     if not isinstance(given.goal, Classes):
