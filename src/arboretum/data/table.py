@@ -690,8 +690,9 @@ def _has_nan(X: Array) -> bool:
 
 
 def _is_sparse(X: Any) -> bool:
-    sparse = sys.modules.get("scipy.sparse")  # before it is imported, no matrix of its own can exist
-    return sparse is not None and bool(sparse.issparse(X))
+    # Before scipy.sparse is imported, or while another thread imports it, no matrix of its own can exist.
+    is_its_own = getattr(sys.modules.get("scipy.sparse"), "issparse", None)
+    return is_its_own is not None and bool(is_its_own(X))
 
 
 def checked_sparse(X: Any) -> Any:

@@ -12,8 +12,10 @@ from arboretum import _kernel
 from arboretum.arguments import check_flag
 from arboretum.data.table import Table, values_as_given
 from arboretum.encoding.category_encoding import CategoryEncoding
+from arboretum.estimators.combined import CombinedModel
 from arboretum.estimators.grown_trees import GrownTrees
 from arboretum.explaining.explanation import Explanation
+from arboretum.explaining.weighted_sum import explain_sum
 from arboretum.model.forest import Forest
 from arboretum.running.threads import n_threads
 
@@ -86,6 +88,10 @@ def shap_values(
 def explain(model: Any, X: Any, *, background: Any = None, interactions: bool = False) -> Explanation:
     """Explain predictions of a fitted model; see :meth:`arboretum.estimators.protocol.Estimator.explain`."""
     check_flag("interactions", interactions)
+    if isinstance(model, CombinedModel):
+        return explain_sum(
+            model, X, lambda member, rows: explain(member, rows, background=background, interactions=interactions)
+        )
     forest, divisor = explained_trees(model)
     threads, inner = n_threads(model.n_jobs), model.model_
     table = inner.conform(X)

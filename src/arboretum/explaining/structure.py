@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.data.schema import Schema
+from arboretum.ensembles.combining.joint import combined
 from arboretum.ensembles.members.goals import OneClass
+from arboretum.estimators.combined import CombinedModel
 from arboretum.estimators.models_of_models import ModelOfModels
 from arboretum.explaining.by_predictions import has_own_trees, require_fitted
 from arboretum.explaining.reading import sources
@@ -138,7 +140,9 @@ def kinds_of(
     """
     if has_own_trees(model):
         return Uses.of(model).kinds(group_of, n_groups)
-    found = []
+    found, shares = [], shares_of(model)
+    if shares is None:
+        return None
     for member, columns in members_of(model):
         schema = schema_of(member)
         if schema is None:
@@ -153,7 +157,25 @@ def kinds_of(
         if kinds is None:
             return None
         found.append(kinds)
-    return {kind: np.mean([kinds[kind] for kinds in found], axis=0) for kind in found[0]} if found else None
+    if not found:
+        return None
+    if not shares:
+        return {kind: np.mean([kinds[kind] for kinds in found], axis=0) for kind in found[0]}
+    # Gains of different methods have different units.
+    return {
+        kind: np.sum([share * normalised(kinds[kind]) for share, kinds in zip(shares, found, strict=True)], axis=0)
+        for kind in found[0]
+    }
+
+
+def shares_of(model: Any) -> list[float] | None:
+    """Return how much each member of a combined model counts; None if an estimator combines them, else nothing."""
+    if not isinstance(model, CombinedModel):
+        return []
+    joint = combined(model.learned())
+    if joint.shares is None:
+        return None
+    return [share / len(one.parts) for share, one in zip(joint.shares, joint.asked, strict=True) for _ in one.parts]
 
 
 def members_of(model: Any) -> list[tuple[Any, Any]]:

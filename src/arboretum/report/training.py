@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from arboretum.ensembles.combining.joint import combined
 from arboretum.estimators.bagging import BaggingModel
 from arboretum.estimators.classes import defaults
+from arboretum.estimators.combined import CombinedModel
 from arboretum.estimators.held_out import HeldOutModel
 from arboretum.explaining.by_predictions import has_own_trees
 from arboretum.model.forest import LEAF
@@ -60,6 +62,8 @@ def _facts(model: Any) -> list[list[Any]]:
     facts: dict[str, Any] = {}
     if isinstance(model, BaggingModel):
         facts |= {"members": len(model.estimators_), "each": type(model.estimators_[0]).__name__}
+    if isinstance(model, CombinedModel):
+        facts |= _members(model)
     if has_own_trees(model):
         facts |= _trees(model)
     facts |= {words: _plain(getattr(model, name)) for name, words in _LEARNED.items() if hasattr(model, name)}
@@ -69,6 +73,17 @@ def _facts(model: Any) -> list[list[Any]]:
     if hasattr(model, "history_"):
         facts["training ended by"] = model.history_.stopped_by
     return [[name, value] for name, value in facts.items()]
+
+
+def _members(model: CombinedModel) -> dict[str, Any]:
+    """Members of a combined model: class, weight, score on rows that they have not seen."""
+    joint = combined(model.learned())
+    shares, facts = joint.shares, {}
+    for place, one in enumerate(joint.asked):
+        weight = "" if shares is None else f", weight {shares[place]:.3g}"
+        score = f", {joint.scoring} {joint.scores[one.name]:.4g} unseen" if one.name in joint.scores else ""
+        facts[f"member {one.name}"] = f"{type(model.learned().parts[one.parts[0]]).__name__}{weight}{score}"
+    return facts
 
 
 def _trees(model: Any) -> dict[str, Any]:

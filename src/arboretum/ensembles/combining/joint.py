@@ -92,6 +92,13 @@ class Combined(Joint):
             return self.combiner.scores(self.answers(members, members.rows(X)))
         return log(np.maximum(self.outcome(members, X), np.finfo(float).tiny))
 
+    @property
+    def shares(self) -> FloatArray | None:
+        """Weight of each member, a mean over outputs; None if an estimator combines them."""
+        if self.combiner is None:
+            return None
+        return np.asarray(self.combiner.arrays()["weights"].reshape(len(self.asked), -1).mean(axis=1))
+
     def features(self, answers: Sequence[FloatArray], rows: Any) -> Any:
         """Return what the final estimator reads: answers of the members, then the columns of X if it sees them."""
         return with_columns(
