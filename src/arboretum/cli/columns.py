@@ -339,6 +339,14 @@ class Examples:
         ids = None if self.ids is None else self.ids.filter(chosen)
         return replace(self, X=self.X.filter(chosen), ids=ids, **taken)
 
+    def by_time(self) -> Examples:
+        """Return the rows in the order of time."""
+        assert self.time is not None
+        order = np.argsort(self.time, kind="stable")
+        parts = ("y", "weight", "group", "time", "event", "treatment", "offset")
+        taken = {part: None if getattr(self, part) is None else getattr(self, part)[order] for part in parts}
+        return replace(self, X=self.X.take(order), ids=None if self.ids is None else self.ids.take(order), **taken)
+
     def name_of(self, row: int) -> str:
         """Return what to call a row: its number, and what its id columns hold.
 
@@ -371,9 +379,10 @@ class Examples:
         return both
 
     def fit_arguments(self, model: Any) -> dict[str, Any]:
-        """Return what ``fit`` takes besides X and y; only rankers learn from groups, others keep them together."""
-        group = self.group if "group" in arguments(type(model).fit) else None
-        given = {"sample_weight": self.weight, "treatment": self.treatment, "offset": self.offset, "group": group}
+        """Return what ``fit`` takes besides X and y; rankers learn from groups, stacks keep them together."""
+        taken = arguments(type(model).fit)
+        groups = {name: self.group for name in ("group", "groups") if name in taken}
+        given = {"sample_weight": self.weight, "treatment": self.treatment, "offset": self.offset, **groups}
         return {name: value for name, value in given.items() if value is not None}
 
     @property

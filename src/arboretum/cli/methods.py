@@ -37,6 +37,14 @@ CLASSES: dict[str, dict[str, str]] = {
     "isolation": {"anomaly": "IsolationForest"},
 }
 
+# Combinations of --members, which are methods of the same task.
+COMBINED: dict[str, dict[str, str]] = {
+    "stack": {"class": "StackingClassifier", "regression": "StackingRegressor"},
+    "blend": {"class": "BlendingClassifier", "regression": "BlendingRegressor"},
+    "vote": {"class": "VotingClassifier", "regression": "VotingRegressor"},
+}
+LINEAR = "linear"  # a member: boosted trees with linear leaves
+
 PRESETS = ("lightgbm", "xgboost", "catboost", "gbm")
 SHORT_NAMES = {"lgbm": "lightgbm", "lgb": "lightgbm", "xgb": "xgboost", "cat": "catboost", "sklearn": "gbm"}
 
@@ -73,21 +81,29 @@ def preset_methods(task: Task) -> list[str]:
     return [f"boosted:{name}" for name in PRESETS] if has_presets else []
 
 
-def make(method: str, task: Task, *, settings: dict[str, Any] | None = None) -> Any:
+def make(method: str, task: Task, *, settings: dict[str, Any] | None = None, members: str | None = None) -> Any:
     """Make an estimator; "auto" is boosting where the task has it, "boosted:NAME" boosting with a preset.
+
+    ``members`` names what a combination combines, separated by commas.
 
     Examples
     --------
+    >>> make("vote", REGRESSION, members="tree,linear").estimators
+    [('tree', DecisionTreeRegressor()), ('linear', BoostedTreesRegressor(leaf_model='linear'))]
     >>> make("auto", REGRESSION, settings={"n_estimators": 50})
     BoostedTreesRegressor(n_estimators=50)
     >>> make("boosted:lightgbm", REGRESSION).max_leaf_nodes
     31
     """
     method, preset = _suitable(method, task)
-    cls = model_class(CLASSES[method][task.family])
+    cls = model_class({**CLASSES, **COMBINED}[method][task.family])
+    if members is not None and method not in COMBINED:
+        raise UsageError(f"--members: --model {method} has none; use --model {' or '.join(COMBINED)}")
     if preset and not hasattr(cls, "preset"):
         raise UsageError(f"--model {method}:{preset}: presets belong to boosted trees; write --model {method}")
     values = read_settings(cls, settings or {})
+    if members is not None:
+        values["estimators"] = make_members(members, task)
     try:
         model = cls.preset(preset, **values) if preset else cls(**values)
         model.check_parameters()
@@ -96,17 +112,32 @@ def make(method: str, task: Task, *, settings: dict[str, Any] | None = None) -> 
     return model
 
 
+def make_members(names: str, task: Task) -> list[tuple[str, Any]]:
+    """Make the members that a text names: methods of the task, or "linear"."""
+    given = [name.strip() for name in names.split(",") if name.strip()]
+    if not given:
+        raise UsageError(f"--members {names}: name at least one of {', '.join([*methods(task), LINEAR])}")
+    for name in given:
+        if given.count(name) > 1:
+            raise UsageError(f"--members {names}: {name} is named {given.count(name)} times")
+        if name.partition(":")[0] in COMBINED:
+            raise UsageError(f"--members {names}: {name} is a combination itself; name methods such as boosted,forest")
+    made = [make("boosted", task, settings={"leaf_model": "linear"}) if n == LINEAR else make(n, task) for n in given]
+    return [(name.replace(":", " "), model) for name, model in zip(given, made, strict=True)]
+
+
 def _suitable(method: str, task: Task) -> tuple[str, str]:
     """Return a method that suits a task, and the name of a preset, if there is one."""
     name, colon, preset = method.partition(":")
     suitable = methods(task)
     name = suitable[0] if name == "auto" else name
-    if name not in CLASSES:
-        raise UsageError(f"--model {method}: {_preset_hint(name, likeness=0.8) or nearest(name, CLASSES)}")
+    every = {**CLASSES, **COMBINED}
+    if name not in every:
+        raise UsageError(f"--model {method}: {_preset_hint(name, likeness=0.8) or nearest(name, every)}")
     if colon and preset not in PRESETS:
         known = ", ".join(f"boosted:{known}" for known in PRESETS)
         raise UsageError(f"--model {method}: {_preset_hint(preset, likeness=0.6) or f'there are {known}'}")
-    if name not in suitable:
+    if name not in suitable and task.family not in COMBINED.get(name, {}):
         raise UsageError(f"--model {name} cannot do {task.name}: {', '.join(suitable)} can")
     return name, preset
 
@@ -139,7 +170,7 @@ def takes_offset(method: str, task: Task) -> bool:
     >>> takes_offset("boosted:lightgbm", REGRESSION), takes_offset("forest", REGRESSION)
     (True, False)
     """
-    cls = model_class(CLASSES[_suitable(method, task)[0]][task.family])
+    cls = model_class({**CLASSES, **COMBINED}[_suitable(method, task)[0]][task.family])
     return "offset" in arguments(cls.fit)
 
 

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 METHODS_HELP = (
     "auto, boosted, forest, extra, adaboost, additive, bagging, tree, isolation; boosted:gbm, boosted:xgboost, "
-    "boosted:lightgbm or boosted:catboost for boosted trees with the switches of that library."
+    "boosted:lightgbm or boosted:catboost for boosted trees with the switches of that library; stack, blend or vote "
+    "for a combination of several."
 )
 
 Name: TypeAlias = str | None

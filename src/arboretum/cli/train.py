@@ -25,6 +25,15 @@ def train(
     data: options.Reading,
     task: options.Task = "auto",
     model: Annotated[str, typer.Option("--model", "-m", metavar="METHOD", help=options.METHODS_HELP)] = "auto",
+    members: Annotated[
+        options.Name,
+        options.named(
+            "--members",
+            "METHODS",
+            "What stack, blend or vote combines, such as boosted,forest,extra,linear; linear is boosted trees with "
+            "linear leaves. By default boosted,forest,extra.",
+        ),
+    ] = None,
     settings: Annotated[
         options.Names, options.named("--set", "NAME=VALUE", "A parameter of the estimator; repeatable.")
     ] = None,
@@ -71,7 +80,7 @@ def train(
     if "control" not in chosen:
         tasks.check_control(problem.rows.treatment, roles, "name the control, as in --set control={}")
     judging = opening.open_judging(terminal, data, problem, cv, holdout, test=test, budget=budget)
-    new_model = partial(methods.make, model, problem.task, settings=chosen)
+    new_model = partial(methods.make, model, problem.task, settings=chosen, members=members)
     given = fit_options(new_model(), time_limit, checkpoint, every)
     with methods.setting_errors(chosen):
         fitted, line = _fit_and_judge(terminal, new_model, problem, judging, given)
