@@ -30,7 +30,7 @@ Result = TypeVar("Result")
 
 KEY = "foreign"  # of the header, and of the entry of a base that is an array
 PROTOCOL = 5  # of pickle, whatever the newest one is
-RULES = Rules(KEY)
+RULES = Rules("entry 'foreign'")
 
 # Of our own, without methods that read its state: the member for a bag of one class.
 HARMLESS = ("arboretum.ensembles.members.goals.OneClass",)
@@ -264,7 +264,7 @@ class Incoming:
         """Read and check the list of a file; no array is interpreted."""
         if KEY not in header:
             return cls("", {}, arrays)
-        RULES.keys(header[KEY], {"form", "classes"}, "the entry")
+        RULES.keys(header[KEY], {"form", "classes"}, "it")
         form, classes = header[KEY]["form"], header[KEY]["classes"]
         RULES.require(isinstance(form, str) and form in FORMS, "form", form, f"one of {', '.join(FORMS)}")
         RULES.require(isinstance(classes, dict) and classes, "classes", classes, "class names by names of arrays")
@@ -311,7 +311,7 @@ class Incoming:
     def read(self, name: Any) -> Any:
         """Return the estimator of an array."""
         self.require_form()
-        RULES.require(isinstance(name, str) and name in self.classes, "array of a base", name, "one that classes name")
+        RULES.require(isinstance(name, str) and name in self.classes, "array of a base", name, "a key of classes")
         trusted = _CONSENT.get().trusted
         model = self._interpreted(name, lambda data: FORMS[self.form].read(data, trusted))
         is_said = self.classes[name].endswith(f".{type(model).__qualname__}")
