@@ -55,9 +55,7 @@ def test_commands_say_which_option_is_needed(run: Run, name: str) -> None:
     for given, form in (((), "skops"), (("--foreign", "pickle"), "skops, not with pickle")):
         ran = run(name, *COMMANDS[name], *given)
         assert ran.code == 4
-        assert (
-            f"written with {form}: {LINE} in 'base 0', 'member 0', 'member 1'. Give --foreign skops: " in ran.err
-        )
+        assert f"written with {form}: {LINE} in 'base 0', 'member 0', 'member 1'. Give --foreign skops: " in ran.err
     assert set(Path().iterdir()) == before
 
 

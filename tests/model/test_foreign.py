@@ -306,6 +306,7 @@ def test_odd_forms_are_refused(form, tmp_path):
 
 def test_odd_trusted_types_are_refused():
     data = saved(bag(tree()).fit(X, Y))
+    load(data, foreign="skops", trusted=(name for name in ["a.B"]))
     for trusted in ("sklearn.tree.Tree", [3], 3, None):
         with pytest.raises(ValueError, match=r"^trusted=.*: use a list of names of types"):
             load(data, foreign="skops", trusted=trusted)

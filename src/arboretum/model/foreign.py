@@ -52,14 +52,14 @@ _CONSENT: ContextVar[Consent] = ContextVar("consent", default=NO_CONSENT)
 
 
 @contextmanager
-def consent(form: str | None, trusted: Sequence[str] = ()) -> Iterator[None]:
+def consent(form: str | None, trusted: Iterable[str] = ()) -> Iterator[None]:
     """Allow estimators of other libraries in the body: in model files, and in files within them.
 
     Parameters
     ----------
     form : {"skops", "pickle"} or None
         How they are written and read; None does not allow them.
-    trusted : sequence of str
+    trusted : iterable of str
         Names of types that skops may make besides those that it trusts by default.
 
     Examples
@@ -72,11 +72,12 @@ def consent(form: str | None, trusted: Sequence[str] = ()) -> Iterator[None]:
     """
     if form is not None and (not isinstance(form, str) or form not in FORMS):
         raise ValueError(f"foreign={shown(form)}: use {', '.join(map(repr, FORMS))} or None")
-    if not holds_others(trusted) or not all(isinstance(name, str) for name in trusted):
+    names = tuple(trusted) if holds_others(trusted) else ()
+    if not holds_others(trusted) or not all(isinstance(name, str) for name in names):
         raise ValueError(f"trusted={shown(trusted)}: use a list of names of types, such as ['package.module.Type']")
-    if len(trusted) and form != "skops":
+    if names and form != "skops":
         raise ValueError(f"trusted={shown(trusted)} counts only with foreign='skops', not with foreign={form!r}")
-    token = _CONSENT.set(Consent(form, tuple(trusted)))
+    token = _CONSENT.set(Consent(form, names))
     try:
         yield
     finally:
@@ -136,11 +137,15 @@ def _untrusted_by_skops(data: memoryview) -> Iterable[str]:
     return set(_skops().get_untrusted_types(data=data)) - set(HARMLESS)
 
 
+class MissingSkopsError(ImportError):
+    """skops is not installed."""
+
+
 def _skops() -> Any:
     try:
         import skops.io
     except ImportError as error:
-        raise ImportError("foreign='skops' needs skops: pip install 'arboretum[foreign]'", name="skops") from error
+        raise MissingSkopsError("foreign='skops' needs skops: pip install 'arboretum[foreign]'") from error
     return skops.io
 
 
@@ -220,7 +225,7 @@ class Outgoing:
             )
         try:
             data = FORMS[form].write(model, self.compact)
-        except ImportError:
+        except MissingSkopsError:
             raise
         except Exception as error:
             other = next(other for other in FORMS if other != form)
@@ -322,8 +327,8 @@ class Incoming:
         """Apply a function to the bytes of an array; whatever fails is an error of the file."""
         try:
             return function(self.arrays[name].data)
+        except MissingSkopsError:
+            raise
         except Exception as error:
-            if isinstance(error, ImportError) and error.name == "skops":
-                raise
             kind, reason = self.classes[name], f"{type(error).__name__}: {error}"
             raise ModelFileError(f"cannot read {name}, of class {kind}, with {self.form}: {reason}") from error
