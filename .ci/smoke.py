@@ -146,6 +146,16 @@ def check_cli() -> None:
     assert "</html>" in Path("page.html").read_text(encoding="utf-8")
 
 
+def check_foreign() -> None:
+    """Save members of scikit-learn with skops, and load them."""
+    from sklearn.linear_model import LinearRegression
+
+    table = np.nan_to_num(NUMBERS)
+    model = arb.BaggingRegressor(estimator=LinearRegression(), n_estimators=3).fit(table, SCORE)
+    model.save("lines.arb", foreign="skops")
+    assert np.array_equal(arb.load("lines.arb", foreign="skops").predict(table), model.predict(table))
+
+
 def check_plot() -> None:
     """Draw a tree."""
     import matplotlib as mpl
@@ -182,6 +192,7 @@ CHECKS: dict[str, Callable[[], None]] = {
     "alone": check_alone,
     "data": check_data,
     "cli": check_cli,
+    "foreign": check_foreign,
     "plot": check_plot,
     "progress": check_progress,
     "frames": check_frames,

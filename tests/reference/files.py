@@ -12,17 +12,17 @@ from arboretum.model import model_file
 Arrays = dict[str, Any]
 
 
-def content(model: Any) -> tuple[dict[str, Any], Arrays]:
-    """Return header and arrays of the file of a model; both may be changed."""
+def content(model: Any, **how: Any) -> tuple[dict[str, Any], Arrays]:
+    """Return header and arrays of the file of a model; both may be changed. ``how`` are options of ``save``."""
     file = io.BytesIO()
-    model.save(file)
+    model.save(file, **how)
     header, arrays = model_file.from_bytes(file.getvalue())
     return header, {name: array.copy() for name, array in arrays.items()}
 
 
-def loaded(header: dict[str, Any], arrays: Arrays) -> Any:
-    """Return the model of a file with this content and a valid checksum."""
-    return arb.load(io.BytesIO(model_file.to_bytes(header, arrays)))
+def loaded(header: dict[str, Any], arrays: Arrays, **how: Any) -> Any:
+    """Return the model of a file with this content and a valid checksum. ``how`` are options of ``load``."""
+    return arb.load(io.BytesIO(model_file.to_bytes(header, arrays)), **how)
 
 
 def reloaded(model: Any, change: Callable[[dict[str, Any], Arrays], object] | None = None) -> Any:

@@ -382,8 +382,8 @@ class Examples:
         """Return what ``fit`` takes besides X and y; rankers learn from groups, stacks keep them together."""
         taken = arguments(type(model).fit)
         groups = {name: self.group for name in ("group", "groups") if name in taken}
-        given = {"sample_weight": self.weight, "treatment": self.treatment, "offset": self.offset, **groups}
-        return {name: value for name, value in given.items() if value is not None}
+        given: dict[str, Any] = {"sample_weight": self.weight, "treatment": self.treatment, "offset": self.offset}
+        return {name: value for name, value in {**given, **groups}.items() if value is not None}
 
     @property
     def predict_arguments(self) -> dict[str, Any]:

@@ -21,6 +21,7 @@ def convert(
     terminal: Terminal,
     model: options.Model,
     out: Annotated[Path, typer.Argument(metavar="OUT", help="File to write.")],
+    consent: options.Consent,
     to: Annotated[
         options.Name,
         typer.Option(
@@ -45,9 +46,11 @@ def convert(
     wanted = to or FORMATS.get(out.suffix)
     if wanted not in forms:
         raise errors.UsageError(f"cannot tell the format of {out}: give --to arb, mapped, json or text")
-    header, arrays = read_any(model)
+    with consent.given():
+        header, arrays = read_any(model)
+        content = forms[wanted](header, arrays)
     with files.told(terminal, out, with_size=True):
-        files.write(out, forms[wanted](header, arrays))
+        files.write(out, content)
     terminal.result |= {"file": str(out), "format": wanted}
 
 

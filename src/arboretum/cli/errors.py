@@ -11,7 +11,7 @@ EXIT_CODES = {
     1: "the run failed: the model could not be fitted or asked",
     2: "usage: an option or setting is unknown, lacks a value, has a wrong one, or contradicts another",
     3: "data: a file, table or column is missing, broken, empty or of the wrong type",
-    4: "model: the file is missing, damaged, or holds a model of another task",
+    4: "model: the file is missing, damaged, holds a model of another task, or needs --foreign",
     5: "output: a file exists already or cannot be written, or standard output cannot be written",
     INTERRUPTED: "interrupted: train writes the model as far as it got, other commands write nothing more",
 }

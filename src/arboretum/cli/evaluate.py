@@ -13,6 +13,7 @@ def evaluate(
     model: options.Model,
     columns: options.Columns,
     data: options.Reading,
+    consent: options.Consent,
     memory_limit: options.MemoryLimit = None,
 ) -> None:
     """Judge a model by the rows of DATA, beside a baseline that knows their targets.
@@ -22,7 +23,7 @@ def evaluate(
     budget = options.memory_budget(memory_limit)
     from arboretum.cli import opening, scores, tasks
 
-    file, rows = opening.open_model(terminal, model, data, columns, budget=budget)
+    file, rows = opening.open_model(terminal, model, data, columns, consent, budget=budget)
     task = file.task
     positive = tasks.positive_class(task, file.classes, rows.positive)
     found, constant = scores.judge(file.model, rows, rows, task)

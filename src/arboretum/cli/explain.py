@@ -21,6 +21,7 @@ def explain(
     model: options.Model,
     columns: options.Columns,
     data: options.Reading,
+    consent: options.Consent,
     rows: Annotated[int, options.named("--rows", "NUMBER", "How many rows to show.", min=1)] = 3,
     features: Annotated[int, options.named("--features", "NUMBER", "How many columns to show.", min=1)] = 15,
 ) -> None:
@@ -32,7 +33,7 @@ def explain(
     from arboretum.cli import opening
     from arboretum.explaining.importances import sums_trees
 
-    file, read = opening.open_model(terminal, model, data, columns, needs_target=False)
+    file, read = opening.open_model(terminal, model, data, columns, consent, needs_target=False)
     show_importances(terminal, file, read, features)
     if sums_trees(file.model):
         show_rows(terminal, file, read, rows, features)

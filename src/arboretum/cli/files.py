@@ -18,12 +18,14 @@ import numpy as np
 from arboretum.cli.columns import Roles, kinds_of_model
 from arboretum.cli.errors import ModelError, OutputError, UsageError
 from arboretum.cli.file_formats import STANDARD, files_named, shown
+from arboretum.cli.options import Consent
 from arboretum.cli.tasks import check_positive
 from arboretum.cli.terminal import Terminal, standard_output
 from arboretum.cli.text import TextOptions
 from arboretum.estimators.classes import arguments
 from arboretum.estimators.files import from_file
 from arboretum.model import model_file
+from arboretum.model.arrays import Arrays
 from arboretum.model.whole_file import replacing
 from arboretum.tasks import TASKS, Task
 
@@ -144,6 +146,25 @@ def save_model(terminal: Terminal, model: Any, path: Path, roles: Roles, *more: 
     terminal.result |= {"model": str(path)}
 
 
+def read_content(path: Path) -> tuple[dict[str, Any], Arrays]:
+    """Return header and arrays of a model file."""
+    try:
+        return model_file.load(path)
+    except OSError as error:
+        raise ModelError(str(error)) from None
+
+
+def read_roles(path: Path, header: Mapping[str, Any]) -> Roles:
+    """Return the roles of columns that a header tells."""
+    try:
+        roles = Roles.from_json(header.get(HEADER, {}))
+    except TypeError as error:
+        raise ModelError(f"{path} is damaged: {error}") from None
+    if roles.task not in (None, *TASKS):
+        raise ModelError(f"{path} is damaged, or of a later version: its task is {roles.task!r}")
+    return roles
+
+
 @dataclass(frozen=True)
 class ModelFile:
     """A model, and the roles of its columns if the command wrote its file."""
@@ -152,20 +173,16 @@ class ModelFile:
     roles: Roles
 
     @classmethod
-    def load(cls, path: Path) -> ModelFile:
-        """Read a model file."""
-        try:
-            header, arrays = model_file.load(path)
-        except OSError as error:
-            raise ModelError(str(error)) from None
-        model = from_file(header, arrays)
-        try:
-            roles = Roles.from_json(header.get(HEADER, {}))
-        except TypeError as error:
-            raise ModelError(f"{path} is damaged: {error}") from None
-        if roles.task not in (None, *TASKS):
-            raise ModelError(f"{path} is damaged, or of a later version: its task is {roles.task!r}")
-        return cls(model, roles)
+    def load(cls, path: Path, consent: Consent) -> ModelFile:
+        """Read a model file, with estimators of other libraries if there is consent."""
+        return cls.of(path, *read_content(path), consent)
+
+    @classmethod
+    def of(cls, path: Path, header: dict[str, Any], arrays: Arrays, consent: Consent) -> ModelFile:
+        """Make the model of the content of a file."""
+        with consent.given():
+            model = from_file(header, arrays)
+        return cls(model, read_roles(path, header))
 
     @property
     def task(self) -> Task:

@@ -10,7 +10,7 @@ from typing import Any
 from arboretum.cli.columns import Examples, Roles, examples, require, target_kind
 from arboretum.cli.errors import DataError, UsageError
 from arboretum.cli.files import ModelFile
-from arboretum.cli.options import Columns, Reading
+from arboretum.cli.options import Columns, Consent, Reading
 from arboretum.cli.problem import Judging, Problem, choose_judging, understand
 from arboretum.cli.scores import judging_bytes
 from arboretum.cli.sources import Rows, reading
@@ -99,6 +99,7 @@ def open_model(
     path: Path,
     given: Reading,
     columns: Columns,
+    consent: Consent,
     *,
     needs_target: bool = True,
     budget: MemoryBudget | None = None,
@@ -109,7 +110,7 @@ def open_model(
     With a limit to memory, features stay in their files; ``needed_bytes`` of the model, the task and the number of rows
     says how much memory their use needs at least. By default the rows judge the model.
     """
-    file = ModelFile.load(path).with_roles(columns.given)
+    file = ModelFile.load(path, consent).with_roles(columns.given)
     roles = replace(file.roles, time=None)
     if needs_target and roles.target is None:
         raise UsageError(f"{path} does not tell its target: name it with --target COLUMN")

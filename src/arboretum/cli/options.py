@@ -4,6 +4,7 @@
 
     Output       --json --quiet --traceback          every command
     Reading      DATA --table --sql, and of text     train, compare, predict, evaluate, explain, report
+    Consent      --foreign --trusted                 predict, evaluate, explain, report, show, convert
     Columns      --target --weight … --positive      evaluate, explain, report
     └─ Learning  --time --id --ignore --kind         train, compare
 """
@@ -12,7 +13,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -89,6 +91,40 @@ class Output:
         False
     )
     traceback: Annotated[bool, typer.Option("--traceback", help="Show where an error came from.")] = False
+
+
+@dataclass(frozen=True)
+class Consent:
+    """Whether estimators of other libraries in a model file are read."""
+
+    foreign: Annotated[
+        Name,
+        named(
+            "--foreign",
+            "FORM",
+            "Read estimators of other libraries in MODEL: skops, or pickle, which can run any code in the file.",
+        ),
+    ] = None
+    trusted: Annotated[
+        Names, named("--trusted", "TYPE", "Type that --foreign skops may make besides those it trusts; repeatable.")
+    ] = None
+
+    @contextmanager
+    def given(self) -> Iterator[None]:
+        """Check the options, and let models be read in the body; errors name the options that are needed."""
+        from arboretum.cli.errors import ModelError, UsageError
+        from arboretum.model.foreign import FORMS, ConsentError, consent
+
+        if self.foreign not in (None, *FORMS):
+            raise UsageError(f"--foreign {self.foreign}: expected {' or '.join(FORMS)}")
+        if self.trusted and self.foreign != "skops":
+            raise UsageError(f"--trusted {self.trusted[0]}: give --foreign skops, too")
+        try:
+            with consent(self.foreign, self.trusted or ()):
+                yield
+        except ConsentError as error:
+            needed = [f"--foreign {error.allowed.form}", *(f"--trusted {name}" for name in error.allowed.trusted)]
+            raise ModelError(f"{error.found}. Give {' '.join(needed)}: {error.caution}") from None
 
 
 @dataclass(frozen=True)

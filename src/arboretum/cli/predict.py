@@ -26,6 +26,7 @@ def predict(
         ),
     ],
     data: options.Reading,
+    consent: options.Consent,
     keep: Annotated[
         options.Names, options.named("--keep", "COLUMN", "Column of DATA to write beside predictions; repeatable.")
     ] = None,
@@ -50,7 +51,7 @@ def predict(
     files.check_outputs({"--out": out}, {"MODEL": model, "DATA": data.data}, overwrite=overwrite)
     wanted = writers.format_to_write(out, form)
     columns = options.Columns(offset=offset, positive=positive)
-    file = files.ModelFile.load(model).with_roles(columns.given)
+    file = files.ModelFile.load(model, consent).with_roles(columns.given)
     text = file.text(data.text())
     if budget is not None:
         budget = replace(budget, reserved=writers.writer_bytes(wanted))

@@ -36,6 +36,10 @@ first rows (100,000, or 5 million values if that is less) tell what each column 
 predictions of judged rows are in memory. With a limit, `train` learns boosted trees and forests, for classes and for
 numbers; reports read a sample of the rows.
 
+A model file may hold estimators of other libraries ([format.md](format.md#estimators-of-other-libraries)). Commands
+that open a model read them only with `--foreign skops` or `--foreign pickle`; `show` lists them without reading them. A
+pickle can run any code: use `--foreign pickle` only for files of people whom you trust.
+
 `train --checkpoint FILE` saves its progress ([checkpoints.md](checkpoints.md)). After a crash the same command goes on
 to the same model, and removes the file. With folds, only the model that is written, which is fitted first, has a
 checkpoint.

@@ -33,6 +33,7 @@ def report(
     model: options.Model,
     columns: options.Columns,
     data: options.Reading,
+    consent: options.Consent,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="HTML file to write.")] = Path("report.html"),
     train: Annotated[
         options.Name, options.named("--train", "DATA", "Rows that the model was trained on, to compare with.")
@@ -51,7 +52,7 @@ def report(
         return ROW_BYTES * n_rows + report_bytes(fitted.n_features_in_, 1 if train is None else 2)
 
     def opened(where: options.Reading) -> tuple[ModelFile, Examples]:
-        return opening.open_model(terminal, model, where, columns, budget=budget, needed_bytes=needed)
+        return opening.open_model(terminal, model, where, columns, consent, budget=budget, needed_bytes=needed)
 
     file, rows = opened(data)
     learnt = None if train is None else opened(replace(data, data=train, table=None, sql=None))[1]

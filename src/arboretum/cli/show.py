@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,21 +13,34 @@ from arboretum.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     from arboretum.cli.files import ModelFile
+    from arboretum.model.foreign import Incoming
 
 
 @command
 def show(
     terminal: Terminal,
     model: options.Model,
+    consent: options.Consent,
     tree: Annotated[int | None, typer.Option("--tree", metavar="NUMBER", min=0, help="Show this tree as text.")] = None,
     depth: Annotated[
         int, typer.Option("--depth", metavar="NUMBER", min=0, help="Leave deeper nodes of the tree out.")
     ] = 4,
 ) -> None:
-    """Show what a model file holds: facts, columns, and a tree as text."""
-    from arboretum.cli.files import ModelFile
+    """Show what a model file holds: facts, columns, and a tree as text.
 
-    file = ModelFile.load(model)
+    Estimators of other libraries are read only with --foreign; without it, the command lists their classes.
+    """
+    from arboretum.cli.files import ModelFile, read_content
+    from arboretum.model.foreign import Incoming
+    from arboretum.model.model_file import as_damage
+
+    header, arrays = read_content(model)
+    with as_damage():
+        held = Incoming.of(header, arrays)
+    if held.classes and consent.foreign is None and tree is None:
+        show_unread(terminal, model, header, held)
+        return
+    file = ModelFile.of(model, header, arrays, consent)
     found = facts(file)
     terminal.table(str(model), ["", "value"], [[name, str(value)] for name, value in found.items()])
     terminal.table("columns", ["column", "kind"], list(file.kinds.items()))
@@ -38,6 +52,8 @@ def show(
 
 def facts(file: ModelFile) -> dict[str, Any]:
     """Gather what there is to say about a model."""
+    from arboretum.estimators.files import fingerprint_of
+
     forest = forest_of(file.model)
     found = {
         "model": repr(file.model),
@@ -48,9 +64,22 @@ def facts(file: ModelFile) -> dict[str, Any]:
         "classes": file.classes or None,
         "trees": None if forest is None else forest.n_trees,
         "nodes": None if forest is None else len(forest.kind),
-        "fingerprint": file.model.fingerprint(),
+        "fingerprint": fingerprint_of(file.model),
     }
     return {name: value for name, value in found.items() if value is not None}
+
+
+def show_unread(terminal: Terminal, path: Path, header: dict[str, Any], held: Incoming) -> None:
+    """Show what the header tells of a model with estimators of other libraries."""
+    from arboretum.cli.files import read_roles
+
+    roles = read_roles(path, header)
+    known = {"model": header["model"], "task": roles.task, "target": roles.target, "foreign": held.form}
+    found = {name: value for name, value in known.items() if value is not None}
+    terminal.table(str(path), ["", "value"], [[name, str(value)] for name, value in found.items()])
+    terminal.table("estimators of other libraries", ["array", "class"], list(held.classes.items()))
+    terminal.remark(f"these estimators were not read: --foreign {held.form} reads them, if you trust the file")
+    terminal.result |= {**found, "classes": dict(held.classes)}
 
 
 def forest_of(model: Any) -> Any:

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from arboretum import _kernel
 from arboretum.correcting.held_out import Corrected, HeldOut, Predicted, quiet, read_way
 from arboretum.data.validity import Rules
-from arboretum.ensembles.members.estimators import unfitted
+from arboretum.ensembles.members.estimators import has_columns, unfitted
 from arboretum.ensembles.members.goals import Numbers
 from arboretum.losses import Loss
 from arboretum.losses.links import RANGES
@@ -221,7 +221,7 @@ class Conformal(Corrected):
         """Read the scores; the models must be regressors with the columns of the estimator."""
         for member in read.models:
             goal.check(member)
-            if member.n_features_in_ != read.parts["estimator"].n_features_in_:
+            if not has_columns(member, getattr(read.parts["estimator"], "n_features_in_", None)):
                 raise ValueError(f"a member of class {type(member).__name__} does not match the estimator")
         return cls(read_way(header), Scores.from_arrays(arrays))
 

@@ -37,7 +37,7 @@ from arboretum.estimators.decision_trees import (
     DecisionTreeRegressor,
     fitted_tree,
 )
-from arboretum.estimators.files import base_to_json, call_from_json
+from arboretum.estimators.files import call_from_json, call_to_json
 from arboretum.estimators.grown_trees import GrownTrees
 from arboretum.estimators.models_of_models import ModelOfModels, OfOneEstimator
 from arboretum.estimators.protocol import Classifier, Estimator, Regressor
@@ -220,7 +220,8 @@ class AdaBoostModel(AdaBoostParameters, OfOneEstimator, ModelOfModels, GrownTree
             Whether files of members, which are arrays of this one, are compact.
         """
         header, arrays = super().to_file(compact=compact)
-        given = {} if self.estimator is None else {"estimator": base_to_json(self.estimator_)}
+        of_given_trees = self.estimator is not None and "_members" not in vars(self)
+        given = {"estimator": call_to_json(self.estimator_)} if of_given_trees else {}
         return {**header, **given}, arrays
 
     def restore(self, header: dict[str, Any], arrays: Arrays) -> None:

@@ -3,23 +3,25 @@
 ::
 
     estimator  ──to_file──►  header: class, parameters, facts, notes        ──► model/model_file.py ──► bytes
-               ◄──restore──  arrays: of trees, of members (files in files)
+               ◄──restore──  arrays: of trees, of members (files in files; others' by consent, model/foreign.py)
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 import arboretum
 from arboretum import losses
+from arboretum.ensembles.members.estimators import is_estimator, unfitted
 from arboretum.estimators.classes import MODELS, own_class, parameters
 from arboretum.losses import Loss
 from arboretum.model import model_file
 from arboretum.model.arrays import Arrays
+from arboretum.model.foreign import KEY, Incoming, Outgoing, consent
 from arboretum.model.members import is_ours
 from arboretum.running.warning import warn_user
 
@@ -50,24 +52,30 @@ def call_to_json(model: Any, as_json: Callable[[Any], Any] | None = None) -> dic
     return {"model": cls.__name__, "params": {name: as_json(getattr(model, name)) for name in sorted(parameters(cls))}}
 
 
-def base_to_json(base: Any) -> dict[str, Any]:
-    """Return what makes the base of members again, estimators among its own parameters too."""
-    return call_to_json(base, _plain_base)
+def base_to_json(base: Any, foreign: Outgoing) -> dict[str, Any]:
+    """Return what makes the base of members again, estimators among its own parameters too.
+
+    Estimators of other libraries are handed over to ``foreign``, unfitted.
+    """
+    if not is_ours(base):
+        return foreign.add_base(unfitted(base))
+
+    def as_json(value: Any) -> Any:
+        if is_estimator(value):
+            return base_to_json(value, foreign)
+        if isinstance(value, list | tuple) and any(is_estimator(item) or isinstance(item, tuple) for item in value):
+            return [as_json(item) for item in value]
+        return plain(value)
+
+    return call_to_json(base, as_json)
 
 
-def _plain_base(value: Any) -> Any:
-    if is_ours(value):
-        return base_to_json(value)
-    if isinstance(value, list | tuple) and any(is_ours(item) or isinstance(item, tuple) for item in value):
-        return [_plain_base(item) for item in value]
-    return plain(value)
-
-
-def call_from_json(entry: dict[str, Any]) -> Estimator:
-    """Undo ``call_to_json``."""
+def call_from_json(entry: dict[str, Any], foreign: Incoming | None = None) -> Any:
+    """Undo ``base_to_json``; without ``foreign``, undo ``call_to_json``."""
+    if foreign is not None and set(entry) == {KEY}:
+        return foreign.read(entry[KEY])
     cls = model_class(entry["model"])
-    model: Estimator = cls(**{name: from_plain(value) for name, value in entry["params"].items()})
-    return model
+    return cls(**{name: from_plain(value, foreign) for name, value in entry["params"].items()})
 
 
 def write(
@@ -106,8 +114,8 @@ def plain(value: Any) -> Any:
     return None
 
 
-def from_plain(value: Any) -> Any:
-    """Undo ``plain`` as far as it can be undone."""
+def from_plain(value: Any, foreign: Incoming | None = None) -> Any:
+    """Undo ``plain`` as far as it can be undone, and estimators of a base."""
     if isinstance(value, dict) and set(value) == {"pairs"}:
         return {key: from_plain(item) for key, item in value["pairs"]}
     if isinstance(value, dict) and set(value) == {"function"}:
@@ -116,22 +124,36 @@ def from_plain(value: Any) -> Any:
         return losses.UnsavedFunction(value["function"])
     if isinstance(value, dict) and "name" in value:
         return losses.from_json(value)
-    if isinstance(value, dict) and set(value) == {"model", "params"}:
-        return call_from_json(value)
+    if isinstance(value, dict) and set(value) in ({"model", "params"}, {KEY}):
+        return call_from_json(value, foreign)
     if isinstance(value, list):
-        items = [from_plain(item) for item in value]
-        return (items[0], items[1]) if len(items) == 2 and is_ours(items[1]) and isinstance(items[0], str) else items
+        items = [from_plain(item, foreign) for item in value]
+        is_named = len(items) == 2 and isinstance(items[0], str) and is_estimator(items[1])
+        return (items[0], items[1]) if is_named else items
     return value
 
 
-def load(path: str | os.PathLike[str] | BinaryIO) -> Estimator:
+def load(
+    path: str | os.PathLike[str] | BinaryIO, *, foreign: str | None = None, trusted: Sequence[str] = ()
+) -> Estimator:
     """Read a model that ``save`` wrote.
+
+    A model file holds no code, and nothing in it is run. Only the members of other libraries that
+    ``save(path, foreign=...)`` has written are more than numbers: ``load`` rejects a file that holds some, and says
+    which, unless ``foreign`` allows them.
 
     Parameters
     ----------
     path : path or binary file object
         The file; what was saved with ``compact=False`` is memory-mapped and shared between processes. A file object is
         read to its end.
+    foreign : {"skops", "pickle"}, optional
+        Read members of other libraries that were written in this form. ``"skops"`` makes objects of types that skops
+        knows to be safe, such as estimators of scikit-learn, and of ``trusted`` types; it needs the extra
+        ``arboretum[foreign]``. ``"pickle"`` can run any code that the file holds: use it only for files of people whom
+        you trust. The value does not matter for a file without such members.
+    trusted : sequence of str, default=()
+        Names of further types that ``"skops"`` may make; the error of a load without them lists what a file needs.
 
     Returns
     -------
@@ -148,7 +170,16 @@ def load(path: str | os.PathLike[str] | BinaryIO) -> Estimator:
     ...     arb.load(file).fingerprint() == model.fingerprint()
     True
     """
-    return from_file(*model_file.load(path))
+    with consent(foreign, trusted):
+        return from_file(*model_file.load(path))
+
+
+def fingerprint_of(model: Estimator) -> str | None:
+    """Return the fingerprint of a model; None if a member is of another library, which has none."""
+    try:
+        return model.fingerprint()
+    except TypeError:
+        return None
 
 
 def from_file(header: dict[str, Any], arrays: Arrays) -> Estimator:
@@ -163,6 +194,6 @@ def from_file(header: dict[str, Any], arrays: Arrays) -> Estimator:
     if not isinstance(params, dict) or not set(params) <= set(parameters(cls)):
         raise model_file.ModelFileError(f"damaged model file: parameters of {name} are not as expected")
     with model_file.as_damage():
-        model = call_from_json(header)
+        model: Estimator = call_from_json(header)
     model.restore(header, arrays)
     return model

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from arboretum.estimators import files
 from arboretum.model.arrays import Arrays
+from arboretum.model.foreign import Incoming
 from arboretum.model.members import Base, Joint, Members
 from arboretum.model.model_file import as_damage
 
@@ -63,11 +64,11 @@ class ModelOfModels:
             Content of the file.
         """
         with as_damage():
-            calls = self.joint_kind.bases_from_json(header)
-            bases = self._take_bases([(name, files.call_from_json(call)) for name, call in calls])
+            foreign, calls = Incoming.allowed(header, arrays), self.joint_kind.bases_from_json(header)
+            bases = self._take_bases([(name, files.call_from_json(call, foreign)) for name, call in calls])
             self.check_parameters()
             name, read = type(self).__name__, files.from_file
-            self._members = Members.from_file(header, arrays, bases, self.joint_kind, self.goal(), read, name)
+            self._members = Members.from_file(header, arrays, bases, self.joint_kind, self.goal(), read, name, foreign)
 
     def _take_bases(self, bases: list[Base]) -> list[Base]:
         """Make the estimators of a file parameters again; return those of the fit, a default among them."""

@@ -33,6 +33,7 @@ from arboretum.estimators.classes import arguments, defaults, is_own, members, o
 from arboretum.estimators.dataset_arguments import DATASET_METHODS, takes_dataset
 from arboretum.metrics.own_scores import accuracy, r_squared
 from arboretum.model.arrays import Arrays
+from arboretum.model.foreign import consent
 from arboretum.model.members import Members
 from arboretum.model.model_file import from_bytes, to_bytes
 from arboretum.other_libraries import ARGUMENTS, ATTRIBUTES, PARAMETERS, advice
@@ -308,12 +309,14 @@ class Estimator:
     def __sklearn_is_fitted__(self) -> bool:
         return "_model" in vars(self) or "_members" in vars(self)
 
-    def save(self, path: str | os.PathLike[str] | BinaryIO, *, compact: bool = True) -> None:
+    def save(
+        self, path: str | os.PathLike[str] | BinaryIO, *, compact: bool = True, foreign: str | None = None
+    ) -> None:
         """Write the model to a file that ``arboretum.load`` reads.
 
         A file is replaced whole or not at all, and holds no code: a subclass of your own is written as the class of
-        arboretum that it derives from, and loaded as such. Pickle keeps the subclass. A model of models can be written
-        if all its members are of arboretum; draws and predictions of its training rows are not kept.
+        arboretum that it derives from, and loaded as such. Pickle keeps the subclass. Members of a model of models that
+        are not of arboretum are written only with ``foreign``; draws and predictions of its training rows are not kept.
 
         Parameters
         ----------
@@ -322,11 +325,17 @@ class Estimator:
         compact : bool, default=True
             Store arrays in as few bytes as hold them exactly. False stores them as they are, several times larger, and
             processes that load the file share its memory.
+        foreign : {"skops", "pickle"}, optional
+            Form of members of other libraries; whoever loads the file must name it, too. ``"skops"`` needs the extra
+            ``arboretum[foreign]`` and can be read without running code of the file. ``"pickle"`` keeps more kinds of
+            objects, and runs code when it is read. By default such members are an error.
         """
         learned = self.learned()
         check_flag("compact", compact)
         packs = compact and not isinstance(learned, Members)  # files within the file are compact by themselves
-        files.write(self, path, *self.to_file(compact=compact), compact=packs)
+        with consent(foreign):
+            header, arrays = self.to_file(compact=compact)
+        files.write(self, path, header, arrays, compact=packs)
 
     def fingerprint(self) -> str:
         """Hash of everything that determines predictions.

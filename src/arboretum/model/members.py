@@ -6,6 +6,7 @@
        schema                                                          parts
 
     to_file, from_file:  schema · bases · joint · a file per part  ◄──►  header and named arrays
+                         parts and bases of other libraries: foreign.py
     fingerprint:         fingerprints of the parts · joint, without its notes
 
 Voting, stacking or an average of models is one more Joint: facts and arrays that determine predictions, notes that do
@@ -27,6 +28,7 @@ from arboretum.data.schema import Schema
 from arboretum.data.table import check_matrix
 from arboretum.model import model_file
 from arboretum.model.arrays import Arrays
+from arboretum.model.foreign import Incoming, Outgoing
 
 Header: TypeAlias = dict[str, Any]
 Base: TypeAlias = tuple[str | int, Any]
@@ -154,36 +156,40 @@ class Members:
 
     def fingerprint(self, model: str) -> str:
         """Hash everything that determines predictions, and the class name; parts must be estimators of arboretum."""
-        self._require_own("fingerprint", "other estimators have none")
+        for member in (*(base for _, base in self.bases), *self.models):
+            if not is_ours(member):
+                kind = type(member).__name__
+                raise TypeError(f"fingerprint needs members of arboretum, not {kind}: other estimators have none")
         prints = {name: part.fingerprint() for name, part in self.parts.items()}
         facts = {"model": model, **self.joint.identity(prints, self.schema), **self.joint.facts()}
         return model_file.fingerprint(facts, self.joint.arrays())
 
-    def to_file(self, base_to_json: Callable[[Any], Header], *, compact: bool = True) -> tuple[Header, Arrays]:
-        """Return header and arrays of a model file, without class and parameters; parts must be of arboretum.
+    def to_file(
+        self, base_to_json: Callable[[Any, Outgoing], Header], *, compact: bool = True
+    ) -> tuple[Header, Arrays]:
+        """Return header and arrays of a model file, without class and parameters.
+
+        Parts and bases of other libraries need consent (``model/foreign.py``); without it they are a TypeError.
 
         Parameters
         ----------
         base_to_json : callable
-            From an unfitted estimator to its class and parameters.
+            From an unfitted estimator to its class and parameters; it hands estimators of other libraries over.
         compact : bool
             Whether the files of the parts are compact.
         """
-        self._require_own("save", "pickle or skops keep other estimators")
         joint, schema = self.joint, {} if self.schema is None else {"schema": self.schema.to_json()}
-        bases = joint.bases_to_json([(name, base_to_json(base)) for name, base in self.bases])
-        files = {
-            name: model_file.to_bytes(*part.to_file(compact=compact), compact=compact)
-            for name, part in self.parts.items()
-        }
-        parts = {name: np.frombuffer(file, np.uint8) for name, file in files.items()}
-        header = {**schema, **bases, **joint.facts(), **joint.notes()}
-        return header, {**parts, **joint.arrays(), **joint.noted()}
-
-    def _require_own(self, method: str, cure: str) -> None:
-        for model in (*(base for _, base in self.bases), *self.models):
-            if not is_ours(model):
-                raise TypeError(f"{method} needs members of arboretum, not {type(model).__name__}: {cure}")
+        foreign = Outgoing(compact)
+        bases = joint.bases_to_json([(name, base_to_json(base, foreign)) for name, base in self.bases])
+        parts: Arrays = {}
+        for name, part in self.parts.items():
+            if is_ours(part):
+                file = model_file.to_bytes(*part.to_file(compact=compact), compact=compact)
+                parts[name] = np.frombuffer(file, np.uint8)
+            else:
+                foreign.add(name, part)
+        header = {**schema, **bases, **joint.facts(), **joint.notes(), **foreign.header()}
+        return header, {**parts, **foreign.arrays, **joint.arrays(), **joint.noted()}
 
     @classmethod
     def from_file(
@@ -195,6 +201,7 @@ class Members:
         goal: Any,
         read: Callable[[Header, Arrays], Any],
         name: str,
+        foreign: Incoming | None = None,
     ) -> Members:
         """Make the members that a file describes; damage is a ValueError, KeyError or TypeError.
 
@@ -212,9 +219,15 @@ class Members:
             From the content of a file to the estimator that it holds.
         name : str
             What messages call the model.
+        foreign : Incoming, optional
+            Parts of other libraries that the file holds, if they are known already.
         """
+        foreign = Incoming.allowed(header, arrays) if foreign is None else foreign
         schema = Schema.from_json(header["schema"]) if "schema" in header else None
-        parts = {part: read(*model_file.from_bytes(_file(arrays[part]))) for part in joint.part_names(header, arrays)}
+        parts = {
+            part: foreign.read(part) if part in foreign.classes else read(*model_file.from_bytes(_file(arrays[part])))
+            for part in joint.part_names(header, arrays)
+        }
         found = cls(parts, Joint(), bases, schema, None if schema is None else schema.n_features, name)
         return replace(found, joint=joint.from_file(header, arrays, found, goal))
 

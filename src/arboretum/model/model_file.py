@@ -316,7 +316,7 @@ def as_damage() -> Iterator[None]:
         raise
     except KeyError as error:
         raise ModelFileError(f"damaged model file: its header or its arrays lack {error}") from error
-    except (AttributeError, OverflowError, TypeError, ValueError) as error:
+    except (AttributeError, IndexError, OverflowError, TypeError, ValueError) as error:
         raise ModelFileError(f"damaged model file: {error}") from error
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from arboretum.arguments import shown
 from arboretum.data.schema import NEWLY_MISSING
+from arboretum.estimators.files import fingerprint_of
 from arboretum.estimators.protocol import Estimator
 from arboretum.model.whole_file import replacing
 from arboretum.report import columns, dependence, evaluation, examples, findings, importance, training, trees
@@ -151,20 +152,13 @@ def _about(subject: Subject) -> dict[str, Any]:
         "model": type(model).__name__,
         "task": subject.task.title,
         "release": release,
-        "fingerprint": _fingerprint(model),
+        "fingerprint": fingerprint_of(model),
         "rows": subject.test.n_rows,
         "train_rows": None if subject.train is None else subject.train.n_rows,
         "sampled_rows": subject.sample.n_rows,
         "columns": schema.n_features,
         "categorical": len(schema.categorical),
     }
-
-
-def _fingerprint(model: Any) -> str | None:
-    try:
-        return str(model.fingerprint())
-    except TypeError:  # members that are not of arboretum have none
-        return None
 
 
 # ---- the page --------------------------------------------------------------------------------------------------------

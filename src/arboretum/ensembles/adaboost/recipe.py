@@ -46,7 +46,7 @@ from arboretum.ensembles.bagging.preparation import GivenRows
 from arboretum.ensembles.bagging.resampling import Bag, Positions, content_order
 from arboretum.ensembles.bagging.trees import SingleTree
 from arboretum.ensembles.boosting.recipe import SMALL_FIT
-from arboretum.ensembles.members.estimators import is_classifier, new_member, require_estimator
+from arboretum.ensembles.members.estimators import has_columns, is_classifier, new_member, require_estimator
 from arboretum.ensembles.members.goals import OneClass
 from arboretum.ensembles.members.tables import GivenTable
 from arboretum.ensembles.recipe import Recipe
@@ -327,8 +327,8 @@ class Voted(Joint):
         if not header["n_members"] == len(read.parts) == len(head.weights) == len(errors):
             raise ValueError(f"{len(read.parts)} members, {len(head.weights)} weights and {len(errors)} errors")
         for member in read.models:
-            if type(member) is not type(base) or member.n_features_in_ != read.n_columns:
-                raise ValueError(f"a member of class {type(member).__name__} and {member.n_features_in_} columns")
+            if type(member) not in (type(base), OneClass) or not has_columns(member, read.n_columns):
+                raise ValueError(f"a member of class {type(member).__name__} does not fit the model")
             goal.check(member, head)
         return cls(head, errors)
 

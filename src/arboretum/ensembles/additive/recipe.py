@@ -28,7 +28,7 @@ from arboretum.ensembles.boosting.goals import Goal
 from arboretum.ensembles.boosting.history import History, Judge, Patience
 from arboretum.ensembles.boosting.judging import JudgedRows, in_columns, judge_of, knowing
 from arboretum.ensembles.boosting.problem import Target
-from arboretum.ensembles.members.estimators import is_classifier
+from arboretum.ensembles.members.estimators import has_columns, is_classifier
 from arboretum.ensembles.members.tables import GivenTable
 from arboretum.ensembles.recipe import Recipe
 from arboretum.losses import Loss, Ordinal
@@ -196,7 +196,7 @@ class Sum(Joint):
         if not isinstance(chosen, list) or any((type(name), name) not in known for name in chosen):
             raise ValueError("chosen: a learner is not in the list")
         for model in read.models:
-            if is_classifier(model) or model.n_features_in_ != read.n_columns:
+            if is_classifier(model) or not has_columns(model, read.n_columns):
                 raise ValueError(f"a learner of class {type(model).__name__} does not fit the model")
         return cls(head, init, coefficients, chosen, History.from_json(header["history"]))
 

@@ -30,6 +30,7 @@ from arboretum.ensembles.bagging.out_of_bag import score_out_of_bag
 from arboretum.ensembles.bagging.parameters import OutOfBagRule
 from arboretum.ensembles.bagging.resampling import Positions, RowDraws, draw_columns
 from arboretum.ensembles.members.estimators import (
+    has_columns,
     is_classifier,
     new_member,
     require_estimator,
@@ -188,11 +189,11 @@ class Bagged(Joint):
         if not columns or len(columns) != len(read.parts) or read.n_columns is None:
             raise ValueError(f"{len(read.parts)} members, but columns for {len(columns)}")
         for model, chosen in zip(read.models, columns, strict=True):
-            if type(model) is not type(base):
+            if type(model) not in (type(base), OneClass):
                 raise ValueError(f"a member of class {type(model).__name__}")
             goal.check(model)
-            if chosen.shape != (model.n_features_in_,):
-                raise ValueError(f"a member of {model.n_features_in_} columns, not {len(chosen)}")
+            if chosen.ndim != 1 or not has_columns(model, len(chosen)):
+                raise ValueError(f"a member of class {type(model).__name__} does not have {len(chosen)} columns")
             if (np.diff(chosen, prepend=-1, append=read.n_columns) < 1).any():
                 raise ValueError("columns of a member: expected ascending positions of existing columns")
         return cls(goal, columns, read_seed(header["seed"]), (None,) * len(columns))

@@ -45,13 +45,26 @@ def unfitted(base: Any) -> Any:
 
 def _unfitted_parts(value: Any) -> Any:
     """Return a parameter with copies of the estimators in it: members that shared one would share its seed."""
-    if isinstance(value, list | tuple) and any(isinstance(item, tuple) or _is_estimator(item) for item in value):
+    if isinstance(value, list | tuple) and any(isinstance(item, tuple) or is_estimator(item) for item in value):
         return type(value)(_unfitted_parts(item) for item in value)
-    return unfitted(value) if _is_estimator(value) else value
+    return unfitted(value) if is_estimator(value) else value
 
 
-def _is_estimator(value: Any) -> bool:
+def is_estimator(value: Any) -> bool:
+    """Whether a value is an estimator of any library, and not a class."""
     return hasattr(value, "get_params") and not isinstance(value, type)
+
+
+def has_columns(model: Any, n_columns: int | None) -> bool:
+    """Whether a fitted model has this many columns, as far as it tells; others than ours need not.
+
+    Examples
+    --------
+    >>> has_columns(object(), 3)
+    True
+    """
+    found = getattr(model, "n_features_in_", None)
+    return found is None or n_columns is None or bool(found == n_columns)
 
 
 def seeded(model: Any, seed: int) -> Any:

@@ -214,7 +214,8 @@ class Classes(Goal):
 
     def check(self, model: Any) -> None:
         """Reject a member that is not a classifier, or whose classes the ensemble lacks."""
-        super().check(model)
+        if not isinstance(model, OneClass):
+            super().check(model)
         if not np.isin(model.classes_, self.classes).all():
             raise ValueError("a member has classes that the ensemble lacks")
 
