@@ -33,6 +33,13 @@ OF_BAGS = {
 OF_CLASSES = {**OF_FORESTS, "oob_decision_function_": NO_SCORE}
 OF_NUMBERS = {**OF_FORESTS, "oob_prediction_": NO_SCORE, "predict_quantiles": NO_BAGS}
 NO_INFLUENCE = {"influence": "influence is not known for"}
+OF_COMBINED = {
+    "explain": "cannot be added up",
+    "final_estimator_": "combines its members linearly: see weights_",
+    "influence": "influence is not known for",
+    "model_": "has no trees of its own",
+}
+OF_VOTES = {**OF_COMBINED, "member_scores_": "has no rows that members have not seen"}
 REFUSED = {
     "AdaBoostClassifier": NO_INFLUENCE,
     "AdaBoostRegressor": {**NO_INFLUENCE, "explain": "predicts a median of its trees, not a sum"},
@@ -40,6 +47,8 @@ REFUSED = {
     "AdditiveBoostingRegressor": OF_COMPOSED,
     "BaggingClassifier": OF_BAGS,
     "BaggingRegressor": OF_BAGS,
+    "BlendingClassifier": {**OF_COMBINED, "explain": "logarithms of probabilities are not sums of trees"},
+    "BlendingRegressor": {name: why for name, why in OF_COMBINED.items() if name != "explain"},
     "BoostedTreesRanker": {"influence": "'lambdamart' compares rows with one another"},
     "BoostedTreesSurvival": {
         "influence": "'cox' compares rows with one another",
@@ -48,14 +57,19 @@ REFUSED = {
     "CalibratedClassifier": OF_COMPOSED,
     "ConformalRegressor": OF_COMPOSED,
     "DecisionTreeClassifier": {"tree_": "has a tree with two branches per node: look at forest_"},
+    "EnsembleSelection": OF_COMBINED,
     "ExtraTreesClassifier": OF_CLASSES,
     "ExtraTreesRegressor": OF_NUMBERS,
     "IsolationForest": NO_INFLUENCE,
     "RandomForestClassifier": OF_CLASSES,
     "RandomForestRegressor": OF_NUMBERS,
     "RandomSurvivalForest": {**NO_INFLUENCE, "oob_prediction_": NO_SCORE, "oob_score_": NO_SCORE},
+    "StackingClassifier": {**OF_COMBINED, "explain": "logarithms of probabilities are not sums of trees"},
+    "StackingRegressor": {name: why for name, why in OF_COMBINED.items() if name != "explain"},
     "UpliftBoostedTrees": NO_INFLUENCE,
     "UpliftForest": NO_INFLUENCE,
+    "VotingClassifier": OF_VOTES,
+    "VotingRegressor": {name: why for name, why in OF_VOTES.items() if name != "explain"},
 }
 
 

@@ -18,6 +18,10 @@ TREATED = RNG.integers(0, 2, 160)
 SMALL = {"n_estimators": 4}
 TREE = {"max_features": 0.5}
 
+# Members with seeds of their own: the seed of the model deals rows out.
+PAIR = [("tree", arb.DecisionTreeClassifier(max_depth=2)), ("forest", arb.RandomForestClassifier(n_estimators=4))]
+TREES = [("tree", arb.DecisionTreeRegressor(max_depth=2)), ("forest", arb.RandomForestRegressor(n_estimators=4))]
+
 FITS = {
     "AdaBoostClassifier": ({**SMALL, "estimator": arb.DecisionTreeClassifier(max_depth=2, max_features=0.4)}, CLASSES),
     "AdaBoostRegressor": (SMALL, NUMBERS),
@@ -25,6 +29,8 @@ FITS = {
     "AdditiveBoostingRegressor": ({**SMALL, "subsample": 0.5}, NUMBERS),
     "BaggingClassifier": (SMALL, CLASSES),
     "BaggingRegressor": (SMALL, NUMBERS),
+    "BlendingClassifier": ({"estimators": PAIR}, CLASSES),
+    "BlendingRegressor": ({"estimators": TREES}, NUMBERS),
     "BoostedTreesClassifier": ({**SMALL, "subsample": 0.5}, CLASSES),
     "BoostedTreesRanker": ({**SMALL, "subsample": 0.5}, CLASSES, np.arange(160) // 8),
     "BoostedTreesRegressor": ({**SMALL, "subsample": 0.5}, NUMBERS),
@@ -33,14 +39,19 @@ FITS = {
     "ConformalRegressor": ({"estimator": arb.RandomForestRegressor(n_estimators=4)}, NUMBERS),
     "DecisionTreeClassifier": (TREE, CLASSES),
     "DecisionTreeRegressor": (TREE, NUMBERS),
+    "EnsembleSelection": ({"estimators": PAIR, "prefit": False}, CLASSES),
     "ExtraTreesClassifier": (SMALL, CLASSES),
     "ExtraTreesRegressor": (SMALL, NUMBERS),
     "IsolationForest": (SMALL,),
     "RandomForestClassifier": (SMALL, CLASSES),
     "RandomForestRegressor": (SMALL, NUMBERS),
     "RandomSurvivalForest": (SMALL, SURVIVAL),
+    "StackingClassifier": ({"estimators": PAIR}, CLASSES),
+    "StackingRegressor": ({"estimators": TREES}, NUMBERS),
     "UpliftBoostedTrees": ({**SMALL, "min_samples_leaf": 2}, NUMBERS, TREATED),
     "UpliftForest": ({**SMALL, "min_samples_leaf": 2, "criterion": "euclidean"}, NUMBERS, TREATED),
+    "VotingClassifier": ({"estimators": [("tree", arb.DecisionTreeClassifier(**TREE, random_state=None))]}, CLASSES),
+    "VotingRegressor": ({"estimators": [("tree", arb.DecisionTreeRegressor(**TREE, random_state=None))]}, NUMBERS),
 }
 
 

@@ -132,7 +132,36 @@ def _boosted(cls: str) -> Callable[[], Any]:
     return _member(cls, n_estimators=5)
 
 
+def _pair(kind: str) -> Callable[[], Any]:
+    """Return a maker of a tree and a few rounds of boosting."""
+
+    def make() -> Any:
+        boosted = getattr(arb, f"BoostedTrees{kind}")(n_estimators=5, min_samples_leaf=1)
+        return [("tree", getattr(arb, f"DecisionTree{kind}")(max_depth=3)), ("boosted", boosted)]
+
+    make.__name__ = f"pair of {kind}s"
+    return make
+
+
+def _combined(name: str, kind: str, problem: Callable[[int], Rows], **params: Any) -> Case:
+    return Case(f"{name}{kind}", {"estimators": _pair(kind), **params}, problem)
+
+
+def _selection(kind: str, problem: Callable[[int], Rows], **params: Any) -> Case:
+    return Case(
+        "EnsembleSelection", {"estimators": _pair(kind), "prefit": False, "cv": 3, "n_steps": 5, **params}, problem
+    )
+
+
 _quantiles = _member("BoostedTreesRegressor", n_estimators=5, loss="quantile", quantile=[0.1, 0.9])
+
+_forest = _boosted("RandomForestRegressor")
+
+
+def _boosts() -> Any:
+    shapes = {"leaf": {}, "symmetric": {"growth": "symmetric"}}
+    return [(name, arb.BoostedTreesClassifier(n_estimators=5, **params)) for name, params in shapes.items()]
+
 
 FEW = {"n_estimators": 5}
 CASES = [
@@ -142,6 +171,8 @@ CASES = [
     Case("AdditiveBoostingRegressor", FEW, numbers),
     Case("BaggingClassifier", FEW, classes),
     Case("BaggingRegressor", FEW, numbers),
+    _combined("Blending", "Classifier", classes),
+    _combined("Blending", "Regressor", numbers),
     Case("BoostedTreesClassifier", FEW, classes),
     Case("BoostedTreesRanker", FEW, grades),
     Case("BoostedTreesRegressor", FEW, numbers),
@@ -150,14 +181,19 @@ CASES = [
     Case("ConformalRegressor", {"estimator": _boosted("BoostedTreesRegressor"), "n_folds": 3}, numbers),
     Case("DecisionTreeClassifier", {}, classes),
     Case("DecisionTreeRegressor", {}, numbers),
+    _selection("Classifier", classes),
     Case("ExtraTreesClassifier", FEW, classes),
     Case("ExtraTreesRegressor", FEW, numbers),
     Case("IsolationForest", FEW, anomalies),
     Case("RandomForestClassifier", FEW, classes),
     Case("RandomForestRegressor", FEW, numbers),
     Case("RandomSurvivalForest", FEW, times),
+    _combined("Stacking", "Classifier", classes, cv=3),
+    _combined("Stacking", "Regressor", numbers, cv=3),
     Case("UpliftBoostedTrees", {**FEW, "min_samples_leaf": 3}, effects),
     Case("UpliftForest", FEW, effects),
+    _combined("Voting", "Classifier", classes),
+    _combined("Voting", "Regressor", numbers),
 ]
 
 
@@ -186,6 +222,7 @@ VARIANTS = [
     *_options("BoostedTreesRegressor", numbers, {"early_stopping": True}, {"learning_rate": "auto"}),
     *_options("BoostedTreesRegressor", several_numbers, {}),
     *_options("BoostedTreesSurvival", times, {"loss": "aft"}, {"loss": "aft", "aft_distribution": "logistic"}),
+    _combined("Blending", "Regressor", numbers, cv=0.3, refit=True),
     Case("CalibratedClassifier", {"estimator": _boosted("RandomForestClassifier"), "calibration": "split"}, classes),
     Case("CalibratedClassifier", {"estimator": _boosted("RandomForestClassifier"), "calibration": "oob"}, two_classes),
     Case("ConformalRegressor", {"estimator": _boosted("BoostedTreesRegressor"), "calibration": "split"}, numbers),
@@ -201,8 +238,14 @@ VARIANTS = [
     *_options("RandomForestRegressor", numbers, {"oob_score": True, "n_estimators": 20}),
     *_options("RandomForestRegressor", several_numbers, {"bootstrap": False}),
     *_options("RandomSurvivalForest", times, {"bootstrap": False}),
+    _selection("Regressor", numbers, n_bags=1),
+    _combined("Stacking", "Classifier", two_classes, cv=3, stack_method="decision_function", estimators=_boosts),
+    _combined("Stacking", "Classifier", classes, cv=2, final_estimator=_boosted("BoostedTreesClassifier")),
+    _combined("Stacking", "Regressor", numbers, cv=2, refit=False, final_estimator=_forest, passthrough=True),
+    _combined("Stacking", "Regressor", several_numbers, cv=2),
     Case("UpliftBoostedTrees", {**FEW, "min_samples_leaf": 3}, three_arms),
     *_options("UpliftForest", three_arms, {"honest": True}),
+    _combined("Voting", "Classifier", two_classes, voting="hard", weights=(1, 2)),
 ]
 PUBLIC = [
     name for name in arb.__all__ if isinstance(getattr(arb, name), type) and issubclass(getattr(arb, name), Estimator)

@@ -9,7 +9,7 @@ from typing import Any
 APART = {"fit", "fit_more", "fit_predict", "preset", "get_params", "set_params", "get_metadata_routing"}
 # What modules of the package ask of each other's estimators: how they are fitted, shared and restored.
 INNER = {"base", "expect_missing", "fit_shared", "goal", "held_out", "learned", "predict_table", "recipe", "restore"}
-INNER |= {"share_table", "to_file"}
+INNER |= {"members", "named_members", "share_table", "to_file"}
 
 
 def public_names(model: Any) -> list[str]:

@@ -381,7 +381,7 @@ class Examples:
     def fit_arguments(self, model: Any) -> dict[str, Any]:
         """Return what ``fit`` takes besides X and y; rankers learn from groups, stacks keep them together."""
         taken = arguments(type(model).fit)
-        groups = {name: self.group for name in ("group", "groups") if name in taken}
+        groups: dict[str, Any] = {name: self.group for name in ("group", "groups") if name in taken}
         given: dict[str, Any] = {"sample_weight": self.weight, "treatment": self.treatment, "offset": self.offset}
         return {name: value for name, value in {**given, **groups}.items() if value is not None}
 

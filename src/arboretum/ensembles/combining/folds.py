@@ -210,7 +210,7 @@ def given_splits(given: Any, X: Any, y: Any, groups: Any, n_rows: int, name: str
     ValueError: cv: row 1 is among the training rows and the held-out rows of split 0
     """
     pairs: Iterable[Any]
-    if hasattr(given, "split"):
+    if hasattr(given, "split") and not isinstance(given, str):
         pairs = given.split(X, y, groups)
     elif holds_others(given):
         pairs = given

@@ -72,7 +72,7 @@ def check_member(name: str, estimator: Any, *, classifies: bool | None, fitted: 
                 "fit, predict and get_params"
             )
     if (kind := kind_of(estimator)) not in ("classifier", "regressor"):
-        told = f"a {kind.replace('_', ' ')}" if kind else "neither a classifier nor a regressor"
+        told = f"an {kind.replace('_', ' ')}" if kind else "neither a classifier nor a regressor"
         raise ValueError(f"estimators: {name!r} is {told}, {type(estimator).__name__}: use a classifier or a regressor")
     if classifies is not None and is_classifier(estimator) != classifies:
         found, wanted = ("regressor", "classifier") if classifies else ("classifier", "regressor")
