@@ -9,6 +9,7 @@ from arboretum import tasks as tasks
 from arboretum import testing as testing
 from arboretum.data.dataset import Dataset as Dataset
 from arboretum.data.schema import TextColumnWarning as TextColumnWarning
+from arboretum.ensembles.boosting.average_rounds import AverageRounds as AverageRounds
 from arboretum.ensembles.boosting.history import History as History
 from arboretum.ensembles.boosting.presets import presets as presets
 from arboretum.estimators.adaboost import AdaBoostClassifier as AdaBoostClassifier
