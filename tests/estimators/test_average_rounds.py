@@ -198,7 +198,7 @@ def test_dart_is_refused_with_the_reason():
 
 
 def test_no_round_is_added_to_an_average(plain_models):
-    with pytest.raises(ValueError, match="average_rounds=3 with warm_start=True: .* then call averaged_rounds"):
+    with pytest.raises(ValueError, match=r"average_rounds=3 with warm_start=True: .* then call averaged_rounds"):
         arb.BoostedTreesRegressor(average_rounds=3, warm_start=True).fit(X, NUMBERS)
     model = plain_models["numbers"].averaged_rounds(3)
     mark = model.fingerprint()
@@ -221,10 +221,6 @@ def test_rounds_added_to_a_plain_model_are_averaged_with_it():
     assert part.fit_more(X, NUMBERS, n_estimators=3).fingerprint() == whole.fingerprint()
 
 
-class Killed(Exception):
-    pass
-
-
 @pytest.mark.parametrize("name", ["numbers", "ordered classes", "hazards", "refit", "forests"])
 def test_a_killed_fit_becomes_the_same_average(name, tmp_path):
     cls, own, table, given = FITS[name]
@@ -232,17 +228,17 @@ def test_a_killed_fit_becomes_the_same_average(name, tmp_path):
 
     def kill(report):
         if report.number == 7:
-            raise Killed
+            raise RuntimeError
 
     model = cls(**{**own, "average_rounds": arb.AverageRounds(last=5, every=2)})
     mark = clone(model).fit(table, **given).fingerprint()
-    with pytest.raises(Killed):
+    with pytest.raises(RuntimeError):
         clone(model).set_params(callbacks=[kill]).fit(table, **given, checkpoint=kept)
     assert arb.load(kept.path).forest_.n_trees  # rounds so far, as they were grown
     resumed = clone(model).fit(table, **given, checkpoint=kept)
     assert resumed.fingerprint() == mark == arb.load(kept.path).fingerprint()
     assert clone(model).fit(table, **given, checkpoint=kept).fingerprint() == mark
-    with pytest.raises(ValueError, match="it was begun with average_rounds=.*this fit has 3"):
+    with pytest.raises(ValueError, match=r"it was begun with average_rounds=.*this fit has 3"):
         clone(model).set_params(average_rounds=3).fit(table, **given, checkpoint=kept)
 
 
@@ -303,5 +299,5 @@ def test_snapshots_are_first_rounds(plain_models):
         model.snapshots([3, 10])
     with pytest.raises(ValueError, match=r"rounds=3: give a list of numbers of rounds, such as \[9\]"):
         model.snapshots(3)
-    with pytest.raises(ValueError, match="^snapshots: this BoostedTreesClassifier is an average; ask the model"):
+    with pytest.raises(ValueError, match=r"^snapshots: this BoostedTreesClassifier is an average; ask the model"):
         model.averaged_rounds(3).snapshots([1])

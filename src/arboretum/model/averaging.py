@@ -35,16 +35,20 @@ def weighted(forest: Forest, weights: FloatArray) -> Forest:
     Examples
     --------
     >>> import arboretum as arb
-    >>> trees = arb.BoostedTreesRegressor(n_estimators=2).fit([[0.0], [1.0], [2.0], [3.0]], [0.0, 0.0, 1.0, 1.0]).forest_
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0.0, 0.0, 1.0, 3.0]
+    >>> trees = arb.BoostedTreesRegressor(n_estimators=2).fit(X, y).forest_
     >>> half = weighted(trees, np.array([1.0, 0.5]))
     >>> bool((half[1:].value == trees[1:].value / 2).all()), bool((half.base == trees.base).all())
     (True, True)
     """
     of_nodes = np.repeat(weights, np.diff(forest.tree_start))
-    slopes = {}
-    if forest.has_slopes:
-        slopes["slope_weight"] = forest.slope_weight * np.repeat(of_nodes, np.diff(forest.slope_start))
-    return replace(forest, value=forest.value * of_nodes[:, np.newaxis], gain=forest.gain * of_nodes, **slopes)
+    of_slopes = np.repeat(of_nodes, np.diff(forest.slope_start) if forest.has_slopes else 0)
+    return replace(
+        forest,
+        value=forest.value * of_nodes[:, np.newaxis],
+        gain=forest.gain * of_nodes,
+        slope_weight=forest.slope_weight * of_slopes,
+    )
 
 
 def weighted_sum(forests: Sequence[Forest], weights: Sequence[float]) -> Forest:

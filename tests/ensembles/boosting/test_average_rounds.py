@@ -68,7 +68,7 @@ def test_odd_fields_are_refused(fields, message):
 @pytest.mark.parametrize("odd", [0, -3, 2.0, True, "3", np.array(3), [3], {"last": 3}, print])
 def test_odd_values_are_refused(odd):
     with pytest.raises(
-        ValueError, match="average_rounds=.*: use the number of last rounds to average, at least 1, or an"
+        ValueError, match=r"average_rounds=.*: use the number of last rounds to average, at least 1, or an"
     ):
         average_of(odd)
 
