@@ -16,6 +16,7 @@ from arboretum.estimators.adaboost import AdaBoostClassifier as AdaBoostClassifi
 from arboretum.estimators.adaboost import AdaBoostRegressor as AdaBoostRegressor
 from arboretum.estimators.additive import AdditiveBoostingClassifier as AdditiveBoostingClassifier
 from arboretum.estimators.additive import AdditiveBoostingRegressor as AdditiveBoostingRegressor
+from arboretum.estimators.average import average as average
 from arboretum.estimators.bagging import BaggingClassifier as BaggingClassifier
 from arboretum.estimators.bagging import BaggingRegressor as BaggingRegressor
 from arboretum.estimators.boosted_trees import BoostedTreesClassifier as BoostedTreesClassifier

@@ -228,11 +228,11 @@ def test_a_killed_fit_becomes_the_same_average(name, tmp_path):
 
     def kill(report):
         if report.number == 7:
-            raise RuntimeError
+            raise RuntimeError("killed")
 
     model = cls(**{**own, "average_rounds": arb.AverageRounds(last=5, every=2)})
     mark = clone(model).fit(table, **given).fingerprint()
-    with pytest.raises(RuntimeError):
+    with pytest.raises(RuntimeError, match="killed"):
         clone(model).set_params(callbacks=[kill]).fit(table, **given, checkpoint=kept)
     assert arb.load(kept.path).forest_.n_trees  # rounds so far, as they were grown
     resumed = clone(model).fit(table, **given, checkpoint=kept)
