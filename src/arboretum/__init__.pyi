@@ -24,6 +24,7 @@ from arboretum.estimators.boosted_trees import BoostedTreesRanker as BoostedTree
 from arboretum.estimators.boosted_trees import BoostedTreesRegressor as BoostedTreesRegressor
 from arboretum.estimators.boosted_trees import BoostedTreesSurvival as BoostedTreesSurvival
 from arboretum.estimators.calibrated import CalibratedClassifier as CalibratedClassifier
+from arboretum.estimators.checkpoint_average import CheckpointAverage as CheckpointAverage
 from arboretum.estimators.checkpoints import Checkpoint as Checkpoint
 from arboretum.estimators.conformal import ConformalRegressor as ConformalRegressor
 from arboretum.estimators.cross_validation import CrossValidation as CrossValidation
