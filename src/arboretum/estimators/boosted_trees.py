@@ -405,8 +405,9 @@ class BoostedTrees(BoostingParameters, GrownTrees, Estimator):
         >>> import numpy as np, arboretum as arb
         >>> X = np.linspace(0, 1, 200)[:, None]
         >>> model = arb.BoostedTreesClassifier(n_estimators=30).fit(X, X[:, 0] > 0.4)
-        >>> np.mean([one.predict_proba([[0.9]]) for one in model.snapshots([10, 20, 30])], axis=0).argmax()
-        np.int64(1)
+        >>> voted = np.mean([one.predict_proba([[0.1], [0.9]]) for one in model.snapshots([10, 20, 30])], axis=0)
+        >>> voted.argmax(axis=1)
+        array([0, 1])
         """
         self._require_snapshots("snapshots")
         if not holds_others(rounds):

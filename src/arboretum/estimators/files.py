@@ -91,7 +91,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, Loss):
         return value.to_json()
     if isinstance(value, AverageRounds):
-        return {"average_rounds": vars(value)}
+        return {"average_rounds": dict(vars(value))}
     if callable(value) and not isinstance(value, type):
         return {"function": losses.qualified_name(value)}
     if value is None or isinstance(value, bool | str | int | float):
