@@ -255,6 +255,10 @@ REFUSED = {
         lambda: [classifier(NUMBERS > 0), classifier(np.where(NUMBERS > 0, "y", "n"))],
         r"classes \[\['n', 'y'\]\], not \[\[False, True\]\]",
     ),
+    "leaves": (
+        lambda: [classifier(CLASSES), classifier(CLASSES, vector_leaves=True)],
+        "leaves of 3 values, not 1: fit all with the same vector_leaves",
+    ),
     "outputs": (lambda: [boosted(), boosted(y=BOTH)], "loss EachOutput"),
     "task": (lambda: [boosted(), classifier(NUMBERS > 0)], "predictions of another kind"),
     "method": (lambda: [boosted(), arb.RandomForestRegressor(n_estimators=2).fit(X, NUMBERS)], "predictions of anoth"),

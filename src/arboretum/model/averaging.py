@@ -148,7 +148,10 @@ def difference(one: Model, other: Model) -> str | None:
         found = "other statistics of categories: fit all models to the same rows"
     if found is None and one.unknown != other.unknown:
         found = f"unknown={other.unknown!r}, not {one.unknown!r}"
-    return found or _difference_of_heads(one.head, other.head)
+    found = found or _difference_of_heads(one.head, other.head)
+    if found is None and one.forest.width != other.forest.width:
+        found = f"leaves of {other.forest.width} values, not {one.forest.width}: fit all with the same vector_leaves"
+    return found
 
 
 def _difference_of_columns(one: Schema, other: Schema) -> str | None:
@@ -232,6 +235,6 @@ def _difference_of_heads(one: Head, other: Head) -> str | None:
 
 
 def _labels(head: Head) -> list[Any]:
-    """Return the labels of all outputs, with their types."""
+    """Return the labels of all outputs."""
     outputs = [] if head.classes is None else head.classes if isinstance(head.classes, list | tuple) else [head.classes]
     return [labels.tolist() for labels in outputs]
