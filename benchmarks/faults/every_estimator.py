@@ -100,6 +100,7 @@ CASES: dict[str, Case] = {
     "CalibratedClassifier": Case(
         "two classes", lambda: arb.CalibratedClassifier(estimator=_CLASSIFIER.make(), n_folds=2)
     ),
+    "CheckpointAverage": Case("two classes", lambda: arb.CheckpointAverage(estimator=_CLASSIFIER.make())),
     "ConformalRegressor": Case("numbers", lambda: arb.ConformalRegressor(estimator=_REGRESSOR.make(), n_folds=2)),
     "DecisionTreeClassifier": Case("classes", lambda: arb.DecisionTreeClassifier(n_jobs=3)),
     "DecisionTreeClassifier, c45": Case("classes", lambda: arb.DecisionTreeClassifier(method="c45", n_jobs=3)),

@@ -9,12 +9,14 @@ from arboretum import tasks as tasks
 from arboretum import testing as testing
 from arboretum.data.dataset import Dataset as Dataset
 from arboretum.data.schema import TextColumnWarning as TextColumnWarning
+from arboretum.ensembles.boosting.average_rounds import AverageRounds as AverageRounds
 from arboretum.ensembles.boosting.history import History as History
 from arboretum.ensembles.boosting.presets import presets as presets
 from arboretum.estimators.adaboost import AdaBoostClassifier as AdaBoostClassifier
 from arboretum.estimators.adaboost import AdaBoostRegressor as AdaBoostRegressor
 from arboretum.estimators.additive import AdditiveBoostingClassifier as AdditiveBoostingClassifier
 from arboretum.estimators.additive import AdditiveBoostingRegressor as AdditiveBoostingRegressor
+from arboretum.estimators.average import average as average
 from arboretum.estimators.bagging import BaggingClassifier as BaggingClassifier
 from arboretum.estimators.bagging import BaggingRegressor as BaggingRegressor
 from arboretum.estimators.boosted_trees import BoostedTreesClassifier as BoostedTreesClassifier
@@ -22,6 +24,7 @@ from arboretum.estimators.boosted_trees import BoostedTreesRanker as BoostedTree
 from arboretum.estimators.boosted_trees import BoostedTreesRegressor as BoostedTreesRegressor
 from arboretum.estimators.boosted_trees import BoostedTreesSurvival as BoostedTreesSurvival
 from arboretum.estimators.calibrated import CalibratedClassifier as CalibratedClassifier
+from arboretum.estimators.checkpoint_average import CheckpointAverage as CheckpointAverage
 from arboretum.estimators.checkpoints import Checkpoint as Checkpoint
 from arboretum.estimators.conformal import ConformalRegressor as ConformalRegressor
 from arboretum.estimators.cross_validation import CrossValidation as CrossValidation

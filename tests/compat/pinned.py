@@ -270,6 +270,21 @@ def fits() -> list[Fit]:
             {"estimator": forest, "calibration": "oob"},
             {"estimator": small, "calibration": "split"},
         ),
+        *_around(
+            "CheckpointAverage",
+            NUMBER,
+            "n_snapshots",
+            {"estimator": small, "every": 2},
+            {"estimator": forest, "random_state": 3},
+        ),
+        ("CheckpointAverage", {"estimator": chooser}, CLASSES),
+        ("BoostedTreesRegressor", {"n_estimators": 8, "average_rounds": 3}, NUMBER),
+        (
+            "BoostedTreesClassifier",
+            {"n_estimators": 8, "average_rounds": arb.AverageRounds(every=2, decay=0.5)},
+            CLASSES,
+        ),
+        ("BoostedTreesSurvival", {"n_estimators": 8, "average_rounds": 5}, SURVIVAL),
     ]
 
 

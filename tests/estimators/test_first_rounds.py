@@ -134,7 +134,7 @@ def test_histories_are_cut():
 
 def test_hazards_need_all_rounds(models, tmp_path):
     few = models["hazards"].first_rounds(3)
-    message = "the baseline hazard belongs to all rounds, but first_rounds has left some out: fit a model with n_est"
+    message = "the baseline hazard belongs to all rounds of a fit, which first_rounds or an average has changed"
     few.save(tmp_path / "m.arb")
     for model in (few, arb.load(tmp_path / "m.arb")):
         with pytest.raises(ValueError, match=message):

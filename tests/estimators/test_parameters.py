@@ -24,6 +24,7 @@ BAD = {
     "n_estimators": [0, -1, 2.5, "many", None, True, NAN],
     "trees_per_round": [0, -1, 2.5, "many", None, True],
     "learning_rate": [0, -0.1, "slow", None, NAN, True],  # and infinity: DIVERGING
+    "average_rounds": [0, -1, 2.5, "all", True, NAN, [3]],
     "growth": ["leafs", None, 3],
     "max_leaf_nodes": [1, 0, -5, 2.5, "31", True, HUGE],
     "max_depth": [0, -1, 2.5, "6", True, HUGE],

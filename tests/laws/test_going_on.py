@@ -9,7 +9,8 @@ from tests.reference.files import reloaded
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # of few rows
 
-WARM = [case for case in [*CASES, *VARIANTS] if case.takes("warm_start") and "early_stopping" not in case.params]
+APART = {"early_stopping", "average_rounds"}  # which choose among rounds after the last one
+WARM = [case for case in [*CASES, *VARIANTS] if case.takes("warm_start") and not APART & set(case.params)]
 MORE = [case for case in WARM if hasattr(case.make(), "fit_more")]
 
 

@@ -14,7 +14,7 @@ from arboretum.ensembles.additive import stages as additive
 from arboretum.ensembles.bagging import trees as bagging
 from arboretum.ensembles.boosting.rounds import BoostingRun
 
-WHOLE = {"CalibratedClassifier", "ConformalRegressor", "UpliftBoostedTrees"}  # half of one is none
+WHOLE = {"CalibratedClassifier", "CheckpointAverage", "ConformalRegressor", "UpliftBoostedTrees"}  # half of one is none
 BOOSTED = {"BaggingClassifier": arb.BoostedTreesClassifier, "BaggingRegressor": arb.BoostedTreesRegressor}
 OF_TREES = ("RandomForest", "ExtraTrees", "RandomSurvival", "UpliftForest", "IsolationForest")
 
@@ -54,7 +54,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_every_fit_ends_at_once(case):
     """An inner fit kept its rounds, and the fit around it went on; isolation forests heard nothing before their end."""
-    rows, params = case.problem(60), {"n_estimators": 20, "early_stopping": False}
+    rows, params = case.problem(60), {"n_estimators": 20, "n_steps": 20, "early_stopping": False}
     params = {name: value for name, value in params.items() if name in case.make().get_params(deep=False)}
     if case.name in BOOSTED:
         params = {"estimator": lambda: BOOSTED[case.name](n_estimators=5), "n_estimators": 6, "n_jobs": 1}

@@ -55,6 +55,7 @@ REFUSED = {
         "predict_time": "loss='cox' orders rows by risk and has no time scale",
     },
     "CalibratedClassifier": OF_COMPOSED,
+    "CheckpointAverage": OF_COMPOSED,
     "ConformalRegressor": OF_COMPOSED,
     "DecisionTreeClassifier": {"tree_": "has a tree with two branches per node: look at forest_"},
     "EnsembleSelection": OF_COMBINED,

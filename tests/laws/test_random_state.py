@@ -36,6 +36,7 @@ FITS = {
     "BoostedTreesRegressor": ({**SMALL, "subsample": 0.5}, NUMBERS),
     "BoostedTreesSurvival": ({**SMALL, "subsample": 0.5}, SURVIVAL),
     "CalibratedClassifier": ({"estimator": arb.RandomForestClassifier(n_estimators=4)}, CLASSES),
+    "CheckpointAverage": ({"estimator": arb.RandomForestRegressor(n_estimators=4)}, NUMBERS),
     "ConformalRegressor": ({"estimator": arb.RandomForestRegressor(n_estimators=4)}, NUMBERS),
     "DecisionTreeClassifier": (TREE, CLASSES),
     "DecisionTreeRegressor": (TREE, NUMBERS),

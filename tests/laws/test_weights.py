@@ -28,6 +28,7 @@ EXACT = {
     "BoostedTreesRegressor": ONE_ROW,
     "BoostedTreesSurvival": ONE_ROW,
     "CalibratedClassifier": {"estimator": lambda: arb.BoostedTreesClassifier(n_estimators=5, **ONE_ROW)},
+    "CheckpointAverage": {"estimator": lambda: arb.BoostedTreesClassifier(n_estimators=5, **ONE_ROW)},
     "ConformalRegressor": {"estimator": lambda: arb.BoostedTreesRegressor(n_estimators=5, **ONE_ROW)},
     "RandomSurvivalForest": {**ONE_ROW, "min_samples_split": 2},
     "UpliftForest": {**ONE_ROW, "min_samples_treatment": 1},

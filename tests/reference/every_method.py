@@ -33,6 +33,7 @@ def arguments_of(method: Any, rows: dict[str, Any], path: Any) -> dict[str, Any]
     name, parameters = method.__name__, inspect.signature(method).parameters
     usual = {
         "against_control": {"X": X, "y": y, "treatment": given.get("treatment")},
+        "averaged_rounds": {"average_rounds": 2},
         "cost_complexity_pruning_path": {"X": X, "y": y},
         "explain": {"X": X[:4]},
         "first_rounds": {"n_rounds": 1},
@@ -44,6 +45,7 @@ def arguments_of(method: Any, rows: dict[str, Any], path: Any) -> dict[str, Any]
         "report": {"X": X, "y": y, "path": f"{path}.html", **given, "max_rows": 20},
         "save": {"path": path},
         "score": {"X": X, "y": y, **given},
+        "snapshots": {"rounds": [1]},
         "staged_score": {"X": X, "y": y},
         "training_bytes": {"n_rows": 1000, "n_features": 5},
     }

@@ -24,6 +24,8 @@ def right(loss: Loss) -> None:
     arb.DecisionTreeClassifier(method="c45", min_samples_leaf=None)
     arb.IsolationForest(max_samples=0.5, extension="full")
     arb.CalibratedClassifier(estimator=arb.ExtraTreesClassifier(), method="platt")
+    arb.BoostedTreesRegressor(average_rounds=arb.AverageRounds(last=20, decay=0.9))
+    arb.CheckpointAverage(estimator=arb.BoostedTreesRegressor(), n_steps=None, every=2)
     Shifted(shift=1.0, tol=0.25, n_estimators=5).shifted_ = True
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from arboretum.ensembles.bagging.estimators import Bagged, Bagging, BaggingParameters, OutOfBag, bagged
 from arboretum.ensembles.bagging.resampling import Positions
-from arboretum.ensembles.members.goals import Classes, Goal, Outputs
+from arboretum.ensembles.members.goals import Classes, Goal, Outputs, log_scores
 from arboretum.estimators.decision_trees import DecisionTreeClassifier, DecisionTreeRegressor
 from arboretum.estimators.models_of_models import ModelOfModels, OfOneEstimator
 from arboretum.estimators.protocol import Classifier, Estimator, Regressor
@@ -194,8 +194,7 @@ class BaggingClassifier(Classifier, BaggingModel):
         -------
         ndarray of float64, (n_rows,) for two classes, else (n_rows, n_classes)
         """
-        scores = np.log(np.maximum(self.predict_proba(X), np.finfo(float).tiny))
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+        return log_scores(self.predict_proba(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the most probable class.

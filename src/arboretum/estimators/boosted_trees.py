@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.arguments import check_integer
+from arboretum.arguments import check_integer, holds_others, shown
 from arboretum.data import targets
 from arboretum.data.table import Table
 from arboretum.ensembles.bagging.resampling import Bag
 from arboretum.ensembles.boosting import goals
+from arboretum.ensembles.boosting.average_rounds import AverageRounds, average_of
 from arboretum.ensembles.boosting.history import History
 from arboretum.ensembles.boosting.model_notes import BoostingNotes, trees_of_round
 from arboretum.ensembles.boosting.parameters import (
@@ -29,7 +30,9 @@ from arboretum.ensembles.boosting.presets import presets
 from arboretum.ensembles.boosting.problem import HeldRows, Shared
 from arboretum.ensembles.boosting.recipe import (
     Boosting,
+    averaged_rounds,
     first_rounds,
+    learns_from_raw,
     loss_of,
     notes_of,
     training_bytes,
@@ -43,7 +46,7 @@ from arboretum.estimators.protocol import Classifier, Estimator, Regressor
 from arboretum.estimators.standing_in import with_model
 from arboretum.estimators.survival_model import SurvivalModel, read_times
 from arboretum.growing.constraints import interaction_sets, monotone_directions
-from arboretum.losses import AcceleratedFailure, GradientFunction, Loss, Quantiles
+from arboretum.losses import AcceleratedFailure, GradientFunction, Loss, Ordinal, Quantiles
 from arboretum.losses.base import constant_raw
 from arboretum.losses.ranking import METRICS
 from arboretum.losses.survival import DISTRIBUTIONS
@@ -356,8 +359,8 @@ class BoostedTrees(BoostingParameters, GrownTrees, Estimator):
     def first_rounds(self: Boosted, n_rounds: int) -> Boosted:
         """Return the model of the first rounds alone: it predicts, explains and saves as any model does.
 
-        Thresholds of ``loss="ordinal"`` and weights of DART rounds are those of all rounds. With ``loss="cox"`` it
-        ranks rows by risk; it has no survival functions, whose baseline is that of all rounds.
+        Thresholds of ``loss="ordinal"`` and weights of DART rounds or averaged rounds are those of all rounds. With
+        ``loss="cox"`` it ranks rows by risk; it has no survival functions, whose baseline is that of all rounds.
 
         Parameters
         ----------
@@ -380,6 +383,95 @@ class BoostedTrees(BoostingParameters, GrownTrees, Estimator):
         """
         check_rounds(n_rounds, self.n_iter_)
         return with_model(self, first_rounds(self.model_, int(n_rounds)))
+
+    def snapshots(self: Boosted, rounds: Iterable[int]) -> list[Boosted]:
+        """Return the model after each of some numbers of rounds, as ``first_rounds`` does.
+
+        A vote of snapshots averages probabilities or predictions; ``averaged_rounds`` averages raw predictions, before
+        the link, and is one forest.
+
+        Parameters
+        ----------
+        rounds : iterable of int
+            Numbers of rounds, from 1 to ``n_iter_``.
+
+        Returns
+        -------
+        list of estimators
+            Fitted models, one per number.
+
+        Examples
+        --------
+        >>> import numpy as np, arboretum as arb
+        >>> X = np.linspace(0, 1, 200)[:, None]
+        >>> model = arb.BoostedTreesClassifier(n_estimators=30).fit(X, X[:, 0] > 0.4)
+        >>> voted = np.mean([one.predict_proba([[0.1], [0.9]]) for one in model.snapshots([10, 20, 30])], axis=0)
+        >>> voted.argmax(axis=1)
+        array([0, 1])
+        """
+        self._require_snapshots("snapshots")
+        if not holds_others(rounds):
+            raise ValueError(f"rounds={shown(rounds)}: give a list of numbers of rounds, such as [{self.n_iter_}]")
+        return [self.first_rounds(n_rounds) for n_rounds in rounds]
+
+    def averaged_rounds(
+        self: Boosted,
+        average_rounds: int | AverageRounds,
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        offset: Any = None,
+    ) -> Boosted:
+        """Return the mean of the raw predictions after several rounds, which is one forest of weighted trees.
+
+        It is the model that the parameter ``average_rounds`` gives, made after the fit, and cannot be trained further.
+        Thresholds of ``loss="ordinal"`` and the baseline of ``loss="cox"`` follow from raw predictions: they are
+        learned from the rows that are given. Without rows, "ordinal" is an error, and a Cox model ranks rows by risk
+        but has no survival functions.
+
+        Parameters
+        ----------
+        average_rounds : int or AverageRounds
+            The last rounds to average, all if there are fewer; or which ones, and by which weights.
+        X, y, sample_weight, offset : optional
+            Training rows, as for ``fit``; other losses need none.
+
+        Returns
+        -------
+        estimator
+            A fitted model of the same class and parameters, which shares nothing that a further fit would change.
+
+        Examples
+        --------
+        >>> import numpy as np, arboretum as arb
+        >>> X = np.linspace(0, 1, 200)[:, None]
+        >>> model = arb.BoostedTreesRegressor(n_estimators=50).fit(X, X[:, 0] ** 2)
+        >>> last = list(model.staged_predict(X))[-10:]
+        >>> bool(np.allclose(model.averaged_rounds(10).predict(X), np.mean(last, axis=0)))
+        True
+        """
+        average = average_of(average_rounds)
+        self._require_snapshots("averaged_rounds")
+        model = averaged_rounds(self.model_, average)
+        if learns_from_raw(model) and notes_of(model).is_averaged:
+            if X is not None:
+                model = self.recipe().relearned(model, X, y, sample_weight, offset)
+            elif isinstance(self.loss_, Ordinal):
+                raise ValueError(
+                    "loss='ordinal' has thresholds that follow from raw predictions: give X and y of the training rows"
+                )
+        return with_model(self, model)
+
+    def _require_snapshots(self, method: str) -> None:
+        """Reject a model whose trees do not hold its earlier snapshots."""
+        if self.dart_rate:
+            raise ValueError(
+                f"{method} with dart_rate={self.dart_rate!r}: later rounds of DART change the weights of earlier ones, "
+                "so that the trees do not hold earlier snapshots; fit with dart_rate=0"
+            )
+        if notes_of(self.model_).is_averaged:
+            raise ValueError(f"{method}: this {type(self).__name__} is an average; ask the model that it was made from")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -475,9 +475,9 @@ class _BoostedFold:
         self.best = self.run.rounds
 
     def best_model(self) -> BoostedTrees:
-        """Freeze the rounds."""
+        """Freeze the rounds, or the mean of their snapshots."""
         forest, history = self.run.forest_of(self.best), self.run.history.first(len(self.best))
-        model = self.recipe.freeze(forest, history, self.training.run)
+        model = self.recipe.freeze(forest, history, self.training.run, self.recipe.average)
         return with_model(self.model, self.recipe.goal.finished(model, self.problem, self.training.run.params.threads))
 
 

@@ -332,6 +332,11 @@ def trees_of(forest: Any, cls: type[Tree], head: MeanHead) -> list[Tree]:
     given = {name: getattr(forest, name) for name in shared}
     model = forest.model_
     notes, trees = notes_of(model), model.forest
+    if notes.is_averaged:
+        raise AttributeError(
+            f"this {type(forest).__name__} is an average, whose trees have weights: look at the models that it was "
+            "made from"
+        )
     known: dict[str, Any] = {"seed": notes.seed, "n_outputs": notes.n_outputs}
     return [
         fitted_tree(cls(**given, pruning=None), trees[place : place + 1], model.schema, head, **known)

@@ -16,6 +16,7 @@ import numpy as np
 
 import arboretum
 from arboretum import losses
+from arboretum.ensembles.boosting.average_rounds import AverageRounds
 from arboretum.ensembles.members.estimators import is_estimator, unfitted
 from arboretum.estimators.classes import MODELS, own_class, parameters
 from arboretum.losses import Loss
@@ -97,6 +98,8 @@ def plain(value: Any) -> Any:
     """Return a parameter as JSON can hold it: a function by its name, None for callbacks and generators."""
     if isinstance(value, Loss):
         return value.to_json()
+    if isinstance(value, AverageRounds):
+        return {"average_rounds": dict(vars(value))}
     if callable(value) and not isinstance(value, type):
         return {"function": losses.qualified_name(value)}
     if value is None or isinstance(value, bool | str | int | float):
@@ -122,6 +125,8 @@ def from_plain(value: Any, foreign: Incoming | None = None) -> Any:
         if not isinstance(value["function"], str):
             raise ValueError(f"the name of a function is {value['function']!r:.80}, not a text")
         return losses.UnsavedFunction(value["function"])
+    if isinstance(value, dict) and set(value) == {"average_rounds"}:
+        return AverageRounds(**value["average_rounds"])
     if isinstance(value, dict) and "name" in value:
         return losses.from_json(value)
     if isinstance(value, dict) and set(value) in ({"model", "params"}, {KEY}):

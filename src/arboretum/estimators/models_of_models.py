@@ -4,6 +4,7 @@
 
     ModelOfModels    its fitted state is Members (model/members.py)
     OfOneEstimator   all members are made from its parameter ``estimator``, or from a default
+    only_if          a method that it has only if its members can answer
 """
 
 from __future__ import annotations
@@ -96,3 +97,36 @@ class OfOneEstimator:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.input_tags = get_tags(self.base()).input_tags
         return tags
+
+
+def only_if(has: Callable[[Any], bool]) -> Callable[[Callable[..., Any]], Any]:
+    """Let only some estimators of a class have a method: others raise AttributeError where it is asked for.
+
+    Examples
+    --------
+    >>> class Model:
+    ...     @only_if(lambda model: False)
+    ...     def predict_proba(self, X): ...
+    >>> hasattr(Model(), "predict_proba"), callable(Model.predict_proba)
+    (False, True)
+    """
+    return lambda method: _OnlyIf(method, has)
+
+
+class _OnlyIf:
+    """A method that is looked up by ``__get__``; an attribute of the instance takes its place, as for any method."""
+
+    def __init__(self, method: Callable[..., Any], has: Callable[[Any], bool]) -> None:
+        self.method, self.has = method, has
+        self.__doc__, self.__name__ = method.__doc__, method.__name__
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            return self.method
+        if not self.has(instance):
+            raise AttributeError(
+                f"this {owner.__name__} has no {self.method.__name__}: its estimator has no such answers",
+                name=self.method.__name__,
+                obj=instance,
+            )
+        return self.method.__get__(instance, owner)

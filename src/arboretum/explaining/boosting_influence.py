@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from arboretum import _kernel
 from arboretum.ensembles.boosting.parameters import leaf_penalty
+from arboretum.ensembles.boosting.recipe import notes_of
 from arboretum.ensembles.boosting.rounds import renews_leaves
 from arboretum.ensembles.boosting.rows import user_shape
 from arboretum.growing.grower import ALL_OUTPUTS
@@ -98,6 +99,8 @@ def _reject_what_has_no_derivative(model: BoostedTrees, forest: Forest) -> None:
         reason = "leaves are linear: use leaf_model='constant'"
     elif model.dart_rate:
         reason = f"dart_rate={model.dart_rate!r} grows trees from gradients of parts of the model: use dart_rate=0"
+    elif notes_of(model.model_).is_averaged:
+        reason = "its trees have the weights of an average: ask the model that it was made from"
     if reason is not None:
         raise ValueError(f"influence of training rows is not known for this model: {reason}")
 

@@ -70,6 +70,8 @@ def _reject_what_is_not_a_mean(model: Model, criterion: str) -> None:
         reason = "criterion='absolute_error' has medians in its leaves: use 'squared_error'"
     elif isinstance(head, ClassMeanHead) and head.voting == "hard":
         reason = "voting='hard' counts votes, which change by leaps: use voting='soft'"
+    elif notes_of(model).is_averaged:
+        reason = "its trees have the weights of an average: ask the models that it was made from"
     if reason is not None:
         raise ValueError(f"influence of training rows is not known for this model: {reason}")
 

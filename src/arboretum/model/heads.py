@@ -318,8 +318,8 @@ class RiskHead(LossHead):
             return -loss.log_survival(times, raw[:, 0])
         if isinstance(loss, Cox) and self.log_baseline is None:
             raise ValueError(
-                "the baseline hazard belongs to all rounds, but first_rounds has left some out: fit a model with "
-                "n_estimators set to the rounds that you keep"
+                "the baseline hazard belongs to all rounds of a fit, which first_rounds or an average has changed: "
+                "give the average training rows, or fit a model with n_estimators set to the rounds that you keep"
             )
         if self.log_baseline is None or self.event_times is None:
             raise ValueError(f"the loss {loss!r} has no hazards: use loss='cox' or loss='aft'")

@@ -44,3 +44,11 @@ def read_n_outputs(n_outputs: Any) -> int:
     if type(n_outputs) is not int or n_outputs < 1:
         raise ValueError(f"n_outputs={n_outputs!r}: expected an integer of at least 1")
     return n_outputs
+
+
+def read_flag(header: Mapping[str, Any], name: str) -> bool:
+    """Return a flag of a file, False if it is absent; reject any other value."""
+    flag = header.get(name, False)
+    if not isinstance(flag, bool):
+        raise ValueError(f"{name} is {flag!r:.80}: expected true or false")
+    return flag

@@ -15,7 +15,7 @@ from arboretum.ensembles.bagging.preparation import TrainingSet
 from arboretum.model.arrays import Arrays
 from arboretum.model.forest import Forest
 from arboretum.model.model import Model
-from arboretum.model.notes import Notes, read_n_outputs, read_seed
+from arboretum.model.notes import Notes, read_flag, read_n_outputs, read_seed
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -98,6 +98,8 @@ class ForestNotes(Notes):
         Means of these trees, (rows given, values per leaf); NaN where there is none.
     bags : Bags, optional
         The bags of the trees, if they are kept.
+    is_averaged : bool
+        Whether trees have the weights of a mean of forests, which were drawn by other seeds.
     """
 
     seed: int = 0
@@ -105,10 +107,13 @@ class ForestNotes(Notes):
     oob_score: float | None = None
     oob_mean: FloatArray | None = None
     bags: Bags | None = None
+    is_averaged: bool = False
 
     def to_json(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Return seed, outputs and the out-of-bag score, null if it is NaN."""
         notes: dict[str, Any] = {"seed": self.seed, "n_outputs": self.n_outputs}
+        if self.is_averaged:
+            notes["is_averaged"] = True
         if self.oob_score is not None:
             notes["oob_score"] = None if math.isnan(self.oob_score) else self.oob_score
         return notes
@@ -130,7 +135,8 @@ class ForestNotes(Notes):
                 raise ValueError(f"oob_score is {score!r:.80}: expected a number or null")
             score = math.nan if score is None else score
         bags = Bags.from_arrays(arrays, forest) if "bag_leaves" in arrays else None
-        return cls(read_seed(header["seed"]), read_n_outputs(header["n_outputs"]), score, mean, bags)
+        seed, n_outputs = read_seed(header["seed"]), read_n_outputs(header["n_outputs"])
+        return cls(seed, n_outputs, score, mean, bags, read_flag(header, "is_averaged"))
 
 
 def notes_of(model: Model) -> ForestNotes:

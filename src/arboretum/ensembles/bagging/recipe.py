@@ -138,7 +138,12 @@ class Bagging(Recipe[ForestParameters, Goal]):
 
 
 def _check_continuing(earlier: Model, training: TrainingSet) -> None:
-    """Reject trees whose columns or classes differ from those of the existing trees."""
+    """Reject trees whose columns or classes differ from those of the existing trees, and trees for an average."""
+    if notes_of(earlier).is_averaged:
+        raise ValueError(
+            "warm_start=True, but the fitted forest is an average, whose trees have weights: add trees to a "
+            "forest that it was made from, or set warm_start=False"
+        )
     given = training.given
     is_same = earlier.forest.width == given.target.width and given.head.is_like(earlier.head)
     if not is_same or not training.schema.describes_like(earlier.schema):

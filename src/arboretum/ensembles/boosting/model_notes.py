@@ -13,7 +13,7 @@ from arboretum.ensembles.boosting.history import History
 from arboretum.growing.grower import ALL_OUTPUTS
 from arboretum.model.arrays import Arrays
 from arboretum.model.forest import Forest
-from arboretum.model.notes import Notes
+from arboretum.model.notes import Notes, read_flag
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +26,7 @@ class BoostingNotes(Notes):
     trees_per_round: int = 1  # and output
     has_offset: bool = False  # whether rounds were fitted beside offsets
     checkpoint: dict[str, Any] | None = None  # in a checkpoint, which fit it is part of
+    is_averaged: bool = False  # whether trees have the weights of a mean of models, after which none can be grown
 
     def to_json(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Return the entries of a file header, without defaults and without what a parameter gives already."""
@@ -35,15 +36,15 @@ class BoostingNotes(Notes):
             **({} if self.trees_per_round == 1 else {"trees_per_round": self.trees_per_round}),
             **({"has_offset": True} if self.has_offset else {}),
             **({} if self.checkpoint is None else {"checkpoint": self.checkpoint}),
+            **({"is_averaged": True} if self.is_averaged else {}),
         }
 
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: Arrays, forest: Forest) -> BoostingNotes:
         """Read the notes."""
         history = History.from_json(header["history"])
-        has_offset, per_round = header.get("has_offset", False), header.get("trees_per_round", 1)
-        if not isinstance(has_offset, bool):
-            raise ValueError(f"has_offset is {has_offset!r:.80}: expected true or false")
+        has_offset, is_averaged = read_flag(header, "has_offset"), read_flag(header, "is_averaged")
+        per_round = header.get("trees_per_round", 1)
         if type(per_round) is not int or per_round < 1:
             raise ValueError(f"trees_per_round is {per_round!r:.80}: expected a positive integer")
         rate = header.get("learning_rate", header["params"].get("learning_rate"))
@@ -54,7 +55,7 @@ class BoostingNotes(Notes):
         n_rounds, rest = divmod(forest.n_trees, trees_of_round(forest, per_round))
         if rest:
             raise ValueError(f"expected whole rounds of {per_round} trees per output, found {forest.n_trees} trees")
-        return cls(n_rounds, history, float(rate), per_round, has_offset, header.get("checkpoint"))
+        return cls(n_rounds, history, float(rate), per_round, has_offset, header.get("checkpoint"), is_averaged)
 
 
 def is_vector(forest: Forest) -> bool:

@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 from arboretum.encoding.category_encoding import CategoryEncoding
 from arboretum.ensembles.boosting import automatic
 from arboretum.ensembles.boosting.automatic_rate import automatic_rate
+from arboretum.ensembles.boosting.average_rounds import AverageRounds, RoundsToAverage
 from arboretum.ensembles.boosting.dart import Dart
 from arboretum.ensembles.boosting.goals import Goal
 from arboretum.ensembles.boosting.history import Patience
 from arboretum.ensembles.boosting.linear_leaves import LinearLeaves
+from arboretum.ensembles.boosting.model_notes import BoostingNotes
 from arboretum.ensembles.boosting.problem import Problem, Target
 from arboretum.ensembles.boosting.rounds import BoostingParams, renews_leaves
 from arboretum.ensembles.boosting.row_sampling import SAMPLINGS, check_sampling, sampler_of
@@ -67,6 +69,13 @@ class Rounds:
         "docs/learning-rate.md. Where raw predictions are logarithms (log loss, counts), a step v is never longer than "
         "log(1 + abs(v)) or 2, which keeps leaves of rows that are almost certain, hence with hessians near 0, from "
         "diverging without ``l2``.",
+    )
+    average_rounds: int | AverageRounds | None = parameter(
+        None,
+        RoundsToAverage(),
+        "Predict the mean of the raw predictions after this many last rounds, or after all if fewer were kept; an "
+        "``AverageRounds`` takes every k-th or weights them. It is one forest, and predicts as quickly. See "
+        "docs/averaging.md.",
     )
 
 
@@ -356,6 +365,16 @@ def check_together(given: BoostingParameters) -> None:
             f"ordered_boosting={given.ordered_boosting!r} with dart_rate={given.dart_rate!r}: supporting models "
             "cannot leave rounds out; use one of them"
         )
+    if given.average_rounds is not None and given.dart_rate:
+        raise ValueError(
+            f"average_rounds={given.average_rounds!r} with dart_rate={given.dart_rate!r}: later rounds of DART change "
+            "the weights of earlier ones, so that its trees do not hold earlier snapshots; use one of them"
+        )
+    if given.average_rounds is not None and given.warm_start:
+        raise ValueError(
+            f"average_rounds={given.average_rounds!r} with warm_start=True: rounds are grown after the last round, not "
+            "after an average; fit without average_rounds, then call averaged_rounds"
+        )
     check_sampling(given)
     if given.prune and given.growth == "symmetric":
         raise ValueError(
@@ -407,8 +426,13 @@ def check_linear_loss(given: BoostingParameters, loss: Loss) -> None:
         )
 
 
-def check_continuing(given: BoostingParameters, trees_per_round: int) -> None:
-    """Reject parameters that do not allow adding rounds to a fitted model."""
+def check_continuing(given: BoostingParameters, earlier: BoostingNotes) -> None:
+    """Reject parameters, or a fitted model, that do not allow adding rounds to it."""
+    if earlier.is_averaged:
+        raise ValueError(
+            "the fitted model is an average, after which no round can be grown: train further the model that it was "
+            "made from, fitted without average_rounds, and average that again"
+        )
     if given.ordered_boosting:
         raise ValueError(
             f"ordered_boosting={given.ordered_boosting!r}: the fitted model has seen the rows, and its supporting "
@@ -424,9 +448,9 @@ def check_continuing(given: BoostingParameters, trees_per_round: int) -> None:
             "refit=True: a model that is fitted again on all rows has no rounds to add to; fit anew with "
             "warm_start=False, or add rounds with refit=False"
         )
-    if given.trees_per_round != trees_per_round:
+    if given.trees_per_round != earlier.trees_per_round:
         raise ValueError(
-            f"trees_per_round={given.trees_per_round!r}, but the fitted model has {trees_per_round}: "
+            f"trees_per_round={given.trees_per_round!r}, but the fitted model has {earlier.trees_per_round}: "
             "use the same number, or fit anew with warm_start=False"
         )
 

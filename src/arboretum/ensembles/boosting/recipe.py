@@ -28,6 +28,7 @@ from arboretum.data.table import Table, conform, read_table
 from arboretum.encoding.category_encoding import CategoryEncoding, learn_encoding
 from arboretum.ensembles.bagging.resampling import Bag, columns_of_bins, with_schema
 from arboretum.ensembles.boosting import automatic
+from arboretum.ensembles.boosting.average_rounds import AverageRounds, average_of, weighted_rounds
 from arboretum.ensembles.boosting.goals import Goal
 from arboretum.ensembles.boosting.history import History
 from arboretum.ensembles.boosting.judging import TreesInTraining, judge_of, knowing
@@ -48,7 +49,7 @@ from arboretum.ensembles.boosting.rows import Rows, filled_raw, start_raw, user_
 from arboretum.ensembles.boosting.training_rows import TrainingRows, beside_offset
 from arboretum.ensembles.recipe import Recipe
 from arboretum.ensembles.training_memory import boosting_bytes, check_counts
-from arboretum.losses import EachOutput, Loss
+from arboretum.losses import Cox, EachOutput, Loss
 from arboretum.metrics.named import Metric, named_metrics
 from arboretum.metrics.scoring import Scorer, find_scoring
 from arboretum.model.forest import Forest
@@ -193,7 +194,7 @@ class Boosting(Recipe[BoostingParameters, Goal]):
     ) -> Model:
         """Boost ``n_rounds`` rounds, after those of an earlier model if there is one."""
         if earlier is not None:
-            check_continuing(self.given, notes_of(earlier).trees_per_round)
+            check_continuing(self.given, notes_of(earlier))
         threads = n_threads(self.given.n_jobs)
         problem, target = self.read(X, y, sample_weight, offset, earlier)
         if journal is not None:
@@ -256,19 +257,31 @@ class Boosting(Recipe[BoostingParameters, Goal]):
             notes = notes_of(earlier)
             forest = Forest.concat([earlier.forest, forest])
             history = notes.history.followed_by(history, notes.n_rounds)
-        return self.freeze(forest, history, run)
+        return self.freeze(forest, history, run, self.average)
 
-    def freeze(self, forest: Forest, history: History, run: Run) -> Model:
-        """Return the model of some rounds."""
-        loss, problem, params = run.target.loss, run.problem, run.params
-        if type(loss).fitted is not Loss.fitted:
-            raw = Model(forest, run.schema, run.encoding, self.given.unknown).raw(problem.table, params.threads)
-            raw = beside_offset(raw, problem.offset)
-            loss = loss.fitted(problem.y, user_shape(np.ascontiguousarray(raw.T)), problem.weight)
+    def freeze(self, forest: Forest, history: History, run: Run, average: AverageRounds | None = None) -> Model:
+        """Return the model of some rounds, or the mean of its snapshots."""
+        problem, params, is_averaged = run.problem, run.params, False
         n_rounds = forest.n_trees // trees_of_round(forest, params.trees_per_round)
-        notes = BoostingNotes(n_rounds, history, params.learning_rate, params.trees_per_round, run.has_offset)
-        head = self.goal.head(loss, run.target.classes)
-        return Model(forest, run.schema, run.encoding, **self._policy, head=head, notes=notes)
+        if average is not None:
+            forest, is_averaged = weighted_rounds(forest, params.trees_per_round, average)
+        model = Model(forest, run.schema, run.encoding, **self._policy)
+        head = self.goal.head(_fitted(run.target.loss, model, problem, params.threads), run.target.classes)
+        rate, per_round = params.learning_rate, params.trees_per_round
+        notes = BoostingNotes(n_rounds, history, rate, per_round, run.has_offset, is_averaged=is_averaged)
+        return replace(model, head=head, notes=notes)
+
+    @property
+    def average(self) -> AverageRounds | None:
+        """Which snapshots are averaged after the last round."""
+        return None if self.given.average_rounds is None else average_of(self.given.average_rounds)
+
+    def relearned(self, model: Model, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Model:
+        """Learn from rows what follows from raw predictions: thresholds of ordered classes, baseline hazards."""
+        threads = n_threads(self.given.n_jobs)
+        problem, target = self.read(X, y, sample_weight, offset, model)
+        head = self.goal.head(_fitted(target.loss, model, problem, threads), target.classes)
+        return self.goal.finished(replace(model, head=head), problem, threads)
 
     @property
     def _policy(self) -> dict[str, Any]:
@@ -541,6 +554,20 @@ def loss_of(model: Model) -> Loss:
     return model.head.loss
 
 
+def learns_from_raw(model: Model) -> bool:
+    """Return whether part of a boosted model follows from the raw predictions of its training rows."""
+    loss = loss_of(model)
+    return isinstance(loss, Cox) or type(loss).fitted is not Loss.fitted
+
+
+def _fitted(loss: Loss, model: Model, problem: Problem, threads: int) -> Loss:
+    """Return a loss with what it learns from the raw predictions of a model."""
+    if type(loss).fitted is Loss.fitted:
+        return loss
+    raw = beside_offset(model.raw(problem.table, threads), problem.offset)
+    return loss.fitted(problem.y, user_shape(np.ascontiguousarray(raw.T)), problem.weight)
+
+
 def without_base(forest: Forest) -> Forest:
     """Return trees whose sums start at 0."""
     return replace(forest, base=np.zeros(forest.n_outputs))
@@ -558,6 +585,14 @@ def first_rounds(model: Model, n_rounds: int) -> Model:
         head=model.head.of_first_rounds(),
         notes=replace(notes, n_rounds=n_rounds, history=notes.history.first(n_rounds), checkpoint=None),
     )
+
+
+def averaged_rounds(model: Model, average: AverageRounds) -> Model:
+    """Return the mean of the snapshots of a model, without what was learned from its raw predictions."""
+    notes = notes_of(model)
+    forest, is_averaged = weighted_rounds(model.forest, notes.trees_per_round, average)
+    head = model.head.of_first_rounds() if is_averaged else model.head
+    return replace(model, forest=forest, head=head, notes=replace(notes, checkpoint=None, is_averaged=is_averaged))
 
 
 def training_bytes(

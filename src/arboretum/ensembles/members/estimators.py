@@ -88,6 +88,15 @@ def is_classifier(model: Any) -> bool:
     return bool(sklearn.base.is_classifier(model))
 
 
+def is_regressor(model: Any) -> bool:
+    """Whether a model predicts numbers."""
+    if is_ours(model):
+        return bool(model.estimator_type == "regressor")
+    import sklearn.base
+
+    return bool(sklearn.base.is_regressor(model))
+
+
 def shares(base: Any) -> bool:
     """Whether members can share one table that is read and cut once."""
     return hasattr(type(base), "fit_shared")

@@ -220,6 +220,20 @@ class Classes(Goal):
             raise ValueError("a member has classes that the ensemble lacks")
 
 
+def log_scores(proba: FloatArray) -> FloatArray:
+    """Return scores that rank classes as their probabilities do: logarithms, or log-odds of the second of two.
+
+    Finite: the logarithm of 0 is that of the smallest normal number.
+
+    Examples
+    --------
+    >>> log_scores(np.array([[0.5, 0.5], [0.0, 1.0]])).round()
+    array([  0., 708.])
+    """
+    scores = np.log(np.maximum(proba, np.finfo(float).tiny))
+    return np.asarray(scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores)
+
+
 class OneClass:
     """The member for a bag of one class, which many classifiers reject.
 
