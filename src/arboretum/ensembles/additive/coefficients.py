@@ -114,7 +114,7 @@ class CorrectedSum(StagewiseSum):
         return np.append(self.constant[: self.n_constants], self.coefficients)
 
     def add(self, loss: Loss, direction: FloatArray, held: FloatArray | None, beta: float) -> None:
-        """Add a direction, and fit all coefficients anew; the loss of the training rows does not rise."""
+        """Add a direction, and fit all coefficients anew; a convex loss of the training rows does not rise."""
         before, here = np.append(self.point, 0.0), loss.value(self.y, self.raw, self.weight)
         self.columns.append(direction.ravel())
         self.directions.append(direction)
