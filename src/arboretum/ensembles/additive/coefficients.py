@@ -114,7 +114,7 @@ class CorrectedSum(StagewiseSum):
         return np.append(self.constant[: self.n_constants], self.coefficients)
 
     def add(self, loss: Loss, direction: FloatArray, held: FloatArray | None, beta: float) -> None:
-        """Add a direction, and fit all coefficients anew; a convex loss of the training rows does not rise."""
+        """Add a direction, and fit all coefficients anew; a convex loss does not rise by more than rounding."""
         before, here = np.append(self.point, 0.0), loss.value(self.y, self.raw, self.weight)
         self.columns.append(direction.ravel())
         self.directions.append(direction)
@@ -125,14 +125,14 @@ class CorrectedSum(StagewiseSum):
             point = before + self.learning_rate * (found - before)
             constant = point[: self.n_constants] if self.n_constants else self.constant
             *_, raw = partial_sums(constant, point[self.n_constants :], self.directions, len(self.y))
-            if loss.value(self.y, raw, self.weight) < here:
+            if loss.value(self.y, raw, self.weight) < here + ROUNDING * abs(here):
                 break
         self.constant, self.coefficients, self.raw = constant, point[self.n_constants :], raw
         *_, self.held_raw = partial_sums(constant, self.coefficients, self.held_directions, len(self.held_raw))
 
     def _minimum(self, loss: Loss, point: FloatArray) -> FloatArray:
-        """Return the point of least loss, by Newton's method from a point on."""
-        raw = self.raw + point[-1] * self.directions[-1]
+        """Return the point of least loss, by Newton's method from a point on; rows move from it by a bounded step."""
+        raw = first = self.raw + point[-1] * self.directions[-1]
         products = None
         for _ in range(NEWTON_STEPS):
             gradient, hessian = (part.ravel() * self.cell_weight for part in derivatives(loss, self.y, raw))
@@ -148,7 +148,7 @@ class CorrectedSum(StagewiseSum):
                 raw,
                 move.reshape(raw.shape),
                 self.weight,
-                reach=LARGEST_MOVE - float(np.abs(raw - self.raw).max()),
+                reach=LARGEST_MOVE - float(np.abs(raw - first).max()),
                 slack=ROUNDING,
             )
             point, raw = point + share * step, raw + share * move.reshape(raw.shape)

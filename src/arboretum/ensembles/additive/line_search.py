@@ -21,6 +21,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 # moves by at most this much per stage; LogitBoost bounds its working response likewise (Friedman, Hastie and Tibshirani
 # 2000).
 LARGEST_MOVE = 4.0
+LEAST_MOVE = 1e-6
 LARGEST_STEP = 1e300
 HALVINGS = 40
 
@@ -93,11 +94,10 @@ def _where_slope_ends(
 ) -> float:
     """Bracket the minimum by doubling, then close in on the zero of the slope."""
     farthest = float(np.abs(direction).max())
-    if farthest == 0:
+    is_bounded = loss.link != "identity"
+    if farthest == 0 or (is_bounded and reach < LEAST_MOVE):
         return 0.0
-    limit = LARGEST_STEP if loss.link == "identity" else reach / farthest
-    if limit <= 0:
-        return 0.0
+    limit = reach / farthest if is_bounded else LARGEST_STEP
 
     def slope(beta: float) -> float:
         return _weighted_sum(derivatives(loss, y, raw + beta * direction)[0] * direction, weight)
