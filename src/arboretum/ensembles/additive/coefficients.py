@@ -121,7 +121,7 @@ class CorrectedSum(StagewiseSum):
         self.held_directions += [] if held is None else [held]
         alone = before.copy()
         alone[-1] = beta
-        for found in (self._minimum(loss, alone), alone):  # the second if a loss is not convex
+        for found in (self._minimum(loss, alone), alone):  # the second if a loss is not convex, or rounding decides
             point = before + self.learning_rate * (found - before)
             constant = point[: self.n_constants] if self.n_constants else self.constant
             *_, raw = partial_sums(constant, point[self.n_constants :], self.directions, len(self.y))
