@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arboretum.ensembles.additive.stages import LARGEST_MOVE, AdditiveParams, AdditiveRun, Part, line_search
+from arboretum.ensembles.additive.line_search import LARGEST_MOVE, line_search
+from arboretum.ensembles.additive.stages import AdditiveParams, AdditiveRun, Part
 from arboretum.ensembles.boosting.history import Patience
 from arboretum.losses import LOSSES, AbsoluteError, Logistic, Loss, Multinomial, Poisson, Quantile, SquaredError
 
@@ -186,7 +187,7 @@ def test_the_best_learner_is_taken_and_the_first_of_equals():
     stages, history = AdditiveRun(
         learners, Part(EVERYTHING, y, None), SquaredError(), params(), start=np.zeros(1)
     ).complete()
-    assert [(stage.learner, stage.coefficient) for stage in stages] == [(1, 1.0)]
+    assert [(stage.learner, stage.coefficients[-1]) for stage in stages] == [(1, 1.0)]
     assert history.training_loss == [0.0]
     assert history.stopped_by == "no descent"
     assert learners.calls == [(0, 0), (0, 1), (0, 2)]
@@ -199,7 +200,7 @@ def test_learners_take_turns_and_idle_ones_are_left_out():
     stages, history = AdditiveRun(
         learners, rows, SquaredError(), params(cycles=True, learning_rate=0.5), start=np.zeros(1)
     ).complete()
-    assert [(stage.learner, stage.number, stage.coefficient) for stage in stages] == [
+    assert [(stage.learner, stage.number, stage.coefficients[-1]) for stage in stages] == [
         (0, 0, 0.5),
         (0, 2, 0.25),
         (0, 4, 0.125),

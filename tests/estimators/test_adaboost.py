@@ -21,6 +21,7 @@ import arboretum as arb
 from arboretum import AdaBoostClassifier, AdaBoostRegressor
 from arboretum.ensembles.adaboost import rounds
 from arboretum.estimators.protocol import Classifier, Regressor
+from arboretum.model import model_file
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 4)).astype(np.float32).astype(float)  # scikit-learn's trees see float32
@@ -55,10 +56,13 @@ OURS = [
     members_of_ours(),
     AdaBoostRegressor(estimator=arb.RandomForestRegressor(n_estimators=2, max_depth=3), n_estimators=3),
     AdaBoostClassifier(estimator=arb.DecisionTreeClassifier(max_depth=2, class_weight="balanced"), n_estimators=4),
+    AdaBoostClassifier(n_estimators=8, bootstrap=True),
+    AdaBoostClassifier(estimator=arb.RandomForestClassifier(n_estimators=2), n_estimators=4, bootstrap=True),
 ]
 FOREIGN = [
     AdaBoostClassifier(estimator=LogisticRegression(), n_estimators=4),
     AdaBoostClassifier(estimator=KNeighborsClassifier(), n_estimators=4),
+    AdaBoostClassifier(estimator=LogisticRegression(), n_estimators=4, bootstrap=True),
     AdaBoostRegressor(estimator=KNeighborsRegressor(), n_estimators=4),
     AdaBoostRegressor(estimator=LinearRegression(), n_estimators=4, bootstrap=False),
 ]
@@ -106,9 +110,10 @@ def test_the_model_is_what_its_learners_say_together(model):
 
 @pytest.mark.parametrize("y", [BINARY, LABELS], ids=["two", "three"])
 @pytest.mark.parametrize("make", [AdaBoostClassifier, tree_classifier, members_of_ours])
-def test_errors_and_weights_follow_from_the_learners(make, y):
-    """The plain twin: weights of the rows are made again from what the learners predict."""
-    model = make(n_estimators=6).fit(X, y, WEIGHT)
+@pytest.mark.parametrize("bootstrap", [False, True])
+def test_errors_and_weights_follow_from_the_learners(make, y, bootstrap):
+    """The plain twin: weights of the rows are made again from what the learners predict for all rows, drawn or not."""
+    model = make(n_estimators=6, bootstrap=bootstrap).fit(X, y, WEIGHT)
     w, n_classes = WEIGHT / WEIGHT.sum(), len(model.classes_)
     for member, weight, error in zip(model.estimators_, model.estimator_weights_, model.estimator_errors_, strict=True):
         wrong = member.predict(X) != y
@@ -140,6 +145,79 @@ def test_learners_of_numbers_see_drawn_rows_unless_told_otherwise():
     assert AdaBoostRegressor(random_state=1, n_estimators=4).fit(X, Y).fingerprint() != drawn.fingerprint()
     other = AdaBoostRegressor(random_state=1, bootstrap=False, n_estimators=4).fit(X, Y)
     assert other.fingerprint() == whole.fingerprint()
+
+
+class Seen(LogisticRegression):
+    """Keeps what it is fitted to."""
+
+    seen: list = []  # noqa: RUF012
+
+    def fit(self, X, y, sample_weight=None):
+        self.seen.append((X, np.ones(len(X)) if sample_weight is None else sample_weight))
+        return super().fit(X, y, sample_weight)
+
+
+def test_learners_of_classes_see_drawn_rows_if_asked():
+    Seen.seen.clear()
+    model = AdaBoostClassifier(estimator=Seen(), n_estimators=5, bootstrap=True).fit(X, BINARY)
+    weight = np.ones(300)
+    place = {row.tobytes(): number for number, row in enumerate(X)}
+    for (rows, copies), member, omega in zip(Seen.seen, model.estimators_, model.estimator_weights_, strict=True):
+        assert copies.sum() == 300
+        assert (copies == np.rint(copies)).all()
+        drawn = np.zeros(300)
+        drawn[[place[row.tobytes()] for row in rows]] = copies
+        heavy = weight > np.median(weight)
+        if heavy.any():  # as often as the weights say, by chance
+            assert drawn[heavy].sum() == pytest.approx(weight[heavy].sum(), abs=4 * np.sqrt(75))
+        weight = weight * np.exp(omega * (member.predict(X) != BINARY))
+        weight *= 300 / weight.sum()
+    assert len({tuple(np.sort(copies)) for _, copies in Seen.seen}) > 1
+
+
+@pytest.mark.parametrize("y", [BINARY, LABELS], ids=["two", "three"])
+def test_draws_of_classes_are_those_of_the_seed(y):
+    drawn, whole = (AdaBoostClassifier(bootstrap=b, n_estimators=6).fit(X, y) for b in (True, False))
+    assert drawn.fingerprint() != whole.fingerprint()
+    assert abs(drawn.score(X, y) - whole.score(X, y)) < 0.1
+    other = AdaBoostClassifier(bootstrap=True, n_estimators=6, random_state=1).fit(X, y)
+    assert other.fingerprint() != drawn.fingerprint()
+    order = RNG.permutation(300)
+    assert AdaBoostClassifier(bootstrap=True, n_estimators=6, n_jobs=2).fit(X, y).fingerprint() == drawn.fingerprint()
+    again = AdaBoostClassifier(bootstrap=True, n_estimators=6).fit(X[order], y[order])
+    np.testing.assert_allclose(again.predict_proba(X), drawn.predict_proba(X), rtol=1e-9)
+    copies = np.arange(300) % 3 + 1
+    weighted = AdaBoostClassifier(bootstrap=True, n_estimators=6).fit(X, y, copies)
+    repeated = AdaBoostClassifier(bootstrap=True, n_estimators=6).fit(
+        np.repeat(X, copies, axis=0), np.repeat(y, copies)
+    )
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-9)
+
+
+def test_learners_that_take_no_weights_are_drawn_for_anyway():
+    drawn, asked = (
+        AdaBoostClassifier(estimator=KNeighborsClassifier(3), n_estimators=4, bootstrap=b).fit(X, BINARY)
+        for b in (False, True)
+    )
+    np.testing.assert_array_equal(drawn.predict_proba(X), asked.predict_proba(X))
+
+
+def test_a_file_from_before_the_option_is_that_of_weights(tmp_path):
+    model = AdaBoostClassifier(n_estimators=3).fit(X, BINARY)
+    header, arrays = model.to_file()
+    assert header["params"].pop("bootstrap") is False
+    model_file.save(tmp_path / "old.arb", header, arrays)
+    old = arb.load(tmp_path / "old.arb")
+    assert (old.bootstrap, old.fingerprint()) == (False, model.fingerprint())
+
+
+def test_several_outputs_have_no_median():
+    message = (
+        r"^y has 2 outputs, but AdaBoost.R2 predicts the median of its learners, and vectors have no order: use Addi"
+    )
+    for model in (AdaBoostRegressor(), AdaBoostRegressor(estimator=KNeighborsRegressor())):
+        with pytest.raises(ValueError, match=message):
+            model.fit(X, np.column_stack([Y, Y]))
 
 
 class Contrary(Classifier):

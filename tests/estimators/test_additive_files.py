@@ -152,6 +152,8 @@ BAD = {
     "loss": ["squared_eror", None, 3, Loss],
     "n_estimators": [0, 2.5, "many", None, True],
     "learning_rate": [0, -0.1, 1.5, "slow", None, NAN],
+    "coefficients": ["al", None, 1, True],
+    "init": ["nil", 0, None, True],
     "selection": ["bset", None, 1],
     "subsample": [0, -0.1, 1.5, "half", None, NAN],
     "early_stopping": ["auto", None, 1],

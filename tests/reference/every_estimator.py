@@ -153,6 +153,11 @@ def _selection(kind: str, problem: Callable[[int], Rows], **params: Any) -> Case
     )
 
 
+def _two_learners() -> list[Any]:
+    """Return a learner of several outputs, and one that is fitted to each."""
+    return [arb.DecisionTreeRegressor(max_leaf_nodes=4), arb.AdaBoostRegressor(n_estimators=2, bootstrap=False)]
+
+
 _quantiles = _member("BoostedTreesRegressor", n_estimators=5, loss="quantile", quantile=[0.1, 0.9])
 
 _forest = _boosted("RandomForestRegressor")
@@ -205,10 +210,16 @@ def _options(name: str, problem: Callable[[int], Rows], *options: dict[str, Any]
 # Other targets and options, for laws that depend on what a model holds: losses, leaves, members, bags.
 VARIANTS = [
     *_options("AdaBoostClassifier", two_classes, {}, {"estimator": _boosted("BoostedTreesClassifier")}),
+    *_options("AdaBoostClassifier", two_classes, {"bootstrap": True}),
+    *_options("AdaBoostClassifier", classes, {"bootstrap": True}),
+    *_options("AdaBoostClassifier", classes, {"estimator": _boosted("BoostedTreesClassifier"), "bootstrap": True}),
     *_options("AdaBoostRegressor", numbers, {"bootstrap": False, "loss": "square"}),
     *_options("AdaBoostRegressor", numbers, {"estimator": _member("RandomForestRegressor", n_estimators=2)}),
-    *_options("AdditiveBoostingClassifier", two_classes, {}, {"subsample": 0.7}),
+    *_options("AdditiveBoostingClassifier", two_classes, {}, {"subsample": 0.7}, {"coefficients": "all"}),
+    *_options("AdditiveBoostingClassifier", classes, {"coefficients": "all", "init": "zero"}),
     *_options("AdditiveBoostingRegressor", numbers, {"loss": "huber", "selection": "cycle"}, {"early_stopping": True}),
+    *_options("AdditiveBoostingRegressor", numbers, {"coefficients": "all", "learning_rate": 1.0}, {"init": "zero"}),
+    *_options("AdditiveBoostingRegressor", several_numbers, {}, {"estimators": _two_learners, "selection": "cycle"}),
     *_options("BaggingClassifier", classes, {"estimator": _boosted("BoostedTreesClassifier")}),
     *_options("BaggingRegressor", numbers, {"estimator": _boosted("BoostedTreesRegressor"), "max_features": 0.5}),
     *_options("BoostedTreesClassifier", two_classes, {}, {"growth": "symmetric", "subsample": 0.7}),

@@ -56,7 +56,7 @@ from arboretum.parameters.shared import Missing, Seed, Unknown
 Ada = TypeVar("Ada", bound="AdaBoostModel")
 FloatArray: TypeAlias = NDArray[np.float64]
 
-OF_LEARNERS = "Seed of the learners that have a ``random_state``, and of the draws of those that take no weights."
+OF_LEARNERS = "Seed of the learners that have a ``random_state``, and of rows that are drawn by weight."
 OF_THE_DEFAULT_LEARNER = ("max_bins", "categorical_features", "unknown", "missing")
 
 
@@ -280,6 +280,13 @@ class AdaBoostClassifier(Classifier, AdaBoostModel):
     n_estimators: int = like(
         Learners, filled={"ends": "there are fewer if one gets every row right, or if one is no better than chance."}
     )
+    bootstrap: bool = parameter(
+        False,
+        FLAG,
+        "Fit each learner to rows drawn by weight with replacement (boosting by resampling), as one that takes no "
+        "weights always is; False: to all rows, weighted.",
+        before="max_bins",
+    )
     random_state: Any = like(Seed, doc=OF_LEARNERS)
 
     judged_by = "errors"  # what its rounds reduce, and reports judge it by
@@ -287,7 +294,7 @@ class AdaBoostClassifier(Classifier, AdaBoostModel):
 
     def goal(self) -> Classes:
         """Return how labels are read, and how learners are boosted."""
-        return Classes(int(self.n_estimators), float(self.learning_rate))
+        return Classes(int(self.n_estimators), float(self.learning_rate), bool(self.bootstrap))
 
     def base(self) -> Any:
         """Return what is boosted: a stump, if nothing is said."""
@@ -412,7 +419,7 @@ class AdaBoostRegressor(Regressor, AdaBoostModel):
 
     def goal(self) -> Numbers:
         """Return how numbers are read, and how learners are boosted."""
-        return Numbers(int(self.n_estimators), float(self.learning_rate), self.loss, bool(self.bootstrap))
+        return Numbers(int(self.n_estimators), float(self.learning_rate), bool(self.bootstrap), self.loss)
 
     def base(self) -> Any:
         """Return what is boosted: a tree of depth 3, if nothing is said."""

@@ -1,4 +1,4 @@
-"""AdditiveBoostingRegressor and AdditiveBoostingClassifier: stage-wise additive models of any base learners."""
+"""AdditiveBoostingRegressor and AdditiveBoostingClassifier: additive models of any base learners, stage by stage."""
 
 from __future__ import annotations
 
@@ -33,13 +33,15 @@ class AdditiveModel(AdditiveParameters, ModelOfModels, Estimator):
     Attributes
     ----------
     estimators_ : list
-        The fitted learner of each stage; of more than two classes, a list with one for each class.
+        The fitted learner of each stage; of more than two classes, a list with one for each class, and of several
+        outputs one for each output, if a learner takes only one.
     coefficients_ : ndarray, (n_stages,)
-        What each is multiplied by: learning rate times the step of the line search.
+        What each is multiplied by: learning rate times the step of the line search, or the result of the last fit of
+        all of them.
     chosen_ : list
         Name of each in ``estimators``, or its position if it has none.
     init_ : ndarray
-        Constant that raw predictions start from.
+        Constant of each output, to which the learners are added.
     history_ : History
         Losses and scores after each stage, and why the fit ended.
     loss_ : Loss
@@ -58,9 +60,8 @@ class AdditiveModel(AdditiveParameters, ModelOfModels, Estimator):
 
     @property
     def estimators_(self) -> list[Any]:
-        """The fitted learner of each stage, or a list with one for each class."""
-        stages = self._joint.stages(self.learned())
-        return stages if len(self.init_) > 1 else [stage[0] for stage in stages]
+        """The fitted learner of each stage, or a list with one for each class or output."""
+        return [stage[0] if len(stage) == 1 else stage for stage in self._joint.stages(self.learned())]
 
     @property
     def coefficients_(self) -> FloatArray:
@@ -74,7 +75,7 @@ class AdditiveModel(AdditiveParameters, ModelOfModels, Estimator):
 
     @property
     def init_(self) -> FloatArray:
-        """Constant that raw predictions start from."""
+        """Constant of each output, to which the learners are added."""
         return self._joint.init
 
     @property
@@ -190,9 +191,7 @@ class AdditiveModel(AdditiveParameters, ModelOfModels, Estimator):
 
     def _staged_raw(self, X: Any) -> Iterator[FloatArray]:
         """Yield the raw predictions, (rows, outputs), after each stage."""
-        stages = self._joint.staged(self.learned(), X)
-        next(stages)  # that of the constant alone
-        return stages
+        return self._joint.staged(self.learned(), X)
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import get_tags
@@ -207,10 +206,12 @@ class AdditiveModel(AdditiveParameters, ModelOfModels, Estimator):
 
 @declares_parameters
 class AdditiveBoostingRegressor(Regressor, AdditiveModel):
-    """Stage-wise additive model of any base learners, for numbers.
+    """Additive model of any base learners, for numbers of one output or several.
 
     Each stage fits every learner of the list to the negative gradient of the loss, finds by line search how far to go
-    its way, and adds the one that lowers the training loss most (Friedman 2001). Earlier coefficients never change.
+    its way, and adds the one that lowers the training loss most (Friedman 2001). Earlier coefficients stay, or all are
+    fitted anew: orthogonal matching pursuit, fully corrective boosting. Learners that take several outputs are fitted
+    to all of them at once, others to each; a stage has one coefficient.
 
     Learners of arboretum read categories and missing values as they are; all learners receive the table that was given.
     Those whose ``fit`` takes ``sample_weight``, and pipelines that end with such, get weights; the others get rows as
@@ -239,20 +240,26 @@ class AdditiveBoostingRegressor(Regressor, AdditiveModel):
 
         Returns
         -------
-        ndarray of float64, (n_rows,)
+        ndarray of float64, (n_rows,) or (n_rows, n_outputs)
         """
         return self._joint.head.answers(self.predict_raw(X))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
 
 
 @declares_parameters
 class AdditiveBoostingClassifier(Classifier, AdditiveModel):
-    """Stage-wise additive model of any base learners, for classes.
+    """Additive model of any base learners, for classes.
 
     Learners are regressors: they are fitted to residuals of probabilities. Of more than two classes, each stage has one
     for each class, and one coefficient for all of them.
 
     Each stage fits every learner of the list to the negative gradient of the loss, finds by line search how far to go
-    its way, and adds the one that lowers the training loss most (Friedman 2001). Earlier coefficients never change.
+    its way, and adds the one that lowers the training loss most (Friedman 2001). Earlier coefficients stay, or all are
+    fitted anew: fully corrective boosting.
 
     Learners of arboretum read categories and missing values as they are; all learners receive the table that was given.
     Those whose ``fit`` takes ``sample_weight``, and pipelines that end with such, get weights; the others get rows as

@@ -8,7 +8,7 @@
        a CART tree of ours                 ──► trees of impurity     ┘ and cut once
        anything else                       ──► members, fitted to the user's own table        Members
 
-Learners whose fit takes no weights, and by default those of numbers, see rows drawn by weight.
+Learners whose fit takes no weights see rows drawn by weight; so do all with ``bootstrap``, the default for numbers.
 """
 
 from __future__ import annotations
@@ -100,8 +100,17 @@ class Goal(ABC):
 
     n_rounds: int
     learning_rate: float
+    bootstrap: bool  # whether learners that take weights see rows drawn by weight, too
 
     classifies = False  # not a field: whether learners are classifiers
+
+    def as_column(self, y: Any, n_rows: int) -> NDArray[Any]:
+        """Return a target of any container as an array, one value per row."""
+        return targets.as_column(y, n_rows)
+
+    def seen(self, learners: Any, weight: FloatArray, seed: int) -> Any:
+        """Return learners that see rows drawn by weight, if they are to; ``weight`` is that of the start."""
+        return resampled(learners, weight, seed) if self.bootstrap or not learners.takes_weights else learners
 
     @abstractmethod
     def read(self, column: NDArray[Any], weight: FloatArray | None) -> tuple[Goal, FloatArray]:
@@ -157,8 +166,8 @@ class Classes(Goal):
         return replace(self, classes=classes), codes
 
     def on_gradients(self) -> bool:
-        """Whether there are two classes."""
-        return len(self.classes) == 2
+        """Whether there are two classes, and weights that only grow or shrink."""
+        return len(self.classes) == 2 and not self.bootstrap
 
     def gradient_trees(
         self, table: Table, data: BinnedData, values: FloatArray, weight: FloatArray, threads: int
@@ -170,8 +179,7 @@ class Classes(Goal):
     def boost(self, learners: Any, values: FloatArray, weight: FloatArray, seed: int) -> Votes:
         """Fit learners to weighted rows, or to rows drawn by weight."""
         if not isinstance(learners, BinaryTrees):
-            learners = learners if learners.takes_weights else resampled(learners, weight, seed)
-            learners = CodedRounds(learners, values, weight)
+            learners = CodedRounds(self.seen(learners, weight, seed), values, weight)
         n_classes = len(self.classes)
         return boost_classes(learners, n_classes=n_classes, n_rounds=self.n_rounds, learning_rate=self.learning_rate)
 
@@ -205,12 +213,19 @@ class Numbers(Goal):
     ----------
     loss : str
         How the error of a row is measured.
-    bootstrap : bool
-        Whether learners see rows drawn by weight.
     """
 
     loss: str
-    bootstrap: bool
+
+    def as_column(self, y: Any, n_rows: int) -> NDArray[Any]:
+        """Reject several outputs: what joins the learners is a median."""
+        columns = targets.as_columns(y, n_rows)
+        if columns.shape[1] > 1:
+            raise ValueError(
+                f"y has {columns.shape[1]} outputs, but AdaBoost.R2 predicts the median of its learners, and vectors "
+                "have no order: use AdditiveBoostingRegressor or RandomForestRegressor, or fit one model per output"
+            )
+        return columns[:, 0]
 
     def read(self, column: NDArray[Any], weight: FloatArray | None) -> tuple[Numbers, FloatArray]:
         """Read numbers in the range that trees can hold."""
@@ -230,10 +245,13 @@ class Numbers(Goal):
 
     def boost(self, learners: Any, values: FloatArray, weight: FloatArray, seed: int) -> Votes:
         """Fit learners to rows drawn by weight, or to weighted rows."""
-        if self.bootstrap or not learners.takes_weights:
-            learners = resampled(learners, weight, seed)
         return boost_numbers(
-            learners, values, weight, loss=self.loss, n_rounds=self.n_rounds, learning_rate=self.learning_rate
+            self.seen(learners, weight, seed),
+            values,
+            weight,
+            loss=self.loss,
+            n_rounds=self.n_rounds,
+            learning_rate=self.learning_rate,
         )
 
     def encoded(self, predicted: Any) -> FloatArray:
@@ -454,7 +472,7 @@ class AdaBoost(Recipe[AdaBoostParameters, Goal]):
         base, is_default = self.base, self.given.estimator is None
         check_columns(base.categorical_features)
         table = read_table(X, categorical_features=base.categorical_features)
-        column, weight = targets.as_column(y, table.n_rows), targets.training_weights(sample_weight, table.n_rows)
+        column, weight = self.goal.as_column(y, table.n_rows), targets.training_weights(sample_weight, table.n_rows)
         goal, values = self.goal.read(column, weight)
         if weight is not None and not weight.all():
             kept = np.flatnonzero(weight)
@@ -478,7 +496,7 @@ class AdaBoost(Recipe[AdaBoostParameters, Goal]):
 
     def _fit_members(self, X: Any, y: Any, sample_weight: Any, seed: int, threads: int) -> Members:
         source = GivenTable(self.base, X)
-        column, weight = targets.as_column(y, source.n_rows), targets.training_weights(sample_weight, source.n_rows)
+        column, weight = self.goal.as_column(y, source.n_rows), targets.training_weights(sample_weight, source.n_rows)
         goal, values = self.goal.read(column, weight)
         kept = np.arange(source.n_rows) if weight is None else np.flatnonzero(weight)
         source.prepare(column[kept] if goal.classifies else values[kept], None, kept, threads)

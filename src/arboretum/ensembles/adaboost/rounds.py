@@ -4,7 +4,7 @@
 
     classes   SAMME (Zhu, Zou, Rosset and Hastie 2009); for K = 2 classes AdaBoost of Freund and Schapire (1997), whose
               learner weights are half of these
-        each round:   learner = fitted to the rows, weighted by w
+        each round:   learner = fitted to all rows, weighted by w, or to rows drawn by w (Freund and Schapire 1996)
                       ε = share of w that it gets wrong
                       ω = learning rate · (log((1 − ε) / ε) + log(K − 1))
                       w of wrong rows × exp(ω), then all to their old sum

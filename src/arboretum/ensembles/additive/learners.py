@@ -15,7 +15,7 @@ from arboretum.data import selection
 from arboretum.data.table import Table
 from arboretum.ensembles.additive.stages import Part
 from arboretum.ensembles.bagging.resampling import RowDraws
-from arboretum.ensembles.members.estimators import is_classifier, seeded, takes_weights, unfitted
+from arboretum.ensembles.members.estimators import is_classifier, seeded, takes_outputs, takes_weights, unfitted
 from arboretum.model.members import Base
 from arboretum.running.interruption import inner_fits
 
@@ -94,26 +94,25 @@ def _check(name: str | int, estimator: Any) -> None:
         )
 
 
-def predicted(models: list[Any], X: Any, name: str | int, stage: int) -> FloatArray:
-    """Predict by the fitted models of one stage, one per output; return (rows,) or (rows, outputs)."""
-    n_rows = selection.n_rows_of(X)
+def predicted(models: list[Any], X: Any, name: str | int, stage: int, n_outputs: int) -> FloatArray:
+    """Predict by the fitted models of one stage, one per output or one for all; return (rows,) or (rows, outputs)."""
+    n_rows, width = selection.n_rows_of(X), n_outputs // len(models)
     outputs = []
     for model in models:
         found = np.asarray(model.predict(X), dtype=np.float64)
         who = f"learner {name!r} ({type(model).__name__}) of stage {stage + 1}"
-        if found.shape not in ((n_rows,), (n_rows, 1)):
-            raise ValueError(
-                f"{who} predicts an array of shape {found.shape}: expected ({n_rows},), one number per row"
-            )
-        found = found.reshape(n_rows)
+        if found.shape not in ((n_rows, width), (n_rows,) if width == 1 else ()):
+            expected = f"({n_rows},), one number" if width == 1 else f"({n_rows}, {width}), {width} numbers"
+            raise ValueError(f"{who} predicts an array of shape {found.shape}: expected {expected} per row")
+        found = found.reshape(n_rows, width)
         if not np.isfinite(found).all():
-            row = int(np.argmin(np.isfinite(found)))
+            row, output = np.argwhere(~np.isfinite(found))[0]
             raise ValueError(
-                f"{who} predicts {found[row]} in row {row}, which is not finite: scale its input, regularise it, or "
-                "take it off the list"
+                f"{who} predicts {found[row, output]} in row {row}, which is not finite: scale its input, regularise "
+                "it, or take it off the list"
             )
         outputs.append(found)
-    return outputs[0] if len(outputs) == 1 else np.column_stack(outputs)
+    return outputs[0][:, 0] if n_outputs == 1 else np.concatenate(outputs, axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,10 +140,26 @@ class TrainingRows:
         Which rows each stage sees.
     seed : int
         Seed of the draws and of the learners.
+    n_outputs : int
+        Columns of the residuals.
+    beside : bool
+        Whether learners that can are fitted to all columns at once: these are outputs, not classes.
     """
 
-    def __init__(self, learners: list[Base], training: Part, table: Table | None, draws: RowDraws, seed: int) -> None:
+    def __init__(
+        self,
+        learners: list[Base],
+        training: Part,
+        table: Table | None,
+        draws: RowDraws,
+        seed: int,
+        *,
+        n_outputs: int = 1,
+        beside: bool = False,
+    ) -> None:
         self.learners, self.training, self.draws, self.seed = learners, training, draws, seed
+        self.n_outputs = n_outputs
+        self.fits_all = [beside and takes_outputs(estimator) for _, estimator in learners]
         self.weight_arguments = [weight_argument(estimator) for _, estimator in learners]
         self.holes = None if table is None else _columns_with_holes(table)
         self.sampled: tuple[int, _Sample] | None = None
@@ -154,9 +169,9 @@ class TrainingRows:
         return len(self.learners)
 
     def fit(self, learner: int, stage: int, residual: FloatArray) -> list[Any]:
-        """Fit one learner to each column of the residuals, (rows,) or (rows, outputs)."""
-        columns = [residual] if residual.ndim == 1 else list(residual.T)
-        first = (stage * len(self.learners) + learner) * len(columns)
+        """Fit one learner to residuals, (rows,) or (rows, outputs): one model for all outputs, or one per output."""
+        columns = [residual] if residual.ndim == 1 or self.fits_all[learner] else list(residual.T)
+        first = (stage * len(self.learners) + learner) * self.n_outputs
         sample = self._sample(stage)
         with inner_fits():
             return [
@@ -166,7 +181,7 @@ class TrainingRows:
 
     def predict(self, learner: int, stage: int, models: list[Any], X: Any) -> FloatArray:
         """Return predictions of fitted models, shaped like the residuals."""
-        return predicted(models, X, self.learners[learner][0], stage)
+        return predicted(models, X, self.learners[learner][0], stage, self.n_outputs)
 
     def _fit_one(self, learner: int, seed: int, sample: _Sample, residual: FloatArray) -> Any:
         model = seeded(unfitted(self.learners[learner][1]), seed)

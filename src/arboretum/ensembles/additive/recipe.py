@@ -6,6 +6,8 @@
                                                       │ AdditiveRun       stages.py, learners.py
                                                       ▼
                                   Members: F(x) = init + Σ coefficient · learner(x), then the link of the loss
+
+With ``coefficients="all"``, stages change the constant and earlier coefficients: the model keeps those of every stage.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,18 +24,18 @@ from numpy.typing import NDArray
 from arboretum.data import selection, targets
 from arboretum.data.schema import Schema
 from arboretum.data.splits import split_rows
+from arboretum.ensembles.additive.coefficients import partial_sums
 from arboretum.ensembles.additive.learners import TrainingRows, predicted
-from arboretum.ensembles.additive.stages import AdditiveParams, AdditiveRun, Part
+from arboretum.ensembles.additive.stages import AdditiveParams, AdditiveRun, Part, Stage
 from arboretum.ensembles.bagging.resampling import RowDraws
-from arboretum.ensembles.boosting.goals import Goal
+from arboretum.ensembles.boosting.goals import Goal, Numbers
 from arboretum.ensembles.boosting.history import History, Judge, Patience
 from arboretum.ensembles.boosting.judging import JudgedRows, in_columns, judge_of, knowing
 from arboretum.ensembles.boosting.problem import Target
 from arboretum.ensembles.members.estimators import has_columns, is_classifier
 from arboretum.ensembles.members.tables import GivenTable
 from arboretum.ensembles.recipe import Recipe
-from arboretum.losses import Loss, Ordinal
-from arboretum.losses.base import constant_raw
+from arboretum.losses import EachOutput, Loss, Ordinal
 from arboretum.metrics.named import Metric
 from arboretum.metrics.scoring import Scorer, find_scoring
 from arboretum.model.arrays import Arrays
@@ -70,6 +73,17 @@ class Stages:
     learning_rate: float = parameter(
         0.1, Number(0.0, 1.0, open_low=True), "Share of the best step that is taken, at most 1."
     )
+    coefficients: str = parameter(
+        "last",
+        Choice("last", "all"),
+        'What a stage fits: the coefficient of its own learner, or "all" of them and the constant anew, which then go '
+        "``learning_rate`` of the way to the least training loss.",
+    )
+    init: str = parameter(
+        "best",
+        Choice("best", "zero"),
+        "Constant that raw predictions start from: the one of least loss, or 0, with which the model has no constant.",
+    )
     selection: str = parameter(
         "best",
         Choice("best", "cycle"),
@@ -103,7 +117,7 @@ class AdditiveParameters(Stages, EarlyStopping, Seed, Progress):
 class Sum(Joint):
     """A constant plus learners times coefficients, and what the sum means.
 
-    Parts are the learners, stage by stage: one per output of the loss.
+    Parts are the learners, stage by stage: one per output of the loss, or one for all outputs.
 
     Parameters
     ----------
@@ -117,6 +131,10 @@ class Sum(Joint):
         Name of the learner of each stage.
     history : History
         Losses and scores after each stage, and why the fit ended.
+    path : ndarray, (stages, outputs + stages), optional
+        If stages changed them: the constant and the coefficients before each stage, 0 for those to come.
+    sizes : list of int, optional
+        Number of learners of each stage, if some stages have one for all outputs.
     known : callable, optional
         Function from rows to sums that are known already; learners then do not predict.
     """
@@ -126,40 +144,66 @@ class Sum(Joint):
     coefficients: FloatArray
     chosen: list[str | int]
     history: History = field(default_factory=History)
+    path: FloatArray | None = None
+    sizes: list[int] | None = None
     known: Callable[[Any], FloatArray] | None = None
 
     # ---- answers -------------------------------------------------------------------------------------------------
 
     def stages(self, members: Members) -> list[list[Any]]:
         """Return the learners of each stage."""
-        models, width = members.models, len(self.init)
-        return [models[place : place + width] for place in range(0, len(models), width)]
+        models = iter(members.models)
+        return [list(islice(models, count)) for count in self.counts]
+
+    @property
+    def counts(self) -> list[int]:
+        """Number of learners of each stage."""
+        return [len(self.init)] * len(self.chosen) if self.sizes is None else self.sizes
+
+    def after(self, n_stages: int) -> tuple[FloatArray, FloatArray]:
+        """Return the constant and the coefficients after some stages."""
+        if self.path is None or n_stages == len(self.chosen):
+            return self.init, self.coefficients[:n_stages]
+        width = len(self.init)
+        return self.path[n_stages, :width], self.path[n_stages, width : width + n_stages]
 
     def staged(self, members: Members, X: Any) -> Iterator[FloatArray]:
-        """Yield the sums (rows, outputs) of the constant alone, then after each stage."""
+        """Yield the sums (rows, outputs) after each stage."""
         rows = members.rows(X)
-        raw = constant_raw(self.init, selection.n_rows_of(rows))
-        yield in_columns(raw)
-        for stage, models in enumerate(self.stages(members)):
-            raw = raw + self.coefficients[stage] * predicted(models, rows, self.chosen[stage], stage)
+        n_rows, predictions = selection.n_rows_of(rows), self._predictions(members, rows)
+        if self.path is None:
+            sums = partial_sums(self.init, self.coefficients, predictions, n_rows)
+            yield from map(in_columns, islice(sums, 1, None))
+            return
+        known = list(predictions)
+        for n_stages in range(1, len(known) + 1):
+            *_, raw = partial_sums(*self.after(n_stages), known, n_rows)
             yield in_columns(raw)
 
     def raw(self, members: Members, X: Any) -> FloatArray:
         """Return the sums (rows, outputs) of all stages."""
         if self.known is not None:
             return self.known(X)
-        *_, raw = self.staged(members, X)
-        return raw
+        rows = members.rows(X)
+        predictions = self._predictions(members, rows)
+        *_, raw = partial_sums(self.init, self.coefficients, predictions, selection.n_rows_of(rows))
+        return in_columns(raw)
+
+    def _predictions(self, members: Members, rows: Any) -> Iterator[FloatArray]:
+        """Yield what the learners of each stage predict."""
+        for stage, models in enumerate(self.stages(members)):
+            yield predicted(models, rows, self.chosen[stage], stage, len(self.init))
 
     # ---- files ---------------------------------------------------------------------------------------------------
 
     def facts(self) -> Header:
-        """Return the loss, and the classes if there are some."""
-        return self.head.facts()
+        """Return the loss, the classes if there are some, and sizes of stages if they differ."""
+        return {**self.head.facts(), **({} if self.sizes is None else {"sizes": self.sizes})}
 
     def arrays(self) -> Arrays:
-        """Return the constant and the coefficients."""
-        return {"init": self.init, "coefficients": self.coefficients}
+        """Return the constant and the coefficients, and those of earlier stages if they differ."""
+        path = {} if self.path is None else {"path": self.path}
+        return {"init": self.init, "coefficients": self.coefficients, **path}
 
     def notes(self) -> Header:
         """Return the history, and which learners were chosen."""
@@ -181,24 +225,33 @@ class Sum(Joint):
 
     @classmethod
     def part_names(cls, header: Header, arrays: Arrays) -> list[str]:
-        """Return one name per stage and output."""
-        return [f"model {place}" for place in range(len(header["chosen"]) * len(arrays["init"]))]
+        """Return one name per learner."""
+        n_stages, n_outputs, sizes = len(header["chosen"]), len(arrays["init"]), header.get("sizes")
+        if sizes is not None and (
+            len(sizes) != n_stages or any(type(size) is not int or size not in (1, n_outputs) for size in sizes)
+        ):
+            raise ValueError(f"sizes: expected 1 or {n_outputs} for each of {n_stages} stages, found {sizes!r:.80}")
+        return [f"model {place}" for place in range(n_stages * n_outputs if sizes is None else sum(sizes))]
 
     @classmethod
     def from_file(cls, header: Header, arrays: Arrays, read: Members, goal: Goal) -> Sum:
         """Read the coefficients; the learners must be regressors with the columns of the fit."""
         chosen, init, coefficients = header["chosen"], arrays["init"], arrays["coefficients"]
         head = goal.head_kind.read(header, len(init))
-        for array, size in ((init, head.loss.n_outputs), (coefficients, len(chosen))):
-            if array.dtype != np.float64 or array.shape != (size,) or not np.isfinite(array).all():
-                raise ValueError(f"coefficients: expected {size} finite numbers, found {array!r:.80}")
+        path, n_stages, n_outputs = arrays.get("path"), len(chosen), head.loss.n_outputs
+        shapes: list[tuple[Any, tuple[int, ...]]] = [(init, (n_outputs,)), (coefficients, (n_stages,))]
+        shapes += [] if path is None else [(path, (n_stages, n_outputs + n_stages))]
+        for array, shape in shapes:
+            if array.dtype != np.float64 or array.shape != shape or not np.isfinite(array).all():
+                raise ValueError(f"coefficients: expected {shape} finite numbers, found {array!r:.80}")
         known = [(type(name), name) for name, _ in read.bases]  # JSON has True and 1.0, which equal 1
         if not isinstance(chosen, list) or any((type(name), name) not in known for name in chosen):
             raise ValueError("chosen: a learner is not in the list")
         for model in read.models:
             if is_classifier(model) or not has_columns(model, read.n_columns):
                 raise ValueError(f"a learner of class {type(model).__name__} does not fit the model")
-        return cls(head, init, coefficients, chosen, History.from_json(header["history"]))
+        history = History.from_json(header["history"])
+        return cls(head, init, coefficients, chosen, history, path, header.get("sizes"))
 
 
 def summed(members: Members) -> Sum:
@@ -210,13 +263,32 @@ def summed(members: Members) -> Sum:
 def first_stages(members: Members, n_stages: int) -> Members:
     """Return the model of the first stages."""
     joint = summed(members)
+    init, coefficients = joint.after(n_stages)
     first = replace(
         joint,
-        coefficients=joint.coefficients[:n_stages],
+        init=init,
+        coefficients=coefficients,
         chosen=joint.chosen[:n_stages],
         history=joint.history.first(n_stages),
+        path=None if joint.path is None else joint.path[:n_stages, : len(init) + n_stages].copy(),
+        sizes=sizes_of(joint.counts[:n_stages], len(init)),
     )
-    return replace(members, parts=dict(list(members.parts.items())[: n_stages * len(joint.init)]), joint=first)
+    return replace(members, parts=dict(list(members.parts.items())[: sum(joint.counts[:n_stages])]), joint=first)
+
+
+def sizes_of(counts: list[int], n_outputs: int) -> list[int] | None:
+    """Return the numbers of learners of stages; None if each has one per output."""
+    return None if counts == [n_outputs] * len(counts) else counts
+
+
+def path_of(start: FloatArray, stages: Sequence[Stage]) -> FloatArray:
+    """Return the constant and the coefficients before each stage, 0 for those to come."""
+    width = len(start)
+    path = np.zeros((len(stages), width + len(stages)))
+    path[:, :width] = start
+    for before, stage in enumerate(stages[:-1], 1):
+        path[before, :width], path[before, width : width + before] = stage.constant, stage.coefficients
+    return path
 
 
 # ---- the recipe ------------------------------------------------------------------------------------------------------
@@ -224,7 +296,7 @@ def first_stages(members: Members, n_stages: int) -> Members:
 
 @dataclass(frozen=True, eq=False)
 class Additive(Recipe[AdditiveParameters, Goal]):
-    """Forward stage-wise additive modelling.
+    """Additive modelling, stage by stage.
 
     Parameters
     ----------
@@ -241,7 +313,8 @@ class Additive(Recipe[AdditiveParameters, Goal]):
         """Add stages until a rule says stop."""
         given, seed = self.given, seed_of(self.given.random_state)
         source = GivenTable(self.learners[0][1], X)
-        column = targets.as_column(y, source.n_rows)
+        as_target = targets.as_outputs if isinstance(self.goal, Numbers) else targets.as_column
+        column = as_target(y, source.n_rows)
         weight = targets.training_weights(sample_weight, source.n_rows)
         kept = np.arange(source.n_rows) if weight is None else np.flatnonzero(weight)
         target = self.goal.read(column[kept], None)
@@ -256,10 +329,18 @@ class Additive(Recipe[AdditiveParameters, Goal]):
 
         training, validation = part(inner), None if held is None else part(held)
         draws = self._row_draws(source, training, kept[inner])
-        start = np.asarray(loss.start(training.y, training.weight), dtype=np.float64)
+        several = isinstance(loss, EachOutput)
+        if isinstance(loss, EachOutput):
+            loss = loss.in_units_of(training.y, training.weight)
+        start = np.zeros(loss.n_outputs)
+        if given.init == "best":
+            start = np.asarray(loss.start(training.y, training.weight), dtype=np.float64)
+        rows = TrainingRows(
+            self.learners, training, source.table, draws, seed, n_outputs=loss.n_outputs, beside=several
+        )
         with ProgressBar(given.n_estimators, "stage") if given.verbose else nullcontext() as bar:
             run = AdditiveRun(
-                TrainingRows(self.learners, training, source.table, draws, seed),
+                rows,
                 training,
                 loss,
                 self._stage_params(draws, validation is not None),
@@ -273,10 +354,12 @@ class Additive(Recipe[AdditiveParameters, Goal]):
         models = [model for stage in stages for model in stage.models]
         joint = Sum(
             self.goal.head(loss, target.classes),
-            start,
-            np.array([stage.coefficient for stage in stages], dtype=np.float64),
+            stages[-1].constant if stages else start,
+            stages[-1].coefficients if stages else np.zeros(0),
             [self.learners[stage.learner][0] for stage in stages],
             history,
+            path_of(start, stages) if given.coefficients == "all" else None,
+            sizes_of([len(stage.models) for stage in stages], loss.n_outputs),
         )
         parts = {f"model {place}": model for place, model in enumerate(models)}
         return Members(parts, joint, self.learners, source.schema, source.n_columns, self.name)
@@ -308,6 +391,8 @@ class Additive(Recipe[AdditiveParameters, Goal]):
             cycles=given.selection == "cycle",
             redraws=not draws.takes_all,
             patience=Patience(int(given.n_iter_no_change), float(given.tol)) if held else None,
+            corrects=given.coefficients == "all",
+            has_constant=given.init == "best",
         )
 
     def _judge(self, scoring: Metric | Scorer | None, held: Part, target: Target) -> Judge | None:
@@ -333,4 +418,10 @@ def _checked_loss(target: Target) -> Loss:
             "from arboretum.losses.Loss"
         )
     loss.check_target(target.y)
+    if isinstance(loss, EachOutput) and np.isnan(target.y).any():
+        row, output = np.argwhere(np.isnan(target.y))[0]
+        raise ValueError(
+            f"y[{row}, {output}] is missing, but learners are fitted to all outputs of every row: remove such rows, or "
+            "use BoostedTreesRegressor"
+        )
     return loss

@@ -1,12 +1,11 @@
-"""Forward stage-wise additive modelling of any base learners (Hastie, Tibshirani and Friedman 2009, 10.2–10.3).
+"""Additive modelling of any base learners, stage by stage (Hastie, Tibshirani and Friedman 2009, 10.2–10.3).
 
-    F = argmin_c Σ w·L(y, c)
-    each stage:   r   = −∂L/∂F                                 at every row (Friedman 2001)
-                  b_j = learner j fitted to r by least squares  for each j of the list, or for the next in turn
-                  β_j = argmin_β Σ w·L(y, F + β·b_j)            the line search
-                  F  += learning rate · β_j · b_j               of the j whose loss at β_j is least
-
-Coefficients of earlier stages are never touched.
+F = argmin_c Σ w·L(y, c), or 0
+each stage:   r   = −∂L/∂F                                 at every row (Friedman 2001)
+              b_j = learner j fitted to r by least squares  for each j of the list, or for the next in turn
+              β_j = argmin_β Σ w·L(y, F + β·b_j)            line_search.py
+              F  += learning rate · β_j · b_j               of the j whose loss at β_j is least; or all coefficients
+                                                            are fitted anew (coefficients.py)
 """
 
 from __future__ import annotations
@@ -19,22 +18,15 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.ensembles.additive.coefficients import CorrectedSum, StagewiseSum
+from arboretum.ensembles.additive.line_search import line_search
 from arboretum.ensembles.boosting.gradients import check_gradients
 from arboretum.ensembles.boosting.history import History, Judge, Patience
-from arboretum.losses import Loss, SquaredError
-from arboretum.losses.base import constant_raw
-from arboretum.losses.root_finding import zero_between
+from arboretum.losses import Loss
 from arboretum.running.interruption import keeps_part
 from arboretum.running.progress import Callback, RoundReport
 
 FloatArray: TypeAlias = NDArray[np.float64]
-
-# Where classes are separated, or counts are all 0, the best step is infinite. In units of log odds or logarithms, a row
-# moves by at most this much per stage; LogitBoost bounds its working response likewise (Friedman, Hastie and Tibshirani
-# 2000).
-LARGEST_MOVE = 4.0
-LARGEST_STEP = 1e300
-HALVINGS = 40
 
 
 class Learners(Protocol):
@@ -45,7 +37,7 @@ class Learners(Protocol):
         ...
 
     def fit(self, learner: int, stage: int, residual: FloatArray) -> list[Any]:
-        """Fit one learner to each column of the residuals, (rows,) or (rows, outputs)."""
+        """Fit one learner to residuals, (rows,) or (rows, outputs): one model for all outputs, or one per output."""
         ...
 
     def predict(self, learner: int, stage: int, models: list[Any], X: Any) -> FloatArray:
@@ -62,6 +54,8 @@ class AdditiveParams:
     cycles: bool  # learners take turns, rather than compete
     redraws: bool  # learners see different rows in each stage
     patience: Patience | None = None  # None: no early stopping
+    corrects: bool = False  # all coefficients are fitted anew in each stage
+    has_constant: bool = True  # which is then fitted, too
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,23 +69,25 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """What was added: the fitted models of one learner, one per output, and their coefficient β · learning rate."""
+    """What was added, the fitted models of one learner; the constant and all coefficients of the model since then."""
 
     learner: int
     number: int
     models: list[Any]
-    coefficient: float
+    constant: FloatArray
+    coefficients: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """What a learner offers: its predictions for the training rows, the best β, and the resulting loss."""
+    """What a learner offers: its predictions for the training rows, the best β, and the loss of the stage at it."""
 
     learner: int
     models: list[Any]
     direction: FloatArray
     beta: float
-    loss: float
+    loss: Loss
+    value: float
 
 
 class AdditiveRun:
@@ -128,14 +124,18 @@ class AdditiveRun:
     ) -> None:
         self.learners, self.training, self.loss, self.params = learners, training, loss, params
         self.validation, self.judge = validation, judge
-        self.raw = constant_raw(start, len(training.y))
-        self.held_raw = constant_raw(start, 0 if validation is None else len(validation.y))
+        n_held = 0 if validation is None else len(validation.y)
+        self.sum = StagewiseSum(start, training.y, training.weight, n_held, params.learning_rate)
+        if params.corrects:
+            self.sum = CorrectedSum(
+                start, training.y, training.weight, n_held, params.learning_rate, has_constant=params.has_constant
+            )
         self.stages: list[Stage] = []
         self.history = History()
         if judge is not None:
             self.history.scoring, self.history.greater_is_better = judge.name, judge.greater_is_better
         # Losses of different stages must be comparable, even if a loss adapts to each stage.
-        self.scoring_loss = loss.for_round(training.y, self.raw, training.weight)
+        self.scoring_loss = loss.for_round(training.y, self.sum.raw, training.weight)
 
     def complete(self, callbacks: Sequence[Callback] = ()) -> tuple[list[Stage], History]:
         """Add stages until a rule says stop; callbacks are called with a RoundReport after each."""
@@ -166,15 +166,15 @@ class AdditiveRun:
     def best_step(self, number: int) -> _Step | None:
         """Return the step that lowers the training loss most, the first of equals; None if none does."""
         rows = self.training
-        loss = self.loss.for_round(rows.y, self.raw, rows.weight)
-        gradient, hessian = loss.gradients(rows.y, self.raw)
-        check_gradients(loss, gradient, hessian, self.raw, 0)
+        loss = self.loss.for_round(rows.y, self.sum.raw, rows.weight)
+        gradient, hessian = loss.gradients(rows.y, self.sum.raw)
+        check_gradients(loss, gradient, hessian, self.sum.raw, 0)
         residual = -gradient
         if not residual.any():
             return None
         turn = [number % len(self.learners)] if self.params.cycles else range(len(self.learners))
         steps = [self.step(loss, residual, learner, number) for learner in turn]
-        best = min(steps, key=lambda step: step.loss)
+        best = min(steps, key=lambda step: step.value)
         return best if best.beta else None
 
     def step(self, loss: Loss, residual: FloatArray, learner: int, number: int) -> _Step:
@@ -182,27 +182,26 @@ class AdditiveRun:
         rows = self.training
         models = self.learners.fit(learner, number, residual)
         direction = self.learners.predict(learner, number, models, rows.X)
-        beta, value = line_search(loss, rows.y, self.raw, direction, rows.weight)
-        return _Step(learner, models, direction, beta, value)
+        beta, value = line_search(loss, rows.y, self.sum.raw, direction, rows.weight)
+        return _Step(learner, models, direction, beta, loss, value)
 
     def take(self, step: _Step, number: int) -> None:
         """Add the step to the model."""
-        coefficient = self.params.learning_rate * step.beta
-        self.raw = self.raw + coefficient * step.direction
+        held = None
         if self.validation is not None:
             held = self.learners.predict(step.learner, number, step.models, self.validation.X)
-            self.held_raw = self.held_raw + coefficient * held
-        self.stages.append(Stage(step.learner, number, step.models, coefficient))
+        self.sum.add(step.loss, step.direction, held, step.beta)
+        self.stages.append(Stage(step.learner, number, step.models, self.sum.constant, self.sum.coefficients))
 
     def report(self, number: int, seconds: float) -> RoundReport:
         """Score the model so far."""
         rows, held = self.training, self.validation
-        training = self.scoring_loss.value(rows.y, self.raw, rows.weight)
+        training = self.scoring_loss.value(rows.y, self.sum.raw, rows.weight)
         self.history.training_loss.append(training)
         validation = score = None
         if held is not None:
-            validation = self.scoring_loss.value(held.y, self.held_raw, held.weight)
-            score = None if self.judge is None else self.judge.score(self.held_raw, self.scoring_loss)
+            validation = self.scoring_loss.value(held.y, self.sum.held_raw, held.weight)
+            score = None if self.judge is None else self.judge.score(self.sum.held_raw, self.scoring_loss)
             self.history.add(validation, score)
         return RoundReport(number, self.params.n_stages, seconds, training, validation, score)
 
@@ -219,78 +218,3 @@ class AdditiveRun:
         """Return the stages that were reported, up to the best one."""
         reported = self.stages[: len(self.history.training_loss)]
         return reported if self.params.patience is None else reported[: self.history.best_round]
-
-
-# ---- the line search -----------------------------------------------------------------------------------------------
-
-
-def line_search(
-    loss: Loss, y: FloatArray, raw: FloatArray, direction: FloatArray, weight: FloatArray | None
-) -> tuple[float, float]:
-    """Find β that minimises the mean loss at raw + β·direction; return it with that loss, 0 if nothing is lower.
-
-    For the squared error it is the least-squares coefficient, Σ w·r·b / Σ w·b². For other losses it is where the slope
-    along the direction changes its sign. With a link, no row moves by more than ``LARGEST_MOVE``.
-
-    Examples
-    --------
-    >>> y, raw, direction = np.array([1.0, 2.0, 4.0]), np.zeros(3), np.array([1.0, 1.0, 2.0])
-    >>> line_search(SquaredError(), y, raw, direction, None)[0].__round__(6)
-    1.833333
-    """
-    here = loss.value(y, raw, weight)
-    with np.errstate(over="ignore", invalid="ignore"):
-        if type(loss) is SquaredError:
-            beta = _least_squares(y - raw, direction, weight)
-        else:
-            beta = _where_slope_ends(loss, y, raw, direction, weight)
-        for _ in range(HALVINGS):  # rare: if a loss is not convex, or rounding decides
-            if beta == 0:
-                break
-            value = loss.value(y, raw + beta * direction, weight)
-            if value < here:
-                return beta, value
-            beta /= 2
-    return 0.0, here
-
-
-def _least_squares(residual: FloatArray, direction: FloatArray, weight: FloatArray | None) -> float:
-    scale = np.abs(direction).max()  # avoids overflow and underflow of squares
-    if scale == 0:
-        return 0.0
-    unit = direction / scale
-    return float(_weighted_sum(residual * unit, weight) / _weighted_sum(unit * unit, weight) / scale)
-
-
-def _where_slope_ends(
-    loss: Loss, y: FloatArray, raw: FloatArray, direction: FloatArray, weight: FloatArray | None
-) -> float:
-    """Bracket the minimum by doubling, then close in on the zero of the slope."""
-    farthest = float(np.abs(direction).max())
-    if farthest == 0:
-        return 0.0
-    limit = LARGEST_STEP if loss.link == "identity" else LARGEST_MOVE / farthest
-
-    def slope(beta: float) -> float:
-        return _weighted_sum(loss.gradients(y, raw + beta * direction)[0] * direction, weight)
-
-    at_zero = slope(0.0)
-    if at_zero == 0:
-        return 0.0
-    sign = -1.0 if at_zero > 0 else 1.0  # downhill
-
-    def rising(step: float) -> float:
-        return sign * slope(sign * step)
-
-    low, at_low, high = 0.0, sign * at_zero, min(1.0, limit)
-    at_high = rising(high)
-    while at_high < 0 and high < limit:
-        low, at_low, high = high, at_high, min(2 * high, limit)
-        at_high = rising(high)
-    return sign * (high if at_high <= 0 else zero_between(rising, low, at_low, high, at_high))
-
-
-def _weighted_sum(values: FloatArray, weight: FloatArray | None) -> float:
-    # Not a matrix product: BLAS may sum in another order with another number of threads.
-    of_rows = values if values.ndim == 1 else values.sum(axis=1)
-    return float(of_rows.sum() if weight is None else (of_rows * weight).sum())

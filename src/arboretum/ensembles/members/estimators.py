@@ -107,6 +107,15 @@ def takes_weights(base: Any) -> bool:
     return "sample_weight" in inspect.signature(base.fit).parameters
 
 
+def takes_outputs(base: Any) -> bool:
+    """Whether ``fit`` takes targets of several outputs, by scikit-learn's tags; False if there are none."""
+    if not hasattr(base, "__sklearn_tags__"):
+        return False
+    from sklearn.utils import get_tags
+
+    return bool(get_tags(base).target_tags.multi_output)
+
+
 def run_beside(function: Callable[[int], Item], items: Iterable[int], beside: int, *, ours: bool) -> Iterator[Item]:
     """Call a function for each item, in ``beside`` threads; return the results in order."""
     if beside == 1:
