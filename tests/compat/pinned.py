@@ -117,6 +117,28 @@ def _around(name: str, rows: dict[str, Any], many: str, *options: dict[str, Any]
     ]
 
 
+def _members(kind: str) -> list[tuple[str, Any]]:
+    return [
+        ("tree", getattr(arb, f"DecisionTree{kind}")(max_depth=3)),
+        ("boosted", getattr(arb, f"BoostedTrees{kind}")(n_estimators=3)),
+        ("forest", getattr(arb, f"RandomForest{kind}")(n_estimators=3)),
+    ]
+
+
+def _combined(name: str, *options: dict[str, Any]) -> list[Fit]:
+    """Members of three kinds, weighted rows, and other options."""
+    kinds = (("Classifier", CLASSES), ("Regressor", NUMBER))
+    return [
+        (f"{name}{kind}", {"estimators": _members(kind), **params}, given)
+        for kind, rows in kinds
+        for params, given in (
+            *((params, rows) for params in options),
+            (options[0], weighted(rows, COPIES)),
+            (options[0], weighted(rows, SHARES)),
+        )
+    ]
+
+
 def fits() -> list[Fit]:
     """Return all of them."""
     small, forest = arb.BoostedTreesRegressor(n_estimators=3), arb.RandomForestRegressor(n_estimators=3)
@@ -285,6 +307,20 @@ def fits() -> list[Fit]:
             CLASSES,
         ),
         ("BoostedTreesSurvival", {"n_estimators": 8, "average_rounds": 5}, SURVIVAL),
+        *_combined("Voting", {}, {"weights": [1, 2]}, {"weights": [0, 1]}, {"random_state": 3}),
+        *_combined("Stacking", {"cv": 3}, {"cv": 2, "refit": False}, {"cv": 3, "time_ordered": True}, {"n_repeats": 2}),
+        *_combined("Blending", {}, {"cv": 0.4}, {"refit": True}, {"time_ordered": True}),
+        *(
+            ("EnsembleSelection", {"estimators": members, "prefit": False, "n_steps": 5, **params}, rows)
+            for members, rows, params in (
+                (_members("Classifier"), CLASSES, {}),
+                (_members("Classifier"), TWO, {"scoring": "roc_auc"}),
+                (_members("Regressor"), NUMBER, {}),
+                (_members("Regressor"), NUMBER, {"n_bags": 1, "n_best": 2}),
+                (_members("Regressor"), weighted(NUMBER, SHARES), {"scoring": "mae"}),
+                (_members("Regressor"), OUTPUTS, {"cv": 3}),
+            )
+        ),
     ]
 
 

@@ -10,7 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from arboretum.ensembles.additive.coefficients import CorrectedSum, StagewiseSum, solved, weighted_products
+from arboretum.ensembles.additive.coefficients import CorrectedSum, StagewiseSum, weighted_products
+from arboretum.ensembles.symmetric_systems import solved
 from arboretum.ensembles.additive.line_search import LARGEST_MOVE, derivatives, line_search
 from arboretum.losses import LOSSES, EachOutput, Logistic, Loss, Multinomial, Quantile, SquaredError
 

@@ -368,7 +368,9 @@ def test_selection_from_a_library_by_any_metric():
     numbers = arb.EnsembleSelection(estimators=[("a", tree("Regressor").fit(X, NUMBERS))]).fit(X, NUMBERS)
     assert not hasattr(numbers, "predict_proba")
     assert not hasattr(numbers, "classes_")
-    with pytest.raises(AttributeError, match="its members are regressors"):
+    with pytest.raises(
+        AttributeError, match="this EnsembleSelection has no predict_proba: its members have no such answers"
+    ):
         numbers.predict_proba(X)
 
 

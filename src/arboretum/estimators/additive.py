@@ -14,6 +14,7 @@ from arboretum.ensembles.boosting import goals
 from arboretum.ensembles.boosting.history import History
 from arboretum.estimators.decision_trees import DecisionTreeRegressor
 from arboretum.estimators.models_of_models import ModelOfModels
+from arboretum.estimators.named_members import NamedMembers
 from arboretum.estimators.protocol import Classifier, Estimator, Regressor
 from arboretum.estimators.standing_in import with_members
 from arboretum.losses import Loss
@@ -27,7 +28,7 @@ AModel = TypeVar("AModel", bound="AdditiveModel")
 FloatArray: TypeAlias = NDArray[np.float64]
 
 
-class AdditiveModel(AdditiveParameters, ModelOfModels, Estimator):
+class AdditiveModel(AdditiveParameters, NamedMembers, ModelOfModels, Estimator):
     """A constant plus fitted learners times coefficients, for any target.
 
     Attributes
@@ -93,40 +94,7 @@ class AdditiveModel(AdditiveParameters, ModelOfModels, Estimator):
         """Stages of the model."""
         return len(self.chosen_)
 
-    # ---- parameters: those of named learners are parameters of the model --------------------------------------------
-
-    def _named(self) -> dict[str, Any]:
-        """Return the named learners; what ``fit`` would reject is left out."""
-        given = self.estimators if isinstance(self.estimators, list | tuple) else []
-        pairs = [pair for pair in given if isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str)]
-        return {name: learner for name, learner in pairs if hasattr(learner, "get_params")}
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-            Add named learners, and their parameters as ``learner__parameter``.
-        """
-        params = super().get_params(deep)
-        for name, learner in self._named().items() if deep else ():
-            if not isinstance(learner, type):
-                inner = {f"{name}__{key}": value for key, value in learner.get_params().items()}
-                params = {name: learner, **inner, **params}
-        return params
-
-    def set_params(self: AModel, **params: Any) -> AModel:
-        """Set parameters, named learners, and ``learner__parameter``. Unknown names are rejected."""
-        if "estimators" in params:
-            super().set_params(estimators=params.pop("estimators"))
-        replaced = {name: params.pop(name) for name in self._named() if name in params}
-        if replaced:
-            pairs = [given if isinstance(given, tuple) else (None, given) for given in self.estimators]
-            self.estimators = [
-                (name, replaced.get(name, learner)) if name is not None else learner for name, learner in pairs
-            ]
-        return super().set_params(**params)
+    # ---- learners ------------------------------------------------------------------------------------------------
 
     def _learners(self) -> list[Base]:
         """Learners to choose from; names that parameters have are taken."""

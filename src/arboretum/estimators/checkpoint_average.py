@@ -7,8 +7,8 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.ensembles.members.estimators import is_classifier, require_estimator
-from arboretum.ensembles.members.goals import Classes, Goal, log_scores
+from arboretum.ensembles.members.estimators import require_estimator
+from arboretum.ensembles.members.goals import Goal, log_scores
 from arboretum.ensembles.snapshots import (
     Margins,
     SnapshotAverage,
@@ -19,24 +19,21 @@ from arboretum.ensembles.snapshots import (
 )
 from arboretum.estimators.boosted_trees import BoostedTreesRegressor
 from arboretum.estimators.models_of_models import ModelOfModels, OfOneEstimator, only_if
+from arboretum.estimators.of_members_task import OfMembersTask, classifies
 from arboretum.estimators.protocol import Estimator
-from arboretum.metrics.own_scores import accuracy, r_squared
 from arboretum.parameters.declaring import declares_parameters
-from arboretum.tasks import REGRESSION, Task, of_classes
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
 
-def _classifies(model: CheckpointAverage) -> bool:
-    return model.estimator_type == "classifier"
-
-
 def _has_probabilities(model: CheckpointAverage) -> bool:
-    return _classifies(model) and hasattr(model.base(), "predict_proba")
+    return classifies(model) and hasattr(model.base(), "predict_proba")
 
 
 @declares_parameters
-class CheckpointAverage(SnapshotParameters, OfOneEstimator, ModelOfModels, Estimator):
+class CheckpointAverage(  # type: ignore[misc]  # its estimator_type follows the estimator
+    SnapshotParameters, OfMembersTask, OfOneEstimator, ModelOfModels, Estimator
+):
     """The mean of an iterative learner's predictions at several steps of its training.
 
     It is a classifier or a regressor, as its estimator is: snapshots of a classifier give probabilities, or decision
@@ -82,11 +79,6 @@ class CheckpointAverage(SnapshotParameters, OfOneEstimator, ModelOfModels, Estim
     default: ClassVar = BoostedTreesRegressor
     joint_kind = Snapshots
 
-    @property
-    def estimator_type(self) -> str:  # type: ignore[override]
-        """What scikit-learn calls it: "classifier" or "regressor"."""
-        return "classifier" if is_classifier(self.base()) else "regressor"
-
     def check_parameters(self) -> None:
         """Check the parameters by themselves and together, as ``fit`` does."""
         super().check_parameters()
@@ -131,25 +123,6 @@ class CheckpointAverage(SnapshotParameters, OfOneEstimator, ModelOfModels, Estim
         """The last snapshot: its loss judges the whole."""
         return self.estimators_[-1]
 
-    @property
-    def task_(self) -> Task:
-        """What the fitted model predicts: two classes, several, or numbers."""
-        goal = snapshots_of(self.learned()).goal
-        return of_classes(len(goal.classes)) if isinstance(goal, Classes) else REGRESSION
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """Labels, sorted."""
-        goal = snapshots_of(self.learned()).goal
-        if not isinstance(goal, Classes):
-            raise AttributeError(f"this {type(self).__name__} is a regressor: it has no classes")
-        return np.asarray(goal.classes)
-
-    @property
-    def n_classes_(self) -> int:
-        """Number of classes."""
-        return len(self.classes_)
-
     # ---- prediction ----------------------------------------------------------------------------------------------
 
     def _mean(self, X: Any) -> FloatArray:
@@ -193,7 +166,7 @@ class CheckpointAverage(SnapshotParameters, OfOneEstimator, ModelOfModels, Estim
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self._mean(X)))
 
-    @only_if(_classifies)
+    @only_if(classifies)
     def decision_function(self, X: Any) -> FloatArray:
         """Score the classes: mean decision functions, or logarithms of mean probabilities if there are any.
 
@@ -211,18 +184,11 @@ class CheckpointAverage(SnapshotParameters, OfOneEstimator, ModelOfModels, Estim
         goal, mean = snapshots_of(self.learned()).goal, self._mean(X)
         return mean if isinstance(goal, Margins) else log_scores(mean)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy of a classifier, R² of a regressor."""
-        measure = accuracy if _classifies(self) else r_squared
-        return measure(y, self.predict(X), sample_weight)
-
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import get_tags
 
         tags, base = super().__sklearn_tags__(), get_tags(self.base())
-        tags.classifier_tags, tags.regressor_tags = base.classifier_tags, base.regressor_tags
-        tags.target_tags.required = True
-        tags.target_tags.multi_output = base.target_tags.multi_output and not _classifies(self)
+        tags.target_tags.multi_output = base.target_tags.multi_output and not classifies(self)
         if tags.classifier_tags is not None:
             tags.classifier_tags.multi_label = False
         return tags

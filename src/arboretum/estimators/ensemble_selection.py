@@ -17,8 +17,9 @@ from arboretum.ensembles.combining.recipe import SelectionRecipe
 from arboretum.ensembles.members.goals import Classes, Goal, Outputs
 from arboretum.ensembles.members.named import kind_of, named_members
 from arboretum.estimators.combined import CombinedClasses, CombinedModel
-from arboretum.estimators.of_members_task import IfClassifier, OfMembersTask
-from arboretum.estimators.protocol import Estimator
+from arboretum.estimators.models_of_models import only_if
+from arboretum.estimators.of_members_task import OfMembersTask, classifies
+from arboretum.estimators.protocol import Classifier, Estimator
 from arboretum.estimators.standing_in import with_members
 from arboretum.model.members import Base
 from arboretum.parameters.declaring import (
@@ -110,8 +111,8 @@ class EnsembleSelection(SelectionParameters, OfMembersTask, CombinedModel, Estim
         """Return the library, checked."""
         if self.estimators is None:
             raise ValueError("estimators=None: give the library, a list of (name, estimator)")
-        classifies, fitted = self.goal().classifies, self.prefit is True
-        return named_members(self.estimators, self._get_param_names(), classifies=classifies, fitted=fitted)
+        taken, fitted = self._get_param_names(), self.prefit is True
+        return named_members(self.estimators, taken, classifies=self.goal().classifies, fitted=fitted)
 
     def fit(self: Selection, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Selection:
         """Select members by rows that they have not seen; an error leaves the model as it was.
@@ -152,6 +153,6 @@ class EnsembleSelection(SelectionParameters, OfMembersTask, CombinedModel, Estim
         """
         return self._joint.goal.answers(self._outcome(X))
 
-    classes_ = IfClassifier(vars(CombinedClasses)["classes_"].fget, called=False)
-    predict_proba = IfClassifier(CombinedClasses.predict_proba)
-    decision_function = IfClassifier(CombinedClasses.decision_function)
+    predict_proba = only_if(classifies)(CombinedClasses.predict_proba)
+    predict_log_proba = only_if(classifies)(Classifier.predict_log_proba)
+    decision_function = only_if(classifies)(CombinedClasses.decision_function)

@@ -125,7 +125,7 @@ class _OnlyIf:
             return self.method
         if not self.has(instance):
             raise AttributeError(
-                f"this {owner.__name__} has no {self.method.__name__}: its estimator has no such answers",
+                f"this {owner.__name__} has no {self.method.__name__}: its members have no such answers",
                 name=self.method.__name__,
                 obj=instance,
             )

@@ -15,8 +15,7 @@ class NamedMembers:
     def named_members(self) -> dict[str, Any]:
         """Return the members by name; entries that ``fit`` would reject are left out."""
         given = self.estimators if isinstance(self.estimators, list | tuple) else []
-        pairs = [pair for pair in given if isinstance(pair, list | tuple) and len(pair) == 2]
-        return {name: member for name, member in pairs if isinstance(name, str)}
+        return dict(pair for pair in given if _is_named(pair))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name.
@@ -39,6 +38,13 @@ class NamedMembers:
             self.estimators = params.pop("estimators")
         replaced = {name: params.pop(name) for name in self.named_members() if name in params}
         if replaced:
-            kind = type(self.estimators)
-            self.estimators = kind((name, replaced.get(name, member)) for name, member in self.estimators)
+            self.estimators = [_replaced(given, replaced) for given in self.estimators]
         return super().set_params(**params)  # type: ignore[misc, no-any-return]
+
+
+def _is_named(given: Any) -> bool:
+    return isinstance(given, list | tuple) and len(given) == 2 and isinstance(given[0], str)
+
+
+def _replaced(given: Any, others: dict[str, Any]) -> Any:
+    return (given[0], others.get(*given)) if _is_named(given) else given

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.ensembles.additive.line_search import LARGEST_MOVE, derivatives, line_search
+from arboretum.ensembles.symmetric_systems import solved
 from arboretum.losses import Loss
 from arboretum.losses.base import constant_raw
 
@@ -34,7 +35,6 @@ NEWTON_STEPS = 50
 LEAST_FALL = 1e-20
 ROUNDING = 1e-12
 # Of the squared length of a column: where earlier columns leave less of it, it is a combination of them.
-LEAST_PIVOT = 1e-13
 
 
 class StagewiseSum:
@@ -202,30 +202,3 @@ def weighted_products(columns: list[FloatArray], weight: FloatArray, known: Floa
         found[place, : place + 1] = [(column * weighted).sum() for column in columns[: place + 1]]
         found[: place + 1, place] = found[place, : place + 1]
     return found
-
-
-def solved(products: FloatArray, slopes: FloatArray) -> FloatArray:
-    """Return x with products · x = slopes, by Cholesky's method; 0 for a column that is a combination of earlier ones.
-
-    Examples
-    --------
-    >>> solved(np.array([[4.0, 2.0], [2.0, 5.0]]), np.array([8.0, 8.0]))
-    array([1.5, 1. ])
-    >>> solved(np.array([[4.0, 2.0], [2.0, 1.0]]), np.array([8.0, 4.0]))
-    array([2., 0.])
-    """
-    lengths = np.sqrt(np.maximum(np.diagonal(products), 0.0))
-    lengths = np.where(lengths > 0, lengths, 1.0)
-    scaled, target = products / lengths[:, np.newaxis] / lengths, slopes / lengths
-    n_columns = len(slopes)
-    lower, half, found = np.zeros_like(products), np.zeros(n_columns), np.zeros(n_columns)
-    kept = []
-    for j in range(n_columns):
-        rest = scaled[j:, j] - (lower[j:, :j] * lower[j, :j]).sum(axis=1)
-        if rest[0] > LEAST_PIVOT:
-            kept.append(j)
-            lower[j:, j] = rest / np.sqrt(rest[0])
-            half[j] = (target[j] - (lower[j, :j] * half[:j]).sum()) / lower[j, j]
-    for j in reversed(kept):
-        found[j] = (half[j] - (lower[j + 1 :, j] * found[j + 1 :]).sum()) / lower[j, j]
-    return np.asarray(found / lengths)

@@ -15,28 +15,14 @@ from arboretum.data import selection
 from arboretum.data.table import Table
 from arboretum.ensembles.additive.stages import Part
 from arboretum.ensembles.bagging.resampling import RowDraws
-from arboretum.ensembles.members.estimators import is_classifier, seeded, takes_outputs, takes_weights, unfitted
+from arboretum.ensembles.members.estimators import is_classifier, seeded, takes_outputs, unfitted, weight_argument
+from arboretum.ensembles.members.named import check_names, check_object
 from arboretum.model.members import Base
 from arboretum.running.interruption import inner_fits
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
 LEARNER_PURPOSE = 0x6C6561726E6572  # "learner": keeps the seeds of learners apart from all other draws
-
-
-def weight_argument(estimator: Any) -> str | None:
-    """Return the name of the weights in ``fit``; a pipeline passes them to its last step under the name of that step.
-
-    With scikit-learn's metadata routing, a pipeline rejects that name, and weights that no step has asked for.
-    """
-    if takes_weights(estimator):
-        return "sample_weight"
-    steps = getattr(estimator, "steps", None)
-    if not steps or not hasattr(steps[-1][1], "fit") or not takes_weights(steps[-1][1]):
-        return None
-    from sklearn import get_config
-
-    return "sample_weight" if get_config()["enable_metadata_routing"] else f"{steps[-1][0]}__sample_weight"
 
 
 def named_learners(estimators: Any, default: Any, taken: Collection[str] = ()) -> list[Base]:
@@ -66,27 +52,12 @@ def named_learners(estimators: Any, default: Any, taken: Collection[str] = ()) -
             raise ValueError(f"estimators has a pair with the name {given[0]!r}: use text")
         learners.append(given if paired else (place, given))
         _check(*learners[-1])
-    names = [name for name, _ in learners]
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"estimators has the name {name!r} {names.count(name)} times: give each its own")
-        if name in taken or "__" in str(name):
-            raise ValueError(
-                f"estimators has the name {name!r}, which would be mistaken for a parameter: give it another, "
-                "without two underscores"
-            )
+    check_names([name for name, _ in learners], taken)
     return learners
 
 
 def _check(name: str | int, estimator: Any) -> None:
-    if isinstance(estimator, type):
-        raise ValueError(f"estimators: {name!r} is the class {estimator.__name__}: use {estimator.__name__}()")
-    for method in ("fit", "predict", "get_params"):
-        if not hasattr(estimator, method):
-            raise ValueError(
-                f"estimators: {name!r} is {estimator!r}, which has no {method}: use an estimator object, with fit, "
-                "predict and get_params"
-            )
+    check_object(name, estimator)
     if is_classifier(estimator):
         raise ValueError(
             f"estimators: {name!r} is the classifier {type(estimator).__name__}: learners are fitted to residuals, "

@@ -1,8 +1,7 @@
 """Minimisation of a smooth convex function of a few parameters, some of which must not be negative.
 
 Newton's method on the parameters that are free to move (Bertsekas 1982): those at 0 whose gradient would push them
-below stay there. Steps are halved until the value falls. All sums are NumPy's pairwise sums and the linear system is
-solved here, without BLAS, so that the result has the same bits for any number of threads and any BLAS.
+below stay there. Steps are halved until the value falls.
 """
 
 from __future__ import annotations
@@ -12,6 +11,8 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from arboretum.ensembles.symmetric_systems import solved
 
 FloatArray: TypeAlias = NDArray[np.float64]
 Function: TypeAlias = Callable[[FloatArray], tuple[float, FloatArray, FloatArray]]
@@ -41,7 +42,7 @@ def minimise(function: Function, start: FloatArray, n_bounded: int) -> FloatArra
         if not free.any():
             break
         step = np.zeros(len(at))
-        step[free] = solve(hessian[np.ix_(free, free)], gradient[free])
+        step[free] = solved(hessian[np.ix_(free, free)], gradient[free])
         moved = np.where(bounded, np.maximum(at - step, 0.0), at - step)
         for _ in range(MOST_HALVINGS):
             if function(moved)[0] < value:
@@ -56,26 +57,3 @@ def minimise(function: Function, start: FloatArray, n_bounded: int) -> FloatArra
         if settled:
             break
     return at
-
-
-def solve(matrix: FloatArray, right: FloatArray) -> FloatArray:
-    """Solve a symmetric positive definite system by Cholesky's method.
-
-    Examples
-    --------
-    >>> solve(np.array([[4.0, 2.0], [2.0, 3.0]]), np.array([2.0, 5.0])).round(9)
-    array([-0.5,  2. ])
-    """
-    n = len(matrix)
-    lower = np.zeros((n, n))
-    least = 1e-13 * max(float(np.diag(matrix).max()), 1e-300)
-    for j in range(n):
-        rest = matrix[j:, j] - (lower[j:, :j] * lower[j, :j]).sum(axis=1)
-        lower[j:, j] = rest / np.sqrt(max(float(rest[0]), least))
-        lower[j, j] = np.sqrt(max(float(rest[0]), least))
-    x = right.astype(np.float64)
-    for j in range(n):
-        x[j] = (x[j] - (lower[j, :j] * x[:j]).sum()) / lower[j, j]
-    for j in reversed(range(n)):
-        x[j] = (x[j] - (lower[j + 1 :, j] * x[j + 1 :]).sum()) / lower[j, j]
-    return x

@@ -25,12 +25,11 @@ from numpy.typing import NDArray
 from arboretum import _kernel
 from arboretum.data import selection
 from arboretum.data.table import has_missing
-from arboretum.ensembles.additive.learners import weight_argument
 from arboretum.ensembles.bagging.trees import is_whole
 from arboretum.ensembles.combining.asking import answer
 from arboretum.ensembles.combining.folds import Split
 from arboretum.ensembles.combining.member_rows import MemberRows, Positions, reads_tables
-from arboretum.ensembles.members.estimators import MEMBER_PURPOSE, run_beside, unfitted
+from arboretum.ensembles.members.estimators import MEMBER_PURPOSE, run_beside, unfitted, weight_argument
 from arboretum.ensembles.members.goals import Goal
 from arboretum.model.members import Base, is_ours
 from arboretum.running.interruption import inner_fits

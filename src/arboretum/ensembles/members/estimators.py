@@ -116,6 +116,21 @@ def takes_outputs(base: Any) -> bool:
     return bool(get_tags(base).target_tags.multi_output)
 
 
+def weight_argument(estimator: Any) -> str | None:
+    """Return the name of the weights in ``fit``; a pipeline passes them to its last step under the name of that step.
+
+    With scikit-learn's metadata routing, a pipeline rejects that name, and weights that no step has asked for.
+    """
+    if takes_weights(estimator):
+        return "sample_weight"
+    steps = getattr(estimator, "steps", None)
+    if not steps or not hasattr(steps[-1][1], "fit") or not takes_weights(steps[-1][1]):
+        return None
+    from sklearn import get_config
+
+    return "sample_weight" if get_config()["enable_metadata_routing"] else f"{steps[-1][0]}__sample_weight"
+
+
 def run_beside(function: Callable[[int], Item], items: Iterable[int], beside: int, *, ours: bool) -> Iterator[Item]:
     """Call a function for each item, in ``beside`` threads; return the results in order."""
     if beside == 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from arboretum.arguments import shown
@@ -46,15 +46,16 @@ def named_members(estimators: Any, taken: Collection[str], *, classifies: bool |
         members.append((name, estimator))
     if not members:
         raise ValueError(f"estimators={shown(estimators)} has no members: give {LIST}, at least one")
-    _check_names([given[0] for given in estimators], taken)
+    check_names([given[0] for given in estimators], taken)
     return members
 
 
-def _check_names(names: list[str], taken: Collection[str]) -> None:
+def check_names(names: Sequence[str | int], taken: Collection[str]) -> None:
+    """Reject names that occur twice, or that could be taken for parameters; a position is no such name."""
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"estimators has the name {name!r} {names.count(name)} times: give each its own")
-        if name in taken or "__" in name:
+        if name in taken or "__" in str(name):
             raise ValueError(
                 f"estimators has the name {name!r}, which would be mistaken for a parameter: give it another, without "
                 "two underscores"
@@ -63,20 +64,25 @@ def _check_names(names: list[str], taken: Collection[str]) -> None:
 
 def check_member(name: str, estimator: Any, *, classifies: bool | None, fitted: bool) -> None:
     """Reject what cannot be a member, by its name."""
-    if isinstance(estimator, type):
-        raise ValueError(f"estimators: {name!r} is the class {estimator.__name__}: use {estimator.__name__}()")
-    for method in ("predict",) if fitted else ("fit", "predict", "get_params"):
-        if not hasattr(estimator, method):
-            raise ValueError(
-                f"estimators: {name!r} is {shown(estimator)}, which has no {method}: use an estimator object, with "
-                "fit, predict and get_params"
-            )
+    check_object(name, estimator, ("predict",) if fitted else ("fit", "predict", "get_params"))
     if (kind := kind_of(estimator)) not in ("classifier", "regressor"):
         told = f"an {kind.replace('_', ' ')}" if kind else "neither a classifier nor a regressor"
         raise ValueError(f"estimators: {name!r} is {told}, {type(estimator).__name__}: use a classifier or a regressor")
     if classifies is not None and is_classifier(estimator) != classifies:
         found, wanted = ("regressor", "classifier") if classifies else ("classifier", "regressor")
         raise ValueError(f"estimators: {name!r} is the {found} {type(estimator).__name__}: use a {wanted}")
+
+
+def check_object(name: str | int, estimator: Any, methods: Sequence[str] = ("fit", "predict", "get_params")) -> None:
+    """Reject a class in the place of an object, and an object that lacks a method."""
+    if isinstance(estimator, type):
+        raise ValueError(f"estimators: {name!r} is the class {estimator.__name__}: use {estimator.__name__}()")
+    for method in methods:
+        if not hasattr(estimator, method):
+            raise ValueError(
+                f"estimators: {name!r} is {shown(estimator)}, which has no {method}: use an estimator object, with "
+                "fit, predict and get_params"
+            )
 
 
 def kind_of(estimator: Any) -> str | None:
