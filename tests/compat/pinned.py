@@ -307,7 +307,7 @@ def fits() -> list[Fit]:
             CLASSES,
         ),
         ("BoostedTreesSurvival", {"n_estimators": 8, "average_rounds": 5}, SURVIVAL),
-        *_combined("Voting", {}, {"weights": [1, 2]}, {"weights": [0, 1]}, {"random_state": 3}),
+        *_combined("Voting", {}, {"weights": [1, 2, 4]}, {"weights": [0, 1, 1]}, {"random_state": 3}),
         *_combined("Stacking", {"cv": 3}, {"cv": 2, "refit": False}, {"cv": 3, "time_ordered": True}, {"n_repeats": 2}),
         *_combined("Blending", {}, {"cv": 0.4}, {"refit": True}, {"time_ordered": True}),
         *(

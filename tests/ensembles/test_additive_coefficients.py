@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from arboretum.ensembles.additive.coefficients import CorrectedSum, StagewiseSum, weighted_products
-from arboretum.ensembles.symmetric_systems import solved
 from arboretum.ensembles.additive.line_search import LARGEST_MOVE, derivatives, line_search
+from arboretum.ensembles.symmetric_systems import solved
 from arboretum.losses import LOSSES, EachOutput, Logistic, Loss, Multinomial, Quantile, SquaredError
 
 SMALL = st.integers(-3, 3).map(float)  # with ties, zeros and columns that are combinations of others

@@ -154,7 +154,7 @@ def test_probabilities_margins_and_numbers():
     numbers = average(SGDRegressor(), n_steps=9).fit(X, NUMBERS)
     for name in ("predict_proba", "decision_function", "classes_", "n_classes_"):
         assert not hasattr(numbers, name)
-    with pytest.raises(AttributeError, match="this CheckpointAverage has no predict_proba: its estimator has no such"):
+    with pytest.raises(AttributeError, match="this CheckpointAverage has no predict_proba: its members have no such"):
         numbers.predict_proba(X)
 
 

@@ -73,11 +73,6 @@ class CombiningRun(Seed, Threads, Progress):
     """How fits run."""
 
     random_state: Any = like(Seed, doc="Seed of folds and shares, and of members whose own ``random_state`` is None.")
-    n_jobs: int | None = like(
-        Threads,
-        doc="Threads of all fits together; by default as many as the container allows. The model does not "
-        "depend on it.",
-    )
 
 
 @parameter_group("Combining")
