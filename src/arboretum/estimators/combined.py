@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.ensembles.combining.combiners import LinearSum, LogPool, Mean
 from arboretum.ensembles.combining.joint import FINAL, Combined, combined
+from arboretum.ensembles.combining.recipe import CombiningRecipe
 from arboretum.ensembles.members.goals import Classes
 from arboretum.ensembles.members.named import named_members
 from arboretum.estimators.boosted_trees import BoostedTreesClassifier, BoostedTreesRegressor
@@ -21,9 +22,11 @@ from arboretum.estimators.forests import (
 )
 from arboretum.estimators.models_of_models import ModelOfModels
 from arboretum.estimators.named_members import NamedMembers
+from arboretum.estimators.standing_in import with_members
 from arboretum.model.members import Base, Members
 
 FloatArray: TypeAlias = NDArray[np.float64]
+ARecipe = TypeVar("ARecipe", bound=CombiningRecipe)
 
 
 def default_members(*, classifies: bool) -> list[Base]:
@@ -70,6 +73,10 @@ class CombinedModel(NamedMembers, ModelOfModels):
         return named_members(
             self.estimators, self._get_param_names(), classifies=classifies, fitted=self.prefit is True
         )
+
+    def recipe(self, kind: type[ARecipe]) -> ARecipe:
+        """Return what makes the model of rows: its members, with these parameters."""
+        return kind(self, self.goal(), type(self).__name__, self.members(), lambda found: with_members(self, found))
 
     def _take_bases(self, bases: list[Base]) -> list[Base]:
         """Make the estimators of a file parameters again."""
@@ -147,7 +154,13 @@ class CombinedModel(NamedMembers, ModelOfModels):
 
 
 class CombinedClasses:
-    """Answers of members combined to classes; stands left of ``CombinedModel``."""
+    """Answers of members combined to classes; stands left of ``CombinedModel``.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        Labels, sorted.
+    """
 
     _joint: Combined
     _outcome: Callable[[Any], FloatArray]

@@ -9,7 +9,6 @@ from arboretum.ensembles.combining.recipe import BlendingRecipe, StackingRecipe
 from arboretum.ensembles.members.goals import Goal, Outputs
 from arboretum.estimators.combined import CombinedClasses, CombinedModel, CombinedNumbers
 from arboretum.estimators.protocol import Classifier, Estimator, Regressor
-from arboretum.estimators.standing_in import with_members
 from arboretum.parameters.declaring import declares_parameters, like, parameter_group
 
 Stack = TypeVar("Stack", bound="StackedModel")
@@ -52,9 +51,7 @@ class StackedModel(CombinedModel, Estimator):
         self
         """
         self.check_parameters()
-        name, kind = type(self).__name__, type(self).recipe_kind
-        recipe = kind(self, self.goal(), name, self.members(), lambda found: with_members(self, found))
-        self._members = recipe.fit(X, y, sample_weight, groups)
+        self._members = self.recipe(type(self).recipe_kind).fit(X, y, sample_weight, groups)
         return self
 
     @property
@@ -105,23 +102,16 @@ class StackingClassifier(CombinedClasses, Classifier, StackingParameters, Stacke
     are then fitted to all rows, and share one table, which is read once. Levels and statistics of categories are
     learned in each fold.
 
-    Attributes
-    ----------
-    classes_ : ndarray
-        Labels, sorted.
-
     Examples
     --------
     >>> import numpy as np, arboretum as arb
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(300, 3))
-    >>> y = np.where(X[:, 0] * X[:, 1] + rng.normal(size=300) / 4 > 0, "same", "other")
-    >>> members = [("forest", arb.RandomForestClassifier()), ("boosted", arb.BoostedTreesClassifier(n_estimators=50))]
-    >>> model = arb.StackingClassifier(estimators=members).fit(X, y)
-    >>> model.predict([[1.0, 1.0, 0.0], [1.0, -1.0, 0.0]])
+    >>> X = np.random.default_rng(0).normal(size=(300, 3))
+    >>> forest, boosted = arb.RandomForestClassifier(), arb.BoostedTreesClassifier(n_estimators=50)
+    >>> stack = arb.StackingClassifier(estimators=[("forest", forest), ("boosted", boosted)])
+    >>> stack.fit(X, np.where(X[:, 0] * X[:, 1] > 0, "same", "other")).predict([[1.0, 1.0, 0.0], [1.0, -1.0, 0.0]])
     array(['same', 'other'], dtype='<U5')
-    >>> sorted(model.member_scores_) == ["boosted", "forest"], model.weights_.shape
-    (True, (2,))
+    >>> list(stack.member_scores_), stack.weights_.shape
+    (['forest', 'boosted'], (2,))
     """
 
     final_estimator: Any = like(Combining, filled={"default": OF_CLASSES})
@@ -160,20 +150,13 @@ class StackingRegressor(CombinedNumbers, Regressor, StackingParameters, StackedM
 class BlendingClassifier(CombinedClasses, Classifier, BlendingParameters, StackedModel):
     """Blended classifiers: fitted to one part of the rows, combined on the other.
 
-    Attributes
-    ----------
-    classes_ : ndarray
-        Labels, sorted.
-
     Examples
     --------
     >>> import numpy as np, arboretum as arb
-    >>> X = np.random.default_rng(0).normal(size=(300, 3))
-    >>> y = np.where(X[:, 0] * X[:, 1] > 0, "same", "other")
-    >>> members = [("forest", arb.RandomForestClassifier()), ("boosted", arb.BoostedTreesClassifier(n_estimators=50))]
-    >>> model = arb.BlendingClassifier(estimators=members, cv=0.3).fit(X, y)
-    >>> model.predict([[1.0, 1.0, 0.0], [1.0, -1.0, 0.0]])
-    array(['same', 'other'], dtype='<U5')
+    >>> X = np.linspace(0, 1, 200)[:, None]
+    >>> blend = arb.BlendingClassifier(cv=0.3).set_params(estimators=[("tree", arb.DecisionTreeClassifier())])
+    >>> blend.fit(X, X[:, 0] > 0.3).predict([[0.1], [0.9]])
+    array([False,  True])
     """
 
     final_estimator: Any = like(Combining, filled={"default": OF_CLASSES})
@@ -190,11 +173,9 @@ class BlendingRegressor(CombinedNumbers, Regressor, BlendingParameters, StackedM
     --------
     >>> import numpy as np, arboretum as arb
     >>> from sklearn.linear_model import LinearRegression
-    >>> X = np.random.default_rng(0).uniform(size=(300, 2))
-    >>> y = 3 * X[:, 0] + (X[:, 1] > 0.5)
-    >>> members = [("line", LinearRegression()), ("forest", arb.RandomForestRegressor())]
-    >>> arb.BlendingRegressor(estimators=members).fit(X, y).predict([[0.5, 0.9]]).round(1)
-    array([2.5])
+    >>> X, pair = np.linspace(0, 1, 200)[:, None], [("line", LinearRegression()), ("tree", arb.DecisionTreeRegressor())]
+    >>> arb.BlendingRegressor(estimators=pair).fit(X, 2 * X[:, 0]).predict([[0.5]]).round(2)
+    array([1.])
     """
 
     final_estimator: Any = like(Combining, filled={"default": OF_NUMBERS})

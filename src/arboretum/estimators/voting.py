@@ -9,7 +9,6 @@ from arboretum.ensembles.combining.recipe import VotingRecipe
 from arboretum.ensembles.members.goals import Goal, Outputs
 from arboretum.estimators.combined import CombinedClasses, CombinedModel, CombinedNumbers
 from arboretum.estimators.protocol import Classifier, Estimator, Regressor
-from arboretum.estimators.standing_in import with_members
 from arboretum.parameters.declaring import Anything, declares_parameters, like, parameter, parameter_group
 from arboretum.parameters.shared import Voting
 
@@ -41,9 +40,7 @@ class VotingModel(VotingParameters, CombinedModel, Estimator):
         self
         """
         self.check_parameters()
-        name = type(self).__name__
-        recipe = VotingRecipe(self, self.goal(), name, self.members(), lambda found: with_members(self, found))
-        self._members = recipe.fit(X, y, sample_weight)
+        self._members = self.recipe(VotingRecipe).fit(X, y, sample_weight)
         return self
 
 
@@ -53,20 +50,13 @@ class VotingClassifier(CombinedClasses, Classifier, VotingModel):
 
     Members of arboretum share one table, which is read once, and one cut into bins where their bins are the same.
 
-    Attributes
-    ----------
-    classes_ : ndarray
-        Labels, sorted.
-
     Examples
     --------
     >>> import numpy as np, arboretum as arb
-    >>> X = np.random.default_rng(0).normal(size=(200, 3))
-    >>> y = np.where(X[:, 0] * X[:, 1] > 0, "same", "other")
-    >>> members = [("forest", arb.RandomForestClassifier()), ("boosted", arb.BoostedTreesClassifier(n_estimators=50))]
-    >>> model = arb.VotingClassifier(estimators=members, weights=[1, 2]).fit(X, y)
-    >>> model.predict([[1.0, 1.0, 0.0], [1.0, -1.0, 0.0]])
-    array(['same', 'other'], dtype='<U5')
+    >>> X = np.linspace(0, 1, 100)[:, None]
+    >>> pair = [("tree", arb.DecisionTreeClassifier()), ("forest", arb.RandomForestClassifier())]
+    >>> arb.VotingClassifier(estimators=pair, weights=[1, 2]).fit(X, X[:, 0] > 0.3).predict([[0.1], [0.9]])
+    array([False,  True])
     """
 
     voting: str = like(Voting, doc="Mean of the members' probabilities, or share of their votes.", before="weights")
@@ -82,10 +72,8 @@ class VotingRegressor(CombinedNumbers, Regressor, VotingModel):
     --------
     >>> import numpy as np, arboretum as arb
     >>> from sklearn.linear_model import LinearRegression
-    >>> X = np.linspace(0, 1, 200)[:, None]
-    >>> members = [("forest", arb.RandomForestRegressor()), ("line", LinearRegression())]
-    >>> model = arb.VotingRegressor(estimators=members).fit(X, X[:, 0])
-    >>> model.predict([[0.25], [0.75]]).round(2)
+    >>> X, pair = np.linspace(0, 1, 200)[:, None], [("tree", arb.DecisionTreeRegressor()), ("line", LinearRegression())]
+    >>> arb.VotingRegressor(estimators=pair).fit(X, X[:, 0]).predict([[0.25], [0.75]]).round(2)
     array([0.25, 0.75])
     """
 

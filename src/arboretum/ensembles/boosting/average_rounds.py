@@ -91,17 +91,9 @@ class AverageRounds:
         return np.asarray(found / found.sum())
 
     def shares(self, n_rounds: int) -> FloatArray:
-        """Return the share of each round: the weight of all snapshots that have its trees.
+        """Return the share of each of ``n_rounds`` rounds: the weight of all snapshots that have its trees.
 
-        Parameters
-        ----------
-        n_rounds : int
-            Rounds of the model.
-
-        Returns
-        -------
-        ndarray of float64, (n_rounds,)
-            Falling from exactly 1.
+        Shares fall from exactly 1.
         """
         check_integer("n_rounds", n_rounds, 0)
         later = np.cumsum(self._relative(n_rounds)[::-1])[::-1]

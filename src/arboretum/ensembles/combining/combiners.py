@@ -123,9 +123,9 @@ class LinearSum(Combiner):
     Examples
     --------
     >>> y = np.arange(100.0)
-    >>> found = LinearSum.fit([y[:, None] / 2, np.ones((100, 1))], y[:, None], np.ones(100))
-    >>> found.weights[:, 0].round(2), found.combine([np.array([[4.0]]), np.array([[1.0]])]).round(2)
-    (array([2. , 0.5]), array([[8.]]))
+    >>> found = LinearSum.fit([y[:, None] + 3, np.ones((100, 1))], y[:, None], np.ones(100))
+    >>> found.weights[:, 0].round(2), found.combine([np.array([[7.0]]), np.array([[1.0]])]).round()
+    (array([1. , 0.5]), array([[4.]]))
     """
 
     weights: FloatArray  # (members, outputs)

@@ -111,7 +111,7 @@ def folds(rows: DealtRows, n_folds: int, seed: int, repeat: int = 0) -> list[Spl
     --------
     >>> rows = DealtRows(np.array([5, 9, 7, 2], dtype=np.uint64), None, None, None, None)
     >>> [held.tolist() for _, held in folds(rows, 2, seed=0)]
-    [[1, 3], [0, 2]]
+    [[1, 2], [0, 3]]
     """
     unit, n_units = rows.units
     order, fold = rows.in_order(seed, repeat), np.empty(n_units, dtype=np.intp)
