@@ -1,4 +1,4 @@
-"""``python -m benchmarks boosting``, ``forests``, ``family``, ``tasks``, ``explaining``: compare with the rivals."""
+"""``python -m benchmarks boosting``, ``forests``, ``family``, ``tasks``, ``explaining``, ``combining``: compare."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import boosting_defaults, data, findings, forest_defaults, survival_averaging
+from benchmarks.combining import COMBINING
 from benchmarks.explaining import EXPLAINING
 from benchmarks.family import Family
 from benchmarks.faults import memory_limits, mutated_files
@@ -36,7 +37,7 @@ def parser() -> argparse.ArgumentParser:
     """Describe the command line."""
     root = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = root.add_subparsers(required=True)
-    for name, family in {**FAMILIES, "tasks": TASKS, "explaining": EXPLAINING}.items():
+    for name, family in {**FAMILIES, "tasks": TASKS, "explaining": EXPLAINING, "combining": COMBINING}.items():
         add_family(commands.add_parser(name, help=family.title), family)
     study = commands.add_parser("forest-defaults", help="settings of a random forest over real data sets")
     add_study(study, forest_defaults.run, folds=3)
@@ -72,6 +73,7 @@ def add_family(command: argparse.ArgumentParser, family: Family) -> None:
     add("--repeat", type=positive, default=3, help="turns of each library; the best one counts")
     add("--patience", type=float, default=60.0, help="a library whose turn takes more seconds gets no second one")
     add("--data", type=Path, help="folder with real data sets")
+    add("--notes", type=Path, metavar="FILE", help="where long workloads note what they measure, and resume")
     add_output(command)
 
 
@@ -112,8 +114,8 @@ def bench_from(options: argparse.Namespace) -> Bench:
     for name in libraries:
         if name not in family.rivals:
             raise ValueError(f"no library is called {name!r}; there are: {', '.join(family.rivals)}")
-    chosen = {name: getattr(options, name) for name in ("rows", "rounds", "repeat", "threads", "patience", "data")}
-    return Bench(family, libraries, **chosen)
+    names = ("rows", "rounds", "repeat", "threads", "patience", "data", "notes")
+    return Bench(family, libraries, **{name: getattr(options, name) for name in names})
 
 
 def processor() -> str:

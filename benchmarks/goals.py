@@ -185,11 +185,20 @@ EXPLAINING_GOALS = (
     Goal("shap-forest", "≥ 5 × shap", times_slower("explain_s", ["shap"]), 5.0),
     Goal("shap-interactions", "≥ 5 × XGBoost", times_slower("explain_s", ["xgboost"]), 5.0),
 )
+COMBINING_GOALS = (
+    Goal("equal", "scikit-learn's predictions (largest difference)", over_rows("largest", max), 1e-9, at_least=False),
+    Goal("speed", "≥ 5 × scikit-learn's stack of its own kinds (least ×)", over_rows("own", min), 5.0),
+    Goal("speed", "≥ 1.2 × scikit-learn's stack of our members (least ×)", over_rows("around", min), 1.2),
+    Goal("leakage", "at most 1 % above a constant (largest mean)", over_rows("mean", max), 1.0, at_least=False),
+    Goal("tables-summary", "the stack better on at least 70 % of the sets", own("share", "stacking"), 70.0),
+    Goal("threads", "one model for all numbers of threads (most)", over_rows("most", max), 1, at_least=False),
+)
 GOALS: tuple[Goal, ...] = (
     *FOREST_GOALS,
     *MEMBER_GOALS,
     *TASK_GOALS,
     *EXPLAINING_GOALS,
+    *COMBINING_GOALS,
     Goal("dense-leaves31", "fit ≥ 2.5 × LightGBM", times_slower("fit_s", ["lightgbm"]), 2.5),
     Goal("dense-leaves31", "fit ≥ 3 × XGBoost", times_slower("fit_s", ["xgboost"]), 3.0),
     Goal("dense-leaves31", "fit ≥ 3 × HistGradientBoosting", times_slower("fit_s", ["sklearn"]), 3.0),

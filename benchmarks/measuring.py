@@ -127,7 +127,8 @@ def trivial_task(settings: Settings) -> Task:
 class Bench:
     """The options of a run and the libraries that take part in it.
 
-    A library that needs more than ``patience`` seconds for a turn gets no second one.
+    A library that needs more than ``patience`` seconds for a turn gets no second one. ``notes`` is the file that long
+    workloads resume from.
     """
 
     family: Family
@@ -138,6 +139,7 @@ class Bench:
     threads: int = 2
     patience: float = 60.0
     data: Path | None = None
+    notes: Path | None = None
     failures: list[str] = field(default_factory=list)
 
     def scaled(self, full: int) -> int:

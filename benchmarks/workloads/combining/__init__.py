@@ -1,0 +1,1 @@
+"""Models of different kinds, combined: one file per workload."""
