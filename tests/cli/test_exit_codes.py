@@ -132,17 +132,23 @@ def test_the_version_is_told(run: Run) -> None:
 
 # ---- Ctrl-C --------------------------------------------------------------------------------------------------------
 
+# A child of a background job would ignore Ctrl-C.
+HEARING = f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler); {COMMAND[-1]}"
 LONG = ("--set", "n_estimators=1000000", "--set", "learning_rate=1e-9", "--set", "early_stopping=False")
 
 
 def interrupted(folder: Path, *words: str, when: Callable[[], object]) -> tuple[int, dict[str, Any]]:
     """Run the command, press Ctrl-C at a time, and return exit code and JSON."""
-    process = subprocess.Popen([*COMMAND, *words, "--json"], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    deadline = time.monotonic() + 60
-    while not when() and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    program = [sys.executable, "-c", HEARING, *words, "--json"]
+    with subprocess.Popen(program, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        try:
+            deadline = time.monotonic() + 60
+            while not when() and process.poll() is None and time.monotonic() < deadline:
+                time.sleep(0.02)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert out, err.decode()
     return process.returncode, json.loads(out)
 
