@@ -25,6 +25,7 @@ COMMAND = [sys.executable, "-c", "from arboretum.cli import main; main()"]
 UPLIFT = ("train", "shop.csv", "-t", "sold", "--treatment", "zip")
 EARLY = "SELECT size - 9 AS t, 1 AS e, price FROM data"
 HALVES = "SELECT *, order_id % 2 + 0.5 AS h FROM data"
+WEIGHTS = "SELECT *, {} AS w FROM data"
 NEGATIVE = "SELECT * REPLACE (-1 AS size) FROM data"
 
 # exit code, words, part of the message
@@ -79,6 +80,18 @@ ENDS: list[tuple[int, tuple[Any, ...], str]] = [
         "no rows: check the query",
     ),
     (2, (*TRAIN, "--cv", "3"), "contradict each other"),
+    (2, ("train", "shop.csv", "-t", "sold", "--cv", "500"), "--cv 500: there are only 240 rows"),
+    (3, ("train", "shop.csv", "-t", "sold", "--cv", "5", "--time", "w", "--sql", WEIGHTS.format(1)), "too few"),
+    (3, ("train", "shop.csv", "-t", "sold", "--weight", "w", "--sql", WEIGHTS.format(0)), "'w' is 0 in every row"),
+    (
+        3,
+        ("train", "shop.csv", "-t", "sold", "--weight", "w", "--sql", WEIGHTS.format("nullif(order_id, 7)")),
+        "the weight 'w' has 1 missing values: leave those rows out by --sql",
+    ),
+    (2, ("train", "shop.csv", "-t", "sold", "--task", "sorting"), "--task sorting: choose auto, binary, multiclass"),
+    (3, ("train", "shop.csv", "-t", "zip", "--task", "binary"), "has 3 values, '01234', '04321', '09876': --task"),
+    (3, ("train", "shop.csv", "-t", "day"), "the target 'day' holds dates: predict a number, such as the days until"),
+    (2, ("train", "shop.csv::one", "-t", "sold"), "shop.csv is a csv file and has no tables: leave out the name"),
     (2, ("sing",), "No such command"),
     (2, ("predict",), "Missing argument"),
     (3, ("train", "absent.csv", "-t", "y"), "there is no file absent.csv"),
