@@ -291,11 +291,18 @@ def test_rounds_that_help_no_more_leave_the_model_as_it_was():
     assert model.forest_.width == 2
 
 
-def test_a_file_with_both_kinds_of_trees_is_refused():
-    model = regressor().fit(FRAME, Y)
-    header, arrays = content(model)
-    arrays["tree_output"][3] = 0
-    with pytest.raises(ValueError, match=r"damaged model file: .*"):
+@pytest.mark.parametrize(
+    ("y", "output", "message"),
+    [
+        (Y, 0, r"tree_output\[3\] = 0 must be −1 for vector leaves"),
+        (Y[:, 0], -1, "tree_output: some trees have one output, others all"),
+    ],
+    ids=["several outputs", "one output"],
+)
+def test_a_file_with_both_kinds_of_trees_is_refused(y, output, message):
+    header, arrays = content(regressor().fit(FRAME, y))
+    arrays["tree_output"][3] = output
+    with pytest.raises(arb.ModelFileError, match=f"damaged model file: .*{message}"):
         loaded(header, arrays)
 
 
