@@ -99,6 +99,25 @@ def test_a_kind_that_is_asked_for_is_obeyed_and_said(run: Run) -> None:
     assert (new.code, "taken as missing: 'x': 'around 8' once" in new.err) == (0, True)
 
 
+@pytest.mark.parametrize(
+    ("kind", "written", "plain"),
+    [
+        ("bool", ["yes", "no"], ["true", "false"]),
+        ("number", ["10:30", "9:05"], ["37800000000", "32700000000"]),  # microseconds
+        ("date", ["13/01/2021", "02/03/2021"], ["2021-01-13", "2021-03-02"]),
+    ],
+)
+def test_what_cannot_be_read_as_the_kind_asked_for_is_missing(
+    run: Run, kind: str, written: list[str], plain: list[str]
+) -> None:
+    for name, values in {"a": [*written * 29, "unclear", ""], "b": [*plain * 29, "", ""]}.items():
+        write_lines(f"{name}.csv", "x,y", *[f"{value},{'high' if i % 3 else 'low'}" for i, value in enumerate(values)])
+    ran = run("train", "a.csv", "-t", "y", *QUICK, "--kind", f"x={kind}")
+    assert (ran.code, "taken as missing: 'x': 'unclear' once" in ran.err) == (0, True), ran.err
+    told = run("train", "b.csv", "-t", "y", *QUICK, "--json", "-o", "b.arb").json
+    assert (told["columns"]["x"], told["fingerprint"]) == (kind, arb.load("model.arb").fingerprint())
+
+
 def test_marks_of_the_user_are_remembered(run: Run) -> None:
     write_lines("a.csv", "x,n,y", *[f"{i % 9}.5,{i % 5},{'yes' if i % 2 else 'no'}" for i in range(58)], "gone,-999,no")
     pa.parquet.write_table(pa.csv.read_csv("a.csv"), "a.parquet")

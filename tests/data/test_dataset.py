@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 
 import numpy as np
 import pandas as pd
@@ -135,6 +136,31 @@ def test_other_sources_name_what_is_wrong(tmp_path):
         TypeError, match=r"connection=3: give None, the path of a DuckDB or SQLite file, or a connection"
     ):
         Dataset.from_sql("SELECT 1", 3).to_frame()
+
+
+@pytest.mark.parametrize("missing", ["duckdb", "pyarrow"])
+def test_a_library_that_is_not_installed_is_named(monkeypatch, missing):
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(
+        ImportError, match=f"queries needs duckdb and pyarrow, but {missing} is not installed: pip inst"
+    ):
+        Dataset.from_sql("SELECT 1 AS a").n_rows
+    if missing == "pyarrow":
+        with pytest.raises(
+            ImportError, match=r"a Dataset needs pyarrow, which is not installed: pip install 'arboretum"
+        ):
+            Dataset.from_frame({"a": [1]}).n_rows
+
+
+def test_a_query_without_enough_memory_says_how_much_it_needs():
+    query = "SELECT list(i) AS a FROM range(3_000_000) t(i)"
+    with pytest.raises(ValueError, match=r"memory_limit=150MB is too small: the query needs at least [2-4]\d\dMB"):
+        Dataset.from_sql(query, memory_limit="150MB").n_rows
+    with (
+        duckdb.connect(config={"memory_limit": "20MB", "threads": 1}) as own,
+        pytest.raises(MemoryError, match="the query needs more memory than its connection may take"),
+    ):
+        Dataset.from_sql(query, own).n_rows
 
 
 def test_batches_that_do_not_agree_are_named():
