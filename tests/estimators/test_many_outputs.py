@@ -69,11 +69,12 @@ def test_one_tree_a_round_for_all_outputs():
     assert "tree 0 of 30" in model.to_text(0)
 
 
-def test_one_tree_an_output_where_asked():
+@pytest.mark.parametrize("leaf_steps", [1, 3])
+def test_one_tree_an_output_where_asked(leaf_steps):
     """Outputs that share no tree are models of their own."""
-    model = regressor(vector_leaves=False).fit(FRAME, Y)
+    model = regressor(vector_leaves=False, leaf_steps=leaf_steps).fit(FRAME, Y)
     assert (model.forest_.n_trees, model.forest_.width, model.n_iter_) == (90, 1, 30)
-    alone = regressor().fit(FRAME, Y[:, 1])
+    alone = regressor(leaf_steps=leaf_steps).fit(FRAME, Y[:, 1])
     np.testing.assert_allclose(model.predict(FRAME)[:, 1], alone.predict(FRAME), rtol=1e-9, atol=1e-9)
 
 
