@@ -338,6 +338,14 @@ class Size(pa.ExtensionType):
         return cls()
 
 
+@pytest.fixture
+def _known_to_readers():
+    pa.register_extension_type(Size())
+    yield
+    pa.unregister_extension_type("arboretum.size")
+
+
+@pytest.mark.usefixtures("_known_to_readers")
 @pytest.mark.parametrize("limit", [None, "1GB"])
 def test_types_of_others_are_read_as_what_they_store(tmp_path, limit):
     size, y = pa.array([1.0, 2.0, None, 4.0] * 9), np.arange(36.0)

@@ -113,11 +113,12 @@ def test_swapped_classes_of_several_are_named():
     assert ("serious", "exchanged labels") in {(alarm.grade, alarm.kind) for alarm in alarms}
 
 
-def test_copies_of_the_target_do_not_hide_each_other():
-    part = split("regression")
+@pytest.mark.parametrize("kind", ["binary", "regression"])
+def test_copies_of_the_target_do_not_hide_each_other(kind):
+    part = split(kind)
     train = part.X_train.assign(once=part.y_train, again=-part.y_train)
     part = replace(part, X_train=train, X=part.X.assign(once=part.y, again=-part.y))
-    model = make("regression").fit(part.X_train, part.y_train)
+    model = make(kind).fit(part.X_train, part.y_train)
     leaks = {alarm.column for alarm in alarms_of(model, part) if alarm.kind == "possible leakage"}
     assert leaks == {"once", "again"}
 
