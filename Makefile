@@ -15,6 +15,8 @@ SOURCES := CMakeLists.txt pyproject.toml $(wildcard README.md LICENSE) \
 # Any pip that can read pyproject.toml will do: wheels before newer sources, settings of the build by environment.
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --prefer-binary
 SANITIZED := build/sanitize/package
+# Tests mirror the package: those of tests/losses alone are compared with src/arboretum/losses.
+COVERED := $(if $(COVERAGE),--include='*/arboretum/$(firstword $(subst /, ,$(COVERAGE:tests/%=%)))/*')
 
 .PHONY: help demo test coverage lint format stub sanitize package bench clean
 .DELETE_ON_ERROR:
@@ -31,8 +33,8 @@ test: $(VENV)/installed-test  ## all tests and doctests against the installed pa
 coverage: $(VENV)/installed-coverage  ## tests, then what none of them runs; COVERAGE=tests/losses tries some alone
 	mkdir -p build/coverage
 	$(BIN)/python -m pytest -n 2 --cov --cov-report= $(COVERAGE)
-	$(BIN)/coverage report --sort=cover --skip-covered | head -40
-	$(BIN)/coverage html --quiet
+	$(BIN)/coverage report --sort=-miss --skip-covered $(COVERED) | awk 'NR <= 40 || /^TOTAL/'
+	$(BIN)/coverage html --quiet $(COVERED)
 
 lint: $(VENV)/installed-lint  ## style, types, C++ format, GitHub workflows; changes nothing
 	$(BIN)/ruff check $(PYTHON_FOLDERS)

@@ -25,6 +25,7 @@ COMMAND = [sys.executable, "-c", "from arboretum.cli import main; main()"]
 UPLIFT = ("train", "shop.csv", "-t", "sold", "--treatment", "zip")
 EARLY = "SELECT size - 9 AS t, 1 AS e, price FROM data"
 HALVES = "SELECT *, order_id % 2 + 0.5 AS h FROM data"
+WEIGHTS = "SELECT *, {} AS w FROM data"
 NEGATIVE = "SELECT * REPLACE (-1 AS size) FROM data"
 
 # exit code, words, part of the message
@@ -79,6 +80,18 @@ ENDS: list[tuple[int, tuple[Any, ...], str]] = [
         "no rows: check the query",
     ),
     (2, (*TRAIN, "--cv", "3"), "contradict each other"),
+    (2, ("train", "shop.csv", "-t", "sold", "--cv", "500"), "--cv 500: there are only 240 rows"),
+    (3, ("train", "shop.csv", "-t", "sold", "--cv", "5", "--time", "w", "--sql", WEIGHTS.format(1)), "too few"),
+    (3, ("train", "shop.csv", "-t", "sold", "--weight", "w", "--sql", WEIGHTS.format(0)), "'w' is 0 in every row"),
+    (
+        3,
+        ("train", "shop.csv", "-t", "sold", "--weight", "w", "--sql", WEIGHTS.format("nullif(order_id, 7)")),
+        "the weight 'w' has 1 missing values: leave those rows out by --sql",
+    ),
+    (2, ("train", "shop.csv", "-t", "sold", "--task", "sorting"), "--task sorting: choose auto, binary, multiclass"),
+    (3, ("train", "shop.csv", "-t", "zip", "--task", "binary"), "has 3 values, '01234', '04321', '09876': --task"),
+    (3, ("train", "shop.csv", "-t", "day"), "the target 'day' holds dates: predict a number, such as the days until"),
+    (2, ("train", "shop.csv::one", "-t", "sold"), "shop.csv is a csv file and has no tables: leave out the name"),
     (2, ("sing",), "No such command"),
     (2, ("predict",), "Missing argument"),
     (3, ("train", "absent.csv", "-t", "y"), "there is no file absent.csv"),
@@ -132,17 +145,23 @@ def test_the_version_is_told(run: Run) -> None:
 
 # ---- Ctrl-C --------------------------------------------------------------------------------------------------------
 
+# A child of a background job would ignore Ctrl-C.
+HEARING = f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler); {COMMAND[-1]}"
 LONG = ("--set", "n_estimators=1000000", "--set", "learning_rate=1e-9", "--set", "early_stopping=False")
 
 
 def interrupted(folder: Path, *words: str, when: Callable[[], object]) -> tuple[int, dict[str, Any]]:
     """Run the command, press Ctrl-C at a time, and return exit code and JSON."""
-    process = subprocess.Popen([*COMMAND, *words, "--json"], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    deadline = time.monotonic() + 60
-    while not when() and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    program = [sys.executable, "-c", HEARING, *words, "--json"]
+    with subprocess.Popen(program, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        try:
+            deadline = time.monotonic() + 60
+            while not when() and process.poll() is None and time.monotonic() < deadline:
+                time.sleep(0.02)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert out, err.decode()
     return process.returncode, json.loads(out)
 

@@ -7,8 +7,10 @@ import gzip
 import io
 import json
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -241,6 +243,25 @@ def test_a_folder_of_several_formats(run: Run, shop: Path, tmp_path: Path) -> No
     (tmp_path / "folder" / "b.csv").write_bytes(in_format(shop_table(), "parquet"))
     ran = run("train", "folder", "-t", "sold")
     assert (ran.code, "folder holds files of several formats, 'csv', 'parquet': name one" in ran.err) == (3, True)
+
+
+def test_tables_of_data_bases(run: Run, tmp_path: Path) -> None:
+    for name in ("a.db", "b.db"):
+        with closing(sqlite3.connect(tmp_path / name)) as base, base:
+            base.execute("CREATE TABLE one AS SELECT 1 AS x, 2.5 AS y")
+            base.execute("CREATE TABLE two AS WITH r(x) AS (VALUES (0), (1), (2), (3)) SELECT x, x / 4.0 AS y FROM r")
+    words = ["-t", "y", "-m", "tree", "--holdout", 0.5, "--json"]
+    told = run("train", "a.db::two", *words, "-o", "m.arb").json
+    assert (told["rows"], told["columns"]) == (4, {"x": "number"})
+    again = run("train", "a.db", "--sql", "SELECT * FROM two", *words, "-o", "n.arb").json
+    assert again["fingerprint"] == told["fingerprint"]
+    for place, message in {
+        "a.db": "a.db has 2 tables, 'one', 'two': choose one, as in 'a.db::one'",
+        "a.db::tow": "a.db has no table 'tow': did you mean 'two'?",
+        "?.db": "2 databases at once, 'a.db', 'b.db': name one",
+    }.items():
+        ran = run("train", place, "-t", "y")
+        assert (ran.code, message in ran.err) == (3, True), ran.err
 
 
 def test_columns_named_as_options(run: Run) -> None:

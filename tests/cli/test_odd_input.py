@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from tests.cli.shop import Run, files, is_root
 
@@ -150,6 +152,11 @@ def test_models_that_do_not_fit(run: Run, shop: Path, model: Path, tmp_path: Pat
     (tmp_path / "wrong.arb").write_text("a,b\n1,2\n")
     (tmp_path / "cut.arb").write_bytes(model.read_bytes()[:-10])
     (tmp_path / "other.csv").write_text("size,zip,y\n1,2,3\n")
+    (tmp_path / "cut.json").write_text("{}")
+    (tmp_path / "void").mkdir()
+    sizes = {"size": np.arange(40.0)}
+    arb.DecisionTreeRegressor().fit(pa.table(sizes), sizes["size"]).save(tmp_path / "plain.arb")
+    arb.BaggingRegressor(n_estimators=2).fit(pa.table(sizes), sizes["size"]).save(tmp_path / "bag.arb")
     before = files(tmp_path)
     cases: list[tuple[list[Any], int, str]] = [
         (["predict", "absent.arb", shop, "-o", "p.csv"], 4, "there is no such file"),
@@ -171,6 +178,11 @@ def test_models_that_do_not_fit(run: Run, shop: Path, model: Path, tmp_path: Pat
         (["show", model, "--tree", 7], 2, "the model has trees 0 to 0"),
         (["convert", model, "m.onnx"], 2, "give --to arb, mapped, json or text"),
         (["convert", "other.csv", "m.arb"], 4, "other.csv"),
+        (["convert", "cut.json", "m.arb"], 4, "cut.json is not a model in the JSON of 'arboretum convert'"),
+        (["convert", "void", "m.arb"], 4, "cannot read void: Is a directory"),
+        (["show", "bag.arb", "--tree", 0], 4, "BaggingRegressor is not a forest of its own"),
+        (["evaluate", "plain.arb", shop], 2, "plain.arb does not tell its target: name it with --target COLUMN"),
+        (["evaluate", "plain.arb", shop, "-t", "sold"], 4, "predicts regression, but the target 'sold' holds 'no'"),
         (["evaluate", model], 2, "give DATA"),
         (["compare", shop], 2, "compare judges by a target"),
     ]

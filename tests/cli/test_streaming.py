@@ -18,6 +18,7 @@ from tests.cli.shop import N_ROWS, Ran, Run, files, shop_table
 
 import arboretum as arb
 from arboretum.cli.columns import Converted, Examples, select
+from arboretum.cli.errors import DataError
 from arboretum.cli.problem import _first_rows
 from arboretum.cli.report import _columns
 from arboretum.data.dataset import Dataset
@@ -159,13 +160,27 @@ def test_rows_in_memory_come_from_all_parts(most: int) -> None:
 
 
 def test_batches_are_converted_as_tables_are() -> None:
-    table = pa.table({"n": ["1", "2.5", None], "t": [1, 2, 3], "d": pa.array([0, 1, 2], pa.timestamp("s"))})
-    kinds = {"t": "category", "n": "number", "d": ""}
+    table = pa.table(
+        {
+            "n": ["1", "2.5", None],
+            "t": [1, 2, 3],
+            "d": pa.array([0, 1, 2], pa.timestamp("s")),
+            "clock": pa.array([0, 1, 2], pa.time32("s")),
+            "amount": pa.array([1, 2, None], pa.decimal128(5, 2)),
+            "code": pa.array(["1", "2", "1"]).dictionary_encode(),
+        }
+    )
+    kinds = {"t": "category", "n": "number", "d": "", "clock": "number", "amount": "category", "code": "number"}
     dataset = select(Dataset.from_frame(table), kinds, "the data")
     assert isinstance(dataset.source, Converted)
     assert dataset.to_frame() == select(table, kinds, "the data")
     assert dataset.schema == select(table, kinds, "the data").schema
     assert dataset.select(["d"]).to_frame().column_names == ["d"]
+    found = dataset.to_frame().to_pydict()
+    assert (found["clock"], found["code"]) == ([0, 1_000_000, 2_000_000], [1.0, 2.0, 1.0])
+    assert found["amount"] == ["1", "2", None]
+    with pytest.raises(DataError, match="column 'n' holds 'x', which is not a number: correct it, or leave the column"):
+        select(pa.table({"n": ["1", "x"]}), {"n": "number"}, "the data")
 
 
 REFUSED: dict[str, tuple[list[Any], int, str]] = {

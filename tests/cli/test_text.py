@@ -99,6 +99,25 @@ def test_a_kind_that_is_asked_for_is_obeyed_and_said(run: Run) -> None:
     assert (new.code, "taken as missing: 'x': 'around 8' once" in new.err) == (0, True)
 
 
+@pytest.mark.parametrize(
+    ("kind", "written", "plain"),
+    [
+        ("bool", ["yes", "no"], ["true", "false"]),
+        ("number", ["10:30", "9:05"], ["37800000000", "32700000000"]),  # microseconds
+        ("date", ["13/01/2021", "02/03/2021"], ["2021-01-13", "2021-03-02"]),
+    ],
+)
+def test_what_cannot_be_read_as_the_kind_asked_for_is_missing(
+    run: Run, kind: str, written: list[str], plain: list[str]
+) -> None:
+    for name, values in {"a": [*written * 29, "unclear", ""], "b": [*plain * 29, "", ""]}.items():
+        write_lines(f"{name}.csv", "x,y", *[f"{value},{'high' if i % 3 else 'low'}" for i, value in enumerate(values)])
+    ran = run("train", "a.csv", "-t", "y", *QUICK, "--kind", f"x={kind}")
+    assert (ran.code, "taken as missing: 'x': 'unclear' once" in ran.err) == (0, True), ran.err
+    told = run("train", "b.csv", "-t", "y", *QUICK, "--json", "-o", "b.arb").json
+    assert (told["columns"]["x"], told["fingerprint"]) == (kind, arb.load("model.arb").fingerprint())
+
+
 def test_marks_of_the_user_are_remembered(run: Run) -> None:
     write_lines("a.csv", "x,n,y", *[f"{i % 9}.5,{i % 5},{'yes' if i % 2 else 'no'}" for i in range(58)], "gone,-999,no")
     pa.parquet.write_table(pa.csv.read_csv("a.csv"), "a.parquet")
@@ -191,6 +210,25 @@ def test_dates_in_either_order(run: Run) -> None:
     assert run("train", "b.csv", "-t", "y", *QUICK, *words, "--json").json["columns"] == {"day": "category"}
 
 
+def test_dates_of_a_given_form_are_read_from_tables_with_types(run: Run) -> None:
+    days = [f"2021-{i % 12 + 1:02d}-{i % 28 + 1:02d}" for i in range(60)]
+    y = ["yes" if i % 2 else "no" for i in range(60)]
+    pyarrow.parquet.write_table(pa.table({"day": days, "y": y}), "iso.parquet")
+    turned = [f"{day[8:]}-{day[5:7]}-21" for day in days]
+    pyarrow.parquet.write_table(pa.table({"day": turned, "y": y}), "a.parquet")
+    expected = run("train", "iso.parquet", "-t", "y", *QUICK, "--json", "-o", "iso.arb").json
+    form = ["--date-format", "day=%d-%m-%y"]
+    told = run("train", "a.parquet", "-t", "y", *QUICK, *form, "--json").json
+    assert (told["columns"], told["fingerprint"]) == (expected["columns"], expected["fingerprint"])
+    pyarrow.parquet.write_table(pa.table({"day": [*turned[1:], "31-02-21"], "y": y}), "b.parquet")
+    ran = run("train", "b.parquet", "-t", "y", *QUICK, *form, "-o", "b.arb")
+    assert (ran.code, "taken as missing: 'day': '31-02-21' once" in ran.err) == (0, True), ran.err
+    ran = run("train", "a.parquet", "-t", "y", *QUICK, "--date-format", "day=%Y/%m/%d", "-o", "c.arb")
+    assert (ran.code, "'01-01-21', which is not a date of the form %Y/%m/%d" in ran.err) == (3, True), ran.err
+    ran = run("train", "a.parquet", "-t", "y", *QUICK, "--date-format", "dya=%Y", "-o", "c.arb")
+    assert (ran.code, "a.parquet has no column 'dya': did you mean 'day'?" in ran.err) == (3, True), ran.err
+
+
 def test_amounts_are_told_of_with_a_query_that_reads_them(run: Run) -> None:
     write_lines("a.csv", "price,y", *[f'"${1000 + i:,}",{"yes" if i % 2 else "no"}' for i in range(60)])
     ran = run("train", "a.csv", "-t", "y", *QUICK, "--kind", "price=category")
@@ -270,12 +308,14 @@ def test_groups_of_what_is_no_grade_stay_together(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("role", "value"), [("task", "x"), ("task", 3), ("kinds", [1]), ("target", 7), ("ids", "a"), ("kinds", {"a": 3})]
+    ("role", "value"),
+    [("task", "x"), ("task", 3), ("kinds", [1]), ("target", 7), ("ids", "a"), ("kinds", {"a": 3}), (None, [1])],
 )
-def test_crafted_roles_are_a_damaged_model(run: Run, role: str, value: Any) -> None:
+def test_crafted_roles_are_a_damaged_model(run: Run, role: str | None, value: Any) -> None:
     write_lines("a.csv", "x,y", *ROWS)
     run("train", "a.csv", "-t", "y", *QUICK)
     header, arrays = model_file.load("model.arb")
-    model_file.save("bad.arb", {**header, "command": {**header["command"], role: value}}, arrays)
+    crafted = value if role is None else {**header["command"], role: value}
+    model_file.save("bad.arb", {**header, "command": crafted}, arrays)
     ran = run("evaluate", "bad.arb", "a.csv")
     assert (ran.code, "bad.arb is damaged" in ran.err) == (4, True), ran.err

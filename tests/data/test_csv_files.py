@@ -308,6 +308,8 @@ def test_encodings_ends_of_lines_and_compressions(tmp_path, content, options):
         (b"a,b\n1,\xfc\n", {"encoding": "ascii"}, "is not ascii text: try encoding='latin-1'"),
         (b"a,b\n1,2\r\n3,4\n", {}, r"line 2: lines end in two ways, '\\n' and '\\r\\n'; convert them to one"),
         (b'a,b\n1,"2\n3,4\n', {}, "a quote is not closed"),
+        (b'a,"b\n1,2\n3,4\n', {}, "line 1: unexpected end of data; check for a quote that is not closed"),
+        (b'"a"b,c\n1,2\n3,4\n', {}, "line 1: ',' expected after '\"'; check for a quote that is not closed"),
         (b"a,b,a\n1,2,3\n", {}, "line 1: the column name 'a' occurs twice"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 
 import numpy as np
 import pandas as pd
@@ -137,6 +138,31 @@ def test_other_sources_name_what_is_wrong(tmp_path):
         Dataset.from_sql("SELECT 1", 3).to_frame()
 
 
+@pytest.mark.parametrize("missing", ["duckdb", "pyarrow"])
+def test_a_library_that_is_not_installed_is_named(monkeypatch, missing):
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(
+        ImportError, match=f"queries needs duckdb and pyarrow, but {missing} is not installed: pip inst"
+    ):
+        Dataset.from_sql("SELECT 1 AS a").n_rows
+    if missing == "pyarrow":
+        with pytest.raises(
+            ImportError, match=r"a Dataset needs pyarrow, which is not installed: pip install 'arboretum"
+        ):
+            Dataset.from_frame({"a": [1]}).n_rows
+
+
+def test_a_query_without_enough_memory_says_how_much_it_needs():
+    query = "SELECT list(i) AS a FROM range(3_000_000) t(i)"
+    with pytest.raises(ValueError, match=r"memory_limit=150MB is too small: the query needs at least [2-4]\d\dMB"):
+        Dataset.from_sql(query, memory_limit="150MB").n_rows
+    with (
+        duckdb.connect(config={"memory_limit": "20MB", "threads": 1}) as own,
+        pytest.raises(MemoryError, match="the query needs more memory than its connection may take"),
+    ):
+        Dataset.from_sql(query, own).n_rows
+
+
 def test_batches_that_do_not_agree_are_named():
     with pytest.raises(TypeError, match="can be read only once, but are needed several times: give the function"):
         Dataset.from_batches(iter([{"i": [1]}]))
@@ -222,6 +248,7 @@ FEATURES = ["number", "single", "whole", "flag", "city", "when", "constant"]
 MODELS = [
     (arb.BoostedTreesRegressor(n_estimators=8), "y", "weight"),
     (arb.BoostedTreesRegressor(n_estimators=4, category_levels=2), "y", None),
+    (arb.BoostedTreesRegressor(n_estimators=4, category_levels=2, max_bins=None), "y", None),
     (
         arb.BoostedTreesClassifier(n_estimators=8, categorical_features=["whole"], early_stopping=True),
         "label",
@@ -273,6 +300,42 @@ def test_the_model_is_that_of_the_rows_in_memory(frame, file, model, target, wei
         model.set_params(n_jobs=jobs).fit(dataset.select(columns), **({"target": target} if target else {}), **named)
         assert fingerprint is None or model.fingerprint() == fingerprint, name
         np.testing.assert_array_equal(model.predict(dataset), predicted, err_msg=name)
+
+
+@pytest.mark.parametrize("max_bins", [255, None])
+@pytest.mark.parametrize("columns", [["city"], ["number", "single"]], ids=" and ".join)
+def test_columns_of_one_kind_and_batches_without_weight(frame, columns, max_bins):
+    rows = frame.assign(weight=frame["weight"].where((frame.index < 400) | (frame.index >= 800), 0.0))
+    model = arb.BoostedTreesRegressor(n_estimators=3, category_levels=2, max_bins=max_bins)
+    expected = model.fit(rows[columns], rows["y"], sample_weight=rows["weight"]).fingerprint()
+    parts = [rows.loc[n : n + 399, [*columns, "y", "weight"]] for n in range(0, len(rows), 400)]
+    assert model.fit(Dataset.from_batches(parts), target="y", sample_weight="weight").fingerprint() == expected
+
+
+@pytest.mark.parametrize("levels", [None, 2])
+@pytest.mark.parametrize("unknown", ["average", "missing"])
+def test_unknown_categories_are_predicted_as_those_of_a_frame(frame, unknown, levels):
+    model = arb.BoostedTreesRegressor(n_estimators=4, unknown=unknown, category_levels=levels)
+    model.fit(frame[FEATURES], frame["y"])
+    other = frame[FEATURES].assign(city=np.where(frame["flag"], "paris", frame["city"]))
+    np.testing.assert_array_equal(model.predict(Dataset.from_frame(other)), model.predict(other))
+
+
+@pytest.mark.parametrize("categories", [["oslo", "rome"], [7, 3], [0.5, -1.5]], ids=str)
+def test_categories_of_a_frame_are_read_from_text_files(tmp_path, categories):
+    X = pd.DataFrame({"town": pd.Categorical(np.array(categories)[np.arange(60) % 2])})
+    model = arb.DecisionTreeRegressor().fit(X, np.arange(60) % 2)
+    X.to_csv(tmp_path / "rows.csv", index=False)
+    assert model.predict(Dataset.from_csv(tmp_path / "rows.csv")).tolist() == (np.arange(60) % 2).tolist()
+
+
+def test_rows_to_predict_have_the_width_of_the_fit_and_are_some():
+    model = arb.DecisionTreeRegressor().fit([[0.0, 1.0], [1.0, 0.0]], [0.0, 1.0])
+    assert model.predict(Dataset.from_frame({"a": [0.0, 1.0], "b": [1.0, 0.0]})).tolist() == [0.0, 1.0]
+    with pytest.raises(ValueError, match="X has 1 features, but DecisionTreeRegressor is expecting 2 features"):
+        model.predict(Dataset.from_frame({"a": [1.0]}))
+    with pytest.raises(ValueError, match=r"Found a dataset with 0 sample\(s\) while a minimum of 1 is required"):
+        model.predict(Dataset.from_frame({"a": np.zeros(0), "b": np.zeros(0)}))
 
 
 def test_long_texts_count_by_their_letters(monkeypatch):

@@ -70,3 +70,11 @@ def test_files_that_cannot_be_read_say_why(tmp_path, content, message):
     (tmp_path / "a.json").write_bytes(content)
     with pytest.raises(ValueError, match=message):
         Dataset.from_json(tmp_path / "a.json").to_frame()
+
+
+@pytest.mark.parametrize(("good", "bad"), [('[{"a": 1}]', '[{"a": }]'), ('{"a": 1}\n', '{"a": }\n')])
+def test_of_several_files_the_broken_one_is_named(tmp_path, good, bad):
+    for name, content in {"a.json": good, "b.json": bad, "c.json": good}.items():
+        (tmp_path / name).write_text(content)
+    with pytest.raises(ValueError, match=r"b\.json, line 1: "):
+        Dataset.from_json(tmp_path / "*.json").to_frame()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import datetime
 import decimal
+import errno
 import subprocess
 import sys
 from pathlib import Path
@@ -295,14 +296,62 @@ def test_encrypted_files_are_named_as_such(tmp_path, readable_footer):
         Dataset.from_parquet(tmp_path / "rows.parquet").to_frame()
 
 
-def test_memory_that_runs_out_is_not_a_broken_file(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("failure", "kind", "message"),
+    [
+        (
+            pa.ArrowMemoryError("malloc of size 12 failed"),
+            MemoryError,
+            "there is not enough memory to read it; set mem",
+        ),
+        (
+            pa.ArrowNotImplementedError("codec"),
+            ValueError,
+            "feature of Parquet that the installed pyarrow lacks: upgrade",
+        ),
+        (OSError(errno.EIO, "Input/output error"), OSError, "Input/output error"),
+    ],
+    ids=["memory", "feature", "disk"],
+)
+def test_what_a_reader_cannot_do_is_not_a_broken_file(tmp_path, monkeypatch, failure, kind, message):
     parquet.write_table(TABLE, tmp_path / "rows.parquet")
     dataset = Dataset.from_parquet(tmp_path / "rows.parquet")
     dataset.schema
 
-    def exhausted(*_, **__):
-        raise pa.ArrowMemoryError("malloc of size 12 failed")
+    def fails(*_, **__):
+        raise failure
 
-    monkeypatch.setattr("pyarrow.parquet.ParquetFile.iter_batches", exhausted)
-    with pytest.raises(MemoryError, match=r"rows\.parquet: there is not enough memory to read it; set memory_limit"):
+    monkeypatch.setattr("pyarrow.parquet.ParquetFile.iter_batches", fails)
+    with pytest.raises(kind, match=message):
         dataset.to_frame()
+
+
+class Size(pa.ExtensionType):
+    def __init__(self):
+        super().__init__(pa.float64(), "arboretum.size")
+
+    def __arrow_ext_serialize__(self):
+        return b""
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage_type, serialized):
+        return cls()
+
+
+@pytest.fixture
+def _known_to_readers():
+    pa.register_extension_type(Size())
+    yield
+    pa.unregister_extension_type("arboretum.size")
+
+
+@pytest.mark.usefixtures("_known_to_readers")
+@pytest.mark.parametrize("limit", [None, "1GB"])
+def test_types_of_others_are_read_as_what_they_store(tmp_path, limit):
+    size, y = pa.array([1.0, 2.0, None, 4.0] * 9), np.arange(36.0)
+    table = pa.table({"size": pa.ExtensionArray.from_storage(Size(), size), "void": pa.nulls(36), "y": y})
+    parquet.write_table(table, tmp_path / "rows.parquet")
+    expected = arb.DecisionTreeRegressor().fit(pa.table({"size": size, "void": pa.nulls(36, pa.float64())}), y)
+    for source in (Dataset.from_parquet(tmp_path / "rows.parquet", memory_limit=limit), Dataset.from_frame(table)):
+        model = arb.DecisionTreeRegressor().fit(source, target="y")
+        assert model.predict(source).tolist() == expected.predict(table.drop_columns("y")).tolist()

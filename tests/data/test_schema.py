@@ -81,6 +81,7 @@ def test_numbers_as_categories_are_encoded_as_the_twin_does(values):
     categories, codes = plain_encoding([None if v != v else v for v in values])
     assert table.schema.columns[0].categories == categories
     assert table.columns[0].tolist() == codes
+    assert Schema.from_json(json.loads(json.dumps(table.schema.to_json(), allow_nan=False))) == table.schema
 
 
 def test_numbers_as_categories_have_plain_types():
@@ -95,6 +96,7 @@ def test_numbers_as_categories_have_plain_types():
     [
         (["colour"], ValueError, "'colour', which is not a column of X .did you mean 'color'"),
         ("color", ValueError, r"'color' is a single name; give a list, as \['color'\]"),
+        (5, ValueError, "categorical_features=5: use a list of names or positions, a mask, or None"),
         ([2], ValueError, "position 2, but X has columns 0 to 1"),
         ([-1], ValueError, "position -1, but X has columns 0 to 1"),
         ([True], ValueError, "masks 1 columns, but X has 2"),

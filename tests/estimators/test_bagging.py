@@ -361,6 +361,8 @@ def test_documents_can_be_bagged():
     model = BaggingClassifier(estimator=make_pipeline(CountVectorizer(), MultinomialNB()), oob_score=True)
     assert model.fit(texts, [1, 0] * 15).predict(["good", "poor"]).tolist() == [1, 0]
     assert model.oob_score_ == 1
+    with pytest.raises(AttributeError, match="this BaggingClassifier was fitted to rows that are not a table"):
+        model.n_features_in_
     with pytest.raises(ValueError, match=r"^max_features=0\.5 needs a table of rows and columns: use 1\.0$"):
         model.set_params(max_features=0.5).fit(texts, [1, 0] * 15)
 

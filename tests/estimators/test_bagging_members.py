@@ -169,6 +169,12 @@ DAMAGE = {
     "no seed": lambda h, a: h.__setitem__("seed", None),
     "a base of another class": lambda h, a: h["estimator"].__setitem__("model", "BoostedTreesRegressor"),
     "a base that is bagging": lambda h, a: h["estimator"].__setitem__("model", "BaggingClassifier"),
+    "a base of other members": lambda h, a: h.__setitem__(
+        "estimator", {"model": "DecisionTreeClassifier", "params": {}}
+    ),
+    "members that predict classes, not numbers": lambda h, a: h.update(
+        model="BaggingRegressor", params={key: value for key, value in h["params"].items() if key != "voting"}
+    ),
     "an unknown base": lambda h, a: h["estimator"].__setitem__("model", "os"),
     "unknown parameters": lambda h, a: h["estimator"]["params"].__setitem__("nonsense", 1),
     "parameters out of range": lambda h, a: h["params"].__setitem__("n_estimators", -1),

@@ -177,6 +177,12 @@ class Lengths(Ridge):
         return super().predict([[len(text)] for text in X])
 
 
+def test_weights_need_an_estimator_that_takes_them():
+    model = conformal(estimator=Lengths(), adaptive=False)
+    with pytest.raises(ValueError, match="sample_weight is given, but fit of Lengths does not take it: leave it out"):
+        model.fit(["a" * n for n in range(40)], np.arange(40.0), sample_weight=np.arange(40.0))
+
+
 def test_exact_predictions_have_intervals_of_no_width():
     model = conformal().fit(X, np.ones(N))
     np.testing.assert_allclose(model.predict_interval(X_NEW[:4]), 1.0)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.base import clone
 from sklearn.metrics import log_loss
@@ -192,7 +194,9 @@ def test_a_dataset_names_its_columns():
     np.testing.assert_array_equal(found.predictions, expected.predictions)
 
 
-@pytest.mark.parametrize("form", [list, pd.Series, lambda y: pd.Series(y, index=np.arange(N)[::-1])])
+@pytest.mark.parametrize(
+    "form", [list, pd.Series, lambda y: pd.Series(y, index=np.arange(N)[::-1]), pl.Series, pa.array]
+)
 def test_targets_of_any_container(form):
     model = arb.BoostedTreesClassifier(**QUICK)
     expected = arb.cross_validate(model, X, CLASSES, cv=3)

@@ -238,6 +238,8 @@ TAMPERED = {
     "another kind": (of("model")("Perceptron"), "a model of kind 'Perceptron'"),
     "kind of the other class": (of("model")("BoostedTreesRegressor"), "damaged model file"),
     "no kind of model": (of("model")("os.system"), "a model of kind 'os.system'"),
+    "a base of models": (of("model")("BoostedTrees"), "a model of kind 'BoostedTrees'"),
+    "offset of text": (of("has_offset")("yes"), "has_offset is 'yes': expected true or false"),
     "unknown parameter": (of("params", "no_such")(1), "parameters"),
     "parameters are a list": (of("params")([]), "parameters"),
     "unknown loss": (of("loss")({"name": "os.system"}), "unknown loss 'os.system'"),

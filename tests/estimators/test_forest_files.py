@@ -51,13 +51,51 @@ OF_CLASSES = {
     "a class twice": (of("classes", 0, "values")(["low", "low", "top"]), "classes"),
     "no values": (of("classes", 0)({}), "values"),
     "voting of nothing": (of("params", "voting")("loud"), "voting"),
+    "votes of nothing": (of("voting")("loud"), "voting is 'loud': expected 'soft' or 'hard'"),
 }
 CASES = [(cls, *case) for cls in FORESTS for case in TAMPERED.values()]
 CASES += [(cls, *case) for cls in CLASSIFIERS for case in OF_CLASSES.values()]
 
 
+KEPT = {
+    "leaves of fewer trees": (
+        lambda h, a: a.update(bag_leaves=a["bag_leaves"][:, :-1]),
+        "bags: the shapes of the arrays",
+    ),
+    "copies of another type": (
+        lambda h, a: a.update(bag_copies=a["bag_copies"] * 1.0),
+        "bags: expected leaves as int32",
+    ),
+    "leaves beyond the trees": (
+        lambda h, a: a["bag_leaves"].fill(10**6),
+        "bags: expected one target per row, and leaves",
+    ),
+    "targets of other rows": (
+        lambda h, a: a.update(bag_target=a["bag_target"][1:]),
+        "bags: expected one target per row",
+    ),
+    "means of other outputs": (
+        lambda h, a: a.update(oob_mean=a["oob_mean"][:, :0]),
+        "out-of-bag predictions: the shape does not fit the forest",
+    ),
+    "a score of text": (of("oob_score")("good"), "oob_score is 'good': expected a number or null"),
+    "no trees": (
+        lambda h, a: a.update({name: a[name][: name.endswith("_start")] for name in a.keys() - {"base"}}),
+        "the forest has no trees",
+    ),
+}
+
+
 @pytest.mark.parametrize(("cls", "change", "message"), CASES)
 def test_tampered_headers_are_refused(cls, change, message):
     model, _ = fitted(cls, n_estimators=2)
+    with pytest.raises(arb.ModelFileError, match=message):
+        reloaded(model, change)
+
+
+@pytest.mark.parametrize(("change", "message"), KEPT.values(), ids=KEPT.keys())
+def test_tampered_bags_are_refused(change, message):
+    model, _ = fitted(arb.RandomForestRegressor, n_estimators=20, oob_score=True, keep_bags=True)
+    assert reloaded(model).fingerprint() == model.fingerprint()
     with pytest.raises(arb.ModelFileError, match=message):
         reloaded(model, change)

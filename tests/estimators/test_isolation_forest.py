@@ -208,6 +208,15 @@ def test_contamination_is_the_share_of_anomalies(contamination):
     assert model.offset_ == np.quantile(model.score_samples(X), contamination)
 
 
+@pytest.mark.parametrize("contamination", [0.01, 0.1, 0.5])
+def test_contamination_is_a_share_of_the_weight(contamination):
+    weight = np.random.default_rng(1).exponential(size=len(X))
+    model = make(contamination=contamination).fit(X, sample_weight=weight)
+    score, share = model.score_samples(X), weight / weight.sum()
+    assert share[score < model.offset_].sum() <= contamination <= share[score <= model.offset_].sum()
+    assert make(contamination=contamination).fit(X, sample_weight=1e-9 * weight).offset_ == model.offset_
+
+
 # ------------------------------------------------------------------------------------------------------------ files
 
 

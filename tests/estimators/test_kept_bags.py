@@ -177,6 +177,13 @@ def test_errors_name_the_cure(call, message):
         call(model, X)
 
 
+def test_quantiles_are_those_of_one_output():
+    X, signal = rows()
+    model = arb.RandomForestRegressor(n_estimators=2, keep_bags=True).fit(X, np.column_stack([signal, signal]))
+    with pytest.raises(ValueError, match="predict_quantiles needs one output: fit one model per output"):
+        model.predict_quantiles(X, 0.5)
+
+
 def test_importance_refuses_other_rows(regressor):
     X, signal = rows()
     with pytest.raises(ValueError, match="X is not the table that the forest was fitted on"):

@@ -69,11 +69,12 @@ def test_one_tree_a_round_for_all_outputs():
     assert "tree 0 of 30" in model.to_text(0)
 
 
-def test_one_tree_an_output_where_asked():
+@pytest.mark.parametrize("leaf_steps", [1, 3])
+def test_one_tree_an_output_where_asked(leaf_steps):
     """Outputs that share no tree are models of their own."""
-    model = regressor(vector_leaves=False).fit(FRAME, Y)
+    model = regressor(vector_leaves=False, leaf_steps=leaf_steps).fit(FRAME, Y)
     assert (model.forest_.n_trees, model.forest_.width, model.n_iter_) == (90, 1, 30)
-    alone = regressor().fit(FRAME, Y[:, 1])
+    alone = regressor(leaf_steps=leaf_steps).fit(FRAME, Y[:, 1])
     np.testing.assert_allclose(model.predict(FRAME)[:, 1], alone.predict(FRAME), rtol=1e-9, atol=1e-9)
 
 
@@ -291,11 +292,18 @@ def test_rounds_that_help_no_more_leave_the_model_as_it_was():
     assert model.forest_.width == 2
 
 
-def test_a_file_with_both_kinds_of_trees_is_refused():
-    model = regressor().fit(FRAME, Y)
-    header, arrays = content(model)
-    arrays["tree_output"][3] = 0
-    with pytest.raises(ValueError, match=r"damaged model file: .*"):
+@pytest.mark.parametrize(
+    ("y", "output", "message"),
+    [
+        (Y, 0, r"tree_output\[3\] = 0 must be −1 for vector leaves"),
+        (Y[:, 0], -1, "tree_output: some trees have one output, others all"),
+    ],
+    ids=["several outputs", "one output"],
+)
+def test_a_file_with_both_kinds_of_trees_is_refused(y, output, message):
+    header, arrays = content(regressor().fit(FRAME, y))
+    arrays["tree_output"][3] = output
+    with pytest.raises(arb.ModelFileError, match=f"damaged model file: .*{message}"):
         loaded(header, arrays)
 
 

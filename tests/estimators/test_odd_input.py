@@ -113,6 +113,8 @@ def test_target_and_rows_must_agree_in_number(make):
         make().fit(X, y[:-1])
     with pytest.raises(ValueError, match="y_val has 5 values, but X_val has 200 rows"):
         make().fit(X, y, X_val=X, y_val=y[:5])
+    with pytest.raises(ValueError, match=r"y is sparse \(csr_matrix\): it must be dense; use y.toarray\(\).ravel\(\)"):
+        make().fit(X, sparse.csr_matrix(y[:, None]))
 
 
 @pytest.mark.parametrize(

@@ -234,6 +234,12 @@ def put(index, value):
         (changed("event_times", lambda array: array[::-1]), "event_times: expected ascending times of at least 0"),
         (changed("event_times", put(0, np.inf)), "event_times: expected finite numbers"),
         (lambda arrays: arrays.pop("hazard_time"), "hazard_time"),
+        (
+            lambda arrays: arrays.update(
+                base=np.zeros(2), value=np.repeat(arrays["value"], 2, axis=1), tree_output=np.full(2, -1, np.int32)
+            ),
+            "2 values per leaf, not one",
+        ),
     ],
 )
 def test_damaged_files_are_refused(damage, message):

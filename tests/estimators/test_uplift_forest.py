@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.reference import uplift as slow
 from tests.reference.bags import copies
+from tests.reference.files import reloaded
 
+import arboretum as arb
 from arboretum import UpliftForest
 from arboretum.ensembles.bagging.trees import BaggedTarget, Draws, Treatment
 
@@ -267,6 +269,13 @@ def test_small_tables_are_split_by_default(n_rows, n_treated, honest):
         warnings.simplefilter("error")
         model = UpliftForest(n_estimators=20, honest=honest).fit(X, y, treatment=treated)
     assert np.ptp(model.predict(X)) > 0
+
+
+@pytest.mark.parametrize("control", [2, -1, "0", True])
+def test_a_file_whose_control_is_not_an_arm_is_refused(control):
+    model = UpliftForest(n_estimators=2).fit(*small_campaign(60, 30))
+    with pytest.raises(arb.ModelFileError, match=f"control is {control!r}: expected the position of one of the 2 arms"):
+        reloaded(model, lambda header, arrays: header.update(control=control))
 
 
 def test_large_tables_have_leaves_of_a_hundred_rows():

@@ -145,6 +145,21 @@ def test_categories_dates_missing_values_and_named_rows():
     assert one_row.changes == found.changes
 
 
+@pytest.mark.parametrize("n_towns", [6, 200], ids=["sets", "lists"])
+def test_of_one_tree_one_category_is_changed_where_that_is_enough(n_towns):
+    towns = np.array([f"t{i}" for i in range(n_towns)])
+    frame = pd.DataFrame({"town": np.append(RNG.choice(towns, 599), None), "size": RNG.normal(size=600)})
+    y = np.where(frame.town.isin(towns[::3]) ^ (frame["size"] > 1), "yes", "no")
+    model = arb.DecisionTreeClassifier(max_leaf_nodes=9).fit(frame, y)
+    for row in (frame[:1], frame[1:2], frame[-1:]):
+        target = "no" if model.predict(row)[0] == "yes" else "yes"
+        found = counterfactual(model, row, frame, target=target)
+        assert model.predict(pd.DataFrame([found.row], columns=frame.columns))[0] == target
+        known = towns[np.isin(towns, frame.town[:-1])]
+        others = pd.DataFrame({"town": known, "size": row["size"].item()})
+        assert (model.predict(others) != target).all() or len(found.changes) == 1
+
+
 def test_numbers_are_brought_into_an_interval():
     y = 3 * X[:, 0] + X[:, 1]
     model = arb.BoostedTreesRegressor(n_estimators=30, min_samples_leaf=5).fit(X, y)
@@ -176,9 +191,12 @@ def test_input_that_makes_no_sense_is_refused():
     with pytest.raises(ValueError, match="many branches per node are not known: use method='cart'"):
         counterfactual(arb.DecisionTreeClassifier(method="c45").fit(X, Y), row, X, target=1)
     numbers = arb.DecisionTreeRegressor().fit(X, X[:, 0])
-    for target in (3, (2, 1)):
+    for target in (3, (2, 1), None):
         with pytest.raises(ValueError, match=r"target="):
             counterfactual(numbers, row, X, target=target)
+    for several, y in ((arb.RandomForestClassifier, X[:, :2] > 0), (arb.RandomForestRegressor, X[:, :2])):
+        with pytest.raises(ValueError, match="counterfactuals need one output: fit one model per output"):
+            counterfactual(several(n_estimators=2).fit(X, y), row, X, target=(0.0, 1.0))
     named = arb.DecisionTreeClassifier().fit(pd.DataFrame({"a": ["p", "q"] * 5, "b": [1.0, 2.0] * 5}), [0, 1] * 5)
     with pytest.raises(ValueError, match="row has no value of 'b'"):
         counterfactual(named, {"a": "p"}, pd.DataFrame({"a": ["p"], "b": [1.0]}), target=1)

@@ -207,8 +207,12 @@ def test_rows_are_drawn_and_sparse_tables_read() -> None:
         ({"features": [0, 0]}, "the same column twice"),
         ({"response": "proba"}, "use 'auto' or 'raw'"),
         ({"percentiles": (0.9, 0.1)}, "two rising shares"),
+        (
+            {"percentiles": (0, 1e-9), "grid_resolution": 2},
+            r"of column 'x0' are both .*: take them further apart, or give",
+        ),
         ({"grid_resolution": 1}, "grid_resolution"),
-        ({"sample_weight": np.zeros(len(X))}, "nothing to average over|weight"),
+        ({"sample_weight": np.zeros(len(X))}, "sample_weight is zero in all rows"),
         ({"features": [0, 1], "grid": [[0.0]]}, "one for each of the two columns"),
         ({"grid": []}, "give a list of values"),
     ],
@@ -223,6 +227,8 @@ def test_errors_of_columns(frame: pd.DataFrame) -> None:
     model = arb.RandomForestRegressor(n_estimators=2).fit(frame, frame["size"])
     with pytest.raises(ValueError, match="grid has 'pink', which is not a category of column 'colour'"):
         partial_dependence(model, frame, "colour", grid=["pink"])
+    with pytest.raises(ValueError, match="column 'colour' has no known category in X: give grid="):
+        partial_dependence(model, frame.assign(colour=None), "colour")
     with pytest.raises(ValueError, match="are not sums of trees"):
         partial_dependence(fitted(REGRESSORS["median of learners"], "y"), X, 0, response="raw")
     with pytest.raises(Exception, match="not fitted"):

@@ -275,6 +275,7 @@ def test_tables_to_read() -> None:
         ),
         ({"X": X, "y": Y, "scoring": 3}, "use a scorer's name"),
         ({"X": X, "y": Y, "n_repeats": 0}, "n_repeats"),
+        ({"X": X, "y": Y, "sample_weight": 3}, "sample_weight=3, but X has .* rows: give one value per row"),
         ({"X": X, "y": Y, "max_rows": 0}, "max_rows"),
         ({"groups": {"one": ["a"], "two": ["a"]}}, "column 'a' is in two groups"),
         ({"groups": {"none": []}}, "group 'none' has no columns"),
@@ -289,6 +290,12 @@ def test_errors(arguments: dict[str, Any], message: str) -> None:
     ranker, *_ = fitted("ranker")
     with pytest.raises(ValueError, match="sage=True needs a classifier or a regressor"):
         ranker.importances(X, LABELS, group=QUERY, sage=True)
+    for several, y in ((arb.RandomForestRegressor, Y), (arb.RandomForestClassifier, LABELS)):
+        model, pairs = several(n_estimators=2), np.column_stack([y, y])
+        with pytest.raises(
+            ValueError, match="sage=True needs a classifier or a regressor of one output, not RandomFor"
+        ):
+            model.fit(X, pairs).importances(X, pairs, sage=True)
 
 
 def test_not_fitted() -> None:

@@ -194,6 +194,10 @@ def test_categories_missing_values_and_a_harmful_label():
         (arb.BoostedTreesRegressor(n_estimators=2, dart_rate=0.5), r"dart_rate=0.5 .* use dart_rate=0"),
         (arb.BoostedTreesRegressor(n_estimators=1, leaf_model="linear"), "linear: use leaf_model='constant'"),
         (arb.RandomForestRegressor(n_estimators=1, criterion="absolute_error"), "has medians in its leaves"),
+        (
+            arb.BoostedTreesRegressor(n_estimators=1, loss=lambda y, raw: (raw - y, np.ones_like(raw))),
+            "is a function that is asked about all rows at once: derive a class from Loss",
+        ),
     ],
 )
 def test_what_has_no_derivative_is_refused(model, message):
@@ -204,7 +208,7 @@ def test_what_has_no_derivative_is_refused(model, message):
 
 def test_other_rows_and_other_models_are_refused():
     model = arb.RandomForestRegressor(n_estimators=2).fit(X, Y)
-    for wrong_X, wrong_y in ((X, Y[::-1]), (X[:50], Y[:50])):
+    for wrong_X, wrong_y in ((X, Y[::-1]), (X[:50], Y[:50]), (X, np.column_stack([Y, Y]))):
         with pytest.raises(ValueError, match="give the rows that the model was fitted on"):
             model.influence(NEW, X_train=wrong_X, y_train=wrong_y)
     with pytest.raises(TypeError, match="influence is not known for IsolationForest: use boosted trees"):

@@ -76,3 +76,6 @@ def test_models_that_are_no_sums_have_no_stages():
         next(by_rounds(model, X))
     with pytest.raises(ValueError, match="predictions of this DecisionTreeClassifier are not sums of trees"):
         next(by_depth(model, X))
+    effects = arb.UpliftBoostedTrees(n_estimators=2).fit(X, np.arange(len(X)), treatment=np.arange(len(X)) % 3)
+    with pytest.raises(ValueError, match="this UpliftBoostedTrees has no rounds that follow each other"):
+        next(by_rounds(effects, X))

@@ -10,11 +10,14 @@ from tests.reference.every_estimator import CASES, answers
 
 import arboretum as arb
 from arboretum.ensembles import isolation
+from arboretum.ensembles.adaboost import rounds as adaboost
 from arboretum.ensembles.additive import stages as additive
 from arboretum.ensembles.bagging import trees as bagging
 from arboretum.ensembles.boosting.rounds import BoostingRun
 
-WHOLE = {"CalibratedClassifier", "CheckpointAverage", "ConformalRegressor", "UpliftBoostedTrees"}  # half of one is none
+COMBINED = tuple(case.name for case in CASES if "estimators" in case.params)
+WHOLE = {"CalibratedClassifier", "CheckpointAverage", "ConformalRegressor", "UpliftBoostedTrees", *COMBINED}
+# Half of one is none.
 BOOSTED = {"BaggingClassifier": arb.BoostedTreesClassifier, "BaggingRegressor": arb.BoostedTreesRegressor}
 OF_TREES = ("RandomForest", "ExtraTrees", "RandomSurvival", "UpliftForest", "IsolationForest")
 
@@ -37,27 +40,48 @@ def first_batch_alone(first_tree: int, n_trees: int, threads: int) -> Any:
     raise KeyboardInterrupt
 
 
+def no_batch(first_tree: int, n_trees: int, threads: int) -> Any:
+    raise KeyboardInterrupt
+    yield
+
+
+LOOPS = [
+    (BoostingRun, "advance", 8),
+    (additive.AdditiveRun, "best_step", 3),
+    *((trees, "fit", 3) for trees in (adaboost.BinaryTrees, adaboost.ImpurityTrees, adaboost.NumberTrees)),
+]
+ITERATIVE = pytest.mark.parametrize(
+    "case",
+    [case for case in CASES if case.name.startswith(("AdaBoost", "Boosted", "Bagging", "Additive", *OF_TREES, *WHOLE))],
+    ids=lambda case: case.name,
+)
+
+
+def settings_of(case: Any) -> dict[str, Any]:
+    """Return parameters of a fit that is long enough to be interrupted."""
+    if case.name in BOOSTED:
+        return {"estimator": lambda: BOOSTED[case.name](n_estimators=5), "n_estimators": 6, "n_jobs": 1}
+    if case.name in COMBINED:
+        kind = arb.BoostedTreesRegressor if case.problem.__name__ == "numbers" else arb.BoostedTreesClassifier
+        return {"estimators": lambda: [("boosted", kind(n_estimators=20))]}
+    params = {"n_estimators": 20, "n_steps": 20, "early_stopping": False}
+    return {name: value for name, value in params.items() if name in case.make().get_params(deep=False)}
+
+
 @pytest.fixture
 def interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
     """Interrupt boosting in its eighth round, stages in their third, forests after their first tree."""
-    monkeypatch.setattr(BoostingRun, "advance", interrupted_once(BoostingRun.advance, 8))
-    monkeypatch.setattr(additive.AdditiveRun, "best_step", interrupted_once(additive.AdditiveRun.best_step, 3))
+    for cls, step, call in LOOPS:
+        monkeypatch.setattr(cls, step, interrupted_once(getattr(cls, step), call))
     for module in (bagging, isolation):
         monkeypatch.setattr(module, "batches", first_batch_alone)
 
 
 @pytest.mark.usefixtures("interrupt")
-@pytest.mark.parametrize(
-    "case",
-    [case for case in CASES if case.name.startswith(("Boosted", "Bagging", "Additive", *OF_TREES, *WHOLE))],
-    ids=lambda case: case.name,
-)
+@ITERATIVE
 def test_every_fit_ends_at_once(case):
     """An inner fit kept its rounds, and the fit around it went on; isolation forests heard nothing before their end."""
-    rows, params = case.problem(60), {"n_estimators": 20, "n_steps": 20, "early_stopping": False}
-    params = {name: value for name, value in params.items() if name in case.make().get_params(deep=False)}
-    if case.name in BOOSTED:
-        params = {"estimator": lambda: BOOSTED[case.name](n_estimators=5), "n_estimators": 6, "n_jobs": 1}
+    rows, params = case.problem(60), settings_of(case)
     if case.name in WHOLE:
         with pytest.raises(KeyboardInterrupt):
             case.fitted(rows, **params)
@@ -67,3 +91,13 @@ def test_every_fit_ends_at_once(case):
     assert len(answers(model, rows["X"])) == 60
     if case.name in BOOSTED:
         assert [member.n_iter_ for member in model.estimators_] == [5]  # the second was in its third round
+
+
+@ITERATIVE
+def test_a_fit_that_has_nothing_to_keep_is_interrupted(case, monkeypatch):
+    for cls, step, _ in LOOPS:
+        monkeypatch.setattr(cls, step, interrupted_once(getattr(cls, step), 1))
+    for module in (bagging, isolation):
+        monkeypatch.setattr(module, "batches", no_batch)
+    with pytest.raises(KeyboardInterrupt):
+        case.fitted(case.problem(60), **settings_of(case))

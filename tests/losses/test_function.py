@@ -52,14 +52,16 @@ def test_squared_error_by_hand_is_the_squared_error_to_the_bit(params, weight): 
         assert all(np.array_equal(array, trees(built_in)[name]) for name, array in trees(own).items())
 
 
+@pytest.mark.parametrize("beside", [False, True], ids=["no offset", "offset"])
 @pytest.mark.parametrize("labels", [LABELS, LABELS == "low"], ids=["three classes", "two classes"])
-def test_log_loss_by_hand_is_the_log_loss(labels):
+def test_log_loss_by_hand_is_the_log_loss(labels, beside):
     loss = Multinomial(3) if labels.dtype.kind == "U" else Logistic()
     params = {**QUICK, "l2": 5.0, "vector_leaves": False}
-    own = arb.BoostedTreesClassifier(loss=lambda y, raw: loss.gradients(y, raw), **params).fit(X, labels)
-    built_in = arb.BoostedTreesClassifier(**params).fit(X, labels)
-    np.testing.assert_allclose(own.predict_proba(X), built_in.predict_proba(X), atol=1e-9)
-    assert own.predict(X).tolist() == built_in.predict(X).tolist()
+    given = {"offset": np.outer(Y / 9, np.arange(loss.n_outputs) + 1.0).squeeze()} if beside else {}
+    own = arb.BoostedTreesClassifier(loss=lambda y, raw: loss.gradients(y, raw), **params).fit(X, labels, **given)
+    built_in = arb.BoostedTreesClassifier(**params).fit(X, labels, **given)
+    np.testing.assert_allclose(own.predict_proba(X, **given), built_in.predict_proba(X, **given), atol=1e-9)
+    assert own.predict(X, **given).tolist() == built_in.predict(X, **given).tolist()
 
 
 def test_several_outputs_are_asked_one_by_one():

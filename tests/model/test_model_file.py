@@ -209,6 +209,14 @@ def test_header_that_would_not_come_back_is_refused(extra, message):
         to_bytes({**HEADER, **extra}, ARRAYS)
 
 
+def test_a_header_that_readers_would_refuse_is_not_written(monkeypatch):
+    monkeypatch.setattr("arboretum.model.model_file._MAX_JSON_BYTES", 1_000)
+    with pytest.raises(
+        ModelFileError, match=r"The header takes \d+ bytes; a model file holds at most 1000\. Store long"
+    ):
+        to_bytes({**HEADER, "a": list(range(1_000))}, ARRAYS)
+
+
 @pytest.mark.parametrize("deepest", [[], math.inf])
 def test_deepest_header_comes_back(deepest):
     """As deep as may be written is as deep as may be read, the object that stands for infinity included."""

@@ -147,6 +147,14 @@ def test_bars_show_the_shares_of_classes():
     assert {"red", "green", "blue"} <= {text.get_text() for text in ax.texts}
 
 
+def test_a_legend_names_as_many_classes_as_fit():
+    names = [f"{LONG} {k}" for k in range(9)]
+    texts = [text.get_text() for text in plot_tree(random_forest(7, 2, 9), SCHEMA, class_names=names).texts]
+    (more,) = (text for text in texts if text.endswith(" more"))
+    n_named = sum(text == elided(name, 1.75) for name in names for text in texts)
+    assert more == f"… {9 - n_named} more", texts
+
+
 def test_shares_are_never_rounded_up_to_all():
     forest = random_forest(0, 1, 2)
     almost = Forest.from_arrays(forest.to_arrays() | {"value": np.array([[0.999, 0.001]])})
@@ -177,6 +185,10 @@ def test_wrapped_text_fits(text, max_lines):
     assert all(text_width(line) <= 1.0 for line in lines)
     if not any("…" in line for line in lines):
         assert " ".join(lines) == text
+
+
+def test_a_sign_begins_a_line():
+    assert wrapped("sepal width (cm) <= 123456.789", 1.2, 2) == ("sepal width (cm)", "<= 123456.789")
 
 
 def test_elided_text_keeps_its_ends():

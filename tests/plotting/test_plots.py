@@ -9,6 +9,7 @@ from itertools import pairwise
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -124,6 +125,9 @@ def test_dependence_on_categories_is_bars_and_on_two_features_a_map():
     ax = plot_dependence(dependence([towns]))
     assert [bar.get_height() for bar in ax.patches] == list(range(40))
     assert_room(ax, ax.get_xticklabels())
+    rows = np.random.default_rng(0).random((30, 2, 1))
+    spread = plot_dependence(dependence([np.array(["a", "b"], object)], individual=rows)).collections[0].get_segments()
+    np.testing.assert_allclose([line[:, 1] for line in spread], np.quantile(rows[..., 0], [0.1, 0.9], axis=0).T)
     with_missing = np.array(["a", None], object)
     assert tick_texts(plot_dependence(dependence([with_missing])), "x") == ["a", "missing"]
     two = plot_dependence(dependence([np.array([1.0, 2.0, np.nan]), with_missing], n_outputs=3))
@@ -174,6 +178,11 @@ def test_a_waterfall_goes_from_the_base_to_the_prediction():
     np.testing.assert_allclose(bars[-1].get_x(), 0.5)
     np.testing.assert_allclose(bars[0].get_x() + widths[0], 0.5 + found.values[2].sum())
     assert "missing" in "".join(tick_texts(plot_shap(found, kind="waterfall", row=0)))
+    assert len(plot_shap(found, kind="waterfall", top=5).patches) == 6  # one other has the room of a line for others
+    assert tick_texts(plot_shap(found, kind="waterfall", top=4))[-1] == "2 others"
+    found.data[0, :2] = pd.Timestamp("2024-02-03"), pd.Timestamp("2024-02-03 04:05")
+    dates = {text.partition(" = ")[2] for text in tick_texts(plot_shap(found, kind="waterfall", row=0))}
+    assert {"2024-02-03", "2024-02-03T04:05:00"} <= dates
 
 
 def test_points_of_a_beeswarm_are_the_values():
@@ -183,6 +192,9 @@ def test_points_of_a_beeswarm_are_the_values():
     for place, j in enumerate(order):
         drawn = [offset for dots in ax.collections for offset in dots.get_offsets() if round(offset[1]) == place]
         np.testing.assert_allclose(sorted(x for x, _ in drawn), np.sort(found.values[:, j]))
+    constant = Explanation(found.values, found.base_values, np.ones((30, 2)), ["a", "b"])
+    colours = [dots.get_array() for dots in plot_shap(constant).collections]
+    np.testing.assert_array_equal([colour for colour in colours if colour is not None], np.full((2, 30), 0.5))
     several = explanation(20, 4, n_outputs=3)
     sizes = [bar.get_width() for bar in plot_shap(several, kind="bar", output=1).patches]
     np.testing.assert_allclose(sizes, np.sort(np.abs(several.values[..., 1]).mean(axis=0))[::-1])
@@ -210,6 +222,8 @@ def test_learning_curves_are_the_history_or_the_error_out_of_the_bag():
     assert ax.lines[1].get_ydata().tolist() == model.history_.validation_loss
     best = model.history_.best_round
     assert ax.lines[3].get_xydata().tolist() == [[best, model.history_.validation_loss[best - 1]]]
+    model.set_params(scoring="r2", callbacks=None).fit(X[:200], Y[:200], X_val=X[200:], y_val=Y[200:])
+    assert plot_learning_curve(model).lines[0].get_ydata().tolist() == model.history_.validation_score
     forest = arb.RandomForestClassifier(n_estimators=20, keep_bags=True, oob_score=True).fit(X, Y > 0)
     errors = plot_learning_curve(forest).lines[0].get_ydata()
     assert errors[-1] == pytest.approx(1 - forest.oob_score_)
@@ -296,6 +310,16 @@ def test_confusion_counts_and_finds_room(n):
     assert_room(display.ax_, display.ax_.get_yticklabels())
     assert_room(display.ax_, display.ax_.get_xticklabels())
     assert display.ax_.get_title(loc="left") == f"{np.mean(y == predicted):.1%} right"
+
+
+def test_confusion_of_an_estimator_is_that_of_its_predictions():
+    model = arb.DecisionTreeClassifier(max_depth=2).fit(X, np.digitize(Y, [-1, 1]))
+    found, expected = (
+        ConfusionDisplay.from_estimator(model, X, Y > 0),
+        ConfusionDisplay.from_predictions(Y > 0, model.predict(X), classes=model.classes_),
+    )
+    np.testing.assert_array_equal(found.matrix, expected.matrix)
+    assert "DecisionTreeClassifier" in found.ax_.get_title(loc="left")
 
 
 def test_residuals_are_points_or_hexagons():

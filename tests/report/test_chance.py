@@ -51,6 +51,11 @@ def test_errors_of_whole_units_and_of_weights():
     assert error == pytest.approx(mean_and_error(some[:100])[1], rel=0.02)
 
 
+def test_one_value_or_no_weight_has_no_error():
+    for values, weight in ((np.ones(1), None), (np.ones(0), None), (np.ones(5), np.zeros(5))):
+        assert np.isnan(mean_and_error(values, weight)).all()
+
+
 def test_figures_without_a_value_have_no_error_and_no_verdict():
     nothing = Figure("a", "", lambda at: None, lambda at: 1.0)
     (fact,) = measured([nothing], 10)

@@ -47,6 +47,13 @@ def test_distances_of_numbers(before, after):
     assert not drift(first, first).is_certain
 
 
+@pytest.mark.parametrize("values", [[1.0, 2.0], [np.nan, np.nan]], ids=str)
+def test_a_column_of_missing_values_drifts_by_its_holes_alone(values):
+    holes = [np.nan] * 200
+    for before, after in ((holes, values * 100), (values * 100, holes)):
+        assert drift(before, after).is_certain == np.isfinite(values).all()
+
+
 @pytest.mark.parametrize("sizes", [(200, 150), (3000, 1000), (150, 2000)])
 def test_rows_of_one_distribution_do_not_drift(sizes):
     draw = np.random.default_rng(11)

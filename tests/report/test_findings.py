@@ -113,6 +113,25 @@ def test_swapped_classes_of_several_are_named():
     assert ("serious", "exchanged labels") in {(alarm.grade, alarm.kind) for alarm in alarms}
 
 
+@pytest.mark.parametrize("kind", ["binary", "regression"])
+def test_copies_of_the_target_do_not_hide_each_other(kind):
+    part = split(kind)
+    train = part.X_train.assign(once=part.y_train, again=-part.y_train)
+    part = replace(part, X_train=train, X=part.X.assign(once=part.y, again=-part.y))
+    model = make(kind).fit(part.X_train, part.y_train)
+    leaks = {alarm.column for alarm in alarms_of(model, part) if alarm.kind == "possible leakage"}
+    assert leaks == {"once", "again"}
+
+
+def test_intervals_that_cover_too_few_rows_are_named():
+    part, base = split("regression"), arb.BoostedTreesRegressor(**SMALL)
+    model = arb.ConformalRegressor(estimator=base, adaptive=False).fit(part.X_train, part.y_train)
+    wild = part.y + 3 * np.random.default_rng(1).normal(size=len(part.y))
+    for y, alarmed in ((part.y, False), (wild, True)):
+        kinds = {(alarm.grade, alarm.kind) for alarm in alarms_of(model, replace(part, y=y))}
+        assert (("serious", "not calibrated") in kinds) == alarmed
+
+
 def test_a_low_quantile_is_no_bad_model():
     """R² would call it worse than the mean; its own loss does not."""
     part, draw = split("regression"), np.random.default_rng(99)

@@ -271,6 +271,62 @@ def test_odd_rows_are_reported(tmp_path):
     model.report(numbers, np.arange(20.0), tmp_path / "a.html")
 
 
+THIN = {
+    "one arm": (lambda: CASES["uplift"]()[0], SIGNAL > 0, {"treatment": np.zeros(150, int)}),
+    "no events": (lambda: CASES["survival"]()[0], np.column_stack([np.arange(1.0, 151), np.zeros(150)]), {}),
+    "one event": (lambda: CASES["survival"]()[0], np.column_stack([np.arange(1.0, 151), np.arange(150) == 9]), {}),
+    "anomalies by 1 and 0": (lambda: CASES["anomaly"]()[0], (SIGNAL > 2).astype(int), {}),
+    "intervals of few rows": (
+        lambda: arb.ConformalRegressor(estimator=arb.BoostedTreesRegressor(**SMALL), adaptive=False).fit(
+            X_TRAIN[:12], SIGNAL_TRAIN[:12]
+        ),
+        SIGNAL,
+        {},
+    ),
+    "oblique": (
+        lambda: arb.RandomForestRegressor(**SMALL, oblique=True).fit(X_TRAIN, SIGNAL_TRAIN),
+        SIGNAL,
+        {"X_train": X_TRAIN, "y_train": SIGNAL_TRAIN},
+    ),
+    "no splits": (
+        lambda: arb.RandomForestRegressor(**SMALL, min_samples_leaf=150).fit(X_TRAIN, SIGNAL_TRAIN),
+        SIGNAL,
+        {"X_train": X_TRAIN, "y_train": SIGNAL_TRAIN},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", THIN)
+def test_rows_that_tell_little_are_reported(name, tmp_path):
+    make, y, given = THIN[name]
+    page = make().report(X, y, tmp_path / "a.html", **given).read_text(encoding="utf-8")
+    sections = facts_of(page)["sections"]
+    assert set(sections) == SECTIONS
+    if name == "one arm":
+        assert "not both of a treatment and of the control" in sections["evaluation"]["left_out"]
+    else:
+        assert all(output["charts"] and output["metrics"] for output in sections["evaluation"]["outputs"])
+    assert ("left_out" in sections["dependence"]) == (name in ("no splits", "no events", "one arm"))
+
+
+def test_treatments_that_no_row_had_are_left_out(tmp_path):
+    arms = np.array(["control", "letter", "visit"])
+    model = arb.UpliftForest(**SMALL, min_samples_leaf=5).fit(
+        X_TRAIN, SIGNAL_TRAIN > 0, treatment=arms[np.arange(150) % 3]
+    )
+    page = model.report(X, SIGNAL > 0, tmp_path / "a.html", treatment=arms[ARM]).read_text(encoding="utf-8")
+    assert [output["name"] for output in facts_of(page)["sections"]["evaluation"]["outputs"]] == ["letter"]
+
+
+def test_flags_are_true_or_false(tmp_path):
+    flags = X.assign(member=SIGNAL > 0.3)
+    model = arb.BoostedTreesRegressor(**SMALL).fit(flags, SIGNAL)
+    page = model.report(flags, SIGNAL, tmp_path / "a.html").read_text(encoding="utf-8")
+    examples = json.dumps(facts_of(page)["sections"]["examples"]["rows"])
+    assert "true" in examples
+    assert "false" in examples
+
+
 def test_errors_name_the_cure(tmp_path):
     path = tmp_path / "a.html"
     model, y, _ = CASES["binary"]()
@@ -278,6 +334,8 @@ def test_errors_name_the_cure(tmp_path):
         model.report(X, y, path, max_rows=0)
     with pytest.raises(ValueError, match="X_train and y_train belong together: give both or neither"):
         model.report(X, y, path, X_train=X)
+    with pytest.raises(ValueError, match=r"Found array with 0 sample\(s\) .* while a minimum of 1 is required"):
+        model.report(X[:0], y[:0], path)
     with pytest.raises(ValueError, match="y has 3 values, but X has 150 rows"):
         model.report(X, y[:3], path)
     with pytest.raises(ValueError, match="y has the label 'perhaps' in row 0, which the training labels do not have"):

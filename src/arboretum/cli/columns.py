@@ -363,8 +363,7 @@ class Examples:
 
     def in_memory(self, most: int) -> Examples:
         """Return rows of a Dataset as a table, at most ``most``, evenly from all parts of it."""
-        if not isinstance(self.X, Dataset):
-            return self
+        assert isinstance(self.X, Dataset)
         place = np.arange(len(self)) * min(most, len(self))
         rows = self.filter(place % len(self) < min(most, len(self)))
         return replace(rows, X=rows.X.to_frame(), ids=None if rows.ids is None else rows.ids.to_frame())

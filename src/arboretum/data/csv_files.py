@@ -63,8 +63,8 @@ class CsvPart(NamedTuple):
             mark = delimiter or _delimiter_of(lines.readline())
         with file.open() as lines:
             try:
-                names = next(csv.reader(lines, delimiter=mark), [])
-            except csv.Error as error:  # a field without end
+                names = next(csv.reader(lines, delimiter=mark, strict=True), [])
+            except csv.Error as error:  # a field without end, or text after the end of one
                 raise ValueError(f"{file.path}, line 1: {error}; check for a quote that is not closed") from None
         # A nameless first column is the index that pandas wrote; it gets the name that pandas would give it.
         names = [name or f"Unnamed: {place}" for place, name in enumerate(names)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
@@ -95,6 +95,8 @@ class BoostedTrees(BoostingParameters, GrownTrees, Estimator):
     head_kind = LossHead
     notes_kind = BoostingNotes
 
+    goal: Callable[[], goals.Goal]  # how the target is read, and which loss is minimised
+
     @property
     def loss_(self) -> Loss:
         """The loss in use."""
@@ -157,10 +159,6 @@ class BoostedTrees(BoostingParameters, GrownTrees, Estimator):
         """Check the parameters by themselves and together, as ``fit`` does."""
         super().check_parameters()
         check_together(self)
-
-    def goal(self) -> goals.Goal:
-        """Return how the target is read, and which loss is minimised."""
-        return goals.Numbers(self.loss)
 
     def recipe(self) -> Boosting:
         """Return what makes a Model of rows: boosting, with these parameters."""

@@ -52,7 +52,9 @@ class GreedySteps:
         20, COUNT, "Selections from random shares of the library, whose weights are averaged; 1 selects from all of it."
     )
     bag_share: float = parameter(
-        0.5, Number(0.0, 1.0, open_low=True), "Share of the library in each bag; at least one member."
+        0.5,
+        Number(0.0, 1.0, open_low=True),
+        "Share of the library in each bag; at least 10 members, or all of a small library.",
     )
 
 

@@ -172,8 +172,6 @@ def partial_dependence(
     points: Any = {"grid_resolution": grid_resolution, "percentiles": percentiles, "with_missing": with_missing}
     axes = _axes(question, grid, **points)
     weight = targets.row_weights(sample_weight, question.n_rows)
-    if weight is not None and not weight.any():
-        raise ValueError("sample_weight is 0 for all rows: there is nothing to average over")
     mean = question.at(_product(axes)).mean(question.parts, weight)
     return _found(question, axes, mean, None, "partial_dependence")
 

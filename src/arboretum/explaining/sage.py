@@ -103,9 +103,11 @@ def _losses_as_columns_come(
 
 
 def _task_of(model: Any, y: Any, n_rows: int) -> _Task:
+    classes, n_outputs = class_lists(model), targets.to_numpy(y, "y").shape[1:]
+    if n_outputs not in ((), (1,)) or not (classes or model.task_.has_numbers):
+        raise ValueError(f"sage=True needs a classifier or a regressor of one output, not {type(model).__name__}")
     truth = targets.as_column(y, n_rows)
-    classes = class_lists(model)
-    if len(classes) == 1:
+    if classes:
         codes = targets.encode_classes(truth, classes[0], "y").astype(np.intp)
 
         def log_loss(mean: FloatArray, rows: NDArray[np.intp]) -> FloatArray:
@@ -113,13 +115,9 @@ def _task_of(model: Any, y: Any, n_rows: int) -> _Task:
             return -np.log(np.maximum(chosen, LEAST_PROBABILITY))
 
         return _Task(lambda one: np.asarray(one.predict_proba(None)), log_loss)
-    if model.task_.has_numbers:
-        numbers = targets.regression_target(truth)
+    numbers = targets.regression_target(truth)
 
-        def squared_error(mean: FloatArray, rows: NDArray[np.intp]) -> FloatArray:
-            if mean.shape[2] != 1:
-                raise ValueError("sage=True needs one output: fit one model per output")
-            return np.asarray((numbers[rows][:, None] - mean[:, :, 0]) ** 2)
+    def squared_error(mean: FloatArray, rows: NDArray[np.intp]) -> FloatArray:
+        return np.asarray((numbers[rows][:, None] - mean[:, :, 0]) ** 2)
 
-        return _Task(lambda one: np.asarray(one.predict(None)), squared_error)
-    raise ValueError(f"sage=True needs a classifier or a regressor of one output, not {type(model).__name__}")
+    return _Task(lambda one: np.asarray(one.predict(None)), squared_error)

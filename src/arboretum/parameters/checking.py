@@ -131,10 +131,3 @@ def seed_of(random_state: Any) -> int:
             f"random_state={shown(random_state)}: use an integer, a NumPy Generator or RandomState, or None"
         )
     return int(source.randint(2**31 - 1))
-
-
-def read_seed(seed: Any) -> int:
-    """Return a seed from a file; reject an invalid one."""
-    if type(seed) is not int or not 0 <= seed < 2**64:
-        raise ValueError(f"seed={seed!r}: expected 0 ≤ seed < 2**64")
-    return seed

@@ -196,9 +196,7 @@ def _waterfall(
     if len(rest) == 1:
         shown, rest = order, rest[:0]
     steps = [float(values[j]) for j in shown]
-    names = [
-        f"{elided(str(explanation.feature_names[j]), 1.1)} = {_value_text(explanation.data[row][j])}" for j in shown
-    ]
+    names = [_equation(str(explanation.feature_names[j]), explanation.data[row][j]) for j in shown]
     if len(rest):
         steps.append(float(values[rest].sum()))
         names.append(f"{len(rest)} others")
@@ -235,12 +233,17 @@ def _waterfall(
     return ax
 
 
+def _equation(name: str, value: Any) -> str:
+    """Return "name = value"; the value has the room that the name leaves, at least that of a date."""
+    left = f"{elided(name, 1.0)} = "
+    return left + elided(_value_text(value), NAME_WIDTH - text_width(left))
+
+
 def _value_text(value: Any) -> str:
-    room = NAME_WIDTH - 1.1 - text_width(" = ")
     if value is None or (isinstance(value, float | np.floating) and np.isnan(value)):
         return "missing"
     if hasattr(value, "isoformat"):
-        return elided(value.isoformat().removesuffix("T00:00:00"), room)
+        return str(value.isoformat().removesuffix("T00:00:00"))
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
-        return elided(str(value), room)
+        return str(value)
     return number_text(float(value), _DIGITS + 1)

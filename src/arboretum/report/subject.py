@@ -100,8 +100,6 @@ def read_rows(model: Any, X: Any, y: Any, *, of: str = "", **given: Any) -> Rows
             f"read_rows() got an unexpected argument {min(unknown)!r}: expected some of {', '.join(BY_ROW)}"
         )
     table, n_rows, task = table_of(model, X), n_rows_of(as_container(X)), model.task_
-    if not n_rows:
-        raise ValueError(f"X{of} has no rows: give at least one")
     target: NDArray[Any] | None = None
     if task.role == "event":
         target = survival_bounds(y, n_rows, f"y{of}", f"X{of}")

@@ -4,7 +4,7 @@
 
     best members ──► each step adds the member, perhaps again, whose addition gives the mean the best score
                      ──► the size with the best score on the way is kept
-    bags             the same with random shares of the library; weights are the mean over the bags
+    bags             the same with random shares of a large library; weights are the mean over the bags
 
 With replacement, members get weights without a solver for them; bags keep a member that is good by chance from being
 chosen everywhere.
@@ -23,6 +23,7 @@ from arboretum import _kernel
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
+LEAST_BAG = 10  # members: half of a few would often lack the best of them
 BAG_PURPOSE = 0x6C696272617279  # "library": keeps these draws apart from all others of the same seed
 
 
@@ -39,7 +40,7 @@ class Greed:
     n_bags : int
         Selections from random shares of the library; 1 selects once, from all of it.
     share : float
-        Share of the library in each bag.
+        Share of the library in each bag; at least ``LEAST_BAG`` members, or all.
     seed : int
         Seed of the bags.
     """
@@ -104,9 +105,9 @@ def _climb(
 
 
 def _bag(m: int, greed: Greed, bag: int) -> NDArray[np.intp]:
-    """Return a random share of the library, at least one member."""
+    """Return a random share of the library, or the least number of members that tells good from lucky."""
     hashes = np.array([_kernel.draw(greed.seed, BAG_PURPOSE + bag, member) for member in range(m)], dtype=np.uint64)
-    return np.sort(np.argsort(hashes, kind="stable")[: max(1, round(greed.share * m))])
+    return np.sort(np.argsort(hashes, kind="stable")[: max(LEAST_BAG, round(greed.share * m))])
 
 
 def _known(score: float) -> float:

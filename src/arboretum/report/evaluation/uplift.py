@@ -10,15 +10,22 @@ from arboretum.metrics import auuc_score, qini_curve, qini_score, uplift_at_k
 from arboretum.report.chance import Positions
 from arboretum.report.evaluation.charts import curves, histogram, series
 from arboretum.report.evaluation.figures import Figure, measured
+from arboretum.report.facts import LeftOut
 from arboretum.report.subject import FloatArray, Rows, Subject
 
 TENTHS = 10
 
 
 def evaluate(subject: Subject) -> list[dict[str, Any]]:
-    """Evaluate each treatment against the control; the baseline is a random order."""
-    arms = subject.model.arms_[1:].tolist()
-    return [{"name": f"{arm}" if len(arms) > 1 else "", **_one_arm(subject, arm)} for arm in arms]
+    """Evaluate each treatment that these rows have against the control; the baseline is a random order."""
+    control, *arms = subject.model.arms_.tolist()
+    weight, given = subject.test.weight, subject.test.treatment
+    assert given is not None
+    present = set((given if weight is None else given[weight > 0]).tolist())
+    found = [arm for arm in arms if {control, arm} <= present]
+    if not found:
+        raise LeftOut("These rows are not both of a treatment and of the control, which uplift compares.")
+    return [{"name": f"{arm}" if len(arms) > 1 else "", **_one_arm(subject, arm)} for arm in found]
 
 
 def _against_control(subject: Subject, rows: Rows, arm: Any) -> Any:
