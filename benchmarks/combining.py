@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks import rivals
 from benchmarks.family import Family, Workload
 from benchmarks.workloads import dense
-from benchmarks.workloads.combining import equal, leakage, speed, tables, threads
+from benchmarks.workloads.combining import averages, equal, leakage, speed, tables, threads
 
 WORKLOADS: dict[str, Workload] = {
     "equal": equal.run,
@@ -13,6 +13,7 @@ WORKLOADS: dict[str, Workload] = {
     "leakage": leakage.run,
     "tables": tables.run,
     "threads": threads.run,
+    "averages": averages.run,
 }
 COMBINING = Family(
     "models of different kinds, combined",

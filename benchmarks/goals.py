@@ -191,6 +191,10 @@ COMBINING_GOALS = (
     Goal("speed", "≥ 1.2 × scikit-learn's stack of our members (least ×)", over_rows("around", min), 1.2),
     Goal("leakage", "at most 1 % above a constant (largest mean)", over_rows("mean", max), 1.0, at_least=False),
     Goal("tables-summary", "the stack better on at least 70 % of the sets", own("share", "stacking"), 70.0),
+    Goal(
+        "averages", "the mean of the stages (largest difference)", over_rows("difference", max), 1e-12, at_least=False
+    ),
+    Goal("averages", "predictions at 1.00 × the time (most)", over_rows("ratio", max), 1.05, at_least=False),
     Goal("threads", "one model for all numbers of threads (most)", over_rows("most", max), 1, at_least=False),
 )
 GOALS: tuple[Goal, ...] = (

@@ -20,7 +20,7 @@ from benchmarks.__main__ import main  # noqa: E402
 from benchmarks.combining import COMBINING  # noqa: E402
 from benchmarks.measuring import Bench  # noqa: E402
 from benchmarks.task import Settings, Task  # noqa: E402
-from benchmarks.workloads.combining import equal, leakage, members, speed, tables, threads  # noqa: E402
+from benchmarks.workloads.combining import averages, equal, leakage, members, speed, tables, threads  # noqa: E402
 from tests.reference.benchmarking import write_german  # noqa: E402
 
 TINY = ["--rows", "500", "--rounds", "5", "--threads", "1"]
@@ -177,3 +177,23 @@ def test_without_data_nothing_is_judged(tmp_path: Path) -> None:
     found = combining(tmp_path, "tables")
     assert not found["tables"]["rows"]
     assert verdicts(found["tables-summary"]) == [None]
+
+
+# ---- averages --------------------------------------------------------------------------------------------------------
+
+
+def test_averages_are_compared_with_their_stages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(averages, "TABLES", 1)
+    monkeypatch.setattr(averages, "PREDICTED", 1_000)
+    tables = combining(tmp_path, "averages")
+    assert verdicts(tables["averages"])[0] is True
+    assert len(tables["averages-errors"]["rows"]) == 5
+
+
+def test_an_average_that_is_no_mean_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    import arboretum as arb
+
+    monkeypatch.setattr(arb.BoostedTreesRegressor, "averaged_rounds", lambda model, rounds: model)
+    monkeypatch.setattr(averages, "PREDICTED", 1_000)
+    verdict, _ = goals.judge(averages.cost(tiny_bench()))
+    assert verdict.reached is False
