@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 
 import numpy as np
@@ -211,12 +212,16 @@ def test_out_of_bag_predictions_replace_folds_only_where_that_is_honest():
     alone = forest("Classifier", oob_score=True).fit(X, CLASSES)
     assert (stack.unseen_answers()["forest"] == alone.oob_decision_function_).all()
     assert stack.named_estimators_["forest"].predict_proba(X).tolist() == alone.predict_proba(X).tolist()
+    assert not hasattr(stack.named_estimators_["forest"], "oob_score_")  # as long as the table, and not asked for
+    asked = [("forest", forest("Classifier", oob_score=True)), members[1]]
+    assert arb.StackingClassifier(estimators=asked).fit(X, CLASSES).named_estimators_["forest"].oob_score_ > 0.5
     groups = np.repeat(np.arange(32), 5)
     for params, given in (
         ({"out_of_bag": False}, {}),
         ({"time_ordered": True, "cv": 3}, {}),
         ({"cv": StratifiedKFold(3)}, {}),
         ({"refit": False}, {}),
+        ({"stack_method": "predict"}, {}),
         ({}, {"groups": groups}),
     ):
         other = arb.StackingClassifier(estimators=members, **params).fit(X, CLASSES, **given)
@@ -447,6 +452,15 @@ def test_an_error_leaves_the_model_as_it_was():
         with pytest.raises(ValueError, match=r"y"):
             model.fit(X, wrong)
     assert model.fingerprint() == before
+
+
+def test_answers_to_training_rows_are_neither_in_files_nor_in_pickles(tmp_path):
+    stack = arb.StackingRegressor(estimators=pair("Regressor")).fit(X, NUMBERS)
+    stack.save(tmp_path / "m.arb")
+    for again in (arb.load(tmp_path / "m.arb"), pickle.loads(pickle.dumps(stack))):
+        assert (again.predict(X) == stack.predict(X)).all()
+        with pytest.raises(AttributeError, match="fit the model again"):
+            again.unseen_answers()
 
 
 def test_a_split_of_several_parts_averages_its_models():

@@ -72,7 +72,7 @@ class StackedModel(CombinedModel, Estimator):
     def unseen_answers(self) -> dict[str, Any]:
         """Return what each member said of training rows that it had not seen, in the order of these rows.
 
-        NaN for rows that were never held out. A model file does not keep them.
+        NaN for rows that were never held out. Files and pickles do not keep them.
 
         Returns
         -------
@@ -80,7 +80,9 @@ class StackedModel(CombinedModel, Estimator):
         """
         unseen = self._joint.unseen
         if not unseen:
-            raise AttributeError("answers to training rows are not kept in a model file: fit the model again")
+            raise AttributeError(
+                "answers to training rows are kept neither in files nor in pickles: fit the model again"
+            )
         return dict(unseen)
 
 

@@ -16,7 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from arboretum import _kernel
 from arboretum.data import selection
 from arboretum.data.table import has_missing
+from arboretum.ensembles.bagging.model_notes import notes_of
 from arboretum.ensembles.bagging.trees import is_whole
 from arboretum.ensembles.combining.asking import answer
 from arboretum.ensembles.combining.folds import Split
@@ -183,19 +184,20 @@ class Workshop:
         by_bag: list[bool],
     ) -> tuple[list[Fitted], dict[str, str]]:
         found, skipped = [], {}
-        for number, (name, _) in enumerate(members):
+        for number, (name, base) in enumerate(members):
             own = {split: result for (member, split), result in results.items() if member == number}
             failure = next((result for result in own.values() if isinstance(result, MemberError)), None)
             if failure is not None:
                 skipped[str(name)] = str(failure.error())
                 continue
             fitted = Fitted(str(name), methods[name])
-            if -1 in own:
-                fitted.whole = own[-1][0]
+            if WHOLE in own:
+                fitted.whole = own[WHOLE][0]
             fitted.of_splits = [own[split][0] for split in range(len(splits)) if split in own]
             if by_bag[number]:
                 known = self.goal.out_of_bag(fitted.whole)
                 fitted.unseen = known.reshape(len(known), -1)
+                forget_bags(fitted.whole, base)
             elif splits:
                 fitted.unseen = _mean_unseen(len(self.training.y), splits, [own[s][1] for s in range(len(splits))])
             found.append(fitted)
@@ -346,3 +348,11 @@ def takes_bags(member: Any) -> bool:
     if not reads_tables(member) or not {"oob_score", "bootstrap", "n_estimators"} <= set(member.get_params(deep=False)):
         return False
     return bool(member.bootstrap) and int(member.n_estimators) >= ENOUGH_TREES
+
+
+def forget_bags(forest: Any, base: Any) -> None:
+    """Drop the out-of-bag predictions of a forest that the user did not ask for: they are as long as the table."""
+    if base.oob_score is False:
+        model = forest.model_
+        forest.model_ = replace(model, notes=replace(notes_of(model), oob_score=None, oob_mean=None))
+        forest.oob_score = False

@@ -50,7 +50,7 @@ class Combined(Joint):
     skipped : dict of str to str
         Members that failed, and why.
     unseen : dict of str to ndarray
-        Answers to training rows that members have not seen; not part of a file.
+        Answers to training rows that members have not seen; neither in files nor in pickles.
     known : callable, optional
         Function from rows to an answer that is known already; members are then not asked.
     """
@@ -64,6 +64,10 @@ class Combined(Joint):
     skipped: Mapping[str, str] = field(default_factory=dict)
     unseen: Mapping[str, FloatArray] = field(default_factory=dict)
     known: Callable[[Any], FloatArray] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave answers to training rows out of pickles, as files do: they are as long as the table."""
+        return {**vars(self), "unseen": {}}
 
     # ---- answers -------------------------------------------------------------------------------------------------
 

@@ -281,7 +281,8 @@ class StackingRecipe(CombiningRecipe):
                 raise ValueError("groups with time_ordered=True: give a splitter as cv that keeps both")
             return folds.blocks(dealt.n_rows, n_folds), []
         bags = []
-        if own.out_of_bag == "auto" and dealt.groups is None and own.refit and own.stack_method != "decision_function":
+        by_share = not given.goal.classifies or own.stack_method in ("auto", "predict_proba")
+        if own.out_of_bag == "auto" and dealt.groups is None and own.refit and by_share:
             bags = [name for name, base in self.members if takes_bags(base)]
         if len(bags) == len(self.members):
             return [], bags
