@@ -41,7 +41,9 @@ class Grades(Order):
         grade, query = np.ascontiguousarray(column["grade"]), column["query"]
         check_grades(grade)
         if (query == query[0]).all():
-            raise ValueError("group has one query, but folds are whole queries: give rows of at least 2")
+            raise ValueError(
+                f"group has one query (n_samples={len(query)}), but folds are whole queries: give rows of at least 2"
+            )
         order = np.argsort(query, kind="stable")
         together = query[order[1:]] == query[order[:-1]]
         if not (together & (grade[order[1:]] != grade[order[:-1]])).any():
