@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from arboretum.ensembles.boosting.goals import judged
 from arboretum.ensembles.combining.goals import Grades, Times
+from arboretum.ensembles.combining.orders import OrderRecipe
 from arboretum.ensembles.combining.parameters import CombiningRun, Folds, MemberList, OutOfFold
-from arboretum.ensembles.combining.recipe import OrderRecipe, StackingRecipe
+from arboretum.ensembles.combining.recipe import StackingRecipe
 from arboretum.estimators.boosted_trees import BoostedTreesRanker, BoostedTreesSurvival
 from arboretum.estimators.random_survival_forest import RandomSurvivalForest
 from arboretum.estimators.stacking import StackedModel

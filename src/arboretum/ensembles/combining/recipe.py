@@ -6,15 +6,14 @@
                                                                       │
                  voting: fixed weights ───────────────────────────────┤
                  stacking, blending: a linear combiner, or any estimator
-                 ensemble selection: greedy weights ──────────────────┤
-                 rankers, survival models: greedy weights, in one scale ┴──► Members, joined by Combined
+                 ensemble selection: greedy weights ──────────────────┴──► Members, joined by Combined
 """
 
 from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -26,7 +25,7 @@ from arboretum.data.queries import Queries
 from arboretum.ensembles.bagging.resampling import content_keys
 from arboretum.ensembles.combining import folds
 from arboretum.ensembles.combining.asking import Asked, answer, method_of
-from arboretum.ensembles.combining.combiners import Combiner, LinearSum, LogPool, Mean, ScaledSum, Votes
+from arboretum.ensembles.combining.combiners import Combiner, LinearSum, LogPool, Mean, Votes
 from arboretum.ensembles.combining.fitting import Fitted, Training, Workshop, fit_member, takes_bags
 from arboretum.ensembles.combining.folds import DealtRows, Split
 from arboretum.ensembles.combining.greedy import Greed, select
@@ -35,15 +34,13 @@ from arboretum.ensembles.combining.member_rows import MemberRows
 from arboretum.ensembles.members.estimators import is_classifier, require_estimator, unfitted
 from arboretum.ensembles.members.goals import Classes, Goal
 from arboretum.ensembles.recipe import Recipe
-from arboretum.metrics.named import Answered, Metric, find_metric, named_metrics
+from arboretum.metrics.named import Answered, Metric, find_metric
 from arboretum.metrics.scoring import Scorer, find_scoring
 from arboretum.model.members import Base, Members
 from arboretum.parameters.checking import seed_of
 from arboretum.running.threads import n_threads
 
 FloatArray: TypeAlias = NDArray[np.float64]
-
-FROM_THE_BEST = Greed(n_steps=50, n_best=1, n_bags=1, share=1.0, seed=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,11 +95,16 @@ class Given:
         """Number of the query of each row, if rows are compared within queries."""
         return self.dealt.groups if self.goal.by_query else None
 
-    def answered(self, rows: NDArray[np.intp], found: FloatArray) -> Answered:
-        """Return answers to rows, in the order of ``learned_from``, with the truth, for metrics."""
-        narrow = not self.goal.classifies and found.shape[1] == 1
+    def answering(self, rows: NDArray[np.intp]) -> Callable[[FloatArray], Answered]:
+        """Return what adds the truth to answers (rows, width), for metrics; rows as ``learned_from`` orders them."""
         queries = None if self.query is None else Queries.of_sorted(self.query[rows])
-        return Answered(self.codes[rows], found[:, 0] if narrow else found, self.weight[rows], queries)
+        truth = Answered(self.codes[rows], None, self.weight[rows], queries)
+
+        def answered(found: FloatArray) -> Answered:
+            narrow = not self.goal.classifies and found.shape[1] == 1
+            return replace(truth, answer=found[:, 0] if narrow else found)
+
+        return answered
 
 
 @dataclass(frozen=True, eq=False)
@@ -387,13 +389,14 @@ class SelectionRecipe(StackingRecipe):
         self, given: Given, scoring: Metric | Scorer | None, rows: NDArray[np.intp]
     ) -> Callable[[FloatArray], float]:
         """Return the function that scores answers to the rows that weights are learned from."""
+        answered = given.answering(rows)
         if isinstance(scoring, Scorer):
             X, y = selection.take_rows(given.X, rows), given.y[rows]
             weighted = None if given.training.weight is None else given.weight[rows]
             blank, also = Combined(given.goal), {name: values[rows] for name, values in given.training.also.items()}
 
             def by_scorer(found: FloatArray) -> float:
-                known = knowing(blank, given.answered(rows, found).answer)
+                known = knowing(blank, answered(found).answer)
                 model = self.estimator(Members({}, known, name=self.name))
                 return scoring.score(model, X, y, sample_weight=weighted, **also)
 
@@ -401,79 +404,7 @@ class SelectionRecipe(StackingRecipe):
         metric = scoring or find_metric(given.goal.metric, given.task)
         assert isinstance(metric, Metric)
         sign = 1.0 if metric.greater_is_better else -1.0
-        return lambda found: sign * metric.value(given.answered(rows, found))
-
-
-@dataclass(frozen=True, eq=False)
-class OrderRecipe(SelectionRecipe):
-    """Members whose answers order rows, each in a scale of its own: greedy weights of answers in one scale."""
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Members:
-        """Fit as a stack does, once it is known what answers are judged by."""
-        self.scoring()
-        return super().fit(X, y, sample_weight, groups)
-
-    def scoring(self) -> Metric | Scorer:
-        """Return what answers are judged by."""
-        task = self.goal.task.name
-        found = find_scoring(self.given.scoring, task)
-        if found is None:
-            usable = ", ".join(named_metrics(task))
-            raise ValueError(f"scoring={self.given.scoring!r}: members have losses of their own; use {usable}")
-        return found
-
-    def splits(self, given: Given) -> tuple[list[Split], list[str | int]]:
-        """Return the parts of the rows; no query may be on both sides."""
-        parts, bags = super().splits(given)
-        if (query := given.query) is None:
-            return parts, bags
-        for number, (fit, held) in enumerate(parts):
-            if len(both := np.intersect1d(query[fit], query[held])):
-                row = given.kept[np.flatnonzero(query == both[0])[0]]
-                raise ValueError(
-                    f"cv: split {number} has rows of one query, that of row {row}, among the training rows and the "
-                    "held-out rows: use a splitter that keeps groups, such as GroupKFold"
-                )
-        return parts, bags
-
-    def combine(
-        self, given: Given, found: Sequence[Fitted], answers: Sequence[FloatArray], rows: NDArray[np.intp], final: Any
-    ) -> tuple[Combiner | None, Any]:
-        """Return the sum of scaled answers with greedy weights."""
-        query = None if given.query is None else given.query[rows]
-        scales = np.array([spread(one[:, 0], given.weight[rows], query) for one in answers])
-        scaled = [one / scale for one, scale in zip(answers, scales, strict=True)]
-        return ScaledSum.of(select(scaled, self._score(given, self.scoring(), rows), FROM_THE_BEST), scales), None
-
-    def member_scores(self, given: Given, found: Sequence[Fitted]) -> tuple[str, dict[str, float]]:
-        """Return the metric of each member on rows that it has not seen."""
-        scoring = self.scoring()
-        metric = scoring if isinstance(scoring, Metric) else find_metric(given.goal.metric, given.task)
-        assert metric is not None
-        scores = {}
-        for one in found:
-            assert one.unseen is not None
-            rows = learned_from([one], given)
-            scores[one.name] = metric.value(given.answered(rows, one.unseen[rows]))
-        return metric.name, scores
-
-
-def spread(answers: FloatArray, weight: FloatArray, query: NDArray[np.intp] | None) -> float:
-    """Return the standard deviation of answers, within queries if there are some; 1 if all are equal.
-
-    Only differences within a query matter to a ranking.
-
-    Examples
-    --------
-    >>> answers = np.array([0.0, 2.0, 100.0, 102.0])
-    >>> spread(answers, np.ones(4), np.array([0, 0, 1, 1])), spread(answers - 50, np.ones(4), np.zeros(4, int)) > 50
-    (1.0, True)
-    """
-    unit = np.zeros(len(answers), dtype=np.intp) if query is None else np.unique(query, return_inverse=True)[1]
-    mass = np.bincount(unit, weight)
-    off = answers - (np.bincount(unit, weight * answers) / mass)[unit]
-    found = float(np.sqrt((weight * off * off).sum() / mass.sum()))
-    return found if np.isfinite(found) and found > np.finfo(np.float64).tiny else 1.0
+        return lambda found: sign * metric.value(answered(found))
 
 
 def learned_from(found: Sequence[Fitted], given: Given) -> NDArray[np.intp]:
