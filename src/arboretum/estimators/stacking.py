@@ -43,7 +43,7 @@ class StackedModel(CombinedModel, Estimator):
         X : array-like, sparse matrix or data frame
             Training rows.
         y : array-like
-            Target, one value per row.
+            Target of each row: a label, a number, or time and event.
         sample_weight : array-like, optional
             Weight of each row, for members and for their combination.
         groups : array-like, optional
