@@ -39,6 +39,8 @@ from arboretum.estimators.forests import RandomForestClassifier as RandomForestC
 from arboretum.estimators.forests import RandomForestRegressor as RandomForestRegressor
 from arboretum.estimators.isolation_forest import IsolationForest as IsolationForest
 from arboretum.estimators.random_survival_forest import RandomSurvivalForest as RandomSurvivalForest
+from arboretum.estimators.stacked_orders import StackingRanker as StackingRanker
+from arboretum.estimators.stacked_orders import StackingSurvival as StackingSurvival
 from arboretum.estimators.stacking import BlendingClassifier as BlendingClassifier
 from arboretum.estimators.stacking import BlendingRegressor as BlendingRegressor
 from arboretum.estimators.stacking import StackingClassifier as StackingClassifier

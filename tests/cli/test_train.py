@@ -167,3 +167,25 @@ def test_missing_values_of_a_held_out_part_are_news_only_from_another_file(
     ran = run("train", data, "-t", "y", "-m", "tree", *judging)
     assert ran.code == 0, ran.err
     assert ("had none at fit: 'b'" in ran.err) == ("--test" in judging)
+
+
+def test_rankers_and_survival_models_are_stacked(run: Run) -> None:
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=80)
+    columns = {"a": a, "b": rng.normal(size=80), "grade": np.digitize(a, [-1, 1]), "query": np.arange(80) // 8}
+    pyarrow.csv.write_csv(pa.table(columns), "queries.csv")
+    small = ("--holdout", "0.2", "--set", "cv=2", "--model", "stack")
+    ran = run(
+        "train", "queries.csv", "-t", "grade", "--group", "query", *small, "--members", "boosted,linear", "-o", "r.arb"
+    )
+    assert ran.code == 0, ran.err
+    assert [type(one).__name__ for one in arb.load("r.arb").estimators_] == ["BoostedTreesRanker"] * 2
+    columns = {"a": a, "days": rng.exponential(np.exp(-a)), "seen": rng.random(80) < 0.7}
+    pyarrow.csv.write_csv(pa.table(columns), "times.csv")
+    ran = run(
+        "train", "times.csv", "-t", "days", "--event", "seen", *small, "--members", "boosted,forest", "-o", "s.arb"
+    )
+    assert ran.code == 0, ran.err
+    assert list(arb.load("s.arb").named_estimators_) == ["boosted", "forest"]
+    ran = run("train", "times.csv", "-t", "days", "--event", "seen", "--model", "vote", "-o", "v.arb")
+    assert "--model vote cannot do survival: boosted, forest can" in ran.err

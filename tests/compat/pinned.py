@@ -144,6 +144,9 @@ def fits() -> list[Fit]:
     small, forest = arb.BoostedTreesRegressor(n_estimators=3), arb.RandomForestRegressor(n_estimators=3)
     chooser, grove = arb.BoostedTreesClassifier(n_estimators=3), arb.RandomForestClassifier(n_estimators=3)
     tree = {"max_depth": 2}
+    rankers = [(loss, arb.BoostedTreesRanker(n_estimators=3, loss=loss)) for loss in ("lambdamart", "listwise")]
+    hazards, leaves = arb.BoostedTreesSurvival(n_estimators=3), arb.RandomSurvivalForest(n_estimators=3)
+    survivals = [("boosted", hazards), ("forest", leaves)]
     return [
         *_boosted(
             "BoostedTreesClassifier",
@@ -319,6 +322,28 @@ def fits() -> list[Fit]:
                 (_members("Regressor"), NUMBER, {"n_bags": 1, "n_best": 2}),
                 (_members("Regressor"), weighted(NUMBER, SHARES), {"scoring": "mae"}),
                 (_members("Regressor"), OUTPUTS, {"cv": 3}),
+            )
+        ),
+        *(
+            ("StackingRanker", {"estimators": rankers, **params}, rows)
+            for params, rows in (
+                ({"cv": 3}, RANKED),
+                ({"cv": 2, "refit": False, "scoring": "map"}, RANKED),
+                ({"cv": 3, "time_ordered": True}, RANKED),
+                ({"n_repeats": 2}, RANKED),
+                ({"scoring": "mrr", "random_state": 3}, RANKED),
+                ({"scoring": "ndcg@3"}, weighted(RANKED, np.repeat(COPIES[::8], 8))),
+            )
+        ),
+        *(
+            ("StackingSurvival", {"estimators": survivals, **params}, rows)
+            for params, rows in (
+                ({"cv": 3}, SURVIVAL),
+                ({"cv": 2, "refit": False}, SURVIVAL),
+                ({"cv": 3, "time_ordered": True}, SURVIVAL),
+                ({"n_repeats": 2}, weighted(SURVIVAL, SHARES)),
+                ({"random_state": 3}, weighted(SURVIVAL, COPIES)),
+                ({}, {**SURVIVAL, "groups": np.arange(N_ROWS) // 8}),
             )
         ),
     ]

@@ -388,7 +388,11 @@ WRONG = {
     "all dropped": (VOTES, {"estimators": [("a", "drop")]}, "has no members"),
     "no pairs": (VOTES, {"estimators": [tree("Classifier")]}, "estimators has the entry DecisionTreeClassifier"),
     "another task": (VOTES, {"estimators": [("a", tree("Regressor"))]}, "'a' is the regressor DecisionTreeRegressor"),
-    "no model": (VOTES, {"estimators": [("a", arb.IsolationForest())]}, "'a' is an outlier detector"),
+    "no model": (
+        VOTES,
+        {"estimators": [("a", arb.IsolationForest())]},
+        "'a' is the outlier detector IsolationForest: use a classifier",
+    ),
     "class": (VOTES, {"estimators": [("a", LogisticRegression)]}, r"'a' is the class .*: use LogisticRegression\(\)"),
     "names twice": (VOTES, {"estimators": [("a", GaussianNB())] * 2}, "has the name 'a' 2 times"),
     "name of a parameter": (VOTES, {"estimators": [("voting", GaussianNB())]}, "mistaken for a parameter"),

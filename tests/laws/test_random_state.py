@@ -21,6 +21,14 @@ TREE = {"max_features": 0.5}
 # Members with seeds of their own: the seed of the model deals rows out.
 PAIR = [("tree", arb.DecisionTreeClassifier(max_depth=2)), ("forest", arb.RandomForestClassifier(n_estimators=4))]
 TREES = [("tree", arb.DecisionTreeRegressor(max_depth=2)), ("forest", arb.RandomForestRegressor(n_estimators=4))]
+RANKERS = [
+    ("leaf", arb.BoostedTreesRanker(n_estimators=4)),
+    ("drawn", arb.BoostedTreesRanker(n_estimators=4, subsample=0.5, random_state=None)),
+]
+TIMES = [
+    ("boosted", arb.BoostedTreesSurvival(n_estimators=4)),
+    ("forest", arb.RandomSurvivalForest(n_estimators=4, random_state=None)),
+]
 
 FITS = {
     "AdaBoostClassifier": ({**SMALL, "estimator": arb.DecisionTreeClassifier(max_depth=2, max_features=0.4)}, CLASSES),
@@ -48,7 +56,9 @@ FITS = {
     "RandomForestRegressor": (SMALL, NUMBERS),
     "RandomSurvivalForest": (SMALL, SURVIVAL),
     "StackingClassifier": ({"estimators": PAIR}, CLASSES),
+    "StackingRanker": ({"estimators": RANKERS}, CLASSES, np.arange(160) // 8),
     "StackingRegressor": ({"estimators": TREES}, NUMBERS),
+    "StackingSurvival": ({"estimators": TIMES}, SURVIVAL),
     "UpliftBoostedTrees": ({**SMALL, "min_samples_leaf": 2}, NUMBERS, TREATED),
     "UpliftForest": ({**SMALL, "min_samples_leaf": 2, "criterion": "euclidean"}, NUMBERS, TREATED),
     "VotingClassifier": ({"estimators": [("tree", arb.DecisionTreeClassifier(**TREE, random_state=None))]}, CLASSES),

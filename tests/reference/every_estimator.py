@@ -168,6 +168,19 @@ def _boosts() -> Any:
     return [(name, arb.BoostedTreesClassifier(n_estimators=5, **params)) for name, params in shapes.items()]
 
 
+def _rankers() -> Any:
+    return [(loss, arb.BoostedTreesRanker(n_estimators=5, loss=loss)) for loss in ("lambdamart", "listwise")]
+
+
+def _survivals() -> Any:
+    forest = arb.RandomSurvivalForest(n_estimators=5)
+    return [("boosted", arb.BoostedTreesSurvival(n_estimators=5, min_samples_leaf=1)), ("forest", forest)]
+
+
+def _failure_times() -> Any:
+    return [*_survivals(), ("aft", arb.BoostedTreesSurvival(n_estimators=5, loss="aft"))]
+
+
 FEW = {"n_estimators": 5}
 CASES = [
     Case("AdaBoostClassifier", FEW, classes),
@@ -195,7 +208,9 @@ CASES = [
     Case("RandomForestRegressor", FEW, numbers),
     Case("RandomSurvivalForest", FEW, times),
     _combined("Stacking", "Classifier", classes, cv=3),
+    Case("StackingRanker", {"estimators": _rankers, "cv": 3}, grades),
     _combined("Stacking", "Regressor", numbers, cv=3),
+    Case("StackingSurvival", {"estimators": _survivals, "cv": 3}, times),
     Case("UpliftBoostedTrees", {**FEW, "min_samples_leaf": 3}, effects),
     Case("UpliftForest", FEW, effects),
     _combined("Voting", "Classifier", classes),
@@ -258,6 +273,8 @@ VARIANTS = [
     _combined("Stacking", "Classifier", classes, cv=2, final_estimator=_boosted("BoostedTreesClassifier")),
     _combined("Stacking", "Regressor", numbers, cv=2, refit=False, final_estimator=_forest, passthrough=True),
     _combined("Stacking", "Regressor", several_numbers, cv=2),
+    Case("StackingRanker", {"estimators": _rankers, "cv": 2, "refit": False, "scoring": "map"}, grades),
+    Case("StackingSurvival", {"estimators": _failure_times, "cv": 2, "refit": False}, times),
     Case("UpliftBoostedTrees", {**FEW, "min_samples_leaf": 3}, three_arms),
     *_options("UpliftForest", three_arms, {"honest": True}),
     _combined("Voting", "Classifier", two_classes, voting="hard", weights=(1, 2)),

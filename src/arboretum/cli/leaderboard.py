@@ -58,7 +58,8 @@ def fit(
     wanted = {"time_limit": time_limit, "verbose": int(progress)}
     model.set_params(**{name: value for name, value in wanted.items() if name in known and value})
     given = {} if checkpoint is None else {"checkpoint": checkpoint}
-    if rows.time is not None and rows.group is None and "time_ordered" in known:  # folds must not look ahead
+    keeps_groups = "groups" in rows.fit_arguments(model)  # not queries, which have a time
+    if rows.time is not None and not keeps_groups and "time_ordered" in known:  # folds must not look ahead
         rows = rows.by_time()
         model.set_params(time_ordered=True)
     model.fit(rows.X, rows.target, **rows.fit_arguments(model), **given)

@@ -39,7 +39,12 @@ CLASSES: dict[str, dict[str, str]] = {
 
 # Combinations of --members, which are methods of the same task.
 COMBINED: dict[str, dict[str, str]] = {
-    "stack": {"class": "StackingClassifier", "regression": "StackingRegressor"},
+    "stack": {
+        "class": "StackingClassifier",
+        "regression": "StackingRegressor",
+        "ranking": "StackingRanker",
+        "survival": "StackingSurvival",
+    },
     "blend": {"class": "BlendingClassifier", "regression": "BlendingRegressor"},
     "vote": {"class": "VotingClassifier", "regression": "VotingRegressor"},
 }

@@ -31,7 +31,8 @@ def train(
             "--members",
             "METHODS",
             "What stack, blend or vote combines, such as boosted,forest,extra,linear; linear is boosted trees with "
-            "linear leaves. By default boosted,forest,extra.",
+            "linear leaves. By default boosted,forest,extra; boosted trees of three losses for rankings; "
+            "boosted,forest for survival.",
         ),
     ] = None,
     settings: Annotated[

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.ensembles.combining.combiners import LinearSum, LogPool, Mean
+from arboretum.ensembles.combining.combiners import LinearSum, LogPool, Mean, ScaledSum
 from arboretum.ensembles.combining.joint import FINAL, Combined, combined
 from arboretum.ensembles.combining.recipe import CombiningRecipe
 from arboretum.ensembles.members.goals import Classes
@@ -27,17 +27,6 @@ from arboretum.model.members import Base, Members
 
 FloatArray: TypeAlias = NDArray[np.float64]
 ARecipe = TypeVar("ARecipe", bound=CombiningRecipe)
-
-
-def default_members(*, classifies: bool) -> list[Base]:
-    """Return what ``estimators=None`` means."""
-    if classifies:
-        return [
-            ("boosted", BoostedTreesClassifier()),
-            ("forest", RandomForestClassifier()),
-            ("extra", ExtraTreesClassifier()),
-        ]
-    return [("boosted", BoostedTreesRegressor()), ("forest", RandomForestRegressor()), ("extra", ExtraTreesRegressor())]
 
 
 class CombinedModel(NamedMembers, ModelOfModels):
@@ -67,12 +56,17 @@ class CombinedModel(NamedMembers, ModelOfModels):
 
     def members(self) -> list[Base]:
         """Return the members that were given, checked, or the default."""
-        classifies = self.goal().classifies
         if self.estimators is None:
-            return default_members(classifies=classifies)
-        return named_members(
-            self.estimators, self._get_param_names(), classifies=classifies, fitted=self.prefit is True
-        )
+            return self.default_members()
+        taken, fitted = self._get_param_names(), self.prefit is True
+        return named_members(self.estimators, taken, kind=self.goal().kind, fitted=fitted)
+
+    def default_members(self) -> list[Base]:
+        """Return what ``estimators=None`` means."""
+        kinds: list[type] = [BoostedTreesRegressor, RandomForestRegressor, ExtraTreesRegressor]
+        if self.goal().classifies:
+            kinds = [BoostedTreesClassifier, RandomForestClassifier, ExtraTreesClassifier]
+        return [(name, kind()) for name, kind in zip(("boosted", "forest", "extra"), kinds, strict=True)]
 
     def recipe(self, kind: type[ARecipe]) -> ARecipe:
         """Return what makes the model of rows: its members, with these parameters."""
@@ -109,7 +103,7 @@ class CombinedModel(NamedMembers, ModelOfModels):
     def weights_(self) -> FloatArray:
         """Weight of each member in the combination."""
         combiner = self._joint.combiner
-        if not isinstance(combiner, Mean | LinearSum | LogPool):
+        if not isinstance(combiner, Mean | LinearSum | LogPool | ScaledSum):
             raise AttributeError(f"this {type(self).__name__} has no weights: its final_estimator combines the members")
         weights = combiner.weights
         return weights[:, 0] if weights.ndim == 2 and weights.shape[1] == 1 else weights
@@ -142,7 +136,7 @@ class CombinedModel(NamedMembers, ModelOfModels):
         from sklearn.utils import get_tags
 
         tags = super().__sklearn_tags__()  # type: ignore[misc]
-        given = default_members(classifies=self.goal().classifies) if self.estimators is None else self.estimators
+        given = self.default_members() if self.estimators is None else self.estimators
         try:
             of_members = [get_tags(member).input_tags for _, member in given if not isinstance(member, str)]
         except (TypeError, ValueError, AttributeError):  # what fit will reject

@@ -113,7 +113,7 @@ class EnsembleSelection(SelectionParameters, OfMembersTask, CombinedModel, Estim
         if self.estimators is None:
             raise ValueError("estimators=None: give the library, a list of (name, estimator)")
         taken, fitted = self._get_param_names(), self.prefit is True
-        return named_members(self.estimators, taken, classifies=self.goal().classifies, fitted=fitted)
+        return named_members(self.estimators, taken, kind=self.goal().kind, fitted=fitted)
 
     def fit(self: Selection, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Selection:
         """Select members by rows that they have not seen; an error leaves the model as it was.

@@ -11,9 +11,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from arboretum.ensembles.members.goals import Classes
 from arboretum.metrics.own_scores import accuracy, r_squared
-from arboretum.tasks import REGRESSION, Task, of_classes
+from arboretum.tasks import Task
 
 
 def classifies(model: Any) -> bool:
@@ -36,8 +35,8 @@ class OfMembersTask:
     @property
     def task_(self) -> Task:
         """What the fitted model predicts: two classes, several, or numbers."""
-        goal = self.learned().joint.goal
-        return of_classes(len(goal.classes)) if isinstance(goal, Classes) else REGRESSION
+        task: Task = self.learned().joint.goal.task
+        return task
 
     @property
     def classes_(self) -> NDArray[Any]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, TypeVar
 
+import numpy as np
+
 from arboretum.ensembles.combining.parameters import Combining, CombiningRun, Holdout, MemberList, OutOfFold
 from arboretum.ensembles.combining.recipe import BlendingRecipe, StackingRecipe
 from arboretum.ensembles.members.goals import Goal, Outputs
@@ -40,7 +42,7 @@ class StackedModel(CombinedModel, Estimator):
         X : array-like, sparse matrix or data frame
             Training rows.
         y : array-like
-            Target, one value per row.
+            Target of each row: a label, a number, or time and event.
         sample_weight : array-like, optional
             Weight of each row, for members and for their combination.
         groups : array-like, optional
@@ -67,7 +69,7 @@ class StackedModel(CombinedModel, Estimator):
         """Constant of the linear combination."""
         if self._joint.combiner is None:
             raise AttributeError(f"this {type(self).__name__} has no intercept: its final_estimator combines members")
-        return self._joint.combiner.arrays()["intercept"]
+        return self._joint.combiner.arrays().get("intercept", np.zeros(1))
 
     def unseen_answers(self) -> dict[str, Any]:
         """Return what each member said of training rows that it had not seen, in the order of these rows.

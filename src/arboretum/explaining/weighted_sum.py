@@ -5,7 +5,8 @@
     f = b + Σ αᵢ fᵢ   ⇒   values of f = Σ αᵢ · values of fᵢ
 
 This holds for means and linear stacks of members whose answers are sums of trees: predictions of numbers without a
-link, probabilities of forests, raw scores of boosted classifiers.
+link, probabilities of forests, raw scores of boosted classifiers, scores of rankers, risks of forests and of the
+loss of Cox.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from arboretum.ensembles.combining.joint import combined
 from arboretum.ensembles.members.goals import Classes
 from arboretum.estimators.combined import CombinedModel
 from arboretum.explaining.explanation import Explanation
-from arboretum.losses import Ordinal
-from arboretum.model.heads import ClassLossHead, ClassMeanHead, Head, VoteHead, label_names
+from arboretum.losses import Cox, Ordinal
+from arboretum.model.heads import ClassLossHead, ClassMeanHead, Head, RiskHead, VoteHead, label_names
 from arboretum.model.members import is_ours
 from arboretum.model.model import Model
 
@@ -92,6 +93,8 @@ def _answers_by_sums(head: Head, method: str) -> bool:
         return isinstance(head, VoteHead) or (isinstance(head, ClassLossHead) and not isinstance(head.loss, Ordinal))
     if method == "predict_proba":
         return isinstance(head, ClassMeanHead)
+    if isinstance(head, RiskHead):  # minus the sum for times
+        return isinstance(head.loss, Cox)
     return head.classes is None and bool(head.is_affine)
 
 

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from arboretum.ensembles.combining.bounded_newton import minimise
-from arboretum.ensembles.combining.combiners import COMBINERS, SPREAD, LinearSum, LogPool, Mean, Votes
+from arboretum.ensembles.combining.combiners import COMBINERS, SPREAD, LinearSum, LogPool, Mean, ScaledSum, Votes
 from arboretum.ensembles.combining.greedy import Greed, select
+from arboretum.ensembles.combining.orders import spread
 from arboretum.ensembles.symmetric_systems import solved
 
 SEEDS = st.integers(0, 200)
@@ -138,6 +139,7 @@ def test_many_classes_have_no_intercepts():
         Votes(np.array([1.0, 2.0])),
         LinearSum(np.array([[0.5], [0.0]]), np.array([1.0])),
         LogPool(np.array([0.5, 2.0]), np.array([0.1, -0.1]), np.array([0.01, np.nan])),
+        ScaledSum.of(np.array([0.25, 0.75]), np.array([2.0, 10.0])),
     ],
     ids=lambda combiner: combiner.kind,
 )
@@ -151,6 +153,29 @@ def test_combiners_are_restored_from_arrays(combiner):
     for bad in (np.array([[-1.0], [2.0]]) if combiner.kind == "sum" else np.array([-1.0, 2.0]), np.array([1, 2])):
         with pytest.raises(ValueError, match="weights: expected"):
             COMBINERS[combiner.kind].from_arrays({**arrays, "weights": bad}, 2, 2)
+
+
+@pytest.mark.parametrize("bad", [[0.0, 1.0], [-1.0, 1.0], [np.nan, 1.0], [np.inf, 1.0], [1.0]], ids=str)
+def test_scales_of_a_file_are_above_0(bad):
+    with pytest.raises(ValueError, match="scales: expected"):
+        ScaledSum.from_arrays({"weights": np.array([0.5, 0.5]), "scales": np.array(bad)}, 2, 1)
+
+
+@given(seed=SEEDS, unit=st.floats(1e-3, 1e3), level=st.floats(-1e3, 1e3))
+def test_the_spread_knows_the_unit_of_answers_and_not_the_level_of_queries(seed, unit, level):
+    rng = np.random.default_rng(seed)
+    answers, weight, query = rng.normal(size=30), rng.integers(1, 4, 30).astype(float), rng.integers(0, 9, 30)
+    rows = np.repeat(np.arange(30), weight.astype(int))
+    centred = [answers[row] - np.mean([answers[r] for r in rows if query[r] == query[row]]) for row in rows]
+    np.testing.assert_allclose(spread(answers, weight, query), np.std(centred), rtol=1e-12)
+    moved = spread(unit * answers + level * query, weight, query)
+    np.testing.assert_allclose(moved, unit * np.std(centred), rtol=1e-6)
+    np.testing.assert_allclose(spread(answers, weight, None), np.std(answers[rows]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("constant", [0.0, 0.1, 7.0, 1e300])
+def test_answers_without_spread_keep_their_unit(constant):
+    assert spread(np.full(3, constant), np.ones(3), None) == 1.0
 
 
 def plain_selection(answers, score, n_steps):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from arboretum.ensembles.combining.folds import (
     DealtRows,
     blocks,
+    blocks_of_units,
     folds,
     given_splits,
     number_of_folds,
@@ -91,6 +92,20 @@ def test_blocks_never_look_ahead(n, n_blocks):
     for fit, held in found:
         assert np.array_equal(fit, np.arange(held[0]))
         assert len(held)
+
+
+@given(units=st.lists(st.integers(0, 6), min_size=1, max_size=40), n_blocks=st.integers(1, 4))
+def test_blocks_of_units_part_none_of_them(units, n_blocks):
+    unit = np.unique(units, return_inverse=True)[1]
+    first = [int(np.flatnonzero(unit == one)[0]) for one in range(unit.max() + 1)]
+    if len(first) < n_blocks + 1:
+        with pytest.raises(ValueError, match=f"cv={n_blocks} blocks after the first, but X has groups={len(first)}"):
+            blocks_of_units(unit, n_blocks)
+        return
+    in_time = np.argsort(first)
+    for (fit, held), (early, late) in zip(blocks_of_units(unit, n_blocks), blocks(len(first), n_blocks), strict=True):
+        assert fit.tolist() == [row for row in range(len(unit)) if unit[row] in in_time[early]]
+        assert held.tolist() == [row for row in range(len(unit)) if unit[row] in in_time[late]]
 
 
 @given(n=st.integers(2, 60), fraction=st.floats(0.05, 0.9), last=st.booleans())

@@ -11,7 +11,7 @@ asked                 of classes                                  of numbers
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -90,23 +90,23 @@ class Asked:
     method: str
     parts: tuple[str, ...]
 
-    def answer(self, goal: Goal, models: Sequence[Any], X: Any, read: Any) -> FloatArray:
-        """Return the mean answer of the copies.
+    def mean(self, models: Sequence[Any], X: Any, read: Any, ask: Callable[[Any, Any], FloatArray]) -> FloatArray:
+        """Return the mean of what the copies are asked.
 
         Parameters
         ----------
-        goal : Goal
-            What is predicted.
         models : sequence of estimators
             The copies.
         X : table
             Rows as the user gave them.
         read : ReadRows or table
             The same rows, read once for members that grow trees.
+        ask : callable
+            From a copy and rows to its answer.
         """
         total: Any = 0.0
         for model in models:
-            total = total + answer(goal, model, read if reads_tables(model) else X, self.method)
+            total = total + ask(model, read if reads_tables(model) else X)
         return np.asarray(total / len(models))
 
 

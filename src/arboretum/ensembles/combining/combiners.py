@@ -6,9 +6,10 @@ r"""What turns answers of members into one: fixed weights, or weights learned fr
     Votes       Σ wᵢ [fᵢ votes for the class] / Σ wᵢ   voting="hard"
     LinearSum   b + Σ αᵢ fᵢ,  αᵢ ≥ 0                   stacking of numbers (Breiman 1996)
     LogPool     softmaxₖ(bₖ + Σ αᵢ log pᵢₖ),  αᵢ ≥ 0   stacking of classes: a multinomial model of log probabilities
+    ScaledSum   Σ αᵢ fᵢ / sᵢ,  αᵢ ≥ 0                  stacking of rankers and survival models
 
-The last two are fitted by maximum a posteriori. A priori each αᵢ is 1/members, give or take ``SPREAD``: with few rows
-the members are averaged, with many the rows decide.
+``LinearSum`` and ``LogPool`` are fitted by maximum a posteriori. A priori each αᵢ is 1/members, give or take
+``SPREAD``: with few rows the members are averaged, with many the rows decide.
 """
 
 from __future__ import annotations
@@ -52,6 +53,12 @@ class Combiner(ABC):
     @abstractmethod
     def from_arrays(cls, arrays: Arrays, n_members: int, width: int) -> Combiner:
         """Read a combiner from a file of unknown origin; ``width`` is the number of classes or outputs."""
+
+    @property
+    def shares(self) -> FloatArray:
+        """How much each member counts, a mean over outputs."""
+        weights = self.arrays()["weights"]
+        return np.asarray(weights.reshape(len(weights), -1).mean(axis=1))
 
     @abstractmethod
     def coefficients(self, width: int) -> tuple[FloatArray, FloatArray]:
@@ -325,7 +332,62 @@ class LogPool(Combiner):
         return np.repeat(self.weights[:, None], width, axis=1), self.intercept
 
 
-COMBINERS: dict[str, type[Combiner]] = {one.kind: one for one in (Mean, Votes, LinearSum, LogPool)}
+@dataclass(frozen=True, eq=False)
+class ScaledSum(Combiner):
+    """The weighted mean of answers, each divided by its own scale.
+
+    Parameters
+    ----------
+    weights : ndarray, (members,)
+        What answers are multiplied by: share / scale.
+    scales : ndarray, (members,)
+        Unit of each member's answers.
+
+    Examples
+    --------
+    >>> found = ScaledSum.of(np.array([0.25, 0.75]), np.array([1.0, 10.0]))
+    >>> found.combine([np.array([[4.0]]), np.array([[20.0]])]), found.shares
+    (array([[2.5]]), array([0.25, 0.75]))
+    """
+
+    weights: FloatArray
+    scales: FloatArray
+
+    kind = "scaled_sum"
+
+    @classmethod
+    def of(cls, shares: FloatArray, scales: FloatArray) -> ScaledSum:
+        """Divide shares by scales."""
+        return cls(shares / scales, scales)
+
+    @property
+    def shares(self) -> FloatArray:
+        """Weights of the answers in units of their scales."""
+        return self.weights * self.scales
+
+    def combine(self, answers: Sequence[FloatArray]) -> FloatArray:
+        """Return the sum."""
+        total: Any = 0.0
+        for weight, answer in zip(self.weights, answers, strict=True):
+            total = total + weight * answer
+        return np.asarray(total)
+
+    def arrays(self) -> Arrays:
+        """Return weights and scales."""
+        return {"weights": self.weights, "scales": self.scales}
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays, n_members: int, width: int) -> ScaledSum:
+        """Read a weight and a scale per member."""
+        scales = _numbers(arrays, "scales", (n_members,), least=np.finfo(np.float64).tiny)
+        return cls(Mean.from_arrays(arrays, n_members, width).weights, scales)
+
+    def coefficients(self, width: int) -> tuple[FloatArray, FloatArray]:
+        """Return the weights; there is no constant."""
+        return self.weights[:, None], np.zeros(1)
+
+
+COMBINERS: dict[str, type[Combiner]] = {one.kind: one for one in (Mean, Votes, LinearSum, LogPool, ScaledSum)}
 
 
 def _logs(answer: FloatArray, floor: float) -> FloatArray:

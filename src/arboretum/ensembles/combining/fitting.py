@@ -55,15 +55,20 @@ class Training:
         Targets as the user gave them.
     weight : ndarray or None
         Weight of each row.
+    also : mapping of str to ndarray
+        Other arguments of ``fit``, one value per row.
     """
 
     rows: MemberRows
     y: NDArray[Any]
     weight: FloatArray | None
+    also: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     def take(self, places: Positions) -> Training:
         """Return the rows at these positions."""
-        return Training(self.rows.take(places), self.y[places], None if self.weight is None else self.weight[places])
+        weight = None if self.weight is None else self.weight[places]
+        also = {name: values[places] for name, values in self.also.items()}
+        return Training(self.rows.take(places), self.y[places], weight, also)
 
 
 @dataclass(eq=False)
@@ -278,9 +283,9 @@ def _mean_unseen(n_rows: int, splits: Sequence[Split], answers: Sequence[FloatAr
 def fit_member(model: Any, training: Training, threads: int) -> Any:
     """Fit an unfitted copy to rows, with their weights if it takes them, else to copies of rows."""
     X, y, weight = training.rows.of(model), training.y, training.weight
-    argument, given = weight_argument(model), {}
+    argument, given = weight_argument(model), dict(training.also)
     if weight is not None and argument is not None:
-        given = {argument: weight}
+        given |= {argument: weight}
     elif weight is not None:
         if not is_whole(weight):
             raise ValueError(
@@ -289,6 +294,7 @@ def fit_member(model: Any, training: Training, threads: int) -> Any:
             )
         copies = np.repeat(np.arange(len(y)), weight.astype(np.int64))
         X, y = selection.take_rows(X, copies), y[copies]
+        given = {name: values[copies] for name, values in given.items()}
     with inner_fits(), _threads_of(model, threads):
         return model.fit(X, y, **given)
 

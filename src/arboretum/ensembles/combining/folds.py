@@ -159,7 +159,7 @@ def number_of_folds(rows: DealtRows, cv: int | str) -> int:
     return int(cv)
 
 
-def blocks(n_rows: int, n_blocks: int) -> list[Split]:
+def blocks(n_rows: int, n_blocks: int, what: str = "n_samples") -> list[Split]:
     """Part rows in time order: each block but the first is predicted by the rows before it.
 
     Examples
@@ -168,9 +168,23 @@ def blocks(n_rows: int, n_blocks: int) -> list[Split]:
     [([0, 1], [2, 3]), ([0, 1, 2, 3], [4, 5])]
     """
     if n_rows < n_blocks + 1:
-        raise ValueError(f"cv={n_blocks} blocks after the first, but X has n_samples={n_rows}: use fewer")
+        raise ValueError(f"cv={n_blocks} blocks after the first, but X has {what}={n_rows}: use fewer")
     ends = [n_rows * (block + 1) // (n_blocks + 1) for block in range(n_blocks + 1)]
     return [(np.arange(first), np.arange(first, last)) for first, last in pairwise(ends)]
+
+
+def blocks_of_units(unit: NDArray[np.intp], n_blocks: int) -> list[Split]:
+    """Part rows in time order so that no unit is parted: the time of a unit is that of its first row.
+
+    Examples
+    --------
+    >>> [(fit.tolist(), held.tolist()) for fit, held in blocks_of_units(np.array([1, 1, 0, 2]), 2)]
+    [([0, 1], [2]), ([0, 1, 2], [3])]
+    """
+    first = np.unique(unit, return_index=True)[1]
+    place = np.argsort(np.argsort(first))[unit]
+    parts = blocks(len(first), n_blocks, "groups")
+    return [(np.flatnonzero(place < held[0]), np.flatnonzero(np.isin(place, held))) for _, held in parts]
 
 
 def share(rows: DealtRows, fraction: float, seed: int, *, last: bool) -> Split:

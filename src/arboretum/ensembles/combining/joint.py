@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,8 +74,20 @@ class Combined(Joint):
 
     def answers(self, members: Members, X: Any) -> list[FloatArray]:
         """Return the answer of each member, (rows, width), to rows in the order of the columns of the fit."""
-        read = rows_to_ask(X, members.models)
-        return [one.answer(self.goal, [members.parts[part] for part in one.parts], X, read) for one in self.asked]
+        read, found = rows_to_ask(X, members.models), []
+        for one in self.asked:
+            ask = partial(answer, self.goal, method=one.method)
+            found.append(one.mean([members.parts[part] for part in one.parts], X, read, ask))
+        return found
+
+    def mixture(self, members: Members, X: Any, ask: Callable[[Any, Any], FloatArray]) -> FloatArray:
+        """Return the mean of what members are asked about rows, weighted by their shares."""
+        rows, shares = members.rows(X), self.shares
+        assert shares is not None
+        read, total = rows_to_ask(rows, members.models), cast(Any, 0.0)
+        for one, share in zip(self.asked, shares / shares.sum(), strict=True):
+            total = total + share * one.mean([members.parts[part] for part in one.parts], rows, read, ask)
+        return np.asarray(total)
 
     def outcome(self, members: Members, X: Any) -> FloatArray:
         """Return probabilities (rows, classes), or numbers (rows,) or (rows, outputs)."""
@@ -98,10 +111,8 @@ class Combined(Joint):
 
     @property
     def shares(self) -> FloatArray | None:
-        """Weight of each member, a mean over outputs; None if an estimator combines them."""
-        if self.combiner is None:
-            return None
-        return np.asarray(self.combiner.arrays()["weights"].reshape(len(self.asked), -1).mean(axis=1))
+        """Weight of each member in one scale, a mean over outputs; None if an estimator combines them."""
+        return None if self.combiner is None else self.combiner.shares
 
     def features(self, answers: Sequence[FloatArray], rows: Any) -> Any:
         """Return what the final estimator reads: answers of the members, then the columns of X if it sees them."""

@@ -93,7 +93,7 @@ class Combining:
 
 
 @parameter_group("Rows that members have not seen")
-class OutOfFold:
+class Folds:
     """How rows are parted."""
 
     cv: Any = parameter(
@@ -108,14 +108,21 @@ class OutOfFold:
         FLAG,
         "Rows are in the order of time: each of ``cv`` blocks is predicted by a model of the rows before it.",
     )
+    refit: bool = parameter(
+        True, FLAG, "Fit members to all rows in the end; False keeps the models of the folds and averages them."
+    )
+
+
+@parameter_group("Rows that members have not seen")
+class OutOfFold(Folds):
+    """How rows are parted, or out-of-bag predictions in the place of parts."""
+
     out_of_bag: Any = parameter(
         "auto",
         Choice("auto", False),
         "Take the out-of-bag predictions of forests of arboretum with at least 50 trees in the place of folds, which "
         'is faster. "auto" does so unless rows have groups, an order or splits that are given.',
-    )
-    refit: bool = parameter(
-        True, FLAG, "Fit members to all rows in the end; False keeps the models of the folds and averages them."
+        before="refit",
     )
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from arboretum.arguments import shown
 from arboretum.data import selection, targets
+from arboretum.data.queries import Queries
 from arboretum.ensembles.bagging.resampling import content_keys
 from arboretum.ensembles.combining import folds
 from arboretum.ensembles.combining.asking import Asked, answer, method_of
@@ -38,7 +39,6 @@ from arboretum.metrics.scoring import Scorer, find_scoring
 from arboretum.model.members import Base, Members
 from arboretum.parameters.checking import seed_of
 from arboretum.running.threads import n_threads
-from arboretum.tasks import REGRESSION, of_classes
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -88,7 +88,23 @@ class Given:
     @property
     def task(self) -> str:
         """Name of the task, for metrics."""
-        return of_classes(len(self.goal.classes)).name if isinstance(self.goal, Classes) else REGRESSION.name
+        return self.goal.task.name
+
+    @property
+    def query(self) -> NDArray[np.intp] | None:
+        """Number of the query of each row, if rows are compared within queries."""
+        return self.dealt.groups if self.goal.by_query else None
+
+    def answering(self, rows: NDArray[np.intp]) -> Callable[[FloatArray], Answered]:
+        """Return what adds the truth to answers (rows, width), for metrics; rows as ``learned_from`` orders them."""
+        queries = None if self.query is None else Queries.of_sorted(self.query[rows])
+        truth = Answered(self.codes[rows], None, self.weight[rows], queries)
+
+        def answered(found: FloatArray) -> Answered:
+            narrow = not self.goal.classifies and found.shape[1] == 1
+            return replace(truth, answer=found[:, 0] if narrow else found)
+
+        return answered
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +130,7 @@ class CombiningRecipe(Recipe[Any, Goal]):
         column = self.goal.as_column(y, rows.n_rows)
         weight = targets.training_weights(sample_weight, rows.n_rows)
         number = folds.read_groups(groups, rows.n_rows)
-        asked, kept = (rows.container, column, groups), np.arange(rows.n_rows)
+        asked, kept = (rows.container, self.goal.arguments(column)[0], groups), np.arange(rows.n_rows)
         if weight is not None and not weight.all():
             kept = np.flatnonzero(weight)
             rows = MemberRows(selection.take_rows(rows.container, kept))
@@ -123,11 +139,11 @@ class CombiningRecipe(Recipe[Any, Goal]):
         goal, codes = self.goal.read(column)
         table = rows.readable()
         keys = np.arange(rows.n_rows, dtype=np.uint64) if table is None else content_keys(table, codes)
-        labels = goal.classes.tolist() if isinstance(goal, Classes) else None
-        dealt = DealtRows(keys, goal.strata(codes), labels, number, weight)
+        dealt = DealtRows(keys, goal.strata(codes), goal.labels, number, weight)
         flat = np.ones(rows.n_rows) if weight is None else weight
-        training = Training(rows, column, weight)
-        return Given(rows.container, column, goal, codes, training, flat, dealt, asked, kept)
+        target, also = goal.arguments(column)
+        training = Training(rows, target, weight, also)
+        return Given(rows.container, target, goal, codes, training, flat, dealt, asked, kept)
 
     def workshop(self, given: Given) -> Workshop:
         """Return what fits members."""
@@ -277,6 +293,8 @@ class StackingRecipe(CombiningRecipe):
             return given.splits(own.cv, "cv"), []
         n_folds = folds.number_of_folds(dealt, own.cv)
         if own.time_ordered:
+            if given.query is not None:
+                return folds.blocks_of_units(given.query, n_folds), []
             if dealt.groups is not None:
                 raise ValueError("groups with time_ordered=True: give a splitter as cv that keeps both")
             return folds.blocks(dealt.n_rows, n_folds), []
@@ -372,27 +390,22 @@ class SelectionRecipe(StackingRecipe):
         self, given: Given, scoring: Metric | Scorer | None, rows: NDArray[np.intp]
     ) -> Callable[[FloatArray], float]:
         """Return the function that scores answers to the rows that weights are learned from."""
-        codes, weight, narrow = given.codes[rows], given.weight[rows], not given.goal.classifies
+        answered = given.answering(rows)
         if isinstance(scoring, Scorer):
             X, y = selection.take_rows(given.X, rows), given.y[rows]
-            weighted = None if given.training.weight is None else weight
-            blank = Combined(given.goal)
+            weighted = None if given.training.weight is None else given.weight[rows]
+            blank, also = Combined(given.goal), {name: values[rows] for name, values in given.training.also.items()}
 
             def by_scorer(found: FloatArray) -> float:
-                found = found[:, 0] if narrow and found.shape[1] == 1 else found
-                model = self.estimator(Members({}, knowing(blank, found), name=self.name))
-                return scoring.score(model, X, y, sample_weight=weighted)
+                known = knowing(blank, answered(found).answer)
+                model = self.estimator(Members({}, known, name=self.name))
+                return scoring.score(model, X, y, sample_weight=weighted, **also)
 
             return by_scorer
-        metric = scoring or find_metric("log_loss" if given.goal.classifies else "rmse", given.task)
+        metric = scoring or find_metric(given.goal.metric, given.task)
         assert isinstance(metric, Metric)
         sign = 1.0 if metric.greater_is_better else -1.0
-
-        def by_metric(found: FloatArray) -> float:
-            found = found[:, 0] if narrow and found.shape[1] == 1 else found
-            return sign * metric.value(Answered(codes, found, weight))
-
-        return by_metric
+        return lambda found: sign * metric.value(answered(found))
 
 
 def learned_from(found: Sequence[Fitted], given: Given) -> NDArray[np.intp]:
@@ -403,7 +416,8 @@ def learned_from(found: Sequence[Fitted], given: Given) -> NDArray[np.intp]:
         known &= ~np.isnan(one.unseen[:, 0])
     if not known.any():
         raise ValueError("no row was predicted by a model that has not seen it: use more folds, or more trees")
-    order = np.lexsort((given.weight, given.dealt.keys))
+    within = () if given.query is None else (given.query,)
+    order = np.lexsort((given.weight, given.dealt.keys, *within))
     return order[known[order]]
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from arboretum.data import selection, targets
 from arboretum.data.labels import classes_from_json, classes_to_json
 from arboretum.data.table import Table
 from arboretum.ensembles.members.estimators import is_classifier
+from arboretum.tasks import REGRESSION, Task, of_classes
 
 FloatArray: TypeAlias = NDArray[np.float64]
 AGoal = TypeVar("AGoal", bound="Goal")
@@ -31,7 +32,19 @@ AGoal = TypeVar("AGoal", bound="Goal")
 class Goal(ABC):
     """What members predict."""
 
-    classifies = False  # not a field: whether members are classifiers
+    kind: ClassVar[str]  # what members are: "classifier", "regressor", …
+    metric: ClassVar[str]  # what answers are judged by, unless users say otherwise
+    by_query: ClassVar[bool] = False  # whether groups are queries, whose rows are compared with one another
+
+    @property
+    def classifies(self) -> bool:
+        """Whether members are classifiers."""
+        return self.kind == "classifier"
+
+    @property
+    @abstractmethod
+    def task(self) -> Task:
+        """What is asked, once the target is read."""
 
     def as_column(self, y: Any, n_rows: int) -> NDArray[Any]:
         """Return a target of any container as an array, one value per row."""
@@ -40,6 +53,10 @@ class Goal(ABC):
     @abstractmethod
     def read(self: AGoal, column: NDArray[Any]) -> tuple[AGoal, FloatArray]:
         """Check the target of rows that have weight; return the goal with its classes, if any, and codes or numbers."""
+
+    def arguments(self, column: NDArray[Any]) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]:
+        """Return what ``fit`` of a member takes as y, and its other arguments by name."""
+        return column, {}
 
     @abstractmethod
     def outcome(self, model: Any, rows: Any, threads: int = 1) -> FloatArray:
@@ -63,6 +80,11 @@ class Goal(ABC):
 
     def strata(self, numbers: FloatArray) -> NDArray[Any] | None:
         """Return the labels by which parts of the rows are stratified."""
+        return None
+
+    @property
+    def labels(self) -> list[Any] | None:
+        """What messages call the strata that every fold needs."""
         return None
 
     def has_one_class(self, column: NDArray[Any]) -> bool:
@@ -92,6 +114,10 @@ class Goal(ABC):
 @dataclass(frozen=True, eq=False)
 class Numbers(Goal):
     """Numbers, one per row."""
+
+    kind = "regressor"
+    metric = "rmse"
+    task: ClassVar[Task] = REGRESSION
 
     def read(self: AGoal, column: NDArray[Any]) -> tuple[AGoal, FloatArray]:
         """Read numbers."""
@@ -148,7 +174,13 @@ class Classes(Goal):
     voting: str | None = None
     classes: Any = None
 
-    classifies = True
+    kind = "classifier"
+    metric = "log_loss"
+
+    @property
+    def task(self) -> Task:
+        """Two classes, or several."""
+        return of_classes(len(self.classes))
 
     def read(self, column: NDArray[Any]) -> tuple[Classes, FloatArray]:
         """Encode labels, by the codes of the existing members, if any."""
@@ -189,6 +221,11 @@ class Classes(Goal):
     def strata(self, numbers: FloatArray) -> NDArray[Any]:
         """Return the classes."""
         return numbers
+
+    @property
+    def labels(self) -> list[Any]:
+        """The labels."""
+        return list(self.classes.tolist())
 
     def has_one_class(self, column: NDArray[Any]) -> bool:
         """Whether all labels are equal."""

@@ -6,13 +6,14 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from arboretum.arguments import shown
-from arboretum.ensembles.members.estimators import is_classifier
 from arboretum.model.members import Base
+from arboretum.tasks import RANKING, SURVIVAL, Task
 
 LIST = "a list of (name, estimator)"
+KINDS = {RANKING: "ranker", SURVIVAL: "survival model"}  # which scikit-learn has no names for
 
 
-def named_members(estimators: Any, taken: Collection[str], *, classifies: bool | None, fitted: bool) -> list[Base]:
+def named_members(estimators: Any, taken: Collection[str], *, kind: str, fitted: bool) -> list[Base]:
     """Check a list of (name, estimator): unique names, estimators of the task.
 
     Parameters
@@ -21,14 +22,14 @@ def named_members(estimators: Any, taken: Collection[str], *, classifies: bool |
         What the user gave. ``"drop"`` in the place of an estimator leaves it out, as in scikit-learn.
     taken : collection of str
         Names that parameters of the ensemble have.
-    classifies : bool or None
-        Whether members must be classifiers or regressors; None accepts both.
+    kind : {"classifier", "regressor", "ranker", "survival model"}
+        What members must be.
     fitted : bool
         Whether members are fitted already, so that they need no ``fit``.
 
     Examples
     --------
-    >>> named_members([("a", 3)], [], classifies=True, fitted=False)
+    >>> named_members([("a", 3)], [], kind="classifier", fitted=False)
     Traceback (most recent call last):
         ...
     ValueError: estimators: 'a' is 3, which has no fit: use an estimator object, with fit, predict and get_params
@@ -42,7 +43,7 @@ def named_members(estimators: Any, taken: Collection[str], *, classifies: bool |
         name, estimator = given
         if isinstance(estimator, str) and estimator == "drop":
             continue
-        check_member(name, estimator, classifies=classifies, fitted=fitted)
+        check_member(name, estimator, kind=kind, fitted=fitted)
         members.append((name, estimator))
     if not members:
         raise ValueError(f"estimators={shown(estimators)} has no members: give {LIST}, at least one")
@@ -62,15 +63,13 @@ def check_names(names: Sequence[str | int], taken: Collection[str]) -> None:
             )
 
 
-def check_member(name: str, estimator: Any, *, classifies: bool | None, fitted: bool) -> None:
+def check_member(name: str, estimator: Any, *, kind: str, fitted: bool) -> None:
     """Reject what cannot be a member, by its name."""
     check_object(name, estimator, ("predict",) if fitted else ("fit", "predict", "get_params"))
-    if (kind := kind_of(estimator)) not in ("classifier", "regressor"):
-        told = f"an {kind.replace('_', ' ')}" if kind else "neither a classifier nor a regressor"
-        raise ValueError(f"estimators: {name!r} is {told}, {type(estimator).__name__}: use a classifier or a regressor")
-    if classifies is not None and is_classifier(estimator) != classifies:
-        found, wanted = ("regressor", "classifier") if classifies else ("classifier", "regressor")
-        raise ValueError(f"estimators: {name!r} is the {found} {type(estimator).__name__}: use a {wanted}")
+    found = kind_of(estimator)
+    if found != kind:
+        told, unknown = (f"the {found.replace('_', ' ')} ", "") if found else ("", ", whose kind is unknown")
+        raise ValueError(f"estimators: {name!r} is {told}{type(estimator).__name__}{unknown}: use a {kind}")
 
 
 def check_object(name: str | int, estimator: Any, methods: Sequence[str] = ("fit", "predict", "get_params")) -> None:
@@ -86,10 +85,15 @@ def check_object(name: str | int, estimator: Any, methods: Sequence[str] = ("fit
 
 
 def kind_of(estimator: Any) -> str | None:
-    """Return "classifier", "regressor" or what else scikit-learn calls an estimator; None if it has no name for it."""
-    own = getattr(type(estimator), "estimator_type", None)
+    """Return "classifier", "regressor", "ranker", "survival model", or what else scikit-learn calls an estimator.
+
+    None if there is no name for it. Rankers and survival models have the attribute ``task_`` of their class.
+    """
+    own, task = getattr(type(estimator), "estimator_type", None), getattr(type(estimator), "task_", None)
     if isinstance(own, str):
         return own
+    if isinstance(task, Task) and task in KINDS:
+        return KINDS[task]
     import sklearn.base
 
     for kind in ("classifier", "regressor", "outlier_detector"):
