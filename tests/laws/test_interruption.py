@@ -62,8 +62,9 @@ def settings_of(case: Any) -> dict[str, Any]:
     if case.name in BOOSTED:
         return {"estimator": lambda: BOOSTED[case.name](n_estimators=5), "n_estimators": 6, "n_jobs": 1}
     if case.name in COMBINED:
-        kind = arb.BoostedTreesRegressor if case.problem.__name__ == "numbers" else arb.BoostedTreesClassifier
-        return {"estimators": lambda: [("boosted", kind(n_estimators=20))]}
+        kind = {"classes": "Classifier", "grades": "Ranker", "numbers": "Regressor", "times": "Survival"}
+        boosted = getattr(arb, f"BoostedTrees{kind[case.problem.__name__]}")
+        return {"estimators": lambda: [("boosted", boosted(n_estimators=20))]}
     params = {"n_estimators": 20, "n_steps": 20, "early_stopping": False}
     return {name: value for name, value in params.items() if name in case.make().get_params(deep=False)}
 

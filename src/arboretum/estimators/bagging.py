@@ -63,12 +63,6 @@ class BaggingModel(BaggingParameters, OfOneEstimator, ModelOfModels, Estimator):
         return bagged(self.learned())
 
     @property
-    def estimator_(self) -> Any:
-        """What was bagged."""
-        ((_, base),) = self.learned().bases
-        return base
-
-    @property
     def estimators_(self) -> list[Any]:
         """The members."""
         return list(self.learned().models)

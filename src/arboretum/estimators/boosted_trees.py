@@ -792,11 +792,6 @@ class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
     times: ln T = raw prediction + aft_scale · Z; it takes bounds of times too. The risk of ``predict`` is higher for
     earlier events with either loss. See docs/survival.md.
 
-    Attributes
-    ----------
-    event_times_ : ndarray
-        Times of events of the training rows, rising.
-
     Examples
     --------
     >>> import numpy as np, arboretum as arb

@@ -103,12 +103,6 @@ class CheckpointAverage(  # type: ignore[misc]  # its estimator_type follows the
     # ---- the snapshots -------------------------------------------------------------------------------------------
 
     @property
-    def estimator_(self) -> Any:
-        """What was fitted in steps."""
-        ((_, base),) = self.learned().bases
-        return base
-
-    @property
     def estimators_(self) -> list[Any]:
         """The snapshots."""
         return list(self.learned().models)
@@ -143,11 +137,6 @@ class CheckpointAverage(  # type: ignore[misc]  # its estimator_type follows the
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of the classes, in the order of ``classes_``: the mean of the snapshots.
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame
-            Rows; named columns in any order.
-
         Returns
         -------
         ndarray of float64, (n_rows, n_classes)
@@ -156,13 +145,7 @@ class CheckpointAverage(  # type: ignore[misc]  # its estimator_type follows the
 
     @only_if(_has_probabilities)
     def predict_log_proba(self, X: Any) -> FloatArray:
-        """Return the logarithms of ``predict_proba``.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame
-            Rows; named columns in any order.
-        """
+        """Return the logarithms of ``predict_proba``."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self._mean(X)))
 
@@ -171,11 +154,6 @@ class CheckpointAverage(  # type: ignore[misc]  # its estimator_type follows the
         """Score the classes: mean decision functions, or logarithms of mean probabilities if there are any.
 
         For two classes it is the score, or the log-odds, of the second. Scores rank classes as ``predict`` does.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame
-            Rows; named columns in any order.
 
         Returns
         -------

@@ -81,10 +81,17 @@ class OfOneEstimator:
 
     default: ClassVar[Callable[[], Any]]  # what ``estimator=None`` means
     estimator: Any
+    learned: Callable[[], Any]
 
     def base(self) -> Any:
         """Return what members are made from."""
         return type(self).default() if self.estimator is None else self.estimator
+
+    @property
+    def estimator_(self) -> Any:
+        """What members were made from."""
+        ((_, base),) = self.learned().bases
+        return base
 
     def _take_bases(self, bases: list[Base]) -> list[Base]:
         self.estimator = bases[0][1] if bases else None
@@ -117,8 +124,12 @@ class _OnlyIf:
     """A method that is looked up by ``__get__``; an attribute of the instance takes its place, as for any method."""
 
     def __init__(self, method: Callable[..., Any], has: Callable[[Any], bool]) -> None:
-        self.method, self.has = method, has
-        self.__doc__, self.__name__ = method.__doc__, method.__name__
+        self.method, self.has, self.__name__ = method, has, method.__name__
+
+    @property
+    def __doc__(self) -> str | None:  # type: ignore[override]
+        """That of the method, which is completed when the class is defined."""
+        return self.method.__doc__
 
     def __get__(self, instance: Any, owner: type) -> Any:
         if instance is None:

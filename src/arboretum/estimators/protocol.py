@@ -135,7 +135,8 @@ def _of_argument(cls: type, name: str, known: Collection[str]) -> str:
 def describe_arguments(cls: type) -> None:
     """Add what is known of arguments to the docstrings of public methods that say nothing about them."""
     for base in cls.__mro__:
-        for name, method in vars(base).items() if is_own(base) else ():
+        for name, member in vars(base).items() if is_own(base) else ():
+            method = getattr(member, "method", member)  # one that only some estimators of the class have
             if inspect.isfunction(method) and method.__doc__ and not name.startswith("_"):
                 method.__doc__ = with_arguments(method.__doc__, arguments(method), fits=name == "fit")
 

@@ -17,7 +17,13 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 
 class SurvivalModel(Estimator):
-    """An estimator of times to an event; stands left of what else a class derives from."""
+    """An estimator of times to an event; stands left of what else a class derives from.
+
+    Attributes
+    ----------
+    event_times_ : ndarray
+        Times of events of the training rows, rising.
+    """
 
     predict: Callable[[Any], Any]
     task_: ClassVar[Task] = SURVIVAL

@@ -81,10 +81,7 @@ class Mean(Combiner):
 
     def combine(self, answers: Sequence[FloatArray]) -> FloatArray:
         """Return the weighted mean."""
-        total: Any = 0.0
-        for weight, answer in zip(self.weights, answers, strict=True):
-            total = total + weight * answer
-        return np.asarray(total / self.weights.sum())
+        return np.asarray(_total(self.weights, answers) / self.weights.sum())
 
     def arrays(self) -> Arrays:
         """Return the weights."""
@@ -176,10 +173,7 @@ class LinearSum(Combiner):
 
     def combine(self, answers: Sequence[FloatArray]) -> FloatArray:
         """Return the sum."""
-        total: Any = self.intercept
-        for weight, answer in zip(self.weights, answers, strict=True):
-            total = total + weight * answer
-        return np.asarray(total)
+        return _total(self.weights, answers, self.intercept)
 
     def arrays(self) -> Arrays:
         """Return coefficients and constant."""
@@ -260,9 +254,7 @@ class LogPool(Combiner):
         of_class = np.bincount(place, weight, minlength=n_classes)[:n_intercepts]
 
         def loss(at: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-            scores: Any = at[m:] if n_intercepts else 0.0
-            for alpha, one in zip(at[:m], logs, strict=True):
-                scores = scores + alpha * one
+            scores = _total(at[:m], logs, at[m:] if n_intercepts else 0.0)
             top = scores.max(axis=1, keepdims=True)
             powers = bounded_exp(scores - top)
             total = powers.sum(axis=1, keepdims=True)
@@ -300,10 +292,8 @@ class LogPool(Combiner):
 
     def scores(self, answers: Sequence[FloatArray]) -> FloatArray:
         """Return logarithms of the probabilities, up to a constant of the row."""
-        total: Any = self.intercept
-        for weight, floor, answer in zip(self.weights, self.floors, answers, strict=True):
-            total = total + weight * _logs(answer, floor)
-        return np.asarray(total)
+        logs = [_logs(answer, floor) for answer, floor in zip(answers, self.floors, strict=True)]
+        return _total(self.weights, logs, self.intercept)
 
     def arrays(self) -> Arrays:
         """Return powers, constants and floors; a floor of 0 stands for raw scores."""
@@ -367,10 +357,7 @@ class ScaledSum(Combiner):
 
     def combine(self, answers: Sequence[FloatArray]) -> FloatArray:
         """Return the sum."""
-        total: Any = 0.0
-        for weight, answer in zip(self.weights, answers, strict=True):
-            total = total + weight * answer
-        return np.asarray(total)
+        return _total(self.weights, answers)
 
     def arrays(self) -> Arrays:
         """Return weights and scales."""
@@ -388,6 +375,14 @@ class ScaledSum(Combiner):
 
 
 COMBINERS: dict[str, type[Combiner]] = {one.kind: one for one in (Mean, Votes, LinearSum, LogPool, ScaledSum)}
+
+
+def _total(weights: FloatArray, answers: Sequence[FloatArray], start: FloatArray | float = 0.0) -> FloatArray:
+    """Add up answers times weights."""
+    total: Any = start
+    for weight, answer in zip(weights, answers, strict=True):
+        total = total + weight * answer
+    return np.asarray(total)
 
 
 def _logs(answer: FloatArray, floor: float) -> FloatArray:
