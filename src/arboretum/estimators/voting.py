@@ -66,7 +66,7 @@ class VotingClassifier(CombinedClasses, Classifier, VotingModel):
 class VotingRegressor(CombinedNumbers, Regressor, VotingModel):
     """Mean of the predictions of different regressors.
 
-    Members of arboretum share one table, which is read once, and one cut into bins where their bins are the same.
+    Members share tables as those of ``VotingClassifier`` do.
 
     Examples
     --------
