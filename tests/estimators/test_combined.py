@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from tests.reference.sklearn_checks import checks_of
+from threadpoolctl import threadpool_info
 
 import arboretum as arb
 from arboretum.data.table import read_table
@@ -303,10 +305,9 @@ def test_weights_are_given_to_members_and_to_the_combination():
     copied = arb.VotingRegressor(estimators=[("near", KNeighborsRegressor())]).fit(X, NUMBERS, weight)
     plain = KNeighborsRegressor().fit(X[repeated], NUMBERS[repeated])
     assert (copied.predict(X) == plain.predict(X)).all()
-    with pytest.raises(
-        ValueError, match=r"member 'near' .* weights that are not whole numbers cannot be copies of rows"
-    ):
-        arb.VotingRegressor(estimators=[("near", KNeighborsRegressor())]).fit(X, NUMBERS, weight / 7)
+    for unit, why in ((1 / 7, "are not whole numbers"), (1e12, "are too many copies of rows")):
+        with pytest.raises(ValueError, match=rf"member 'near' .* these weights {why}"):
+            arb.VotingRegressor(estimators=[("near", KNeighborsRegressor())]).fit(X, NUMBERS, weight * unit)
 
 
 def test_prefit_members_stay_as_they_are():
@@ -315,8 +316,36 @@ def test_prefit_members_stay_as_they_are():
     assert model.named_estimators_["late"] is late
     np.testing.assert_allclose(model.predict_proba(X), (early.predict_proba(X) + late.predict_proba(X)) / 2)
     two = boosted("Classifier").fit(X, TWO)
-    with pytest.raises(ValueError, match=r"member 'two' .* was fitted to the classes"):
+    with pytest.raises(ValueError, match="y has the label 'mid' in row 0, which the training labels do not have"):
         arb.VotingClassifier(estimators=[("two", two)], prefit=True).fit(X, CLASSES)
+    with pytest.raises(ValueError, match=r"member 'tree' .* is not fitted: fit it first, or set prefit=False"):
+        arb.VotingClassifier(estimators=pair("Classifier"), prefit=True).fit(X, CLASSES)
+    with pytest.raises(ValueError, match=r"member 'early' .* was fitted to 4 columns, but X has 2"):
+        arb.VotingClassifier(estimators=[("early", early)], prefit=True).fit(X[:, :2], CLASSES)
+
+
+def test_rows_that_lack_a_class_do_not_hide_it():
+    member, few = GaussianNB().fit(X, CLASSES), CLASSES != "mid"
+    for model in (
+        arb.VotingClassifier(estimators=[("bayes", member)], prefit=True),
+        arb.EnsembleSelection(estimators=[("bayes", member)]),
+    ):
+        model.fit(X[few], CLASSES[few])
+        assert model.classes_.tolist() == ["low", "mid", "top"]
+        np.testing.assert_allclose(model.predict_proba(X), member.predict_proba(X))
+
+
+def test_classes_in_another_order_are_found():
+    class Reversed(GaussianNB):
+        def predict_proba(self, X):
+            return super().predict_proba(X)[:, ::-1]
+
+    model = Reversed().fit(X, CLASSES)
+    plain = GaussianNB().fit(X, CLASSES).predict_proba(X)
+    model.predict_proba(X)
+    model.classes_ = model.classes_[::-1]
+    voted = arb.VotingClassifier(estimators=[("reversed", model)], prefit=True).fit(X, CLASSES)
+    np.testing.assert_allclose(voted.predict_proba(X), plain)
 
 
 def test_scores_are_features_too():
@@ -379,6 +408,72 @@ def test_selection_from_a_library_by_any_metric():
         numbers.predict_proba(X)
 
 
+def test_members_without_probabilities_vote_in_a_selection():
+    library = [("svm", LinearSVC()), ("tree", tree("Classifier"))]
+    model = arb.EnsembleSelection(estimators=library, prefit=False, cv=2).fit(X, CLASSES)
+    proba = model.predict_proba(X)
+    np.testing.assert_allclose(proba.sum(axis=1), 1)
+    assert (proba >= 0).all()
+
+
+def test_groups_and_time_reach_the_second_layer():
+    groups = np.repeat(np.arange(40), 4)
+    target, table = RNG.normal(size=40)[groups], np.column_stack([groups, X[:, 0]]).astype(float)
+    inner = arb.StackingRegressor(estimators=[("tree", arb.DecisionTreeRegressor())], cv=4)
+    given = {"estimators": [("line", LinearRegression())], "final_estimator": inner, "passthrough": True, "cv": 4}
+    stack = arb.StackingRegressor(**given).fit(table, target, groups=groups)
+    assert stack.final_estimator_.member_scores_["tree"] > 0.8 * target.std()
+    within = arb.VotingRegressor(estimators=[("stack", inner)]).fit(table, target)
+    assert within.estimators_[0].member_scores_["tree"] < 0.8 * target.std()  # no groups are known
+    ordered = arb.StackingRegressor(**given, time_ordered=True).fit(table, target)
+    assert ordered.final_estimator_.time_ordered
+
+
+def test_final_estimators_get_a_seed_and_keep_their_scores():
+    final = {"final_estimator": sklearn.ensemble.RandomForestRegressor(3)}
+    one, two = (arb.StackingRegressor(estimators=pair("Regressor"), **final).fit(X, NUMBERS) for _ in range(2))
+    assert (one.predict(X) == two.predict(X)).all()
+    margins = arb.StackingClassifier(estimators=pair("Classifier"), final_estimator=LinearSVC()).fit(X, TWO)
+    assert not hasattr(margins, "predict_proba")
+    scores = margins.decision_function(X)
+    assert len(np.unique(scores.round(6))) > 3
+    assert ((scores > 0) == margins.predict(X)).all()
+
+
+def test_weighted_rows_are_not_asked_of_bags():
+    members = [("forest", forest("Regressor")), ("tree", tree("Regressor"))]
+    stack = arb.StackingRegressor(estimators=members, cv=3).fit(X, NUMBERS, np.where(np.arange(160) < 80, 20, 1))
+    assert not np.isnan(stack.unseen_answers()["forest"]).any()
+    part = arb.StackingRegressor(estimators=members, cv=3).fit(X, NUMBERS, np.append(np.zeros(40), np.ones(120)))
+    assert np.isnan(part.unseen_answers()["tree"][:40]).all()
+    assert not np.isnan(part.unseen_answers()["tree"][40:]).any()
+
+
+def test_weights_of_dropped_members_are_dropped():
+    given = [*pair("Regressor"), ("out", "drop")]
+    assert arb.VotingRegressor(estimators=given, weights=[1, 2, 3]).fit(X, NUMBERS).weights_.tolist() == [1, 2]
+
+
+def test_long_masks_of_categories_are_told_apart():
+    table = RNG.integers(0, 3, (40, 1002)).astype(float)
+    first = np.zeros(1002, dtype=bool)
+    second = first.copy()
+    second[500] = True
+    members = [(name, tree("Regressor", categorical_features=mask)) for name, mask in (("a", first), ("b", second))]
+    model = arb.VotingRegressor(estimators=members).fit(table, table[:, 500])
+    assert [one.schema_.columns[500].kind for one in model.estimators_] == ["numeric", "categorical"]
+
+
+def test_blas_has_its_threads_back_after_fits_side_by_side():
+    def threads():
+        return [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+
+    before, members = threads(), [("line", LinearRegression()), ("ridge", Ridge())]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda n: arb.VotingRegressor(estimators=members, n_jobs=2).fit(X[n:], NUMBERS[n:]), range(20)))
+    assert threads() == before
+
+
 # ---- bad input -------------------------------------------------------------------------------------------------------
 
 VOTES, STACK = arb.VotingClassifier, arb.StackingClassifier
@@ -419,6 +514,17 @@ WRONG = {
     "final": (STACK, {"estimators": pair("Classifier"), "final_estimator": Ridge()}, "is not a classifier"),
     "no final": (STACK, {"estimators": pair("Classifier"), "final_estimator": "ridge"}, "use an estimator object"),
     "on_error": (STACK, {"estimators": pair("Classifier"), "on_error": "ignore"}, "on_error='ignore': use one of"),
+    "name of the final one": (STACK, {"estimators": [("final", GaussianNB())]}, "mistaken for a parameter"),
+    "repeats": (STACK, {"estimators": pair("Classifier"), "cv": KFold(2), "n_repeats": 2}, "n_repeats=2 with cv"),
+    "one class": (
+        STACK,
+        {
+            "estimators": pair("Classifier"),
+            "cv": [(np.flatnonzero(CLASSES == "low"), np.flatnonzero(CLASSES == "top"))],
+        },
+        "the training rows of split 0 are all of class 'low'",
+    ),
+    "scoring": (arb.EnsembleSelection, {"estimators": pair("Classifier"), "scoring": "acuracy"}, "did you mean"),
     "library": (arb.EnsembleSelection, {}, "estimators=None: give the library"),
 }
 
@@ -447,6 +553,39 @@ def test_a_member_that_fails_is_named_or_left_out():
         warnings.simplefilter("ignore", UserWarning)
         weighted = arb.VotingRegressor(estimators=members, on_error="skip", weights=[1, 3, 5]).fit(FRAME, NUMBERS)
     assert weighted.weights_.tolist() == [1, 3]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_answers_that_are_no_numbers_are_those_of_a_member(value):
+    class Broken(LinearRegression):
+        def predict(self, X):
+            return np.append(value, super().predict(X)[1:])
+
+    members = [*pair("Regressor"), ("broken", Broken())]
+    with pytest.raises(
+        ValueError, match=rf"member 'broken' \(Broken\) cannot be asked for predict: it answers {value}"
+    ):
+        arb.StackingRegressor(estimators=members, cv=2).fit(X, NUMBERS)
+    with pytest.raises(ValueError, match=r"member 'broken' .* it answers"):
+        arb.EnsembleSelection(estimators=[("broken", Broken().fit(X, NUMBERS))]).fit(X, NUMBERS)
+    skipping = arb.StackingRegressor(estimators=members, cv=2, on_error="skip")
+    with pytest.warns(UserWarning, match="it is left out"):
+        assert list(skipping.fit(X, NUMBERS).skipped_) == ["broken"]
+
+
+def test_rows_without_weight_are_in_no_split():
+    weight = np.append(np.zeros(80), np.ones(80))
+    halves = [(np.arange(80, 160), np.arange(80)), (np.arange(40, 120), np.append(np.arange(40), np.arange(120, 160)))]
+    stack = arb.StackingRegressor(estimators=pair("Regressor"), cv=halves).fit(X, NUMBERS, weight)
+    assert (~np.isnan(stack.unseen_answers()["tree"][:, 0])).sum() == 40
+    with pytest.raises(ValueError, match="cv: no split has training rows and held-out rows of a weight above 0"):
+        arb.StackingRegressor(estimators=pair("Regressor"), cv=halves[:1]).fit(X, NUMBERS, weight)
+
+
+def test_groups_of_several_types_say_so():
+    groups = np.array([1, "a"] * 80, dtype=object)
+    with pytest.raises(ValueError, match="groups has labels of types int, str: convert them to one type"):
+        arb.StackingRegressor(estimators=pair("Regressor")).fit(X, NUMBERS, groups=groups)
 
 
 def test_an_error_leaves_the_model_as_it_was():
@@ -509,6 +648,15 @@ def test_weighted_sums_of_forests_are_explained_exactly(model, y):
         whole = model.decision_function(FRAME[:20]) if model.task_.has_classes else model.predict(FRAME[:20])
     for options in ({}, {"background": FRAME[50:60]}, {"interactions": True}):
         np.testing.assert_allclose(model.explain(FRAME[:20], **options).predictions, whole, rtol=1e-9, atol=1e-9)
+
+
+def test_a_vote_over_a_stack_adds_no_scores_to_probabilities():
+    stack = arb.StackingClassifier(estimators=[("boosted", boosted("Classifier"))], stack_method="decision_function")
+    vote = arb.VotingClassifier(estimators=[("stack", stack), ("tree", tree("Classifier"))]).fit(X, TWO)
+    with pytest.raises(TypeError, match=r"member 'stack' .* is asked for predict_proba, which is not a sum"):
+        vote.explain(X)
+    outer = arb.StackingClassifier(estimators=[("stack", stack)], stack_method="decision_function").fit(X, TWO)
+    np.testing.assert_allclose(outer.explain(X[:9]).predictions, outer.decision_function(X[:9]))
 
 
 def test_what_is_no_sum_of_trees_says_so():

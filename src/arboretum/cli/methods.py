@@ -106,11 +106,16 @@ def make(method: str, task: Task, *, settings: dict[str, Any] | None = None, mem
         raise UsageError(f"--members: --model {method} has none; use --model {' or '.join(COMBINED)}")
     if preset and not hasattr(cls, "preset"):
         raise UsageError(f"--model {method}:{preset}: presets belong to boosted trees; write --model {method}")
-    values = read_settings(cls, settings or {})
+    inner = {name: text for name, text in (settings or {}).items() if method in COMBINED and "__" in name}
+    values = read_settings(cls, {name: text for name, text in (settings or {}).items() if name not in inner})
     if members is not None:
         values["estimators"] = make_members(members, task)
     try:
         model = cls.preset(preset, **values) if preset else cls(**values)
+        for name, text in inner.items():
+            own, _, parameter = name.partition("__")
+            kind = type(model.named_members().get(own))
+            model.set_params(**{name: read_settings(kind, {parameter: text})[parameter]})
         model.check_parameters()
     except (TypeError, ValueError) as error:
         raise UsageError(str(error)) from None
@@ -127,6 +132,8 @@ def make_members(names: str, task: Task) -> list[tuple[str, Any]]:
             raise UsageError(f"--members {names}: {name} is named {given.count(name)} times")
         if name.partition(":")[0] in COMBINED:
             raise UsageError(f"--members {names}: {name} is a combination itself; name methods such as boosted,forest")
+        if name.partition(":")[0] not in (able := [*methods(task), LINEAR]):
+            raise UsageError(f"--members {names}: {name}: {nearest(name, able)}")
     made = [make("boosted", task, settings={"leaf_model": "linear"}) if n == LINEAR else make(n, task) for n in given]
     return [(name.replace(":", " "), model) for name, model in zip(given, made, strict=True)]
 

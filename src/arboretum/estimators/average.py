@@ -67,6 +67,8 @@ def average(
     >>> bool(np.allclose(joined.predict(X), np.mean([model.predict(X) for model in seeds], axis=0)))
     True
     """
+    if holds_others(models) and not isinstance(models, Estimator):
+        models = list(models)
     learned = _read_models(models)
     counted = _read_weights(weights, len(learned))
     taken = [place for place, weight in enumerate(counted) if weight > 0]

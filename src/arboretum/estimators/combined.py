@@ -20,7 +20,7 @@ from arboretum.estimators.forests import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from arboretum.estimators.models_of_models import ModelOfModels
+from arboretum.estimators.models_of_models import ModelOfModels, only_if
 from arboretum.estimators.named_members import NamedMembers
 from arboretum.estimators.standing_in import with_members
 from arboretum.model.members import Base, Members
@@ -58,7 +58,7 @@ class CombinedModel(NamedMembers, ModelOfModels):
         """Return the members that were given, checked, or the default."""
         if self.estimators is None:
             return self.default_members()
-        taken, fitted = self._get_param_names(), self.prefit is True
+        taken, fitted = [*self._get_param_names(), FINAL], self.prefit is True
         return named_members(self.estimators, taken, kind=self.goal().kind, fitted=fitted)
 
     def default_members(self) -> list[Base]:
@@ -147,6 +147,12 @@ class CombinedModel(NamedMembers, ModelOfModels):
         return tags
 
 
+def _has_probabilities(model: Any) -> bool:
+    """Whether a final estimator, if there is one, gives probabilities."""
+    final = getattr(model, "final_estimator", None)
+    return final is None or hasattr(final, "predict_proba")
+
+
 class CombinedClasses:
     """Answers of members combined to classes; stands left of ``CombinedModel``.
 
@@ -171,6 +177,7 @@ class CombinedClasses:
         assert isinstance(goal, Classes)
         return goal.classes
 
+    @only_if(_has_probabilities)
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of the classes, in the order of ``classes_``.
 

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.ensembles.combining.joint import FINAL
 from arboretum.ensembles.combining.parameters import (
     CombiningRun,
     MemberList,
@@ -112,7 +113,7 @@ class EnsembleSelection(SelectionParameters, OfMembersTask, CombinedModel, Estim
         """Return the library, checked."""
         if self.estimators is None:
             raise ValueError("estimators=None: give the library, a list of (name, estimator)")
-        taken, fitted = self._get_param_names(), self.prefit is True
+        taken, fitted = [*self._get_param_names(), FINAL], self.prefit is True
         return named_members(self.estimators, taken, kind=self.goal().kind, fitted=fitted)
 
     def fit(self: Selection, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Selection:

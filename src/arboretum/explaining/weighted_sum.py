@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from arboretum.ensembles.combining.asking import Asked
-from arboretum.ensembles.combining.joint import combined
+from arboretum.ensembles.combining.combiners import LogPool
+from arboretum.ensembles.combining.joint import Combined, combined
 from arboretum.ensembles.members.goals import Classes
 from arboretum.estimators.combined import CombinedModel
 from arboretum.explaining.explanation import Explanation
@@ -79,13 +80,21 @@ def require_sum(one: Asked, member: Any) -> None:
     if not is_ours(member):
         raise TypeError(f"{who} is not a forest of arboretum, whose sums of trees SHAP values would split{INSTEAD}")
     learned: Any = member.learned()
-    if not isinstance(learned, Model):  # a model of models has an explanation of its own, or says why not
+    by_trees = isinstance(learned, Model)
+    if not by_trees and not isinstance(learned.joint, Combined):  # its own explanation says why not
         return
-    if not _answers_by_sums(learned.head, one.method):
+    if not (_answers_by_sums(learned.head, one.method) if by_trees else _sums(learned.joint, one.method)):
         raise TypeError(
             f"{who} is asked for {one.method}, which is not a sum of its trees, so SHAP values cannot be added up: "
-            f"{_cure(learned.head)}{INSTEAD}"
+            f"{_cure(learned.head) if by_trees else 'explain the members one by one'}{INSTEAD}"
         )
+
+
+def _sums(joint: Combined, method: str) -> bool:
+    """Whether a combined model is asked for what its own SHAP values sum to."""
+    if isinstance(joint.goal, Classes):
+        return method == ("decision_function" if isinstance(joint.combiner, LogPool) else "predict_proba")
+    return method == "predict"
 
 
 def _answers_by_sums(head: Head, method: str) -> bool:

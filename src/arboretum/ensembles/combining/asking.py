@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.arguments import first_true
 from arboretum.data.table import read_rows
 from arboretum.ensembles.combining.member_rows import reads_tables
 from arboretum.ensembles.members.goals import Classes, Goal
@@ -56,20 +57,47 @@ def answer(goal: Goal, model: Any, rows: Any, method: str) -> FloatArray:
         return found.astype(np.float64).reshape(len(found), -1)
     classes = goal.classes
     if method == "predict":
-        return np.eye(len(classes))[np.searchsorted(classes, found)]
-    if found.ndim == 1:
-        return found.astype(np.float64)[:, None]
-    known = np.searchsorted(classes, model.classes_)
-    if len(known) == len(classes):
-        return found.astype(np.float64, copy=False)
-    if method == "decision_function":
+        return np.eye(len(classes))[_places(classes, found, model)]
+    known = _places(classes, np.asarray(model.classes_), model)
+    if method == "decision_function" and not np.array_equal(known, np.arange(len(classes))):
         raise ValueError(
             f"{type(model).__name__} has seen {len(known)} of {len(classes)} classes, so its scores lack some: give "
             'more rows of each class, or use stack_method="predict_proba"'
         )
+    if found.ndim == 1:
+        return found.astype(np.float64)[:, None]
     whole = np.zeros((len(found), len(classes)))
     whole[:, known] = found
     return whole
+
+
+def _places(classes: NDArray[Any], labels: NDArray[Any], model: Any) -> NDArray[np.intp]:
+    """Return the places of labels among the classes; reject labels that are not there."""
+    places = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    if (unknown := classes[places] != labels).any():
+        raise ValueError(
+            f"{type(model).__name__} knows the class {labels[unknown].tolist()[0]!r}, which is not among "
+            f"{classes.tolist()[:10]}: fit it to the same classes"
+        )
+    return places
+
+
+def checked(found: FloatArray, n_rows: int) -> FloatArray:
+    """Return an answer (rows, width) that is finite and as long as it was asked for; reject any other.
+
+    Examples
+    --------
+    >>> checked(np.array([[1.0], [np.nan]]), 2)
+    Traceback (most recent call last):
+        ...
+    ValueError: it answers nan in row 1 of those that it was asked about, not a finite number
+    """
+    if len(found) != n_rows:
+        raise ValueError(f"it answers {len(found)} rows, but was asked about {n_rows}")
+    if (row := first_true(np.asarray(~np.isfinite(found).all(axis=1)))) is not None:
+        bad = found[row][~np.isfinite(found[row])][0]
+        raise ValueError(f"it answers {bad} in row {row} of those that it was asked about, not a finite number")
+    return found
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ A member that fails is named in the error, or left out with ``on_error="skip"``.
 
 from __future__ import annotations
 
+import inspect
 import threading
 import time
 from collections import Counter
@@ -27,7 +28,7 @@ from arboretum.data import selection
 from arboretum.data.table import has_missing
 from arboretum.ensembles.bagging.model_notes import notes_of
 from arboretum.ensembles.bagging.trees import is_whole
-from arboretum.ensembles.combining.asking import answer
+from arboretum.ensembles.combining.asking import answer, checked
 from arboretum.ensembles.combining.folds import Split
 from arboretum.ensembles.combining.member_rows import MemberRows, Positions, reads_tables
 from arboretum.ensembles.members.estimators import MEMBER_PURPOSE, run_beside, unfitted, weight_argument
@@ -57,18 +58,22 @@ class Training:
         Weight of each row.
     also : mapping of str to ndarray
         Other arguments of ``fit``, one value per row.
+    groups : ndarray, optional
+        Groups of rows, for members that are stacks themselves.
     """
 
     rows: MemberRows
     y: NDArray[Any]
     weight: FloatArray | None
     also: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    groups: NDArray[np.intp] | None = None
 
-    def take(self, places: Positions) -> Training:
-        """Return the rows at these positions."""
+    def take(self, places: Positions, rows: MemberRows | None = None) -> Training:
+        """Return the rows at these positions, or other columns of these rows."""
         weight = None if self.weight is None else self.weight[places]
+        groups = None if self.groups is None else self.groups[places]
         also = {name: values[places] for name, values in self.also.items()}
-        return Training(self.rows.take(places), self.y[places], weight, also)
+        return Training(self.rows.take(places) if rows is None else rows, self.y[places], weight, also, groups)
 
 
 @dataclass(eq=False)
@@ -93,10 +98,8 @@ class MemberError(Exception):
         self.name, self.member, self.doing, self.hint = name, member, doing, hint
 
     def error(self) -> Exception:
-        """Return the error that users see: of the kind of its cause, with the name of the member."""
-        cause = self.__cause__
-        kind = next((kind for kind in (ValueError, TypeError) if isinstance(cause, kind)), RuntimeError)
-        return kind(f"member {self.name!r} ({type(self.member).__name__}) cannot be {self.doing}: {cause}{self.hint}")
+        """Return the error that users see."""
+        return _error(self.name, self.member, self.doing, self.__cause__, self.hint)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +120,8 @@ class Workshop:
         Whether a member that fails is left out.
     verbose : bool
         Whether to show progress.
+    time_ordered : bool
+        Whether rows are in the order of time, which members that are stacks must know.
     """
 
     goal: Goal
@@ -125,6 +130,7 @@ class Workshop:
     threads: int
     skips: bool = False
     verbose: bool = False
+    time_ordered: bool = False
 
     def fit(
         self,
@@ -163,14 +169,14 @@ class Workshop:
             name, base = members[number]
             try:
                 with self._named(name, base, "fitted"), parts.rows(split) as rows:
-                    model = fit_member(self._copy(base, number, oob=by_bag[number]), rows, within)
+                    model = fit_member(self.copy(base, number, oob=by_bag[number]), rows, within)
                 if split == WHOLE:
                     return model, None
                 if holes is not None and reads_tables(model):
                     model.expect_missing(holes)  # of rows that its part happened to miss
                 with self._named(name, base, f"asked for {methods[name]}"):
                     held = self.training.rows.to_predict(model, splits[split][1])
-                    return model, answer(self.goal, model, held, methods[name])
+                    return model, checked(answer(self.goal, model, held, methods[name]), len(splits[split][1]))
             except MemberError as failure:
                 if self.skips:
                     return failure
@@ -214,7 +220,7 @@ class Workshop:
         return found, skipped
 
     def _beside(self, run: Callable[[int], Any], n_tasks: int, beside: int, *, ours: bool) -> Iterator[Any]:
-        started, alone = time.monotonic(), ours or beside == 1
+        started, alone = time.monotonic(), ours or beside == 1 or not in_main_thread()
         with (
             ProgressBar(n_tasks, "fit") if self.verbose else nullcontext() as bar,
             nullcontext() if alone else one_thread("blas"),
@@ -231,15 +237,16 @@ class Workshop:
             None if table is None else [has_missing(values) for _, batch in table.column_batches() for values in batch]
         )
 
-    def _copy(self, base: Any, number: int, *, oob: bool) -> Any:
-        """Return an unfitted copy; random states that the user left open get a seed."""
+    def copy(self, base: Any, number: int, *, oob: bool = False) -> Any:
+        """Return an unfitted copy; random states that the user left open get a seed, and stacks the order of time."""
         model = unfitted(base)
         seed = _kernel.draw(self.seed, MEMBER_PURPOSE, number)
         own = model.get_params()
         names = [name for name in sorted(own) if name.rpartition("__")[2] == "random_state" and own[name] is None]
         seeds = {name: _kernel.draw(seed, place, 0) & 0x7FFFFFFF for place, name in enumerate(names)}
-        if seeds:
-            model.set_params(**seeds)
+        ordered = {"time_ordered": True} if self.time_ordered and is_ours(model) and "time_ordered" in own else {}
+        if seeds or ordered:
+            model.set_params(**seeds, **ordered)
         return model.set_params(oob_score=True) if oob else model
 
     @contextmanager
@@ -270,6 +277,23 @@ class Workshop:
         )
 
 
+@contextmanager
+def named(name: str, model: Any, doing: str) -> Iterator[None]:
+    """Name a member in errors of the body."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise _error(name, model, doing, error, "") from error
+
+
+def _error(name: str, member: Any, doing: str, cause: BaseException | None, hint: str) -> Exception:
+    """Return the error that users see: of the kind of its cause, with the name of the member."""
+    kind = next((kind for kind in (ValueError, TypeError) if isinstance(cause, kind)), RuntimeError)
+    return kind(f"member {name!r} ({type(member).__name__}) cannot be {doing}: {cause}{hint}")
+
+
 def _mean_unseen(n_rows: int, splits: Sequence[Split], answers: Sequence[FloatArray]) -> FloatArray:
     """Return the mean answer to each row over the splits that held it out; NaN if none did."""
     total, count = np.zeros((n_rows, answers[0].shape[1])), np.zeros(n_rows)
@@ -284,13 +308,16 @@ def fit_member(model: Any, training: Training, threads: int) -> Any:
     """Fit an unfitted copy to rows, with their weights if it takes them, else to copies of rows."""
     X, y, weight = training.rows.of(model), training.y, training.weight
     argument, given = weight_argument(model), dict(training.also)
+    if training.groups is not None and is_ours(model) and "groups" in inspect.signature(model.fit).parameters:
+        given["groups"] = training.groups
     if weight is not None and argument is not None:
         given |= {argument: weight}
     elif weight is not None:
         if not is_whole(weight):
+            why = "are too many copies of rows" if (weight == np.rint(weight)).all() else "are not whole numbers"
             raise ValueError(
-                "sample_weight is given, but its fit does not take it, and weights that are not whole numbers cannot "
-                "be copies of rows: leave it out"
+                f"sample_weight is given, but its fit does not take it, and these weights {why}: leave the weights or "
+                "the member out"
             )
         copies = np.repeat(np.arange(len(y)), weight.astype(np.int64))
         X, y = selection.take_rows(X, copies), y[copies]
@@ -303,7 +330,7 @@ def fit_member(model: Any, training: Training, threads: int) -> Any:
 def _threads_of(model: Any, threads: int) -> Iterator[None]:
     """Let a member use its share of the threads; a parameter of ours is the user's again afterwards."""
     if not is_ours(model):
-        with nullcontext() if threading.current_thread() is threading.main_thread() else one_thread("openmp"):
+        with nullcontext() if in_main_thread() else one_thread("openmp"):
             yield
         return
     if "n_jobs" not in model.get_params(deep=False):
@@ -317,10 +344,15 @@ def _threads_of(model: Any, threads: int) -> Iterator[None]:
 
 
 def one_thread(of: str) -> Any:
-    """Keep BLAS, of all threads, or OpenMP, of the calling thread, to one thread, in members of other libraries."""
-    from threadpoolctl import threadpool_limits
+    """Keep BLAS, of the process, or OpenMP, of the calling thread, to one thread, in members of other libraries."""
+    from threadpoolctl import ThreadpoolController
 
-    return threadpool_limits(limits=1, user_api=of)
+    return ThreadpoolController().select(user_api=of).limit(limits=1)
+
+
+def in_main_thread() -> bool:
+    """Whether this is the main thread: fits of others must not change limits of the process, which they share."""
+    return threading.current_thread() is threading.main_thread()
 
 
 class Parts:

@@ -101,7 +101,11 @@ def read_groups(groups: Any, n_rows: int) -> NDArray[np.intp] | None:
         return None
     column = targets.as_column(groups, n_rows, "groups")
     targets.refuse_missing(column, "groups")
-    return np.unique(column, return_inverse=True)[1].reshape(-1).astype(np.intp)
+    try:
+        return np.unique(column, return_inverse=True)[1].reshape(-1).astype(np.intp)
+    except TypeError:
+        kinds = sorted({type(label).__name__ for label in column.tolist()})
+        raise ValueError(f"groups has labels of types {', '.join(kinds)}: convert them to one type") from None
 
 
 def folds(rows: DealtRows, n_folds: int, seed: int, repeat: int = 0) -> list[Split]:

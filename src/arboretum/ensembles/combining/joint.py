@@ -107,6 +107,11 @@ class Combined(Joint):
         """Return scores of classes (rows, classes): logarithms of the probabilities, up to a constant of the row."""
         if isinstance(self.combiner, LogPool) and self.known is None:
             return self.combiner.scores(self.answers(members, members.rows(X)))
+        final = members.parts.get(FINAL)
+        if hasattr(final, "decision_function") and not hasattr(final, "predict_proba"):
+            rows = members.rows(X)
+            scores = answer(self.goal, final, self.features(self.answers(members, rows), rows), "decision_function")
+            return np.concatenate([-scores, scores], axis=1) / 2 if scores.shape[1] == 1 else scores
         return log(np.maximum(self.outcome(members, X), np.finfo(float).tiny))
 
     @property

@@ -78,7 +78,7 @@ class MemberRows:
 
     def table(self, categorical_features: Any = None) -> Table:
         """Return the rows as a Table, with the columns of categories that a member names."""
-        key = repr(categorical_features)
+        key = repr(np.asarray(categorical_features).tolist())  # NumPy shortens what it shows of long arrays
         with self.lock:
             if key not in self.tables:
                 self.tables[key] = self._read(categorical_features).keeping()

@@ -24,14 +24,14 @@ from arboretum.data import selection, targets
 from arboretum.data.queries import Queries
 from arboretum.ensembles.bagging.resampling import content_keys
 from arboretum.ensembles.combining import folds
-from arboretum.ensembles.combining.asking import Asked, answer, method_of
+from arboretum.ensembles.combining.asking import Asked, answer, checked, method_of
 from arboretum.ensembles.combining.combiners import Combiner, LinearSum, LogPool, Mean, Votes
-from arboretum.ensembles.combining.fitting import Fitted, Training, Workshop, fit_member, takes_bags
+from arboretum.ensembles.combining.fitting import Fitted, Training, Workshop, fit_member, named, takes_bags
 from arboretum.ensembles.combining.folds import DealtRows, Split
 from arboretum.ensembles.combining.greedy import Greed, select
 from arboretum.ensembles.combining.joint import FINAL, Combined, knowing
 from arboretum.ensembles.combining.member_rows import MemberRows
-from arboretum.ensembles.members.estimators import is_classifier, require_estimator, unfitted
+from arboretum.ensembles.members.estimators import is_classifier, require_estimator
 from arboretum.ensembles.members.goals import Classes, Goal
 from arboretum.ensembles.recipe import Recipe
 from arboretum.metrics.named import Answered, Metric, find_metric
@@ -83,7 +83,20 @@ class Given:
         place = np.full(n_rows, -1)
         place[self.kept] = np.arange(len(self.kept))
         found = folds.given_splits(given, *self.asked, n_rows, name)
-        return [tuple(one[one >= 0] for one in (place[fit], place[held])) for fit, held in found]  # type: ignore[misc]
+        parts = [(place[fit], place[held]) for fit, held in found]
+        left = [(fit[fit >= 0], held[held >= 0]) for fit, held in parts]
+        left = [(fit, held) for fit, held in left if len(fit) and len(held)]
+        if not left:
+            raise ValueError(f"{name}: no split has training rows and held-out rows of a weight above 0")
+        return left
+
+    def among_all(self, answers: FloatArray) -> FloatArray:
+        """Return answers to the rows that have weight among all rows, NaN for the others."""
+        if len(self.kept) == len(self.asked[1]):
+            return answers
+        whole = np.full((len(self.asked[1]), answers.shape[1]), np.nan)
+        whole[self.kept] = answers
+        return whole
 
     @property
     def task(self) -> str:
@@ -124,8 +137,8 @@ class CombiningRecipe(Recipe[Any, Goal]):
 
     # ---- rows ----------------------------------------------------------------------------------------------------
 
-    def read(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Given:
-        """Check rows, targets, weights and groups, and leave out rows of weight 0."""
+    def read(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, *, prefit: bool = False) -> Given:
+        """Check rows, targets, weights and groups, and leave out rows of weight 0; y may lack classes of members."""
         rows = MemberRows(X)
         column = self.goal.as_column(y, rows.n_rows)
         weight = targets.training_weights(sample_weight, rows.n_rows)
@@ -136,20 +149,35 @@ class CombiningRecipe(Recipe[Any, Goal]):
             rows = MemberRows(selection.take_rows(rows.container, kept))
             column, weight = column[kept], weight[kept]
             number = None if number is None else folds.read_groups(number[kept], len(kept))
-        goal, codes = self.goal.read(column)
+        goal, codes = (self._goal_of_members(rows) if prefit else self.goal).read(column)
         table = rows.readable()
         keys = np.arange(rows.n_rows, dtype=np.uint64) if table is None else content_keys(table, codes)
         dealt = DealtRows(keys, goal.strata(codes), goal.labels, number, weight)
         flat = np.ones(rows.n_rows) if weight is None else weight
         target, also = goal.arguments(column)
-        training = Training(rows, target, weight, also)
+        training = Training(rows, target, weight, also, None if goal.by_query else number)
         return Given(rows.container, target, goal, codes, training, flat, dealt, asked, kept)
+
+    def _goal_of_members(self, rows: MemberRows) -> Goal:
+        """Return the goal of members that are fitted, with all classes that they know."""
+        for name, model in self.members:
+            require_fitted(name, model, rows.n_columns)
+        if not isinstance(self.goal, Classes):
+            return self.goal
+        return replace(self.goal, classes=np.unique(np.concatenate([model.classes_ for _, model in self.members])))
 
     def workshop(self, given: Given) -> Workshop:
         """Return what fits members."""
         own = self.given
-        skips, verbose = own.on_error == "skip", bool(own.verbose)
-        return Workshop(given.goal, given.training, seed_of(own.random_state), n_threads(own.n_jobs), skips, verbose)
+        return Workshop(
+            given.goal,
+            given.training,
+            seed_of(own.random_state),
+            n_threads(own.n_jobs),
+            skips=own.on_error == "skip",
+            verbose=bool(own.verbose),
+            time_ordered=bool(getattr(own, "time_ordered", False)),
+        )
 
     # ---- results ---------------------------------------------------------------------------------------------------
 
@@ -174,7 +202,7 @@ class CombiningRecipe(Recipe[Any, Goal]):
             asked.append(Asked(one.name, one.method, names))
         if final is not None:
             parts[FINAL] = final
-        unseen = {one.name: one.unseen for one in found if one.unseen is not None}
+        unseen = {one.name: given.among_all(one.unseen) for one in found if one.unseen is not None}
         scoring, scores = self.member_scores(given, found)
         joint = Combined(given.goal, tuple(asked), combiner, passthrough, scores, scoring, skipped, unseen)
         rows = given.training.rows
@@ -213,11 +241,11 @@ class VotingRecipe(CombiningRecipe):
         """Fit the members."""
         own = self.given
         votes = getattr(own, "voting", "soft") == "hard"
-        given = self.read(X, y, sample_weight)
+        given = self.read(X, y, sample_weight, prefit=bool(own.prefit))
         methods = {name: self._method(name, base, given.goal, votes) for name, base in self.members}
         weights, skipped = self._weights(), dict[str, str]()
         if own.prefit:
-            found = prefit(self.members, methods, given.goal)
+            found = [Fitted(str(name), methods[name], whole=model) for name, model in self.members]
         else:
             found, skipped = self.workshop(given).fit(self.members, methods, [], whole=True)
         left = {one.name for one in found}
@@ -239,7 +267,10 @@ class VotingRecipe(CombiningRecipe):
         given, n_members = self.given.weights, len(self.members)
         if given is None:
             return np.ones(n_members)
-        weights = np.asarray(given)
+        weights, names = np.asarray(given), [name for name, _ in self.given.estimators or self.members]
+        if weights.shape == (len(names),):  # those of members that are dropped count, too, as in scikit-learn
+            kept = {name for name, _ in self.members}
+            weights = weights[[name in kept for name in names]]
         if weights.shape != (n_members,) or weights.dtype.kind not in "biuf":
             raise ValueError(f"weights={shown(given)}: give a number for each of the {n_members} members")
         weights = weights.astype(np.float64)
@@ -248,15 +279,22 @@ class VotingRecipe(CombiningRecipe):
         return weights
 
 
-def prefit(members: Sequence[Base], methods: dict[str | int, str], goal: Goal) -> list[Fitted]:
-    """Return members that are fitted already."""
-    for name, model in members:
-        if isinstance(goal, Classes) and not np.isin(goal.classes, getattr(model, "classes_", [])).all():
-            raise ValueError(
-                f"member {name!r} ({type(model).__name__}) was fitted to the classes "
-                f"{shown(getattr(model, 'classes_', None))}, but y has {shown(goal.classes.tolist())}"
-            )
-    return [Fitted(str(name), methods[name], whole=model) for name, model in members]
+def require_fitted(name: str | int, model: Any, n_columns: int | None) -> None:
+    """Reject a member that is not fitted, or was fitted to another number of columns."""
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import check_is_fitted
+
+    who = f"member {name!r} ({type(model).__name__})"
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        raise ValueError(
+            f"{who} is not fitted: fit it first, or set prefit=False. Copies of this ensemble, as clone and "
+            "cross_val_score make them, lose the fits of members; sklearn.frozen.FrozenEstimator keeps them"
+        ) from None
+    width = getattr(model, "n_features_in_", n_columns)
+    if n_columns is not None and width != n_columns:
+        raise ValueError(f"{who} was fitted to {width} columns, but X has {n_columns}: give the same columns")
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,13 +305,15 @@ class StackingRecipe(CombiningRecipe):
         """Fit members to parts of the rows, then what combines them, then members to all rows."""
         own, final = self.given, self._checked_final()
         given = self.read(X, y, sample_weight, groups)
-        methods = {name: method_of(str(name), base, own.stack_method, given.goal) for name, base in self.members}
+        methods = self.methods(given.goal)
         splits, bags = self.splits(given)
+        for number, (fit, _) in enumerate(splits):
+            self._check_part(given, fit, number)
         found, skipped = self.workshop(given).fit(self.members, methods, splits, whole=bool(own.refit), out_of_bag=bags)
         rows = learned_from(found, given)
         answers = [one.unseen[rows] for one in found if one.unseen is not None]
         combiner, fitted = self.combine(given, found, answers, rows, final)
-        members = self.joined(
+        return self.joined(
             given,
             found,
             combiner,
@@ -282,11 +322,26 @@ class StackingRecipe(CombiningRecipe):
             passthrough=fitted is not None and bool(own.passthrough),
             by_splits=not own.refit,
         )
-        return members
+
+    def methods(self, goal: Goal) -> dict[str | int, str]:
+        """Return what each member is asked by."""
+        wanted = self.given.stack_method
+        return {name: method_of(str(name), base, wanted, goal) for name, base in self.members}
+
+    def _check_part(self, given: Given, fit: NDArray[np.intp], number: int) -> None:
+        """Reject training rows of one class."""
+        if given.goal.has_one_class(given.y[fit]) and len(given.goal.labels or ()) > 1:
+            raise ValueError(
+                f"the training rows of split {number} are all of class {given.y[fit].tolist()[0]!r}: use other folds, "
+                "or fewer groups or blocks"
+            )
 
     def splits(self, given: Given) -> tuple[list[Split], list[str | int]]:
         """Return the parts of the rows, and the forests whose out-of-bag predictions take their place."""
         own, dealt, seed = self.given, given.dealt, seed_of(self.given.random_state)
+        if own.n_repeats > 1 and (own.time_ordered or not folds.is_count(own.cv)):
+            why = "time_ordered=True" if own.time_ordered else f"cv={shown(own.cv)}"
+            raise ValueError(f"n_repeats={own.n_repeats} with {why}: only folds by content can be dealt out anew")
         if not folds.is_count(own.cv):
             if own.time_ordered:
                 raise ValueError(f"time_ordered=True with cv={shown(own.cv)}: give a number of blocks as cv")
@@ -298,9 +353,10 @@ class StackingRecipe(CombiningRecipe):
             if dealt.groups is not None:
                 raise ValueError("groups with time_ordered=True: give a splitter as cv that keeps both")
             return folds.blocks(dealt.n_rows, n_folds), []
-        bags = []
-        by_share = not given.goal.classifies or own.stack_method in ("auto", "predict_proba")
-        if own.out_of_bag == "auto" and dealt.groups is None and own.refit and by_share:
+        # A row of weight 20 is in almost every bag.
+        honest = dealt.groups is None and dealt.weight is None
+        by_share, bags = not given.goal.classifies or own.stack_method in ("auto", "predict_proba"), []
+        if own.out_of_bag == "auto" and honest and own.refit and by_share:
             bags = [name for name, base in self.members if takes_bags(base)]
         if len(bags) == len(self.members):
             return [], bags
@@ -317,9 +373,8 @@ class StackingRecipe(CombiningRecipe):
         joint = Combined(given.goal, asked, passthrough=bool(self.given.passthrough))
         back = np.argsort(rows)  # as the rows were given
         table = joint.features([one[back] for one in answers], selection.take_rows(given.X, rows[back]))
-        weight = None if given.training.weight is None else given.training.weight[rows[back]]
-        training = Training(MemberRows(table), given.y[rows[back]], weight)
-        return None, fit_member(unfitted(final), training, n_threads(self.given.n_jobs))
+        workshop, training = self.workshop(given), given.training.take(rows[back], MemberRows(table))
+        return None, fit_member(workshop.copy(final, len(self.members)), training, workshop.threads)
 
     def bases(self) -> list[Base]:
         """Return the members and, if one was given, the final estimator."""
@@ -363,17 +418,26 @@ class SelectionRecipe(StackingRecipe):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Members:
         """Select from members that are fitted already, or by folds from members that are not."""
         own = self.given
+        if isinstance(own.scoring, str):  # a name that is none is an error before any fit
+            find_scoring(own.scoring, "binary" if self.goal.classifies else self.goal.task.name)
         if not own.prefit:
             return super().fit(X, y, sample_weight, groups)
-        given = self.read(X, y, sample_weight)
-        methods = {name: method_of(str(name), base, own.stack_method, given.goal) for name, base in self.members}
-        found = prefit(self.members, methods, given.goal)
+        given = self.read(X, y, sample_weight, prefit=True)
+        methods = self.methods(given.goal)
+        found = [Fitted(str(name), methods[name], whole=model) for name, model in self.members]
         for one in found:
-            one.unseen = answer(given.goal, one.whole, given.X, one.method)
+            with named(one.name, one.whole, f"asked for {one.method}"):
+                one.unseen = checked(answer(given.goal, one.whole, given.X, one.method), len(given.y))
         rows = learned_from(found, given)
         answers = [one.unseen[rows] for one in found if one.unseen is not None]
         combiner, _ = self.combine(given, found, answers, rows, None)
         return self.joined(given, found, combiner, {})
+
+    def methods(self, goal: Goal) -> dict[str | int, str]:
+        """Return what each member is asked by: probabilities, or its vote if it has none; scores have no mean."""
+        if not goal.classifies:
+            return super().methods(goal)
+        return {name: "predict_proba" if hasattr(base, "predict_proba") else "predict" for name, base in self.members}
 
     def combine(
         self, given: Given, found: Sequence[Fitted], answers: Sequence[FloatArray], rows: NDArray[np.intp], final: Any
