@@ -169,6 +169,24 @@ def test_missing_values_of_a_held_out_part_are_news_only_from_another_file(
     assert ("had none at fit: 'b'" in ran.err) == ("--test" in judging)
 
 
+def test_members_are_named_and_set(run: Run, shop: Path) -> None:
+    small = ("train", shop, "-t", "price", "--holdout", 0.2, "--overwrite", "--model")
+    ran = run(*small, "vote", "--members", "tree,linear", "--set", "linear__n_estimators=3")
+    assert ran.code == 0, ran.err
+    model = arb.load("model.arb")
+    assert [name for name, _ in model.estimators] == ["tree", "linear"]
+    assert model.named_estimators_["linear"].n_iter_ == 3
+    assert model.named_estimators_["linear"].leaf_model == "linear"
+    for members, message in (
+        ("tree,zzz", "--members tree,zzz: zzz: "),
+        ("tree,tree", "tree is named 2 times"),
+        ("stack", "stack is a combination itself"),
+        (",", "--members ,: name at least one of"),
+    ):
+        assert message in run(*small, "vote", "--members", members).err
+    assert "--members: --model forest has none" in run(*small, "forest", "--members", "tree").err
+
+
 def test_rankers_and_survival_models_are_stacked(run: Run) -> None:
     rng = np.random.default_rng(0)
     a = rng.normal(size=80)

@@ -26,7 +26,7 @@ class VotingWeights:
 class VotingParameters(MemberList, PrefitMembers, VotingWeights, CombiningRun):
     """Parameters of voting."""
 
-    prefit: bool = like(PrefitMembers, filled={"why": "; ``fit`` only checks them"})
+    prefit: bool = like(PrefitMembers, doc="Members are fitted already and stay as they are; ``fit`` only checks them.")
 
 
 class VotingModel(VotingParameters, CombinedModel, Estimator):

@@ -64,7 +64,7 @@ class PrefitMembers:
     """Members that are fitted already."""
 
     prefit: bool = parameter(
-        False, FLAG, "Members are fitted already and stay as they are; none may have seen the rows of ``fit``<why>."
+        False, FLAG, "Members are fitted already and stay as they are; none may have seen the rows of ``fit``."
     )
 
 
