@@ -38,15 +38,11 @@ CLASSES: dict[str, dict[str, str]] = {
 }
 
 # Combinations of --members, which are methods of the same task.
+KINDS = {"class": "Classifier", "regression": "Regressor", "ranking": "Ranker", "survival": "Survival"}
 COMBINED: dict[str, dict[str, str]] = {
-    "stack": {
-        "class": "StackingClassifier",
-        "regression": "StackingRegressor",
-        "ranking": "StackingRanker",
-        "survival": "StackingSurvival",
-    },
-    "blend": {"class": "BlendingClassifier", "regression": "BlendingRegressor"},
-    "vote": {"class": "VotingClassifier", "regression": "VotingRegressor"},
+    "stack": {family: f"Stacking{kind}" for family, kind in KINDS.items()},
+    "blend": {family: f"Blending{KINDS[family]}" for family in ("class", "regression")},
+    "vote": {family: f"Voting{KINDS[family]}" for family in ("class", "regression")},
 }
 LINEAR = "linear"  # a member: boosted trees with linear leaves
 
