@@ -20,6 +20,7 @@ sys.path.insert(0, str(ROOT))
 from benchmarks import findings, forest_defaults, goals, real_sets  # noqa: E402
 from benchmarks.__main__ import main  # noqa: E402
 from benchmarks.categories import CategoryCodes, MissingAsText, OrdinalCodes  # noqa: E402
+from benchmarks.combining import COMBINING  # noqa: E402
 from benchmarks.explaining import EXPLAINING  # noqa: E402
 from benchmarks.measuring import better, file_mb, score  # noqa: E402
 from benchmarks.rivals import BOOSTING, FORESTS, Rival  # noqa: E402
@@ -203,8 +204,8 @@ def test_goals_are_judged_by_the_numbers(seconds: float, auc: float, expected: b
 
 
 def test_every_goal_belongs_to_a_workload() -> None:
-    families = (*FAMILIES.values(), TASKS, EXPLAINING)
-    tables = {"data", "limits", "killed", *(name for family in families for name in family.workloads)}
+    families = (*FAMILIES.values(), TASKS, EXPLAINING, COMBINING)
+    tables = {"data", "limits", "killed", "tables-summary", *(name for family in families for name in family.workloads)}
     assert {goal.table for goal in goals.GOALS} <= tables
 
 
