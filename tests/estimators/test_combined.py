@@ -65,12 +65,10 @@ def name_of(case):
     ("estimator", "check"),
     checks_of(
         arb.VotingClassifier(estimators=pair("Classifier")),
-        arb.VotingRegressor(estimators=pair("Regressor")),
         arb.StackingClassifier(estimators=pair("Classifier")),
         arb.StackingRegressor(estimators=pair("Regressor")),
         arb.BlendingClassifier(estimators=pair("Classifier")),
         arb.EnsembleSelection(estimators=pair("Classifier"), prefit=False, n_steps=3),
-        arb.EnsembleSelection(estimators=pair("Regressor"), prefit=False, n_steps=3),
     ),
     ids=name_of,
 )

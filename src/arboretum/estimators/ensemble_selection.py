@@ -101,7 +101,7 @@ class EnsembleSelection(SelectionParameters, OfMembersTask, CombinedModel, Estim
     >>> library = [(f"depth {d}", arb.RandomForestRegressor(max_depth=d).fit(X[:400], y[:400])) for d in (2, 6, 12)]
     >>> model = arb.EnsembleSelection(estimators=library, scoring="rmse").fit(X[400:], y[400:])
     >>> model.weights_.round(1)
-    array([0. , 0.3, 0.7])
+    array([0., 0., 1.])
     """
 
     def goal(self) -> Goal:
