@@ -183,8 +183,8 @@ def test_without_data_nothing_is_judged(tmp_path: Path) -> None:
 
 
 def test_averages_are_compared_with_their_stages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(averages, "TABLES", 1)
-    monkeypatch.setattr(averages, "PREDICTED", 1_000)
+    for name, few in {"TABLES": 1, "PREDICTED": 1_000, "ROUNDS": 40, "TURNS": 2, "SEEDS": 2}.items():
+        monkeypatch.setattr(averages, name, few)
     tables = combining(tmp_path, "averages")
     assert verdicts(tables["averages"])[0] is True
     assert len(tables["averages-errors"]["rows"]) == 5
@@ -194,6 +194,7 @@ def test_an_average_that_is_no_mean_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     import arboretum as arb
 
     monkeypatch.setattr(arb.BoostedTreesRegressor, "averaged_rounds", lambda model, rounds: model)
-    monkeypatch.setattr(averages, "PREDICTED", 1_000)
+    for name, few in {"PREDICTED": 1_000, "ROUNDS": 40, "TURNS": 2}.items():
+        monkeypatch.setattr(averages, name, few)
     verdict, _ = goals.judge(averages.cost(tiny_bench()))
     assert verdict.reached is False
