@@ -126,11 +126,6 @@ class _OnlyIf:
     def __init__(self, method: Callable[..., Any], has: Callable[[Any], bool]) -> None:
         self.method, self.has, self.__name__ = method, has, method.__name__
 
-    @property
-    def __doc__(self) -> str | None:  # type: ignore[override]
-        """That of the method, which is completed when the class is defined."""
-        return self.method.__doc__
-
     def __get__(self, instance: Any, owner: type) -> Any:
         if instance is None:
             return self.method

@@ -105,7 +105,7 @@ def _climb(
 
 
 def _bag(m: int, greed: Greed, bag: int) -> NDArray[np.intp]:
-    """Return a random share of the library, or the least number of members that tells good from lucky."""
+    """Return a random share of the library: at least ``LEAST_BAG`` members, or all."""
     hashes = np.array([_kernel.draw(greed.seed, BAG_PURPOSE + bag, member) for member in range(m)], dtype=np.uint64)
     return np.sort(np.argsort(hashes, kind="stable")[: max(LEAST_BAG, round(greed.share * m))])
 
