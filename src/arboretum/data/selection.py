@@ -123,7 +123,9 @@ def _as_frame(X: Any) -> Any | None:
 
 
 def beside(columns: NDArray[np.float64], names: list[str], X: Any) -> Any:
-    """Return columns of numbers followed by those of a table, as a table of its kind; names that it has get a prime.
+    """Return columns of numbers followed by those of a table, as a table of its kind.
+
+    A name that the table has already gets a prime.
 
     Examples
     --------

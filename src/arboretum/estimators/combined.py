@@ -8,7 +8,6 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.ensembles.combining.combiners import LinearSum, LogPool, Mean, ScaledSum
 from arboretum.ensembles.combining.joint import FINAL, Combined, combined
 from arboretum.ensembles.combining.recipe import CombiningRecipe
 from arboretum.ensembles.members.goals import Classes
@@ -103,7 +102,7 @@ class CombinedModel(NamedMembers, ModelOfModels):
     def weights_(self) -> FloatArray:
         """Weight of each member in the combination."""
         combiner = self._joint.combiner
-        if not isinstance(combiner, Mean | LinearSum | LogPool | ScaledSum):
+        if combiner is None:
             raise AttributeError(f"this {type(self).__name__} has no weights: its final_estimator combines the members")
         weights = combiner.weights
         return weights[:, 0] if weights.ndim == 2 and weights.shape[1] == 1 else weights

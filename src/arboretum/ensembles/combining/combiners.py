@@ -37,9 +37,10 @@ FLOORS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 3e-2, 1e-1)
 
 
 class Combiner(ABC):
-    """From the answers of members to one."""
+    """From the answers of members to one, by a weight for each member."""
 
     kind: ClassVar[str]
+    weights: FloatArray  # (members,), or (members, outputs)
 
     @abstractmethod
     def combine(self, answers: Sequence[FloatArray]) -> FloatArray:
