@@ -28,11 +28,11 @@ demo: $(VENV)/installed-cli  ## install and run the demo: a year of flights, a l
 	$(BIN)/arboretum demo
 
 test: $(VENV)/installed-test  ## all tests and doctests against the installed package
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --maxschedchunk=4
 
 coverage: $(VENV)/installed-coverage  ## tests, then what none of them runs; COVERAGE=tests/losses tries some alone
 	mkdir -p build/coverage
-	$(BIN)/python -m pytest -n 2 --cov --cov-report= $(COVERAGE)
+	$(BIN)/python -m pytest -n 2 --maxschedchunk=4 --cov --cov-report= $(COVERAGE)
 	$(BIN)/coverage report --sort=-miss --skip-covered $(COVERED) | awk 'NR <= 40 || /^TOTAL/'
 	$(BIN)/coverage html --quiet $(COVERED)
 
