@@ -1,4 +1,6 @@
 // kernel/grow/grown_tree.hpp: grown trees as arrays, from which growing/grower.py makes a Forest.
+#include <functional>
+
 #include "base/parallel.hpp"
 #include "bind/arrays.hpp"
 #include "grow/gradient/node_values.hpp"
@@ -57,20 +59,24 @@ auto codes_of(const Trees& trees) {
 
 // Where the words of each node begin, and the words.
 nb::tuple category_sets(const Trees& trees) {
-    std::vector<int64_t> start{0};
+    size_t n_nodes = 0;
+    for (const GrownTree* tree : trees) n_nodes += tree->nodes.size();
+    std::unique_ptr<int64_t[]> start(new int64_t[n_nodes + 1]);
+    int64_t* next = start.get();
+    *next++ = 0;
     std::vector<uint32_t> words;
     for (const GrownTree* tree : trees) {
         if (tree->set_words.empty()) {
-            start.insert(start.end(), tree->nodes.size(), static_cast<int64_t>(words.size()));
+            next = std::fill_n(next, tree->nodes.size(), static_cast<int64_t>(words.size()));
             continue;
         }
         for (const GrownNode& node : tree->nodes) {
             const std::span<const uint32_t> set = tree->set_of(node);
             words.insert(words.end(), set.begin(), set.end());
-            start.push_back(static_cast<int64_t>(words.size()));
+            *next++ = static_cast<int64_t>(words.size());
         }
     }
-    return nb::make_tuple(to_numpy<int64_t>(start), to_numpy<uint32_t>(words));
+    return nb::make_tuple(own_numpy(std::move(start), n_nodes + 1), to_numpy<uint32_t>(words));
 }
 
 // Where the terms of each node begin; their features, weights and fills.
@@ -103,10 +109,24 @@ auto values_of_nodes(const GrownForest& forest) {
         [](const GrownTree& tree, double* out) { std::copy(tree.values.begin(), tree.values.end(), out); });
 }
 
+// Tree after tree, all fields of each: its nodes stay in the cache.
 nb::dict join_trees(const Trees& trees) {
+    std::vector<size_t> start{0};
+    for (const GrownTree* tree : trees) start.push_back(start.back() + tree->nodes.size());
     nb::dict joined;
+    std::vector<std::function<void(const GrownTree&, size_t)>> writers;
     for_each_field([&](const char* name, auto type, auto get) {
-        joined[name] = nb::cast(read_field<decltype(type)>(trees, get));
+        using T = decltype(type);
+        std::unique_ptr<T[]> items(new T[start.back()]);
+        T* data = items.get();
+        joined[name] = nb::cast(own_numpy(std::move(items), start.back()));
+        writers.push_back([data, get](const GrownTree& tree, size_t first) {
+            T* out = data + first;
+            for (const GrownNode& node : tree.nodes) *out++ = static_cast<T>(get(node));
+        });
+    });
+    parallel_for(static_cast<int64_t>(trees.size()), 2, [&](int64_t i, int) {
+        for (const auto& write : writers) write(*trees[i], start[i]);
     });
     joined["sets"] = category_sets(trees);
     return joined;

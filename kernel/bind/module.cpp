@@ -12,6 +12,7 @@ void bind_calibrating(nb::module_& m);
 void bind_dependence(nb::module_& m);
 void bind_elementary(nb::module_& m);
 void bind_encoding(nb::module_& m);
+void bind_exact_sums(nb::module_& m);
 void bind_explaining(nb::module_& m);
 void bind_growing(nb::module_& m);
 void bind_grown(nb::module_& m);
@@ -58,6 +59,7 @@ NB_MODULE(_kernel, m) {
     arboretum::bind_dependence(m);
     arboretum::bind_elementary(m);
     arboretum::bind_encoding(m);
+    arboretum::bind_exact_sums(m);
     arboretum::bind_explaining(m);
     arboretum::bind_growing(m);
     arboretum::bind_grown(m);

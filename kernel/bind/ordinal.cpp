@@ -38,13 +38,13 @@ void bind_ordinal(nb::module_& m) {
     m.def(
         "ordinal_sums",
         [](Vector<const double> y, Vector<const double> raw, std::optional<Vector<const double>> weight,
-           Vector<const double> thresholds, int threads, Matrix<double> out) {
-            static_assert(sizeof(OrdinalSums) == 5 * sizeof(double));
-            sum_ordinal(rows_of(y, raw, weight), bounds_of(thresholds), threads,
+           Vector<const double> thresholds, double unit, int threads, Matrix<int64_t> out) {
+            static_assert(sizeof(OrdinalSums) == 5 * sizeof(int64_t));
+            sum_ordinal(rows_of(y, raw, weight), bounds_of(thresholds), unit, threads,
                         reinterpret_cast<OrdinalSums*>(out.data()));
         },
         nb::arg("y").noconvert(), nb::arg("raw").noconvert(), nb::arg("weight").noconvert().none(),
-        nb::arg("thresholds").noconvert(), nb::arg("threads"), nb::arg("out").noconvert(), Released());
+        nb::arg("thresholds").noconvert(), nb::arg("unit"), nb::arg("threads"), nb::arg("out").noconvert(), Released());
 }
 
 }  // namespace arboretum

@@ -37,11 +37,13 @@ void sketch(Matrix<const Real> gradients, Matrix<const Real> hessians, Vector<co
 template <class Real>
 void node_sums(const GrownTree& tree, Vector<const uint32_t> leaf, std::optional<Vector<const Row>> rows,
                std::optional<Vector<const double>> factor, Matrix<const Real> gradients, Matrix<const Real> hessians,
-               int threads, nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu> out) {
+               Matrix<const double> units, int threads, Matrix<double> largest,
+               nb::ndarray<int64_t, nb::ndim<3>, nb::c_contig, nb::device::cpu> out) {
     const SampledRows sample{data_or_null(rows), data_or_null(factor),
                              static_cast<int64_t>(rows ? rows->size() : leaf.size())};
-    sum_outputs_by_node(tree.nodes, leaf.data(), sample, of_outputs(gradients, hessians), threads,
-                        reinterpret_cast<GradientPair*>(out.data()));
+    sum_outputs_by_node(tree.nodes, leaf.data(), sample, of_outputs(gradients, hessians),
+                        reinterpret_cast<const Units*>(units.data()), threads,
+                        reinterpret_cast<GradientPair*>(largest.data()), reinterpret_cast<WholePair*>(out.data()));
 }
 
 template <class Real>
@@ -54,7 +56,8 @@ void bind_real(nb::module_& m) {
           nb::arg("out_gradients").noconvert(), nb::arg("out_hessians").noconvert(), Released());
     m.def("output_sums", &node_sums<Real>, nb::arg("tree"), nb::arg("leaf").noconvert(),
           nb::arg("rows").noconvert().none(), nb::arg("factor").noconvert().none(), nb::arg("gradients").noconvert(),
-          nb::arg("hessians").noconvert(), nb::arg("threads"), nb::arg("out").noconvert(), Released());
+          nb::arg("hessians").noconvert(), nb::arg("units").noconvert(), nb::arg("threads"),
+          nb::arg("largest").noconvert(), nb::arg("out").noconvert(), Released());
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/long_sums.hpp"
 #include "base/parallel.hpp"
 #include "base/rng.hpp"
 
@@ -105,11 +106,52 @@ struct LevelSums {
     void add(double w, double x) { weight += w, value += w * x; }
 };
 
-template <TargetPart part>
+// Sums of whole numbers that a double holds are exact as they are.
+struct PlainSums {
+    LevelSums sums;
+
+    void add(double w, double x) { sums.add(w, x); }
+    const LevelSums& get() const { return sums; }
+};
+
+// All others are summed exactly too (base/long_sums.hpp), so that they do not depend on the order of rows before.
+struct LongSums {
+    LongSum weight, value;
+    int weight_power, value_power;
+
+    void add(double w, double x) {
+        weight.add(w, weight_power);
+        value.add(w * x, value_power);
+    }
+    LevelSums get() const { return {weight.value(weight_power), value.value(value_power)}; }
+};
+
+// What decides how weights and values are summed.
+struct TermFacts {
+    double largest_weight = 0, largest_value = 0;
+    double weight = 0, value = 0;  // Σ |·|
+    bool whole_weights = true, whole_values = true;
+};
+
+TermFacts term_facts(const WeightedTarget& rows) {
+    TermFacts facts;
+    for (size_t row = 0; row < rows.target.size(); ++row) {
+        const double w = rows.weight_of(row), x = w * rows.target[row];
+        facts.largest_weight = std::max(facts.largest_weight, w);
+        facts.largest_value = std::max(facts.largest_value, std::abs(x));
+        facts.weight += w;
+        facts.value += std::abs(x);
+        facts.whole_weights &= w == std::floor(w);
+        facts.whole_values &= x == std::floor(x);
+    }
+    return facts;
+}
+
+template <TargetPart part, class Sums>
 void ordered_mean(const OrderedMean& mean, const LevelColumn& source, const WeightedTarget& rows, const Row* order,
-                  double* out) {
+                  const Sums& nothing, double* out) {
     constexpr size_t prefetch_distance = 16;
-    std::vector<LevelSums> sums(source.n_levels);
+    std::vector<Sums> sums(source.n_levels, nothing);
     for (size_t i = 0, n = rows.target.size(); i < n; ++i) {
         const Row row = order[i], next = order[std::min(i + prefetch_distance, n - 1)];
         __builtin_prefetch(source.levels + next);
@@ -120,9 +162,23 @@ void ordered_mean(const OrderedMean& mean, const LevelColumn& source, const Weig
             out[row] = mean.prior;
             continue;
         }
-        out[row] = sums[level].mean(mean.prior, mean.prior_weight);
+        out[row] = sums[level].get().mean(mean.prior, mean.prior_weight);
         sums[level].add(rows.weight_of(row), part_of<part>(rows.target[row], mean.at));
     }
+}
+
+template <TargetPart part>
+void ordered_mean(const OrderedMean& mean, const LevelColumn& source, const WeightedTarget& rows, const Row* order,
+                  const TermFacts& facts, double* out) {
+    constexpr double most = 0x1p53;
+    constexpr bool is_number = part == TargetPart::number;  // other parts are 0 or 1
+    const bool whole_weights = facts.whole_weights && facts.weight < most;
+    if (whole_weights && (!is_number || (facts.whole_values && facts.value < most)))
+        return ordered_mean<part>(mean, source, rows, order, PlainSums{}, out);
+    const auto n = static_cast<int64_t>(rows.target.size());
+    const int weight = LongSum::power_of(facts.largest_weight, n);
+    const int value = is_number ? LongSum::power_of(facts.largest_value, n) : weight;
+    ordered_mean<part>(mean, source, rows, order, LongSums{{}, {}, weight, value}, out);
 }
 
 }  // namespace
@@ -131,11 +187,14 @@ void ordered_means(std::span<const OrderedMean> means, std::span<const LevelColu
                    std::span<const Row> orders, int64_t n_columns, int threads, double* out) {
     const int64_t n_rows = static_cast<int64_t>(rows.target.size()), n_means = static_cast<int64_t>(means.size());
     const int64_t n_orders = static_cast<int64_t>(orders.size()) / std::max<int64_t>(n_rows, 1);
+    const TermFacts facts = term_facts(rows);
     parallel_for(n_orders * n_means, threads, [&](int64_t i, int) {
         const OrderedMean& mean = means[i % n_means];
         const Row* order = orders.data() + i / n_means * n_rows;
         double* column = out + (i / n_means * n_columns + mean.column) * n_rows;
-        auto run = [&]<TargetPart part>() { ordered_mean<part>(mean, sources[mean.source], rows, order, column); };
+        auto run = [&]<TargetPart part>() {
+            ordered_mean<part>(mean, sources[mean.source], rows, order, facts, column);
+        };
         if (mean.part == TargetPart::equal) run.template operator()<TargetPart::equal>();
         if (mean.part == TargetPart::above) run.template operator()<TargetPart::above>();
         if (mean.part == TargetPart::number) run.template operator()<TargetPart::number>();

@@ -1,9 +1,12 @@
 #include "leaves/leaf_sums.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "base/parallel.hpp"
+#include "base/simd.hpp"
+#include "base/whole_sums.hpp"
 
 namespace arboretum {
 
@@ -11,31 +14,59 @@ namespace {
 
 constexpr int64_t step_chunk = 512;
 
+// What a thread has summed.
+struct Part {
+    std::vector<WholePair> sums;
+    GradientPair largest{0, 0};
+};
+
+// Whole numbers of a chunk of terms; returns the largest size. In lanes, so that the loop vectorises.
+ARBORETUM_CLONES double make_whole(const double* terms, int64_t n, double unit, uint64_t* out) {
+    constexpr int n_lanes = 8;
+    double largest[n_lanes] = {}, spoiled[n_lanes] = {};
+    int64_t i = 0;
+    for (; i + n_lanes <= n; i += n_lanes)
+        for (int k = 0; k < n_lanes; ++k) {
+            const double term = terms[i + k], size = term > 0 ? term : -term;
+            largest[k] = size > largest[k] ? size : largest[k];
+            spoiled[k] += term * 0;
+            out[i + k] = whole(term * unit);
+        }
+    double result = 0;
+    for (int k = 0; k < n_lanes; ++k) raise(result, largest[k] + spoiled[k]);
+    for (; i < n; ++i) {
+        raise(result, std::abs(terms[i]));
+        out[i] = whole(terms[i] * unit);
+    }
+    return result;
+}
+
 // fill(first, m, gradients, hessians) writes those of rows first … first + m − 1, m <= step_chunk. out: n_nodes pairs.
 template <class Fill>
-void sum_by_leaf(const LeafStep& step, int threads, Fill&& fill, GradientPair* out) {
+GradientPair sum_by_leaf(const LeafStep& step, int threads, Fill&& fill, WholePair* out) {
     const int64_t block = std::max<int64_t>(16384, 4 * step.n_nodes);
-    std::vector<std::vector<GradientPair>> blocks((step.n_rows + block - 1) / block);
-    parallel_blocks(step.n_rows, block, threads, [&](int64_t begin, int64_t end, int) {
-        std::vector<GradientPair>& sums = blocks[begin / block];
-        sums.assign(step.n_nodes, {0, 0});
+    std::vector<Part> parts(std::clamp(threads, 1, max_threads));
+    parallel_blocks(step.n_rows, block, threads, [&](int64_t begin, int64_t end, int worker) {
+        Part& own = parts[worker];
+        own.sums.resize(step.n_nodes);
         double gradients[step_chunk], hessians[step_chunk];
+        uint64_t whole_gradients[step_chunk], whole_hessians[step_chunk];
         for (int64_t first = begin; first < end; first += step_chunk) {
             const int64_t m = std::min(step_chunk, end - first);
             fill(first, m, gradients, hessians);
-            for (int64_t i = 0; i < m; ++i) {
-                GradientPair& sum = sums[step.leaf[first + i]];
-                sum.gradient += gradients[i];
-                sum.hessian += hessians[i];
-            }
+            raise(own.largest.gradient, make_whole(gradients, m, step.units.gradient, whole_gradients));
+            raise(own.largest.hessian, make_whole(hessians, m, step.units.hessian, whole_hessians));
+            for (int64_t i = 0; i < m; ++i) own.sums[step.leaf[first + i]].add({whole_gradients[i], whole_hessians[i]});
         }
     });
-    std::fill_n(out, step.n_nodes, GradientPair{0, 0});
-    for (const std::vector<GradientPair>& sums : blocks)
-        for (int64_t node = 0; node < step.n_nodes; ++node) {
-            out[node].gradient += sums[node].gradient;
-            out[node].hessian += sums[node].hessian;
-        }
+    std::fill_n(out, step.n_nodes, WholePair{});
+    GradientPair largest{0, 0};
+    for (const Part& part : parts) {
+        for (size_t node = 0; node < part.sums.size(); ++node) out[node].add(part.sums[node]);
+        raise(largest.gradient, part.largest.gradient);
+        raise(largest.hessian, part.largest.hessian);
+    }
+    return largest;
 }
 
 void move_raw(const LeafStep& step, const double* raw, int64_t first, int64_t m, double* moved) {
@@ -44,19 +75,28 @@ void move_raw(const LeafStep& step, const double* raw, int64_t first, int64_t m,
 
 }  // namespace
 
-void sum_gradients_by_leaf(LossKind kind, double parameter, const double* y, const double* raw, const double* weight,
-                           const LeafStep& step, int threads, GradientPair* out) {
+GradientPair sum_gradients_by_leaf(LossKind kind, double parameter, const double* y, const double* raw,
+                                   const double* weight, const LeafStep& step, int threads, WholePair* out) {
     GradientBlock<double> block = gradient_block_of<double>(kind);
     auto fill = [=](int64_t first, int64_t m, double* gradients, double* hessians) {
         double moved[step_chunk];
         move_raw(step, raw, first, m, moved);
         block({y + first, moved, weight != nullptr ? weight + first : nullptr, parameter, gradients, hessians}, 0, m);
     };
-    sum_by_leaf(step, threads, fill, out);
+    return sum_by_leaf(step, threads, fill, out);
 }
 
-void sum_softmax_by_leaf(const double* y, const double* raw, const double* weight, int64_t n_classes, int64_t output,
-                         const LeafStep& step, int threads, GradientPair* out) {
+GradientPair sum_known_by_leaf(const double* gradients, const double* hessians, const LeafStep& step, int threads,
+                               WholePair* out) {
+    auto fill = [=](int64_t first, int64_t m, double* g, double* h) {
+        std::copy_n(gradients + first, m, g);
+        std::copy_n(hessians + first, m, h);
+    };
+    return sum_by_leaf(step, threads, fill, out);
+}
+
+GradientPair sum_softmax_by_leaf(const double* y, const double* raw, const double* weight, int64_t n_classes,
+                                 int64_t output, const LeafStep& step, int threads, WholePair* out) {
     static_assert(step_chunk % softmax_chunk == 0);
     auto fill = [=](int64_t first, int64_t m, double* gradients, double* hessians) {
         std::vector<double> room(4 * n_classes * softmax_chunk);  // raw, gradients, hessians, exponentials of a chunk
@@ -72,7 +112,7 @@ void sum_softmax_by_leaf(const double* y, const double* raw, const double* weigh
             std::copy_n(h + output * part, part, hessians + done);
         }
     };
-    sum_by_leaf(step, threads, fill, out);
+    return sum_by_leaf(step, threads, fill, out);
 }
 
 }  // namespace arboretum

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/parallel.hpp"
+#include "base/whole_sums.hpp"
 
 namespace arboretum {
 
@@ -61,34 +62,39 @@ void sketch_outputs(const OutputGradients<Real>& of, const double* mix, const do
 
 template <class Real>
 void sum_outputs_by_node(const std::vector<GrownNode>& nodes, const uint32_t* leaf, const SampledRows& sample,
-                         const OutputGradients<Real>& of, int threads, GradientPair* out) {
+                         const OutputGradients<Real>& of, const Units* units, int threads, GradientPair* largest,
+                         WholePair* out) {
     const int64_t n_nodes = static_cast<int64_t>(nodes.size());
     const int64_t n_blocks = (sample.n + vector_block - 1) / vector_block;
-    std::vector<std::vector<GradientPair>> sums(of.n_outputs * n_blocks);
+    std::vector<std::vector<WholePair>> sums(of.n_outputs * n_blocks);
+    std::vector<GradientPair> largest_of_part(sums.size(), {0, 0});
     for_each_output_block(of.n_outputs, sample.n, threads, [&](int64_t output, int64_t begin, int64_t end) {
-        std::vector<GradientPair>& own = sums[output * n_blocks + begin / vector_block];
-        own.assign(n_nodes, {0, 0});
+        const int64_t part = output * n_blocks + begin / vector_block;
+        std::vector<WholePair>& own = sums[part];
+        own.resize(n_nodes);
         const Real *g = of.gradients + output * of.n_rows, *h = of.hessians + output * of.n_rows;
         for (int64_t i = begin; i < end; ++i) {
             const Row row = sample.row(i);
-            GradientPair& sum = own[leaf[row]];
-            sum.gradient += static_cast<double>(g[row]) * sample.times(i);
-            sum.hessian += static_cast<double>(h[row]) * sample.times(i);
+            const double gradient = static_cast<double>(g[row]) * sample.times(i);
+            const double hessian = static_cast<double>(h[row]) * sample.times(i);
+            own[leaf[row]].add({whole(gradient * units[output].gradient), whole(hessian * units[output].hessian)});
+            raise(largest_of_part[part].gradient, std::abs(gradient));
+            raise(largest_of_part[part].hessian, std::abs(hessian));
         }
     });
-    std::fill_n(out, n_nodes * of.n_outputs, GradientPair{0, 0});
-    auto add = [](GradientPair& to, const GradientPair& more) {
-        to.gradient += more.gradient;
-        to.hessian += more.hessian;
-    };
-    for (size_t part = 0; part < sums.size(); ++part)
-        for (int64_t node = 0; node < n_nodes; ++node)
-            add(out[node * of.n_outputs + static_cast<int64_t>(part) / n_blocks], sums[part][node]);
+    std::fill_n(out, n_nodes * of.n_outputs, WholePair{});
+    std::fill_n(largest, of.n_outputs, GradientPair{0, 0});
+    for (size_t part = 0; part < sums.size(); ++part) {
+        const int64_t output = static_cast<int64_t>(part) / n_blocks;
+        raise(largest[output].gradient, largest_of_part[part].gradient);
+        raise(largest[output].hessian, largest_of_part[part].hessian);
+        for (int64_t node = 0; node < n_nodes; ++node) out[node * of.n_outputs + output].add(sums[part][node]);
+    }
     for (int64_t id = n_nodes; id-- > 0;) {
         const GrownNode& node = nodes[id];
         if (node.is_leaf()) continue;
         for (int64_t child : {node.right, node.left})
-            for (int64_t k = 0; k < of.n_outputs; ++k) add(out[id * of.n_outputs + k], out[child * of.n_outputs + k]);
+            for (int64_t k = 0; k < of.n_outputs; ++k) out[id * of.n_outputs + k].add(out[child * of.n_outputs + k]);
     }
 }
 
@@ -112,8 +118,10 @@ template void sketch_outputs(const OutputGradients<float>& of, const double* mix
 template void sketch_outputs(const OutputGradients<double>& of, const double* mix, const double* share, int threads,
                              double* gradients, double* hessians);
 template void sum_outputs_by_node(const std::vector<GrownNode>& nodes, const uint32_t* leaf, const SampledRows& sample,
-                                  const OutputGradients<float>& of, int threads, GradientPair* out);
+                                  const OutputGradients<float>& of, const Units* units, int threads,
+                                  GradientPair* largest, WholePair* out);
 template void sum_outputs_by_node(const std::vector<GrownNode>& nodes, const uint32_t* leaf, const SampledRows& sample,
-                                  const OutputGradients<double>& of, int threads, GradientPair* out);
+                                  const OutputGradients<double>& of, const Units* units, int threads,
+                                  GradientPair* largest, WholePair* out);
 
 }  // namespace arboretum

@@ -5,14 +5,14 @@
 //               g₁₀ g₁₁ g₁₂ …
 //   sketch      Σ_k mix_k · g_k    one number per row
 //
-// Work is divided by output and by fixed blocks of rows, and block sums are added up in order: the same bits for any
-// number of threads.
+// Work is divided by output and by blocks of rows; sums are those of whole numbers (base/whole_sums.hpp).
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "grow/grown_tree.hpp"
+#include "leaves/leaf_sums.hpp"
 #include "losses/losses.hpp"
 
 namespace arboretum {
@@ -44,10 +44,12 @@ template <class Real>
 void sketch_outputs(const OutputGradients<Real>& of, const double* mix, const double* share, int threads,
                     Real* gradients, Real* hessians);
 
-// out: nodes × outputs. Sums of the sample's rows in every node, inner ones included.
+// out: nodes × outputs. Sums of the sample's rows in every node, inner ones included, in units of each output.
+// largest: of each output, which tell whether the units were right.
 template <class Real>
 void sum_outputs_by_node(const std::vector<GrownNode>& nodes, const uint32_t* leaf, const SampledRows& sample,
-                         const OutputGradients<Real>& of, int threads, GradientPair* out);
+                         const OutputGradients<Real>& of, const Units* units, int threads, GradientPair* largest,
+                         WholePair* out);
 
 // raw[k][row] += values[k][leaf of row]; values: outputs × nodes.
 void add_output_values(const uint32_t* leaf, const double* values, int64_t n_nodes, int64_t n_outputs, int64_t n_rows,

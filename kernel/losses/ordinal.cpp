@@ -6,6 +6,7 @@
 #include "base/parallel.hpp"
 #include "base/simd.hpp"
 #include "base/types.hpp"
+#include "base/whole_sums.hpp"
 #include "losses/losses.hpp"
 
 namespace arboretum {
@@ -56,26 +57,26 @@ void compute_ordinal_gradients(const OrdinalRows& rows, const std::vector<double
     });
 }
 
-void sum_ordinal(const OrdinalRows& rows, const std::vector<double>& bounds, int threads, OrdinalSums* out) {
-    constexpr int64_t block = 65536;
+void sum_ordinal(const OrdinalRows& rows, const std::vector<double>& bounds, double unit, int threads,
+                 OrdinalSums* out) {
     const size_t n_classes = bounds.size() - 1;
-    std::vector<std::vector<OrdinalSums>> sums((rows.n + block - 1) / block);
-    parallel_blocks(rows.n, block, threads, [&](int64_t begin, int64_t end, int) {
-        std::vector<OrdinalSums>& own = sums[begin / block];
+    std::vector<std::vector<OrdinalSums>> parts(std::clamp(threads, 1, max_threads));
+    parallel_blocks(rows.n, 65536, threads, [&](int64_t begin, int64_t end, int worker) {
+        std::vector<OrdinalSums>& own = parts[worker];
         own.resize(n_classes);
         for_each_ordinal(rows, bounds, begin, end, [&](int64_t i, size_t of_class, double a, double b) {
             OrdinalSums& sum = own[of_class];
-            const double weight = rows.times(i);
-            sum.weight += weight;
-            sum.below_slope += weight * (1.0 - a);
-            sum.below_curvature += weight * (a * (1.0 - a));
-            sum.above_slope += weight * b;
-            sum.above_curvature += weight * (b * (1.0 - b));
+            const double weight = rows.times(i) * unit;
+            sum.weight += whole(weight);
+            sum.below_slope += whole(weight * (1.0 - a));
+            sum.below_curvature += whole(weight * (a * (1.0 - a)));
+            sum.above_slope += whole(weight * b);
+            sum.above_curvature += whole(weight * (b * (1.0 - b)));
         });
     });
     std::fill_n(out, n_classes, OrdinalSums{});
-    for (const std::vector<OrdinalSums>& own : sums)
-        for (size_t k = 0; k < n_classes; ++k) {
+    for (const std::vector<OrdinalSums>& own : parts)
+        for (size_t k = 0; k < own.size(); ++k) {
             out[k].weight += own[k].weight;
             out[k].below_slope += own[k].below_slope;
             out[k].below_curvature += own[k].below_curvature;

@@ -18,10 +18,10 @@ struct OrdinalRows {
     double times(int64_t i) const { return weight != nullptr ? weight[i] : 1.0; }
 };
 
-// What the best thresholds need of the rows of a class.
+// What the best thresholds need of the rows of a class, as whole numbers (base/whole_sums.hpp): no term exceeds w.
 struct OrdinalSums {
-    double weight = 0, below_slope = 0, below_curvature = 0;  // Σ w, Σ w (1 − σ(a)), Σ w σ'(a)
-    double above_slope = 0, above_curvature = 0;              // Σ w σ(b), Σ w σ'(b)
+    uint64_t weight = 0, below_slope = 0, below_curvature = 0;  // Σ w, Σ w (1 − σ(a)), Σ w σ'(a)
+    uint64_t above_slope = 0, above_curvature = 0;              // Σ w σ(b), Σ w σ'(b)
 };
 
 std::vector<double> class_bounds(const double* thresholds, int64_t n_thresholds);
@@ -30,7 +30,8 @@ template <class Real>
 void compute_ordinal_gradients(const OrdinalRows& rows, const std::vector<double>& bounds, int threads, Real* gradients,
                                Real* hessians);
 
-// out: one per class. Blocks depend on the rows alone and are added up in order.
-void sum_ordinal(const OrdinalRows& rows, const std::vector<double>& bounds, int threads, OrdinalSums* out);
+// out: one per class. unit: what terms are multiplied by, that of the largest weight.
+void sum_ordinal(const OrdinalRows& rows, const std::vector<double>& bounds, double unit, int threads,
+                 OrdinalSums* out);
 
 }  // namespace arboretum

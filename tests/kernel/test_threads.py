@@ -255,7 +255,7 @@ X = np.random.default_rng(0).normal(size=(20_000, 20))
 expected = arb.BoostedTreesRegressor(n_estimators=3, n_jobs=1).fit(X, X[:, 0]).fingerprint()
 pages = int(open("/proc/self/statm").read().split()[0])
 soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 24 * 2**20, hard))  # 64 threads need 512 MB
+resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 48 * 2**20, hard))  # 64 threads need 512 MB
 workers = set()
 for _ in range(50):
     _kernel.for_each_chunk(100, 64, lambda chunk, worker: workers.add(worker))

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from arboretum import _kernel
 from arboretum.data.binning import assign_bins, learn_bins
 from arboretum.data.table import read_table
+from arboretum.ensembles.boosting.vector_leaves import OutputSums
 from arboretum.growing.grower import TreeParams
+from arboretum.growing.sampling import ALL_ROWS, Sample
 from arboretum.losses import Logistic, Poisson, SquaredError, Tweedie
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -53,8 +55,7 @@ def test_sums_of_nodes_are_those_of_their_rows(seed, n_rows, n_outputs, sampled,
     rows = np.flatnonzero(rng.random(n_rows) < 0.5).astype(np.uint32) if sampled else None
     members = np.arange(n_rows) if rows is None else rows
     factor = rng.random(len(members)) * 3 if with_factor else None
-    found = np.empty((tree.n_nodes, n_outputs, 2))
-    _kernel.output_sums(tree, leaf, rows, factor, g, h, 2, found)
+    found = OutputSums(n_outputs).of(tree, leaf, Sample(rows, factor), (g, h), 2)
     expected = np.zeros_like(found)
     paths = node_paths(tree)
     for i, row in enumerate(members):
@@ -109,9 +110,5 @@ def test_sums_are_the_same_for_any_number_of_threads():
     rng = np.random.default_rng(0)
     tree, leaf = grown(rng, 140_000, np.float32)
     g, h = rng.normal(size=(2, 3, 140_000)).astype(np.float32)
-    found = []
-    for threads in (1, 2, 3, 8):
-        sums = np.empty((tree.n_nodes, 3, 2))
-        _kernel.output_sums(tree, leaf, None, None, g, h, threads, sums)
-        found.append(sums.tobytes())
+    found = [OutputSums(3).of(tree, leaf, ALL_ROWS, (g, h), threads).tobytes() for threads in (1, 2, 3, 8)]
     assert len(set(found)) == 1

@@ -22,7 +22,8 @@ void mark_inheriting(GrownTree& tree, const TreeParams& params) {
 
 }  // namespace
 
-Grower::Grower(const BinnedData& data, int threads) : data_(data), threads_(std::clamp(threads, 1, max_threads)) {}
+Grower::Grower(const BinnedData& data, int threads)
+    : data_(data), threads_(std::clamp(threads, 1, max_threads)), median_rows_(median_rows(data.n_rows())) {}
 
 void Grower::prune(GrownTree& tree, double least_gain) {
     size_t n_nodes = tree.nodes.size();
@@ -160,8 +161,7 @@ GrownTree Grower::grow(const Real* gradients, const Real* hessians, const Row* r
         gradients = sampled_[0].get<Real>();
         hessians = sampled_[1].get<Real>();
     }
-    LaneFacts facts = lane_facts(gradients, hessians, n_rows, threads_);
-    require_finite(facts);
+    LaneFacts facts = lane_facts(gradients, hessians, rows, n_rows, median_rows_, lane_units_, threads_);
     LaneScale scale = choose_scale(facts, Real{});
     GrownTree tree = scale.packed ? grow_as<Narrow>(gradients, hessians, rows, n_rows, scale, params, seed)
                                   : grow_as<Wide>(gradients, hessians, rows, n_rows, scale, params, seed);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "base/buffer.hpp"
 #include "data/binned_data.hpp"
@@ -69,6 +70,8 @@ class Grower {
 
     const BinnedData& data_;
     int threads_;
+    std::vector<Row> median_rows_;
+    LaneUnits lane_units_;  // of the last tree
     Workspace space_;
     std::array<Buffer, 2> sampled_;  // gradients and hessians of a sample
     mutable Buffer large_leaves_;    // leaf_of_row, filled when it is asked for

@@ -11,15 +11,18 @@
 // `wide` is used. The choice depends only on the data.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
+#include <limits>
 #include <stdexcept>
+#include <vector>
 
 #include "base/parallel.hpp"
 #include "base/rng.hpp"
 #include "base/simd.hpp"
 #include "base/types.hpp"
+#include "base/whole_sums.hpp"
 
 namespace arboretum {
 
@@ -71,28 +74,43 @@ struct Wide {
     static WideSum unpack(const Sum& s) { return s; }
 };
 
-// Facts about the statistics of one tree, summed in fixed blocks of rows and then in order.
+// Facts about the statistics of one tree. None depends on the order of the rows: sums are those of whole numbers, in
+// units that the largest value decides.
 struct LaneFacts {
-    double positive = 0, negative = 0;  // Σ of positive gradients and of −negative ones
     double max_gradient = 0;
-    double hessian = 0, max_hessian = 0, min_hessian = infinity;
+    double max_hessian = 0, min_hessian = infinity;
     double hessian_fraction = 0;  // largest distance of a hessian from a whole number
+    double spoiled = 0;           // not a number if a gradient or hessian is not finite
     int64_t n_rows = 0;
+    // Σ of positive gradients, of −negative ones, and of hessians, and not below these
+    double positive = 0, negative = 0, hessian = 0;
     double median_gradient = 0, median_hessian = 0;  // of values that are not 0, in a sample
 
-    void add(const LaneFacts& o) {
-        positive += o.positive;
-        negative += o.negative;
-        hessian += o.hessian;
+    void join(const LaneFacts& o) {
         max_gradient = std::max(max_gradient, o.max_gradient);
         max_hessian = std::max(max_hessian, o.max_hessian);
         min_hessian = std::min(min_hessian, o.min_hessian);
         hessian_fraction = std::max(hessian_fraction, o.hessian_fraction);
+        spoiled += o.spoiled;
         n_rows += o.n_rows;
     }
 };
 
-constexpr int64_t fact_block = 16384;
+// Σ of whole numbers, modulo 2^64 as they are added up: sizes of gradients, of those above 0, and hessians.
+struct LaneTotals {
+    uint64_t gradient = 0, positive = 0, hessian = 0;
+
+    void add(const LaneTotals& o) { gradient += o.gradient, positive += o.positive, hessian += o.hessian; }
+};
+
+// What makes whole numbers of gradients and hessians (base/whole_sums.hpp).
+struct LaneUnits {
+    double gradient = 1, hessian = 1;
+
+    friend bool operator==(const LaneUnits& a, const LaneUnits& b) = default;
+};
+
+constexpr int64_t fact_block = 16384, fact_chunk = 2048;  // rows; a chunk stays in the nearest cache
 constexpr int fact_lanes = 16;  // independent partial sums: the loop vectorises and its order is fixed
 
 // Distance from the nearest whole number; too large for values without room for fractions, which are never asked about.
@@ -106,8 +124,7 @@ template <class Real>
 template <class Real>
 struct FactLanes {
     Real max_gradient[fact_lanes] = {}, max_hessian[fact_lanes] = {}, min_hessian[fact_lanes];
-    Real hessian_fraction[fact_lanes] = {};
-    double positive[fact_lanes] = {}, negative[fact_lanes] = {}, hessian[fact_lanes] = {};
+    Real hessian_fraction[fact_lanes] = {}, spoiled[fact_lanes] = {};
 
     FactLanes() { std::fill_n(min_hessian, fact_lanes, std::numeric_limits<Real>::infinity()); }
 
@@ -115,25 +132,31 @@ struct FactLanes {
         for (int64_t i = 0; i + fact_lanes <= n; i += fact_lanes)
             for (int k = 0; k < fact_lanes; ++k) {
                 Real g = gradients[i + k], h = hessians[i + k];
-                Real up = g > 0 ? g : 0, down = g > 0 ? 0 : -g, size = up > down ? up : down;
-                positive[k] += up;
-                negative[k] += down;
-                hessian[k] += h;
+                Real size = g > 0 ? g : -g;
                 max_gradient[k] = size > max_gradient[k] ? size : max_gradient[k];
                 max_hessian[k] = h > max_hessian[k] ? h : max_hessian[k];
                 min_hessian[k] = h < min_hessian[k] ? h : min_hessian[k];
                 const Real fraction = fraction_of(h);
                 hessian_fraction[k] = fraction > hessian_fraction[k] ? fraction : hessian_fraction[k];
+                spoiled[k] += g * 0 + h * 0;
             }
     }
 };
 
-// Rounds to the nearest integer by adding 1.5·2^52: the sum's low bits are the integer, in any instruction set.
-[[gnu::always_inline]] inline uint64_t integer_bits(double x) {
-    double shifted = x + 6755399441055744.0;
-    uint64_t bits;
-    std::memcpy(&bits, &shifted, 8);
-    return bits;
+template <class Real>
+[[gnu::always_inline]] inline LaneTotals whole_totals(const Real* gradients, const Real* hessians, int64_t n,
+                                                      const LaneUnits& units) {
+    // |g| and g, whose sum is twice what is above 0: no choices, so that the loop vectorises.
+    const double per_gradient = units.gradient, per_hessian = units.hessian;
+    uint64_t size = 0, sum = 0, hessian = 0;
+    for (int64_t i = 0; i < n; ++i) {
+        const double g = static_cast<double>(gradients[i]) * per_gradient;
+        size += integer_bits(std::abs(g));
+        sum += integer_bits(g);
+        hessian += integer_bits(static_cast<double>(hessians[i]) * per_hessian);
+    }
+    const uint64_t shift = static_cast<uint64_t>(n) * std::bit_cast<uint64_t>(integer_shift);
+    return {size - shift, (size + sum - 2 * shift) / 2, hessian - shift};
 }
 
 template <class Layout, class Real>
@@ -149,6 +172,10 @@ template <class Layout, class Real>
                                               int64_t n) {                                                         \
         lanes.add(gradients, hessians, n);                                                                         \
     }                                                                                                              \
+    ARBORETUM_CLONES inline LaneTotals total_rows(const Real* gradients, const Real* hessians, int64_t n,          \
+                                                  const LaneUnits& units) {                                        \
+        return whole_totals(gradients, hessians, n, units);                                                        \
+    }                                                                                                              \
     ARBORETUM_CLONES inline void quantise_rows(const Real* gradients, const Real* hessians, int64_t n,             \
                                                double gradient_scale, double hessian_scale, Layout::Stat* stats) { \
         quantise<Layout>(gradients, hessians, n, gradient_scale, hessian_scale, stats);                            \
@@ -157,19 +184,23 @@ ARBORETUM_LANES(float, Short)
 ARBORETUM_LANES(double, Packed)
 #undef ARBORETUM_LANES
 
-// Median of the values that are not 0, among some thousand rows chosen by a hash.
-template <class Value>
-double sampled_median(int64_t n, Value value) {
+// Rows of a table whose values stand for all when a median is wanted: rising, some thousand, chosen by a hash.
+inline std::vector<Row> median_rows(int64_t n_rows) {
     constexpr int64_t size = 1024;
-    std::vector<double> sample;
-    for (int64_t i = 0; i < std::min(n, size); ++i) {
-        double v =
-            value(n <= size ? i : static_cast<int64_t>(draw(0x6d656469, i) % static_cast<uint64_t>(n)));  // "medi"
-        if (v != 0) sample.push_back(v);
-    }
-    if (sample.empty()) return 0;
-    std::nth_element(sample.begin(), sample.begin() + sample.size() / 2, sample.end());
-    return sample[sample.size() / 2];
+    std::vector<Row> rows(std::min(n_rows, size));
+    for (int64_t i = 0; i < static_cast<int64_t>(rows.size()); ++i)
+        rows[i] = static_cast<Row>(n_rows <= size ? i : draw(0x6d656469, i) % static_cast<uint64_t>(n_rows));  // "medi"
+    std::sort(rows.begin(), rows.end());
+    rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+    return rows;
+}
+
+// Of the values that are not 0; reorders them.
+inline double median_of(std::vector<double>& values) {
+    std::erase(values, 0.0);
+    if (values.empty()) return 0;
+    std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
+    return values[values.size() / 2];
 }
 
 template <class Real>
@@ -178,26 +209,95 @@ LaneFacts block_facts(const Real* gradients, const Real* hessians, int64_t n) {
     gather_facts(lanes, gradients, hessians, n);
     LaneFacts facts;
     for (int k = 0; k < fact_lanes; ++k)
-        facts.add({lanes.positive[k], lanes.negative[k], lanes.max_gradient[k], lanes.hessian[k], lanes.max_hessian[k],
-                   lanes.min_hessian[k], lanes.hessian_fraction[k], 0, 0, 0});
+        facts.join({lanes.max_gradient[k], lanes.max_hessian[k], lanes.min_hessian[k], lanes.hessian_fraction[k],
+                    lanes.spoiled[k]});
     for (int64_t i = n / fact_lanes * fact_lanes; i < n; ++i) {
         double g = gradients[i], h = hessians[i];
-        facts.add({std::max(g, 0.0), std::max(-g, 0.0), std::abs(g), h, h, h, fraction_of(h), 0, 0, 0});
+        facts.join({std::abs(g), h, h, fraction_of(h), g * 0 + h * 0});
     }
     facts.n_rows = n;
     return facts;
 }
 
+inline LaneUnits units_of(const LaneFacts& facts) {
+    constexpr int step = 4;
+    return {whole_unit(facts.max_gradient, facts.n_rows, step), whole_unit(facts.max_hessian, facts.n_rows, step)};
+}
+
+inline void put_sums(const LaneTotals& totals, const LaneUnits& units, LaneFacts& facts) {
+    // Rows may have been rounded down by half a unit each: no sum may be below the true one.
+    auto real = [&](uint64_t sum, double unit) {
+        return static_cast<double>(static_cast<int64_t>(sum) + facts.n_rows / 2) / unit;
+    };
+    facts.positive = real(totals.positive, units.gradient);
+    facts.negative = real(totals.gradient - totals.positive, units.gradient);
+    facts.hessian = real(totals.hessian, units.hessian);
+}
+
+// The gain multiplies squares of gradient sums by hessian sums. Targets and weights are limited far below what would
+// overflow there, so the fit has diverged.
+inline void require_finite(const LaneFacts& facts) {
+    double total = facts.positive + facts.negative + facts.spoiled;
+    if (!(total * total * std::max(facts.hessian, 1.0) < 1e300)) throw std::overflow_error("gradients are not finite");
+}
+
 template <class Real>
-LaneFacts lane_facts(const Real* gradients, const Real* hessians, int64_t n, int threads) {
-    std::vector<LaneFacts> blocks((n + fact_block - 1) / fact_block);
-    parallel_blocks(n, fact_block, threads, [&](int64_t begin, int64_t end, int) {
-        blocks[begin / fact_block] = block_facts(gradients + begin, hessians + begin, end - begin);
+LaneTotals lane_totals(const Real* gradients, const Real* hessians, int64_t n, const LaneUnits& units, int threads) {
+    std::vector<LaneTotals> parts(threads);
+    parallel_blocks(n, fact_block, threads, [&](int64_t begin, int64_t end, int worker) {
+        parts[worker].add(total_rows(gradients + begin, hessians + begin, end - begin, units));
+    });
+    LaneTotals totals;
+    for (const LaneTotals& part : parts) totals.add(part);
+    return totals;
+}
+
+// gradients and hessians lie in the order of `rows`, the rising numbers of a sample, or are those of all rows if it is
+// null. pool: median_rows of the table. units: those of the last tree, which mostly suit this one, so that one pass is
+// enough; the facts do not depend on them.
+template <class Real>
+LaneFacts lane_facts(const Real* gradients, const Real* hessians, const Row* rows, int64_t n,
+                     const std::vector<Row>& pool, LaneUnits& units, int threads) {
+    struct Part {
+        LaneFacts facts;
+        LaneTotals totals;
+    };
+    std::vector<Part> parts(threads);
+    parallel_blocks(n, fact_block, threads, [&](int64_t begin, int64_t end, int worker) {
+        for (int64_t first = begin; first < end; first += fact_chunk) {
+            const int64_t size = std::min(fact_chunk, end - first);
+            parts[worker].facts.join(block_facts(gradients + first, hessians + first, size));
+            parts[worker].totals.add(total_rows(gradients + first, hessians + first, size, units));
+        }
     });
     LaneFacts facts;
-    for (const LaneFacts& block : blocks) facts.add(block);
-    facts.median_gradient = sampled_median(n, [&](int64_t i) { return std::abs(double{gradients[i]}); });
-    facts.median_hessian = sampled_median(n, [&](int64_t i) { return double{hessians[i]}; });
+    LaneTotals totals;
+    for (const Part& part : parts) {
+        facts.join(part.facts);
+        totals.add(part.totals);
+    }
+    require_finite(facts);
+    if (const LaneUnits right = units_of(facts); right != units) {
+        units = right;
+        totals = lane_totals(gradients, hessians, n, units, threads);
+    }
+    put_sums(totals, units, facts);
+    require_finite(facts);
+    std::vector<double> of_gradients, of_hessians;
+    const Row* next = rows;
+    for (Row row : pool) {
+        int64_t i = row;
+        if (rows != nullptr) {
+            next = std::lower_bound(next, rows + n, row);
+            if (next == rows + n) break;
+            if (*next != row) continue;
+            i = next - rows;
+        }
+        of_gradients.push_back(std::abs(double{gradients[i]}));
+        of_hessians.push_back(double{hessians[i]});
+    }
+    facts.median_gradient = median_of(of_gradients);
+    facts.median_hessian = median_of(of_hessians);
     return facts;
 }
 
@@ -228,13 +328,6 @@ inline void unpack_sums(const WideSum* sums, int64_t n, double per_gradient, dou
         gradient[i] = static_cast<double>(sums[i].gradient) * per_gradient;
         hessian[i] = static_cast<double>(sums[i].hessian) * per_hessian;
     }
-}
-
-// The gain multiplies squares of gradient sums by hessian sums. Targets and weights are limited far below what would
-// overflow there, so the fit has diverged.
-inline void require_finite(const LaneFacts& facts) {
-    double total = facts.positive + facts.negative;
-    if (!(total * total * std::max(facts.hessian, 1.0) < 1e300)) throw std::overflow_error("gradients are not finite");
 }
 
 // Whether every row has the same hessian, so that their sum, in units of it, counts rows. A subnormal hessian has no

@@ -14,6 +14,7 @@ std::unique_ptr<BranchRows<Statistics>> make_branch_rows(const ForestTask<Statis
     if constexpr (!RanksRows<Statistics> && !requires { Statistics::codes_stay; }) {
         const bool may_travel = !(task.rules.random_thresholds && TravellingCodes::need_ranks(task.data));
         const int64_t bytes = TravellingCodes::bytes(task.data);
+        if (may_travel && bytes <= 16) return std::make_unique<BranchRowsAs<Statistics, Travelling<Stat, 16>>>(task, 1);
         if (may_travel && bytes <= 32) return std::make_unique<BranchRowsAs<Statistics, Travelling<Stat, 32>>>(task, 1);
         if (may_travel && bytes <= 64) return std::make_unique<BranchRowsAs<Statistics, Travelling<Stat, 64>>>(task, 1);
     }

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
+from arboretum.exact_sums import exact_mean, sum_by_group
 
 FloatArray: TypeAlias = NDArray[np.float64]
 Metric: TypeAlias = Literal["ndcg", "map", "mrr"]
@@ -64,18 +65,20 @@ class Queries:
         _kernel.ranking_metric(kind, y, np.ascontiguousarray(scores), self.start, cut, values, self.threads)
         return values
 
+    def _mean_weights(self, weight: FloatArray) -> FloatArray:
+        sizes = np.diff(self.start)
+        return sum_by_group(weight, np.repeat(np.arange(len(sizes)), sizes), len(sizes)) / sizes
+
     def mean_metric(
         self, name: Metric, y: FloatArray, scores: FloatArray, k: int | None = None, weight: FloatArray | None = None
     ) -> float:
         """Mean over the queries that have a relevant row, weighted by the mean weight of their rows."""
         values = self.metric(name, y, scores, k)
-        weights = np.ones(len(values)) if weight is None else np.add.reduceat(weight, self.start[:-1])
-        if weight is not None:
-            weights /= np.diff(self.start)
+        weights = np.ones(len(values)) if weight is None else self._mean_weights(weight)
         known = ~np.isnan(values) & (weights > 0)
         if not known.any():
             raise ValueError(
                 f"no query has a relevant row, one of a grade above 0: {name.upper()} is undefined; check y, or give "
                 "more queries"
             )
-        return float((values[known] * weights[known]).sum() / weights[known].sum())
+        return exact_mean(values[known], weights[known])

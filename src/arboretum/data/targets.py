@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from arboretum.arguments import first_true, shown
 from arboretum.data.labels import typed_column
 from arboretum.data.weights import are_copies, in_rows
+from arboretum.exact_sums import sum_by_group
 from arboretum.running.warning import warn_user
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -402,10 +402,10 @@ def require_two_weighted(weight: FloatArray | None, classes: NDArray[Any], codes
 
 
 def _class_totals(weight: FloatArray | None, codes: FloatArray, n_classes: int) -> FloatArray:
-    """Sum up the weights of each class; the order of the rows does not matter."""
-    if weight is None or are_copies(weight):
-        return np.bincount(codes.astype(np.intp), weight, n_classes).astype(np.float64)
-    return np.array([math.fsum(weight[codes == code].tolist()) for code in range(n_classes)])
+    """Sum up the weights of each class; without weights, count its rows."""
+    if weight is None:
+        return np.bincount(codes.astype(np.intp), minlength=n_classes).astype(np.float64)
+    return sum_by_group(weight, codes, n_classes)
 
 
 def class_factors(

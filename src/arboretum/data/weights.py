@@ -14,11 +14,12 @@ alone has no value that arithmetic could find.
 
 from __future__ import annotations
 
-import math
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from arboretum.exact_sums import exact_mean
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -55,7 +56,6 @@ def _shares(weight: FloatArray) -> FloatArray:
     given = weight[weight > 0]
     if given.min() == given.max():
         return np.asarray((weight > 0).astype(np.float64))
-    # An exact sum, which does not depend on the order of the rows.
-    shares = weight / (math.fsum(given.tolist()) / len(given))
+    shares = weight / exact_mean(given)
     faint = (weight > 0) & (shares < FAINT)
     return _shares(np.where(faint, 0.0, weight)) if faint.any() else shares

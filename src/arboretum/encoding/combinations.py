@@ -28,6 +28,7 @@ from arboretum.encoding.target_statistics import (
     checked_rows,
     draw_orders,
 )
+from arboretum.exact_sums import exact_mean, exact_sum, sum_by_group
 
 SAMPLE_ROWS = 50_000
 CHANCE = 0.05  # of taking a combination that means nothing
@@ -113,7 +114,7 @@ def _paired(first: NDArray[np.int32], second: NDArray[np.int32]) -> NDArray[np.i
 
 def _centred(y: FloatArray, weight: FloatArray) -> FloatArray:
     """Differences from the mean, within ±1: squares of huge targets would overflow."""
-    difference: FloatArray = y - np.average(y, weights=weight)
+    difference: FloatArray = y - exact_mean(y, weight)
     return difference / (np.abs(difference).max() or 1.0)
 
 
@@ -121,17 +122,18 @@ class _OrderedLosses:
     """Losses, in nats, of ordered means of the columns and combinations tried so far."""
 
     def __init__(self, y: FloatArray, w: FloatArray | None, n_classes: int | None, threads: int) -> None:
-        self.weight = None if w is None else w / w.mean()
+        self.weight = None if w is None else w / exact_mean(w)
         weight = np.ones(len(y)) if self.weight is None else self.weight
         if n_classes is None:
             self.target, self.priors = _centred(y, weight), [0.0]
-            squares = float(weight @ self.target**2)
+            squares = exact_sum(self.target**2, weight)
             self.unit = 2 * squares / len(y) or 1.0
             of_prior = squares / self.unit
         else:
-            shares = np.bincount(y.astype(np.intp), weight, max(n_classes, 2)) / weight.sum()  # one prior is a number
+            totals = sum_by_group(weight, y, max(n_classes, 2))  # one prior is a number
+            shares = totals / exact_sum(weight)
             self.target, self.priors, self.unit = y, shares.tolist(), 1.0
-            of_prior = -float(weight @ log(shares[y.astype(np.intp)]))
+            of_prior = -exact_sum(log(shares[y.astype(np.intp)]), weight)
         self.threads = threads
         self.loss: dict[Columns, float] = {(): of_prior}
 

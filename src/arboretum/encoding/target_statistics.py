@@ -34,6 +34,7 @@ from arboretum.data.schema import Schema
 from arboretum.data.table import Table
 from arboretum.data.validity import Rules, read_only
 from arboretum.encoding.levels import Columns, Keys, find_levels, key_stages, learn_levels
+from arboretum.exact_sums import exact_mean, sum_by_group
 
 FloatArray: TypeAlias = NDArray[np.float64]
 StatisticKind: TypeAlias = Literal["class", "above", "number", "count"]
@@ -427,13 +428,13 @@ class _Sums:
         self.weight = self._by_level(self.row_weight)
 
     def _by_level(self, x: FloatArray) -> FloatArray:
-        return np.asarray(np.bincount(self.slot, x, self.n_slots)[2:], np.float64)
+        return sum_by_group(x, self.slot, self.n_slots)[2:]
 
     def mean(
         self, columns: Columns, kind: StatisticKind, at: float, prior: Prior, y: FloatArray
     ) -> tuple[Statistic, FloatArray]:
         part = Statistic(columns, kind, at).part(y)
-        p = float(np.average(part, weights=self.row_weight)) if prior.value is None else float(prior.value)
+        p = exact_mean(part, self.row_weight) if prior.value is None else float(prior.value)
         a = float(prior.weight)
         value = (self._by_level(self.row_weight * part) + a * p) / (self.weight + a)
         return Statistic(columns, kind, at, p, a), np.where(self.weight > 0, value, p)
@@ -465,7 +466,7 @@ def _borders(y: FloatArray, w: FloatArray | None, n: int) -> list[float]:
     if w is not None:
         y, w = y[w > 0], w[w > 0]
     values, of_row = np.unique(y, return_inverse=True)
-    up_to = np.cumsum(np.bincount(of_row, w))
+    up_to = np.cumsum(np.bincount(of_row) if w is None else sum_by_group(w, of_row, len(values)))
     if len(values) < 2:
         return []
     wanted = up_to[-1] * np.arange(1, n + 1) / (n + 1)

@@ -35,6 +35,7 @@ from arboretum.estimators.grown_trees import GrownTrees
 from arboretum.estimators.protocol import Estimator
 from arboretum.estimators.standing_in import with_model
 from arboretum.estimators.uplift_model import UpliftModel
+from arboretum.exact_sums import exact_mean
 from arboretum.growing.grower import Growth
 from arboretum.losses import Loss
 from arboretum.metrics.scoring import find_scoring
@@ -257,7 +258,7 @@ class UpliftBoostedTrees(UpliftModel, Categories, EarlyStopping, Seed, Threads, 
         """Outcome and probability of treatment of each row, from models of the other parts of the rows."""
         n_rows = len(pair.y)
         expected = np.empty(n_rows)
-        share = np.full(n_rows, np.average(pair.treated, weights=pair.weight))
+        share = np.full(n_rows, exact_mean(pair.treated, pair.weight))
         part = deal_out(pair.strata, int(self.n_folds), seed)
         for number_of_part in np.unique(part):
             inside, outside = np.flatnonzero(part == number_of_part), np.flatnonzero(part != number_of_part)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from arboretum import _kernel
 from arboretum.data.binning import BinMap, BinnedData
 from arboretum.data.schema import Schema
-from arboretum.model.forest import LEAF, NUMERIC, OBLIQUE, Forest
+from arboretum.model.forest import NUMERIC, OBLIQUE, Forest
 from arboretum.model.forest_pools import PROJECTIONS, join_starts
 
 Growth: TypeAlias = Literal["leaf", "level", "symmetric"]
@@ -203,12 +203,10 @@ def to_forest(
 
 def _frozen(nodes: dict[str, Any], order: NDArray[np.int32]) -> dict[str, NDArray[Any]]:
     """Return the arrays of a Forest that are per node; ``order`` is the column of each binned feature."""
-    feature = nodes["feature"]
-    is_split = nodes["kind"] != LEAF
-    feature[is_split] = order[feature[is_split]]
+    feature = np.append(order, np.int32(-1))[nodes["feature"]]  # −1, of a leaf, reads the last
     set_start, set_words = nodes["sets"]
-    names = ("kind", "feature", "threshold", "left", "right", "missing_left", "gain", "n_rows")
-    return {name: nodes[name] for name in names} | {"set_start": set_start, "set_words": set_words}
+    names = ("kind", "threshold", "left", "right", "missing_left", "gain", "n_rows")
+    return {name: nodes[name] for name in names} | {"feature": feature, "set_start": set_start, "set_words": set_words}
 
 
 def _slopes(trees: Sequence[WeightedTree], order: NDArray[np.int32]) -> dict[str, NDArray[Any]]:

@@ -6,6 +6,7 @@ A missing value counts as the mean of its column.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from arboretum import _kernel
 from arboretum.data.binning import BinMap
 from arboretum.data.table import Table
+from arboretum.exact_sums import exact_mean
 
 DEFAULT_TERMS = 2  # expected number of columns in a projection, before "at least two"
 _DIGITS = 4096
@@ -98,8 +100,8 @@ def mean_and_scale(column: NDArray[np.floating], weight: NDArray[np.float64] | N
         return None
     share = (x / 2 - low / 2) / half_range
     w = None if weight is None else weight[finite]
-    mean = float(np.average(share, weights=w))
-    deviation = _rounded(float(np.sqrt(np.average((share - mean) ** 2, weights=w))))
+    mean = exact_mean(share, w)
+    deviation = _rounded(math.sqrt(exact_mean((share - mean) ** 2, w)))
     scale = 2 * deviation * half_range
     if not (scale > 0 and 1 / scale < np.inf):
         return None

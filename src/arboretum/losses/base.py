@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 from arboretum import _kernel
 from arboretum.arguments import first_true
 from arboretum.data.queries import Queries
+from arboretum.exact_sums import exact_sum, sum_by_group
 from arboretum.losses.links import INVERSE_LINKS, FloatArray, LinkName
 
 Task: TypeAlias = Literal["regression", "classification", "ranking", "survival"]
@@ -338,10 +339,10 @@ class LeafRows:
     def weighted_mean(self, values: FloatArray, weight: FloatArray | None) -> FloatArray:
         """Weighted mean of ``values`` (n,) in each leaf; 0 in a leaf without weight."""
         n_leaves = len(self.start) - 1
-        leaf = np.repeat(np.arange(n_leaves), self.counts)
-        entry_weight = np.ones(len(leaf)) if weight is None else weight[self.rows]
-        total = np.bincount(leaf, entry_weight, n_leaves)
-        sums = np.bincount(leaf, entry_weight * values[self.rows], n_leaves)
+        leaf = np.repeat(np.arange(n_leaves, dtype=np.uint32), self.counts)
+        own = None if weight is None else weight[self.rows]
+        total = self.counts.astype(np.float64) if own is None else sum_by_group(own, leaf, n_leaves)
+        sums = sum_by_group(values[self.rows], leaf, n_leaves, own)
         return np.divide(sums, total, out=np.zeros(n_leaves), where=total > 0)
 
     def weighted_quantile(self, values: FloatArray, weight: FloatArray | None, q: float) -> FloatArray:
@@ -372,11 +373,10 @@ def weighted_mean(values: FloatArray, weight: FloatArray | None) -> FloatArray:
     >>> float(weighted_mean(np.array([1.0, 3.0]), weight=np.array([3.0, 1.0])))
     1.5
     """
-    if weight is None:
-        return np.asarray(values.mean(axis=0))
-    # Not a matrix product: BLAS may sum in another order with another number of threads.
-    products = values * (weight if values.ndim == 1 else weight[:, np.newaxis])
-    return np.asarray(products.sum(axis=0) / total_weight(weight))
+    total = len(values) if weight is None else total_weight(weight)
+    if values.ndim == 1:
+        return np.asarray(exact_sum(values, weight) / total)
+    return np.array([exact_sum(column, weight) for column in values.T]) / total
 
 
 def weighted_quantile(values: FloatArray, weight: FloatArray | None, q: float) -> float:
@@ -397,7 +397,7 @@ def weighted_quantile(values: FloatArray, weight: FloatArray | None, q: float) -
 
 def total_weight(weight: FloatArray) -> float:
     """Sum of the weights, which must not be 0."""
-    total = float(weight.sum())
+    total = exact_sum(weight)
     if total == 0:
         raise ValueError("the weights of all rows are 0: give at least one row a positive weight")
     return total

@@ -10,7 +10,7 @@ import numpy as np
 from arboretum import _kernel
 from arboretum.elementary import bounded_exp, expm1, log, softplus
 from arboretum.losses.base import Loss, total_weight, weighted_mean
-from arboretum.losses.classification import SMALLEST_FREQUENCY, codes, require_codes
+from arboretum.losses.classification import SMALLEST_FREQUENCY, codes, require_codes, weight_of_classes
 from arboretum.losses.links import FloatArray, sigmoid
 
 NEWTON_STEPS = 100
@@ -130,7 +130,7 @@ def best_thresholds(n_classes: int, y: FloatArray, raw: FloatArray, weight: Floa
     array([-1.098612,  1.098612])
     """
     y, raw = np.ascontiguousarray(y), np.ascontiguousarray(raw)
-    totals = np.bincount(codes(y), weight, n_classes)
+    totals = weight_of_classes(y, weight, n_classes)
     below = np.cumsum(totals + SMALLEST_FREQUENCY * totals.sum())
     centre = weighted_mean(raw, weight)
     spread = np.sqrt(1.0 + 3.0 / np.pi**2 * weighted_mean((raw - centre) ** 2, weight))
@@ -158,10 +158,10 @@ def _slopes(
     theta: FloatArray, y: FloatArray, raw: FloatArray, weight: FloatArray | None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """First derivatives of the mean loss by the thresholds; second ones: the diagonal, and beside it."""
-    sums = np.empty((len(theta) + 1, 5))
-    _kernel.ordinal_sums(y, raw, weight, theta, 1, sums)
-    total = float(sums[:, 0].sum())
-    mass, below, below_curved, above, above_curved = (sums / total).T
+    sums = np.empty((len(theta) + 1, 5), np.int64)
+    unit = _kernel.whole_unit(1.0 if weight is None else float(weight.max()), len(y), 1)
+    _kernel.ordinal_sums(y, raw, weight, theta, unit, 1, sums)
+    mass, below, below_curved, above, above_curved = (sums / sums[:, 0].sum()).T
     # −log(1 − e^−d) of the classes between two thresholds, d apart, has the derivative −1 / (e^d − 1).
     gap = np.diff(theta)
     inner, room = (mass[1:-1] + EMPTY_CLASS) * bounded_exp(-gap), -expm1(-gap)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from arboretum import _kernel
 from arboretum.arguments import first_true
 from arboretum.elementary import bounded_exp, log
-from arboretum.losses.base import LARGEST_TARGET, Loss, total_weight
+from arboretum.losses.base import LARGEST_TARGET, Loss, weighted_mean
 from arboretum.losses.links import FloatArray
 
 DISTRIBUTIONS = ("normal", "logistic", "extreme")
@@ -87,7 +87,7 @@ class Cox(Loss):
     def value(self, y: FloatArray, raw: FloatArray, weight: FloatArray | None = None) -> float:
         """Mean over all rows, weighted in risk sets and outside."""
         values = self._weighted_values(y, raw, weight)
-        return float(values.mean() if weight is None else (values * weight).sum() / total_weight(weight))
+        return float(weighted_mean(values, weight))
 
     def _weighted_values(self, y: FloatArray, raw: FloatArray, weight: FloatArray | None) -> FloatArray:
         values = np.empty_like(raw)
@@ -162,7 +162,7 @@ class AcceleratedFailure(Loss):
     def start(self, y: FloatArray, weight: FloatArray | None) -> FloatArray:
         """Best constant, by Newton's method from the mean of the logarithms."""
         known = np.where(np.isfinite(y[:, 1]), y[:, 1], np.maximum(y[:, 0], np.finfo(np.float64).tiny))
-        middle = float(np.average(log(known), weights=weight))
+        middle = float(weighted_mean(log(known), weight))
         return middle + super().start(y / bounded_exp(middle), weight)
 
     def start_from(self, y: FloatArray, offset: FloatArray, weight: FloatArray | None) -> FloatArray:

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arboretum.ensembles.boosting.leaf_steps import LeafRule, leaf_sums
+from arboretum.ensembles.boosting.leaf_steps import LeafRule
 from arboretum.ensembles.boosting.ordered import OrderedModels, doublings
+from arboretum.exact_sums import sum_by_group
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -78,7 +79,7 @@ def test_residuals_of_unseen_rows_are_not_shrunk():
     models = grown(OrderedModels(np.zeros((1, n_rows)), 1, 0, squared(y)), leaves, rate=0.3)
     plain = np.zeros(n_rows)
     for leaf in leaves:
-        means = leaf_sums(leaf, y - plain, 200) / np.maximum(np.bincount(leaf, minlength=200), 1)
+        means = sum_by_group(y - plain, leaf, 200) / np.maximum(np.bincount(leaf, minlength=200), 1)
         plain += 0.3 * means[leaf]
     assert np.std(y - plain) < 0.75
     assert np.std(y - models.unseen_raw(0)[0]) > 1.0

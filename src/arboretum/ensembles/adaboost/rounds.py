@@ -36,6 +36,7 @@ from arboretum.data.table import Table
 from arboretum.elementary import bounded_exp, expm1
 from arboretum.ensembles.bagging.trees import BaggedTarget, SingleTree, grow_tree, is_whole
 from arboretum.ensembles.boosting.rounds import EXACT_ROWS, TREE_PURPOSE
+from arboretum.exact_sums import exact_mean, exact_sum
 from arboretum.growing.grower import SplitRules, TreeParams, WeightedTree, to_forest
 from arboretum.model.forest import Forest, majorities
 from arboretum.running.interruption import keeps_part
@@ -65,7 +66,7 @@ def starting_weights(weight: FloatArray | None, n_rows: int) -> FloatArray:
     """
     if weight is None:
         return np.ones(n_rows)
-    mean = weight.mean()
+    mean = exact_mean(weight)
     return weight if 2.0**-60 < mean < 2.0**60 else weight / mean
 
 
@@ -155,13 +156,13 @@ def boost_numbers(
     The run ends early if a learner is exact, which is kept with the weight 1, or if its mean loss is ½ or more: then it
     is dropped, unless it is the first.
     """
-    votes, weight, total = Votes(), weight.copy(), weight.sum()
+    votes, weight, total = Votes(), weight.copy(), exact_sum(weight)
     try:
         for number in range(n_rounds):
             errors = np.abs(learners.fit(weight, number) - y)
             largest = float(errors.max())
             losses = LOSSES[loss](errors / largest) if largest > 0 else errors
-            error = float((weight * losses).sum() / total)
+            error = exact_sum(losses, weight) / total
             if error >= 0.5 and number:
                 break
             if not 0 < error < 0.5:
@@ -171,7 +172,7 @@ def boost_numbers(
             votes.add(-log_beta, error)
             exponents = log_beta * (1 - losses)
             weight *= bounded_exp(np.minimum(exponents - exponents[weight > 0].max(), 0.0))
-            weight *= total / weight.sum()
+            weight *= total / exact_sum(weight)
     except KeyboardInterrupt:
         if not keeps_part(len(votes.weights)):
             raise
@@ -245,7 +246,7 @@ class CodedRounds:
     def fit(self, number: int) -> float:
         """Fit learner ``number``; return the share of the weight that it gets wrong."""
         self.wrong = self.learners.fit(self.weight, number) != self.codes
-        return float(self.weight[self.wrong].sum() / self.weight.sum())
+        return exact_sum(self.weight[self.wrong]) / exact_sum(self.weight)
 
     def reweight(self, right: float, wrong: float) -> None:
         """Multiply the weights of the rows that the last learner got right, and of those it got wrong."""
@@ -315,7 +316,7 @@ class NumberTrees:
         threads: int,
     ) -> None:
         self.data, self.edges, self.y, self.threads = data, edges, y, threads
-        self.centre = float(np.average(y, weights=weight))
+        self.centre = exact_mean(y, weight)
         self.scale = float(np.abs(y - self.centre).max()) or 1.0
         self.residual = (self.centre - y) / self.scale
         self.gradients, self.hessians = np.empty((2, len(y)), _real_for(data))

@@ -11,6 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.exact_sums import exact_mean
 from arboretum.losses import Logistic, Loss
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -31,7 +32,7 @@ def leaf_penalty(weight: FloatArray | None, n_rows: int) -> float:
 
     So the unit of the weights does not matter, and in a small table they equal repetitions.
     """
-    mean = 1.0 if weight is None else float(weight.mean())
+    mean = 1.0 if weight is None else exact_mean(weight)
     return mean * LEAF_PENALTY * min(1.0, n_rows / LARGE_TABLE)
 
 

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
-from arboretum.ensembles.boosting.leaf_steps import Leaves, leaf_sums
+from arboretum.ensembles.boosting.leaf_steps import Leaves
 from arboretum.ensembles.boosting.rows import FloatArray, Rows, of_output, user_shape
+from arboretum.exact_sums import Units
 from arboretum.losses import (
     AbsoluteError,
     EachOutput,
@@ -59,22 +60,34 @@ def fill_gradients(loss: Loss, rows: Rows, gradients: NDArray[Any], hessians: ND
         _fill_from_python(loss, rows, gradients, hessians)
 
 
-def leaf_gradients(loss: Loss, rows: Rows, leaf: Leaves, values: FloatArray, output: int, threads: int) -> FloatArray:
-    """Sum up gradients and hessians (nodes × 2) of the rows of each node, at raw predictions moved by its value."""
+def leaf_gradients(
+    loss: Loss, rows: Rows, leaf: Leaves, values: FloatArray, output: int, threads: int, units: Units | None = None
+) -> FloatArray:
+    """Sum up gradients and hessians (nodes × 2) of the rows of each node, at raw predictions moved by its value.
+
+    ``units`` remembers those of the last sums.
+    """
     if loss.parts:
-        return leaf_gradients(loss.parts[output], of_output(rows, output), leaf, values, 0, threads)
-    sums, kind = np.empty((len(values), 2)), FUSED.get(type(loss))
-    if type(loss) is Multinomial:
-        _kernel.softmax_leaf_gradients(rows.y, rows.raw, rows.weight, output, leaf, values, threads, sums)
-    elif kind is not None:
-        parameter = loss_parameter(loss)
-        _kernel.leaf_gradients(kind, parameter, rows.y, rows.raw[0], rows.weight, leaf, values, threads, sums)
-    else:
+        return leaf_gradients(loss.parts[output], of_output(rows, output), leaf, values, 0, threads, units)
+    kind, sums = FUSED.get(type(loss)), np.empty((len(values), 2), np.int64)
+    known: tuple[FloatArray, FloatArray] | None = None
+    if type(loss) is not Multinomial and kind is None:
         raw, g, h = rows.raw.copy(), np.empty(rows.raw.shape), np.empty(rows.raw.shape)
         raw[output] += values[leaf]
         _fill_from_python(loss, replace(rows, raw=raw), g, h)
-        sums[:, 0], sums[:, 1] = (leaf_sums(leaf, part[output], len(values)) for part in (g, h))
-    return sums
+        known = g[output], h[output]
+
+    def sum_in(units: FloatArray) -> tuple[FloatArray, NDArray[np.int64]]:
+        step = (leaf, values, units, threads, sums)
+        if known is not None:
+            largest = _kernel.known_leaf_gradients(known[0], known[1], *step)
+        elif kind is None:
+            largest = _kernel.softmax_leaf_gradients(rows.y, rows.raw, rows.weight, output, *step)
+        else:
+            largest = _kernel.leaf_gradients(kind, loss_parameter(loss), rows.y, rows.raw[0], rows.weight, *step)
+        return np.array(largest), sums
+
+    return (units or Units(2)).sums(len(leaf), sum_in)
 
 
 def is_built_in(loss: Loss) -> bool:

@@ -80,8 +80,3 @@ def newton_values(rule: LeafRule, sums_at: SumsAt, n_nodes: int | tuple[int, int
             if np.max(np.abs(values - before)) <= STILL * np.max(np.abs(values)):
                 break
     return values
-
-
-def leaf_sums(leaf: Leaves, gradients: FloatArray, n_nodes: int) -> FloatArray:
-    """Sum up the gradients of each leaf, in the order of the rows: the same for any number of threads."""
-    return np.bincount(leaf, weights=gradients, minlength=n_nodes).astype(np.float64, copy=False)

@@ -24,7 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.encoding.target_statistics import draw_orders
-from arboretum.ensembles.boosting.leaf_steps import LeafRule, Leaves, leaf_sums
+from arboretum.ensembles.boosting.leaf_steps import LeafRule, Leaves
+from arboretum.exact_sums import sum_by_group
 from arboretum.growing.grower import StepBound
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -87,7 +88,7 @@ class OrderedModels:
             for prefix in prefixes:
                 seen = slice(0, prefix.size)
                 g, h = self.gradients(order[seen], prefix.raw[:, seen])
-                sums = [leaf_sums(leaf[seen], part[output], n_nodes) for part in (g, h)]
+                sums = [sum_by_group(part[output], leaf[seen], n_nodes) for part in (g, h)]
                 values = rule.step(np.zeros(n_nodes), sums[0], sums[1])
                 moved = (bound or StepBound()).moved(values, learning_rate)
                 prefix.raw[output] += moved[leaf[: 2 * prefix.size]]

@@ -36,10 +36,10 @@ from arboretum.ensembles.boosting.score_noise import noise_deviation
 from arboretum.ensembles.boosting.vector_leaves import (
     Gradients,
     OutputSketch,
+    OutputSums,
     each_column,
-    newton_step,
-    stepped_vectors,
 )
+from arboretum.exact_sums import Units
 from arboretum.growing.grower import ALL_OUTPUTS, StepBound, TreeParams, WeightedTree, to_forest
 from arboretum.growing.sampling import Sample, Sampler, sample_key
 from arboretum.losses import EachOutput, LeafRows, Loss
@@ -166,11 +166,13 @@ class BoostingRun:
         self.bound = StepBound() if several else bound
         self.leaf_rule = LeafRule(tree.l1, tree.l2, tree.max_delta_step, bound if several and bound.growth else None)
         self.round_loss = self.scoring_loss
+        self.units: dict[int, Units] = {}  # of the gradients of each output in leaves
         n_orders = params.n_orders
         self.ordered = OrderedModels(rows.raw, n_orders, params.seed, self.gradients_of) if n_orders else None
         if params.vector_leaves:
             at_start = user_shape(start_of_rows(base, rows))
             self.sketch = OutputSketch(loss, rows.y, at_start, rows.weight, params.seed)
+            self.output_sums = OutputSums(len(rows.raw))
             # Monotone directions hold for each output, not for a mixture: they bound values, not the search.
             self.shape_params = replace(params.tree, monotone=()).to_kernel()
         self.number, self.started = done.rounds, time.monotonic() - done.seconds
@@ -294,9 +296,10 @@ class BoostingRun:
         tree = self.grow_tree(mixed, sample, _kernel.draw(params.seed, TREE_PURPOSE, number), self.shape_params)
         leaf, rule = self.grower.leaf_of_row, self.leaf_rule
         if params.refits_leaves:
-            steps = stepped_vectors(tree, leaf, self.rows.raw, partial(self.gradients_of, ALL), rule, params.leaf_steps)
+            gradients_at = partial(self.gradients_of, ALL)
+            steps = self.output_sums.stepped_vectors(tree, leaf, self.rows.raw, gradients_at, rule, params.leaf_steps)
         else:
-            steps = newton_step(tree, leaf, sample, kept, rule, params.threads)
+            steps = self.output_sums.newton_step(tree, leaf, sample, kept, rule, params.threads)
         values = each_column(lambda column: tree.values(self.kernel_params, column), steps)
         return self.add_weighted(WeightedTree(tree, values, ALL_OUTPUTS), weight)
 
@@ -312,8 +315,9 @@ class BoostingRun:
         g, h = gradients
         if self.params.score_noise:
             length = self.params.learning_rate * (self.first_round + len(self.rounds))
-            cosine = self.params.tree.cosine
-            kernel_params.score_noise = noise_deviation(self.params.score_noise, g, h, length, cosine=cosine)
+            cosine, threads = self.params.tree.cosine, self.params.threads
+            noise = noise_deviation(self.params.score_noise, g, h, length, cosine=cosine, threads=threads)
+            kernel_params.score_noise = noise
         tree = self.grower.grow(g, h, sample.rows, kernel_params, seed, sample.factor)
         if self.params.prune_gain is not None:
             self.grower.prune(tree, self.params.prune_gain)
@@ -342,10 +346,10 @@ class BoostingRun:
 
     def stepped_values(self, tree: _kernel.GrownTree, rows: Rows, output: int) -> FloatArray:
         """Return leaf values by Newton steps from the raw predictions of the model (leaf_steps.py)."""
-        leaf = self.grower.leaf_of_row
+        leaf, units = self.grower.leaf_of_row, self.units.setdefault(output, Units(2))
 
         def sums_at(values: FloatArray) -> FloatArray:
-            return leaf_gradients(self.round_loss, rows, leaf, values, output, self.params.threads)
+            return leaf_gradients(self.round_loss, rows, leaf, values, output, self.params.threads, units)
 
         return tree.with_means(newton_values(self.leaf_rule, sums_at, tree.n_nodes, self.params.leaf_steps))
 

@@ -20,11 +20,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.exact_sums import exact_sum
+
 LARGEST = 1e300
 
 
 def noise_deviation(
-    strength: float, gradients: NDArray[Any], hessians: NDArray[Any], model_length: float, *, cosine: bool = False
+    strength: float,
+    gradients: NDArray[Any],
+    hessians: NDArray[Any],
+    model_length: float,
+    *,
+    cosine: bool = False,
+    threads: int = 1,
 ) -> float:
     """Return the standard deviation of the noise, in units of the score.
 
@@ -38,6 +46,8 @@ def noise_deviation(
         Learning rate · rounds so far.
     cosine : bool
         Whether scores are cosines instead of gains.
+    threads : int
+        Threads to use.
 
     Examples
     --------
@@ -45,8 +55,8 @@ def noise_deviation(
     1.0
     """
     with np.errstate(all="ignore"):
-        squares = float(np.square(gradients, dtype=np.float64).sum())
-        curvature = float(hessians.sum(dtype=np.float64))
+        squares = exact_sum(np.square(gradients, dtype=np.float64), threads=threads)
+    curvature = exact_sum(hessians, threads=threads)
     if not curvature > 0:
         return 0.0
     remaining = len(gradients) * math.exp(-model_length)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from arboretum import _kernel
 from arboretum.ensembles.boosting.leaf_steps import LeafRule, Leaves, newton_values
+from arboretum.exact_sums import Units
 from arboretum.growing.sampling import ALL_ROWS, Sample
 from arboretum.losses import Loss
 from arboretum.losses.each_output import newton_units
@@ -81,39 +82,53 @@ def draw_normals(n: int, key: int) -> FloatArray:
     return np.asarray(z / length if length > 0 else np.full(n, 1 / np.sqrt(n)))
 
 
-def output_sums(
-    tree: _kernel.GrownTree, leaf: Leaves, sample: Sample, gradients: Gradients, threads: int
-) -> FloatArray:
-    """Sum up gradients and hessians of the sample's rows in every node, (nodes, outputs, 2)."""
-    g, h = gradients
-    sums = np.empty((tree.n_nodes, len(g), 2))
-    _kernel.output_sums(tree, leaf, sample.rows, sample.factor, g, h, threads, sums)
-    return sums
+class OutputSums:
+    """Sums of gradients and hessians of each output over the rows of the nodes of a tree."""
 
+    def __init__(self, n_outputs: int) -> None:
+        self.units = Units(n_outputs, 2)
 
-def newton_step(
-    tree: _kernel.GrownTree, leaf: Leaves, sample: Sample, gradients: Gradients, rule: LeafRule, threads: int
-) -> FloatArray:
-    """Return the value of each node and output, (nodes, outputs), after a Newton step from 0."""
-    sums = output_sums(tree, leaf, sample, gradients, threads)
-    return rule.step(np.zeros(sums.shape[:2]), sums[..., 0], sums[..., 1])
+    def of(
+        self, tree: _kernel.GrownTree, leaf: Leaves, sample: Sample, gradients: Gradients, threads: int
+    ) -> FloatArray:
+        """Sum up gradients and hessians (outputs × rows) of the sample's rows in every node, (nodes, outputs, 2)."""
+        sums, largest = np.empty((tree.n_nodes, *self.units.last.shape), np.int64), np.empty(self.units.last.shape)
 
+        def sum_in(units: FloatArray) -> tuple[FloatArray, NDArray[np.int64]]:
+            _kernel.output_sums(tree, leaf, *sample, *gradients, units, threads, largest, sums)
+            return largest, sums
 
-def stepped_vectors(
-    tree: _kernel.GrownTree,
-    leaf: Leaves,
-    raw: FloatArray,
-    gradients_at: Callable[[FloatArray], Gradients],
-    rule: LeafRule,
-    most_steps: int,
-) -> FloatArray:
-    """Return values (nodes, outputs) by Newton steps of all outputs at once; inner nodes have means of their leaves."""
+        return self.units.sums(len(leaf), sum_in)
 
-    def sums_at(values: FloatArray) -> FloatArray:
-        return output_sums(tree, leaf, ALL_ROWS, gradients_at(raw + values.T[:, leaf]), 1)
+    def newton_step(
+        self,
+        tree: _kernel.GrownTree,
+        leaf: Leaves,
+        sample: Sample,
+        gradients: Gradients,
+        rule: LeafRule,
+        threads: int,
+    ) -> FloatArray:
+        """Return the value of each node and output, (nodes, outputs), after a Newton step from 0."""
+        sums = self.of(tree, leaf, sample, gradients, threads)
+        return rule.step(np.zeros(sums.shape[:2]), sums[..., 0], sums[..., 1])
 
-    values = newton_values(rule, sums_at, (tree.n_nodes, len(raw)), most_steps)
-    return each_column(tree.with_means, values)
+    def stepped_vectors(
+        self,
+        tree: _kernel.GrownTree,
+        leaf: Leaves,
+        raw: FloatArray,
+        gradients_at: Callable[[FloatArray], Gradients],
+        rule: LeafRule,
+        most_steps: int,
+    ) -> FloatArray:
+        """Return values (nodes, outputs) by Newton steps of all outputs at once; inner nodes have means of leaves."""
+
+        def sums_at(values: FloatArray) -> FloatArray:
+            return self.of(tree, leaf, ALL_ROWS, gradients_at(raw + values.T[:, leaf]), 1)
+
+        values = newton_values(rule, sums_at, (tree.n_nodes, len(raw)), most_steps)
+        return each_column(tree.with_means, values)
 
 
 def each_column(change: Callable[[FloatArray], FloatArray], values: FloatArray) -> FloatArray:
