@@ -8,6 +8,7 @@
 // Neal (2015), "Fast exact summation using small and large superaccumulators".
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
