@@ -1,7 +1,7 @@
 """Sums of floating-point numbers that do not depend on the order of the rows.
 
-So rows may lie in any blocks, on one machine or on many, and the model stays the same to the bit. ARCHITECTURE.md lists
-what is summed so. There are two ways:
+Rows may lie in any blocks, on one machine or on many, and the model stays the same to the bit. ARCHITECTURE.md lists
+the sums that are computed here. There are three ways:
 
 ===================  ===================================================================================================
 ``exact_sum``        exact until it is rounded once, as ``math.fsum`` does; a part is an array of words: parts add up
@@ -81,6 +81,20 @@ def sum_by_group(values: Any, group: NDArray[Any], n_groups: int, weight: Any = 
     return sums
 
 
+def weight_by_group(weight: FloatArray | None, group: NDArray[Any], n_groups: int) -> FloatArray:
+    """Return the total weight of each group; without weights, its number of rows.
+
+    Examples
+    --------
+    >>> group = np.array([1, 0, 1])
+    >>> weight_by_group(None, group, 3), weight_by_group(np.array([0.5, 2.0, 1.0]), group, 2)
+    (array([1., 2., 0.]), array([2. , 1.5]))
+    """
+    if weight is None:
+        return np.bincount(np.asarray(group, np.intp), minlength=n_groups).astype(np.float64)
+    return sum_by_group(weight, group, n_groups)
+
+
 def _terms(values: Any, weight: Any) -> tuple[FloatArray, FloatArray | None]:
     factor = None if weight is None else np.ascontiguousarray(weight, np.float64)
     return np.ascontiguousarray(values, np.float64), factor
@@ -111,8 +125,8 @@ class Units:
     def sums(self, n_terms: int, sum_in: Callable[[FloatArray], tuple[FloatArray, NDArray[np.int64]]]) -> FloatArray:
         """Return sums of up to ``n_terms`` terms each.
 
-        ``sum_in`` takes units and returns the largest term of each kind and the sums in these units, of the same shape
-        but for leading axes. Sums of terms that are not finite are not a number.
+        ``sum_in`` takes units. It returns the largest term of each kind, and the sums in these units; sums may have
+        further leading axes. The sum of terms that are not finite is not a number.
         """
         largest, sums = sum_in(self.last)
         if _kernel.change_units(self.last.reshape(-1), largest.reshape(-1), n_terms, UNIT_STEP):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from arboretum.arguments import first_true, shown
 from arboretum.data.labels import typed_column
 from arboretum.data.weights import are_copies, in_rows
-from arboretum.exact_sums import sum_by_group
+from arboretum.exact_sums import weight_by_group
 from arboretum.running.warning import warn_user
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -401,13 +401,6 @@ def require_two_weighted(weight: FloatArray | None, classes: NDArray[Any], codes
         )
 
 
-def _class_totals(weight: FloatArray | None, codes: FloatArray, n_classes: int) -> FloatArray:
-    """Sum up the weights of each class; without weights, count its rows."""
-    if weight is None:
-        return np.bincount(codes.astype(np.intp), minlength=n_classes).astype(np.float64)
-    return sum_by_group(weight, codes, n_classes)
-
-
 def class_factors(
     weight: FloatArray | None, class_weight: Any, classes: NDArray[Any], codes: FloatArray
 ) -> FloatArray | None:
@@ -415,7 +408,7 @@ def class_factors(
     if class_weight is None:
         return None
     labels = classes.tolist()
-    totals = _class_totals(weight, codes, len(classes))
+    totals = weight_by_group(weight, codes, len(classes))
     if isinstance(class_weight, dict):
         for label, factor in class_weight.items():
             if label not in labels:

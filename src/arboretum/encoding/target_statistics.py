@@ -34,7 +34,7 @@ from arboretum.data.schema import Schema
 from arboretum.data.table import Table
 from arboretum.data.validity import Rules, read_only
 from arboretum.encoding.levels import Columns, Keys, find_levels, key_stages, learn_levels
-from arboretum.exact_sums import exact_mean, sum_by_group
+from arboretum.exact_sums import exact_mean, sum_by_group, weight_by_group
 
 FloatArray: TypeAlias = NDArray[np.float64]
 StatisticKind: TypeAlias = Literal["class", "above", "number", "count"]
@@ -466,7 +466,7 @@ def _borders(y: FloatArray, w: FloatArray | None, n: int) -> list[float]:
     if w is not None:
         y, w = y[w > 0], w[w > 0]
     values, of_row = np.unique(y, return_inverse=True)
-    up_to = np.cumsum(np.bincount(of_row) if w is None else sum_by_group(w, of_row, len(values)))
+    up_to = np.cumsum(weight_by_group(w, of_row, len(values)))
     if len(values) < 2:
         return []
     wanted = up_to[-1] * np.arange(1, n + 1) / (n + 1)

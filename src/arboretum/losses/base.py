@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from arboretum import _kernel
 from arboretum.arguments import first_true
 from arboretum.data.queries import Queries
-from arboretum.exact_sums import exact_sum, sum_by_group
+from arboretum.exact_sums import exact_sum, sum_by_group, weight_by_group
 from arboretum.losses.links import INVERSE_LINKS, FloatArray, LinkName
 
 Task: TypeAlias = Literal["regression", "classification", "ranking", "survival"]
@@ -341,7 +341,7 @@ class LeafRows:
         n_leaves = len(self.start) - 1
         leaf = np.repeat(np.arange(n_leaves, dtype=np.uint32), self.counts)
         own = None if weight is None else weight[self.rows]
-        total = self.counts.astype(np.float64) if own is None else sum_by_group(own, leaf, n_leaves)
+        total = weight_by_group(own, leaf, n_leaves)
         sums = sum_by_group(values[self.rows], leaf, n_leaves, own)
         return np.divide(sums, total, out=np.zeros(n_leaves), where=total > 0)
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.elementary import bounded_exp, log, softplus
-from arboretum.exact_sums import sum_by_group
+from arboretum.exact_sums import weight_by_group
 from arboretum.losses.base import Loss, require, total_weight, weighted_mean
 from arboretum.losses.links import FloatArray, sigmoid, softmax
 
@@ -113,7 +113,7 @@ class Multinomial(Loss):
     def start(self, y: FloatArray, weight: FloatArray | None) -> FloatArray:
         """Logarithms of the weighted class frequencies, shifted to sum to 0."""
         total = len(y) if weight is None else total_weight(weight)
-        frequency = weight_of_classes(y, weight, self.n_outputs) / total
+        frequency = weight_by_group(weight, y, self.n_outputs) / total
         constant = log(np.maximum(frequency, SMALLEST_FREQUENCY))
         return np.asarray(constant - constant.mean())
 
@@ -127,13 +127,6 @@ def require_codes(y: FloatArray, n_classes: int, loss: str) -> None:
     """Raise ValueError, naming the first bad row, unless y holds codes of classes."""
     is_code = (y == np.floor(y)) & (y >= 0) & (y < n_classes)
     require(is_code, y, f"{loss} needs codes {'0 and 1' if n_classes == 2 else f'0 to {n_classes - 1}'}")
-
-
-def weight_of_classes(y: FloatArray, weight: FloatArray | None, n_classes: int) -> FloatArray:
-    """Sum of the weights of each class; without weights, its rows."""
-    if weight is None:
-        return np.bincount(codes(y), minlength=n_classes).astype(np.float64)
-    return sum_by_group(weight, codes(y), n_classes)
 
 
 def codes(y: FloatArray) -> NDArray[np.intp]:

@@ -9,8 +9,9 @@ import numpy as np
 
 from arboretum import _kernel
 from arboretum.elementary import bounded_exp, expm1, log, softplus
+from arboretum.exact_sums import weight_by_group
 from arboretum.losses.base import Loss, total_weight, weighted_mean
-from arboretum.losses.classification import SMALLEST_FREQUENCY, codes, require_codes, weight_of_classes
+from arboretum.losses.classification import SMALLEST_FREQUENCY, codes, require_codes
 from arboretum.losses.links import FloatArray, sigmoid
 
 NEWTON_STEPS = 100
@@ -130,7 +131,7 @@ def best_thresholds(n_classes: int, y: FloatArray, raw: FloatArray, weight: Floa
     array([-1.098612,  1.098612])
     """
     y, raw = np.ascontiguousarray(y), np.ascontiguousarray(raw)
-    totals = weight_of_classes(y, weight, n_classes)
+    totals = weight_by_group(weight, y, n_classes)
     below = np.cumsum(totals + SMALLEST_FREQUENCY * totals.sum())
     centre = weighted_mean(raw, weight)
     spread = np.sqrt(1.0 + 3.0 / np.pi**2 * weighted_mean((raw - centre) ** 2, weight))
