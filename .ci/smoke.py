@@ -146,6 +146,25 @@ def check_cli() -> None:
     assert "</html>" in Path("page.html").read_text(encoding="utf-8")
 
 
+def check_dask() -> None:
+    """Fit on a cluster of two processes, and score there."""
+    import dask.dataframe as dd
+    import pandas as pd
+    from distributed import Client
+
+    frame = pd.DataFrame({**COLUMNS, "score": SCORE})
+    rows = pd.concat([frame] * 50, ignore_index=True)  # enough for several workers
+    told = arb.BoostedTreesRegressor(n_estimators=3).fit(rows, target="score")
+    with Client(n_workers=2, threads_per_worker=1, dashboard_address=":0") as client:
+        parts = dd.from_pandas(rows, npartitions=4, sort=False)
+        model = arb.BoostedTreesRegressor(n_estimators=3).fit(parts, target="score")
+        assert model.fingerprint() == told.fingerprint()
+        assert model.score(parts, target="score") == told.score(rows, target="score")
+        assert len(client.scheduler_info()["workers"]) == 2
+    streamed = arb.BoostedTreesRegressor(n_estimators=3).fit(arb.Dataset.from_dask(parts), target="score")
+    assert streamed.fingerprint() == told.fingerprint()
+
+
 def check_foreign() -> None:
     """Save members of scikit-learn with skops, and load them."""
     from sklearn.linear_model import LinearRegression
@@ -192,6 +211,7 @@ CHECKS: dict[str, Callable[[], None]] = {
     "alone": check_alone,
     "data": check_data,
     "cli": check_cli,
+    "dask": check_dask,
     "foreign": check_foreign,
     "plot": check_plot,
     "progress": check_progress,

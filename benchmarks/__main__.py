@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import boosting_defaults, data, findings, forest_defaults, survival_averaging
+from benchmarks import boosting_defaults, cluster, data, findings, forest_defaults, survival_averaging
 from benchmarks.combining import COMBINING
 from benchmarks.explaining import EXPLAINING
 from benchmarks.family import Family
@@ -51,6 +51,9 @@ def parser() -> argparse.ArgumentParser:
     files = commands.add_parser("data", help="from a file to a model, in little memory")
     data.add_options(files, positive)
     add_output(files)
+    places = commands.add_parser("cluster", help="fits on a Dask cluster: equal models, losses, speed, messages")
+    cluster.add_options(places, positive)
+    add_output(places)
     limits = commands.add_parser("memory-limits", help="fits of every estimator in processes that run out of memory")
     memory_limits.add_options(limits, positive)
     alarms = commands.add_parser("findings", help="false alarms of reports on clean tables; planted faults they find")

@@ -97,6 +97,11 @@ def times_faster_in_all(table: Table) -> float | None:
     return its / ours if ours and its else None
 
 
+def inverse(number: float | None) -> float | None:
+    """Return 1 / number, where there is one."""
+    return 1 / number if number else None
+
+
 def same_shape(growth: str) -> tuple[str, ...]:
     """Return the libraries that grow such trees."""
     return tuple(name for name, rival in BOOSTING.items() if growth in rival.growths)
@@ -197,12 +202,36 @@ COMBINING_GOALS = (
     Goal("averages", "predictions at 1.00 × the time (most)", over_rows("ratio", max), 1.05, at_least=False),
     Goal("threads", "one model for all numbers of threads (most)", over_rows("most", max), 1, at_least=False),
 )
+CLUSTER_GOALS = (
+    Goal("cluster-equal", "the model of one process in every run (others)", over_rows("other", sum), 0, at_least=False),
+    Goal("cluster-limited", "the same in little memory (others)", over_rows("other", sum), 0, at_least=False),
+    Goal("cluster-killed", "the model of an undisturbed run (others)", own("other", "all"), 0, at_least=False),
+    Goal("cluster-killed", "a loss costs reading and a round (median, ×)", own("ratio", "all"), 1.0, at_least=False),
+    Goal("cluster-scheduler", "an error within 60 s", over_rows("error_s", max), 60.0, at_least=False),
+    Goal("cluster-scheduler", "that names its cause (1 = yes)", over_rows("clear", min), 1.0),
+    Goal("cluster-scheduler", "a checkpoint that can be read (1 = yes)", over_rows("good", min), 1.0),
+    Goal("cluster-scheduler", "the right model from it (1 = yes)", over_rows("same", min), 1.0),
+    Goal(
+        "cluster-speed",
+        "2 workers × 1 thread ≤ 1.6 × one process × 2 threads",
+        lambda table: inverse(own("ratio", "one process")(table)),
+        1.6,
+        at_least=False,
+    ),
+    Goal("cluster-speed", "≥ 1.5 × LightGBM", times_slower("fit_s", ["lightgbm"]), 1.5),
+    Goal("cluster-speed", "≥ 1.5 × XGBoost", times_slower("fit_s", ["xgboost"]), 1.5),
+    Goal("cluster-speed", "AUC within 0.001 of the best", behind_best("auc", EVERY), 0.001, at_least=False),
+    Goal("cluster-exchange", "≤ 1.5 × depth + 3 exchanges a tree (×)", over_rows("of_depth", max), 1.0, at_least=False),
+    Goal("cluster-exchange", "≤ 1.6 × histograms a link (×)", over_rows("of_histograms", max), 1.0, at_least=False),
+    Goal("cluster-memory", "peak ≤ what rows and histograms need (×)", over_rows("ratio", max), 1.0, at_least=False),
+)
 GOALS: tuple[Goal, ...] = (
     *FOREST_GOALS,
     *MEMBER_GOALS,
     *TASK_GOALS,
     *EXPLAINING_GOALS,
     *COMBINING_GOALS,
+    *CLUSTER_GOALS,
     Goal("dense-leaves31", "fit ≥ 2.5 × LightGBM", times_slower("fit_s", ["lightgbm"]), 2.5),
     Goal("dense-leaves31", "fit ≥ 3 × XGBoost", times_slower("fit_s", ["xgboost"]), 3.0),
     Goal("dense-leaves31", "fit ≥ 3 × HistGradientBoosting", times_slower("fit_s", ["sklearn"]), 3.0),

@@ -57,6 +57,21 @@ def test_modules_are_imported_when_asked_for():
     assert run(program) == "ndcg_score\n"
 
 
+def test_libraries_of_extras_are_imported_when_they_are_used():
+    program = """if True:
+        import sys, numpy as np, arboretum as arb
+        X, y = np.arange(20.0)[:, None], np.arange(20.0)
+        arb.BoostedTreesRegressor(n_estimators=2).fit(X, y).predict(X)
+        assert not {"dask", "distributed", "matplotlib", "pandas", "polars", "pyarrow"} & set(sys.modules)
+        rows = arb.Dataset.from_frame({"x": y, "y": y})
+        arb.BoostedTreesRegressor(n_estimators=2).fit(rows, target="y").predict(rows)
+        arb.testing, arb.metrics
+        from arboretum.cli import cluster, train
+        assert not {"dask", "distributed", "matplotlib"} & set(sys.modules)
+    """
+    run(program)
+
+
 INTERNAL = sorted(
     {path.stem for path in Path(arb.__file__).parent.iterdir() if not path.name.startswith(("_", "."))}
     - {*MODULES, "py", "running", "other_libraries"}  # the last two are imported by the package itself

@@ -6,7 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <new>
+#include <utility>
 
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -27,6 +29,17 @@ class Buffer {
         size_t bytes = sizeof(T) * static_cast<size_t>(n);
         if (bytes > capacity_) allocate(bytes);
         return static_cast<T*>(data_);
+    }
+
+    // The same, but the first `kept` items stay.
+    template <class T>
+    T* extend(int64_t n, int64_t kept) {
+        Buffer old;
+        std::swap(data_, old.data_);
+        std::swap(capacity_, old.capacity_);
+        T* items = get<T>(n);
+        if (kept > 0) std::memcpy(items, old.data_, sizeof(T) * static_cast<size_t>(kept));
+        return items;
     }
 
     template <class T>

@@ -1,5 +1,7 @@
 // Sums of terms of very different sizes as whole numbers of 126 bits: those down to 2^−53 of the largest are exact, so
 // that a few huge ones do not cost the others their digits. Slower than whole_sums.hpp.
+//
+//   words    Σ word[i] · 2^(32 i): those of parts, in other processes too, add up word by word, without carries
 #pragma once
 
 #include <algorithm>
@@ -11,6 +13,19 @@ namespace arboretum {
 
 class LongSum {
   public:
+    static constexpr int n_words = 4;
+
+    LongSum() = default;
+    explicit LongSum(const int64_t* words) {
+        for (int i = n_words - 1; i >= 0; --i) sum_ = sum_ * (__int128{1} << 32) + words[i];
+    }
+
+    // All but the last in [0, 2^32); the last has the sign.
+    void copy_words(int64_t* out) const {
+        for (int i = 0; i + 1 < n_words; ++i) out[i] = static_cast<int64_t>(sum_ >> (32 * i) & 0xffffffff);
+        out[n_words - 1] = static_cast<int64_t>(sum_ >> (32 * (n_words - 1)));
+    }
+
     // term · 2^power, rounded.
     void add(double term, int power) { sum_ += whole(term, power); }
 

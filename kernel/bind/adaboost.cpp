@@ -14,7 +14,8 @@ void bind_reweight(nb::module_& m) {
         "reweight",
         [](const Grower& grower, Vector<const double> factors, Vector<double> weight, Vector<Real> gradients,
            Vector<Real> hessians, int threads) {
-            reweight(grower.leaf_of_row(), factors.data(), weight.data(), gradients.data(), hessians.data(), threads);
+            reweight(grower.leaves().leaf_of_row(), factors.data(), weight.data(), gradients.data(), hessians.data(),
+                     threads);
         },
         nb::arg("grower"), nb::arg("factors").noconvert(), nb::arg("weight").noconvert(),
         nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(), nb::arg("threads"), Released());

@@ -112,6 +112,11 @@ void bind_binning(nb::module_& m) {
         .def_prop_ro("n_bundles", &BinnedData::n_bundles)
         .def_prop_ro("size_bytes", &BinnedData::size_bytes)
         .def(
+            "has_missing", [](const BinnedData& self, int32_t feature) { return self.feature(feature).has_missing; },
+            nb::arg("feature"), "Whether some row has the missing code.")
+        .def("mark_missing", &BinnedData::mark_missing, nb::arg("feature"),
+             "Say that some row has the missing code; it may lie in another part of the table.")
+        .def(
             "attach", [](BinnedData& self, Vector<uint8_t> buffer, bool mapped) { self.attach(buffer.data(), mapped); },
             nb::keep_alive<1, 2>(), nb::arg("buffer").noconvert(), nb::arg("mapped") = false)
         .def("codes",

@@ -1,4 +1,6 @@
 // kernel/data/target_statistics.hpp
+#include <nanobind/stl/tuple.h>
+
 #include "bind/arrays.hpp"
 #include "data/target_statistics.hpp"
 
@@ -48,20 +50,24 @@ void bind_means(nb::module_& m) {
                int64_t column) { new (self) OrderedMean{source, part, at, prior, prior_weight, column}; },
             nb::arg("source"), nb::arg("part"), nb::arg("at"), nb::arg("prior"), nb::arg("prior_weight"),
             nb::arg("column"));
+    using WordsBefore = std::tuple<Matrix<const int64_t>, Matrix<const int64_t>, int, int>;
     using Columns = nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
     m.def(
         "ordered_means",
         [](const std::vector<OrderedMean>& means, const std::vector<Vector<const int32_t>>& levels,
            const std::vector<int64_t>& n_levels, Vector<const double> target, OptionalWeight weight,
-           Matrix<const Row> orders, int threads, Columns out) {
+           Matrix<const Row> orders, int threads, Columns out, const std::vector<WordsBefore>& before) {
             std::vector<LevelColumn> sources;
             for (size_t i = 0; i < levels.size(); ++i) sources.push_back({levels[i].data(), n_levels[i]});
-            ordered_means(means, sources, weighted(target, weight), {orders.data(), orders.size()},
+            std::vector<SumsBefore> sums;
+            for (const auto& [of_weight, of_value, weight_power, value_power] : before)
+                sums.push_back({of_weight.data(), of_value.data(), weight_power, value_power});
+            ordered_means(means, sources, weighted(target, weight), {orders.data(), orders.size()}, sums,
                           static_cast<int64_t>(out.shape(1)), threads, out.data());
         },
         nb::arg("means"), nb::arg("levels"), nb::arg("n_levels"), nb::arg("target").noconvert(),
         nb::arg("weight").noconvert().none(), nb::arg("orders").noconvert(), nb::arg("threads"),
-        nb::arg("out").noconvert(), Released());
+        nb::arg("out").noconvert(), nb::arg("before") = std::vector<WordsBefore>(), Released());
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
-// kernel/base/exact_sums.hpp, kernel/base/whole_sums.hpp
+// kernel/base/exact_sums.hpp, kernel/base/long_sums.hpp, kernel/base/whole_sums.hpp
 #include "base/exact_sums.hpp"
 
 #include "base/exact_sum.hpp"
+#include "base/long_sums.hpp"
 #include "base/whole_sums.hpp"
 #include "bind/arrays.hpp"
 
@@ -17,6 +18,7 @@ Terms terms_of(const Vector<const double>& values, const std::optional<Vector<co
 
 void bind_exact_sums(nb::module_& m) {
     m.attr("EXACT_SUM_WORDS") = int{ExactSum::n_words};
+    m.attr("LONG_SUM_WORDS") = int{LongSum::n_words};
     m.def(
         "exact_sum",
         [](Vector<const double> values, std::optional<Vector<const double>> factor, int threads, Vector<int64_t> out) {
@@ -35,6 +37,28 @@ void bind_exact_sums(nb::module_& m) {
         },
         nb::arg("values").noconvert(), nb::arg("factor").noconvert().none(), nb::arg("group").noconvert(),
         nb::arg("out").noconvert(), Released());
+    m.def(
+        "largest_size",
+        [](Vector<const double> values, std::optional<Vector<const double>> factor) {
+            return largest_size(terms_of(values, factor));
+        },
+        nb::arg("values").noconvert(), nb::arg("factor").noconvert().none(), Released());
+    m.def("long_sum_power", &LongSum::power_of, nb::arg("largest"), nb::arg("n_terms"));
+    m.def(
+        "group_sum_words",
+        [](Vector<const double> values, std::optional<Vector<const double>> factor, Vector<const uint32_t> group,
+           int power, Matrix<int64_t> out) {
+            sum_group_words(terms_of(values, factor), group.data(), static_cast<int64_t>(out.shape(0)), power,
+                            out.data());
+        },
+        nb::arg("values").noconvert(), nb::arg("factor").noconvert().none(), nb::arg("group").noconvert(),
+        nb::arg("power"), nb::arg("out").noconvert(), Released());
+    m.def(
+        "rounded_group_sums",
+        [](Matrix<const int64_t> words, int power, Vector<double> out) {
+            round_group_words(words.data(), static_cast<int64_t>(out.size()), power, out.data());
+        },
+        nb::arg("words").noconvert(), nb::arg("power"), nb::arg("out").noconvert(), Released());
     m.def(
         "change_units",
         [](Vector<double> units, Vector<const double> largest, int64_t n_terms, int step) {

@@ -1,6 +1,6 @@
 // kernel/grow/gradient/grower.hpp, kernel/leaves/leaves.hpp, kernel/leaves/steps.hpp
 #include "base/rng.hpp"
-#include "bind/arrays.hpp"
+#include "bind/row_leaves.hpp"
 #include "grow/gradient/grower.hpp"
 #include "leaves/leaves.hpp"
 #include "leaves/steps.hpp"
@@ -76,24 +76,15 @@ void bind_growing(nb::module_& m) {
         nb::arg("values").noconvert(), nb::arg("weight").noconvert().none(), nb::arg("rows").noconvert(),
         nb::arg("start").noconvert(), nb::arg("q"), nb::arg("threads"), nb::arg("out").noconvert(), Released());
     m.def("draw", [](uint64_t seed, uint64_t a, uint64_t b) { return draw(seed, a, b); });
-    nb::class_<Grower>(m, "Grower")
-        .def(nb::init<const BinnedData&, int>(), nb::keep_alive<1, 2>(), nb::arg("data"), nb::arg("threads"))
+    nb::class_<Grower> grower(m, "Grower");
+    grower.def(nb::init<const BinnedData&, int>(), nb::keep_alive<1, 2>(), nb::arg("data"), nb::arg("threads"))
         .def("grow", &grow<float>, nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(),
              nb::arg("rows").noconvert().none(), nb::arg("params"), nb::arg("seed"),
              nb::arg("factor").noconvert() = nb::none(), Released())
         .def("grow", &grow<double>, nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(),
              nb::arg("rows").noconvert().none(), nb::arg("params"), nb::arg("seed"),
-             nb::arg("factor").noconvert() = nb::none(), Released())
-        .def("prune", &Grower::prune, nb::arg("tree"), nb::arg("least_gain"), Released())
-        .def(
-            "add_values",
-            [](const Grower& self, Vector<const double> values, Vector<double> raw) {
-                self.add_values(values.data(), raw.data());
-            },
-            nb::arg("values").noconvert(), nb::arg("raw").noconvert(), Released())
-        .def_prop_ro(
-            "leaf_of_row", [](const Grower& self) { return to_numpy<uint32_t>(self.leaf_of_row()); },
-            nb::rv_policy::automatic);
+             nb::arg("factor").noconvert() = nb::none(), Released());
+    bind_leaves(grower);
 }
 
 }  // namespace arboretum

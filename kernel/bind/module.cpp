@@ -22,6 +22,7 @@ void bind_linear_leaves(nb::module_& m);
 void bind_leaf_sums(nb::module_& m);
 void bind_losses(nb::module_& m);
 void bind_ordinal(nb::module_& m);
+void bind_parts(nb::module_& m);
 void bind_ranking(nb::module_& m);
 void bind_sampling(nb::module_& m);
 void bind_survival(nb::module_& m);
@@ -69,6 +70,7 @@ NB_MODULE(_kernel, m) {
     arboretum::bind_losses(m);
     arboretum::bind_leaf_sums(m);
     arboretum::bind_ordinal(m);
+    arboretum::bind_parts(m);
     arboretum::bind_ranking(m);
     arboretum::bind_sampling(m);
     arboretum::bind_survival(m);

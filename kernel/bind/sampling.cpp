@@ -43,6 +43,15 @@ void bind_gradient_samples(nb::module_& m) {
         },
         nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(), nb::arg("share"), nb::arg("key"),
         nb::arg("threads"));
+    m.def(
+        "goss_ranks",
+        [](Matrix<const Real> gradients, uint64_t key, int threads, int64_t first, Vector<uint64_t> top,
+           Vector<uint32_t> rest) {
+            fill_goss_ranks(gradients.data(), static_cast<int64_t>(gradients.shape(0)),
+                            static_cast<int64_t>(gradients.shape(1)), key, threads, first, top.data(), rest.data());
+        },
+        nb::arg("gradients").noconvert(), nb::arg("key"), nb::arg("threads"), nb::arg("first"),
+        nb::arg("top").noconvert(), nb::arg("rest").noconvert(), Released());
 }
 
 }  // namespace
@@ -53,10 +62,12 @@ void bind_sampling(nb::module_& m) {
     });
     m.def(
         "bootstrap_rows",
-        [](int64_t n_rows, int64_t n_draws, uint64_t key, int threads) {
-            return to_tuple(released([&] { return bootstrap_rows(n_rows, n_draws, key, threads); }));
+        [](int64_t n_rows, int64_t n_draws, uint64_t key, int threads, int64_t first, std::optional<int64_t> total) {
+            return to_tuple(
+                released([&] { return bootstrap_rows(n_rows, n_draws, key, threads, first, total.value_or(n_rows)); }));
         },
-        nb::arg("n_rows"), nb::arg("n_draws"), nb::arg("key"), nb::arg("threads"));
+        nb::arg("n_rows"), nb::arg("n_draws"), nb::arg("key"), nb::arg("threads"), nb::arg("first") = 0,
+        nb::arg("total") = nb::none());
     m.def(
         "stratified_rows",
         [](Vector<const Row> rows, Vector<const int64_t> start, Vector<const int64_t> wanted, uint64_t key,
@@ -70,10 +81,17 @@ void bind_sampling(nb::module_& m) {
         nb::arg("threads"));
     m.def(
         "bayesian_factors",
-        [](double temperature, uint64_t key, int threads, Vector<double> out) {
-            bayesian_factors(static_cast<int64_t>(out.size()), temperature, key, threads, out.data());
+        [](double temperature, uint64_t key, int threads, Vector<double> out, int64_t first) {
+            bayesian_factors(static_cast<int64_t>(out.size()), temperature, key, threads, first, out.data());
         },
-        nb::arg("temperature"), nb::arg("key"), nb::arg("threads"), nb::arg("out").noconvert(), Released());
+        nb::arg("temperature"), nb::arg("key"), nb::arg("threads"), nb::arg("out").noconvert(), nb::arg("first") = 0,
+        Released());
+    m.def(
+        "row_draws",
+        [](uint64_t key, int threads, int64_t first, Vector<uint64_t> out) {
+            fill_row_draws(static_cast<int64_t>(out.size()), key, threads, first, out.data());
+        },
+        nb::arg("key"), nb::arg("threads"), nb::arg("first"), nb::arg("out").noconvert(), Released());
     bind_gradient_samples<float>(m);
     bind_gradient_samples<double>(m);
 }

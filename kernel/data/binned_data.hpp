@@ -84,6 +84,17 @@ class BinnedData {
         place();
     }
 
+    // The same features with room for other rows. Without bundles.
+    BinnedData with_rows(int64_t n_rows) const {
+        std::vector<Code> n_bins;
+        std::vector<bool> categorical;
+        for (const FeatureCodes& info : features_) {
+            n_bins.push_back(info.n_bins);
+            categorical.push_back(info.categorical);
+        }
+        return {n_rows, n_bins, categorical};
+    }
+
     int64_t n_rows() const { return n_rows_; }
     int32_t n_features() const { return n_features_; }
     int32_t n_bundles() const { return static_cast<int32_t>(members_.size()); }

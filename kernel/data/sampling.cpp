@@ -156,12 +156,13 @@ Items<Row> subsample_rows(int64_t n_rows, double share, uint64_t key, int thread
     return only_row(best);
 }
 
-RowSample bootstrap_rows(int64_t n_rows, int64_t n_draws, uint64_t key, int threads) {
+RowSample bootstrap_rows(int64_t n_rows, int64_t n_draws, uint64_t key, int threads, int64_t first, int64_t total) {
     std::vector<std::atomic<uint32_t>> copies(n_rows);
     auto draw_copies = [&](int64_t, int64_t n, const uint64_t* draws) {
         for (int64_t i = 0; i < n; ++i) {
-            auto row = static_cast<int64_t>(unit(draws[i]) * static_cast<double>(n_rows));
-            copies[std::min(row, n_rows - 1)].fetch_add(1, std::memory_order_relaxed);
+            auto row = static_cast<int64_t>(unit(draws[i]) * static_cast<double>(total));
+            row = std::min(row, total - 1) - first;
+            if (row >= 0 && row < n_rows) copies[row].fetch_add(1, std::memory_order_relaxed);
         }
     };
     parallel_blocks(n_draws, sample_block, threads,
@@ -362,10 +363,12 @@ Top find_top(int64_t n_rows, int64_t n_top, uint64_t key, int threads, Fill&& fi
 
 constexpr uint32_t top_rank = 0;  // below all others: ranks of gradients have the highest bit, ranks of draws are >= 1
 
+[[gnu::always_inline]] inline uint32_t rest_rank(uint64_t bits) { return std::max(rank_of(bits), 1u); }
+
 // Ranks below the limit are of the top, all others become draws.
 ARBORETUM_CLONES void rank_rest(const uint64_t* draws, int64_t n, uint32_t limit, uint32_t* ranks) {
     for (int64_t i = 0; i < n; ++i) {
-        uint32_t rank = std::max(rank_of(draws[i]), 1u);
+        uint32_t rank = rest_rank(draws[i]);
         ranks[i] = ranks[i] < limit ? top_rank : rank;
     }
 }
@@ -539,17 +542,42 @@ ARBORETUM_CLONES void fill_bayesian(const uint64_t* draws, int64_t n, double tem
 
 }  // namespace
 
-void bayesian_factors(int64_t n_rows, double temperature, uint64_t key, int threads, double* factor) {
-    auto fill = [=](int64_t first, int64_t n, const uint64_t* draws) {
-        fill_bayesian(draws, n, temperature, factor + first);
+void bayesian_factors(int64_t n_rows, double temperature, uint64_t key, int threads, int64_t first, double* factor) {
+    auto fill = [=](int64_t row, int64_t n, const uint64_t* draws) {
+        fill_bayesian(draws, n, temperature, factor + (row - first));
     };
     parallel_blocks(n_rows, sample_block, threads,
-                    [&](int64_t begin, int64_t end, int) { for_each_draw(begin, end, key, fill); });
+                    [&](int64_t begin, int64_t end, int) { for_each_draw(first + begin, first + end, key, fill); });
 }
 
-#define ARBORETUM_INSTANTIATE(Real)                                                               \
-    template RowSample goss_rows(const Real*, int64_t, int64_t, int64_t, int64_t, uint64_t, int); \
-    template RowSample mvs_rows(const Real*, const Real*, int64_t, int64_t, double, uint64_t, int)
+// ---- rows in several processes --------------------------------------------------------------------------------------
+
+void fill_row_draws(int64_t n_rows, uint64_t key, int threads, int64_t first, uint64_t* out) {
+    parallel_blocks(n_rows, sample_block, threads,
+                    [=](int64_t begin, int64_t end, int) { draw_rows(key, first + begin, end - begin, out + begin); });
+}
+
+template <class Real>
+void fill_goss_ranks(const Real* gradients, int64_t n_outputs, int64_t n_rows, uint64_t key, int threads, int64_t first,
+                     uint64_t* top, uint32_t* rest) {
+    auto by_gradient = [=](int64_t row, int64_t n, uint32_t* out) {
+        rank_gradients(gradients + row, n_outputs, n_rows, n, out);
+    };
+    parallel_blocks(n_rows, sample_block, threads, [&](int64_t begin, int64_t end, int) {
+        for_each_ranks(begin, end, by_gradient, [&](int64_t row, int64_t n, const uint32_t* ranks) {
+            uint64_t draws[draw_chunk];
+            draw_rows(draw(key, 1), first + row, n, draws);
+            for (int64_t i = 0; i < n; ++i) top[row + i] = ranked(ranks[i], rank_of(draws[i]));
+            draw_rows(draw(key, 2), first + row, n, draws);
+            for (int64_t i = 0; i < n; ++i) rest[row + i] = rest_rank(draws[i]);
+        });
+    });
+}
+
+#define ARBORETUM_INSTANTIATE(Real)                                                                 \
+    template RowSample goss_rows(const Real*, int64_t, int64_t, int64_t, int64_t, uint64_t, int);   \
+    template RowSample mvs_rows(const Real*, const Real*, int64_t, int64_t, double, uint64_t, int); \
+    template void fill_goss_ranks(const Real*, int64_t, int64_t, uint64_t, int, int64_t, uint64_t*, uint32_t*)
 ARBORETUM_INSTANTIATE(float);
 ARBORETUM_INSTANTIATE(double);
 #undef ARBORETUM_INSTANTIATE

@@ -36,8 +36,9 @@ struct RowSample {
 // Rows whose draw falls below `share`. Never empty: if no draw does, the row with the smallest one.
 Items<Row> subsample_rows(int64_t n_rows, double share, uint64_t key, int threads);
 
-// Draws with replacement; copies of a row are its factor.
-RowSample bootstrap_rows(int64_t n_rows, int64_t n_draws, uint64_t key, int threads);
+// Draws with replacement from `total` rows; those of [first, first + n_rows) are here, and called 0, 1, …. Copies of a
+// row are its factor.
+RowSample bootstrap_rows(int64_t n_rows, int64_t n_draws, uint64_t key, int threads, int64_t first, int64_t total);
 
 // wanted[s] rows of stratum s, which owns rows[start[s] : start[s+1]], rising.
 Items<Row> stratified_rows(const Row* rows, const int64_t* start, const int64_t* wanted, int64_t n_strata, uint64_t key,
@@ -54,6 +55,17 @@ template <class Real>
 RowSample mvs_rows(const Real* gradients, const Real* hessians, int64_t n_outputs, int64_t n_rows, double share,
                    uint64_t key, int threads);
 
-void bayesian_factors(int64_t n_rows, double temperature, uint64_t key, int threads, double* factor);
+// Of rows first, first + 1, ….
+void bayesian_factors(int64_t n_rows, double temperature, uint64_t key, int threads, int64_t first, double* factor);
+
+// ---- what chooses among rows that lie in several processes, those here being first, first + 1, … --------------------
+
+void fill_row_draws(int64_t n_rows, uint64_t key, int threads, int64_t first, uint64_t* out);
+
+// top: what goss_rows takes the n_top smallest of; rest: the n_other smallest, among the rows that are left. Ties go to
+// the first row.
+template <class Real>
+void fill_goss_ranks(const Real* gradients, int64_t n_outputs, int64_t n_rows, uint64_t key, int threads, int64_t first,
+                     uint64_t* top, uint32_t* rest);
 
 }  // namespace arboretum

@@ -149,9 +149,8 @@ TermFacts term_facts(const WeightedTarget& rows) {
 
 template <TargetPart part, class Sums>
 void ordered_mean(const OrderedMean& mean, const LevelColumn& source, const WeightedTarget& rows, const Row* order,
-                  const Sums& nothing, double* out) {
+                  std::vector<Sums> sums, double* out) {
     constexpr size_t prefetch_distance = 16;
-    std::vector<Sums> sums(source.n_levels, nothing);
     for (size_t i = 0, n = rows.target.size(); i < n; ++i) {
         const Row row = order[i], next = order[std::min(i + prefetch_distance, n - 1)];
         __builtin_prefetch(source.levels + next);
@@ -167,24 +166,40 @@ void ordered_mean(const OrderedMean& mean, const LevelColumn& source, const Weig
     }
 }
 
+// Units are given, for terms of other parts of the rows count too. PlainSums would round to the same numbers.
+std::vector<LongSums> first_sums(const SumsBefore& before, int64_t n_levels) {
+    std::vector<LongSums> sums;
+    sums.reserve(n_levels);
+    for (int64_t word = 0; word < n_levels * LongSum::n_words; word += LongSum::n_words) {
+        const LongSum weight(before.weight + word), value(before.value + word);
+        sums.push_back({weight, value, before.weight_power, before.value_power});
+    }
+    return sums;
+}
+
 template <TargetPart part>
 void ordered_mean(const OrderedMean& mean, const LevelColumn& source, const WeightedTarget& rows, const Row* order,
-                  const TermFacts& facts, double* out) {
+                  const TermFacts& facts, const SumsBefore* before, double* out) {
     constexpr double most = 0x1p53;
     constexpr bool is_number = part == TargetPart::number;  // other parts are 0 or 1
+    if (before != nullptr)
+        return ordered_mean<part>(mean, source, rows, order, first_sums(*before, source.n_levels), out);
+    auto from_nothing = [&](const auto& nothing) {
+        ordered_mean<part>(mean, source, rows, order, std::vector(source.n_levels, nothing), out);
+    };
     const bool whole_weights = facts.whole_weights && facts.weight < most;
-    if (whole_weights && (!is_number || (facts.whole_values && facts.value < most)))
-        return ordered_mean<part>(mean, source, rows, order, PlainSums{}, out);
+    if (whole_weights && (!is_number || (facts.whole_values && facts.value < most))) return from_nothing(PlainSums{});
     const auto n = static_cast<int64_t>(rows.target.size());
     const int weight = LongSum::power_of(facts.largest_weight, n);
     const int value = is_number ? LongSum::power_of(facts.largest_value, n) : weight;
-    ordered_mean<part>(mean, source, rows, order, LongSums{{}, {}, weight, value}, out);
+    from_nothing(LongSums{{}, {}, weight, value});
 }
 
 }  // namespace
 
 void ordered_means(std::span<const OrderedMean> means, std::span<const LevelColumn> sources, const WeightedTarget& rows,
-                   std::span<const Row> orders, int64_t n_columns, int threads, double* out) {
+                   std::span<const Row> orders, std::span<const SumsBefore> before, int64_t n_columns, int threads,
+                   double* out) {
     const int64_t n_rows = static_cast<int64_t>(rows.target.size()), n_means = static_cast<int64_t>(means.size());
     const int64_t n_orders = static_cast<int64_t>(orders.size()) / std::max<int64_t>(n_rows, 1);
     const TermFacts facts = term_facts(rows);
@@ -193,7 +208,8 @@ void ordered_means(std::span<const OrderedMean> means, std::span<const LevelColu
         const Row* order = orders.data() + i / n_means * n_rows;
         double* column = out + (i / n_means * n_columns + mean.column) * n_rows;
         auto run = [&]<TargetPart part>() {
-            ordered_mean<part>(mean, sources[mean.source], rows, order, facts, column);
+            const SumsBefore* first = before.empty() ? nullptr : &before[i % n_means];
+            ordered_mean<part>(mean, sources[mean.source], rows, order, facts, first, column);
         };
         if (mean.part == TargetPart::equal) run.template operator()<TargetPart::equal>();
         if (mean.part == TargetPart::above) run.template operator()<TargetPart::above>();

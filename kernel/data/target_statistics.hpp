@@ -56,9 +56,16 @@ struct WeightedTarget {
     double weight_of(int64_t row) const { return weight != nullptr ? weight[row] : 1.0; }
 };
 
-// out: orders × n_columns × rows; columns that no mean names are not written.
+// Σ w and Σ w t of each level over rows that come before all of these: words of long sums (base/long_sums.hpp).
+struct SumsBefore {
+    const int64_t *weight, *value;
+    int weight_power, value_power;
+};
+
+// out: orders × n_columns × rows; columns that no mean names are not written. before: one per mean, or none.
 void ordered_means(std::span<const OrderedMean> means, std::span<const LevelColumn> sources, const WeightedTarget& rows,
-                   std::span<const Row> orders, int64_t n_columns, int threads, double* out);
+                   std::span<const Row> orders, std::span<const SumsBefore> before, int64_t n_columns, int threads,
+                   double* out);
 
 void ordered_losses(std::span<const int32_t* const> columns, std::span<const int32_t> pairs, const WeightedTarget& rows,
                     std::span<const double> priors, int threads, double* out);

@@ -31,8 +31,8 @@ ARBORETUM_STEP(uint32_t)
 
 }  // namespace
 
-uint32_t route_codes(const GrownTree& tree, const BinnedData& data, int64_t row) {
-    uint32_t id = 0;
+uint32_t route_codes(const GrownTree& tree, const BinnedData& data, int64_t row, uint32_t from) {
+    uint32_t id = from;
     while (!tree.nodes[id].is_leaf()) {
         const GrownNode& node = tree.nodes[id];
         const bool left = tree.goes_left(node, data.code(node.feature, row), data.feature(node.feature).n_bins);

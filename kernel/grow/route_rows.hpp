@@ -18,8 +18,8 @@
 
 namespace arboretum {
 
-// Leaf of a row, walking the tree.
-uint32_t route_codes(const GrownTree& tree, const BinnedData& data, int64_t row);
+// Leaf of a row, walking the tree from a node that the row is known to reach.
+uint32_t route_codes(const GrownTree& tree, const BinnedData& data, int64_t row, uint32_t from = 0);
 
 class RowRouter {
   public:

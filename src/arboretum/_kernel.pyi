@@ -206,6 +206,14 @@ class BinnedData:
     def n_bundles(self) -> int: ...
     @property
     def size_bytes(self) -> int: ...
+    def has_missing(self, feature: int) -> bool:
+        """Whether some row has the missing code."""
+
+    def mark_missing(self, feature: int) -> None:
+        """
+        Say that some row has the missing code; it may lie in another part of the table.
+        """
+
     def attach(
         self,
         buffer: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")],
@@ -346,6 +354,14 @@ def ordered_means(
     orders: Annotated[NDArray[numpy.uint32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
     threads: int,
     out: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order="C", device="cpu")],
+    before: Sequence[
+        tuple[
+            Annotated[NDArray[numpy.int64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+            Annotated[NDArray[numpy.int64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+            int,
+            int,
+        ]
+    ] = [],
 ) -> None: ...
 def ordered_losses(
     columns: Sequence[Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)]],
@@ -358,6 +374,8 @@ def ordered_losses(
 ) -> None: ...
 
 EXACT_SUM_WORDS: int = 71
+
+LONG_SUM_WORDS: int = 4
 
 def exact_sum(
     values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
@@ -372,6 +390,23 @@ def group_sums(
     values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     factor: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
     group: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+) -> None: ...
+def largest_size(
+    values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    factor: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+) -> float: ...
+def long_sum_power(largest: float, n_terms: int) -> int: ...
+def group_sum_words(
+    values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    factor: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    group: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    power: int,
+    out: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order="C", device="cpu")],
+) -> None: ...
+def rounded_group_sums(
+    words: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    power: int,
     out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
 ) -> None: ...
 def change_units(
@@ -920,6 +955,46 @@ def ordinal_sums(
     out: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order="C", device="cpu")],
 ) -> None: ...
 
+class PartGrower:
+    """Some of the rows that a tree is grown from; others lie elsewhere."""
+
+    def __init__(self, data: BinnedData, first_row: int, n_all_rows: int, threads: int) -> None: ...
+    @overload
+    def load(
+        self,
+        gradients: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        hessians: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        rows: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+        factor: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+        params: TreeParams,
+        seed: int,
+    ) -> None: ...
+    @overload
+    def load(
+        self,
+        gradients: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        hessians: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        rows: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+        factor: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+        params: TreeParams,
+        seed: int,
+    ) -> None: ...
+    def answer(self, order: bytes) -> tuple: ...
+    @property
+    def finished(self) -> bool: ...
+    @property
+    def tree(self) -> GrownTree: ...
+    def prune(self, tree: GrownTree, least_gain: float) -> None: ...
+    def add_values(
+        self,
+        values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    ) -> None: ...
+    @property
+    def leaf_of_row(self) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
+
+def grow_in_parts(part: PartGrower, ask: Callable, tell: Callable) -> None: ...
+
 class PairWeight(enum.Enum):
     none = 0
 
@@ -964,7 +1039,9 @@ def ranking_metric(
 def subsample_rows(
     arg0: int, arg1: float, arg2: int, arg3: int, /
 ) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
-def bootstrap_rows(n_rows: int, n_draws: int, key: int, threads: int) -> tuple: ...
+def bootstrap_rows(
+    n_rows: int, n_draws: int, key: int, threads: int, first: int = 0, total: int | None = None
+) -> tuple: ...
 def stratified_rows(
     rows: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
     start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
@@ -977,6 +1054,13 @@ def bayesian_factors(
     key: int,
     threads: int,
     out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    first: int = 0,
+) -> None: ...
+def row_draws(
+    key: int,
+    threads: int,
+    first: int,
+    out: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu")],
 ) -> None: ...
 @overload
 def goss_rows(
@@ -1010,6 +1094,24 @@ def mvs_rows(
     key: int,
     threads: int,
 ) -> tuple: ...
+@overload
+def goss_ranks(
+    gradients: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    key: int,
+    threads: int,
+    first: int,
+    top: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu")],
+    rest: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu")],
+) -> None: ...
+@overload
+def goss_ranks(
+    gradients: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    key: int,
+    threads: int,
+    first: int,
+    top: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu")],
+    rest: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu")],
+) -> None: ...
 def cox_gradients(
     y: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
     raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],

@@ -17,7 +17,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import findings, forest_defaults, goals, real_sets  # noqa: E402
+from benchmarks import cluster, findings, forest_defaults, goals, real_sets  # noqa: E402
 from benchmarks.__main__ import main  # noqa: E402
 from benchmarks.categories import CategoryCodes, MissingAsText, OrdinalCodes  # noqa: E402
 from benchmarks.combining import COMBINING  # noqa: E402
@@ -206,7 +206,8 @@ def test_goals_are_judged_by_the_numbers(seconds: float, auc: float, expected: b
 def test_every_goal_belongs_to_a_workload() -> None:
     families = (*FAMILIES.values(), TASKS, EXPLAINING, COMBINING)
     tables = {"data", "limits", "killed", "tables-summary", *(name for family in families for name in family.workloads)}
-    assert {goal.table for goal in goals.GOALS} <= tables
+    on_clusters = {f"cluster-{name}" for name in (*cluster.WORKLOADS, "limited")}  # the last is a table of "equal"
+    assert {goal.table for goal in goals.GOALS} <= tables | on_clusters
 
 
 def test_tables_align_and_explain() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sqlite3
 import sys
 
@@ -147,7 +148,7 @@ def test_a_library_that_is_not_installed_is_named(monkeypatch, missing):
         Dataset.from_sql("SELECT 1 AS a").n_rows
     if missing == "pyarrow":
         with pytest.raises(
-            ImportError, match=r"a Dataset needs pyarrow, which is not installed: pip install 'arboretum"
+            ImportError, match=r"a dictionary of columns needs pyarrow, which is not installed: pip install 'arboretum"
         ):
             Dataset.from_frame({"a": [1]}).n_rows
 
@@ -476,8 +477,10 @@ def test_what_a_dataset_lacks_is_named(frame):
         model.fit(dataset, target="numbr")
     with pytest.raises(TypeError, match="both y and target are given"):
         model.fit(dataset, frame["y"], target="y")
-    with pytest.raises(TypeError, match="target='y' names a column of a Dataset, but X is a DataFrame: give y"):
-        model.fit(frame, target="y")
+    with pytest.raises(
+        TypeError, match="target='y' names a column, but X, a ndarray, has no column names: give y, or a"
+    ):
+        model.fit(frame[["number"]].to_numpy(), target="y")
     with pytest.raises(ValueError, match="no column besides the target"):
         model.fit(dataset.select(["y"]), target="y")
     with pytest.raises(ValueError, match=r"0 sample\(s\)"):
@@ -511,3 +514,26 @@ def test_parameters_are_checked_before_memory_is_planned(params):
     rows = Dataset.from_frame({"a": [1.0, 2.0, 3.0], "y": [1.0, 2.0, 3.0]}).with_memory_limit("1GB")
     with pytest.raises(ValueError, match=f"{next(iter(params))}="):
         arb.BoostedTreesRegressor(**params).fit(rows, target="y")
+
+
+@pytest.mark.parametrize("n_rows", [1, 7, 40, 1000])
+def test_parts_follow_each_other_in_any_process(tmp_path, monkeypatch, n_rows):
+    table = pa.table({"i": np.arange(60), "t": np.arange(60).astype(str)})
+    for number, rows in enumerate((table.slice(0, 30), table.slice(30, 1), table.slice(31))):
+        (tmp_path / f"n={number}").mkdir()
+        parquet.write_table(rows, tmp_path / f"n={number}" / "part.parquet", row_group_size=9)
+    monkeypatch.chdir(tmp_path)
+    whole = Dataset.from_parquet("*/part.parquet")
+    chosen = np.random.default_rng(0).random(whole.n_rows) < 0.6
+    for dataset in (whole, whole.select(["n"]), whole.filter(chosen), whole.filter(chosen).filter(chosen[chosen])):
+        expected, parts = dataset.to_frame(), pickle.loads(pickle.dumps(dataset.parted(n_rows)))
+        monkeypatch.chdir("/")
+        assert [part.n_rows for part in parts] == [part.to_frame().num_rows for part in parts]
+        assert pa.concat_tables([part.to_frame() for part in parts]).equals(expected)
+        monkeypatch.chdir(tmp_path)
+    assert len(whole.parted(n_rows)) >= min(whole.n_rows / n_rows / 2, whole.n_rows)
+
+
+def test_batches_have_no_parts():
+    with pytest.raises(ValueError, match="can only be read one after the other: write them as Parquet files first"):
+        Dataset.from_frame({"i": [1]}).parted(1)

@@ -374,11 +374,30 @@ def broken(change):
             lambda d: d["columns"][1].update(categories=[{"float": "nan"}]),
             r"category of column 1 is \{'float': 'nan'\}, expected text",
         ),
+        (lambda d: d.update(set_aside="y"), "set_aside is 'y', expected a list of names that are not those of columns"),
+        (lambda d: d.update(set_aside=[3]), r"set_aside is \[3\], expected a list of names"),
+        (
+            lambda d: d.update(set_aside=["x1"]),
+            r"set_aside is \['x1'\], expected a list of names that are not those of",
+        ),
     ],
 )
 def test_broken_schemas_are_refused(change, message):
     with pytest.raises(ValueError, match=f"invalid schema: {message}"):
         Schema.from_json(broken(change))
+
+
+def test_columns_that_were_set_aside_are_kept_in_files_and_are_no_part_of_what_a_model_reads():
+    schema = read_table({"a": [1.0, 2.0], "b": ["x", "y"]}).schema
+    aside = schema.setting_aside(["y", "a"]).setting_aside(["w", "y"])
+    assert aside.set_aside == ("y", "w")
+    assert aside == schema
+    assert "set_aside" not in schema.to_json()
+    again = Schema.from_json(json.loads(json.dumps(aside.to_json())))
+    assert (again, again.set_aside) == (schema, ("y", "w"))
+    assert again.in_order(["w", "b", "a"], [0, 1, 2]) == [2, 1]
+    with pytest.raises(ValueError, match=r"missing: none\nunexpected: 'z'"):
+        again.in_order(["w", "b", "a", "z"], [0, 1, 2, 3])
 
 
 @pytest.mark.parametrize("data", [None, [], "schema", 3])

@@ -305,6 +305,41 @@ def test_text_is_encoded_as_the_twin_does_in_every_format(values):
             assert table.columns[0].dtype == np.int32
 
 
+def test_a_dictionary_of_columns_is_a_table():
+    columns = {"a": [1.0, None, 3.0], "t": ["x", float("nan"), "y"], "b": np.array([True, False, True])}
+    table, expected = read_table(columns), read_table(pd.DataFrame(columns))
+    assert table.schema == expected.schema
+    for one, other in zip(table.columns, expected.columns, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert conform({"b": [True], "t": ["y"], "a": [2.0]}, table.schema).n_rows == 1
+
+
+@pytest.mark.parametrize(
+    ("columns", "error", "message"),
+    [
+        (
+            {"a": 1.0},
+            TypeError,
+            r"column 'a' of a dictionary: 'float' object is not iterable; give a list or 1-D array",
+        ),
+        ({"a": "text"}, TypeError, "column 'a' of a dictionary: a str is not a column; give a list or 1-D array"),
+        ({"a": [1, "x"]}, TypeError, "column 'a' of a dictionary: .*'x'.*; give a list or 1-D array of values of one"),
+        ({"a": np.zeros((2, 2))}, TypeError, "column 'a' of a dictionary: only handle 1-dimensional arrays; give"),
+        ({1: [1.0]}, TypeError, "a dictionary of columns has the key 1: use text, the names of the columns"),
+        (
+            {"a": [1, 2], "b": [1]},
+            ValueError,
+            r"columns of a dictionary differ in length, \{'a': 2, 'b': 1\}: give one",
+        ),
+        ({}, ValueError, r"Found array with 0 sample\(s\)"),
+    ],
+    ids=str,
+)
+def test_dictionaries_that_are_no_table(columns, error, message):
+    with pytest.raises(error, match=message):
+        read_table(columns)
+
+
 def test_chunks_with_different_dictionaries():
     chunks = [pa.array(["a", None]).dictionary_encode(), pa.array(["b", "a", "b", "b"]).dictionary_encode()]
     table = read_table(pa.table({"a": pa.chunked_array(chunks)}))

@@ -301,9 +301,9 @@ def test_categories_are_read_as_what_the_offset_leaves_of_the_target():
     assert abs(np.corrcoef(statistic, exposure)[0, 1]) < 0.5
 
 
-def test_columns_of_a_dataset():
-    frame = {"a": X[:, 0], "b": X[:, 1], "y": COUNT, "log_exposure": LOG}
-    rows = arb.Dataset.from_frame(frame)
+@pytest.mark.parametrize("made", [arb.Dataset.from_frame, pd.DataFrame, dict], ids=["dataset", "frame", "dictionary"])
+def test_columns_of_a_table(made):
+    rows = made({"a": X[:, 0], "b": X[:, 1], "y": COUNT, "log_exposure": LOG})
     model = arb.BoostedTreesRegressor(**QUICK, loss="poisson")
     model.fit(rows, target="y", offset="log_exposure")
     assert model.feature_names_in_.tolist() == ["a", "b"]
@@ -313,8 +313,11 @@ def test_columns_of_a_dataset():
     expected = named.predict(table, offset=LOG)
     np.testing.assert_array_equal(model.predict(rows, offset="log_exposure"), expected)
     assert model.score(rows, target="y", offset="log_exposure") == named.score(table, COUNT, offset=LOG)
-    with pytest.raises(TypeError, match="offset='log_exposure' names a column of a Dataset, but X is a DataFrame"):
+    np.testing.assert_array_equal(list(model.staged_predict(rows, offset="log_exposure"))[-1], expected)
+    with pytest.raises(ValueError, match="X has no column 'log_exposure': its columns are 'a', 'b'"):
         model.predict(table, offset="log_exposure")
+    with pytest.raises(TypeError, match="offset='log_exposure' names a column, but X, a ndarray, has no column names"):
+        model.predict(X[:, :2], offset="log_exposure")
 
 
 @pytest.mark.parametrize("name", ["numbers", "counts", "two classes", "ranking", "hazards", "times"])

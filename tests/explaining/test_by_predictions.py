@@ -129,8 +129,11 @@ def test_bagging_of_trees_has_the_gains_of_its_members():
 
 def test_columns_of_another_table_are_named():
     model = arb.BaggingRegressor(n_estimators=2).fit(FRAME[["size", "rooms"]], Y)
-    with pytest.raises(ValueError, match="X has no column 'rooms', which the model was fitted with"):
+    with pytest.raises(ValueError, match=r"the columns of X are not those of the fit\.\nmissing: 'rooms'"):
         model.importances(FRAME[["size"]], Y)
+    corrected = arb.ConformalRegressor(estimator=model).fit(FRAME[["size", "rooms"]], Y)
+    with pytest.raises(ValueError, match="X has no column 'rooms', which the model was fitted with"):
+        corrected.importances(FRAME[["size"]], Y)
 
 
 # ---- tables made again -----------------------------------------------------------------------------------------------

@@ -186,7 +186,9 @@ def test_odd_targets_still_learn(scale):
 
 def test_noise_of_cosines_is_that_of_the_root():
     g, h = np.array([3.0, -1.0, 2.0]), np.array([1.0, 0.5, 2.0])
-    unit = noise_deviation(1.0, g, h, 0.7)
+    unit = noise_deviation(1.0, g, h, 0.7, n_rows=len(g))
     left = 3 * math.exp(-0.7)
     share = left / (1 + left)
-    assert noise_deviation(2.0, g, h, 0.7, cosine=True) == pytest.approx(2 * share * math.sqrt(unit / share))
+    assert noise_deviation(2.0, g, h, 0.7, n_rows=len(g), cosine=True) == pytest.approx(
+        2 * share * math.sqrt(unit / share)
+    )

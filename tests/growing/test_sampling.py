@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.reference.in_places import in_places, parted
 
 from arboretum import _kernel
 from arboretum.growing.sampling import ALL_ROWS, Bayesian, Bootstrap, Goss, Mvs, Stratified, Subsample, sample_key
@@ -365,3 +366,79 @@ def test_large_samples_have_exact_counts():
     rows = Stratified.of_classes(0.3, LARGE).sample(g, h, key=1, threads=2).rows
     np.testing.assert_array_equal(np.bincount(LARGE[rows].astype(int)), np.rint(0.3 * np.bincount(LARGE.astype(int))))
     assert abs(len(Mvs(0.3).sample(g, h, key=1, threads=2).rows) - 60_000) < 5 * np.sqrt(60_000)
+
+
+# ---- rows in several places ------------------------------------------------------------------------------------------
+
+
+def check_sample_in_places(make, g, h, key, n_places):
+    """Compare the samples of all places with that of one; ``make`` returns the sampler of a part of the rows."""
+    n_rows = g.shape[1]
+    parts = parted(n_rows, n_places, seed=key)
+
+    def program(part):
+        own = np.ascontiguousarray(g[:, part]), np.ascontiguousarray(h[:, part])
+        return make(part).sample(*own, key=key, threads=2)
+
+    expected = make(slice(0, n_rows)).sample(g, h, key=key, threads=1)
+    found = in_places(program, parts)
+    if expected.rows is None:
+        assert all(sample.rows is None for sample in found)
+    else:
+        assert all(sample.rows.dtype == np.uint32 for sample in found)
+        rows = [part.start + sample.rows for part, sample in zip(parts, found, strict=True)]
+        np.testing.assert_array_equal(np.concatenate(rows), expected.rows)
+    if expected.factor is None:
+        assert all(sample.factor is None for sample in found)
+    else:
+        assert np.concatenate([sample.factor for sample in found]).tobytes() == expected.factor.tobytes()
+
+
+TARGET = np.round(np.random.default_rng(5).normal(size=1500), 1)
+CODES = np.sort(np.random.default_rng(5).integers(0, 6, 1500)).astype(float)
+
+
+SAMPLERS = {
+    "subsample": lambda part: Subsample(0.3),
+    "one row": lambda part: Subsample(1e-12),  # no draw is below: the smallest is taken
+    "bootstrap": lambda part: Bootstrap(),
+    "few draws": lambda part: Bootstrap(0.4),
+    "classes": lambda part: Stratified.of_classes(0.3, CODES[part]),
+    "one of each": lambda part: Stratified.of_classes(1e-9, CODES[part]),
+    "numbers": lambda part: Stratified.of_numbers(0.3, TARGET[part]),
+    "goss": lambda part: Goss(),
+    "no top": lambda part: Goss(0.0, 0.3),
+    "all": lambda part: Goss(0.5, 0.5),
+    "bayesian": lambda part: Bayesian(),
+    "cool": lambda part: Bayesian(0.5),
+}
+
+
+@pytest.mark.parametrize("n_places", [1, 2, 3, 7])
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize(
+    ("dtype", "n_outputs", "step"), [(np.float32, 1, 0.0), (np.float64, 2, 1.0), (np.float32, 1, 9.0)]
+)
+def test_places_sample_the_rows_that_one_would(n_places, sampler, dtype, n_outputs, step):
+    g, h = gradients(1500, n_outputs, dtype=dtype, step=step)
+    check_sample_in_places(SAMPLERS[sampler], g, h, 11, n_places)
+
+
+@pytest.mark.parametrize("special", [np.inf, np.nan])
+def test_places_take_odd_gradients(special):
+    g, h = gradients(1500)
+    g[0, ::10] = special
+    check_sample_in_places(lambda part: Goss(), g, h, 2, 3)
+
+
+def test_places_sample_many_rows():
+    """More are alike in their first digits than are gathered."""
+    g, h = np.zeros((1, 300_000), np.float32), np.ones((1, 300_000), np.float32)
+    check_sample_in_places(lambda part: Goss(0.3, 0.1), g, h, 3, 3)
+
+
+def test_mvs_is_refused_among_places():
+    g, h = gradients(100)
+    with pytest.raises(ValueError, match="sampling='mvs' is not available on a cluster"):
+        in_places(lambda part: Mvs(0.5).sample(g, h, key=1, threads=1), [0, 1])
+    assert in_places(lambda part: Mvs(1.0).sample(g, h, key=1, threads=1), [0, 1]) == [ALL_ROWS, ALL_ROWS]

@@ -9,7 +9,6 @@ import pytest
 from tests.reference.every_estimator import CASES, answers
 
 import arboretum as arb
-from arboretum.ensembles import isolation
 from arboretum.ensembles.adaboost import rounds as adaboost
 from arboretum.ensembles.additive import stages as additive
 from arboretum.ensembles.bagging import trees as bagging
@@ -74,8 +73,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
     """Interrupt boosting in its eighth round, stages in their third, forests after their first tree."""
     for cls, step, call in LOOPS:
         monkeypatch.setattr(cls, step, interrupted_once(getattr(cls, step), call))
-    for module in (bagging, isolation):
-        monkeypatch.setattr(module, "batches", first_batch_alone)
+    monkeypatch.setattr(bagging, "batches", first_batch_alone)
 
 
 @pytest.mark.usefixtures("interrupt")
@@ -98,7 +96,6 @@ def test_every_fit_ends_at_once(case):
 def test_a_fit_that_has_nothing_to_keep_is_interrupted(case, monkeypatch):
     for cls, step, _ in LOOPS:
         monkeypatch.setattr(cls, step, interrupted_once(getattr(cls, step), 1))
-    for module in (bagging, isolation):
-        monkeypatch.setattr(module, "batches", no_batch)
+    monkeypatch.setattr(bagging, "batches", no_batch)
     with pytest.raises(KeyboardInterrupt):
         case.fitted(case.problem(60), **settings_of(case))

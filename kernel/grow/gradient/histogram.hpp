@@ -153,9 +153,20 @@ class HistogramBuilder {
                          [&](int64_t i, int) { build_block(selection_.blocks[i], entries, n, hist); });
     }
 
-    // larger = parent − smaller, in place.
-    static void subtract(Sum* parent, const Sum* smaller, int64_t n_bins) {
-        for (int64_t i = 0; i < n_bins; ++i) parent[i] -= smaller[i];
+    // larger = parent − smaller, in place. Bins of blocks without a wanted feature were never written.
+    void subtract(Sum* parent, const Sum* smaller) const {
+        auto subtract_bins = [&](int64_t first, int64_t n) {
+            for (int64_t i = first; i < first + n; ++i) parent[i] -= smaller[i];
+        };
+        for (int32_t b : selection_.blocks) {
+            const Block& block = data_.blocks()[b];
+            subtract_bins(block.first_bin, block.bins * static_cast<int64_t>(block.features.size()));
+            for (int32_t stored : block.features) {
+                if (data_.bundle_of(stored) < 0) continue;
+                for (int32_t f : data_.members(data_.bundle_of(stored)))
+                    subtract_bins(data_.feature(f).first_bin, static_cast<int64_t>(data_.feature(f).n_bins) + 1);
+            }
+        }
     }
 
   private:

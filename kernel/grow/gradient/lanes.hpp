@@ -16,6 +16,7 @@
 #include <cmath>
 #include <limits>
 #include <stdexcept>
+#include <type_traits>
 #include <vector>
 
 #include "base/parallel.hpp"
@@ -23,6 +24,7 @@
 #include "base/simd.hpp"
 #include "base/types.hpp"
 #include "base/whole_sums.hpp"
+#include "grow/gradient/tree_sample.hpp"
 
 namespace arboretum {
 
@@ -65,6 +67,10 @@ struct Short : Packed {
         return static_cast<uint32_t>(gradient_bits << 16 | (hessian_bits & 0xffffu));
     }
 };
+
+// The form of gradients that are kept in Real, unless they need wide lanes.
+template <class Real>
+using NarrowLayout = std::conditional_t<std::is_same_v<Real, float>, Short, Packed>;
 
 struct Wide {
     using Stat = WideSum;
@@ -213,15 +219,10 @@ LaneFacts block_facts(const Real* gradients, const Real* hessians, int64_t n) {
                     lanes.spoiled[k]});
     for (int64_t i = n / fact_lanes * fact_lanes; i < n; ++i) {
         double g = gradients[i], h = hessians[i];
-        facts.join({std::abs(g), h, h, fraction_of(h), g * 0 + h * 0});
+        facts.join({std::abs(g), h, h, fraction_of(hessians[i]), g * 0 + h * 0});  // in Real, as in the lanes
     }
     facts.n_rows = n;
     return facts;
-}
-
-inline LaneUnits units_of(const LaneFacts& facts) {
-    constexpr int step = 4;
-    return {whole_unit(facts.max_gradient, facts.n_rows, step), whole_unit(facts.max_hessian, facts.n_rows, step)};
 }
 
 inline void put_sums(const LaneTotals& totals, const LaneUnits& units, LaneFacts& facts) {
@@ -241,64 +242,95 @@ inline void require_finite(const LaneFacts& facts) {
     if (!(total * total * std::max(facts.hessian, 1.0) < 1e300)) throw std::overflow_error("gradients are not finite");
 }
 
+// Throws if a gradient or hessian is not finite.
+inline LaneUnits units_of(const LaneFacts& facts) {
+    constexpr int step = 4;
+    require_finite(facts);
+    return {whole_unit(facts.max_gradient, facts.n_rows, step), whole_unit(facts.max_hessian, facts.n_rows, step)};
+}
+
 template <class Real>
-LaneTotals lane_totals(const Real* gradients, const Real* hessians, int64_t n, const LaneUnits& units, int threads) {
+LaneTotals lane_totals(const TreeSample<Real>& sample, const LaneUnits& units, int threads) {
     std::vector<LaneTotals> parts(threads);
-    parallel_blocks(n, fact_block, threads, [&](int64_t begin, int64_t end, int worker) {
-        parts[worker].add(total_rows(gradients + begin, hessians + begin, end - begin, units));
+    parallel_blocks(sample.n_rows, fact_block, threads, [&](int64_t begin, int64_t end, int worker) {
+        parts[worker].add(total_rows(sample.gradients + begin, sample.hessians + begin, end - begin, units));
     });
     LaneTotals totals;
     for (const LaneTotals& part : parts) totals.add(part);
     return totals;
 }
 
-// gradients and hessians lie in the order of `rows`, the rising numbers of a sample, or are those of all rows if it is
-// null. pool: median_rows of the table. units: those of the last tree, which mostly suit this one, so that one pass is
-// enough; the facts do not depend on them.
-template <class Real>
-LaneFacts lane_facts(const Real* gradients, const Real* hessians, const Row* rows, int64_t n,
-                     const std::vector<Row>& pool, LaneUnits& units, int threads) {
-    struct Part {
-        LaneFacts facts;
-        LaneTotals totals;
-    };
-    std::vector<Part> parts(threads);
-    parallel_blocks(n, fact_block, threads, [&](int64_t begin, int64_t end, int worker) {
-        for (int64_t first = begin; first < end; first += fact_chunk) {
-            const int64_t size = std::min(fact_chunk, end - first);
-            parts[worker].facts.join(block_facts(gradients + first, hessians + first, size));
-            parts[worker].totals.add(total_rows(gradients + first, hessians + first, size, units));
-        }
-    });
+// What one pass over gradients and hessians tells; that of all rows is the join of those of any parts.
+struct LaneMeasure {
     LaneFacts facts;
     LaneTotals totals;
-    for (const Part& part : parts) {
-        facts.join(part.facts);
-        totals.add(part.totals);
+
+    void join(const LaneMeasure& o) {
+        facts.join(o.facts);
+        totals.add(o.totals);
     }
-    require_finite(facts);
-    if (const LaneUnits right = units_of(facts); right != units) {
-        units = right;
-        totals = lane_totals(gradients, hessians, n, units, threads);
-    }
-    put_sums(totals, units, facts);
-    require_finite(facts);
-    std::vector<double> of_gradients, of_hessians;
-    const Row* next = rows;
+};
+
+template <class Real>
+LaneMeasure measure_lanes(const TreeSample<Real>& sample, const LaneUnits& units, int threads) {
+    const Real *gradients = sample.gradients, *hessians = sample.hessians;
+    std::vector<LaneMeasure> parts(threads);
+    parallel_blocks(sample.n_rows, fact_block, threads, [&](int64_t begin, int64_t end, int worker) {
+        for (int64_t first = begin; first < end; first += fact_chunk) {
+            const int64_t size = std::min(fact_chunk, end - first);
+            parts[worker].join({block_facts(gradients + first, hessians + first, size),
+                                total_rows(gradients + first, hessians + first, size, units)});
+        }
+    });
+    LaneMeasure measure;
+    for (const LaneMeasure& part : parts) measure.join(part);
+    return measure;
+}
+
+// Sizes of gradients, and hessians, of the rows that stand for all when a median is wanted, in any order.
+struct MedianValues {
+    std::vector<double> gradients, hessians;
+};
+
+// pool: median_rows of the table.
+template <class Real>
+MedianValues median_values(const TreeSample<Real>& sample, const std::vector<Row>& pool) {
+    MedianValues values;
+    const Row* next = sample.rows;
     for (Row row : pool) {
         int64_t i = row;
-        if (rows != nullptr) {
-            next = std::lower_bound(next, rows + n, row);
-            if (next == rows + n) break;
+        if (sample.rows != nullptr) {
+            next = std::lower_bound(next, sample.rows + sample.n_rows, row);
+            i = next - sample.rows;
+            if (i == sample.n_rows) break;
             if (*next != row) continue;
-            i = next - rows;
         }
-        of_gradients.push_back(std::abs(double{gradients[i]}));
-        of_hessians.push_back(double{hessians[i]});
+        values.gradients.push_back(std::abs(double{sample.gradients[i]}));
+        values.hessians.push_back(double{sample.hessians[i]});
     }
-    facts.median_gradient = median_of(of_gradients);
-    facts.median_hessian = median_of(of_hessians);
+    return values;
+}
+
+// units: those of the totals, which must be units_of the facts.
+inline LaneFacts complete_facts(const LaneMeasure& measure, const LaneUnits& units, MedianValues values) {
+    LaneFacts facts = measure.facts;
+    put_sums(measure.totals, units, facts);
+    require_finite(facts);
+    facts.median_gradient = median_of(values.gradients);
+    facts.median_hessian = median_of(values.hessians);
     return facts;
+}
+
+// units: those of the last tree, which mostly suit this one, so that one pass is enough; the facts do not depend on
+// them. pool: median_rows of the table.
+template <class Real>
+LaneFacts lane_facts(const TreeSample<Real>& sample, const std::vector<Row>& pool, LaneUnits& units, int threads) {
+    LaneMeasure measure = measure_lanes(sample, units, threads);
+    if (const LaneUnits right = units_of(measure.facts); right != units) {
+        units = right;
+        measure.totals = lane_totals(sample, units, threads);
+    }
+    return complete_facts(measure, units, median_values(sample, pool));
 }
 
 // value · scale = integer. `hessian_step`: the largest integer hessian of a row, so that rows >= sum / hessian_step.

@@ -15,9 +15,14 @@ SplitSearch::SplitSearch(const BinnedData& data, const LaneScale& scale, const T
     for (int i = 0; i < threads; ++i) scratch_[i].thread = i;
 }
 
-Candidate SplitSearch::find(const NodeView& node, int worker, int threads) {
+Candidate SplitSearch::find(const NodeView& node, Contest& contest, int worker, int threads) {
+    if (contest.bests.empty()) search_features(node, worker, threads, contest.bests);
+    return to_candidate(node, contest, scratch_[worker]);
+}
+
+void SplitSearch::search_features(const NodeView& node, int worker, int threads, std::vector<FeatureBest>& bests) {
     const std::vector<int32_t>& features = *node.features;
-    std::vector<FeatureBest> bests(features.size());
+    bests.resize(features.size());
     if (node.hist == nullptr) {
         Scratch& scratch = scratch_[worker];
         rows_.gather(node.rows, worker, scratch.used);
@@ -26,18 +31,17 @@ Candidate SplitSearch::find(const NodeView& node, int worker, int threads) {
             bests[i] = search_feature(node, features[i], scratch, true);
         }
         rows_.clear_gathered(worker, scratch.used);
-    } else {
-        bool rows_known = scale_.hessian_counts_rows;
-        parallel_blocks(static_cast<int64_t>(features.size()), feature_chunk, threads,
-                        [&](int64_t begin, int64_t end, int inner) {
-                            Scratch& scratch = scratch_[threads > 1 ? inner : worker];
-                            for (int64_t i = begin; i < end; ++i) {
-                                load_dense(node, features[i], nullptr, scratch);
-                                bests[i] = search_feature(node, features[i], scratch, rows_known);
-                            }
-                        });
+        return;
     }
-    return to_candidate(node, features, bests, scratch_[worker]);
+    bool rows_known = scale_.hessian_counts_rows;
+    parallel_blocks(static_cast<int64_t>(features.size()), feature_chunk, threads,
+                    [&](int64_t begin, int64_t end, int inner) {
+                        Scratch& scratch = scratch_[threads > 1 ? inner : worker];
+                        for (int64_t i = begin; i < end; ++i) {
+                            load_dense(node, features[i], nullptr, scratch);
+                            bests[i] = search_feature(node, features[i], scratch, rows_known);
+                        }
+                    });
 }
 
 Candidate SplitSearch::find_shared(const std::vector<NodeView>& nodes, int threads) {
@@ -180,12 +184,18 @@ int64_t SplitSearch::best_scored(const std::vector<int32_t>& features, const std
     return winner;
 }
 
-Candidate SplitSearch::to_candidate(const NodeView& node, const std::vector<int32_t>& features,
-                                    std::vector<FeatureBest>& bests, Scratch& scratch) {
+Candidate SplitSearch::to_candidate(const NodeView& node, Contest& contest, Scratch& scratch) {
+    const std::vector<int32_t>& features = *node.features;
+    std::vector<FeatureBest>& bests = contest.bests;
+    contest.uncounted.clear();
     double least = std::max(params_.min_gain, rounding_gain(node));
     for (;;) {
         int64_t winner = best_scored(features, bests, &FeatureBest::gain, least, node.noise_key);
         if (winner < 0) return {};
+        if (!bests[winner].certain && !rows_.counted(node.rows, features[winner])) {
+            contest.uncounted = uncertain_leaders(node, bests, least);
+            return {};
+        }
         if (bests[winner].certain || counts_enough_rows(node, features[winner], bests[winner])) {
             find_first_right(node, features[winner], nullptr, bests[winner]);
             return candidate_of(features[winner], bests[winner]);
@@ -197,26 +207,30 @@ Candidate SplitSearch::to_candidate(const NodeView& node, const std::vector<int3
     }
 }
 
+std::vector<int32_t> SplitSearch::uncertain_leaders(const NodeView& node, std::vector<FeatureBest> bests,
+                                                    double least) const {
+    std::vector<int32_t> leaders;
+    while (leaders.size() < most_uncounted) {
+        int64_t winner = best_scored(*node.features, bests, &FeatureBest::gain, least, node.noise_key);
+        if (winner < 0 || bests[winner].certain) break;
+        leaders.push_back((*node.features)[winner]);
+        bests[winner].gain = -infinity;
+    }
+    return leaders;
+}
+
 bool SplitSearch::counts_enough_rows(const NodeView& node, int32_t feature, const FeatureBest& best) const {
     const FeatureCodes& info = data_.feature(feature);
     if (info.categorical || best.threshold + 1 >= info.n_bins) return false;
     if (rows_.sum(node.hist, info.first_bin + best.threshold + 1) == WideSum{}) return false;
-    int64_t rows[2] = {0, 0};
-    const RowNumbers numbers = rows_.numbers(node.rows);
-    for (int64_t i = 0; i < numbers.size(); ++i) {
-        Code code = data_.code(feature, numbers[i]);
-        ++rows[code == info.n_bins ? best.missing_left : code <= best.threshold];
-        if (rows[0] >= params_.min_samples_leaf && rows[1] >= params_.min_samples_leaf) return true;
-    }
-    return false;
+    return rows_.both_sides_have(node.rows, feature, best.threshold, best.missing_left, params_.min_samples_leaf);
 }
 
 void SplitSearch::count_rows(const NodeView& node, int32_t feature, Scratch& s) const {
-    const FeatureCodes& info = data_.feature(feature);
-    reserve(s, static_cast<int64_t>(info.n_bins) + 1);
-    std::fill_n(s.counts.begin(), static_cast<int64_t>(info.n_bins) + 1, 0);
-    const RowNumbers numbers = rows_.numbers(node.rows);
-    for (int64_t i = 0; i < numbers.size(); ++i) ++s.counts[data_.code(feature, numbers[i])];
+    const int64_t n = static_cast<int64_t>(data_.feature(feature).n_bins) + 1;
+    reserve(s, n);
+    std::fill_n(s.counts.begin(), n, 0);
+    rows_.count(node.rows, feature, 0, s.counts.data());
 }
 
 Candidate SplitSearch::candidate_of(int32_t feature, const FeatureBest& best) const {

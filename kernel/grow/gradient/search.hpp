@@ -37,11 +37,18 @@ struct NodeView {
     uint64_t noise_key;                    // of the noise of its scores; nodes of a symmetric level share it
 };
 
+// A search that may have to wait for rows that lie elsewhere.
+struct Contest {
+    std::vector<FeatureBest> bests;  // of the features of the node
+    std::vector<int32_t> uncounted;  // features whose rows by code must be fetched before the search goes on
+};
+
 class SplitSearch {
   public:
     SplitSearch(const BinnedData& data, const LaneScale& scale, const TreeParams& params, TreeRows& rows, int threads);
 
-    Candidate find(const NodeView& node, int worker, int threads);
+    // Nothing while contest.uncounted is not empty. A second call goes on where the first had to wait.
+    Candidate find(const NodeView& node, Contest& contest, int worker, int threads);
 
     // The one condition of highest score, gain or cosine, over all nodes of a level together (symmetric trees). A node
     // that a cut would leave with too little on one side gains nothing from it, but does not forbid it.
@@ -49,6 +56,7 @@ class SplitSearch {
 
   private:
     static constexpr int64_t feature_chunk = 4;
+    static constexpr size_t most_uncounted = 8;  // features that are counted with one question
 
     // Sums over the nodes of a level, for each cut that they share; the last two for cosines only.
     struct SharedCuts {
@@ -84,6 +92,8 @@ class SplitSearch {
 
     // ---- one feature ---------------------------------------------------------------------------------------------
 
+    void search_features(const NodeView& node, int worker, int threads, std::vector<FeatureBest>& bests);
+
     int monotone(int32_t feature) const { return params_.monotone.empty() ? 0 : params_.monotone[feature]; }
 
     FeatureBest search_feature(const NodeView& node, int32_t feature, Scratch& s, bool rows_known) const;
@@ -109,11 +119,13 @@ class SplitSearch {
     int64_t best_scored(const std::vector<int32_t>& features, const std::vector<FeatureBest>& bests,
                         double FeatureBest::* score_of, double least, uint64_t noise_key) const;
 
-    Candidate to_candidate(const NodeView& node, const std::vector<int32_t>& features, std::vector<FeatureBest>& bests,
-                           Scratch& scratch);
+    Candidate to_candidate(const NodeView& node, Contest& contest, Scratch& scratch);
 
-    // Looks at rows until both sides of a cut have enough, which is soon unless one has hardly any. Declines to tell
-    // where the code after the cut may have rows that the histogram does not show: all rows must be counted then.
+    // The winner, and the features that win after it, up to the first that is certain: those that may have to be counted.
+    std::vector<int32_t> uncertain_leaders(const NodeView& node, std::vector<FeatureBest> bests, double least) const;
+
+    // Declines to tell where the code after the cut may have rows that the histogram does not show: all rows must be
+    // counted then.
     bool counts_enough_rows(const NodeView& node, int32_t feature, const FeatureBest& best) const;
 
     void count_rows(const NodeView& node, int32_t feature, Scratch& s) const;

@@ -66,10 +66,10 @@ TreeBuilder::TreeBuilder(const BinnedData& data, const LaneScale& scale, const T
     returned_.resize(threads);
 }
 
-GrownTree TreeBuilder::grow_from(int64_t n_rows, const WideSum& total) {
-    tree_.nodes.push_back({.n_rows = n_rows});
+GrownTree TreeBuilder::grow_from(const RowRange& rows, const WideSum& total) {
+    tree_.nodes.push_back({.n_rows = rows.size()});
     open_.push_back(Open{});
-    open_[0].rows.end = n_rows;
+    open_[0].rows = rows;
     open_[0].total = total;
     grow(*this);
     return std::move(tree_);
@@ -82,18 +82,22 @@ void TreeBuilder::open() {
     root.interactions.assign(params_.interaction_sets.size(), 1);
     root.features = node_features(root);
     if (splittable(root)) evaluate_root(root);
-    if (root.best.found()) queue_.insert(queue_key(0));
+    await(0);
 }
 
 void TreeBuilder::partition() {
     if (params_.growth == Growth::symmetric) {
         const std::vector<uint8_t> seen = seen_codes_of_level();
-        prepare_all(batch_, level_may_split(level_depth_ + 1));
+        prepare_batch(level_may_split(level_depth_ + 1));
         settle_shared(seen);
         return;
     }
     const bool last_of_level = params_.growth == Growth::level && static_cast<int64_t>(batch_.size()) == splits_left();
-    prepare_all(batch_, !(last_of_level || splits_left() == 1));
+    const bool deeper = !(last_of_level || splits_left() == 1);
+    auto must_ask = [&](int32_t id) { return open_[id].children == nullptr && open_[id].rows.afar(); };
+    while (const auto n = std::count_if(batch_.begin(), batch_.end(), must_ask))
+        ask_ahead(std::min(static_cast<size_t>(n), histograms_at_once()), deeper);
+    prepare_batch(deeper);
 }
 
 void TreeBuilder::commit() {
@@ -145,10 +149,14 @@ bool TreeBuilder::in_set(size_t i, int32_t feature) const {
     return std::find(set.begin(), set.end(), feature) != set.end();
 }
 
+bool TreeBuilder::may_split(int depth, const WideSum& total) const {
+    return (params_.max_depth <= 0 || depth < params_.max_depth) &&
+           scale_.hessian_of(total) >= 2 * params_.min_child_weight;
+}
+
 bool TreeBuilder::splittable(const Open& node) const {
-    return (params_.max_depth <= 0 || node.depth < params_.max_depth) &&
-           node.n_rows() >= std::max<int64_t>(2, 2 * params_.min_samples_leaf) &&
-           scale_.hessian_of(node.total) >= 2 * params_.min_child_weight && !node.features.empty();
+    return may_split(node.depth, node.total) && node.n_rows() >= std::max<int64_t>(2, 2 * params_.min_samples_leaf) &&
+           !node.features.empty();
 }
 
 NodeView TreeBuilder::view(const Open& node) const {
@@ -161,7 +169,11 @@ NodeView TreeBuilder::view(const Open& node) const {
 }
 
 void TreeBuilder::evaluate(Open& node, int worker, int threads) {
-    node.best = search_.find(view(node), worker, threads);
+    const bool compact_afar = node.rows.afar() && node.slot < 0;
+    if (!compact_afar) node.best = search_.find(view(node), node.contest, worker, threads);
+    node.waiting = compact_afar || !node.contest.uncounted.empty();
+    if (node.waiting) return;
+    node.contest = {};
     if (!node.best.found()) node.best.gain = -infinity;
 }
 
@@ -173,22 +185,20 @@ void TreeBuilder::evaluate_root(Open& root) {
     if (params_.growth != Growth::symmetric) evaluate(root, 0, threads_);
 }
 
-void TreeBuilder::prepare(int32_t id, int spare, bool deeper, int worker, int threads) {
-    Open& node = open_[id];
+void TreeBuilder::prepare(Open& node, int spare, bool deeper, int worker, int threads) {
     Condition& condition = node.best.condition;
     std::vector<uint8_t>& left_table = left_tables_[worker];
     Code n_bins = data_.feature(condition.feature).n_bins;
     fill_left_table(condition, n_bins, left_table);
-    int64_t n_left = rows_.partition(condition.feature, left_table, node.rows, threads);
+    const std::array<RowRange, 2> sides = rows_.partition(condition.feature, left_table, node.rows, threads);
     node.children = std::make_unique<std::array<Open, 2>>();
     Open& left = (*node.children)[0];
     Open& right = (*node.children)[1];
-    const int64_t middle = node.rows.begin + n_left;
-    left.rows = {1 - node.rows.buffer, node.rows.begin, middle};
-    right.rows = {1 - node.rows.buffer, middle, node.rows.end};
+    left.rows = sides[0];
+    right.rows = sides[1];
     left.total = node.best.left;
     right.total = node.total - node.best.left;
-    if (params_.growth != Growth::symmetric && 2 * n_left > node.n_rows()) {
+    if (params_.growth != Growth::symmetric && 2 * left.n_rows() > node.n_rows()) {
         std::vector<uint8_t> seen = seen_codes(node);
         mark_seen(right, condition.feature, seen);
         send_absent_left(condition, seen);
@@ -217,25 +227,17 @@ void TreeBuilder::send_absent_left(Condition& condition, const std::vector<uint8
 void TreeBuilder::mark_seen(const Open& right, int32_t feature, std::vector<uint8_t>& seen) const {
     const FeatureCodes& info = data_.feature(feature);
     if (!info.categorical && (!info.has_missing || seen[info.n_bins])) return;
-    mark_rows(right, feature, seen);
+    rows_.mark_right(right.rows, feature, seen);
 }
 
 std::vector<uint8_t> TreeBuilder::seen_codes(const Open& node) const {
     int32_t feature = node.best.condition.feature;
     const FeatureCodes& info = data_.feature(feature);
     std::vector<uint8_t> seen(static_cast<size_t>(info.n_bins) + 1, 0);
-    if (node.slot >= 0 && !node.stale) {
-        for (size_t code = info.categorical ? 0 : info.n_bins; code < seen.size(); ++code)
-            seen[code] = rows_.sum(histogram(node.slot), info.first_bin + static_cast<int64_t>(code)) != WideSum{};
-    } else {
-        mark_rows(node, feature, seen);
-    }
+    if (node.slot < 0 || node.stale) return seen;
+    for (size_t code = info.categorical ? 0 : info.n_bins; code < seen.size(); ++code)
+        seen[code] = rows_.sum(histogram(node.slot), info.first_bin + static_cast<int64_t>(code)) != WideSum{};
     return seen;
-}
-
-void TreeBuilder::mark_rows(const Open& node, int32_t feature, std::vector<uint8_t>& seen) const {
-    const RowNumbers numbers = rows_.numbers(node.rows);
-    for (int64_t i = 0; i < numbers.size(); ++i) seen[data_.code(feature, numbers[i])] = 1;
 }
 
 void TreeBuilder::inherit_rules(const Open& node, Open& left, Open& right) const {
@@ -261,20 +263,25 @@ void TreeBuilder::prepare_candidates(Open& node, int spare, int worker, int thre
     bool wanted_small = symmetric || splittable(smaller), wanted_large = symmetric || splittable(larger);
     bool dense_large = symmetric || (!compact(larger) && (wanted_large || (wanted_small && !compact(smaller))));
     if (dense_large) {
+        Open& summed = sums_left(node) ? left : right;
+        Open& other = sums_left(node) ? right : left;
         if (node.stale) build(node, node.slot, threads);
-        build(smaller, spare, threads);
+        build(summed, spare, threads);
         rows_.subtract(histogram(node.slot), histogram(spare));
-        larger.slot = std::exchange(node.slot, -1);
-        smaller.slot = std::exchange(spare, -1);
+        other.slot = std::exchange(node.slot, -1);
+        summed.slot = std::exchange(spare, -1);
     }
     if (!symmetric) {
         if (wanted_small) evaluate(smaller, worker, threads);
         if (wanted_large) evaluate(larger, worker, threads);
+        for (Open* child : {&smaller, &larger}) release_unneeded(*child, worker);
     }
-    for (Open* child : {&smaller, &larger})
-        if (!symmetric && (!child->best.found() || compact(*child))) release_later(child->slot, worker);
     release_later(spare, worker);
     release_later(node.slot, worker);
+}
+
+void TreeBuilder::release_unneeded(Open& child, int worker) {
+    if (!child.waiting && (!child.best.found() || compact(child))) release_later(child.slot, worker);
 }
 
 void TreeBuilder::release_later(int& slot, int worker) {
@@ -289,27 +296,168 @@ void TreeBuilder::collect_returned() {
     }
 }
 
-void TreeBuilder::prepare_all(const std::vector<int32_t>& ids, bool deeper) {
-    std::vector<int32_t> small;
-    for (int32_t id : ids) {
-        if (open_[id].children != nullptr) continue;
-        if (deeper && open_[id].slot < 0 && !compact(open_[id])) {
-            open_[id].slot = take_slot();
-            open_[id].stale = true;
+bool TreeBuilder::sums_left(const Open& node) const {
+    const Open &left = (*node.children)[0], &right = (*node.children)[1];
+    return node.rows.afar() ? left.total.hessian <= right.total.hessian : left.n_rows() <= right.n_rows();
+}
+
+void TreeBuilder::fetch(std::span<Open* const> nodes, bool deeper, std::span<Open* const> waiting) {
+    std::vector<RowRequest> requests;
+    for (Open* node : nodes) {
+        if (node->children != nullptr || !node->rows.afar()) continue;
+        if (compact(*node) || rows_.share_of_histogram(node->rows) <= 1) {
+            requests.push_back({RowRequest::Kind::send, &node->rows});
+            continue;
         }
-        if (large(open_[id]) || ids.size() == 1) {
-            prepare(id, deeper ? take_slot() : -1, deeper, 0, threads_);
+        if (deeper && lost_histogram(*node)) requests.push_back({RowRequest::Kind::build, &node->rows});
+        requests.push_back(partition_request(*node, deeper));
+    }
+    for (Open* node : waiting) {
+        if (node->slot < 0) requests.push_back({RowRequest::Kind::send, &node->rows});
+        for (int32_t feature : node->contest.uncounted)
+            requests.push_back({RowRequest::Kind::count, &node->rows, feature});
+    }
+    if (!requests.empty()) rows_.fetch(requests);
+}
+
+RowRequest TreeBuilder::partition_request(Open& node, bool deeper) const {
+    const Condition& condition = node.best.condition;
+    const FeatureCodes& info = data_.feature(condition.feature);
+    const WideSum &left = node.best.left, right = node.total - left;
+    RowRequest request{RowRequest::Kind::partition, &node.rows, condition.feature, condition};
+    const bool any =
+        params_.growth == Growth::symmetric || may_split(node.depth + 1, left) || may_split(node.depth + 1, right);
+    if (deeper && any) request.summed = left.hessian <= right.hessian ? RowRequest::left : RowRequest::right;
+    request.count_right = info.categorical || (info.has_missing && !condition.missing_left);
+    return request;
+}
+
+void TreeBuilder::resume(std::span<Open* const> waiting) {
+    parallel_for(static_cast<int64_t>(waiting.size()), threads_, [&](int64_t i, int worker) {
+        evaluate(*waiting[i], worker, 1);
+        release_unneeded(*waiting[i], worker);
+    });
+    collect_returned();
+}
+
+void TreeBuilder::ask_ahead(size_t least, bool deeper) {
+    std::vector<Prospect> prospects;
+    for (const QueueKey& key : queue_) add_prospects(open_[key.id], infinity, prospects);
+    for (int32_t id : undecided_) add_prospects(open_[id], infinity, prospects);
+    std::stable_sort(prospects.begin(), prospects.end(), [](const Prospect& a, const Prospect& b) {
+        return a.depth != b.depth ? a.depth < b.depth : a.gain > b.gain;
+    });
+    std::vector<Open*> waiting;
+    for (const Prospect& prospect : prospects)
+        if (prospect.node->waiting) waiting.push_back(prospect.node);
+    std::vector<Open*> ahead = worth_fetching(prospects, least);
+    fetch(ahead, deeper, waiting);
+    std::erase_if(ahead, [](const Open* node) { return !node->rows.afar(); });  // those sent are prepared in their turn
+    prepare_all(ahead, deeper);
+    resume(waiting);
+    for (int32_t id : std::exchange(undecided_, {})) await(id);
+}
+
+void TreeBuilder::add_prospects(Open& node, double gain, std::vector<Prospect>& prospects) {
+    if (!node.waiting && !node.best.found()) return;
+    const bool leafwise = params_.growth == Growth::leaf;
+    gain = std::min(leafwise ? gain : infinity, node.waiting ? highest_gain(node) : node.best.gain);
+    prospects.push_back({leafwise ? 0 : node.depth, gain, &node});
+    if (node.children == nullptr) return;
+    for (Open& child : *node.children) add_prospects(child, gain, prospects);
+}
+
+std::vector<TreeBuilder::Open*> TreeBuilder::worth_fetching(const std::vector<Prospect>& prospects,
+                                                            size_t least) const {
+    const double limit = params_.max_leaf_nodes > 0 ? fetch_share * params_.max_leaf_nodes : infinity;
+    const double slots =
+        static_cast<double>(max_histograms_) - static_cast<double>(space_.histograms.size() - free_slots_.size());
+    const double room =
+        std::min({limit - rows_.histograms_fetched(), slots, static_cast<double>(histograms_at_once())});
+    const double fall = params_.growth == Growth::leaf ? fall_of_gains : 0;  // level by level, none overtakes
+    std::vector<Open*> nodes;
+    double fetched = 0, before = 0, open = 0, gains = 0;  // open: prospects before that may have others below them
+    for (const auto& [depth, gain, node] : prospects) {
+        const double splits = before + fall * (gains / gain - open);
+        if (nodes.size() >= least && splits >= static_cast<double>(splits_left())) break;
+        ++before;
+        if (node->children != nullptr) continue;
+        if (gain < infinity) {
+            ++open;
+            gains += gain;
+        }
+        if (node->waiting || !node->rows.afar()) continue;
+        fetched += std::min(1.0, rows_.share_of_histogram(node->rows));
+        if (nodes.size() >= least && fetched > room) break;
+        nodes.push_back(node);
+    }
+    return nodes;
+}
+
+double TreeBuilder::highest_gain(const Open& node) {
+    if (node.contest.bests.empty()) return infinity;
+    double highest = -infinity;
+    for (const FeatureBest& best : node.contest.bests) highest = std::max(highest, best.gain);
+    return highest;
+}
+
+bool TreeBuilder::may_be_overtaken() const {
+    return std::any_of(undecided_.begin(), undecided_.end(), [&](int32_t id) {
+        if (queue_.empty()) return true;
+        const QueueKey& best = *queue_.begin();
+        if (params_.growth == Growth::level) return open_[id].depth <= best.depth;
+        return QueueKey{0, highest_gain(open_[id]), id} < best;
+    });
+}
+
+void TreeBuilder::prepare_batch(bool deeper) {
+    std::vector<Open*> nodes;
+    for (int32_t id : batch_)
+        if (open_[id].children == nullptr) nodes.push_back(&open_[id]);
+    for (size_t begin = 0; begin < nodes.size(); begin += histograms_at_once()) {
+        const size_t n = std::min(histograms_at_once(), nodes.size() - begin);
+        const std::span<Open* const> some = std::span(nodes).subspan(begin, n);
+        fetch(some, deeper, {});
+        prepare_all(some, deeper);
+    }
+}
+
+void TreeBuilder::prepare_all(std::span<Open* const> nodes, bool deeper) {
+    std::vector<Open*> small;
+    for (Open* node : nodes) {
+        if (deeper && lost_histogram(*node)) {
+            node->slot = take_slot();
+            node->stale = true;
+        }
+        if (large(*node) || nodes.size() == 1) {
+            prepare(*node, deeper ? take_slot() : -1, deeper, 0, threads_);
             collect_returned();
         } else {
-            small.push_back(id);
+            small.push_back(node);
         }
     }
     std::vector<int> spares(small.size(), -1);
     if (deeper)
         for (int& spare : spares) spare = take_slot();
     parallel_for(static_cast<int64_t>(small.size()), threads_,
-                 [&](int64_t i, int worker) { prepare(small[i], spares[i], deeper, worker, 1); });
+                 [&](int64_t i, int worker) { prepare(*small[i], spares[i], deeper, worker, 1); });
     collect_returned();
+}
+
+std::vector<std::pair<int32_t, uint32_t>> TreeBuilder::part_nodes(const GrownTree& tree) const {
+    std::vector<std::pair<int32_t, uint32_t>> found;
+    auto add = [&](auto&& self, const Open& node, uint32_t id) -> void {
+        if (node.rows.part_node < 0) return;
+        if (node.children == nullptr || (*node.children)[0].rows.part_node < 0)
+            found.emplace_back(node.rows.part_node, id);
+        else
+            for (const Open& child : *node.children) self(self, child, id);
+    };
+    for (uint32_t id = 0; id < tree.nodes.size(); ++id) {
+        const GrownNode& node = tree.nodes[id];
+        if (node.is_leaf() || open_[node.left].rows.part_node < 0) add(add, open_[id], id);
+    }
+    return found;
 }
 
 void TreeBuilder::commit_node(int32_t id) {
@@ -321,13 +469,20 @@ void TreeBuilder::commit_node(int32_t id) {
         nodes.push_back({.n_rows = child.n_rows()});
         open_.push_back(std::move(child));
         bool scarce = space_.histograms.size() - free_slots_.size() > max_histograms_;
-        if (scarce && params_.growth != Growth::symmetric) release(open_.back().slot);
-        if (open_.back().best.found() && params_.growth != Growth::symmetric)
-            queue_.insert(queue_key(static_cast<int32_t>(nodes.size()) - 1));
+        if (params_.growth == Growth::symmetric) continue;
+        if (scarce && !open_.back().waiting) release(open_.back().slot);
+        await(static_cast<int32_t>(nodes.size()) - 1);
     }
     tree_.put_condition(open_[id].best.condition, nodes[id]);
     nodes[id].gain = open_[id].best.gain;
     ++n_splits_;
+}
+
+void TreeBuilder::await(int32_t id) {
+    if (open_[id].waiting)
+        undecided_.insert(id);
+    else if (open_[id].best.found())
+        queue_.insert(queue_key(id));
 }
 
 int64_t TreeBuilder::splits_left() const {
@@ -335,17 +490,20 @@ int64_t TreeBuilder::splits_left() const {
 }
 
 bool TreeBuilder::next_batch() {
-    if (queue_.empty() || splits_left() <= 0) return false;
+    if (splits_left() <= 0) return false;
+    while (may_be_overtaken()) ask_ahead(0, splits_left() > 1);
+    if (queue_.empty()) return false;
     batch_.clear();
     bool level = params_.growth == Growth::level;
     const Open& best = open_[queue_.begin()->id];
-    bool alone = threads_ == 1 || best.children != nullptr || large(best);
+    bool alone = threads_ == 1 || best.children != nullptr || large(best) || best.rows.afar();
     size_t most = level ? queue_.size() : alone ? 1 : 2 * static_cast<size_t>(threads_);
     most = static_cast<size_t>(std::min<int64_t>(static_cast<int64_t>(most), splits_left()));
     for (auto it = queue_.begin(); it != queue_.end() && batch_.size() < most; ++it) {
         if (it->depth != queue_.begin()->depth) break;
         const Open& node = open_[it->id];
-        if (level || batch_.empty() || (node.children == nullptr && !large(node))) batch_.push_back(it->id);
+        const bool is_small = node.children == nullptr && !large(node) && !node.rows.afar();
+        if (level || batch_.empty() || is_small) batch_.push_back(it->id);
     }
     return true;
 }

@@ -10,13 +10,29 @@
 // Partition does not change the tree, so `leaf` prepares the next-best nodes too when nodes are small: threads then
 // work on different nodes instead of meeting at barriers inside one. What is committed, and in which order, stays that
 // of strict best-first growth, for any number of threads.
+//
+// Nodes whose rows lie elsewhere are prepared in the same way, but many with one question, since a question takes long:
+//
+//   fetch       what preparing some nodes needs of the parts' rows
+//   prepare     as always, from the answer
+//   resume      searches that had to wait: for rows by code, or for all rows of a compact node
+//
+// Nodes are then prepared several generations ahead, as far as they are likely to be split. Leaf-wise, the least gain on
+// the way to a node decides when it is its turn:
+//
+//   open        A 9         B 7           C 2      ?: prepared by the next question, if the order of splits
+//               ├── 5 ?     ├── waits              A, B, 6, 5, … reaches them before the tree is full
+//               └── 1       └── 6 ?
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <set>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "grow/gradient/feature_selection.hpp"
@@ -35,8 +51,7 @@ class TreeBuilder {
     TreeBuilder(const BinnedData& data, const LaneScale& scale, const TreeParams& params,
                 const FeatureSelection& selection, uint64_t seed, int threads, Workspace& space, TreeRows& rows);
 
-    // The root's rows are the first of buffer 0.
-    GrownTree grow_from(int64_t n_rows, const WideSum& total);
+    GrownTree grow_from(const RowRange& rows, const WideSum& total);
 
     // Steps of grow.hpp.
     void open();
@@ -44,13 +59,22 @@ class TreeBuilder {
     void partition();
     void commit();
 
-    // Rows of a leaf of the grown tree.
-    RowNumbers rows_of(uint32_t leaf) const { return rows_.numbers(open_[leaf].rows); }
+    // Rows of a node of the grown tree; they may have moved on unless it is a leaf.
+    const RowRange& rows_of(uint32_t node) const { return open_[node].rows; }
+
+    // The last nodes on each path that parts know, and the nodes of the grown tree that their rows reach. Below a node
+    // whose rows were sent, parts know none; below one that was prepared in vain, they know more than the tree has.
+    std::vector<std::pair<int32_t, uint32_t>> part_nodes(const GrownTree& tree) const;
 
   private:
     static constexpr size_t histogram_budget = size_t{2} << 30;
-    static constexpr double compact_share = 0.35;            // of bins per feature: nodes with fewer rows are compact
-    static constexpr int64_t large_node = int64_t{1} << 19;  // rows × features from which threads share a node
+    static constexpr double compact_share = 0.35;              // of bins per feature: nodes with fewer rows are compact
+    static constexpr int64_t large_node = int64_t{1} << 19;    // rows × features from which threads share a node
+    static constexpr size_t question_bytes = size_t{1} << 28;  // of the histograms that one question fetches
+    // Histograms per leaf up to which nodes are fetched that may turn out to stay leaves.
+    static constexpr double fetch_share = 1.45;
+    // Below a split of gain g, about fall_of_gains · (g / x − 1) others gain more than x.
+    static constexpr double fall_of_gains = 1;
 
     // A node of the frontier; index = node number. Children that are prepared but not committed wait in `children`.
     struct Open {
@@ -63,6 +87,8 @@ class TreeBuilder {
         uint64_t path = 0;
         std::vector<uint8_t> interactions;  // interaction sets that still hold all features of the path
         std::vector<int32_t> features;
+        Contest contest;       // while its search waits
+        bool waiting = false;  // for rows elsewhere
         Candidate best;
         std::unique_ptr<std::array<Open, 2>> children;
 
@@ -80,6 +106,9 @@ class TreeBuilder {
     void build(const Open& node, int slot, int threads) { rows_.build(node.rows, histogram(slot), threads); }
 
     bool compact(const Open& node) const { return node.n_rows() < compact_rows_; }
+
+    // Its slot was needed elsewhere.
+    bool lost_histogram(const Open& node) const { return node.slot < 0 && !compact(node); }
 
     // ---- features ------------------------------------------------------------------------------------------------
 
@@ -99,21 +128,64 @@ class TreeBuilder {
 
     void evaluate_root(Open& root);
 
+    // Whether a child may be split again, as far as that is known before its rows are counted.
+    bool may_split(int depth, const WideSum& total) const;
+
+    // ---- rows elsewhere ------------------------------------------------------------------------------------------
+
+    // The child whose histogram is summed. Elsewhere, hessians stand for rows that are not counted yet.
+    bool sums_left(const Open& node) const;
+
+    // One question: what preparing these nodes needs of rows elsewhere, and what those that wait need. Small nodes come
+    // here, with all that will grow below them.
+    void fetch(std::span<Open* const> nodes, bool deeper, std::span<Open* const> waiting);
+
+    RowRequest partition_request(Open& node, bool deeper) const;
+
+    // The searches that waited go on; some may have to wait again.
+    void resume(std::span<Open* const> waiting);
+
+    // One question for everything that is worth it. least: how many nodes must be prepared.
+    void ask_ahead(size_t least, bool deeper);
+
+    // How many histograms a question may be about, since all of them come at once.
+    size_t histograms_at_once() const {
+        return std::max<size_t>(1, question_bytes / std::max<size_t>(space_.histogram_bytes, 1));
+    }
+
+    // What a question may be about, in the order of splits.
+    struct Prospect {
+        int depth;    // 0 for leaf-wise growth
+        double gain;  // leaf-wise, the least on the way to the node; while it waits, at most this
+        Open* node;
+    };
+    void add_prospects(Open& node, double gain, std::vector<Prospect>& prospects);
+
+    // Nodes to prepare: those that are split next if gains fall from parents to children as they usually do, while
+    // there is room for histograms that turn out to be in vain.
+    std::vector<Open*> worth_fetching(const std::vector<Prospect>& prospects, size_t least) const;
+
+    // What a waiting node can gain at most.
+    static double highest_gain(const Open& node);
+
+    // Whether a node that waits may have to be split before the best of the queue.
+    bool may_be_overtaken() const;
+
     // ---- preparing -----------------------------------------------------------------------------------------------
 
     // Rows of `node` to two children in the other buffer. spare: an unused histogram slot, −1 if none is wanted.
-    void prepare(int32_t id, int spare, bool deeper, int worker, int threads);
+    void prepare(Open& node, int spare, bool deeper, int worker, int threads);
 
     // Values that the node never saw, missing or a category, follow the larger child; unless told otherwise, right.
+    // Those whose rows all went left stay there: only codes with rows on the right matter.
     void send_absent_left(Condition& condition, const std::vector<uint8_t>& seen) const;
 
     // A histogram cannot tell rows whose statistics round to 0 from none: those that went right are looked up.
     void mark_seen(const Open& right, int32_t feature, std::vector<uint8_t>& seen) const;
 
-    // Which codes of its split feature occur in a node; of a numeric one only the missing code is looked at.
+    // Which codes of its split feature occur in a node, as far as its histogram is there and tells; of a numeric one
+    // only the missing code is looked at.
     std::vector<uint8_t> seen_codes(const Open& node) const;
-
-    void mark_rows(const Open& node, int32_t feature, std::vector<uint8_t>& seen) const;
 
     // Bounds of the children's values: a split on a monotone feature puts the middle of the two values between them.
     void inherit_rules(const Open& node, Open& left, Open& right) const;
@@ -121,19 +193,28 @@ class TreeBuilder {
     // Histograms for the children that can split again, then their candidates.
     void prepare_candidates(Open& node, int spare, int worker, int threads);
 
+    // The histogram of a child that will not inherit it.
+    void release_unneeded(Open& child, int worker);
+
     // Slots are handed back by the thread that owns the loop.
     void release_later(int& slot, int worker);
 
     void collect_returned();
 
-    bool large(const Open& node) const { return node.n_rows() * data_.n_features() >= large_node; }
+    bool large(const Open& node) const { return !node.rows.afar() && node.n_rows() * data_.n_features() >= large_node; }
 
     // Prepares nodes that are not prepared yet: large ones with all threads, small ones with one thread each.
-    void prepare_all(const std::vector<int32_t>& ids, bool deeper);
+    void prepare_all(std::span<Open* const> nodes, bool deeper);
+
+    // The nodes of the batch.
+    void prepare_batch(bool deeper);
 
     // ---- committing ----------------------------------------------------------------------------------------------
 
     void commit_node(int32_t id);
+
+    // An open node joins the queue, or those that wait.
+    void await(int32_t id);
 
     int64_t splits_left() const;
 
@@ -190,8 +271,9 @@ class TreeBuilder {
     GrownTree tree_;
     std::vector<Open> open_;
     std::set<QueueKey> queue_;
-    std::vector<int32_t> batch_;  // nodes to split next
-    Candidate shared_;            // of a level of a symmetric tree
+    std::set<int32_t> undecided_;  // open nodes that wait
+    std::vector<int32_t> batch_;   // nodes to split next
+    Candidate shared_;             // of a level of a symmetric tree
     int64_t n_splits_ = 0;
     int level_depth_ = 0;
 };

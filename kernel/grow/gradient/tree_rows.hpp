@@ -4,24 +4,52 @@
 //   entries   two buffers: a node's rows lie side by side in one of them, those of its children in the other
 //   bins      the histogram of a node: a sum for every code of every feature (binned_data.hpp), in the layout
 //   wide      what leaves the interface: exact sums in 64 bits, and real numbers for the search
+//
+// Rows may lie elsewhere (parted_rows.hpp). Growth then says in advance what it will want to know of the rows of many
+// nodes, because every question to other processes is a journey; after that, it works as if the rows were here.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "base/types.hpp"
 #include "data/binned_data.hpp"
 #include "grow/gradient/lanes.hpp"
 #include "grow/row_numbers.hpp"
 
 namespace arboretum {
 
-// Where the rows of a node are.
+// Where the rows of a node are: in one of the buffers, or elsewhere.
 struct RowRange {
+    static constexpr int elsewhere = -1;
+
     int buffer = 0;
     int64_t begin = 0, end = 0;
+    int32_t part_node = -1;  // its number among the nodes that the parts know, also once its rows have come here
 
     int64_t size() const { return end - begin; }
+    bool afar() const { return buffer == elsewhere; }
+};
+
+// What growth will want to know of the rows of a node that lie elsewhere.
+struct RowRequest {
+    enum class Kind : uint8_t {
+        partition,  // rows to the children; the histogram of one of them, and rows of the right one by code
+        count,      // rows by code of a feature
+        build,      // the histogram of the node
+        send        // the rows themselves: `rows` is then a range of a buffer here
+    };
+    enum Child : uint8_t { left, right, none };
+
+    Kind kind;
+    RowRange* rows;
+    int32_t feature = -1;  // to count; of a partition: that of its condition
+    Condition condition = {};
+    Child summed = none;
+    bool count_right = false;
 };
 
 // Sums of one feature of a node over the codes up to and including each: of all codes, or only of those that occur.
@@ -67,8 +95,31 @@ class TreeRows {
 
     virtual RowNumbers numbers(const RowRange& rows) const = 0;
 
-    // Rows of a node to its children in the other buffer, stably; returns how many went left. left: by code.
-    virtual int64_t partition(int32_t feature, const std::vector<uint8_t>& left, const RowRange& rows, int threads) = 0;
+    // Rows of a node to its children in the other buffer, stably. left: by code.
+    virtual std::array<RowRange, 2> partition(int32_t feature, const std::vector<uint8_t>& left, const RowRange& rows,
+                                              int threads) = 0;
+
+    // ---- rows by code --------------------------------------------------------------------------------------------
+
+    // counts[code − first] += rows of each code from `first` on, the missing code included.
+    virtual void count(const RowRange& rows, int32_t feature, Code first, int64_t* counts) const = 0;
+    // Whether both sides of a numeric cut have `least` rows. Stops looking as soon as they do.
+    virtual bool both_sides_have(const RowRange& rows, int32_t feature, Code threshold, bool missing_left,
+                                 int64_t least) const = 0;
+    // seen[code] = 1 for the codes of all rows of the right child of a node that was partitioned by this feature. Codes
+    // that went left may be left out, and all but missing for a numeric feature.
+    virtual void mark_right(const RowRange& rows, int32_t feature, std::vector<uint8_t>& seen) const = 0;
+
+    // ---- rows elsewhere ------------------------------------------------------------------------------------------
+
+    // Before the rows of these nodes are asked about; what was fetched before is forgotten.
+    virtual void fetch(std::span<const RowRequest>) {}
+    // Whether rows by code are at hand.
+    virtual bool counted(const RowRange&, int32_t) const { return true; }
+    // How much it is to send the rows of a node, in histograms.
+    virtual double share_of_histogram(const RowRange&) const { return infinity; }
+    // How many histograms all that was fetched would have been.
+    virtual double histograms_fetched() const { return 0; }
 
     // ---- histograms ----------------------------------------------------------------------------------------------
 
@@ -98,6 +149,12 @@ class TreeRows {
     // Returns how many codes occur.
     virtual int64_t load_gathered(const FeatureCodes& info, int thread, const UsedBins& used, FeatureSums& sums) = 0;
     virtual void clear_gathered(int thread, UsedBins& used) = 0;
+
+    // ---- what goes to other processes ----------------------------------------------------------------------------
+
+    virtual int64_t stat_bytes() const = 0;
+    virtual int64_t sum_bytes() const = 0;  // words of 8: sums of parts are added word by word
+    virtual void copy_stats(const RowRange& rows, std::byte* out) const = 0;
 };
 
 }  // namespace arboretum

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 #include <type_traits>
 
 #include "base/parallel.hpp"
@@ -13,7 +14,7 @@
 namespace arboretum {
 
 template <class Layout>
-class TreeRowsAs final : public TreeRows {
+class TreeRowsAs : public TreeRows {
   public:
     using Sum = typename Layout::Sum;
 
@@ -26,16 +27,17 @@ class TreeRowsAs final : public TreeRows {
           builder_(data, selection, threads),
           scratch_(threads) {}
 
-    // Makes the entries of the root; returns the sum of their statistics. rows: numbers of the sample's rows, or null.
+    // Makes the entries of the root; returns the sum of their statistics.
     template <class Real>
-    WideSum fill(const Real* gradients, const Real* hessians, const Row* rows, int64_t n_rows) {
+    WideSum fill(const TreeSample<Real>& sample) {
+        const int64_t n_rows = sample.n_rows;
         for (Buffer& buffer : space_.entries) buffer.get<Entry<Layout>>(n_rows);
         space_.flags.get<uint8_t>(n_rows);
         std::vector<WideSum> sums((n_rows + fill_block - 1) / fill_block);
         parallel_blocks(n_rows, fill_block, threads_, [&](int64_t begin, int64_t end, int) {
             WideSum sum;
             for (int64_t first = begin; first < end; first += chunk)
-                sum += fill_chunk(gradients, hessians, rows, first, std::min(end, first + chunk));
+                sum += fill_chunk(sample, first, std::min(end, first + chunk));
             sums[begin / fill_block] = sum;
         });
         WideSum total;
@@ -45,10 +47,37 @@ class TreeRowsAs final : public TreeRows {
 
     RowNumbers numbers(const RowRange& rows) const override { return {entries(rows), rows.size()}; }
 
-    int64_t partition(int32_t feature, const std::vector<uint8_t>& left, const RowRange& rows, int threads) override {
-        return arboretum::partition<Layout>(data_, feature, left, entries(rows),
-                                            entries({1 - rows.buffer, rows.begin, rows.end}),
-                                            space_.flags.get<uint8_t>() + rows.begin, rows.size(), threads);
+    std::array<RowRange, 2> partition(int32_t feature, const std::vector<uint8_t>& left, const RowRange& rows,
+                                      int threads) override {
+        const RowRange target{1 - rows.buffer, rows.begin, rows.end};
+        const int64_t middle =
+            rows.begin + arboretum::partition<Layout>(data_, feature, left, entries(rows), entries(target),
+                                                      space_.flags.get<uint8_t>() + rows.begin, rows.size(), threads);
+        return {RowRange{target.buffer, rows.begin, middle}, {target.buffer, middle, rows.end}};
+    }
+
+    void count(const RowRange& rows, int32_t feature, Code first, int64_t* counts) const override {
+        for_each_code(rows, feature, [&](Code code) {
+            if (code >= first) ++counts[code - first];
+            return true;
+        });
+    }
+
+    bool both_sides_have(const RowRange& rows, int32_t feature, Code threshold, bool missing_left,
+                         int64_t least) const override {
+        const Code missing = data_.feature(feature).n_bins;
+        int64_t sides[2] = {0, 0};
+        return !for_each_code(rows, feature, [&](Code code) {
+            ++sides[code == missing ? missing_left : code <= threshold];
+            return sides[0] < least || sides[1] < least;
+        });
+    }
+
+    void mark_right(const RowRange& rows, int32_t feature, std::vector<uint8_t>& seen) const override {
+        for_each_code(rows, feature, [&](Code code) {
+            seen[code] = 1;
+            return true;
+        });
     }
 
     int64_t histogram_bytes() const override { return static_cast<int64_t>(sizeof(Sum)) * data_.n_total_bins(); }
@@ -58,7 +87,7 @@ class TreeRowsAs final : public TreeRows {
     }
 
     void subtract(Bins* parent, const Bins* smaller) const override {
-        builder_.subtract(reinterpret_cast<Sum*>(parent), of(smaller), data_.n_total_bins());
+        builder_.subtract(reinterpret_cast<Sum*>(parent), of(smaller));
     }
 
     WideSum sum(const Bins* bins, int64_t bin) const override { return Layout::unpack(of(bins)[bin]); }
@@ -143,6 +172,20 @@ class TreeRowsAs final : public TreeRows {
         std::fill(used.marks.begin(), used.marks.end(), 0);
     }
 
+    int64_t stat_bytes() const override { return sizeof(typename Layout::Stat); }
+
+    int64_t sum_bytes() const override { return sizeof(Sum); }
+
+    void copy_stats(const RowRange& rows, std::byte* out) const override {
+        const Entry<Layout>* own = entries(rows);
+        for (int64_t i = 0; i < rows.size(); ++i) std::memcpy(out + i * stat_bytes(), &own[i].stat, sizeof own[i].stat);
+    }
+
+  protected:
+    Entry<Layout>* entries(const RowRange& rows) const {
+        return space_.entries[rows.buffer].template get<Entry<Layout>>() + rows.begin;
+    }
+
   private:
     static constexpr int64_t chunk = 1024, fill_block = 16 * chunk;
 
@@ -153,22 +196,28 @@ class TreeRowsAs final : public TreeRows {
 
     static const Sum* of(const Bins* bins) { return reinterpret_cast<const Sum*>(bins); }
 
-    Entry<Layout>* entries(const RowRange& rows) const {
-        return space_.entries[rows.buffer].template get<Entry<Layout>>() + rows.begin;
+    // visit(code) until it returns false; returns whether all rows were visited.
+    template <class Visit>
+    bool for_each_code(const RowRange& rows, int32_t feature, Visit&& visit) const {
+        const Entry<Layout>* own = entries(rows);
+        for (int64_t i = 0; i < rows.size(); ++i)
+            if (!visit(data_.code(feature, own[i].row))) return false;
+        return true;
     }
 
     template <class Real>
-    WideSum fill_chunk(const Real* gradients, const Real* hessians, const Row* rows, int64_t begin, int64_t end) {
+    WideSum fill_chunk(const TreeSample<Real>& sample, int64_t begin, int64_t end) {
         typename Layout::Stat stats[chunk];
         const int64_t n = end - begin;
         if constexpr (std::is_same_v<Layout, Wide>)
-            for (int64_t i = 0; i < n; ++i) stats[i] = wide_stat(gradients[begin + i], hessians[begin + i], scale_);
+            for (int64_t i = 0; i < n; ++i)
+                stats[i] = wide_stat(sample.gradients[begin + i], sample.hessians[begin + i], scale_);
         else
-            quantise_rows(gradients + begin, hessians + begin, n, scale_.gradient, scale_.hessian, stats);
+            quantise_rows(sample.gradients + begin, sample.hessians + begin, n, scale_.gradient, scale_.hessian, stats);
         Entry<Layout>* filled = entries({0, begin, end});
         Sum sum{};
         for (int64_t i = 0; i < n; ++i) {
-            filled[i] = {stats[i], rows != nullptr ? rows[begin + i] : static_cast<Row>(begin + i)};
+            filled[i] = {stats[i], sample.row(begin + i)};
             sum += Layout::widen(stats[i]);
         }
         return Layout::unpack(sum);

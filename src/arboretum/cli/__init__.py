@@ -10,6 +10,7 @@
        ├─ tasks.py      what is asked: a guess, and its reason
        ├─ methods.py    which estimators answer it
        ├─ problem.py    rows, a task, and the rows that judge
+       ├─ cluster.py    workers of Dask that read and fit the rows
        ├─ scores.py     how good the answers are, beside a baseline; leaderboard.py: methods side by side
        └─ files.py      model files with the roles of columns; files that appear whole or not at all
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from arboretum.data.memory_budget import MemoryBudget
-from arboretum.data.sources import LEAST_QUERY_MEMORY, Source
+from arboretum.data.sources import LEAST_QUERY_MEMORY, Source, parted
 
 
 @dataclass(frozen=True)
@@ -45,3 +45,7 @@ class Changed(ABC):
     def buffers(self, names: Sequence[str]) -> list[int]:
         """Return the bytes that a reader holds of each column."""
         return self.source.buffers(names)
+
+    def parted(self, n_rows: int) -> Sequence[Source]:
+        """Part the source, and change each part."""
+        return [replace(self, source=part) for part in parted(self.source, n_rows)]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from arboretum.cli.errors import DataError
+from arboretum.data.file_order import in_natural_order
 
 if TYPE_CHECKING:
     from arboretum.data.text_files import TextFile
@@ -54,7 +55,9 @@ def shown(name: str) -> str:
 
 
 def files_named(data: str) -> list[Path]:
-    """Return the files of a path, a table of a database, a pattern or a folder; none if there are none.
+    """Return the files of a path, a table of a database, a pattern or a folder, in natural order.
+
+    There may be none.
 
     Examples
     --------
@@ -63,11 +66,12 @@ def files_named(data: str) -> list[Path]:
     """
     found = Path(data) if Path(data).exists() else Path(data.partition("::")[0]).expanduser()
     if found.is_dir():
-        return [file for file in sorted(found.rglob("*")) if file.is_file() and not is_hidden(file.relative_to(found))]
+        inside = (file for file in found.rglob("*") if file.is_file() and not is_hidden(file.relative_to(found)))
+        return in_natural_order(inside)
     if found.exists():
         return [found]
     matches = glob.glob(str(found), recursive=True)  # noqa: PTH207  # Path.glob takes no absolute patterns
-    return [Path(name) for name in sorted(matches)]
+    return in_natural_order(Path(name) for name in matches)
 
 
 def is_hidden(path: Path) -> bool:

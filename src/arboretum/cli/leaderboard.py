@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from arboretum import Checkpoint
+from arboretum.cli import cluster
 from arboretum.cli.columns import Examples
 from arboretum.cli.methods import check_offset, make, methods, preset_methods, takes_offset
 from arboretum.cli.problem import Judging, Problem
@@ -52,8 +53,12 @@ def fit(
     time_limit: float | None = None,
     progress: bool = False,
     checkpoint: Checkpoint | None = None,
+    client: Any = None,
 ) -> Any:
-    """Fit a model to rows, with a time limit and a progress bar if the method has them."""
+    """Fit a model to rows, with a time limit and a progress bar if the method has them.
+
+    With the ``client`` of a Dask cluster, its workers read the rows and fit.
+    """
     known = model.get_params(deep=False)
     wanted = {"time_limit": time_limit, "verbose": int(progress)}
     model.set_params(**{name: value for name, value in wanted.items() if name in known and value})
@@ -62,7 +67,8 @@ def fit(
     if rows.time is not None and not keeps_groups and "time_ordered" in known:  # folds must not look ahead
         rows = rows.by_time()
         model.set_params(time_ordered=True)
-    model.fit(rows.X, rows.target, **rows.fit_arguments(model), **given)
+    placed = {"X": rows.X, "y": rows.target, **rows.fit_arguments(model)}
+    model.fit(**(placed if client is None else cluster.fit_arguments(client, rows, model)), **given)
     return model.set_params(verbose=known["verbose"]) if "verbose" in known else model
 
 

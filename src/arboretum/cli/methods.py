@@ -55,6 +55,7 @@ STREAMED = {
     "forest": ("class", "regression", "uplift"),
     "extra": ("class", "regression"),
 }
+ON_CLUSTERS = ("class", "regression", "anomaly")  # whose targets are columns of their own
 
 
 def methods(task: Task) -> list[str]:
@@ -168,6 +169,27 @@ def check_streams(method: str, task: Task) -> None:
     cure = f"choose {', '.join(able)}, or leave the option out" if able else "leave the option out"
     if method not in able:
         raise UsageError(f"--memory-limit: --model {method} of {task.name} needs all rows in memory; {cure}")
+
+
+def check_on_cluster(method: str, task: Task | None = None) -> None:
+    """Reject a method that is fitted on one machine; one that no task has on a cluster before the task is known.
+
+    Examples
+    --------
+    >>> check_on_cluster("auto")
+    >>> check_on_cluster("boosted:lightgbm", BINARY)
+    """
+    able = []
+    for name, classes in CLASSES.items():
+        families = [family for family in ON_CLUSTERS if family in classes and (task is None or family == task.family)]
+        suited = [classes[family] for family in families]
+        able += [name] if any(model_class(one).fits_on_cluster for one in suited) else []
+    if task is not None:
+        method, _ = _suitable(method, task)
+    if method.partition(":")[0] not in (*able, "auto"):
+        of_task = "" if task is None else f" of {task.name}"
+        cure = f"choose {', '.join(able)}, or leave the option out" if able else "leave the option out"
+        raise UsageError(f"--cluster: --model {method}{of_task} is fitted on one machine; {cure}")
 
 
 def takes_offset(method: str, task: Task) -> bool:

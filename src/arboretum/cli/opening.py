@@ -30,9 +30,10 @@ def open_problem(
     task: str,
     *,
     budget: MemoryBudget | None = None,
+    streams: bool = False,
     training_bytes: Callable[[int, int], int] = lambda n_rows, n_columns: 0,
 ) -> Problem:
-    """Read the data, or only look into them if memory is limited, and say what was understood.
+    """Read the data, or only look into them if they are to stay where they are, and say what was understood.
 
     ``training_bytes`` says how much memory a fit of so many rows and columns needs at least.
     """
@@ -49,12 +50,12 @@ def open_problem(
         raise DataError("; ".join(questions))
     formats = {column.name: column.format for column in used if column.format} | dict(text.date_formats)
     roles = replace(roles, missing=text.missing, decimal=text.decimal, asked=text.asked, date_formats=formats)
-    if budget is None:
+    if not streams:
         _remark_size(terminal, source)
     about_text = source.remarks([column.name for column in used])
     terminal.remark(*about_text)  # before anything fails, for they may tell why
     with reading(source.name):
-        rows = source.rows(budget)
+        rows = source.rows(streams=streams)
         require(rows, roles.named, source.name)
         problem = understand(rows, roles, task, source.name)
     terminal.remark(*problem.remarks)
@@ -79,6 +80,7 @@ def open_judging(
     *,
     test: str | None = None,
     budget: MemoryBudget | None = None,
+    streams: bool = False,
     prefer_folds: bool = False,
 ) -> Judging:
     """Read the rows of ``--test``, if there are some, and choose how to judge."""
@@ -89,7 +91,7 @@ def open_judging(
         known = given.text().knowing(kinds, roles.asked, roles.missing, roles.date_formats, roles.decimal)
         source = Reading(test).open(known, budget)
         with reading(source.name):
-            rows, remarks = examples(source.rows(budget), roles, roles.kinds, source.name)
+            rows, remarks = examples(source.rows(streams=streams), roles, roles.kinds, source.name)
         terminal.remark(*(f"{source.name}: {remark}" for remark in [*source.remarks(list(kinds)), *remarks]))
     return choose_judging(problem, test=rows, n_folds=n_folds, share=share, prefer_folds=prefer_folds)
 
@@ -121,7 +123,7 @@ def open_model(
         known, budget, lambda dataset: COMMAND_BYTES + needed_bytes(file.model, file.task, dataset.n_rows)
     )
     with reading(source.name):
-        found = source.rows(budget)
+        found = source.rows(streams=budget is not None)
         roles = roles if needs_target else roles.without_beside(found.schema.names)
         rows, remarks = examples(found, roles, kinds, source.name)
     check_model(file.model, rows.y, file.task, roles)

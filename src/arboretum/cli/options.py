@@ -61,6 +61,15 @@ MemoryLimit = Annotated[
         "Leave rows in their files; hold at most this much memory, such as 500MB, above the bare start of the command.",
     ),
 ]
+Cluster = Annotated[
+    Name,
+    named(
+        "--cluster",
+        "ADDRESS",
+        "Fit on the workers of a Dask cluster, whose scheduler has an address such as tcp://host:8786; local:4 starts "
+        "four worker processes here, local one per core.",
+    ),
+]
 Offset = Annotated[
     Names,
     named(

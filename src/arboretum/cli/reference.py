@@ -18,7 +18,7 @@ others only with `--overwrite`. `arboretum --install-completion` teaches your sh
 |---|---|
 | `sales.csv`, `.tsv`, `.json`, `.jsonl` | a file of text, also compressed: `.gz`, `.bz2` or `.zst` |
 | `sales.parquet`, `.arrow`, `.arrows`, `.feather` | a file with types |
-| `'part-*.csv'`, `folder` | all files that match, or in the folder, of one format; columns are matched by name |
+| `'part-*.csv'`, `folder` | files of one format, `part-2` before `part-10`; columns are matched by name |
 | `-` | standard input, in any of these formats |
 | `shop.db::orders`, or `shop.db --table orders` | a table of a SQLite or DuckDB file |
 | `--sql "SELECT … FROM data WHERE …"` | the rows of a query; `data` is the table of the files that DATA names |

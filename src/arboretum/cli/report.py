@@ -69,17 +69,24 @@ def report_bytes(n_columns: int, parts: int) -> int:
 def some_rows(
     terminal: Terminal, budget: MemoryBudget | None, rows: Examples, learnt: Examples | None
 ) -> tuple[Examples, Examples | None]:
-    """Return as many rows as memory holds, and say so; return all of them without a memory limit."""
-    if budget is None:
+    """Return as many rows as memory holds, and say so; return all of them if they are in memory."""
+    from arboretum.data.dataset import Dataset
+
+    if not isinstance(rows.X, Dataset):
         return rows, learnt
+    most = MOST_ROWS if budget is None else _rows_within(budget, rows, learnt)
+    terminal.remark(f"the report reads at most {most} of the rows that judge, and as many of the training rows")
+    return rows.in_memory(most), None if learnt is None else learnt.in_memory(most)
+
+
+def _rows_within(budget: MemoryBudget, rows: Examples, learnt: Examples | None) -> int:
+    """Return how many rows of each part memory holds."""
     parts, n_columns = 1 if learnt is None else 2, len(rows.X.names)
     budget.require(report_bytes(n_columns, parts), f"a report of {n_columns} columns")
     import sklearn.metrics  # noqa: F401  # which the report will import, and rows must fit beside
 
     of_row = max(n_columns * CELL_BYTES, TEXT_COPIES * max(map(_row_bytes, filter(None, (rows, learnt)))))
-    most = int(min(MOST_ROWS, max(LEAST_ROWS, (budget.free() - REPORT_BYTES) / (parts * of_row))))
-    terminal.remark(f"the report reads at most {most} of the rows that judge, and as many of the training rows")
-    return rows.in_memory(most), None if learnt is None else learnt.in_memory(most)
+    return int(min(MOST_ROWS, max(LEAST_ROWS, (budget.free() - REPORT_BYTES) / (parts * of_row))))
 
 
 def _row_bytes(rows: Examples) -> float:

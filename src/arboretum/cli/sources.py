@@ -64,10 +64,10 @@ class Rows:
             widths = [width_of(column.type) or TEXT_BYTES for column in self.dataset.schema]
             return int(sum(widths) * self.dataset.n_rows)
 
-    def rows(self, budget: MemoryBudget | None = None) -> Any:
-        """Return all rows as an Arrow table, or the dataset if memory is limited."""
+    def rows(self, *, streams: bool = False) -> Any:
+        """Return all rows as an Arrow table, or the dataset if they are to stay where they are."""
         with reading(self.name):
-            return self.dataset.to_frame() if budget is None else self.dataset
+            return self.dataset if streams else self.dataset.to_frame()
 
     def remarks(self, names: Sequence[str]) -> list[str]:
         """Say what a user should know about text in these columns."""

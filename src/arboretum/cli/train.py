@@ -43,6 +43,7 @@ def train(
     holdout: options.Holdout = None,
     time_limit: options.TimeLimit = None,
     memory_limit: options.MemoryLimit = None,
+    cluster: options.Cluster = None,
     checkpoint: Annotated[
         Path | None, options.named("--checkpoint", "FILE", "Go on from this file, if a run was killed; write it.")
     ] = None,
@@ -55,12 +56,13 @@ def train(
 
     The task and the kinds of columns are guessed, and said. With --cv, or with few rows, folds judge and the model
     that is written learns from all rows, while --report shows that of the last fold; otherwise the model that is
-    judged is the one that is written. --memory-limit leaves rows in their files; the model is the same. After a
-    crash the same command with the same --checkpoint goes on to the model that it would have written, and then
-    removes the file.
+    judged is the one that is written. --memory-limit leaves rows in their files, and --cluster lets workers read and
+    fit them; the model is the same. After a crash the same command with the same --checkpoint goes on to the model
+    that it would have written, and then removes the file.
     """
     budget = options.memory_budget(memory_limit)
     from arboretum.cli import files, leaderboard, methods, opening, tasks
+    from arboretum.cli.cluster import opened
     from arboretum.cli.report import report_bytes, some_rows, write_report
 
     outputs = {"--checkpoint": checkpoint, "--out": out, "--report": report}
@@ -73,18 +75,24 @@ def train(
         of_report = 0 if report is None else report_bytes(n_columns, parts=2)
         return max(of_report, methods.training_bytes(model, n_rows, n_columns, settings=chosen))
 
-    problem = opening.open_problem(terminal, data, roles, task, budget=budget, training_bytes=needed)
-    if budget is not None:
-        methods.check_streams(model, problem.task)
-    if roles.offset:
-        methods.check_offset(model, problem.task)
-    if "control" not in chosen:
-        tasks.check_control(problem.rows.treatment, roles, "name the control, as in --set control={}")
-    judging = opening.open_judging(terminal, data, problem, cv, holdout, test=test, budget=budget)
-    new_model = partial(methods.make, model, problem.task, settings=chosen, members=members)
-    given = fit_options(new_model(), time_limit, checkpoint, every)
-    with methods.setting_errors(chosen):
-        fitted, line = _fit_and_judge(terminal, new_model, problem, judging, given)
+    if cluster is not None:
+        _check_cluster(model, memory_limit)
+    reading: dict[str, Any] = {"budget": budget, "streams": budget is not None or cluster is not None}
+    with opened(cluster) as client:
+        problem = opening.open_problem(terminal, data, roles, task, training_bytes=needed, **reading)
+        if budget is not None:
+            methods.check_streams(model, problem.task)
+        if cluster is not None:
+            methods.check_on_cluster(model, problem.task)
+        if roles.offset:
+            methods.check_offset(model, problem.task)
+        if "control" not in chosen:
+            tasks.check_control(problem.rows.treatment, roles, "name the control, as in --set control={}")
+        judging = opening.open_judging(terminal, data, problem, cv, holdout, test=test, **reading)
+        new_model = partial(methods.make, model, problem.task, settings=chosen, members=members)
+        given = {**fit_options(new_model(), time_limit, checkpoint, every), "client": client}
+        with methods.setting_errors(chosen):
+            fitted, line = _fit_and_judge(terminal, new_model, problem, judging, given)
     if line is not None:
         show_scores(terminal, problem, judging, line, leaderboard.measure_baseline(problem, judging))
     files.save_model(terminal, fitted, out, problem.roles, with_size=True)
@@ -104,6 +112,19 @@ def train(
         if judging.n_folds is not None:
             terminal.text(f"the report is about {share}; the model that was written was trained on all rows")
             terminal.result |= {"report_about": share}
+
+
+def _check_cluster(model: str, memory_limit: str | None) -> None:
+    """Reject what a cluster cannot do, before it is asked."""
+    from arboretum.cli.errors import UsageError
+    from arboretum.cli.methods import check_on_cluster
+
+    check_on_cluster(model)
+    if memory_limit is not None:
+        raise UsageError(
+            "--memory-limit and --cluster contradict each other: the rows of a fit are with the workers, whose memory "
+            "is set where they are started; leave out one of them"
+        )
 
 
 def fit_options(model: Any, time_limit: float | None, checkpoint: Path | None, every: float) -> dict[str, Any]:

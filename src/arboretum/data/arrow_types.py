@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum import places
 from arboretum.cached import cached_property
 from arboretum.data.schema import listed
 
@@ -107,13 +109,13 @@ class Parts(ABC):
     @cached_property
     def surveyed(self) -> tuple[Any, int]:
         """Names and types that hold the values of all parts, and the number of rows."""
-        schema, n_rows = None, 0
-        for found, count, where in self.survey():
-            schema = found.remove_metadata() if schema is None else joined(schema, found, where)
-            n_rows += count
+        parts = places.kept(lambda: [(found.remove_metadata(), count, where) for found, count, where in self.survey()])
+        schema = None
+        for found, _, where in chain.from_iterable(places.gathered(lambda: parts)):
+            schema = found if schema is None else joined(schema, found, where)
         if schema is None:
             raise ValueError("there is no batch: give at least one, with its columns")
-        return schema, n_rows
+        return schema, sum(count for _, count, _ in parts)
 
     def schema(self) -> Any:
         """Return names and types."""

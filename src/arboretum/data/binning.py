@@ -15,16 +15,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum import _kernel
+from arboretum import _kernel, places
 from arboretum.cached import cached_property
 from arboretum.data.memory_budget import grouped
 from arboretum.data.row_stream import RowStream
+from arboretum.data.schema import Array
 from arboretum.data.table import SparseTable, Table
 
 # Cuts are quantiles of about this many rows; more would not move them visibly.
 SAMPLE_ROWS = 200_000
 # Bytes of a sampled value, and of one while the kernel sorts its column, with its weight.
 SAMPLED_VALUE_BYTES, SORTED_VALUE_BYTES = 8, 48
+GATHERED_COLUMNS = 32  # whose sampled values one place has at a time, if rows lie in several places
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +116,9 @@ def _learn_bins(table: Table, max_bins: int | None, weight: NDArray[np.float64] 
     order = table.schema.by_name
     sample_size = table.n_rows if max_bins is None else SAMPLE_ROWS
     rows = _kernel.sample_rows(table.n_rows, sample_size)
-    if isinstance(table, SparseTable):
+    if places.here() is not None:
+        cuts = _find_gathered_cuts(table, weight, max_bins, threads)
+    elif isinstance(table, SparseTable):
         cuts = table.by_column.find_cuts(rows, weight, max_bins or 0, threads)
     elif isinstance(table, RowStream):
         cuts = _find_streamed_cuts(table, rows, weight, max_bins, threads)
@@ -144,6 +148,37 @@ def _find_streamed_cuts(
     return [cuts[j] for j in range(len(cuts))]
 
 
+def _find_gathered_cuts(
+    table: Table, weight: NDArray[np.float64] | None, max_bins: int | None, threads: int
+) -> list[NDArray[np.float64]]:
+    """Find the cuts of rows in several places: one of them gets the sample that a single place would look at."""
+    own, (first, n_rows) = places.index(), places.numbered(table.n_rows)
+    sampled = _kernel.sample_rows(n_rows, SAMPLE_ROWS)
+    rows = sampled[slice(*np.searchsorted(sampled, (first, first + table.n_rows)))] - np.uint32(first)
+    cuts = [np.zeros(0)] * table.schema.n_features
+    numeric = [j for j, column in enumerate(table.schema.columns) if column.kind == "numeric"]
+    for begin in range(0, len(numeric), GATHERED_COLUMNS):
+        group = numeric[begin : begin + GATHERED_COLUMNS]
+
+        def part(group: list[int] = group) -> dict[int, tuple[list[Array], NDArray[np.float64] | None]]:
+            if max_bins is None:
+                return {own: ([np.unique(column) for column in table.values(group)], None)}
+            return {own: (table.values(group, rows), None if weight is None else weight[rows])}
+
+        def decide(parts: dict[int, tuple[list[Array], NDArray[np.float64] | None]]) -> list[NDArray[np.float64]]:
+            columns, weights = zip(*places.in_order(parts), strict=True)
+            found = []
+            for values in map(np.concatenate, zip(*columns, strict=True)):
+                of_rows = None if weights[0] is None else np.concatenate(weights)
+                numbers = np.arange(len(values), dtype=np.uint32)
+                found += _kernel.find_cuts([values], numbers, of_rows, max_bins or 0, threads)
+            return found
+
+        for j, found in zip(group, places.decided(part, dict.__or__, decide), strict=True):
+            cuts[j] = found
+    return cuts
+
+
 def bin_values(table: Table, *, threads: int = 1) -> BinnedData:
     """Make every distinct value its own bin, and keep the values: thresholds may then lie between any two of them.
 
@@ -162,7 +197,7 @@ def _bin_values(table: Table, threads: int) -> BinnedData:
     order = table.schema.by_name
     ranked: list[tuple[NDArray[np.float64], NDArray[np.uint32]]] = []
     for _, batch in table.column_batches():
-        ranked += _kernel.rank_columns(batch, threads)
+        ranked += _ranked_everywhere(_kernel.rank_columns(batch, threads))
     cuts = [midpoint(values[:-1], values[1:]) for values, _ in ranked]
     bin_map = BinMap(
         order=tuple(order),
@@ -182,7 +217,24 @@ def _bin_values(table: Table, threads: int) -> BinnedData:
                 (has_missing[feature],) = codes.assign(feature, [column], [[]], threads)
             else:
                 has_missing[feature] = codes.put_codes(feature, ranked[j][1], threads)
-    return BinnedData(bin_map, codes, tuple(has_missing))
+    return BinnedData(bin_map, codes, tuple(places.joined(lambda: np.array(has_missing), np.logical_or).tolist()))
+
+
+def _ranked_everywhere(
+    own: list[tuple[NDArray[np.float64], NDArray[np.uint32]]],
+) -> list[tuple[NDArray[np.float64], NDArray[np.uint32]]]:
+    """Return the distinct values of columns at all places, and the rank of each value of this place among them."""
+    if places.here() is None:
+        return own
+    found = [values for values, _ in own]
+    with places.afresh():
+        values = places.joined(lambda: found, lambda a, b: list(map(np.union1d, a, b)))
+    ranked = []
+    for everywhere, (here, ranks) in zip(values, own, strict=True):
+        # The code after the last value, 1 if there is none, means missing.
+        place = np.append(np.searchsorted(everywhere, here), max(1, len(everywhere)))
+        ranked.append((everywhere, place[np.minimum(ranks, len(here))].astype(np.uint32)))
+    return ranked
 
 
 def midpoint(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -239,7 +291,7 @@ def _extremes(table: Table) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
             if column.dtype != np.int32:
                 least[j] = np.fmin.reduce(column, initial=least[j])
                 most[j] = np.fmax.reduce(column, initial=most[j])
-    return least, most
+    return places.joined(lambda: (least, most), lambda a, b: (np.fmin(a[0], b[0]), np.fmax(a[1], b[1])))
 
 
 def _n_bins(n_categories: int, cuts: NDArray[np.float64], kind: str) -> int:
@@ -275,7 +327,14 @@ def assign_bins(
     (1, [0, 0, 1, 0, 0, 0, 0, 0, 0, 0])
     """
     key = ("codes", bin_map, bundle)  # the map itself, not its content
-    return table.once(key, lambda: _assign_bins(table, bin_map, bundle, reserve, threads))
+    bundle = bundle and places.here() is None  # what can be bundled depends on all rows
+    own = table.once(key, lambda: places.kept(lambda: _assign_bins(table, bin_map, bundle, reserve, threads)))
+    if places.here() is None:
+        return own
+    has_missing = places.joined(lambda: np.array(own.has_missing), np.logical_or)
+    for feature in np.flatnonzero(has_missing):
+        own.codes.mark_missing(int(feature))
+    return BinnedData(bin_map, own.codes, tuple(has_missing.tolist()))
 
 
 def _assign_bins(table: Table, bin_map: BinMap, bundle: bool, reserve: int, threads: int) -> BinnedData:

@@ -80,6 +80,38 @@ def _delimiter_of(line: str) -> str:
     return max(DELIMITERS, key=line.count)
 
 
+@dataclass(frozen=True)
+class Renamed(Delegating):
+    """Rows in columns named c0, c1 and so on, under the names that they have in files."""
+
+    inner: Source
+    names: tuple[str, ...]
+
+    def schema(self) -> Any:
+        """Return names and types."""
+        import pyarrow
+
+        stored = self.inner.schema()
+        return pyarrow.schema([stored.field(f"c{place}").with_name(name) for place, name in enumerate(self.names)])
+
+    def batches(self, names: Sequence[str], size: int, memory: int | None = None) -> Iterator[Any]:
+        """Stream the rows."""
+        for batch in self.inner.batches(self._stored(names), size, memory):
+            yield batch.rename_columns(list(names))
+
+    def buffers(self, names: Sequence[str]) -> list[int]:
+        """Return the bytes that a reader holds of each column."""
+        return self.inner.buffers(self._stored(names))
+
+    def parted(self, n_rows: int) -> Sequence[Source]:
+        """Part the rows."""
+        return [Renamed(part, self.names) for part in super().parted(n_rows)]
+
+    def _stored(self, names: Sequence[str]) -> list[str]:
+        places = {name: f"c{place}" for place, name in enumerate(self.names)}
+        return [places[name] for name in names]
+
+
 @dataclass(eq=False)
 class CsvFiles(Delegating):
     """CSV files, one below the other; columns are matched by name.
@@ -103,7 +135,7 @@ class CsvFiles(Delegating):
     tell: Tell
     _parts: list[CsvPart] = field(default_factory=list)
     _found: list[TextColumn] = field(default_factory=list)
-    _snapshot: Snapshot | None = None
+    _rows: Renamed | None = None
     _others: dict[tuple[tuple[str, Kind], ...], CsvFiles] = field(default_factory=dict)
 
     @property
@@ -127,14 +159,14 @@ class CsvFiles(Delegating):
 
     @property
     def inner(self) -> Source:  # type: ignore[override]
-        """The rows, in columns named c0, c1 and so on."""
-        if self._snapshot is None:
+        """The rows, which are kept in columns named c0, c1 and so on."""
+        if self._rows is None:
             unknown = [name for name in (*self.rules.types, *self.rules.date_formats) if name not in self.names]
             if unknown:
                 raise ValueError(f"{self.files[0]} has no column {unknown[0]!r}: its columns are {self.names}")
             write = partial(_write_csv, self.parts, self.rules, self._tell)
-            self._snapshot = Snapshot(write, f"reading {self.files[0]}")
-        return self._snapshot
+            self._rows = Renamed(Snapshot(write, f"reading {self.files[0]}"), tuple(self.names))
+        return self._rows
 
     @property
     def _tell(self) -> Tell:
@@ -145,26 +177,6 @@ class CsvFiles(Delegating):
             tell(columns)
 
         return told
-
-    def schema(self) -> Any:
-        """Return names and types."""
-        import pyarrow
-
-        stored = self.inner.schema()
-        return pyarrow.schema([stored.field(f"c{place}").with_name(name) for place, name in enumerate(self.names)])
-
-    def batches(self, names: Sequence[str], size: int, memory: int | None = None) -> Iterator[Any]:
-        """Stream the rows."""
-        for batch in self.inner.batches(self._stored(names), size, memory):
-            yield batch.rename_columns(list(names))
-
-    def buffers(self, names: Sequence[str]) -> list[int]:
-        """Return the bytes that a reader holds of each column."""
-        return self.inner.buffers(self._stored(names))
-
-    def _stored(self, names: Sequence[str]) -> list[str]:
-        places = {name: f"c{place}" for place, name in enumerate(self.names)}
-        return [places[name] for name in names]
 
     def read_as(self, kinds: Mapping[str, Kind]) -> CsvFiles:
         """Return the same rows with columns read as these kinds, which are those of a fit."""

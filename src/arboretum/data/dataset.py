@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import numbers
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.data import sources
-from arboretum.data.arrow_types import width_of
+from arboretum.data import dask_rows, sources
+from arboretum.data.arrow_types import as_numpy, width_of
 from arboretum.data.csv_files import CsvFiles, warn
 from arboretum.data.json_files import json_files
 from arboretum.data.memory_budget import (
@@ -26,7 +25,7 @@ from arboretum.data.memory_budget import (
     grouped,
 )
 from arboretum.data.parquet_files import ParquetFiles
-from arboretum.data.schema import listed
+from arboretum.data.schema import require_names
 from arboretum.data.sources import BATCH_ROWS, Source
 from arboretum.data.text_columns import ARGUMENTS, Kind, TextRules
 from arboretum.data.text_values import MISSING
@@ -39,9 +38,9 @@ LEAST_BATCH_ROWS, TEXT_BYTES = 8_192, 24  # rows that make a batch worthwhile, a
 class Dataset:
     """Rows of a file, a database or a stream of batches, to fit and predict on without holding them in memory.
 
-    Make one with ``from_parquet``, ``from_csv``, ``from_json``, ``from_sql``, ``from_batches`` or ``from_frame``; every
-    estimator takes it in the place of ``X``: ``model.fit(dataset, target="price")``, ``model.predict(dataset)``. The
-    model is, to the last bit, that of the same rows in a frame.
+    Make one with ``from_parquet``, ``from_csv``, ``from_json``, ``from_sql``, ``from_batches``, ``from_frame`` or
+    ``from_dask``; every estimator takes it in the place of ``X``: ``model.fit(dataset, target="price")``,
+    ``model.predict(dataset)``. The model is, to the last bit, that of the same rows in a frame.
 
     Parameters
     ----------
@@ -51,6 +50,8 @@ class Dataset:
         The columns to read; all by default.
     budget : MemoryBudget, optional
         What is left of its memory limit; see ``with_memory_limit``.
+    named : bool
+        Whether models go by the names of the columns; if not, by their positions, as in an array.
 
     Examples
     --------
@@ -66,6 +67,7 @@ class Dataset:
     source: Source
     columns: tuple[str, ...] | None = None
     budget: MemoryBudget | None = None
+    named: bool = True
 
     # ---- where rows come from ----------------------------------------------------------------------------------------
 
@@ -76,7 +78,8 @@ class Dataset:
         Parameters
         ----------
         path : path, pattern or list of them
-            As ``"sales.parquet"`` or ``"sales/*.parquet"``; files of a pattern come in the order of their names.
+            As ``"sales.parquet"`` or ``"sales/*.parquet"``; files of a pattern come in the order of their names, with
+            numbers in them compared as numbers: ``part.2.parquet`` comes before ``part.10.parquet``.
         memory_limit : int or str, optional
             As for ``with_memory_limit``.
         """
@@ -106,7 +109,8 @@ class Dataset:
         Parameters
         ----------
         path : path, pattern or list of them
-            The files, in any of the compressions gzip, bzip2 and Zstandard; columns are matched by name.
+            The files, in any of the compressions gzip, bzip2 and Zstandard; columns are matched by name. Files of a
+            pattern come in the order of ``from_parquet``.
         delimiter : str, optional
             Separator of fields; by default the most frequent of comma, semicolon, tab and bar in the first line.
         encoding : str, optional
@@ -145,7 +149,8 @@ class Dataset:
         Parameters
         ----------
         path : path, pattern or list of them
-            The files, in any of the compressions gzip, bzip2 and Zstandard.
+            The files, in any of the compressions gzip, bzip2 and Zstandard. Files of a pattern come in the order of
+            ``from_parquet``.
         encoding : str, optional
             A codec of Python, such as ``"latin-1"``; by default UTF-8, or what a byte order mark says.
         memory_limit : int or str, optional
@@ -216,6 +221,30 @@ class Dataset:
         """
         return cls.from_batches([sources.as_arrow(frame)], memory_limit=memory_limit)
 
+    @classmethod
+    def from_dask(cls, collection: Any, *, memory_limit: int | str | None = None) -> Dataset:
+        """Read a Dask frame or array one partition at a time, on a machine that need not hold all of it.
+
+        A fit makes several passes, and each computes every partition again: on the cluster of the current client, or
+        by Dask's own scheduler on this machine. ``collection.persist()`` keeps what was computed, in the memory of the
+        workers. To fit on the workers themselves, give the collection to ``fit`` as it is.
+
+        Parameters
+        ----------
+        collection : Dask frame, Dask array, or list of delayed frames
+            All rows; a pass must give the same ones as the pass before.
+        memory_limit : int or str, optional
+            As for ``with_memory_limit``; it must hold a partition.
+
+        Examples
+        --------
+        >>> from dask import delayed
+        >>> Dataset.from_dask([delayed({"i": [0, 1]}), delayed({"i": [2]})]).n_rows
+        3
+        """
+        rows = dask_rows.computed_rows(collection)
+        return cls(rows, named=dask_rows.has_names(collection)).with_memory_limit(memory_limit)
+
     # ---- what it is --------------------------------------------------------------------------------------------------
 
     @property
@@ -283,6 +312,14 @@ class Dataset:
             )
         return replace(self, source=sources.ChosenRows(self.source, chosen))
 
+    def parted(self, n_rows: int) -> list[Dataset]:
+        """Return datasets of about this many rows each, one below the other, which other processes can read.
+
+        Rows of Parquet files are read where they lie; what is read from text files and queries is in temporary files
+        of this machine. Batches of your own cannot be parted.
+        """
+        return [replace(self, source=part) for part in sources.parted(self.prepared, n_rows)]
+
     def read_as(self, kinds: Mapping[str, Kind]) -> Dataset:
         """Return the dataset with columns of CSV files read as these kinds; other sources have types of their own.
 
@@ -295,13 +332,7 @@ class Dataset:
 
     def require(self, names: Sequence[str]) -> None:
         """Reject a name that is not a column, and suggest the nearest one."""
-        known = self.names
-        for name in names:
-            if name not in known:
-                near = [one for one in known if one.lower() == str(name).lower()]
-                near = near or difflib.get_close_matches(str(name), known, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else f"its columns are {listed(known, 20)}"
-                raise ValueError(f"the dataset has no column {name!r}: {hint}")
+        require_names(names, self.names, "the dataset")
 
     def with_memory_limit(self, memory_limit: int | str | None) -> Dataset:
         """Return the dataset with a limit on the memory that reading it and training from it may take.
@@ -378,6 +409,17 @@ class Dataset:
         """Return the least memory that reading takes: the pages of the widest column, and a batch."""
         widest = max(self.prepared.buffers(self.names), default=0)
         return int(widest / PAGES_SHARE / READING_SHARE)
+
+    def whole_column(self) -> NDArray[Any]:
+        """Read a dataset of one column into an array.
+
+        Examples
+        --------
+        >>> Dataset.from_frame({"i": [1, 2], "t": ["a", None]}).select(["t"]).whole_column()
+        array(['a', None], dtype=object)
+        """
+        parts = [as_numpy(batch.column(0)) for batch in self.batches()]
+        return np.concatenate(parts) if parts else as_numpy(self.schema.empty_table().column(0).combine_chunks())
 
     def to_frame(self) -> Any:
         """Read all rows into memory, as a pyarrow.Table."""

@@ -14,9 +14,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import unquote
+
+import numpy as np
 
 from arboretum.cached import cached_property
 from arboretum.data.arrow_types import Parts, as_type, plain_type, width_of
@@ -96,8 +99,24 @@ class ParquetFiles(Parts):
 
     def buffers(self, names: Sequence[str]) -> list[int]:
         """Return the bytes of the pages that a reader holds of each column."""
-        factor = overhead()
-        return [int(factor * max(held)) for held in zip(*(part.held(names) for part in self._parts), strict=True)]
+        return _most_held(self._parts, names)
+
+    def parted(self, n_rows: int) -> list[ParquetRows]:
+        """Return sources of about this many rows each, one below the other, which end with row groups if they can."""
+        edges = np.cumsum([count for part in self._parts for count in part.groups])
+        total = self.n_rows()
+        cuts = np.linspace(0, total, max(1, round(total / n_rows)) + 1).astype(int)
+        nearest = edges[np.abs(edges[:, None] - cuts[1:-1]).argmin(axis=0)] if len(edges) else cuts[1:-1]
+        cuts[1:-1] = np.where(np.abs(nearest - cuts[1:-1]) <= n_rows // 2, nearest, cuts[1:-1])
+        return [self._between(first, last) for first, last in pairwise(np.unique(cuts).tolist() if total else [0, 0])]
+
+    def _between(self, first: int, last: int) -> ParquetRows:
+        found, start = [], 0
+        for part in self._parts:
+            rows = range(max(first - start, 0), min(last - start, part.n_rows))
+            found += [(part, rows)] if rows else []
+            start += part.n_rows
+        return ParquetRows(self.schema(), tuple(found))
 
     def _rows_of_batch(self, schema: Any, size: int, memory: int | None) -> int:
         of_row = max(1.0, self._parts[0].row_bytes(schema))
@@ -118,12 +137,52 @@ class ParquetFiles(Parts):
         return spool
 
 
+@dataclass(frozen=True)
+class ParquetRows:
+    """Some rows of Parquet files that follow each other; no other files and row groups are read.
+
+    Parameters
+    ----------
+    types : pyarrow.Schema
+        Names and types of all files.
+    parts : tuple of (file, range)
+        The files that hold the rows, and which of their rows.
+    """
+
+    types: Any
+    parts: tuple[tuple[_Part, range], ...]
+
+    def prepare(self, budget: MemoryBudget | None) -> None:
+        """Do nothing: the footers are known."""
+
+    def schema(self) -> Any:
+        """Return names and types."""
+        return self.types
+
+    def n_rows(self) -> int:
+        """Return the number of rows."""
+        return sum(len(rows) for _, rows in self.parts)
+
+    def batches(self, names: Sequence[str], size: int, memory: int | None = None) -> Iterator[Any]:
+        """Stream the rows in their order."""
+        for part, rows in self.parts:
+            yield from part.batches(_chosen(self.types, names), size, rows=rows, threads=True)
+
+    def buffers(self, names: Sequence[str]) -> list[int]:
+        """Return the bytes of the pages that a reader holds of each column."""
+        return _most_held([part for part, _ in self.parts], names)
+
+
 @dataclass
 class _Footer:
     """The footer of the file that was opened last: large ones take long to read, and who holds one has counted it."""
 
     file: tuple[str, int, int] | None = None  # path, size and time of the last change
     metadata: Any = None
+
+    def __reduce__(self) -> tuple[type[_Footer], tuple[()]]:
+        """Leave the footer behind: who reads elsewhere opens the file anew."""
+        return _Footer, ()
 
 
 class _Part:
@@ -190,6 +249,16 @@ class _Part:
             )
         return ValueError(f"{self.path} is damaged: its data are not what its footer describes; write or copy it again")
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Name the file in full, for who reads it elsewhere."""
+        return {**vars(self), "path": str(Path(self.path).absolute())}
+
+    @property
+    def groups(self) -> list[int]:
+        """Numbers of rows of the row groups."""
+        with self._opened() as file:
+            return _group_rows(file)
+
     def held(self, names: Sequence[str]) -> list[int]:
         """Return the bytes of pages that are open while each of these columns is read."""
         unknown = set(names) - set(self._held)
@@ -208,15 +277,24 @@ class _Part:
         of_texts = 0.0 if probe is None else probe.nbytes / probe.num_rows
         return of_texts + OBJECT_BYTES * len(texts) + sum(width for width in widths.values() if width is not None)
 
-    def batches(self, schema: Any, n_rows: int, *, threads: bool = False) -> Iterator[Any]:
-        """Yield batches of at most ``n_rows`` rows, with the names and types of a schema."""
+    def batches(self, schema: Any, n_rows: int, *, rows: range | None = None, threads: bool = False) -> Iterator[Any]:
+        """Yield batches of at most ``n_rows`` rows, with the names and types of a schema; all rows, or some of them."""
         stored = [name for name in schema.names if name not in self._of_folders]
         if not stored:
-            for first in range(0, self.n_rows, n_rows):
-                yield self._completed({}, schema, min(n_rows, self.n_rows - first))
+            count = self.n_rows if rows is None else len(rows)
+            for first in range(0, count, n_rows):
+                yield self._completed({}, schema, min(n_rows, count - first))
             return
         with self._opened() as file:
-            for batch in file.iter_batches(batch_size=n_rows, columns=stored, use_threads=threads):
+            ends = np.cumsum([0, *_group_rows(file)])
+            rows = range(int(ends[-1])) if rows is None else rows
+            groups = np.flatnonzero((ends[1:] > rows.start) & (ends[:-1] < rows.stop)).tolist()
+            place = int(ends[groups[0]]) if groups else 0
+            reading = file.iter_batches(batch_size=n_rows, row_groups=groups, columns=stored, use_threads=threads)
+            for batch in reading:
+                first, last = max(rows.start - place, 0), min(rows.stop - place, batch.num_rows)
+                place += batch.num_rows
+                batch = batch.slice(first, max(last - first, 0))
                 # A name stands for the columns inside it as well: "a" brings a column that is called "a.b".
                 found = dict(zip(batch.schema.names, batch.columns, strict=True))
                 if batch.num_rows:
@@ -245,9 +323,20 @@ class _Part:
             ) from error
 
 
+def _most_held(parts: Sequence[_Part], names: Sequence[str]) -> list[int]:
+    """Return the most bytes that a reader holds of each column in any of the files."""
+    factor = overhead()
+    return [int(factor * max(held)) for held in zip(*(part.held(names) for part in parts), strict=True)]
+
+
 def _footer_of(path: str) -> int:
     with Path(path).open("rb") as file:
         return footer_bytes(file)
+
+
+def _group_rows(file: Any) -> list[int]:
+    metadata = file.metadata
+    return [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
 
 
 def _chosen(schema: Any, names: Sequence[str]) -> Any:

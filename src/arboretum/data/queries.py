@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum import _kernel
+from arboretum import _kernel, places
 from arboretum.exact_sums import exact_mean, sum_by_group
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -50,7 +51,19 @@ class Queries:
     def of_sorted(cls, query: NDArray[np.int64], threads: int = 1) -> Queries:
         """Find the queries of rows that are sorted by query."""
         first = np.flatnonzero(query[1:] != query[:-1]) + 1
-        return cls(np.concatenate([[0], first, [len(query)]]).astype(np.int64), threads)
+        return cls(np.unique(np.concatenate([[0], first, [len(query)]])).astype(np.int64), threads)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Queries]) -> Queries:
+        """Put the queries of several tables one below the other.
+
+        Examples
+        --------
+        >>> Queries.joined([Queries.single(2), Queries.of_sorted(np.array([0, 0, 1]))]).start
+        array([0, 2, 4, 5])
+        """
+        sizes = np.concatenate([np.diff(part.start) for part in parts])
+        return cls(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), parts[0].threads)
 
     @classmethod
     def single(cls, n_rows: int) -> Queries:
@@ -67,7 +80,7 @@ class Queries:
 
     def _mean_weights(self, weight: FloatArray) -> FloatArray:
         sizes = np.diff(self.start)
-        return sum_by_group(weight, np.repeat(np.arange(len(sizes)), sizes), len(sizes)) / sizes
+        return sum_by_group(weight, np.repeat(np.arange(len(sizes)), sizes), len(sizes), shared=False) / sizes
 
     def mean_metric(
         self, name: Metric, y: FloatArray, scores: FloatArray, k: int | None = None, weight: FloatArray | None = None
@@ -76,7 +89,7 @@ class Queries:
         values = self.metric(name, y, scores, k)
         weights = np.ones(len(values)) if weight is None else self._mean_weights(weight)
         known = ~np.isnan(values) & (weights > 0)
-        if not known.any():
+        if not places.anywhere(bool(known.any())):
             raise ValueError(
                 f"no query has a relevant row, one of a grade above 0: {name.upper()} is undefined; check y, or give "
                 "more queries"

@@ -58,7 +58,8 @@ class RowStream(Table, ABC):
     def read(self) -> list[Array]:
         """Return all rows; columns are filled as batches come, so that no row is held twice."""
         batches = ((first, part.columns) for first, part in self.row_batches())
-        return _filled(batches, self.n_rows, self.schema.n_features)
+        empty = [np.zeros(0, np.int32 if one.kind == "categorical" else np.float64) for one in self.schema.columns]
+        return _filled(batches, self.n_rows, empty)
 
     def free_memory(self) -> float:
         """Return the bytes that are left of the memory limit."""
@@ -71,8 +72,8 @@ class RowStream(Table, ABC):
             self.budget.begun().require(needed, what)
 
 
-def _filled(batches: Iterator[tuple[int, list[Array]]], n_rows: int, n_columns: int) -> list[Array]:
-    whole: list[Array] = [np.zeros(0)] * n_columns
+def _filled(batches: Iterator[tuple[int, list[Array]]], n_rows: int, whole: list[Array]) -> list[Array]:
+    """Return columns of all rows; of an empty stream, which has no batches, those that are given."""
     for first, columns in batches:
         for j, values in enumerate(columns):
             if first == 0:

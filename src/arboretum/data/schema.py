@@ -14,7 +14,7 @@ import difflib
 import math
 import numbers
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -112,6 +112,8 @@ class Schema:
         One per column, in the order of the fit.
     named : bool
         Whether columns are matched by name; if not, by position.
+    set_aside : tuple of str
+        Columns that arguments of the fit named, such as the target: no features, but rows to predict may have them.
 
     Examples
     --------
@@ -126,6 +128,7 @@ class Schema:
 
     columns: tuple[ColumnSchema, ...]
     named: bool
+    set_aside: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def names(self) -> list[str]:
@@ -190,6 +193,18 @@ class Schema:
         marked = (replace(column, has_missing=column.has_missing or bool(flag)) for column, flag in pairs)
         return replace(self, columns=tuple(marked))
 
+    def setting_aside(self, names: Iterable[str]) -> Schema:
+        """Return the schema of a fit that set these columns aside too, if they are not features.
+
+        Examples
+        --------
+        >>> schema = Schema((ColumnSchema("size", "numeric", "number"),), named=True).setting_aside(["price"])
+        >>> schema.in_order(["price", "size"], [[3.5], [1.0]])
+        [[1.0]]
+        """
+        found = dict.fromkeys((*self.set_aside, *names))
+        return replace(self, set_aside=tuple(name for name in found if name not in self.names))
+
     def judge_missing(self, found: Array, policy: Literal["warn", "error"]) -> None:
         """Warn of, or reject, missing values in columns that had none at fit.
 
@@ -217,10 +232,13 @@ class Schema:
             )
 
     def in_order(self, found: list[str], raw: list[Any]) -> list[Any]:
-        """Return the columns named ``found`` in the order of the fit; reject lost and unexpected names."""
+        """Return the columns named ``found`` in the order of the fit; reject lost and unexpected names.
+
+        Columns that the fit set aside are left out.
+        """
         by_name, wanted = dict(zip(found, raw, strict=True)), dict.fromkeys(self.names)
         lost = [name for name in wanted if name not in by_name]
-        extra = [name for name in found if name not in wanted]
+        extra = [name for name in found if name not in wanted and name not in self.set_aside]
         if lost or extra:
             hints = [f"{name!r}{_nearest(name, extra)}" for name in lost]
             raise ValueError(
@@ -242,20 +260,24 @@ class Schema:
             }
             for column in self.columns
         ]
-        return {"named": self.named, "columns": columns}
+        aside = {"set_aside": list(self.set_aside)} if self.set_aside else {}
+        return {"named": self.named, "columns": columns, **aside}
 
     @classmethod
     def from_json(cls, data: Any) -> Schema:
         """Rebuild a schema from untrusted JSON: any deviation from `to_json` is a ValueError."""
-        RULES.keys(data, {"named", "columns"}, "schema")
-        named, entries = data["named"], data["columns"]
+        optional = {"set_aside"} & set(data if isinstance(data, dict) else ())
+        RULES.keys(data, {"named", "columns"} | optional, "schema")
+        named, entries, aside = data["named"], data["columns"], data.get("set_aside", [])
         RULES.require(isinstance(named, bool), "named", named, "true or false")
         RULES.require(isinstance(entries, list) and entries, "columns", entries, "a list of at least one column")
         columns = tuple(_column_from_json(entry, f"column {j}") for j, entry in enumerate(entries))
         names = [column.name for column in columns]
         RULES.require(len(set(names)) == len(names), "names of columns", names, "distinct names")
         RULES.require(named or names == positional_names(len(names)), "names of unnamed columns", names, "x0, x1, …")
-        return cls(columns, named)
+        are_others = isinstance(aside, list) and all(isinstance(name, str) and name not in names for name in aside)
+        RULES.require(are_others, "set_aside", aside, "a list of names that are not those of columns")
+        return cls(columns, named, tuple(aside))
 
 
 RULES = Rules("schema")
@@ -278,14 +300,14 @@ def _column_from_json(data: Any, where: str) -> ColumnSchema:
     name, kind, source, found, has_missing = (
         data[key] for key in ("name", "kind", "source", "categories", "has_missing")
     )
-    for field, value, holds, expected in (
+    for part, value, holds, expected in (
         ("name", name, isinstance(name, str), "a string"),
         ("kind", kind, kind in get_args(Kind), f"one of {get_args(Kind)}"),
         ("source", source, source in get_args(Source), f"one of {get_args(Source)}"),
         ("has_missing", has_missing, isinstance(has_missing, bool), "true or false"),
         ("categories", found, isinstance(found, list), "a list"),
     ):
-        RULES.require(holds, f"{field} of {where}", value, expected)
+        RULES.require(holds, f"{part} of {where}", value, expected)
     if kind == "numeric":
         RULES.require(not found, f"categories of {where}", found, "none, because it is numeric")
         RULES.require(source not in ("string", "category"), f"source of {where}", source, "a source of numbers")
@@ -315,6 +337,24 @@ def positional_names(n: int) -> list[str]:
 def _nearest(name: str, names: Iterable[str]) -> str:
     matches = difflib.get_close_matches(name, names, n=1)
     return f" (did you mean {matches[0]!r}?)" if matches else ""
+
+
+def require_names(wanted: Iterable[str], known: Sequence[str], what: str) -> None:
+    """Reject a name that is not a column, and suggest the nearest one.
+
+    Examples
+    --------
+    >>> require_names(["Price"], ["size", "price"], "X")
+    Traceback (most recent call last):
+        ...
+    ValueError: X has no column 'Price': did you mean 'price'?
+    """
+    for name in wanted:
+        if name not in known:
+            near = [one for one in known if one.lower() == str(name).lower()]
+            near = near or difflib.get_close_matches(str(name), known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"its columns are {listed(known, 20)}"
+            raise ValueError(f"{what} has no column {name!r}: {hint}")
 
 
 def categorical_mask(spec: Any, names: list[str], *, named: bool) -> list[bool]:

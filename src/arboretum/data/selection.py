@@ -11,18 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.data.dataset import Dataset
-from arboretum.data.table import checked_sparse
+from arboretum.data.table import as_frame, checked_sparse
 
 Positions = NDArray[np.intp]
 
 
 def as_container(X: Any) -> Any:
-    """Return X if it is an array, a list, a data frame or sparse (in rows), a Dataset in memory, else a NumPy array."""
+    """Return X if it is an array, a list, a data frame or sparse (in rows), else as one of them.
+
+    A Dataset is read into memory, a lazy frame is collected, and a dictionary of columns becomes an Arrow table.
+    """
     if isinstance(X, Dataset):
         return X.to_frame()
     if _is_sparse(X):
         return checked_sparse(X).tocsr()
-    return X if isinstance(X, np.ndarray | list | tuple) or _as_frame(X) is not None else np.asarray(X)
+    if isinstance(X, np.ndarray | list | tuple):
+        return X
+    frame = as_frame(X)
+    return np.asarray(X) if frame is None else frame.to_native()
 
 
 def n_rows_of(X: Any) -> int:
@@ -46,6 +52,18 @@ def names_of(X: Any) -> list[str] | None:
     frame = _as_frame(X)
     names = list(X.dtype.names) if _is_structured(X) else [] if frame is None else list(frame.columns)
     return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def column_of(X: Any, name: str) -> Any:
+    """Return the values of a named column, as the library of the table holds them.
+
+    Examples
+    --------
+    >>> column_of(np.array([(1, "a"), (2, "b")], dtype=[("i", int), ("t", "U1")]), "t")
+    array(['a', 'b'], dtype='<U1')
+    """
+    frame = _as_frame(X)
+    return X[name] if frame is None else frame[name].to_native()
 
 
 def take_rows(X: Any, rows: Positions) -> Any:
@@ -110,16 +128,7 @@ def _is_sparse(X: Any) -> bool:
 
 def _as_frame(X: Any) -> Any | None:
     """Return a narwhals frame, or None if X is not a data frame."""
-    if isinstance(X, np.ndarray | list | tuple) or _is_sparse(X):
-        return None
-    import narwhals.stable.v1 as nw
-    from narwhals.exceptions import DuplicateError
-
-    try:
-        frame = nw.from_native(X, eager_only=True, pass_through=True)
-    except DuplicateError as error:
-        raise ValueError(f"column names must be unique, rename the columns: {error}") from None
-    return frame if isinstance(frame, nw.DataFrame) else None
+    return None if isinstance(X, np.ndarray | list | tuple) or _is_sparse(X) else as_frame(X)
 
 
 def beside(columns: NDArray[np.float64], names: list[str], X: Any) -> Any:

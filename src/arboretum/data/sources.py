@@ -27,7 +27,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.arguments import shown
 from arboretum.data.arrow_types import Parts
+from arboretum.data.file_order import in_natural_order
 from arboretum.data.memory_budget import (
     READER_BYTES,
     MemoryBudget,
@@ -80,6 +82,21 @@ class TypelessSource(Source, Protocol):
 
     def read_as(self, kinds: Mapping[str, Any]) -> Source:
         """Return the same rows with columns read as these kinds."""
+
+
+@runtime_checkable
+class PartedSource(Source, Protocol):
+    """Rows of which any stretch can be read without those before it, in this process or another."""
+
+    def parted(self, n_rows: int) -> Sequence[Source]:
+        """Return sources of about this many rows each, one below the other."""
+
+
+def parted(source: Source, n_rows: int) -> Sequence[Source]:
+    """Return sources of about this many rows each, one below the other."""
+    if not isinstance(source, PartedSource):
+        raise ValueError("these rows can only be read one after the other: write them as Parquet files first")
+    return source.parted(n_rows)
 
 
 def read_as(source: Source, kinds: Mapping[str, Any]) -> Source:
@@ -182,7 +199,7 @@ def identifier(name: str) -> str:
 
 
 def found_files(path: Any) -> list[str]:
-    """Return the files of a path, a pattern or a list of them; those of a pattern come in the order of their names."""
+    """Return the files of a path, a pattern or a list of them; those of a pattern come in natural order."""
     if isinstance(path, list | tuple):
         if not path:
             raise ValueError("the list of files is empty: give at least one")
@@ -191,7 +208,7 @@ def found_files(path: Any) -> list[str]:
     if Path(text).is_file():
         return [text]
     matches = glob.glob(text, recursive=True)  # noqa: PTH207  # Path.glob takes no absolute patterns
-    files = sorted(file for file in matches if Path(file).is_file())
+    files = in_natural_order(file for file in matches if Path(file).is_file())
     if files:
         return files
     if Path(text).is_dir():
@@ -231,6 +248,10 @@ class Delegating:
         """Return the bytes that a reader holds of each column."""
         return self.inner.buffers(names)
 
+    def parted(self, n_rows: int) -> Sequence[Source]:
+        """Part the other source."""
+        return parted(self.inner, n_rows)
+
 
 class Snapshot(Delegating):
     """Rows that are written to a temporary Parquet folder when they are first wanted.
@@ -253,7 +274,7 @@ class Snapshot(Delegating):
             folder = Path(tempfile.mkdtemp(prefix="arboretum-"))
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
             self._write(folder, budget)
-            self._kept = ParquetFiles(sorted(str(file) for file in folder.glob("*.parquet")))
+            self._kept = ParquetFiles(in_natural_order(str(file) for file in folder.glob("*.parquet")))
 
     def _write(self, folder: Path, budget: MemoryBudget | None) -> None:
         memory = None
@@ -325,6 +346,12 @@ class ChosenRows(Delegating):
             yield batch if chosen.all() else batch.filter(chosen)
         if seen != len(self.chosen):
             raise ValueError(f"{len(self.chosen)} rows were chosen from, but the source has others now: read it again")
+
+    def parted(self, n_rows: int) -> Sequence[Source]:
+        """Part all rows, and choose from each part."""
+        parts = super().parted(n_rows)
+        ends = np.cumsum([part.n_rows() for part in parts])[:-1]
+        return [ChosenRows(part, chosen) for part, chosen in zip(parts, np.split(self.chosen, ends), strict=True)]
 
 
 # ------------------------------------------------------------------------------------------------------------- queries
@@ -427,10 +454,12 @@ class Batches(Parts):
     ----------
     make : callable
         Returns a new iterator each time.
+    what : str
+        What messages call one of them.
     """
 
-    def __init__(self, make: Callable[[], Iterable[Any]]) -> None:
-        self.make = make
+    def __init__(self, make: Callable[[], Iterable[Any]], what: str = "batch") -> None:
+        self.make, self.what = make, what
         self._largest = 0  # bytes that this process took to hold a batch: none if all were in memory before
 
     def prepare(self, budget: MemoryBudget | None) -> None:
@@ -442,7 +471,7 @@ class Batches(Parts):
         for number, batch in enumerate(self.make()):
             table = as_arrow(batch)
             self._largest = max(self._largest, resident() - before)
-            yield table.schema, table.num_rows, f"batch {number}"
+            yield table.schema, table.num_rows, f"{self.what} {number}"
 
     def batches(self, names: Sequence[str], size: int, memory: int | None = None) -> Iterator[Any]:
         """Cut what the user gives to size, in the types of all batches; each is held whole."""
@@ -450,7 +479,8 @@ class Batches(Parts):
 
         types = pyarrow.schema([self.schema().field(name) for name in names])
         if memory is not None and self._largest > max(memory, READER_BYTES):
-            raise ReaderMemoryError(self._largest, "holding a batch of the data, which smaller batches would avoid,")
+            what = f"holding a {self.what} of the data, which smaller ones would avoid,"
+            raise ReaderMemoryError(self._largest, what)
         for batch in self.make():
             table = as_arrow(batch).select(list(names))
             yield from table.cast(types).to_batches(max_chunksize=size)
@@ -473,13 +503,15 @@ def as_arrow(batch: Any) -> Any:
     try:
         import pyarrow
     except ImportError as error:
-        raise ImportError("a Dataset needs pyarrow, which is not installed: pip install 'arboretum[data]'") from error
+        raise ImportError(
+            "a Dataset or a dictionary of columns needs pyarrow, which is not installed: pip install 'arboretum[data]'"
+        ) from error
     if isinstance(batch, pyarrow.Table):
         return batch
     if isinstance(batch, pyarrow.RecordBatch):
         return pyarrow.Table.from_batches([batch])
     if isinstance(batch, dict):
-        return pyarrow.table(batch)
+        return _of_columns(batch)
     if type(batch).__module__.partition(".")[0] == "pandas" and hasattr(batch, "columns"):
         return pyarrow.Table.from_pandas(batch, preserve_index=False)
     if hasattr(batch, "__arrow_c_stream__"):
@@ -488,6 +520,31 @@ def as_arrow(batch: Any) -> Any:
         f"a batch is a {type(batch).__name__}: give an Arrow record batch or table, a pandas or polars frame, or a "
         "dictionary of arrays"
     )
+
+
+def _of_columns(columns: dict[Any, Any]) -> Any:
+    """Return a pyarrow.Table of a dictionary of columns; an error names the column."""
+    import pyarrow
+
+    made = {}
+    for name, values in columns.items():
+        if not isinstance(name, str):
+            raise TypeError(f"a dictionary of columns has the key {shown(name)}: use text, the names of the columns")
+        try:
+            if isinstance(values, str | bytes | dict | set):
+                raise TypeError(f"a {type(values).__name__} is not a column")
+            if isinstance(values, list | tuple) or (isinstance(values, np.ndarray) and values.dtype == object):
+                values = pyarrow.array(values, from_pandas=True)  # NaN among texts is missing
+            made[name] = pyarrow.table({name: values}).column(0)
+        except (pyarrow.ArrowException, TypeError) as error:
+            raise TypeError(
+                f"column {name!r} of a dictionary: {first_line(error)}; give a list or 1-D array of values of one "
+                "type, with None where they are missing"
+            ) from None
+    lengths = {name: len(column) for name, column in made.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"columns of a dictionary differ in length, {lengths!r:.200}: give one value per row to each")
+    return pyarrow.table(made)
 
 
 def first_line(error: Exception) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum import places, selecting
+
 SPLIT_PURPOSE = 0x73706C6974  # "split"
 FOLD_PURPOSE = 0x666F6C64  # "fold"
 
@@ -15,16 +17,31 @@ FOLD_PURPOSE = 0x666F6C64  # "fold"
 def split_rows(
     n_rows: int, fraction: float, seed: int, strata: NDArray[Any] | None
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Training and validation rows; with strata, the same fraction of each, and never all of one."""
-    draws = np.random.default_rng([seed, SPLIT_PURPOSE]).random(n_rows)
-    held = np.zeros(n_rows, dtype=bool)
-    if strata is None:
-        held[:] = _smallest(draws, math.floor(n_rows * fraction))
-    else:
-        _, counts = np.unique(strata, return_counts=True)
-        for rows in np.split(np.argsort(strata, kind="stable"), np.cumsum(counts)[:-1]):
-            held[rows] = _smallest(draws[rows], math.floor(len(rows) * fraction))
+    """Training and validation rows of this place; with strata, the same fraction of each, and never all of one."""
+    bits = np.random.PCG64([seed, SPLIT_PURPOSE]).advance(places.numbered(n_rows).first)  # those of default_rng
+    choose = _held_here if places.here() is None else _held_everywhere
+    held = choose(np.random.Generator(bits).random(n_rows), fraction, strata)
     return np.flatnonzero(~held), np.flatnonzero(held)
+
+
+def _held_here(draws: NDArray[np.float64], fraction: float, strata: NDArray[Any] | None) -> NDArray[np.bool_]:
+    if strata is None:
+        return _smallest(draws, math.floor(len(draws) * fraction))
+    held = np.zeros(len(draws), dtype=bool)
+    _, counts = np.unique(strata, return_counts=True)
+    for rows in np.split(np.argsort(strata, kind="stable"), np.cumsum(counts)[:-1]):
+        held[rows] = _smallest(draws[rows], math.floor(len(rows) * fraction))
+    return held
+
+
+def _held_everywhere(draws: NDArray[np.float64], fraction: float, strata: NDArray[Any] | None) -> NDArray[np.bool_]:
+    """Mark the same rows by exchanges with other places."""
+    n_strata, stratum = 1, None
+    if strata is not None:
+        values = places.joined(lambda: np.unique(strata), np.union1d)
+        n_strata, stratum = len(values), np.searchsorted(values, strata)
+    bits = draws.view(np.uint64)  # in the order of the draws, since none is negative
+    return selecting.smallest(bits, lambda n: np.floor(n * fraction), stratum, n_strata)
 
 
 def deal_out(strata: NDArray[Any], n_parts: int, seed: int) -> NDArray[np.intp]:

@@ -17,11 +17,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum import places
 from arboretum.data.dataset import Dataset
 from arboretum.data.memory_budget import MemoryBudget
 from arboretum.data.row_stream import Pass, RowStream
@@ -155,16 +157,21 @@ class StreamedTable(RowStream):
         categorical = self.schema.categorical
         if not categorical:
             return self
-        counts = {j: np.zeros(len(self.schema.columns[j].categories) + 1, np.int64) for j in categorical}
-        for _, part in self.of_columns(categorical).row_batches():
-            for j, codes in zip(categorical, part.columns, strict=True):
-                counts[j] += np.bincount(codes + 1, minlength=len(counts[j]))
+        counts = places.summed(lambda: self._counts(categorical))
         columns = list(self.schema.columns)
-        for j in categorical:
+        for j, of_column in zip(categorical, counts, strict=True):
             column = columns[j]
-            missing, *others = counts[j].tolist()
+            missing, *others = of_column.tolist()
             columns[j] = rank_counts(column.name, column.source, column.categories, others, missing > 0)[0]
         return StreamedTable(Schema(tuple(columns), self.schema.named), self.dataset, self.rows)
+
+    def _counts(self, categorical: Sequence[int]) -> list[NDArray[np.int64]]:
+        """Count missing values and the rows of each category."""
+        counts = [np.zeros(len(self.schema.columns[j].categories) + 1, np.int64) for j in categorical]
+        for _, part in self.of_columns(categorical).row_batches():
+            for of_column, codes in zip(counts, part.columns, strict=True):
+                of_column += np.bincount(codes + 1, minlength=len(of_column))
+        return counts
 
 
 def _readings(dataset: Dataset, rows: Positions | None, size: int, *, beside: int = 0) -> Iterator[list[Reading]]:
@@ -218,6 +225,9 @@ class _Levels:
         for category, count in zip(categories, counts, strict=True):
             self.counts[category] += int(count)
 
+    def __add__(self, other: _Levels) -> _Levels:
+        return _Levels(self.name, self.counts + other.counts, self.has_missing or other.has_missing)
+
     def column(self, reading: Reading) -> ColumnSchema:
         """Return the schema of the column; ``reading`` has no rows, but knows the type."""
         found: list[Category] = list(self.counts)
@@ -240,23 +250,14 @@ def read_dataset(dataset: Dataset, *, categorical_features: object = None) -> St
     names = dataset.names
     if not names:
         raise ValueError("the dataset has no column besides the target: give at least one")
-    if not dataset.n_rows:
+    if not places.total(dataset.n_rows):
         raise ValueError("Found a dataset with 0 sample(s) while a minimum of 1 is required.")
     _refuse_nested(dataset)
-    mask = categorical_mask(categorical_features, names, named=True)
+    mask = categorical_mask(categorical_features, names, named=dataset.named)
     empty = _read_columns(dataset.schema.empty_table())
-    levels = {
-        name: _Levels(name)
-        for name, reading, flag in zip(names, empty, mask, strict=True)
-        if flag or reading.categories is not None
-    }
-    if levels:
-        seen = 0
-        for readings in _readings(dataset.select(list(levels)), None, BATCH_ROWS):
-            for one, reading in zip(levels.values(), readings, strict=True):
-                one.add(reading)
-            seen += len(readings[0].values)
-            _check_levels(dataset, list(levels.values()), seen)
+    is_listed = [flag or reading.categories is not None for reading, flag in zip(empty, mask, strict=True)]
+    found = places.summed(lambda: _levels_of(dataset, list(compress(names, is_listed))))
+    levels = {one.name: one for one in found}
     columns = []
     for name, reading, flag in zip(names, empty, mask, strict=True):
         if name not in levels:
@@ -265,7 +266,19 @@ def read_dataset(dataset: Dataset, *, categorical_features: object = None) -> St
         if reading.source == "string" and not flag:
             warn_of_text(name, list(levels[name].counts))
         columns.append(levels[name].column(reading))
-    return StreamedTable(Schema(tuple(columns), named=True), dataset)
+    return StreamedTable(Schema(tuple(columns), dataset.named), dataset)
+
+
+def _levels_of(dataset: Dataset, names: Sequence[str]) -> list[_Levels]:
+    """Count the values of columns of categories."""
+    levels = [_Levels(name) for name in names]
+    seen = 0
+    for readings in _readings(dataset.select(names), None, BATCH_ROWS) if names else ():
+        for one, reading in zip(levels, readings, strict=True):
+            one.add(reading)
+        seen += len(readings[0].values)
+        _check_levels(dataset, levels, seen)
+    return levels
 
 
 def _refuse_nested(dataset: Dataset) -> None:
@@ -307,6 +320,6 @@ def conform_dataset(
         schema.check_width(len(names), estimator_name)
     kinds = {name: column.read_as for name, column in zip(names, schema.columns, strict=True)}
     dataset = dataset.read_as({name: kind for name, kind in kinds.items() if kind is not None})
-    if not dataset.n_rows:
+    if not places.total(dataset.n_rows):
         raise ValueError("Found a dataset with 0 sample(s) while a minimum of 1 is required.")
     return StreamedTable(schema, dataset.select(names), unknown=unknown, missing=missing)

@@ -45,6 +45,7 @@ from arboretum.data.schema import (
     rank_categories,
     warn_of_text,
 )
+from arboretum.data.sources import as_arrow
 
 Made = TypeVar("Made")
 
@@ -117,6 +118,16 @@ class Table:
     def take(self, rows: Array) -> Table:
         """Return the table of the rows at these positions."""
         return Table(self.schema, [column[rows] for column in self.columns])
+
+    def of_columns(self, places: Sequence[int]) -> Table:
+        """Return the table of some of the columns."""
+        columns = tuple(self.schema.columns[place] for place in places)
+        return Table(Schema(columns, self.schema.named), [self.columns[place] for place in places])
+
+    def values(self, places: Sequence[int], rows: Array | None = None) -> list[Array]:
+        """Return some of the columns: all rows, or those at these rising positions."""
+        part = self.of_columns(places)
+        return (part if rows is None else part.take(rows)).columns
 
     def dense(self) -> Table:
         """Return the table with all its columns dense."""
@@ -257,7 +268,7 @@ def read_table(X: Any, *, categorical_features: Any = None) -> Table:
 
     Parameters
     ----------
-    X : array, sparse matrix, list of rows, data frame, Dataset or Table
+    X : array, sparse matrix, list of rows, data frame, dictionary of columns, Dataset or Table
         NumPy, scipy.sparse, pandas, polars, Arrow or anything narwhals knows. float32 and float64 are not
         copied. Text and categoricals become codes; dates and durations become microseconds. A Table is returned as it
         is: it was read with the same ``categorical_features``.
@@ -386,7 +397,7 @@ def _open(X: Any) -> tuple[list[str] | None, list[Any]]:
     if isinstance(X, list | tuple):
         X = _array_of_rows(X)
     elif not isinstance(X, np.ndarray):
-        frame = _as_frame(X)
+        frame = as_frame(X)
         if frame is not None:
             _check_shape(frame.shape)
             return _column_names(frame.columns), list(frame.iter_columns())
@@ -430,11 +441,19 @@ def _array_of_rows(X: Sequence[Any]) -> Array:
         raise ValueError(f"X is a list whose rows differ in length, not a table: {error}") from error
 
 
-def _as_frame(X: Any) -> Any | None:
-    """Return an eager narwhals frame, or None if X is not a data frame."""
+def as_frame(X: Any) -> Any | None:
+    """Return an eager narwhals frame of a data frame or a dictionary of columns, or None if X is neither.
+
+    Examples
+    --------
+    >>> as_frame({"size": [1.0, 2.0]}).columns, as_frame(np.zeros((1, 1)))
+    (['size'], None)
+    """
     import narwhals.stable.v1 as nw
     from narwhals.exceptions import DuplicateError
 
+    if isinstance(X, dict):
+        X = as_arrow(X)
     try:
         frame: Any = nw.from_native(X, pass_through=True, allow_series=True)
         if isinstance(frame, nw.LazyFrame):
@@ -514,7 +533,7 @@ def _dictionary(series: Any) -> tuple[Array, list[Any]]:
     if library.is_pandas_like():
         codes, values = native.factorize()
         return codes, values.tolist()
-    if library.is_pyarrow():
+    if library.is_pyarrow() and len(native):  # older releases cannot combine no chunks of large_string
         encoded = native.dictionary_encode().combine_chunks()
         # Indices may be unsigned, which have no −1.
         return encoded.indices.cast("int64").fill_null(MISSING).to_numpy(), encoded.dictionary.to_pylist()

@@ -7,8 +7,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum import places
 from arboretum.arguments import first_true, shown
-from arboretum.data.labels import typed_column
+from arboretum.data.labels import side_by_side, typed_column
 from arboretum.data.weights import are_copies, in_rows
 from arboretum.exact_sums import weight_by_group
 from arboretum.running.warning import warn_user
@@ -74,10 +75,12 @@ def _flattened(y: NDArray[Any], name: str) -> NDArray[Any]:
 
 
 def to_numpy(y: Any, name: str) -> NDArray[Any]:
-    """Return a NumPy array of a list, array, series or Arrow array."""
+    """Return a NumPy array of a list, array, series, data frame, Arrow array or Arrow table."""
     if hasattr(y, "toarray"):
         raise ValueError(f"{name} is sparse ({type(y).__name__}): it must be dense; use {name}.toarray().ravel()")
     if type(y).__module__.partition(".")[0] == "pyarrow":
+        if hasattr(y, "column_names"):
+            return side_by_side([to_numpy(column, name) for column in y.columns])
         return np.asarray(y.to_numpy(zero_copy_only=False) if hasattr(y, "buffers") else y.to_numpy())
     return np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
 
@@ -175,7 +178,7 @@ def _numbers_or_nan(column: NDArray[Any], name: str) -> FloatArray:
 def without_unknown(weight: FloatArray | None, y: FloatArray) -> FloatArray | None:
     """Return row weights, 0 where no output of a row is known."""
     known = np.asarray(~np.isnan(y).all(axis=1))
-    if known.all():
+    if places.everywhere(bool(known.all())):
         return weight
     return known.astype(np.float64) if weight is None else np.where(known, weight, 0.0)
 
@@ -240,15 +243,21 @@ def find_label_sets(columns: NDArray[Any]) -> tuple[list[NDArray[Any]], FloatArr
 def find_classes(y: NDArray[Any], name: str = "y") -> tuple[NDArray[Any], FloatArray]:
     """Sorted classes and the code of each row, as float64."""
     check_labels(y, name)
-    classes, codes = unique_labels(np.asarray(y))
+    own, codes = unique_labels(np.asarray(y))
+    found = places.gathered(lambda: own)
+    classes = own if len(found) == 1 else unique_labels(np.concatenate(found))[0]
+    if len(found) > 1:
+        code_of = {label: code for code, label in enumerate(classes.tolist())}
+        codes = np.array([code_of[label] for label in own.tolist()], dtype=np.intp)[codes]
     if len(classes) < 2:
         raise ValueError(
             f"{name} has only one class, {classes.tolist()[0]!r}: a classifier needs at least 2 classes; "
             f"check how {name} was made"
         )
-    if y.dtype.kind == "f" and len(y) > 20 and len(classes) > max(2, len(y) / 2):
+    n_rows = places.total(len(y))
+    if y.dtype.kind == "f" and n_rows > 20 and len(classes) > max(2, n_rows / 2):
         warn_user(
-            f"{name} has {len(classes)} classes in {len(y)} rows, and they are floats: it could be a regression "
+            f"{name} has {len(classes)} classes in {n_rows} rows, and they are floats: it could be a regression "
             "target; use a regressor, or convert y to integers or text"
         )
     return classes, codes.astype(np.float64)
@@ -344,9 +353,16 @@ def row_weights(sample_weight: Any, n_rows: int, name: str = "sample_weight", ta
         raise ValueError(f"{name} is negative in row {row} ({weight[row]}): weights must be 0 or more")
     if (row := first_true(weight > LARGEST_WEIGHT)) is not None:
         raise ValueError(f"{name} is {weight[row]} in row {row}: divide all weights by a constant")
-    if not weight.any():
+    if not places.anywhere(bool(weight.any())):
         raise ValueError(f"{name} is zero in all rows: give at least one row some weight")
-    return None if (weight == 1).all() else weight
+    return None if places.everywhere(bool((weight == 1).all())) else weight
+
+
+def whole_weights(sample_weight: Any) -> Any:
+    """Return the weights of the rows of all places, from those of the rows of this one."""
+    if places.here() is None or sample_weight is None or np.isscalar(sample_weight):
+        return sample_weight
+    return places.whole(to_numpy(sample_weight, "sample_weight"))
 
 
 def row_offsets(offset: Any, n_rows: int, n_outputs: int, name: str = "offset", table: str = "X") -> FloatArray | None:
@@ -393,7 +409,8 @@ def require_two_weighted(weight: FloatArray | None, classes: NDArray[Any], codes
     """Reject weights that leave fewer than two classes."""
     if weight is None:
         return
-    kept = classes[np.bincount(codes.astype(np.intp), weight, len(classes)) > 0].tolist()
+    weighted = np.bincount(codes[weight > 0].astype(np.intp), minlength=len(classes))
+    kept = classes[places.added(weighted) > 0].tolist()
     if len(kept) < 2:
         what = f"only one class, {kept[0]!r}, has" if kept else "no class has"
         raise ValueError(

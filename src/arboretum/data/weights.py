@@ -19,7 +19,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.exact_sums import exact_mean
+from arboretum import places
+from arboretum.exact_sums import exact_mean, exact_sum
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -46,16 +47,17 @@ def in_rows(weight: FloatArray | None) -> FloatArray | None:
     """
     if weight is None:
         return None
-    if not are_copies(weight):
+    whole = places.everywhere(bool((weight == np.floor(weight)).all()))
+    if not (whole and exact_sum(weight) <= MOST_COPIES):
         weight = _shares(weight)
-    return None if (weight == 1).all() else weight
+    return None if places.everywhere(bool((weight == 1).all())) else weight
 
 
 def _shares(weight: FloatArray) -> FloatArray:
     """Divide weights by the mean of those above 0; faint ones become 0."""
     given = weight[weight > 0]
-    if given.min() == given.max():
+    if places.least(given.min(initial=np.inf)) == places.most(given.max(initial=-np.inf)):
         return np.asarray((weight > 0).astype(np.float64))
     shares = weight / exact_mean(given)
     faint = (weight > 0) & (shares < FAINT)
-    return _shares(np.where(faint, 0.0, weight)) if faint.any() else shares
+    return _shares(np.where(faint, 0.0, weight)) if places.anywhere(bool(faint.any())) else shares

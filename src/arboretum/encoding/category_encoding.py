@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
@@ -19,11 +20,12 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum import places
 from arboretum.cached import cached_property
 from arboretum.data.schema import MISSING, UNKNOWN, ColumnSchema, Schema
 from arboretum.data.table import Table
 from arboretum.encoding.combinations import best_combinations
-from arboretum.encoding.target_statistics import TargetStatistics, draw_orders, learn_statistics
+from arboretum.encoding.target_statistics import TargetStatistics, learn_statistics, rows_in_order
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -105,8 +107,8 @@ class CategoryEncoding:
     ) -> Table:
         """Encode training rows: a statistic of a row is that of the rows before it in random order ``number``."""
         sorted_table = self._sorted(table)
-        ((_, values),) = self.ordered_parts(table, y, weight, number, seed=seed, threads=threads)
-        return self._joined(sorted_table, values)
+        parts = self.ordered_parts(table, y, weight, number, seed=seed, threads=threads)
+        return self._joined(sorted_table, [column for _, values in parts for column in values])
 
     def ordered_parts(
         self,
@@ -120,12 +122,10 @@ class CategoryEncoding:
         threads: int = 1,
     ) -> Iterator[tuple[list[int], list[FloatArray]]]:
         """Yield (columns that trees read, their values) for the statistics that ``ordered`` makes, some at a time."""
-        order = draw_orders(table.n_rows, 1, seed=seed, first=number, threads=threads)
-        parts = self.statistics.ordered_in_parts(
-            self._sorted(table), y, order, weight=weight, memory=memory, threads=threads
-        )
-        for places, (values,) in parts:
-            yield [len(self.kept) + place for place in places], list(values)
+        rows = rows_in_order(y, weight, table.n_rows, seed=seed, number=number, threads=threads)
+        parts = self.statistics.ordered_in_parts(self._sorted(table), rows, memory=memory, threads=threads)
+        for made, (values,) in parts:
+            yield [len(self.kept) + i for i in made], list(values)
 
     def _sorted(self, table: Table) -> Table:
         return Table(self.statistics.schema, [table.columns[j] for j in self.source.by_name])
@@ -156,9 +156,10 @@ class CategoryEncoding:
         flags = [False] * self.source.n_features
         for k, j in enumerate(self.kept):
             flags[self.source.by_name[j]] = of_read[k]
-        categories = table.categories()
-        for j in self.replaced:
-            flags[self.source.by_name[j]] = bool((categories.columns[self.source.by_name[j]] == MISSING).any())
+        categories, replaced = table.categories(), (self.source.by_name[j] for j in self.replaced)
+        own = {j for j in replaced if (categories.columns[j] == MISSING).any()}
+        for j in places.joined(lambda: own, operator.or_):
+            flags[j] = True
         return flags
 
     # --------------------------------------------------------------------------------------------------- files
@@ -207,26 +208,34 @@ def learn_encoding(
         return None  # known from the schema: no column need be read
     table = table.categories()
     by_name = Table(_sorted_schema(table.schema), [table.columns[j] for j in table.schema.by_name])
-    # How many levels occur: missing (code −1) is a level, unknown (−2) is not.
-    n_levels = {j: np.count_nonzero(np.bincount(by_name.columns[j] + 2)[1:]) for j in by_name.schema.categorical}
-    many = [j for j, n in n_levels.items() if n > category_levels]
+    many = [j for j, n in _count_levels(by_name).items() if n > category_levels]
     if not many:
         return None
-    combinations = _combine(
-        by_name, y, many, max_combination, n_classes=n_classes, weight=weight, seed=seed, threads=threads
-    )
-    statistics = learn_statistics(
-        by_name,
-        y,
-        n_classes=n_classes,
-        weight=weight,
-        n_target_borders=0,
-        one_hot_max=category_levels,
-        combinations=combinations,
-        class_names=None if class_names is None else class_names.tolist(),
-        threads=threads,
-    )
+    with places.afresh():  # sums of all levels are too many to be kept
+        combinations = _combine(
+            by_name, y, many, max_combination, n_classes=n_classes, weight=weight, seed=seed, threads=threads
+        )
+        statistics = learn_statistics(
+            by_name,
+            y,
+            n_classes=n_classes,
+            weight=weight,
+            n_target_borders=0,
+            one_hot_max=category_levels,
+            combinations=combinations,
+            class_names=None if class_names is None else class_names.tolist(),
+            threads=threads,
+        )
     return CategoryEncoding(table.schema, statistics)
+
+
+def _count_levels(table: Table) -> dict[int, int]:
+    """Return how many levels of each categorical column occur: missing (code −1) is one, unknown (−2) is not."""
+    categorical, columns = table.schema.categorical, table.schema.columns
+    rows = places.summed(
+        lambda: [np.bincount(table.columns[j] + 2, minlength=len(columns[j].categories) + 2) for j in categorical]
+    )
+    return {j: int(np.count_nonzero(of_column[1:])) for j, of_column in zip(categorical, rows, strict=True)}
 
 
 def _combine(table: Table, y: FloatArray, columns: list[int], max_size: int, **options: Any) -> list[tuple[int, ...]]:

@@ -7,12 +7,14 @@
                   kept columns ──► batches                                                      ┴─► OrderedStream
 
 A statistic of a training row depends on the rows before it in a random order, so it is made of all rows at once; the
-values of a column become codes before those of the next are made.
+values of a column become codes before those of the next are made. Among other places all statistics are made together
+with the stream, and held: rows travel for them, and a place that has its codes already does not read the stream.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +27,7 @@ from arboretum.data.sources import BATCH_ROWS
 from arboretum.data.streamed_table import StreamedTable
 from arboretum.data.table import Table
 from arboretum.encoding.category_encoding import CategoryEncoding
+from arboretum.places import here
 
 STATISTIC_BYTES = 32  # of a row while it is encoded: key, level and value
 
@@ -77,20 +80,37 @@ class OrderedStream(EncodedStream):
     seed: int
     threads: int
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._held = None if here() is None else list(self._made(math.inf))
+
     @property
     def _kept(self) -> StreamedTable:
         return self.source.of_columns([self.encoding.source.by_name[j] for j in self.encoding.kept])
 
-    def _statistics(self, beside: int) -> Iterator[tuple[list[int], list[NDArray[np.float64]]]]:
+    def _statistics(self, beside: int) -> Iterable[tuple[list[int], list[NDArray[np.float64]]]]:
+        return self._made((self.free_memory() - beside) / 2) if self._held is None else self._held
+
+    def _made(self, memory: float) -> Iterator[tuple[list[int], list[NDArray[np.float64]]]]:
         return self.encoding.ordered_parts(
             self.categories_of_rows,
             self.y,
             self.weight,
             self.number,
             seed=self.seed,
-            memory=(self.free_memory() - beside) / 2,
+            memory=memory,
             threads=self.threads,
         )
+
+    def values(self, places: Sequence[int], rows: Array | None = None) -> list[Array]:
+        """Read kept columns, and look up the statistics."""
+        kept = [place for place in places if place < len(self.encoding.kept)]
+        found = dict(zip(kept, self._kept.values(kept, rows), strict=True)) if kept else {}
+        for made, values in self._statistics(0):
+            found |= {
+                place: of_rows if rows is None else of_rows[rows] for place, of_rows in zip(made, values, strict=True)
+            }
+        return [found[place] for place in places]
 
     def passes(self, places: Sequence[int], *, beside: int = 0) -> Iterator[Pass]:
         """Yield the columns that are kept, then statistics, some at a time."""

@@ -12,12 +12,13 @@ Where 63 bits do not hold all columns, the first of them make levels of their ow
 from __future__ import annotations
 
 import itertools
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum import _kernel
+from arboretum import _kernel, places
 from arboretum.data.schema import Schema
 from arboretum.data.table import Table
 
@@ -50,6 +51,8 @@ def key_stages(schema: Schema, columns: Columns) -> list[Columns]:
 def learn_levels(table: Table, columns: Columns, threads: int) -> tuple[tuple[Keys, ...], Levels]:
     """Find the sorted keys of the levels, an array for each stage, and the level of every row.
 
+    Among other places these are the levels of all of them.
+
     Examples
     --------
     >>> from arboretum.data.table import read_table
@@ -61,8 +64,8 @@ def learn_levels(table: Table, columns: Columns, threads: int) -> tuple[tuple[Ke
     levels = None
     for stage in key_stages(table.schema, columns):
         row_keys = _row_keys(table, stage, levels, threads)
-        learned.append(_distinct(row_keys))
-        levels = _places(row_keys, learned[-1], threads)
+        learned.append(places.joined(partial(_distinct, row_keys), _union))
+        levels = _numbers(row_keys, learned[-1], threads)
     assert levels is not None
     return tuple(learned), levels
 
@@ -80,7 +83,7 @@ def find_levels(table: Table, columns: Columns, keys: tuple[Keys, ...], threads:
     """
     levels = None
     for stage, known in zip(key_stages(table.schema, columns), keys, strict=True):
-        levels = _places(_row_keys(table, stage, levels, threads), known, threads)
+        levels = _numbers(_row_keys(table, stage, levels, threads), known, threads)
     assert levels is not None
     return levels
 
@@ -99,7 +102,7 @@ def _row_keys(table: Table, columns: Columns, levels: Levels | None, threads: in
     return keys
 
 
-def _places(row_keys: Keys, known: Keys, threads: int) -> Levels:
+def _numbers(row_keys: Keys, known: Keys, threads: int) -> Levels:
     levels = np.empty(len(row_keys), np.int32)
     _kernel.find_levels(row_keys, known, threads, levels)
     return levels
@@ -110,4 +113,13 @@ def _distinct(row_keys: Keys) -> Keys:
     keys = row_keys[row_keys >= 0]
     if keys.size and keys.max() < 4 * keys.size + 65536:
         return np.asarray(np.flatnonzero(np.bincount(keys)), np.int64)
-    return np.unique(keys)
+    return _once_each(np.sort(keys))
+
+
+def _union(keys: Keys, others: Keys) -> Keys:
+    """Sorted keys of two places; a stable sort merges what is sorted already."""
+    return _once_each(np.sort(np.concatenate([keys, others]), kind="stable"))
+
+
+def _once_each(keys: Keys) -> Keys:
+    return keys[np.diff(keys, prepend=-1) > 0]

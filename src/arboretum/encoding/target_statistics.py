@@ -22,30 +22,24 @@ import itertools
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from arboretum import _kernel
+from arboretum import _kernel, places
 from arboretum.arguments import first_true
 from arboretum.data.memory_budget import grouped
 from arboretum.data.schema import Schema
 from arboretum.data.table import Table
 from arboretum.data.validity import Rules, read_only
 from arboretum.encoding.levels import Columns, Keys, find_levels, key_stages, learn_levels
+from arboretum.encoding.ordered_rows import OrderedRows, RowsHere, RowsInPlaces, Source
+from arboretum.encoding.statistic import FloatArray, Statistic, StatisticKind
 from arboretum.exact_sums import exact_mean, sum_by_group, weight_by_group
 
-FloatArray: TypeAlias = NDArray[np.float64]
-StatisticKind: TypeAlias = Literal["class", "above", "number", "count"]
-
 ORDER_PURPOSE = 0x6F726472  # "ordr": keeps these draws apart from all others of the same seed
-
-_PARTS = {
-    "class": _kernel.TargetPart.equal,
-    "above": _kernel.TargetPart.above,
-    "number": _kernel.TargetPart.number,
-}
+SOURCES_THAT_TRAVEL = 8  # at a time, if rows lie in several places
 
 
 @dataclass(frozen=True)
@@ -76,41 +70,6 @@ class Prior:
             raise ValueError(f"a prior has weight {self.weight}: use a finite number above 0")
         if self.value is not None and not math.isfinite(self.value * self.weight):
             raise ValueError(f"a prior has value {self.value}: use a smaller number, or None for the mean")
-
-
-@dataclass(frozen=True)
-class Statistic:
-    """One column of numbers that stands for categories.
-
-    Parameters
-    ----------
-    columns : tuple of int
-        The columns of the table whose categories make a level.
-    kind : {"class", "above", "number", "count"}
-        Share of rows of the class `at`; share of rows with a target above `at`; mean of the target; weight of the
-        level as a share of that of the most frequent one.
-    at : float
-        Code of the class, or the border.
-    prior, prior_weight : float
-        Value of a level without rows, and what it weighs in a mean; a count starts from 0.
-
-    Examples
-    --------
-    >>> Statistic((0, 2), "class", at=1.0, prior=0.3)
-    Statistic(columns=(0, 2), kind='class', at=1.0, prior=0.3, prior_weight=1.0)
-    """
-
-    columns: Columns
-    kind: StatisticKind
-    at: float = 0.0
-    prior: float = 0.0
-    prior_weight: float = 1.0
-
-    def part(self, target: FloatArray) -> FloatArray:
-        """Return the part of the target that is averaged, row by row."""
-        if self.kind == "number":
-            return target
-        return np.asarray(target == self.at if self.kind == "class" else target > self.at, np.float64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -215,55 +174,41 @@ class TargetStatistics:
         -------
         float64 array (orders, statistics, rows)
         """
-        _, out = next(self.ordered_in_parts(table, target, orders, weight=weight, threads=threads))
+        y, w = checked_rows(target, weight, table.n_rows)
+        rows = RowsHere(y, w, _checked_orders(orders, table.n_rows))
+        _, out = next(self.ordered_in_parts(table, rows, threads=threads))
         return out
 
     def ordered_in_parts(
-        self,
-        table: Table,
-        target: ArrayLike,
-        orders: ArrayLike,
-        *,
-        weight: ArrayLike | None = None,
-        memory: float = math.inf,
-        threads: int = 1,
+        self, table: Table, rows: OrderedRows, *, memory: float = math.inf, threads: int = 1
     ) -> Iterator[tuple[list[int], FloatArray]]:
         """Yield (statistics, their values) as ``ordered`` would give, as many at a time as fit in this memory."""
-        y, w = checked_rows(target, weight, table.n_rows)
-        orders = _checked_orders(orders, table.n_rows)
         of_source = {
             columns: [i for i, one in enumerate(self.statistics) if one.columns == columns] for columns in self.keys
         }
         # A row has a key and a level for each source, and a value of each statistic.
-        sizes = [table.n_rows * (12 + 8 * len(orders) * len(places)) for places in of_source.values()]
+        sizes = [table.n_rows * (12 + 8 * rows.n_orders * len(made)) for made in of_source.values()]
         sources = list(of_source)
-        for group in grouped(sizes, memory):
-            chosen = [sources[place] for place in group]
-            places = [i for columns in chosen for i in of_source[columns]]
-            yield places, self._ordered(chosen, places, table, y, w, orders, threads)
+        for group in _source_groups(sizes, memory):
+            chosen = [sources[number] for number in group]
+            made = [i for columns in chosen for i in of_source[columns]]
+            yield made, self._ordered(chosen, made, table, rows, threads)
 
     def _ordered(
-        self,
-        sources: list[Columns],
-        places: list[int],
-        table: Table,
-        y: FloatArray,
-        w: FloatArray | None,
-        orders: NDArray[np.uint32],
-        threads: int,
+        self, sources: list[Columns], made: list[int], table: Table, rows: OrderedRows, threads: int
     ) -> FloatArray:
         levels = self._levels(table, sources, threads)
-        out = np.empty((len(orders), len(places), table.n_rows))
-        means = []
-        for i, place in enumerate(places):
-            one = self.statistics[place]
+        out = np.empty((rows.n_orders, len(made), table.n_rows))
+        means: dict[int, Statistic] = {}
+        for column, i in enumerate(made):
+            one = self.statistics[i]
             if one.kind == "count":
-                out[:, i] = _looked_up(self.values[place], levels[one.columns], one.prior)
-                continue
-            source, part = sources.index(one.columns), _PARTS[one.kind]
-            means.append(_kernel.OrderedMean(source, part, one.at, one.prior, one.prior_weight, i))
-        n_levels = [len(self.keys[columns][-1]) for columns in sources]
-        _kernel.ordered_means(means, list(levels.values()), n_levels, y, w, orders, threads, out)
+                out[:, column] = _looked_up(self.values[i], levels[one.columns], one.prior)
+            else:
+                means[column] = one
+        if means:
+            known = {columns: Source(levels[columns], len(self.keys[columns][-1])) for columns in sources}
+            rows.fill(means, known, threads, out)
         return out
 
     def _levels(self, table: Table, sources: Iterable[Columns], threads: int) -> dict[Columns, NDArray[np.int32]]:
@@ -382,6 +327,21 @@ def learn_statistics(
     return TargetStatistics(table.schema, tuple(statistics), keys, tuple(values), names)
 
 
+def rows_in_order(
+    target: ArrayLike, weight: ArrayLike | None, n_rows: int, *, seed: int, number: int, threads: int = 1
+) -> OrderedRows:
+    """Return training rows in random order ``number``, as ``TargetStatistics.ordered_in_parts`` takes them."""
+    y, w = checked_rows(target, weight, n_rows)
+    if places.here() is None:
+        return RowsHere(y, w, draw_orders(n_rows, 1, seed=seed, first=number, threads=threads))
+    return RowsInPlaces(y, w, order_key(seed, number), threads)
+
+
+def order_key(seed: int, number: int) -> int:
+    """Return the key of the draws of permutation ``number``."""
+    return _kernel.draw(seed, ORDER_PURPOSE, number)
+
+
 def draw_orders(n_rows: int, n_orders: int, *, seed: int, first: int = 0, threads: int = 1) -> NDArray[np.uint32]:
     """Draw permutations of the rows: each by the hash of (seed, number of the permutation, row).
 
@@ -407,12 +367,17 @@ def draw_orders(n_rows: int, n_orders: int, *, seed: int, first: int = 0, thread
            [0, 2, 4, 1, 3]], dtype=uint32)
     """
     out = np.empty((n_orders, n_rows), np.uint32)
-    keys = [_kernel.draw(seed, ORDER_PURPOSE, number) for number in range(first, first + n_orders)]
+    keys = [order_key(seed, number) for number in range(first, first + n_orders)]
     _kernel.draw_orders(keys, threads, out)
     return out
 
 
 # ---------------------------------------------------------------------------------------------------------- values
+
+
+def _source_groups(sizes: list[int], memory: float) -> list[range]:
+    """Divide sources into groups that fit in memory; the same at all places, if there are several."""
+    return grouped(sizes, memory) if places.here() is None else grouped([1] * len(sizes), SOURCES_THAT_TRAVEL)
 
 
 def _looked_up(values: FloatArray, levels: NDArray[np.int32], otherwise: float) -> FloatArray:
@@ -462,11 +427,11 @@ def _parts(
 
 
 def _borders(y: FloatArray, w: FloatArray | None, n: int) -> list[float]:
-    """Values of the target nearest to its n quantiles, with rows on both sides."""
+    """Values of the target nearest to its n quantiles, with rows on both sides; every place looks at all values."""
     if w is not None:
         y, w = y[w > 0], w[w > 0]
-    values, of_row = np.unique(y, return_inverse=True)
-    up_to = np.cumsum(weight_by_group(w, of_row, len(values)))
+    values = places.joined(lambda: np.unique(y), np.union1d)
+    up_to = np.cumsum(weight_by_group(w, np.searchsorted(values, y), len(values)))
     if len(values) < 2:
         return []
     wanted = up_to[-1] * np.arange(1, n + 1) / (n + 1)
@@ -500,7 +465,7 @@ def _checked_weight(weight: ArrayLike | None, n_rows: int) -> FloatArray | None:
     w = _numbers(weight, n_rows, "weight")
     if (row := first_true(w < 0)) is not None:
         raise ValueError(f"weight is {w[row]:g} in row {row}: weights must be 0 or more")
-    if not w.any():
+    if not places.anywhere(bool(w.any())):
         raise ValueError("weight is zero in all rows: give at least one row some weight")
     return w
 
@@ -511,7 +476,8 @@ def checked_rows(
     """Return the target and the weights of rows as float64; reject sums that would overflow."""
     y, w = _checked_target(target, n_rows, n_classes), _checked_weight(weight, n_rows)
     with np.errstate(over="ignore"):
-        largest = 2 * (np.abs(y).sum() if w is None else max(np.abs(y) @ w, w.sum()))
+        sums = places.summed(lambda: [np.abs(y).sum()] if w is None else [np.abs(y) @ w, w.sum()])
+        largest = 2 * max(sums)
     if not np.isfinite(largest):
         raise ValueError("the sum of weight × target overflows: divide the target or the weights by a constant")
     return y, w

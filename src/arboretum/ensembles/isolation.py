@@ -15,20 +15,21 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum import _kernel
+from arboretum import _kernel, places
 from arboretum.data import targets
 from arboretum.data.schema import Schema
+from arboretum.data.shared_rows import PlacedTable, require_room
 from arboretum.data.table import SparseTable, Table, read_table
 from arboretum.ensembles.bagging.parameters import Trees
 from arboretum.ensembles.bagging.resampling import content_order
-from arboretum.ensembles.bagging.trees import batches, is_whole, joined
+from arboretum.ensembles.bagging.trees import grow_in_batches, is_whole
 from arboretum.ensembles.recipe import Recipe
 from arboretum.growing.grower import grown_to_forest
 from arboretum.model.arrays import Arrays
@@ -40,6 +41,7 @@ from arboretum.parameters.checking import check_columns, seed_of, share
 from arboretum.parameters.declaring import FLAG, MOST, CountOrShare, Number, Share, parameter, parameter_group
 from arboretum.parameters.shared import Categories, Seed, Threads, WarmStart
 from arboretum.running.interruption import warn_interrupted
+from arboretum.running.progress import followers
 from arboretum.running.threads import n_threads
 from arboretum.running.warning import warn_user
 
@@ -116,18 +118,21 @@ class Isolation(Recipe[IsolationParameters, None]):
         )
         if given.contamination == "auto":
             return model
-        scores = head.scores(forest, model.raw(table, threads))
+        raw = model.raw(table, threads).reshape(table.n_rows, 1)  # also if this place has no rows
+        scores = places.whole(head.scores(forest, raw))
         return replace(model, head=replace(head, offset=_quantile(scores, float(given.contamination), weight)))
 
     def _read(self, X: Any, sample_weight: Any) -> tuple[Table, FloatArray | None]:
-        """Return the rows that have weight."""
+        """Return the rows of this place that have weight, and the weights of those of all places."""
         check_columns(self.given.categorical_features)
         table = read_table(X, categorical_features=self.given.categorical_features)
         weight = targets.training_weights(sample_weight, table.n_rows)
-        if weight is not None and not weight.all():
+        if weight is None:
+            return table, None
+        if not places.everywhere(bool(weight.all())):
             rows = np.flatnonzero(weight)
             table, weight = table.take(rows).relearn(), weight[rows]
-        return table, weight
+        return table, places.whole(weight)
 
     def _params(self, schema: Schema, n_rows: int, seed: int, threads: int) -> IsolationParams:
         given, n_numeric = self.given, schema.n_features - len(schema.categorical)
@@ -241,10 +246,14 @@ class RowPool:
 
     @classmethod
     def of(cls, table: Table, weight: FloatArray | None, *, threads: int = 1) -> tuple[RowPool, list[bool]]:
-        """Return the rows of a table, all of positive weight, and which columns have missing values."""
+        """Return the rows of a table, all of positive weight, and which columns have missing values.
+
+        Among other places, the table has the rows of one of them, and the pool those of all.
+        """
         keys, missing = np.empty(table.n_rows, np.uint64), np.zeros(table.schema.n_features, np.uint8)
         for first, part in table.row_batches():
             _columns_by_name(part).content_keys(keys[first : first + part.n_rows], missing, threads)
+        keys, missing = places.whole(keys), places.joined(lambda: missing, np.maximum)
         is_shared = weight is not None and not is_whole(weight)
         rows = content_order(keys, weight).astype(np.uint32) if is_shared else _kernel.order_by_key(keys)
         has_missing = [False] * len(missing)
@@ -278,28 +287,69 @@ def isolate(table: Table, pool: RowPool, params: IsolationParams) -> tuple[Fores
     """
     sample = _kernel.IsolationSample(pool.rows, pool.weight, params.n_draws, params.with_replacement)
     rules = _kernel.IsolationRules(_depth_limit(params.n_draws), params.max_features, params.max_terms)
-    grow = _grow_sparse if isinstance(table, SparseTable) else _grow_dense
-    grown, interrupted = joined(grow(table, sample, rules, params))
-    return grown_to_forest(grown, 1, table.schema.by_name), interrupted
+    if places.here() is not None:
+        grow = _growing_each(_drawn_rows(table, sample, params), sample, rules, params)
+    elif isinstance(table, SparseTable):
+        grow = _growing_each(table.take, sample, rules, params)
+    else:
+        grow = _growing(_columns_by_name(table), sample, rules, params)
+
+    def freeze(first: int, n: int) -> Forest:
+        return grown_to_forest(grow(first, n), 1, table.schema.by_name)
+
+    return grow_in_batches(freeze, params.first_tree, params.n_trees, params.threads, followers())
 
 
-def _grow_dense(
-    table: Table, sample: _kernel.IsolationSample, rules: _kernel.IsolationRules, params: IsolationParams
-) -> Iterator[_kernel.GrownForest]:
-    columns = _columns_by_name(table)
-    for first, n in batches(params.first_tree, params.n_trees, params.threads):
-        yield _kernel.grow_isolation(columns, sample, rules, first, n, params.seed, params.threads)
+Grow: TypeAlias = Callable[[int, int], _kernel.GrownForest]
 
 
-def _grow_sparse(
-    table: Table, sample: _kernel.IsolationSample, rules: _kernel.IsolationRules, params: IsolationParams
-) -> Iterator[_kernel.GrownForest]:
-    """Grow each tree from its own rows, made dense."""
+def _growing(
+    columns: _kernel.IsolationTable,
+    sample: _kernel.IsolationSample,
+    rules: _kernel.IsolationRules,
+    params: IsolationParams,
+) -> Grow:
+    """Grow trees from a table that has all rows."""
+    return lambda first, n: _kernel.grow_isolation(columns, sample, rules, first, n, params.seed, params.threads)
+
+
+def _growing_each(
+    take: Callable[[NDArray[np.uint32]], Table],
+    sample: _kernel.IsolationSample,
+    rules: _kernel.IsolationRules,
+    params: IsolationParams,
+) -> Grow:
+    """Grow each tree from the table of its own rows, made dense."""
     all_rows = _kernel.IsolationSample(np.arange(params.n_draws, dtype=np.uint32), None, 0, False)
-    for tree in range(params.first_tree, params.first_tree + params.n_trees):
-        drawn = table.take(sample.rows(params.seed, tree))
-        ((_, dense),) = drawn.row_batches(size=params.n_draws)
-        yield _kernel.grow_isolation(_columns_by_name(dense), all_rows, rules, tree, 1, params.seed, 1)
+
+    def grow_one(tree: int) -> _kernel.GrownForest:
+        ((_, dense),) = take(sample.rows(params.seed, tree)).row_batches(size=params.n_draws)
+        return _kernel.grow_isolation(_columns_by_name(dense), all_rows, rules, tree, 1, params.seed, 1)
+
+    def grow(first: int, n: int) -> _kernel.GrownForest:
+        grown = grow_one(first)
+        for tree in range(first + 1, first + n):
+            grown.extend(grow_one(tree))
+        return grown
+
+    return grow
+
+
+def _drawn_rows(
+    table: Table, sample: _kernel.IsolationSample, params: IsolationParams
+) -> Callable[[NDArray[np.uint32]], Table]:
+    """Send the rows that any tree draws to all places; return what gives the table of some of them."""
+    trees = range(params.first_tree, params.first_tree + params.n_trees)[places.index() :: places.count()]
+
+    def drawn_here() -> NDArray[np.uint32]:
+        return np.unique(np.concatenate([np.zeros(0, np.uint32), *(sample.rows(params.seed, tree) for tree in trees)]))
+
+    with places.afresh():
+        drawn = places.joined(drawn_here, np.union1d)
+    require_room(8 * len(drawn) * table.schema.n_features, f"growing trees from {len(drawn)} rows that they draw")
+    own = PlacedTable.of(table).take(drawn.astype(np.intp)).table
+    everywhere = Table(table.schema, [places.whole(column) for column in own.columns])
+    return lambda rows: everywhere.take(np.searchsorted(drawn, rows))
 
 
 def _depth_limit(n_draws: int) -> int:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.arguments import shown
 from arboretum.ensembles.adaboost.recipe import (
     DEFAULT_DEPTH,
     AdaBoost,
@@ -27,6 +28,7 @@ from arboretum.ensembles.adaboost.recipe import (
     scores,
     staged_medians,
     staged_scores,
+    tree_recipe,
 )
 from arboretum.ensembles.adaboost.rounds import LOSSES
 from arboretum.ensembles.members.estimators import unfitted
@@ -46,7 +48,7 @@ from arboretum.metrics.own_scores import accuracy, r_squared
 from arboretum.model.arrays import Arrays
 from arboretum.model.forest import Forest
 from arboretum.model.heads import ClassMeanHead, MeanHead, MedianHead, VoteHead
-from arboretum.model.members import Members
+from arboretum.model.members import Members, take_up
 from arboretum.model.model import Model
 from arboretum.model.model_file import as_damage
 from arboretum.parameters.checking import check_rounds
@@ -77,6 +79,7 @@ class AdaBoostModel(AdaBoostParameters, OfOneEstimator, ModelOfModels, GrownTree
 
     joint_kind = Voted
     notes_kind = VoteNotes
+    fits_on_cluster = True
     reads_tables = False  # learners of other libraries read the user's own table
 
     goal: Callable[[], Goal]  # how the target is read, and how learners are boosted
@@ -104,11 +107,14 @@ class AdaBoostModel(AdaBoostParameters, OfOneEstimator, ModelOfModels, GrownTree
         self
         """
         self.check_parameters()
-        found = AdaBoost(self, self.goal(), type(self).__name__, self.base()).fit(X, y, sample_weight)
-        for name in ("_model", "_members"):  # of an earlier fit, perhaps of other learners
-            vars(self).pop(name, None)
-        vars(self)["_members" if isinstance(found, Members) else "_model"] = found
+        take_up(self, AdaBoost(self, self.goal(), type(self).__name__, self.base()).fit(X, y, sample_weight))
         return self
+
+    def cluster_obstacle(self) -> str:
+        """Return why the rows of a fit must lie on one machine: members of other kinds read tables of their own."""
+        if tree_recipe(base := self.base()) is None:
+            return f"estimator={shown(base)} needs the table of all rows; boost decision trees, or fit X.compute()"
+        return super().cluster_obstacle()
 
     # ---- the learners --------------------------------------------------------------------------------------------
 

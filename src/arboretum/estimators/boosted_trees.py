@@ -30,6 +30,7 @@ from arboretum.ensembles.boosting.presets import presets
 from arboretum.ensembles.boosting.problem import HeldRows, Shared
 from arboretum.ensembles.boosting.recipe import (
     Boosting,
+    Journal,
     averaged_rounds,
     first_rounds,
     learns_from_raw,
@@ -40,7 +41,7 @@ from arboretum.ensembles.boosting.recipe import (
 )
 from arboretum.ensembles.boosting.training_rows import beside_offset
 from arboretum.estimators.checkpoints import Checkpoint, CheckpointFile
-from arboretum.estimators.dataset_arguments import offset_of
+from arboretum.estimators.column_arguments import offset_of
 from arboretum.estimators.grown_trees import GrownTrees
 from arboretum.estimators.protocol import Classifier, Estimator, Regressor
 from arboretum.estimators.standing_in import with_model
@@ -94,6 +95,7 @@ class BoostedTrees(BoostingParameters, GrownTrees, Estimator):
 
     head_kind = LossHead
     notes_kind = BoostingNotes
+    fits_on_cluster = True
 
     goal: Callable[[], goals.Goal]  # how the target is read, and which loss is minimised
 
@@ -224,13 +226,14 @@ class BoostedTrees(BoostingParameters, GrownTrees, Estimator):
                 )
             if n_rounds == 0:
                 return self
-        journal = self._journal(checkpoint, earlier)
+        journal = self.journal(checkpoint, earlier)
         self.model_ = self.recipe().fit(n_rounds, X, y, sample_weight, offset, held, earlier, journal)
         return self
 
-    def _journal(self, checkpoint: Any, earlier: Model | None) -> CheckpointFile | None:
-        if checkpoint is None:
-            return None
+    def journal(self, checkpoint: Any = None, earlier: Model | None = None) -> Journal | None:
+        """Return what records the progress of a fit, for a checkpoint that was asked for."""
+        if checkpoint is None or isinstance(checkpoint, Journal):
+            return checkpoint
         if earlier is not None:
             raise ValueError("checkpoint: not supported when warm_start=True continues a fit; fit anew or leave it out")
         for name in ("dart_rate", "ordered_boosting"):

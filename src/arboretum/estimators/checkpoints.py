@@ -16,8 +16,7 @@ from __future__ import annotations
 import numbers
 import os
 import time
-import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,8 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import arboretum
+from arboretum import places
 from arboretum.arguments import shown
 from arboretum.ensembles.boosting.history import History
+from arboretum.ensembles.boosting.known_again import sum_of
 from arboretum.ensembles.boosting.model_notes import BoostingNotes
 from arboretum.ensembles.boosting.problem import HeldRows, Problem
 from arboretum.ensembles.boosting.recipe import Found, Phase, Resumed, notes_of
@@ -104,6 +105,7 @@ class CheckpointFile:
         self.found: Found | None = None
         self.saved: BoostedTrees | None = None
         self.note: dict[str, Any] = {}
+        self.write: Callable[[BoostedTrees], object] = self.save  # places other than the driver's have no such file
         if self.path.exists():
             self._read()
 
@@ -138,7 +140,7 @@ class CheckpointFile:
     def check_target(self, problem: Problem, held: HeldRows) -> None:
         """Reject a file of other targets, weights or offsets."""
         of_held = [_as_array(part) for part in (held.y, held.weight, held.offset)]
-        self.target_sum = _sum_of([problem.y, problem.weight, problem.query, problem.offset, *of_held])
+        self.target_sum = sum_of([problem.y, problem.weight, problem.query, problem.offset, *of_held])
         if self.saved is not None and self.note["target"] != self.target_sum:
             raise self._other("it was begun with other targets, weights, offsets or validation rows")
 
@@ -170,11 +172,13 @@ class CheckpointFile:
         """Return what is called after each round of a phase; ``freeze`` makes a model of its trees."""
         resumed, parts = phase.resumed, phase.parts
         written = [0 if resumed is None else resumed.progress.rounds, time.monotonic()]
-        if resumed is not None and self.note["raw"] != _sum_of_raw(parts):
+        is_of_file = resumed is not None and self.note.get("rounds") == resumed.progress.rounds
+        if is_of_file and self.note["raw"] != _sum_of_raw(parts):
             raise self._other("it was begun with other rows")
 
         def keep(report: RoundReport, forest: Callable[[], Forest], history: History) -> None:
-            if not self._is_due(report.number - written[0], time.monotonic() - written[1]):
+            passed = report.number - written[0], time.monotonic() - written[1]
+            if not places.told(lambda: self._is_due(*passed)):
                 return
             trees = forest() if resumed is None else Forest.concat([resumed.forest, forest()])
             sums = {"seconds": report.seconds, "raw": _sum_of_raw(parts)}
@@ -195,12 +199,16 @@ class CheckpointFile:
         """Write the fitted model."""
         self._write(model, {"phase": "done"})
 
+    def save(self, model: BoostedTrees) -> None:
+        """Replace the file."""
+        model.save(self.path)
+
     def _write(self, model: Model, note: dict[str, Any]) -> None:
         found = self.found and {**vars(self.found), "history": self.found.history.to_json()}
         params = _shared_parameters(self.model)
         about = {"library": arboretum.__version__, "params": params, "target": self.target_sum, "found": found}
         noted = replace(notes_of(model), checkpoint={**about, **note})
-        with_model(self.model, replace(model, notes=noted)).save(self.path)
+        self.write(with_model(self.model, replace(model, notes=noted)))
 
 
 def _phase(again: bool) -> str:
@@ -216,17 +224,5 @@ def _as_array(values: Any) -> NDArray[Any] | None:
     return None if values is None else np.asarray(values)
 
 
-def _sum_of(arrays: Iterable[NDArray[Any] | None]) -> int:
-    """Sum by which arrays are known again."""
-    total = 0
-    for array in arrays:
-        if array is None or array.dtype == object:
-            content: Any = repr(None if array is None else array.tolist()).encode()
-        else:
-            content = np.ascontiguousarray(array).view(np.uint8).data
-        total = zlib.crc32(content, total)
-    return total
-
-
 def _sum_of_raw(parts: Sequence[Rows | None]) -> int:
-    return _sum_of([None if part is None else part.raw for part in parts])
+    return sum_of([None if part is None else part.raw.T for part in parts])

@@ -31,7 +31,7 @@ from arboretum.ensembles.boosting.rounds import BoostingRun
 from arboretum.ensembles.members.estimators import is_classifier, unfitted
 from arboretum.estimators.boosted_trees import BoostedTrees
 from arboretum.estimators.classes import arguments
-from arboretum.estimators.dataset_arguments import takes_dataset
+from arboretum.estimators.column_arguments import takes_columns
 from arboretum.estimators.protocol import meant
 from arboretum.estimators.standing_in import with_model
 from arboretum.losses.survival import is_event
@@ -179,7 +179,7 @@ def _knows_its_arguments(function: Callable[..., CrossValidation]) -> Callable[.
 
 
 @_knows_its_arguments
-@takes_dataset
+@takes_columns
 def cross_validate(
     model: Any,
     X: Any,

@@ -37,6 +37,8 @@ class BaggedTrees(ForestParameters, AveragedTrees, GrownTrees, Estimator):
     A forest has a group of parameters (``ensembles/bagging/parameters.py``) and a goal.
     """
 
+    fits_on_cluster = True
+
     goal: Callable[[], goals.Goal]  # how the target is read, and what the mean of the trees means
     draws_thresholds: ClassVar[bool] = False  # as extra trees do
 

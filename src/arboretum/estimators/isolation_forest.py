@@ -55,6 +55,7 @@ class IsolationForest(OutlierDetector, IsolationParameters, GrownTrees, Estimato
 
     head_kind = PathHead
     notes_kind = IsolationNotes
+    fits_on_cluster = True
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> IsolationForest:
         """Fit the model; an error leaves it as it was.

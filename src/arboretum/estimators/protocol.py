@@ -28,9 +28,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.arguments import check_flag
+from arboretum.cluster.predicting import answers
+from arboretum.cluster.scoring import KnownAnswers
+from arboretum.data.dask_rows import is_distributed
 from arboretum.estimators import files
 from arboretum.estimators.classes import arguments, defaults, is_own, members, own_class, parameters, place_of, register
-from arboretum.estimators.dataset_arguments import DATASET_METHODS, takes_dataset
+from arboretum.estimators.column_arguments import COLUMN_METHODS, takes_columns
 from arboretum.metrics.own_scores import accuracy, r_squared
 from arboretum.model.arrays import Arrays
 from arboretum.model.foreign import consent
@@ -57,6 +60,15 @@ ROUTED_METHODS = (
     "score",
     "transform",
     "inverse_transform",
+)
+# Methods with one answer per row of X: those of a Dask collection are as lazy as it is.
+ANSWERING_METHODS = (
+    "predict",
+    "predict_proba",
+    "predict_log_proba",
+    "decision_function",
+    "score_samples",
+    "path_lengths",
 )
 LINE_WIDTH = 80  # of a representation
 
@@ -119,6 +131,21 @@ def knows_its_arguments(method: Callable[..., Any]) -> Callable[..., Any]:
         return method(self, *given, **named)
 
     return checked
+
+
+def answers_lazily(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a method that answers row by row take a Dask collection, whose answers are as lazy as it is."""
+
+    @functools.wraps(method)
+    def lazy(self: Any, X: Any, *given: Any, **named: Any) -> Any:
+        if isinstance(X, KnownAnswers):
+            return X.predicted
+        if not is_distributed(X):
+            return method(self, X, *given, **named)
+        in_order = [*arguments(method)][1:]
+        return answers(self, method.__name__, X, dict(zip(in_order, given, strict=False)) | named)
+
+    return lazy
 
 
 def _of_argument(cls: type, name: str, known: Collection[str]) -> str:
@@ -184,6 +211,7 @@ class Estimator:
     TypeError: Shift has no parameter 'bye': did you mean 'by'?
     """
 
+    fits_on_cluster: ClassVar[bool] = False  # whether the rows of a fit may lie on several machines
     estimator_type: ClassVar[str | None] = None  # what scikit-learn calls it: "classifier", "regressor", …
     reads: ClassVar[tuple[str, ...]] = ()  # input tags of scikit-learn that hold: "sparse", "allow_nan", …
     restore: Callable[[dict[str, Any], Arrays], None]  # takes up what a file holds
@@ -194,21 +222,32 @@ class Estimator:
         if is_own(cls):
             register(cls)
             describe_arguments(cls)
-        for method in {*ROUTED_METHODS, *DATASET_METHODS}:
+        for method in {*ROUTED_METHODS, *COLUMN_METHODS}:
             found = inspect.getattr_static(cls, method, None)
             of_mixin = not hasattr(found, "__wrapped__")  # and nothing has been done about it so far
             if inspect.isfunction(found) and (method in vars(cls) or of_mixin):
                 checked = knows_its_arguments(found)
                 if checked is not found:
                     setattr(cls, method, checked)
-        for method in DATASET_METHODS:
+        for method in COLUMN_METHODS:
             if inspect.isfunction(vars(cls).get(method)):
-                setattr(cls, method, takes_dataset(vars(cls)[method]))
+                setattr(cls, method, takes_columns(vars(cls)[method]))
+        for method in ANSWERING_METHODS:
+            if inspect.isfunction(vars(cls).get(method)):
+                setattr(cls, method, answers_lazily(vars(cls)[method]))
         for method in ROUTED_METHODS:
             setter = f"set_{method}_request"
             inherited = any(setter in vars(base) for base in cls.__mro__)
             if method in vars(cls) and (_metadata(cls, method) or inherited):
                 setattr(cls, setter, _RequestSetter(method))
+
+    def cluster_obstacle(self) -> str:
+        """Return why the rows of a fit must lie on one machine, and what helps; an empty text if they need not."""
+        if not self.fits_on_cluster:
+            return "its fit needs the table of all rows; fit X.compute(), or use boosted trees, a forest or AdaBoost"
+        if getattr(self, "warm_start", False) and self.__sklearn_is_fitted__():
+            return "warm_start=True adds to a fitted model; fit X.compute(), or set warm_start=False"
+        return ""
 
     def training_bytes(self, n_rows: int, n_features: int) -> int:
         """Return the memory that a fit takes besides its rows; 0 if that cannot be told.

@@ -59,10 +59,15 @@ class RandomSurvivalForest(SurvivalModel, TimesForest, OutOfBagMeans, BaggedTree
 
     head_kind: ClassVar[type[Head]] = HazardHead
     criterion = "log_rank"  # what splits are judged by, for reports; not a parameter
+    fits_on_cluster = False
 
     def goal(self) -> goals.Times:
         """Return how times and events are read."""
         return goals.Times()
+
+    def cluster_obstacle(self) -> str:
+        """Return why the rows of a fit must lie on one machine."""
+        return "log-rank splits need the rows of all workers in the order of their times; fit X.compute()"
 
     @property
     def event_times_(self) -> FloatArray:

@@ -56,12 +56,8 @@ class UpliftModel(Estimator):
         -------
         ndarray of float64, (n_rows,), or (n_rows, n_treatments) in the order of ``arms_[1:]``
         """
-        uplift = self._uplift(X)
+        uplift = self._head.uplift(self.model_.sums(X, self.n_jobs))
         return uplift[:, 0] if uplift.shape[1] == 1 else uplift
-
-    def _uplift(self, X: Any) -> FloatArray:
-        """Uplift of each treatment, (rows, treatments)."""
-        return self._head.uplift(self.model_.sums(X, self.n_jobs))
 
     def score(self, X: Any, y: Any, treatment: Any, sample_weight: Any = None) -> float:
         """Return the Qini score: the mean over treatments, each against the control."""
@@ -90,7 +86,7 @@ class UpliftModel(Estimator):
         y, uplift, treated, sample_weight
             Outcomes as numbers, predicted uplift, whether rows were treated, weights if any were given.
         """
-        uplift = self._uplift(X)
+        uplift = self.predict(X).reshape(-1, len(self.arms_) - 1)
         place = self._place_of(arm)
         group = targets.as_column(treatment, len(uplift), "treatment")
         code = targets.encode_classes(group, self.arms_, "treatment")

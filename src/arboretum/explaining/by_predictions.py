@@ -13,7 +13,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from arboretum.data.selection import as_container
 from arboretum.data.table import Table, read_table
 from arboretum.estimators.grown_trees import GrownTrees
 from arboretum.estimators.protocol import not_fitted
@@ -46,7 +45,7 @@ def as_asked(model: Any, X: Any) -> Any:
     if has_own_trees(model):
         return model
     require_fitted(model)
-    container = as_container(X)
+    container = model.learned().rows(X)
     table = read_table(container, categorical_features=_categorical_features(model))
     standing = AskedModel(
         cast(Forest, None),  # it is asked for predictions alone

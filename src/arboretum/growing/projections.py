@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum import _kernel
+from arboretum import _kernel, places
 from arboretum.data.binning import BinMap
 from arboretum.data.table import Table
 from arboretum.exact_sums import exact_mean
@@ -35,7 +35,7 @@ def projections(
     """Collect the numeric columns that vary, for growers of oblique trees.
 
     Takes 8 bytes per row and numeric column while trees grow: nodes read values of a few columns of scattered rows.
-    With fewer than two such columns there are no projections.
+    With fewer than two such columns there are no projections. Among other places, they have the rows of all of them.
 
     Parameters
     ----------
@@ -66,6 +66,7 @@ def projections(
             if j in column_of:
                 values[:, column_of[j]] = column  # to float64 first: a fill may not be a float32
                 values[np.isnan(column), column_of[j]] = found[place[j]][0]
+    values = places.whole(values)
     density = min(1.0, DEFAULT_TERMS / max(len(features), 1)) if sparsity.density is None else sparsity.density
     return _kernel.Projections(
         values,
@@ -93,9 +94,8 @@ def mean_and_scale(column: NDArray[np.floating], weight: NDArray[np.float64] | N
     """
     finite = np.isfinite(column)
     x = column[finite].astype(np.float64)
-    if not x.size:
-        return None
-    low, half_range = float(x.min()), float(x.max() / 2 - x.min() / 2)  # halves: the range itself may be infinite
+    low, high = places.least(float(x.min(initial=np.inf))), places.most(float(x.max(initial=-np.inf)))
+    half_range = high / 2 - low / 2  # halves: the range itself may be infinite
     if not half_range > 0:
         return None
     share = (x / 2 - low / 2) / half_range

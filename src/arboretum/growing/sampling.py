@@ -1,6 +1,7 @@
 """Which rows a tree sees, and what multiplies their gradients.
 
-Every choice is a hash of (seed, number of the sample, row): the same for any number of threads.
+Every choice is a hash of (seed, number of the sample, row): the same for any number of threads, and for any places that
+the rows lie in. A sample names the rows of its place.
 
 ============  ======================================================================  ==============================
 sampler       rows                                                                    factor
@@ -22,7 +23,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum import _kernel
+from arboretum import _kernel, places, selecting
 
 ROWS_PURPOSE = 0x726F7773  # "rows": keeps these draws apart from all others of the same seed
 N_TARGET_STRATA = 10
@@ -50,6 +51,10 @@ def sample_key(seed: int, number: int) -> int:
     return _kernel.draw(seed, ROWS_PURPOSE, number)
 
 
+def _numbers(chosen: NDArray[np.bool_]) -> NDArray[np.uint32]:
+    return np.flatnonzero(chosen).astype(np.uint32)
+
+
 @dataclass(frozen=True)
 class Subsample:
     """A share of the rows, without replacement; 1 is all of them.
@@ -67,7 +72,14 @@ class Subsample:
         """Choose each row by its own draw."""
         if self.share >= 1:
             return ALL_ROWS
-        return Sample(_kernel.subsample_rows(gradients.shape[1], self.share, key, threads), None)
+        n_rows = gradients.shape[1]
+        if places.here() is None:
+            return Sample(_kernel.subsample_rows(n_rows, self.share, key, threads), None)
+        draws = selecting.row_draws(n_rows, key, threads)
+        chosen = draws < np.uint64(2 * int(self.share * 2.0**63))
+        if not places.anywhere(bool(chosen.any())):
+            chosen = selecting.smallest(draws, lambda n: np.minimum(n, 1.0))
+        return Sample(_numbers(chosen), None)
 
 
 @dataclass(frozen=True)
@@ -87,7 +99,9 @@ class Bootstrap:
     def sample(self, gradients: NDArray[Any], hessians: NDArray[Any], *, key: int, threads: int) -> Sample:
         """Draw rows; copies become factors."""
         n_rows = gradients.shape[1]
-        return Sample(*_kernel.bootstrap_rows(n_rows, max(1, round(self.share * n_rows)), key, threads))
+        first, total = places.numbered(n_rows)
+        n_draws = max(1, round(self.share * total))
+        return Sample(*_kernel.bootstrap_rows(n_rows, n_draws, key, threads, first, total))
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,21 +125,37 @@ class Stratified:
     @classmethod
     def of_classes(cls, share: float, codes: NDArray[np.float64]) -> Stratified:
         """Make every class a stratum."""
-        strata = np.unique(codes, return_inverse=True)[1].astype(np.uint32)
-        return cls(share, *_kernel.group_by_leaf(strata, None, int(strata.max()) + 1))
+        values = places.joined(lambda: np.unique(codes), np.union1d)
+        strata = np.searchsorted(values, codes).astype(np.uint32)
+        return cls(share, *_kernel.group_by_leaf(strata, None, len(values)))
 
     @classmethod
     def of_numbers(cls, share: float, y: NDArray[np.float64]) -> Stratified:
         """Make every tenth of the target, in the order of its values, a stratum; equal values stay together."""
-        cuts = np.quantile(y, np.arange(1, N_TARGET_STRATA) / N_TARGET_STRATA, method="inverted_cdf")
+        levels = np.arange(1, N_TARGET_STRATA) / N_TARGET_STRATA
+        if places.here() is None:
+            cuts = np.quantile(y, levels, method="inverted_cdf")
+        else:
+            one = np.zeros(len(y), np.uint32)
+            cuts = np.concatenate([selecting.quantiles(y, None, one, 1, float(level)) for level in levels])
         return cls.of_classes(share, np.searchsorted(cuts, y).astype(np.float64))
 
     def sample(self, gradients: NDArray[Any], hessians: NDArray[Any], *, key: int, threads: int) -> Sample:
         """Choose from each stratum."""
         if self.share >= 1:
             return ALL_ROWS
-        wanted = np.maximum(np.rint(self.share * np.diff(self.start)), 1).astype(np.int64)
-        return Sample(_kernel.stratified_rows(self.rows, self.start, wanted, key, threads), None)
+        sizes = np.diff(self.start)
+
+        def wanted(sizes: NDArray[Any]) -> NDArray[np.float64]:
+            return np.maximum(np.rint(self.share * sizes), 1)
+
+        if places.here() is None:
+            chosen = _kernel.stratified_rows(self.rows, self.start, wanted(sizes).astype(np.int64), key, threads)
+            return Sample(chosen, None)
+        draws = selecting.row_draws(len(self.rows), key, threads)
+        ranks = (draws >> np.uint64(32)).astype(np.uint32)[self.rows]
+        taken = selecting.smallest(ranks, wanted, np.repeat(np.arange(len(sizes)), sizes), len(sizes))
+        return Sample(np.sort(self.rows[taken]), None)
 
 
 @dataclass(frozen=True)
@@ -148,12 +178,20 @@ class Goss:
 
     def sample(self, gradients: NDArray[Any], hessians: NDArray[Any], *, key: int, threads: int) -> Sample:
         """Choose by the size of gradients."""
-        n_rows = gradients.shape[1]
-        n_top = min(round(self.top * n_rows), n_rows - 1)
-        n_other = min(max(1, round(self.other * n_rows)), n_rows - n_top)
-        if n_top + n_other == n_rows:
+        first, total = places.numbered(gradients.shape[1])
+        n_top = min(round(self.top * total), total - 1)
+        n_other = min(max(1, round(self.other * total)), total - n_top)
+        if n_top + n_other == total:
             return ALL_ROWS
-        return Sample(*_kernel.goss_rows(gradients, n_top, n_other, key, threads))
+        if places.here() is None:
+            return Sample(*_kernel.goss_rows(gradients, n_top, n_other, key, threads))
+        ranks, others = np.empty(gradients.shape[1], np.uint64), np.empty(gradients.shape[1], np.uint32)
+        _kernel.goss_ranks(gradients, key, threads, first, ranks, others)
+        top = selecting.smallest(ranks, lambda n: np.full_like(n, n_top))
+        rest = np.flatnonzero(~top)
+        chosen = top.copy()
+        chosen[rest[selecting.smallest(others[rest], lambda n: np.full_like(n, n_other))]] = True
+        return Sample(_numbers(chosen), np.where(top[chosen], 1.0, (total - n_top) / n_other))
 
 
 @dataclass(frozen=True)
@@ -176,6 +214,11 @@ class Mvs:
         """Choose each row with a probability that grows with its gradient and hessian."""
         if self.share >= 1:
             return ALL_ROWS
+        if places.here() is not None:
+            raise ValueError(
+                "sampling='mvs' is not available on a cluster, because its threshold follows from floating sums in the "
+                "order of the rows: use sampling='subsample' or 'goss'"
+            )
         return Sample(*_kernel.mvs_rows(gradients, hessians, self.share, key, threads))
 
 
@@ -197,5 +240,5 @@ class Bayesian:
         if self.temperature == 0:
             return ALL_ROWS
         factor = np.empty(gradients.shape[1])
-        _kernel.bayesian_factors(self.temperature, key, threads, factor)
+        _kernel.bayesian_factors(self.temperature, key, threads, factor, places.numbered(len(factor)).first)
         return Sample(None, factor)

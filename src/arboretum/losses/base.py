@@ -33,10 +33,10 @@ from typing import Any, ClassVar, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum import _kernel
+from arboretum import _kernel, places, selecting
 from arboretum.arguments import first_true
 from arboretum.data.queries import Queries
-from arboretum.exact_sums import exact_sum, sum_by_group, weight_by_group
+from arboretum.exact_sums import exact_sum, sum_by_group, sums_and_weight, weight_by_group
 from arboretum.losses.links import INVERSE_LINKS, FloatArray, LinkName
 
 Task: TypeAlias = Literal["regression", "classification", "ranking", "survival"]
@@ -147,7 +147,7 @@ class Loss(ABC):
 
     def check_target(self, y: FloatArray) -> None:
         """Raise ValueError, naming the first bad row, if the loss cannot take this target."""
-        if y.ndim != 1 or len(y) == 0:
+        if y.ndim != 1 or places.total(len(y)) == 0:
             raise ValueError(f"y has shape {y.shape}: a target needs one dimension and at least one row")
         require(np.isfinite(y), y, "the target must be finite: remove or fill such rows")
         in_range = np.abs(y) <= LARGEST_TARGET
@@ -338,8 +338,7 @@ class LeafRows:
 
     def weighted_mean(self, values: FloatArray, weight: FloatArray | None) -> FloatArray:
         """Weighted mean of ``values`` (n,) in each leaf; 0 in a leaf without weight."""
-        n_leaves = len(self.start) - 1
-        leaf = np.repeat(np.arange(n_leaves, dtype=np.uint32), self.counts)
+        n_leaves, leaf = len(self.start) - 1, self._leaf_of_row()
         own = None if weight is None else weight[self.rows]
         total = weight_by_group(own, leaf, n_leaves)
         sums = sum_by_group(values[self.rows], leaf, n_leaves, own)
@@ -357,12 +356,18 @@ class LeafRows:
         >>> leaves.weighted_quantile(np.array([4.0, 3.0, 2.0, 1.0, 7.0, 8.0]), None, q=0.5)
         array([2., 7.])
         """
+        if places.here() is not None:
+            own = None if weight is None else weight[self.rows]
+            return selecting.quantiles(values[self.rows], own, self._leaf_of_row(), len(self.start) - 1, q)
         quantiles = np.empty(len(self.start) - 1)
         numbers = np.ascontiguousarray(values, dtype=np.float64)
         weights = None if weight is None else np.ascontiguousarray(weight, dtype=np.float64)
         rows, start = np.ascontiguousarray(self.rows, np.uint32), np.ascontiguousarray(self.start, np.int64)
         _kernel.group_quantiles(numbers, weights, rows, start, q, self.threads, quantiles)
         return quantiles
+
+    def _leaf_of_row(self) -> NDArray[np.uint32]:
+        return np.repeat(np.arange(len(self.start) - 1, dtype=np.uint32), self.counts)
 
 
 def weighted_mean(values: FloatArray, weight: FloatArray | None) -> FloatArray:
@@ -373,10 +378,10 @@ def weighted_mean(values: FloatArray, weight: FloatArray | None) -> FloatArray:
     >>> float(weighted_mean(np.array([1.0, 3.0]), weight=np.array([3.0, 1.0])))
     1.5
     """
-    total = len(values) if weight is None else total_weight(weight)
-    if values.ndim == 1:
-        return np.asarray(exact_sum(values, weight) / total)
-    return np.array([exact_sum(column, weight) for column in values.T]) / total
+    sums, total = sums_and_weight([values] if values.ndim == 1 else [*values.T], len(values), weight)
+    if weight is not None:
+        require_weight(total)
+    return np.asarray(float(sums[0]) / total) if values.ndim == 1 else sums / total
 
 
 def weighted_quantile(values: FloatArray, weight: FloatArray | None, q: float) -> float:
@@ -387,10 +392,11 @@ def weighted_quantile(values: FloatArray, weight: FloatArray | None, q: float) -
     >>> weighted_quantile(np.array([1.0, 2.0, 9.0]), weight=np.array([1.0, 1.0, 3.0]), q=0.5)
     9.0
     """
-    if weight is None:
+    if weight is not None:
+        total_weight(weight)
+    elif places.here() is None:
         rank = int(np.ceil(q * len(values))) - 1
         return float(np.partition(values, rank)[rank])
-    total_weight(weight)
     everything = LeafRows.contiguous(np.array([0, len(values)]))
     return float(everything.weighted_quantile(values, weight, q)[0])
 
@@ -398,9 +404,14 @@ def weighted_quantile(values: FloatArray, weight: FloatArray | None, q: float) -
 def total_weight(weight: FloatArray) -> float:
     """Sum of the weights, which must not be 0."""
     total = exact_sum(weight)
+    require_weight(total)
+    return total
+
+
+def require_weight(total: float) -> None:
+    """Raise ValueError if the weights of all rows sum up to 0."""
     if total == 0:
         raise ValueError("the weights of all rows are 0: give at least one row a positive weight")
-    return total
 
 
 def constant_raw(constant: FloatArray, n_rows: int) -> FloatArray:

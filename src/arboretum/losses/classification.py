@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum import places
 from arboretum.elementary import bounded_exp, log, softplus
 from arboretum.exact_sums import weight_by_group
 from arboretum.losses.base import Loss, require, total_weight, weighted_mean
@@ -112,7 +113,7 @@ class Multinomial(Loss):
 
     def start(self, y: FloatArray, weight: FloatArray | None) -> FloatArray:
         """Logarithms of the weighted class frequencies, shifted to sum to 0."""
-        total = len(y) if weight is None else total_weight(weight)
+        total = places.total(len(y)) if weight is None else total_weight(weight)
         frequency = weight_by_group(weight, y, self.n_outputs) / total
         constant = log(np.maximum(frequency, SMALLEST_FREQUENCY))
         return np.asarray(constant - constant.mean())

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum import places
 from arboretum.losses.base import Loss, constant_raw, weighted_mean
 from arboretum.losses.links import FloatArray
 
@@ -76,10 +77,10 @@ class EachOutput(Loss):
 
     def check_target(self, y: FloatArray) -> None:
         """Need a known value of each output, and values that the loss takes."""
-        if y.ndim != 2 or y.shape[1] != self.n_outputs or not len(y):
+        if y.ndim != 2 or y.shape[1] != self.n_outputs or not places.total(len(y)):
             raise ValueError(f"y has shape {y.shape}: give {self.n_outputs} outputs per row, and at least one row")
         for output, column in enumerate(y.T):
-            known = column[~np.isnan(column)]
+            known = _known_values(column)
             if not len(known):
                 raise ValueError(f"y[:, {output}] has no known value: give at least one, or leave the output out")
             try:
@@ -121,7 +122,7 @@ class EachOutput(Loss):
 
     def _start_of(self, column: FloatArray, offset: FloatArray | None, weight: FloatArray | None) -> float:
         known = ~np.isnan(column) if weight is None else ~np.isnan(column) & (weight > 0)
-        if not known.any():
+        if not places.anywhere(bool(known.any())):
             return 0.0
         y, own = column[known], None if weight is None else weight[known]
         start = self.loss.start(y, own) if offset is None else self.loss.start_from(y, offset[known], own)
@@ -134,6 +135,11 @@ class EachOutput(Loss):
     def to_json(self) -> dict[str, Any]:
         """Describe the loss of an output, and their number."""
         return {"name": self.name, "loss": self.loss.to_json(), "n_outputs": self.n_outputs}
+
+
+def _known_values(column: FloatArray) -> FloatArray:
+    """Return a known value of each place that has one."""
+    return np.concatenate(places.gathered(lambda: column[~np.isnan(column)][:1]))
 
 
 def newton_units(

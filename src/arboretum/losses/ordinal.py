@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from arboretum import _kernel
+from arboretum import _kernel, places
 from arboretum.elementary import bounded_exp, expm1, log, softplus
-from arboretum.exact_sums import weight_by_group
+from arboretum.exact_sums import largest_of_all, weight_by_group
 from arboretum.losses.base import Loss, total_weight, weighted_mean
 from arboretum.losses.classification import SMALLEST_FREQUENCY, codes, require_codes
 from arboretum.losses.links import FloatArray, sigmoid
@@ -136,7 +136,8 @@ def best_thresholds(n_classes: int, y: FloatArray, raw: FloatArray, weight: Floa
     centre = weighted_mean(raw, weight)
     spread = np.sqrt(1.0 + 3.0 / np.pi**2 * weighted_mean((raw - centre) ** 2, weight))
     theta: FloatArray = centre + spread * (log(below[:-1]) - log(below[-1] - below[:-1]))
-    slope, diagonal, beside = _slopes(theta, y, raw, weight)
+    unit = _kernel.whole_unit(*largest_of_all(1.0 if weight is None else float(weight.max(initial=0.0)), len(y)), 1)
+    slope, diagonal, beside = _slopes(theta, y, raw, weight, unit)
     for _ in range(NEWTON_STEPS):
         # Between scores far apart the loss is all but straight: no step is longer than they spread.
         step = _solve(diagonal + np.abs(slope) / spread, beside, -slope)
@@ -146,7 +147,7 @@ def best_thresholds(n_classes: int, y: FloatArray, raw: FloatArray, weight: Floa
         while True:
             trial = theta + step
             if (np.diff(trial) > 0).all():
-                found = _slopes(trial, y, raw, weight)
+                found = _slopes(trial, y, raw, weight, unit)
                 if float((found[0] * step).sum()) <= OVERSHOOT * along:
                     break
             step, along = step / 2, along / 2
@@ -156,12 +157,12 @@ def best_thresholds(n_classes: int, y: FloatArray, raw: FloatArray, weight: Floa
 
 
 def _slopes(
-    theta: FloatArray, y: FloatArray, raw: FloatArray, weight: FloatArray | None
+    theta: FloatArray, y: FloatArray, raw: FloatArray, weight: FloatArray | None, unit: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """First derivatives of the mean loss by the thresholds; second ones: the diagonal, and beside it."""
-    sums = np.empty((len(theta) + 1, 5), np.int64)
-    unit = _kernel.whole_unit(1.0 if weight is None else float(weight.max()), len(y), 1)
-    _kernel.ordinal_sums(y, raw, weight, theta, unit, 1, sums)
+    own = np.empty((len(theta) + 1, 5), np.int64)
+    _kernel.ordinal_sums(y, raw, weight, theta, unit, 1, own)
+    sums = places.added(own)
     mass, below, below_curved, above, above_curved = (sums / sums[:, 0].sum()).T
     # −log(1 − e^−d) of the classes between two thresholds, d apart, has the derivative −1 / (e^d − 1).
     gap = np.diff(theta)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from arboretum import places
 from arboretum.elementary import EXP_LIMIT, bounded_exp, log
 from arboretum.losses.base import LeafRows, Loss, require, weighted_mean, weighted_quantile
 from arboretum.losses.links import FloatArray
@@ -169,7 +170,7 @@ class Deviance(Loss):
         """Need y ≥ 0, and not 0 everywhere."""
         super().check_target(y)
         require(y >= 0, y, f"loss={self.name!r} needs y >= 0: correct such rows or use loss='squared_error'")
-        if not y.any():
+        if not places.anywhere(bool(y.any())):
             raise ValueError(f"y is 0 in every row: loss={self.name!r} needs at least one y > 0")
 
     def start(self, y: FloatArray, weight: FloatArray | None) -> FloatArray:

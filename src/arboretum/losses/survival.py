@@ -10,12 +10,14 @@ Targets are bounds of each row's time, (rows, 2)::
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum import _kernel
+from arboretum import _kernel, places
 from arboretum.arguments import first_true
 from arboretum.elementary import bounded_exp, log
 from arboretum.losses.base import LARGEST_TARGET, Loss, weighted_mean
@@ -51,7 +53,7 @@ class Cox(Loss):
     row_wise = False
 
     def check_target(self, y: FloatArray) -> None:
-        """Reject intervals, and targets without any event."""
+        """Reject intervals and targets without any event."""
         check_bounds(y)
         if (row := first_interval(y)) is not None:
             raise ValueError(
@@ -76,8 +78,13 @@ class Cox(Loss):
         self, y: FloatArray, raw: FloatArray, weight: FloatArray | None
     ) -> tuple[FloatArray, FloatArray]:
         """Return the same with weights, which count in the risk sets too."""
-        gradient, hessian = np.empty_like(raw), np.empty_like(raw)
-        _kernel.cox_gradients(y, raw, weight, by_time(y), gradient, hessian)
+
+        def of_all(y: FloatArray, raw: FloatArray, weight: FloatArray | None) -> list[FloatArray]:
+            gradient, hessian = np.empty_like(raw), np.empty_like(raw)
+            _kernel.cox_gradients(y, raw, weight, by_time(y), gradient, hessian)
+            return [gradient, hessian]
+
+        gradient, hessian = of_all_rows(of_all, y, raw, weight)
         return gradient, hessian
 
     def values(self, y: FloatArray, raw: FloatArray) -> FloatArray:
@@ -90,14 +97,24 @@ class Cox(Loss):
         return float(weighted_mean(values, weight))
 
     def _weighted_values(self, y: FloatArray, raw: FloatArray, weight: FloatArray | None) -> FloatArray:
-        values = np.empty_like(raw)
-        _kernel.cox_values(y, np.ascontiguousarray(raw), weight, by_time(y), values)
+        def of_all(y: FloatArray, raw: FloatArray, weight: FloatArray | None) -> list[FloatArray]:
+            values = np.empty_like(raw)
+            _kernel.cox_values(y, np.ascontiguousarray(raw), weight, by_time(y), values)
+            return [values]
+
+        (values,) = of_all_rows(of_all, y, raw, weight)
         return values
 
     def baseline(self, y: FloatArray, raw: FloatArray, weight: FloatArray | None) -> tuple[FloatArray, FloatArray]:
         """Return times of events, rising, and ln of the cumulative hazard of raw prediction 0 (Breslow 1974)."""
-        times, log_hazard = _kernel.cox_baseline(y, np.ascontiguousarray(raw), weight, by_time(y))
-        return times, log_hazard
+        found: list[tuple[FloatArray, FloatArray]] = []
+
+        def of_all(y: FloatArray, raw: FloatArray, weight: FloatArray | None) -> list[FloatArray]:
+            found.append(_kernel.cox_baseline(y, np.ascontiguousarray(raw), weight, by_time(y)))
+            return []
+
+        of_all_rows(of_all, y, raw, weight)
+        return places.told(lambda: found[0])
 
 
 @dataclass(frozen=True)
@@ -197,6 +214,31 @@ class AcceleratedFailure(Loss):
         return _kernel.AftDistribution[self.distribution]
 
 
+def of_all_rows(
+    compute: Callable[[FloatArray, FloatArray, FloatArray | None], list[FloatArray]],
+    y: FloatArray,
+    raw: FloatArray,
+    weight: FloatArray | None,
+) -> list[FloatArray]:
+    """Return columns that are computed from all rows: an event is compared with all that are still at risk.
+
+    Rows in several places are gathered at one of them, 16 to 32 bytes each, and the columns are sent back.
+    """
+    if places.here() is None:
+        return compute(y, raw, weight)
+    nothing: list[Any] = [None] * (places.count() - 1)
+    came = places.exchanged([(y, raw, weight), *nothing])
+    sent: list[Any] = [None, *nothing]
+    if places.index() == 0:
+        of_rows: list[Any] = [None if part[0] is None else np.concatenate(part) for part in zip(*came, strict=True)]
+        ends = np.cumsum([len(part[0]) for part in came])[:-1]
+        with places.among(None):
+            columns = compute(*of_rows)
+        sent = [list(part) for part in zip(*(np.split(column, ends) for column in columns), strict=True)] or sent
+    columns_here: list[FloatArray] = places.exchanged(sent)[0] or []
+    return columns_here
+
+
 def by_time(y: FloatArray) -> NDArray[np.int64]:
     """Rows in the order of their times; as good as free if they come in it."""
     return np.argsort(y[:, 0], kind="stable").astype(np.int64, copy=False)
@@ -214,7 +256,7 @@ def is_event(y: FloatArray) -> NDArray[np.bool_]:
 
 def check_bounds(y: FloatArray) -> None:
     """Reject values that are not bounds of times."""
-    if y.ndim != 2 or y.shape[1] != 2 or not len(y):
+    if y.ndim != 2 or y.shape[1] != 2 or not places.total(len(y)):
         raise ValueError(f"y has shape {y.shape}: a survival target is bounds of times, (rows, 2)")
     lower, upper = y.T
     bad = ~((lower >= 0) & (lower <= upper) & (lower <= LARGEST_TARGET))
@@ -227,8 +269,8 @@ def check_bounds(y: FloatArray) -> None:
 
 def check_events(y: FloatArray, name: str = "y") -> None:
     """Reject a target without any event."""
-    if not np.isfinite(y[:, 1]).any():
+    if not places.anywhere(bool(np.isfinite(y[:, 1]).any())):
         raise ValueError(
-            f"{name} has no event in {len(y)} rows, all are censored: there is nothing to learn; check the event "
-            "column (1 or True where the event was seen)"
+            f"{name} has no event in {places.total(len(y))} rows, all are censored: there is nothing to learn; check "
+            "the event column (1 or True where the event was seen)"
         )

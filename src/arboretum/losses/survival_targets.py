@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum import places
 from arboretum.arguments import first_true
 from arboretum.data.targets import FloatArray, as_numbers, refuse_missing, to_numpy
 from arboretum.losses.base import LARGEST_TARGET
@@ -68,7 +69,7 @@ def survival_bounds(y: Any, n_rows: int | None = None, name: str = "y", table: s
         if set(columns) == {"lower", "upper"}
         else _from_events(*_time_and_event(columns, name), name)
     )
-    if not len(bounds):
+    if not places.total(len(bounds)):
         raise ValueError(f"{name} is empty: give at least one time")
     if n_rows is not None and len(bounds) != n_rows:
         raise ValueError(f"{name} has {len(bounds)} values, but {table} has {n_rows} rows: give one time per row")

@@ -237,6 +237,13 @@ def is_ours(model: Any) -> bool:
     return hasattr(type(model), "to_file") and hasattr(type(model), "fingerprint")
 
 
+def take_up(model: Any, learned: Any) -> None:
+    """Let an estimator know what a fit has learned: a Model or Members, in the place of those of an earlier fit."""
+    for place in ("_model", "_members"):
+        vars(model).pop(place, None)
+    vars(model)["_members" if isinstance(learned, Members) else "_model"] = learned
+
+
 def _file(array: NDArray[Any]) -> memoryview:
     """Return the bytes of a file within a file."""
     if array.dtype != np.uint8 or array.ndim != 1:

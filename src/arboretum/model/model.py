@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
@@ -183,7 +183,7 @@ class Model:
         for name in ("feature", "projection_feature", "slope_feature"):
             if name in arrays:
                 arrays[name] = place[arrays[name]]
-        schema = self.schema.to_json()
+        schema = replace(self.schema, set_aside=()).to_json()
         schema["columns"] = [schema["columns"][column] for column in np.argsort(_places_by_name(self.schema))]
         return model_file.fingerprint({"schema": schema, "unknown": self.unknown, **self._facts()}, arrays)
 

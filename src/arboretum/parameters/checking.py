@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from arboretum import places
 from arboretum.arguments import holds_others, shown
 from arboretum.other_libraries import VALUES, advice
 
@@ -130,4 +131,4 @@ def seed_of(random_state: Any) -> int:
         raise ValueError(
             f"random_state={shown(random_state)}: use an integer, a NumPy Generator or RandomState, or None"
         )
-    return int(source.randint(2**31 - 1))
+    return places.told(lambda: int(source.randint(2**31 - 1)))

@@ -36,6 +36,12 @@ OF_FITS = {
     "treatment": ("array-like", "Label of each row: which treatment it had, or that of the control."),
     "sample_weight": ("array-like, optional", "Weight of each row: a row of weight 3 is the same as three equal rows."),
 }
+TARGET = (
+    "str or list of str, optional",
+    "Name of the column that is the target, in place of ``y``, if X is a data frame, an Arrow table, a dictionary of "
+    'columns or a Dataset. Other arguments may name columns as well, as ``sample_weight="weight"``; such columns are '
+    "not features.",
+)
 _HEADER = re.compile(r"^(\w+)\n-{3,}\n", re.MULTILINE)
 
 
@@ -69,9 +75,28 @@ def with_arguments(docstring: str, names: Collection[str], *, fits: bool = False
     if not names or "Parameters\n" in docstring or not known.keys() >= set(names):
         return docstring
     own = sections(docstring)
-    entries = [_entry(name, *known[name]) for name in names]
-    parts = [own.pop("").strip(), _section("Parameters", "\n".join(entries))]
-    return "\n\n".join([*parts, *(_section(title, text.strip("\n")) for title, text in own.items())])
+    entries = "\n".join(_entry(name, *known[name]) for name in names)
+    return _joined({"": own.pop(""), "Parameters": entries, **own})
+
+
+def with_target(docstring: str) -> str:
+    """Return the docstring of a method with its argument ``target``, if it describes others.
+
+    Examples
+    --------
+    >>> with_target(with_arguments("Predict.", ["X"])).splitlines()[5:7]
+    ['    Rows; named columns in any order.', 'target : str or list of str, optional']
+    """
+    own = sections(docstring)
+    if "Parameters" not in own:
+        return docstring
+    return _joined({**own, "Parameters": f"{own['Parameters'].rstrip()}\n{_entry('target', *TARGET)}"})
+
+
+def _joined(parts: dict[str, str]) -> str:
+    """Undo ``sections``."""
+    first, *others = ((title, text.strip("\n")) for title, text in parts.items())
+    return "\n\n".join([first[1].strip(), *(_section(title, text) for title, text in others)])
 
 
 def sections(docstring: str) -> dict[str, str]:

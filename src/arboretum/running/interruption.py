@@ -5,15 +5,16 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from types import FrameType
+
+from arboretum.running.in_force import in_force
 
 _IS_INNER: ContextVar[bool] = ContextVar("whether another fit waits for this one", default=False)
 
 
-@contextmanager
-def inner_fits() -> Iterator[None]:
+def inner_fits() -> AbstractContextManager[None]:
     """Mark fits inside as parts of another: Ctrl-C ends the outer fit, which must not go on with half a member.
 
     Examples
@@ -22,11 +23,7 @@ def inner_fits() -> Iterator[None]:
     ...     keeps_part(7)
     False
     """
-    before = _IS_INNER.set(True)
-    try:
-        yield
-    finally:
-        _IS_INNER.reset(before)
+    return in_force(_IS_INNER, True)
 
 
 def keeps_part(n: int) -> bool:

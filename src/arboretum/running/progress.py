@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, TypeAlias
+
+from arboretum.running.in_force import in_force
 
 PLAIN_SECONDS = 1.0  # between two lines of plain text
 
@@ -31,6 +35,18 @@ class RoundReport:
 
 
 Callback: TypeAlias = Callable[[RoundReport], object]
+
+_FOLLOWER: ContextVar[Callback | None] = ContextVar("arboretum_follower", default=None)
+
+
+def followed_by(callback: Callback) -> AbstractContextManager[None]:
+    """Report the rounds and trees of fits in the body to a function, in a process that no user looks at."""
+    return in_force(_FOLLOWER, callback)
+
+
+def followers(bar: Callback | None = None) -> list[Callback]:
+    """Return what follows a fit: a progress bar, if there is one, and who has asked for it."""
+    return [one for one in (bar, _FOLLOWER.get()) if one is not None]
 
 
 class Unfailing:

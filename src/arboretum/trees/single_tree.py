@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from arboretum.cached import cached_property
 from arboretum.data import targets
 from arboretum.data.schema import MISSING, UNKNOWN, Schema
+from arboretum.data.shared_rows import PlacedTable
 from arboretum.data.splits import split_rows
 from arboretum.data.table import Table, conform
 from arboretum.ensembles.bagging.goals import SingleTreeGoal
@@ -175,14 +176,15 @@ class PrunedTree(Recipe[SingleTree, SingleTreeGoal]):
             )
         training, held = rows.take(kept).relearn(), rows.take(out)
         unknown = MISSING if self.given.unknown == "missing" else UNKNOWN
-        return training, replace(held, table=recoded(held.table, training.table.schema, unknown))
+        recoded_table = recoded(held.table, training.table.schema, unknown)
+        return training, replace(held, placed=replace(held.placed, table=recoded_table))
 
     def _read_held(self, held: HeldRows, schema: Schema, rows: GivenRows) -> GivenRows:
         table = conform(held.X, schema, estimator_name=self.name, **self.preparation.settings.policy)
         columns = self.goal.as_columns(held.y, table.n_rows, "y_val", "X_val")
         weight = targets.row_weights(held.weight, table.n_rows, "sample_weight_val", "X_val")
         target = self.goal.read_more(columns, weight, rows, "y_val")
-        return GivenRows(table, target, rows.head, np.arange(table.n_rows), table.n_rows)
+        return GivenRows.of(PlacedTable.of(table), target, rows.head)
 
 
 def recoded(table: Table, schema: Schema, unknown: int) -> Table:

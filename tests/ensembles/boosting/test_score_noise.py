@@ -303,16 +303,16 @@ def test_the_deviation_is_that_of_the_equation(rows, strength, length):
     g, h = np.array(rows).T
     left = math.exp(math.log(len(g)) - length)
     expected = strength * math.fsum(g * g) / math.fsum(h) * left / (1 + left)
-    assert noise_deviation(strength, g, h, length) == pytest.approx(expected, rel=1e-9, abs=1e-300)
+    assert noise_deviation(strength, g, h, length, n_rows=len(g)) == pytest.approx(expected, rel=1e-9, abs=1e-300)
 
 
 @pytest.mark.parametrize("real", [np.float32, np.float64])
 def test_odd_gradients_have_a_finite_deviation(real):
-    assert noise_deviation(1.0, np.ones(3, real), np.zeros(3, real), 0.0) == 0.0
-    assert noise_deviation(1.0, np.zeros(3, real), np.ones(3, real), 0.0) == 0.0
-    assert noise_deviation(1e9, np.full(3, 1e30, real), np.full(3, 1e-30, real), 0.0) <= 1e300
-    assert noise_deviation(1.0, np.full(3, np.inf, real), np.ones(3, real), 0.0) <= 1e300
-    assert noise_deviation(1.0, np.ones(3, real), np.ones(3, real), np.inf) == 0.0
+    assert noise_deviation(1.0, np.ones(3, real), np.zeros(3, real), 0.0, n_rows=3) == 0.0
+    assert noise_deviation(1.0, np.zeros(3, real), np.ones(3, real), 0.0, n_rows=3) == 0.0
+    assert noise_deviation(1e9, np.full(3, 1e30, real), np.full(3, 1e-30, real), 0.0, n_rows=3) <= 1e300
+    assert noise_deviation(1.0, np.full(3, np.inf, real), np.ones(3, real), 0.0, n_rows=3) <= 1e300
+    assert noise_deviation(1.0, np.ones(3, real), np.ones(3, real), np.inf, n_rows=3) == 0.0
 
 
 def test_chance_gains_half_the_unit():
@@ -325,4 +325,4 @@ def test_chance_gains_half_the_unit():
         left = rng.random(400) < 0.5
         parts = (g[left].sum(), h[left].sum()), (g[~left].sum(), h[~left].sum())
         gains.append(0.5 * sum(a * a / b for a, b in parts))
-    assert noise_deviation(1.0, g, h, 0.0) / 2 == pytest.approx(np.mean(gains), rel=0.1)
+    assert noise_deviation(1.0, g, h, 0.0, n_rows=len(g)) / 2 == pytest.approx(np.mean(gains), rel=0.1)

@@ -21,10 +21,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum import places
 from arboretum.arguments import shown
 from arboretum.data import targets
 from arboretum.data.binning import BinnedData, assign_bins, code_edges, learn_bins
 from arboretum.data.schema import Schema
+from arboretum.data.shared_rows import PlacedTable, shared_codes
 from arboretum.data.table import Table, read_table
 from arboretum.ensembles.adaboost.rounds import (
     BinaryTrees,
@@ -50,6 +52,7 @@ from arboretum.ensembles.members.estimators import has_columns, is_classifier, n
 from arboretum.ensembles.members.goals import OneClass
 from arboretum.ensembles.members.tables import GivenTable
 from arboretum.ensembles.recipe import Recipe
+from arboretum.ensembles.training_memory import boosting_bytes
 from arboretum.growing.grower import category_ranks
 from arboretum.model.arrays import Arrays
 from arboretum.model.forest import Forest
@@ -241,7 +244,9 @@ class Numbers(Goal):
     ) -> NumberTrees:
         """Return trees of depth 3."""
         tree = shallow_tree(DEFAULT_DEPTH, category_ranks(table.schema, data.bin_map.order))
-        return NumberTrees(data, code_edges(table, data.bin_map), values, weight, tree, threads)
+        edges = code_edges(table, data.bin_map)
+        with places.among(None):
+            return NumberTrees(data, edges, values, weight, tree, threads)
 
     def boost(self, learners: Any, values: FloatArray, weight: FloatArray, seed: int) -> Votes:
         """Fit learners to rows drawn by weight, or to weighted rows."""
@@ -471,28 +476,41 @@ class AdaBoost(Recipe[AdaBoostParameters, Goal]):
     def _fit_trees(self, recipe: PrunedTree, X: Any, y: Any, sample_weight: Any, seed: int, threads: int) -> Model:
         base, is_default = self.base, self.given.estimator is None
         check_columns(base.categorical_features)
-        table = read_table(X, categorical_features=base.categorical_features)
-        column, weight = self.goal.as_column(y, table.n_rows), targets.training_weights(sample_weight, table.n_rows)
-        goal, values = self.goal.read(column, weight)
+        placed = PlacedTable.of(read_table(X, categorical_features=base.categorical_features))
+        column = places.whole(self.goal.as_column(y, placed.table.n_rows))
+        sample_weight = targets.whole_weights(sample_weight)
+        with places.among(None):
+            weight = targets.training_weights(sample_weight, len(column))
+            goal, values = self.goal.read(column, weight)
         if weight is not None and not weight.all():
             kept = np.flatnonzero(weight)
-            table, values, weight = table.take(kept).relearn(), values[kept], weight[kept]
-        is_weighted, weight = weight is not None, starting_weights(weight, table.n_rows)
+            placed, values, weight = placed.take(kept).relearn(), values[kept], weight[kept]
+        is_weighted = weight is not None
+        with places.among(None):
+            weight = starting_weights(weight, len(values))
         given = weight if is_weighted else None  # bins are found faster with equal weights
-        if table.n_rows * table.schema.n_features < SMALL_FIT:
+        if len(values) * placed.table.schema.n_features < SMALL_FIT:
             threads = 1
         learners: BinaryTrees | NumberTrees | ImpurityTrees
         if is_default and goal.on_gradients():
-            bin_map = learn_bins(table, max_bins=self.given.max_bins, weight=given, threads=threads)
-            data = assign_bins(table, bin_map, threads=threads)
-            learners, schema = goal.gradient_trees(table, data, values, weight, threads), _marked(table.schema, data)
+            data = self._cut(placed, given, len(values), threads)
+            learners = goal.gradient_trees(placed.table, data, values, weight, threads)
+            schema = _marked(placed.table.schema, data)
         else:
-            learners, schema = _impurity_trees(recipe, table, values, given, seed, threads)
-        votes = goal.boost(learners, values, weight, seed)
+            learners, schema = _impurity_trees(recipe, placed, values, given, seed, threads)
+        with places.among(None):  # every place has the codes of all rows, and makes the same rounds
+            votes = goal.boost(learners, values, weight, seed)
         _warn_if_interrupted(votes)
         forest = goal.frozen(learners.forest(len(votes.weights)), votes)
         head, notes = goal.head(votes, None if is_default else base.unknown), VoteNotes(np.array(votes.errors), base)
         return Model(forest, schema, None, base.unknown, base.missing, self.name, head=head, notes=notes)
+
+    def _cut(self, placed: PlacedTable, weight: FloatArray | None, n_rows: int, threads: int) -> BinnedData:
+        """Return the codes of the rows of all places."""
+        table, own = placed.table, None if weight is None else weight[placed.own]
+        bin_map = learn_bins(table, max_bins=self.given.max_bins, weight=own, threads=threads)
+        reserve = boosting_bytes(n_rows, 1, table.schema.n_features, threads=threads)
+        return shared_codes(assign_bins(table, bin_map, threads=threads), reserve, threads)
 
     def _fit_members(self, X: Any, y: Any, sample_weight: Any, seed: int, threads: int) -> Members:
         source = GivenTable(self.base, X)
@@ -518,21 +536,19 @@ def tree_recipe(base: Any) -> PrunedTree | None:
 
 
 def _impurity_trees(
-    recipe: PrunedTree, table: Table, values: FloatArray, weight: FloatArray | None, seed: int, threads: int
+    recipe: PrunedTree, placed: PlacedTable, values: FloatArray, weight: FloatArray | None, seed: int, threads: int
 ) -> tuple[ImpurityTrees, Schema]:
     """Return the trees of a recipe on one table, and the columns of the table."""
-    target, head = recipe.goal.read(values[:, None], weight)
-    training = recipe.preparation.cut(GivenRows(table, target, head, np.arange(table.n_rows), table.n_rows), threads)
+    with places.among(None):
+        target, head = recipe.goal.read(values[:, None], weight)
+    training = recipe.preparation.cut(GivenRows.of(placed, target, head), threads)
 
     def prune(grown: SingleTree) -> Forest:
         whole = BinaryTree.of(grown)
         return whole.pruned(recipe.leaves_to_be(whole, None, threads))
 
     rules = recipe.preparation.rules(training)
-    learners = ImpurityTrees(
-        table, training.data, training.edges, target, rules, training.projections, prune, seed, threads
-    )
-    return learners, training.schema
+    return ImpurityTrees(training, rules, prune, seed, threads), training.schema
 
 
 def _warn_if_interrupted(votes: Votes) -> None:

@@ -23,23 +23,25 @@ The sum of the weights never changes: it is that of the sample weights, unless t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum import _kernel
+from arboretum import _kernel, places
 from arboretum.data.binning import BinnedData
-from arboretum.data.table import Table
 from arboretum.elementary import bounded_exp, expm1
-from arboretum.ensembles.bagging.trees import BaggedTarget, SingleTree, grow_tree, is_whole
+from arboretum.ensembles.bagging.preparation import TrainingSet
+from arboretum.ensembles.bagging.trees import SingleTree, grow_tree, is_whole
 from arboretum.ensembles.boosting.rounds import EXACT_ROWS, TREE_PURPOSE
 from arboretum.exact_sums import exact_mean, exact_sum
 from arboretum.growing.grower import SplitRules, TreeParams, WeightedTree, to_forest
 from arboretum.model.forest import Forest, majorities
 from arboretum.running.interruption import keeps_part
+from arboretum.running.progress import RoundReport, followers
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -118,7 +120,7 @@ def boost_classes(rounds: ClassRounds, *, n_classes: int, n_rounds: int, learnin
     """
     votes, chance = Votes(), 1 - 1 / n_classes
     try:
-        for number in range(n_rounds):
+        for number in _followed(n_rounds):
             error = rounds.fit(number)
             if error <= LEAST_ERROR or error >= 1 - LEAST_ERROR:
                 votes.add(1.0 if error <= LEAST_ERROR else -1.0, float(round(error)))
@@ -136,6 +138,15 @@ def boost_classes(rounds: ClassRounds, *, n_classes: int, n_rounds: int, learnin
             raise
         votes.interrupted = True
     return votes
+
+
+def _followed(n_rounds: int) -> Iterator[int]:
+    """Yield the numbers of the rounds, and report each that is done."""
+    started = time.monotonic()
+    for number in range(n_rounds):
+        yield number
+        for callback in followers():
+            callback(RoundReport(number + 1, n_rounds, time.monotonic() - started, None, None))
 
 
 def _factors(error: float, weight: float) -> tuple[float, float]:
@@ -158,7 +169,7 @@ def boost_numbers(
     """
     votes, weight, total = Votes(), weight.copy(), exact_sum(weight)
     try:
-        for number in range(n_rounds):
+        for number in _followed(n_rounds):
             errors = np.abs(learners.fit(weight, number) - y)
             largest = float(errors.max())
             losses = LOSSES[loss](errors / largest) if largest > 0 else errors
@@ -349,44 +360,41 @@ class NumberTrees:
 class ImpurityTrees:
     """Trees for any criterion and any number of classes, all on one table that is read and cut into bins once."""
 
-    table: Table
-    data: BinnedData
-    edges: _kernel.CodeEdges
-    target: BaggedTarget
+    training: TrainingSet
     rules: SplitRules
-    projections: _kernel.Projections | None
     prune: Callable[[SingleTree], Forest]
     seed: int
     threads: int
     trees: list[Forest] = field(default_factory=list)
     takes_weights = True
 
+    def __post_init__(self) -> None:
+        self.leaves = places.bound(self.training.leaves)  # rounds have all rows, but tables stay where they are
+
     def content_order(self, weight: FloatArray) -> NDArray[np.uint32]:
         """Return the rows in an order that depends on their content and weight alone."""
-        target = self.target
+        rows, target = self.training, self.training.target
         return _kernel.content_order(
-            self.data.codes, self.edges, target.classes, target.numbers, self.threads, self.projections, weight
+            rows.data.codes, rows.edges, target.classes, target.numbers, self.threads, rows.projections, weight
         )
 
     def fit(self, weight: FloatArray, number: int) -> NDArray[Any]:
         """Grow tree ``number`` from weighted rows; return codes of classes, or numbers, that it predicts for them."""
+        rows, target = self.training, self.training.target
         tree = self.prune(
             grow_tree(
-                self.data,
-                self.edges,
-                replace(self.target, weight=weight),
+                rows.data,
+                rows.edges,
+                replace(target, weight=weight),
                 self.rules,
                 seed=_kernel.draw(self.seed, TREE_PURPOSE, number),
                 threads=self.threads,
-                projections=self.projections,
+                projections=rows.projections,
             )
         )
         self.trees.append(tree)
-        leaves = [
-            tree.apply(part.columns, part.n_rows, threads=self.threads)[:, 0] for _, part in self.table.row_batches()
-        ]
-        of_nodes = tree.value if self.target.classes is None else majorities(tree, self.target.n_classes)
-        return np.asarray(of_nodes[np.concatenate(leaves), 0])
+        of_nodes = tree.value if target.classes is None else majorities(tree, target.n_classes)
+        return np.asarray(of_nodes[self.leaves(tree, self.threads, 0, 1)[:, 0], 0])
 
     def forest(self, n_trees: int) -> Forest:
         """Join the first trees; values are shares of classes, or numbers."""

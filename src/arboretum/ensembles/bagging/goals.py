@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum import places
 from arboretum.data import targets
 from arboretum.data.labels import typed_column
 from arboretum.ensembles.bagging import criteria
@@ -54,6 +55,10 @@ class Goal(ABC):
     def as_columns(self, y: Any, n_rows: int, name: str = "y", table: str = "X") -> Any:
         """Return a target of any container as an array, (rows, outputs)."""
         return targets.as_columns(y, n_rows, name, table)
+
+    def of_all_places(self, y: Any, n_rows: int) -> Any:
+        """Return the target of the rows of all places, from that of the rows of this one."""
+        return y if places.here() is None else places.whole(targets.as_outputs(y, n_rows))
 
     @abstractmethod
     def read(self, columns: Any, weight: FloatArray | None) -> tuple[BaggedTarget, MeanHead]:
@@ -314,6 +319,10 @@ class Effects(Goal):
         """Return outcomes, treatments and the number of rows."""
         outcome, treatment = y
         return outcome, treatment, n_rows
+
+    def of_all_places(self, y: Any, n_rows: int) -> Any:
+        """Return outcomes and treatments of the rows of all places."""
+        return y if places.here() is None else tuple(places.whole(targets.to_numpy(part, "y")) for part in y)
 
     def read(self, columns: tuple[Any, Any, int], weight: FloatArray | None) -> tuple[BaggedTarget, UpliftHead]:
         """Read outcomes and arms that the divergence can be computed from."""

@@ -41,7 +41,7 @@ class Bags:
     @classmethod
     def of(cls, model: Model, training: TrainingSet, seed: int, threads: int) -> Bags:
         """Return the bags of a model that was grown from these rows."""
-        leaves, target = model.leaves(training.table, threads), training.target
+        leaves, target = training.leaves(model.forest, threads, 0, model.forest.n_trees), training.target
         copies = np.ones(leaves.shape, np.uint8)
         if training.bootstrap.n_draws:
             copies = np.column_stack([training.copies(seed, tree) for tree in range(leaves.shape[1])])

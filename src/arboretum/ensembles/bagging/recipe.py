@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum import places
 from arboretum.cached import cached_property
 from arboretum.data import targets
 from arboretum.ensembles.bagging.goals import Goal
@@ -33,7 +34,7 @@ from arboretum.model.forest import Forest
 from arboretum.model.model import Model
 from arboretum.parameters.checking import seed_of
 from arboretum.running.interruption import warn_interrupted
-from arboretum.running.progress import ProgressBar
+from arboretum.running.progress import ProgressBar, followers
 from arboretum.running.threads import n_threads
 from arboretum.running.warning import warn_user
 
@@ -77,6 +78,8 @@ class Bagging(Recipe[ForestParameters, Goal]):
             return earlier
         threads = n_threads(self.given.n_jobs)
         seed = seed_of(self.given.random_state) if earlier is None else notes_of(earlier).seed
+        X = self.preparation.table(X)
+        y, sample_weight = self.goal.of_all_places(y, X.n_rows), targets.whole_weights(sample_weight)
         given = self.preparation.read(X, y, sample_weight)
         training = self.preparation.cut(given, threads)
         if earlier is not None:
@@ -97,7 +100,7 @@ class Bagging(Recipe[ForestParameters, Goal]):
                 training.target,
                 training.bootstrap,
                 params,
-                [] if bar is None else [bar],
+                followers(bar),
                 training.projections,
                 partial(_check_size, training, n_trees),
             )
@@ -115,18 +118,24 @@ class Bagging(Recipe[ForestParameters, Goal]):
         if settings.oob_score is False:
             return notes
         mean = self._out_of_bag(model, training, threads)
-        known = ~np.isnan(mean[:, 0])
-        score = math.nan
-        if known.any():
-            truth, weight = self.goal.truth(y, len(known)), targets.row_weights(sample_weight, len(known))
-            weight = None if weight is None else weight[known]
-            score = self.goal.score(settings.oob_score, truth[known], mean[known], weight, self.estimator(model))
+        with places.among(None):
+            score = self._score(model, mean, y, sample_weight)
         return replace(notes, oob_score=score, oob_mean=mean)
+
+    def _score(self, model: Model, mean: FloatArray, y: Any, sample_weight: Any) -> float:
+        """Score out-of-bag means where they are known."""
+        known = ~np.isnan(mean[:, 0])
+        if not known.any():
+            return math.nan
+        truth, weight = self.goal.truth(y, len(known)), targets.row_weights(sample_weight, len(known))
+        weight = None if weight is None else weight[known]
+        return self.goal.score(self.settings.oob_score, truth[known], mean[known], weight, self.estimator(model))
 
     def _out_of_bag(self, model: Model, training: TrainingSet, threads: int) -> FloatArray:
         """Return, for each given row, the mean of the trees that never saw it; NaN if there is none."""
-        forest, given, n_rows = model.summed, training.given, training.table.n_rows
-        means, counts = out_of_bag_mean(forest, training.bagged(forest, notes_of(model).seed, threads))
+        forest, given, n_rows = model.summed, training.given, training.target.n_rows
+        found = out_of_bag_mean(forest, training.bagged_here(forest, notes_of(model).seed, threads))
+        means, counts = map(places.whole, found)
         if not counts.all():
             warn_user(
                 f"{int((counts == 0).sum())} of {n_rows} rows are in the bag of every tree and have no out-of-bag "

@@ -14,20 +14,21 @@ out-of-bag rows can be found again at any time from the seed.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from numbers import Integral
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum import _kernel
+from arboretum import _kernel, places
 from arboretum.data.binning import BinnedData
 from arboretum.growing.grower import SplitRules, grown_to_forest
 from arboretum.model.forest import Forest
 from arboretum.running.interruption import keeps_part
-from arboretum.running.progress import RoundReport
+from arboretum.running.progress import Callback, RoundReport
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -230,7 +231,7 @@ def bag(
     target: BaggedTarget,
     bootstrap: _kernel.Bootstrap,
     params: BaggingParams,
-    callbacks: Sequence[Callable[[RoundReport], object]] = (),
+    callbacks: Sequence[Callback] = (),
     projections: _kernel.Projections | None = None,
     check_size: Callable[[int, int], None] = lambda n_trees, n_nodes: None,
 ) -> tuple[Forest, bool]:
@@ -247,32 +248,59 @@ def bag(
     """
     grower = _grower(data, edges, target, bootstrap, params.rules, params.threads, projections)
 
-    def grow() -> Iterator[_kernel.GrownForest]:
-        started, n_nodes = time.monotonic(), 0
-        for first, n in batches(params.first_tree, params.n_trees, params.threads):
-            yield (grown := grower.grow(first, n, params.seed))
-            done, n_nodes = first + n - params.first_tree, n_nodes + int(grown.sizes.sum())
-            check_size(done, n_nodes)
-            for callback in callbacks:
-                callback(RoundReport(done, params.n_trees, time.monotonic() - started, None, None))
+    def grow(first: int, n: int) -> Forest:
+        return grown_to_forest(grower.grow(first, n, params.seed), target.width, data.bin_map.order)
 
-    grown, interrupted = joined(grow())
-    return grown_to_forest(grown, target.width, data.bin_map.order), interrupted
+    return grow_in_batches(grow, params.first_tree, params.n_trees, params.threads, callbacks, check_size)
 
 
-def joined(parts: Iterable[_kernel.GrownForest]) -> tuple[_kernel.GrownForest, bool]:
-    """Gather trees as they are grown, and whether Ctrl-C ended it; those grown by then are kept if there are some."""
-    grown: list[_kernel.GrownForest] = []
-    interrupted = False
+def grow_in_batches(
+    grow: Callable[[int, int], Forest],
+    first_tree: int,
+    n_trees: int,
+    threads: int,
+    callbacks: Sequence[Callback] = (),
+    check_size: Callable[[int, int], None] = lambda n_trees, n_nodes: None,
+) -> tuple[Forest, bool]:
+    """Grow trees that do not depend on each other, and join them; the trees of a batch are dealt out to the places.
+
+    Parameters
+    ----------
+    grow : callable
+        ``grow(first, n)`` grows n trees, of which the first has this number, from all rows.
+    first_tree, n_trees, threads : int
+        Which trees to grow, and the threads of a place.
+    callbacks : sequence of callables
+        Are told of each batch.
+    check_size : callable
+        Is called after each batch with the numbers of trees and nodes so far; it may raise an error.
+
+    Returns
+    -------
+    forest : Forest
+        The trees, in order.
+    interrupted : bool
+        Whether Ctrl-C ended growing early; trees so far are kept if there are some.
+    """
+    grown: list[Forest] = []
+    started, interrupted = time.monotonic(), False
     try:
-        grown.extend(parts)
+        for first, n in batches(first_tree, n_trees, threads):
+            begin, end = (first + n * place // places.count() for place in (places.index(), places.index() + 1))
+
+            def share(begin: int = begin, end: int = end) -> list[Forest]:
+                return [grow(begin, end - begin)] if end > begin else []
+
+            grown += chain.from_iterable(places.gathered(share))
+            done = first + n - first_tree
+            check_size(done, sum(part.n_nodes for part in grown))
+            for callback in callbacks:
+                callback(RoundReport(done, n_trees, time.monotonic() - started, None, None))
     except KeyboardInterrupt:
         if not keeps_part(len(grown)):
             raise
         interrupted = True
-    for more in grown[1:]:
-        grown[0].extend(more)
-    return grown[0], interrupted
+    return grown[0] if len(grown) == 1 else Forest.concat(grown), interrupted
 
 
 def _grower(
@@ -302,13 +330,19 @@ def _grower(
 
 def batches(first_tree: int, n_trees: int, threads: int) -> Iterator[tuple[int, int]]:
     """Yield the first tree and the number of trees of each batch; the first batch shows how long a tree takes."""
-    started, n, done = time.monotonic(), max(threads, 1), 0
+    at_once = max(threads, 1) * places.count()
+    started, n, done = time.monotonic(), places.told(lambda: at_once), 0
+
+    def paced() -> int:
+        pace = (time.monotonic() - started) / done
+        return max(at_once, int(SECONDS_A_BATCH / max(pace, 1e-9)) // at_once * at_once)
+
     while done < n_trees:
         n = min(n, n_trees - done)
         yield first_tree + done, n
         done += n
-        pace = (time.monotonic() - started) / done
-        n = max(threads, int(SECONDS_A_BATCH / max(pace, 1e-9)) // threads * threads)
+        if done < n_trees:
+            n = places.told(paced)
 
 
 # ---- out of the bag ------------------------------------------------------------------------------------------------
@@ -325,13 +359,21 @@ class BaggedRows:
     bootstrap, seed
         The values that the trees were grown with.
     n_rows : int
-        Number of rows.
+        Number of rows that trees drew from.
+    own : slice
+        Those that leaves are known of; all by default.
     """
 
     leaves: Callable[[int, int], NDArray[np.int32]]
     bootstrap: _kernel.Bootstrap
     seed: int
     n_rows: int
+    own: slice = field(default_factory=lambda: slice(None))
+
+    @property
+    def n_own(self) -> int:
+        """Number of rows that leaves are known of."""
+        return len(range(self.n_rows)[self.own])
 
     def leaves_of_trees(self, first: int, last: int) -> Iterator[tuple[int, NDArray[np.int32]]]:
         """Yield each of these trees with the leaf of each row."""
@@ -341,12 +383,12 @@ class BaggedRows:
 
     def copies(self, tree: int) -> NDArray[np.uint32]:
         """Return how often a tree has drawn each row."""
-        return self.bootstrap.copies(self.seed, tree, self.n_rows)
+        return self.bootstrap.copies(self.seed, tree, self.n_rows)[self.own]
 
 
 def out_of_bag_mean(forest: Forest, rows: BaggedRows) -> tuple[FloatArray, NDArray[np.int64]]:
     """Mean of the trees that never saw a row, and how many those are; NaN where there is none."""
-    sums, counts = np.zeros((rows.n_rows, forest.width)), np.zeros(rows.n_rows, dtype=np.int64)
+    sums, counts = np.zeros((rows.n_own, forest.width)), np.zeros(rows.n_own, dtype=np.int64)
     for tree, leaf in rows.leaves_of_trees(0, forest.n_trees):
         out = rows.copies(tree) == 0
         sums += np.where(out[:, None], forest.value[forest.tree_start[tree] + leaf], 0.0)

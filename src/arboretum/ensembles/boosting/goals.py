@@ -18,7 +18,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum import losses
+from arboretum import losses, places
 from arboretum.arguments import shown
 from arboretum.data import targets
 from arboretum.data.labels import side_by_side
@@ -327,10 +327,10 @@ class Ranking(Goal):
         problem = in_content_order(problem)
         assert problem.query is not None
         together = problem.query[1:] == problem.query[:-1]
-        if not np.any(together & (problem.y[1:] != problem.y[:-1])):
+        if not places.anywhere(bool(np.any(together & (problem.y[1:] != problem.y[:-1])))):
             raise ValueError(
-                f"no query has rows of different grades (n_samples={len(problem.y)}): there is no order to learn; "
-                "check y and group"
+                f"no query has rows of different grades (n_samples={problem.count_rows()}): there is no order to "
+                "learn; check y and group"
             )
         return problem
 
@@ -421,7 +421,8 @@ class Survival(Goal):
         head = model.head
         assert isinstance(head, RiskHead)
         if not isinstance(head.loss, Cox):
-            times = np.unique(problem.y[is_event(problem.y), 0])
+            own = np.unique(problem.y[is_event(problem.y), 0])
+            times = np.unique(np.concatenate(places.gathered(lambda: own)))
             return replace(model, head=replace(head, event_times=times))
         raw = beside_offset(model.raw(problem.table, threads), problem.offset)[:, 0]
         times, baseline = head.loss.baseline(problem.y, raw, problem.weight)

@@ -9,13 +9,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum import places
 from arboretum.data.queries import Queries
 from arboretum.ensembles.boosting.history import Judge
 from arboretum.losses import Loss
@@ -36,6 +37,28 @@ class JudgedRows:
     weight: FloatArray | None = None
     queries: Queries | None = None  # of a ranking
     columns: dict[str, Any] = field(default_factory=dict)  # what else scorers may ask for: "group", "treatment"
+
+
+class JudgedPart(NamedTuple):
+    """What metrics read of the validation rows of a place."""
+
+    y: NDArray[Any]
+    raw: FloatArray
+    weight: FloatArray | None
+    queries: Queries | None
+    treatment: NDArray[Any] | None
+
+    @classmethod
+    def joined(cls, parts: Sequence[JudgedPart]) -> JudgedPart:
+        """Join the rows of all places, in their order."""
+        y, raw, weight, queries, treatment = zip(*parts, strict=True)
+        return cls(
+            np.concatenate(y),
+            np.concatenate(raw),
+            None if weight[0] is None else np.concatenate(weight),
+            None if queries[0] is None else Queries.joined(queries),
+            None if treatment[0] is None else np.concatenate(treatment),
+        )
 
 
 def judge_of(
@@ -60,6 +83,11 @@ def judge_of(
     if scoring is None:
         return None
     if isinstance(scoring, Scorer):
+        if places.here() is not None:
+            raise ValueError(
+                f"scoring={scoring.name!r} asks a model about rows, which lie on several workers: name a metric, such "
+                "as 'roc_auc', or leave it out to go by the loss"
+            )
 
         def asked(raw: FloatArray, loss: Loss) -> float:
             columns = {"sample_weight": rows.weight, **rows.columns}
@@ -68,8 +96,14 @@ def judge_of(
         return Judge(scoring.name, True, asked)
 
     def measured(raw: FloatArray, loss: Loss) -> float:
-        answer = head_of(loss).judged(in_columns(raw))
-        return scoring.value(Answered(rows.y, answer, rows.weight, rows.queries, rows.columns.get("treatment")))
+        own = places.index()
+        part = JudgedPart(rows.y, in_columns(raw), rows.weight, rows.queries, rows.columns.get("treatment"))
+        return places.decided(lambda: {own: part}, dict.__or__, lambda parts: value(places.in_order(parts), loss))
+
+    def value(parts: list[JudgedPart], loss: Loss) -> float:
+        whole = parts[0] if len(parts) == 1 else JudgedPart.joined(parts)
+        answer = head_of(loss).judged(whole.raw)
+        return scoring.value(Answered(whole.y, answer, whole.weight, whole.queries, whole.treatment))
 
     return Judge(scoring.name, scoring.greater_is_better, measured)
 

@@ -21,7 +21,7 @@ from arboretum.ensembles.boosting.rounds import BoostingParams, renews_leaves
 from arboretum.ensembles.boosting.row_sampling import SAMPLINGS, check_sampling, sampler_of
 from arboretum.growing.constraints import in_binned_order, interaction_sets, monotone_directions
 from arboretum.growing.grower import NO_LIMIT, Growth, TreeParams, category_ranks
-from arboretum.losses import EachOutput, GradientFunction, Loss
+from arboretum.losses import EachOutput, FunctionLoss, GradientFunction, Loss
 from arboretum.parameters.checking import share
 from arboretum.parameters.declaring import (
     COUNT,
@@ -385,6 +385,27 @@ def check_together(given: BoostingParameters) -> None:
         raise ValueError(
             f"split_score='cosine' with growth={given.growth!r}: cosines compare conditions of a whole level; "
             "use growth='symmetric', or split_score='gain'"
+        )
+
+
+def check_parted(given: BoostingParameters, loss: Loss) -> None:
+    """Reject what rows in several places do not allow."""
+    reasons = {
+        "dart_rate": "rounds that are left out are summed row by row in an order of their own; use dart_rate=0",
+        "ordered_boosting": "its supporting models follow one order of all rows; use ordered_boosting=0",
+    }
+    for name, reason in reasons.items():
+        if value := getattr(given, name):
+            raise ValueError(f"{name}={value!r} on a cluster: {reason}, or fit on one machine")
+    if given.leaf_model == "linear":
+        raise ValueError(
+            "leaf_model='linear' on a cluster: the equations of a leaf are floating sums in the order of its rows; use "
+            "leaf_model='constant', or fit on one machine"
+        )
+    if isinstance(loss, FunctionLoss) or (not loss.row_wise and loss.task not in ("ranking", "survival")):
+        raise ValueError(
+            f"loss {loss.name!r} on a cluster: gradients of a row depend on the rows of other workers; fit on one "
+            "machine"
         )
 
 

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum import places
 from arboretum.data.binning import BinMap
 from arboretum.data.schema import Schema
 from arboretum.data.table import Table
@@ -66,6 +67,10 @@ class Problem:
     offset: FloatArray | None = None  # what raw predictions start from, shaped as losses see them
     columns: dict[str, NDArray[Any]] = field(default_factory=dict)  # columns that only scorers read, by name
 
+    def count_rows(self) -> int:
+        """Return the number of rows, those of other places included."""
+        return places.total(self.table.n_rows)
+
     def take(self, rows: NDArray[np.intp]) -> Problem:
         """Return the problem of these rows."""
         weight = None if self.weight is None else self.weight[rows]
@@ -76,10 +81,10 @@ class Problem:
 
     def without_zero_weights(self) -> Problem:
         """Drop rows of weight 0: they do not count at all, not even as rows of a leaf or as known categories."""
-        if self.weight is None or self.weight.all():
+        if self.weight is None or places.everywhere(bool(self.weight.all())):
             return self
         kept = self.take(np.flatnonzero(self.weight))
-        weight = kept.weight if np.any(kept.weight != 1) else None
+        weight = kept.weight if places.anywhere(bool(np.any(kept.weight != 1))) else None
         return replace(kept, table=kept.table.relearn(), weight=weight)
 
 

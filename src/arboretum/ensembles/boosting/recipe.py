@@ -15,11 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum import places
 from arboretum.data import targets
 from arboretum.data.binning import BinMap, assign_bins, learn_bins
 from arboretum.data.queries import Queries
@@ -39,6 +40,7 @@ from arboretum.ensembles.boosting.parameters import (
     boosting_params,
     check_continuing,
     check_linear_loss,
+    check_parted,
     has_vector_leaves,
     share_of_rows,
     tree_params,
@@ -58,7 +60,7 @@ from arboretum.model.model import Model, encoded
 from arboretum.parameters.checking import check_columns, seed_of
 from arboretum.parameters.shared import MAX_BINS
 from arboretum.running.interruption import warn_interrupted
-from arboretum.running.progress import ProgressBar
+from arboretum.running.progress import ProgressBar, followers
 from arboretum.running.threads import n_threads
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -83,6 +85,7 @@ class Resumed:
     forest: Forest
     seed: int
     progress: Progress
+    raw: Sequence[FloatArray | None] | None = None  # of each part of the rows after these trees, if it is known
 
     def followed_by(self, later: Forest, history: History, *, keeps_best: bool) -> Forest:
         """Append the trees that followed; there are none if the best round is among these."""
@@ -106,14 +109,18 @@ class Phase:
         Rows with the raw predictions of the rounds so far.
     resumed : Resumed, optional
         Where the phase was resumed.
+    trees_per_round : int
+        Trees of a round and output.
     """
 
     again: bool
     seed: int
     parts: Sequence[Rows | None]
     resumed: Resumed | None
+    trees_per_round: int = 1
 
 
+@runtime_checkable
 class Journal(Protocol):
     """A checkpoint: records the progress of a fit, and lets it resume."""
 
@@ -168,6 +175,25 @@ ANEW = Beginning()
 
 
 @dataclass(frozen=True, eq=False)
+class RawStart:
+    """Raw predictions before the first round.
+
+    Parameters
+    ----------
+    base : ndarray
+        Constant of all rows.
+    forest : Forest, optional
+        Trees that are added to it.
+    known : sequence of ndarray or None
+        Raw predictions of each part of the rows (``Phase.parts``) with these trees, if they are known.
+    """
+
+    base: FloatArray
+    forest: Forest | None = None
+    known: Sequence[FloatArray | None] = ()
+
+
+@dataclass(frozen=True, eq=False)
 class Boosting(Recipe[BoostingParameters, Goal]):
     """Gradient boosting of trees.
 
@@ -218,7 +244,7 @@ class Boosting(Recipe[BoostingParameters, Goal]):
             if start.held.is_given or start.earlier is not None or not searched:
                 return model
             found = Found(notes.n_rounds, notes.learning_rate, notes.history)
-        if model is not None and not self._fits_again(problem.table.n_rows):
+        if model is not None and not self._fits_again(problem.count_rows()):
             return model
         if journal is not None:
             journal.found = found
@@ -237,7 +263,9 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         earlier, again, journal = start.earlier, start.again is not None, start.journal
         if journal is not None:
             start = replace(start, resumed=journal.resumed(again))
+        places.begin("again" if again else "search")
         training = self.prepare(n_rounds, problem, target, threads, start)
+        places.begin(None)
         run, resumed, keep = training.run, start.resumed, None
         if journal is not None:
             parts = [training.rows, *training.reordered, training.validation]
@@ -245,10 +273,10 @@ class Boosting(Recipe[BoostingParameters, Goal]):
             def frozen(forest: Forest, history: History) -> Model:
                 return self.goal.finished(self.freeze(forest, history, run), problem, run.params.threads)
 
-            keep = journal.keeper(Phase(again, run.params.seed, parts, resumed), frozen)
+            keep = journal.keeper(Phase(again, run.params.seed, parts, resumed, run.params.trees_per_round), frozen)
         with ProgressBar(n_rounds) if self.given.verbose else nullcontext() as bar:
             rounds = BoostingRun(**training.arguments(), done=None if resumed is None else resumed.progress)
-            forest, history = rounds.complete([*(self.given.callbacks or []), *([] if bar is None else [bar])], keep)
+            forest, history = rounds.complete([*(self.given.callbacks or []), *followers(bar)], keep)
         if resumed is not None:
             forest = resumed.followed_by(forest, history, keeps_best=run.params.patience is not None)
         if history.stopped_by == "interrupt":
@@ -297,10 +325,12 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         given, goal, loss = self.given, self.goal, target.loss
         scoring = find_scoring(given.scoring, goal.task(target).name)
         check_linear_loss(given, loss)
+        if places.here() is not None:
+            check_parted(given, loss)
         if earlier is not None:
             self._check_leaves(earlier.forest, loss)
         seed = seed_of(given.random_state) if resumed is None else resumed.seed
-        n_rows, validation = problem.table.n_rows, None
+        n_rows, validation = problem.count_rows(), None
         if again is None:
             self._check_followed(loss, scoring, held)
             if scoring is not None or loss.has_values:
@@ -313,9 +343,11 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         training = TrainingRows(problem, responses, encoding, n_orders, seed, threads)
         before = None if earlier is None else earlier.forest
         base = start_raw(loss, problem.y, problem.weight, problem.offset) if before is None else before.base
-        before = before if resumed is None else resumed.forest
+        origin = RawStart(base, before)
+        if resumed is not None:
+            origin = RawStart(base, resumed.forest, resumed.raw or ())
         reserve = self._reserve(training, loss)
-        rows, *reordered = self._cut(training, start.bin_map if encoding is None else None, base, before, reserve)
+        rows, *reordered = self._cut(training, start.bin_map if encoding is None else None, origin, reserve)
         bin_map = rows.data.bin_map
         schema = training.marked_schema(rows.data)
         if held.is_given:
@@ -337,7 +369,8 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         held_rows = judge = None
         if validation is not None:
             table = encoded(encoding, validation.table, threads, unknown_is_missing=given.unknown == "missing")
-            held_rows = self._rows_of(table, validation, bin_map, base, before, threads, reserve, "X_val")
+            number = 1 + len(reordered)
+            held_rows = self._rows_of(table, validation, bin_map, origin, number, threads, reserve, "X_val")
             judged = goal.judged(validation, held_rows, target)
             judge = judge_of(
                 scoring, judged, lambda loss: goal.head(loss, target.classes), self._answering(validation.table)
@@ -380,7 +413,7 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         """Return the bytes that boosting needs besides codes; reject a memory limit that is smaller."""
         table = training.problem.table
         n_features = table.schema.n_features if training.encoding is None else training.encoding.schema.n_features
-        needed = training_bytes(self.given, table.n_rows, n_features, loss.n_outputs, training.n_versions)
+        needed = training_bytes(self.given, max(table.n_rows, 1), n_features, loss.n_outputs, training.n_versions)
         table.require_memory(needed)
         return needed
 
@@ -402,16 +435,14 @@ class Boosting(Recipe[BoostingParameters, Goal]):
             threads=threads,
         )
 
-    def _cut(
-        self, training: TrainingRows, bin_map: BinMap | None, base: FloatArray, earlier: Forest | None, reserve: int
-    ) -> list[Rows]:
+    def _cut(self, training: TrainingRows, bin_map: BinMap | None, origin: RawStart, reserve: int) -> list[Rows]:
         """Cut all versions of the training rows into the bins of the first."""
         problem, threads = training.problem, training.threads
         versions = []
-        for table in training.tables():
+        for number, table in enumerate(training.tables()):
             if bin_map is None:
                 bin_map = learn_bins(table, max_bins=self.given.max_bins, weight=problem.weight, threads=threads)
-            versions.append(self._rows_of(table, problem, bin_map, base, earlier, threads, reserve))
+            versions.append(self._rows_of(table, problem, bin_map, origin, number, threads, reserve))
         return versions
 
     def _rows_of(
@@ -419,24 +450,27 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         table: Table,
         problem: Problem,
         bin_map: BinMap,
-        base: FloatArray,
-        earlier: Forest | None,
+        origin: RawStart,
+        number: int,
         threads: int,
         reserve: int,
         name: str = "X",
     ) -> Rows:
-        """Return rows for the engine, from a table as trees read it; reserve ``reserve`` bytes besides their codes."""
+        """Return part ``number`` of the rows for the engine, from a table as trees read it.
+
+        ``reserve`` bytes are needed besides their codes.
+        """
         data = assign_bins(table, bin_map, bundle=True, reserve=reserve, threads=threads)
         numbers = number_columns(table, bin_map, name) if self.given.leaf_model == "linear" else None
         queries = None if problem.query is None else Queries.of_sorted(problem.query, threads)
         offset = None if problem.offset is None else np.ascontiguousarray(np.atleast_2d(problem.offset.T))
-        raw = self._start(table, base, earlier, offset, threads)
+        known = origin.known[number] if origin.known else None
+        raw = self._start(table, origin, offset, threads) if known is None else known.copy()
         return Rows(data, problem.y, problem.weight, raw, numbers, queries, offset)
 
-    def _start(
-        self, table: Table, base: FloatArray, earlier: Forest | None, offset: FloatArray | None, threads: int
-    ) -> FloatArray:
+    def _start(self, table: Table, origin: RawStart, offset: FloatArray | None, threads: int) -> FloatArray:
         """Return raw predictions (outputs × rows) before the first round, for a table as trees read it."""
+        base, earlier = origin.base, origin.forest
         if earlier is None:
             raw = filled_raw(base, table.n_rows)
             return raw if offset is None else raw + offset
@@ -488,7 +522,7 @@ class Boosting(Recipe[BoostingParameters, Goal]):
 
         A model that is trained further holds none out by default: it may have seen them already.
         """
-        given, n_rows = self.given, problem.table.n_rows
+        given, n_rows = self.given, problem.count_rows()
         goes_on = continuing or given.warm_start
         wanted = given.early_stopping is True or (
             given.early_stopping == "auto" and not goes_on and automatic.holds_out(n_rows)
@@ -496,7 +530,7 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         if held.is_given or not wanted:
             return problem, None
         kept, out = self.goal.split(problem, float(given.validation_fraction), seed)
-        if not len(out) or not len(kept):
+        if not places.total(len(out)) or not places.total(len(kept)):
             if given.early_stopping == "auto":
                 return problem, None
             raise ValueError(

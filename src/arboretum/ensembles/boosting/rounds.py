@@ -24,9 +24,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum import _kernel
+from arboretum import _kernel, places
 from arboretum.ensembles.boosting.dart import Dart, contribution, rescaled
-from arboretum.ensembles.boosting.gradients import fill_gradients, leaf_gradients
+from arboretum.ensembles.boosting.gradients import fill_gradients, is_built_in, leaf_gradients
 from arboretum.ensembles.boosting.history import History, Judge, Patience
 from arboretum.ensembles.boosting.leaf_steps import LeafRule, newton_values
 from arboretum.ensembles.boosting.linear_leaves import LinearLeaves, fit_slopes
@@ -41,6 +41,7 @@ from arboretum.ensembles.boosting.vector_leaves import (
 )
 from arboretum.exact_sums import Units
 from arboretum.growing.grower import ALL_OUTPUTS, StepBound, TreeParams, WeightedTree, to_forest
+from arboretum.growing.growers import Grower, grower_of
 from arboretum.growing.sampling import Sample, Sampler, sample_key
 from arboretum.losses import EachOutput, LeafRows, Loss
 from arboretum.model.forest import Forest
@@ -148,8 +149,9 @@ class BoostingRun:
             self.history.scoring, self.history.greater_is_better = judge.name, judge.greater_is_better
         self.rounds: list[list[WeightedTree]] = []
         self.kernel_params = params.tree.to_kernel()
-        self.growers = [_kernel.Grower(one.data.codes, params.threads) for one in self.versions]
-        real = np.float32 if rows.data.n_rows > EXACT_ROWS and fits_float32(rows) else np.float64
+        self.growers = [grower_of(one.data, params.threads) for one in self.versions]
+        self.n_rows = places.total(rows.data.n_rows)
+        real = np.float32 if self.n_rows > EXACT_ROWS and fits_float32(rows) else np.float64
         self.gradients, self.hessians = np.empty(rows.raw.shape, real), np.empty(rows.raw.shape, real)
         # Losses of different rounds must be comparable, even if a loss adapts to each round.
         first_raw = user_shape(start_of_rows(base, rows) if done.rounds else rows.raw)
@@ -221,7 +223,7 @@ class BoostingRun:
         return self.versions[self.turn]
 
     @property
-    def grower(self) -> _kernel.Grower:
+    def grower(self) -> Grower:
         """Grower of that version."""
         return self.growers[self.turn]
 
@@ -235,7 +237,8 @@ class BoostingRun:
         self.round_loss = loss
         at = rows if self.ordered is None else replace(rows, raw=self.ordered.unseen_raw(number % params.n_orders))
         fill_gradients(loss, at, self.gradients, self.hessians, params.threads)
-        if not self.hessians.any() and self.gradients.any():
+        # One question each round is one too many for losses that are known to have hessians.
+        if (places.here() is None or not is_built_in(loss)) and self.is_without_steps():
             raise ValueError(f"{loss!r} returned hessians that are all 0: return 1 for each row, to step by gradients")
         if not params.second_order:
             self.hessians[:] = 1.0 if rows.weight is None else rows.weight
@@ -252,6 +255,12 @@ class BoostingRun:
         for i in dropped:
             rounds[i] = rescaled(rounds[i], kept_weight)
         self.rounds = rounds  # one statement, so that an interrupt comes before or after it
+
+    def is_without_steps(self) -> bool:
+        """Return whether there are gradients, but no hessian anywhere to divide them by."""
+        found = np.array([self.hessians.any(), self.gradients.any()])
+        has_hessians, has_gradients = places.joined(lambda: found, np.logical_or)
+        return bool(has_gradients and not has_hessians)
 
     def lift(self, dropped: list[int]) -> list[tuple[FloatArray, FloatArray]]:
         """Take rounds out of all raw predictions; return the raw predictions and what was taken out of them."""
@@ -316,7 +325,9 @@ class BoostingRun:
         if self.params.score_noise:
             length = self.params.learning_rate * (self.first_round + len(self.rounds))
             cosine, threads = self.params.tree.cosine, self.params.threads
-            noise = noise_deviation(self.params.score_noise, g, h, length, cosine=cosine, threads=threads)
+            noise = noise_deviation(
+                self.params.score_noise, g, h, length, n_rows=self.n_rows, cosine=cosine, threads=threads
+            )
             kernel_params.score_noise = noise
         tree = self.grower.grow(g, h, sample.rows, kernel_params, seed, sample.factor)
         if self.params.prune_gain is not None:
@@ -429,7 +440,7 @@ class BoostingRun:
         if number == self.params.n_rounds:
             return True
         # The next round will take about as long as the mean so far.
-        if limit is not None and number and seconds * (number + 1) / number > limit:
+        if limit is not None and number and places.told(lambda: seconds * (number + 1) / number > limit):
             self.history.stopped_by = "time limit"
         elif self.params.patience is not None and self.params.patience.is_over(self.history.curve):
             self.history.stopped_by = "early stopping"
@@ -470,7 +481,7 @@ def weight_with_factors(rows: Rows, sample: Sample) -> FloatArray:
 def renewed_values(
     loss: Loss,
     tree: _kernel.GrownTree,
-    grower: _kernel.Grower,
+    grower: Grower,
     rows: Rows,
     sample: NDArray[np.uint32] | None,
     params: BoostingParams,

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum import _kernel
+from arboretum import _kernel, places
 from arboretum.data.binning import BinnedData
 from arboretum.data.queries import Queries
 from arboretum.losses import Loss
@@ -32,7 +32,8 @@ class Rows:
 def fits_float32(rows: Rows) -> bool:
     """Whether gradients in the units of the target, times weights, stay well inside the range of float32."""
     target = np.max(np.abs(rows.y), where=np.isfinite(rows.y), initial=0.0)  # bounds of times may be infinite
-    largest = float(target) * (1.0 if rows.weight is None else float(np.max(rows.weight)))
+    weight = 1.0 if rows.weight is None else places.most(np.max(rows.weight, initial=0.0))
+    largest = places.most(float(target)) * weight
     return largest == 0 or 2.0**-60 < largest < 2.0**60
 
 

@@ -31,6 +31,7 @@ def noise_deviation(
     hessians: NDArray[Any],
     model_length: float,
     *,
+    n_rows: int,
     cosine: bool = False,
     threads: int = 1,
 ) -> float:
@@ -44,6 +45,8 @@ def noise_deviation(
         Gradients and hessians of all rows, weights included.
     model_length : float
         Learning rate · rounds so far.
+    n_rows : int
+        Number of all rows, those of other places included.
     cosine : bool
         Whether scores are cosines instead of gains.
     threads : int
@@ -51,7 +54,7 @@ def noise_deviation(
 
     Examples
     --------
-    >>> noise_deviation(2.0, np.array([1.0, -1.0]), np.ones(2), model_length=math.log(2))
+    >>> noise_deviation(2.0, np.array([1.0, -1.0]), np.ones(2), model_length=math.log(2), n_rows=2)
     1.0
     """
     with np.errstate(all="ignore"):
@@ -59,6 +62,6 @@ def noise_deviation(
     curvature = exact_sum(hessians, threads=threads)
     if not curvature > 0:
         return 0.0
-    remaining = len(gradients) * math.exp(-model_length)
+    remaining = n_rows * math.exp(-model_length)
     chance = squares / curvature
     return min(strength * (math.sqrt(chance) if cosine else chance) * (remaining / (1.0 + remaining)), LARGEST)

@@ -1,0 +1,52 @@
+"""Rows dealt out: against a plain twin, in one place and in several."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from tests.reference.in_places import in_places, parted
+
+from arboretum.data.splits import SPLIT_PURPOSE, split_rows
+
+N_ROWS = 300
+STRATA = {
+    "none": None,
+    "codes": np.random.default_rng(0).integers(0, 4, N_ROWS).astype(float),
+    "in order": np.repeat(["a", "b", "c"], 100),  # most are in a few places only
+    "of one row": np.arange(N_ROWS),
+}
+
+
+def held_twin(fraction: float, seed: int, strata: np.ndarray | None) -> list[int]:
+    draws = np.random.default_rng([seed, SPLIT_PURPOSE]).random(N_ROWS)
+    strata = np.zeros(N_ROWS) if strata is None else strata
+    held = []
+    for value in np.unique(strata):
+        rows = sorted(np.flatnonzero(strata == value).tolist(), key=lambda row: (draws[row], row))
+        held += rows[: math.floor(len(rows) * fraction)]
+    return sorted(held)
+
+
+@pytest.mark.parametrize("fraction", [0.0, 0.1, 0.5])
+@pytest.mark.parametrize("kind", STRATA)
+def test_rows_of_smallest_draws_are_held_out(fraction: float, kind: str) -> None:
+    kept, held = split_rows(N_ROWS, fraction, 7, STRATA[kind])
+    assert held.tolist() == held_twin(fraction, 7, STRATA[kind])
+    assert sorted([*kept, *held]) == list(range(N_ROWS))
+
+
+@pytest.mark.parametrize("n_places", [1, 2, 3, 7])
+@pytest.mark.parametrize("kind", STRATA)
+def test_places_hold_out_the_rows_that_one_would(n_places: int, kind: str) -> None:
+    strata, parts = STRATA[kind], parted(N_ROWS, n_places)
+
+    def program(part: slice) -> tuple[np.ndarray, np.ndarray]:
+        own = None if strata is None else strata[part]
+        kept, held = split_rows(part.stop - part.start, 0.2, 7, own)
+        return part.start + kept, part.start + held
+
+    found = in_places(program, parts)
+    for own, whole in zip(zip(*found, strict=True), split_rows(N_ROWS, 0.2, 7, strata), strict=True):
+        np.testing.assert_array_equal(np.concatenate(own), whole)
