@@ -38,6 +38,11 @@ def signed(layout, content: bytes) -> bytes:
 
 
 def peak_of(data: bytes) -> int:
+    """Return the bytes that reading takes; other threads, as those of a Dask client, are counted by tracemalloc too."""
+    return min(_peak_beside_other_threads(data) for _ in range(3))
+
+
+def _peak_beside_other_threads(data: bytes) -> int:
     tracemalloc.start()
     try:
         from_bytes(data)
