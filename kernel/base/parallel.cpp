@@ -45,8 +45,7 @@ class ThreadPool {
         job_.run = run;
         job_.n_chunks = n_chunks;
         job_.next.store(0, std::memory_order_relaxed);
-        job_.seats.store(threads - 1, std::memory_order_relaxed);
-        open_job();
+        open_job(threads - 1);
         job_.take_chunks(0);
         close_job();
         std::exception_ptr error = job_.take_error();
@@ -59,7 +58,6 @@ class ThreadPool {
         ChunkFunction run;
         int64_t n_chunks = 0;
         std::atomic<int64_t> next{0};
-        std::atomic<int> seats{0};
         std::atomic<bool> failed{false};
         std::exception_ptr error;  // of the first chunk that threw
 
@@ -80,19 +78,38 @@ class ThreadPool {
         }
     };
 
-    // ticket_: odd while a job is open. busy_: workers that looked at the open job and have not left it.
-    void open_job() {
-        ticket_.fetch_add(1, std::memory_order_seq_cst);
-        if (sleepers_.load(std::memory_order_seq_cst) > 0) {
+    // A worker sleeps on its own: a job wakes the workers that it wants and no others, however many earlier jobs had.
+    struct Worker {
+        std::mutex sleep;
+        std::condition_variable wake;
+        std::atomic<bool> asleep{false}, started{false};
+    };
+
+    // ticket_: │ number of the job │ workers that it wants, the first ones; 0 while no job is open │
+    // busy_: workers that looked at the open job and have not left it.
+    static constexpr int wanted_bits = 9;
+    static_assert(max_threads < 1 << wanted_bits);
+
+    static int wanted(uint64_t ticket) { return static_cast<int>(ticket & ((1 << wanted_bits) - 1)); }
+
+    void put_ticket(int workers) {
+        const uint64_t number = (ticket_.load(std::memory_order_relaxed) >> wanted_bits) + 1;
+        ticket_.store(number << wanted_bits | static_cast<uint64_t>(workers), std::memory_order_seq_cst);
+    }
+
+    void open_job(int workers) {
+        put_ticket(workers);
+        for (Worker* worker = workers_; worker < workers_ + workers; ++worker) {
+            if (!worker->asleep.load(std::memory_order_seq_cst)) continue;
             {
-                std::lock_guard<std::mutex> lock(sleep_);
+                std::lock_guard<std::mutex> lock(worker->sleep);
             }
-            wake_.notify_all();
+            worker->wake.notify_one();
         }
     }
 
     void close_job() {
-        ticket_.fetch_add(1, std::memory_order_seq_cst);
+        put_ticket(0);
         for (int spins = 0; busy_.load(std::memory_order_seq_cst) != 0; ++spins) {
             if (spins < 4096)
                 spin_pause();
@@ -109,14 +126,21 @@ class ThreadPool {
             jobs_to_wait_.fetch_sub(1, std::memory_order_relaxed);
             return;
         }
-        try {
-            while (n_workers_.load(std::memory_order_relaxed) < workers) {
-                std::thread([this] { work(); }).detach();
-                n_workers_.fetch_add(1, std::memory_order_relaxed);
+        for (int i = 0; i < workers; ++i) {
+            if (workers_[i].started.exchange(true, std::memory_order_relaxed)) continue;
+            n_workers_.fetch_add(1, std::memory_order_relaxed);
+            try {
+                std::thread([this, i] { work(i); }).detach();
+            } catch (...) {
+                return give_up(i);
             }
-        } catch (...) {
-            jobs_to_wait_.store(jobs_after_refusal, std::memory_order_relaxed);
         }
+    }
+
+    void give_up(int index) {
+        jobs_to_wait_.store(jobs_after_refusal, std::memory_order_relaxed);
+        n_workers_.fetch_sub(1, std::memory_order_relaxed);
+        workers_[index].started.store(false, std::memory_order_relaxed);
     }
 
     // What the C++ runtime keeps per thread for exceptions is allocated when it is first used, and the loader ends the
@@ -137,30 +161,23 @@ class ThreadPool {
         return all;
     }
 
-    void work() noexcept {
-        if (!can_throw()) {
-            jobs_to_wait_.store(jobs_after_refusal, std::memory_order_relaxed);
-            n_workers_.fetch_sub(1, std::memory_order_relaxed);
-            return;
-        }
+    void work(int index) noexcept {
+        if (!can_throw()) return give_up(index);
         uint64_t seen = 0;
         for (;;) {
-            seen = wait_for_ticket(seen);
+            seen = wait_for_ticket(index, seen);
             busy_.fetch_add(1, std::memory_order_seq_cst);
             // The job may have closed between the two loads: only an unchanged ticket makes its fields safe to read.
-            if (ticket_.load(std::memory_order_seq_cst) == seen) {
-                int seat = job_.seats.fetch_sub(1, std::memory_order_relaxed);
-                if (seat > 0) job_.take_chunks(seat);
-            }
+            if (ticket_.load(std::memory_order_seq_cst) == seen) job_.take_chunks(index + 1);
             busy_.fetch_sub(1, std::memory_order_seq_cst);
         }
     }
 
-    uint64_t wait_for_ticket(uint64_t seen) {
+    uint64_t wait_for_ticket(int index, uint64_t seen) {
         uint64_t ticket = seen;
         auto fresh = [&] {
             ticket = ticket_.load(std::memory_order_seq_cst);
-            return (ticket & 1) != 0 && ticket != seen;
+            return ticket != seen && index < wanted(ticket);
         };
         for (int round = 0; round < spin_rounds; ++round) {
             for (int i = 0; i < 32; ++i) {
@@ -168,10 +185,11 @@ class ThreadPool {
                 spin_pause();
             }
         }
-        std::unique_lock<std::mutex> lock(sleep_);
-        sleepers_.fetch_add(1, std::memory_order_seq_cst);
-        wake_.wait(lock, fresh);
-        sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+        Worker& worker = workers_[index];
+        std::unique_lock<std::mutex> lock(worker.sleep);
+        worker.asleep.store(true, std::memory_order_seq_cst);
+        worker.wake.wait(lock, fresh);
+        worker.asleep.store(false, std::memory_order_relaxed);
         return ticket;
     }
 
@@ -193,11 +211,9 @@ class ThreadPool {
     Job job_;
     alignas(64) std::atomic<uint64_t> ticket_{0};
     alignas(64) std::atomic<int> busy_{0};
-    std::atomic<int> sleepers_{0};
-    std::mutex sleep_;
-    std::condition_variable wake_;
     std::atomic<int> n_workers_{0};
     std::atomic<int> jobs_to_wait_{0};
+    Worker workers_[max_threads];
 };
 
 // Made while the library is loaded: a function-local static would leave a child hanging that is forked while another

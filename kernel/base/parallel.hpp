@@ -1,7 +1,7 @@
 // A small thread pool: dynamic chunks, safe after fork, never nested, no OpenMP.
 //
 //   caller   posts job ──► takes chunks itself ──► waits only for chunks that others are inside
-//   workers  spin a few microseconds for the next job, then sleep on a condition variable
+//   workers  spin a few microseconds for the next job that wants them, then sleep, each on its own
 //
 // The caller never waits for a worker to *start*: on a busy machine it does all chunks itself, so a core taken by
 // another process costs its share and no more. One job runs at a time; a caller that finds the pool taken (by another

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -47,6 +48,31 @@ def test_many_blocks_of_features_do_not_depend_on_threads():
         data, np.arange(3000), g, h, slow.root_leaf(few_leaves), 0, [int(tree.feature[0])], few_leaves
     )
     assert tree.gain[0] == pytest.approx(best, rel=1e-4)
+
+
+# ---- sleep ---------------------------------------------------------------------------------------------------------
+
+MANY, FEW = 12, 2
+
+
+def switches() -> dict[str, int]:
+    """Return how often each thread of this process went to sleep."""
+    found = {}
+    for task in Path("/proc/self/task").iterdir():
+        status = dict(line.split(":", 1) for line in (task / "status").read_text().splitlines())
+        found[task.name] = int(status["voluntary_ctxt_switches"])
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux")
+def test_threads_of_an_earlier_job_are_left_asleep():
+    _kernel.for_each_chunk(MANY, MANY, lambda chunk, worker: time.sleep(0.01))
+    time.sleep(0.05)
+    before = switches()
+    for _ in range(50):
+        _kernel.for_each_chunk(FEW, FEW, lambda chunk, worker: time.sleep(0.001))
+    now = switches()
+    assert sum(now[task] > n for task, n in before.items() if task in now) <= FEW + 1  # and a thread of pytest
 
 
 # ---- forks ---------------------------------------------------------------------------------------------------------
