@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.goals import judge
-from benchmarks.table import Table
+from benchmarks.table import Column, Table
 from benchmarks.workloads.cluster import equal, exchange, killed, memory, scheduler, simulate, speed
 from benchmarks.workloads.cluster.running import ROWS, Options
 
@@ -79,6 +79,6 @@ def tables(name: str, options: Options) -> Iterator[Table]:
     try:
         yield from WORKLOADS[name](options)
     except Exception as error:
-        table = Table(f"cluster-{name}", "ended by an error", ())
+        table = Table(f"cluster-{name}", "ended by an error", (Column("seconds", "s"),))
         table.rows["arboretum"] = f"failed: {type(error).__name__}: {error}"
         yield table

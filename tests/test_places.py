@@ -30,12 +30,19 @@ def test_every_place_gets_the_joined_answer(n_places: int) -> None:
             places.everywhere(len(part) > 0),
             places.told(lambda: len(part)),
             places.decided(lambda: [len(part)], list.__add__, sum),
+            places.dealt(list(range(-3, 5)), lambda n: int((part == n).sum()), int.__add__, str),
         )
 
     alone = (numbers.tolist(), 100, [numbers.sum(), 100], numbers.sum(), numbers.max(), numbers.min(), True)
     for found in in_places(program, parts):
-        assert found == (*alone, all(map(len, parts)), len(parts[0]), 100)
+        counts = [str((numbers == n).sum()) for n in range(-3, 5)]
+        assert found == (*alone, all(map(len, parts)), len(parts[0]), 100, counts)
     assert program(numbers)[:7] == alone
+
+
+def test_things_are_decided_at_different_places() -> None:
+    found = in_places(lambda part: places.dealt("abcdef", str, max, lambda thing: (thing, part)), range(4))
+    assert found == [[("a", 0), ("b", 1), ("c", 2), ("d", 3), ("e", 0), ("f", 1)]] * 4
 
 
 def test_what_is_not_a_number_is_known_everywhere() -> None:

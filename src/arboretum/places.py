@@ -32,13 +32,13 @@ wherever the row lies.
 
 from __future__ import annotations
 
-import functools
 import operator
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial, wraps
 from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar, cast
 
 import numpy as np
@@ -46,6 +46,7 @@ from numpy.typing import NDArray
 
 T = TypeVar("T")
 R = TypeVar("R")
+K = TypeVar("K")
 P = ParamSpec("P")
 Rows = TypeVar("Rows", bound="NDArray[Any]")
 Integers = TypeVar("Integers", bound="NDArray[np.integer[Any]]")
@@ -133,15 +134,15 @@ class Places:
         self.n_told = self.n_made = 0  # of this stage, in this attempt
         self.step = 0
 
-    @property
-    def parent(self) -> int | None:
-        """The place that the parts of this one, and of all below it, go up to; None of place 0."""
-        return (self.index - 1) // 2 if self.index else None
+    def parent(self, root: int = 0) -> int | None:
+        """Return the place that the parts of this one, and of all below it, go up to; None of the root."""
+        rank = (self.index - root) % self.count
+        return ((rank - 1) // 2 + root) % self.count if rank else None
 
-    @property
-    def children(self) -> range:
-        """The places that send their parts here."""
-        return range(2 * self.index + 1, min(2 * self.index + 3, self.count))
+    def children(self, root: int = 0) -> list[int]:
+        """Return the places that send their parts here."""
+        rank = (self.index - root) % self.count
+        return [(one + root) % self.count for one in range(2 * rank + 1, min(2 * rank + 3, self.count))]
 
     def begin(self, stage: str | None) -> None:
         """Begin a part of the fit; its answers are kept under its name, those of no part are not kept."""
@@ -167,13 +168,29 @@ class Places:
 
         def ask() -> R:
             part = self.up(self.alone(make), join)
-            return self.down(self.alone(lambda: decide(part)) if self.parent is None else cast(R, None))
+            return self.down(self.alone(lambda: decide(part)) if self.index == 0 else cast(R, None))
+
+        return self.answer(ask)
+
+    def dealt(
+        self, things: Sequence[K], make: Callable[[K], T], join: Callable[[T, T], T], decide: Callable[[T], R]
+    ) -> list[R]:
+        """Return what is decided about each thing, each at another place, once it has the parts of all places."""
+
+        def ask() -> list[R]:
+            gathered = {}
+            for number, thing in enumerate(things):
+                part = self.up(self.alone(partial(make, thing)), join, number % self.count)
+                if number % self.count == self.index:
+                    gathered[number] = part
+            own = {number: self.alone(partial(decide, part)) for number, part in gathered.items()}
+            return in_order(self.down(self.up(own, dict.__or__)))
 
         return self.answer(ask)
 
     def told(self, make: Callable[[], T]) -> T:
         """Return what place 0 makes."""
-        return self.answer(lambda: self.down(self.alone(make) if self.parent is None else cast(T, None)))
+        return self.answer(lambda: self.down(self.alone(make) if self.index == 0 else cast(T, None)))
 
     @staticmethod
     def alone(make: Callable[[], T]) -> T:
@@ -210,21 +227,21 @@ class Places:
                 self.send(place, ("across", self.index), part)
         return [part if place == self.index else self.take(("across", place)) for place, part in enumerate(parts)]
 
-    def up(self, part: T, join: Callable[[T, T], T]) -> T:
-        """Return this part joined with those of all places below; place 0 has all then."""
+    def up(self, part: T, join: Callable[[T, T], T], root: int = 0) -> T:
+        """Return this part joined with those of all places below; the root has all then."""
         self.step += 1
-        for child in self.children:
+        for child in self.children(root):
             part = join(part, self.take(("up", child)))
-        if self.parent is not None:
-            self.send(self.parent, ("up", self.index), part)
+        if (parent := self.parent(root)) is not None:
+            self.send(parent, ("up", self.index), part)
         return part
 
     def down(self, value: T) -> T:
         """Return the value of place 0."""
         self.step += 1
-        if self.parent is not None:
+        if self.index:
             value = self.take(("down",))
-        for child in self.children:
+        for child in self.children():
             self.send(child, ("down",), value)
         return value
 
@@ -290,6 +307,22 @@ def decided(make: Callable[[], T], join: Callable[[T, T], T], decide: Callable[[
     """
     places = here()
     return decide(make()) if places is None else places.decided(make, join, decide)
+
+
+def dealt(
+    things: Sequence[K], make: Callable[[K], T], join: Callable[[T, T], T], decide: Callable[[T], R]
+) -> list[R]:
+    """Return what is decided about each of several things: each at another place, which gets what all make of it.
+
+    Examples
+    --------
+    >>> dealt([3, 1], lambda n: list(range(n)), list.__add__, len)
+    [3, 1]
+    """
+    places = here()
+    if places is None:
+        return [decide(make(thing)) for thing in things]
+    return places.dealt(things, make, join, decide)
 
 
 def told(make: Callable[[], T]) -> T:
@@ -408,7 +441,7 @@ def bound(function: Callable[P, T]) -> Callable[P, T]:
     """Return a function that asks the places of now wherever it is called, as by code that runs alone on all rows."""
     places = here()
 
-    @functools.wraps(function)
+    @wraps(function)
     def ask(*args: P.args, **kwargs: P.kwargs) -> T:
         with among(places):
             return function(*args, **kwargs)

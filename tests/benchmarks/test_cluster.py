@@ -16,6 +16,7 @@ pytest.importorskip("distributed")
 pytest.importorskip("dask.dataframe")
 
 from benchmarks.__main__ import main  # noqa: E402
+from benchmarks.cluster import WORKLOADS  # noqa: E402
 from benchmarks.workloads.cluster import equal, exchange, simulate, speed  # noqa: E402
 from benchmarks.workloads.cluster.running import HungError, Options, until, within  # noqa: E402
 
@@ -31,6 +32,15 @@ def cluster(folder: Path, workloads: str, *options: str) -> dict[str, dict[str, 
     chosen = ["--workloads", workloads, "--json", str(file), "--folder", str(folder), "--rows", "100000"]
     assert main(["cluster", *chosen, "--workers", "2", "--rounds", "4", "--repeats", "1", *options]) == 0
     return {table["name"]: table for table in json.loads(file.read_text())["tables"]}
+
+
+def test_an_error_ends_its_workload_alone(tmp_path, capsys, monkeypatch):
+    def broken(options: Options) -> None:
+        raise ZeroDivisionError("no such luck")
+
+    monkeypatch.setitem(WORKLOADS, "memory", broken)
+    assert main(["cluster", "--workloads", "memory", "--folder", str(tmp_path)]) == 1
+    assert "failed: ZeroDivisionError: no such luck" in capsys.readouterr().out
 
 
 def test_models_are_equal_and_messages_are_counted(tmp_path, capsys, monkeypatch):

@@ -123,7 +123,7 @@ def test_validation_rows_weights_and_callbacks(client: Any) -> None:
     plain = rows.drop(columns=["y", "w"])
     arguments = {"X_val": held.drop(columns=["y", "w"]), "y_val": held["y"], "sample_weight_val": held["w"]}
     alone = regressor().fit(plain, rows["y"], rows["w"], **arguments)
-    model = regressor(callbacks=[lambda report: heard.append(report.number)])
+    model = regressor(callbacks=[heard.append])
     model.fit(
         dd.from_pandas(rows, npartitions=5, sort=False),
         target="y",
@@ -131,7 +131,9 @@ def test_validation_rows_weights_and_callbacks(client: Any) -> None:
         X_val=dd.from_pandas(held, npartitions=2, sort=False),
     )
     assert model.fingerprint() == alone.fingerprint()
-    assert heard == list(range(1, 9))
+    assert [report.number for report in heard] == list(range(1, 9))
+    moved = [report.moved_bytes for report in heard]
+    assert (np.diff(moved) > 8 * 100).all()  # a histogram of two columns, at least
     assert model.history_.validation_loss == alone.history_.validation_loss
 
 
@@ -182,6 +184,38 @@ def test_lost_workers_cost_time_and_nothing_else(client: Any, mark: str, victims
     assert model.fit(ddf, target="y").fingerprint() == mark
     assert heard[:4] == [1, 2, 3, 4]
     assert heard[-1] == 8
+
+
+def test_places_move_to_new_workers(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    client.wait_for_workers(3, timeout=30)
+    monkeypatch.setattr(fitting, "WORTH_MOVING", 0.0)
+    ddf = dd.from_pandas(frame(), npartitions=3, sort=False)
+    doomed, shared = pids(client)[:1], []
+
+    def kill(report: Any) -> None:
+        while doomed:
+            os.kill(doomed.pop(), signal.SIGKILL)
+        if report.number == 5:  # the lost place is somewhere else by now
+            shared.append(len(fitting_workers(client)))
+            client.wait_for_workers(3, timeout=30)
+        if report.number == 25:
+            shared.append(len(fitting_workers(client)))
+
+    long = regressor(early_stopping=False).set_params(n_estimators=25)
+    alone = long.fit(frame(), target="y").fingerprint()
+    model = long.set_params(callbacks=[kill]).fit(ddf, target="y")
+    assert model.fingerprint() == alone
+    assert shared == [2, 3]
+
+
+def fitting_workers(client: Any) -> list[str]:
+    """Return the workers on which places are fitting."""
+
+    def is_fitting(dask_worker: Any) -> bool:
+        threads = [getattr(actor, "thread", None) for actor in dask_worker.state.actors.values()]
+        return any(thread is not None and thread.is_alive() for thread in threads)
+
+    return [worker for worker, holds in client.run(is_fitting).items() if holds]
 
 
 def test_a_place_that_is_lost_again_and_again_ends_the_fit(client: Any) -> None:

@@ -6,6 +6,7 @@ import builtins
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +47,7 @@ def report(number, n_rounds=100, seconds=1.0, training=None, validation=None):
             "round 100/100  training loss 1e-07  validation loss 2e+09  0 s left",
         ),
         (report(3, validation=float("nan")), "round 3/100  validation loss nan  32 s left"),
+        (replace(report(1), moved_bytes=12_600_000), "round 1/100  13 MB moved  99 s left"),
     ],
 )
 def test_line_says_round_losses_and_time_left(told, line):

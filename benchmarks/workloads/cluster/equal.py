@@ -36,7 +36,7 @@ WIDE_ROWS, WIDE_COLUMNS, WIDE_PART_ROWS = 640_000, 400, 2_000
 LEAST_CODES = 200_000_000  # bytes, below which a limit by codes says little beside what any fit takes
 SHARE = 0.6  # of the codes of all rows, above what an idle worker takes
 ENDED_AT_LIMIT = {"distributed.worker.memory.terminate": 1.0, "distributed.worker.memory.monitor-interval": "20ms"}
-TARGETS = ("number", "two", "three", "weight")
+BESIDE = ("number", "two", "three", "grade", "time", "died", "query", "treated", "weight")  # no features
 
 
 @dataclass(frozen=True)
@@ -44,28 +44,42 @@ class Fit:
     """An estimator by name, its target, and what else it is given; ``held`` are rows to judge rounds by."""
 
     estimator: str
-    target: str
+    target: str | list[str] | None
     parameters: dict[str, Any] = field(default_factory=dict)
     arguments: dict[str, Any] = field(default_factory=dict)
     held: bool = False
 
     def frame(self, frame: Any) -> Any:
-        """Leave out other targets."""
-        kept = (self.target, *self.arguments.values())
-        return frame.drop(columns=[name for name in TARGETS if name in frame and name not in kept])
+        """Leave out columns of other fits."""
+        kept = {*self.columns, *self.arguments.values()}
+        return frame.drop(columns=[name for name in BESIDE if name in frame and name not in kept])
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns of the target."""
+        return [self.target] if isinstance(self.target, str) else self.target or []
 
     def fingerprint(self, rows: Any, held: Any) -> str:
         """Fit, here or on a cluster."""
         import arboretum as arb
 
-        arguments = self.arguments | ({"X_val": held} if self.held else {})
+        target = {} if self.target is None else {"target": self.target}
         model = getattr(arb, self.estimator)(**self.parameters)
-        return str(model.fit(rows, target=self.target, **arguments).fingerprint())
+        return str(model.fit(rows, **target, **self.arguments, **({"X_val": held} if self.held else {})).fingerprint())
 
 
-def boosting(kind: str, target: str, *, held: bool = False, weights: bool = False, **parameters: Any) -> Fit:
+def boosting(
+    kind: str,
+    target: str | list[str],
+    *,
+    held: bool = False,
+    weights: bool = False,
+    group: str | None = None,
+    **parameters: Any,
+) -> Fit:
     """Return a fit of boosted trees with few rounds."""
     arguments = {"sample_weight": "weight"} if weights else {}
+    arguments |= {"group": group} if group else {}
     whole = {"n_estimators": ROUNDS, "early_stopping": False, **parameters}
     return Fit(f"BoostedTrees{kind}", target, whole, arguments, held)
 
@@ -85,6 +99,19 @@ FITS: dict[str, dict[str, Fit]] = {
         "held-out rows": boosting(C, "two", early_stopping=True),
         "validation rows": boosting(R, "number", early_stopping=True, held=True),
         "monotone": boosting(R, "number", monotonic_cst={"a": 1, "b": -1}),
+        "interactions": boosting(R, "number", interaction_cst=[["a", "b", "town"], ["c", "d", "ties"]]),
+        "absolute error": boosting(R, "number", loss="absolute_error"),
+        "samples of rows and columns": boosting(C, "two", subsample=0.6, colsample_tree=0.7, max_features=0.5),
+        "queries": boosting("Ranker", "grade", group="query"),
+        "Cox": boosting("Survival", ["time", "died"], loss="cox"),
+        "failure times": boosting("Survival", ["time", "died"], loss="aft"),
+    },
+    "others": {
+        "random forest": Fit("RandomForestClassifier", "three", {"n_estimators": 8}),
+        "extra trees": Fit("ExtraTreesRegressor", "number", {"n_estimators": 8}, {"sample_weight": "weight"}),
+        "uplift forest": Fit("UpliftForest", "two", {"n_estimators": 5}, {"treatment": "treated"}),
+        "isolation forest": Fit("IsolationForest", None),
+        "AdaBoost of stumps": Fit("AdaBoostClassifier", "two", {"n_estimators": 10}),
     },
 }
 FEW = {"n_estimators": 5, "max_leaf_nodes": 8}  # small histograms: codes are what counts
@@ -119,6 +146,9 @@ def frame_of(rows: int, seed: int = 7) -> Any:
     frame["two"] = np.where(frame["number"] > 1, "yes", "no")
     frame["three"] = np.array(["low", "middle", "high"])[np.digitize(frame["number"], [0, 2])]
     frame["weight"] = rng.choice([0.0, 0.5, 1.0, 3.0], rows)
+    frame["grade"], frame["query"] = np.digitize(frame["number"], [0, 1, 2]), rng.integers(0, rows // 20, rows)
+    frame["time"], frame["died"] = np.exp(-0.3 * frame["number"]) + rng.exponential(size=rows), frame["c"] > -0.5
+    frame["treated"] = rng.integers(0, 2, rows)
     return frame
 
 

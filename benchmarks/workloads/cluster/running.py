@@ -104,7 +104,8 @@ def cluster(
         made = within(STARTING, lambda: _started(workers, threads, memory_limit), "the start of a cluster")
         client = within(STARTING, lambda: distributed.Client(made), "connecting to a cluster")
         try:
-            yield client
+            with client.as_current():  # fits take the current client, of which there may be an earlier one
+                yield client
         finally:
             for one in (client, made):
                 with suppress(Exception):

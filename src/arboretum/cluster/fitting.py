@@ -5,6 +5,8 @@
     settle    every place gets a worker; its partitions are computed there and written to its disk; an actor
     attempt   all places run the fit; the driver hears of rounds from place 0
     lost      the others stop, and one tells what it knows: answers so far, trees so far; settle and attempt again
+    crowded   a lost place shares the worker of another at first; should a new worker come, and the rest of the fit be
+              long enough, it moves there in the same way
 
 Dask does not bring back an actor, but it tells at once that its worker is gone.
 """
@@ -32,8 +34,8 @@ from arboretum.running.warning import warn_user
 MOST_LOSSES = 3  # of one place, which end a fit
 SMALL_ROWS = 50_000  # below which one place fits all
 LEAST_ROWS = 1_000  # of a place
-NEW_WORKER_SECONDS = 2.0  # to wait for a worker that takes the place of a lost one
-NO_WORKER_SECONDS = 30.0  # to wait for the first one
+NO_WORKER_SECONDS = 30.0  # to wait for a worker if there is none
+WORTH_MOVING = 4.0  # times that a place takes to move, which the rest of a crowded fit must last
 LISTEN_SECONDS = 0.5
 LOOK_SECONDS = 0.2  # between two looks at the workers of the cluster
 ANSWER_SECONDS = 60.0
@@ -47,6 +49,14 @@ class WorkerLostError(RuntimeError):
 
     def __init__(self, places: Sequence[int]) -> None:
         super().__init__(f"the workers of places {list(places)} were lost")
+        self.places = places
+
+
+class CrowdedError(RuntimeError):
+    """Places that share a worker with others, though some workers have none."""
+
+    def __init__(self, places: Sequence[int]) -> None:
+        super().__init__(f"places {list(places)} can move to workers of their own")
         self.places = places
 
 
@@ -109,6 +119,9 @@ class ClusterFit:
         self.content: dict[tuple[bool, int], tuple[int, str]] = {}  # of each partition, when it was first read
         self.known: tuple[Any, Any] = (None, None)  # what earlier attempts have found out
         self.attempt, self.is_interrupted = 0, False
+        self.gone: set[str | None] = set()  # workers that were lost
+        self.report: RoundReport | None = None  # of the last round
+        self.read_seconds = 0.0  # that the last reading of partitions took
         n_places = max(1, min(len(self._workers()), len(training.pieces)))
         dealt = [{held: _dealt(rows, n_places, i) for held, rows in self.rows.items()} for i in range(n_places)]
         self.homes = [Home(partitions) for partitions in dealt]
@@ -133,9 +146,9 @@ class ClusterFit:
         while time.monotonic() < end:
             if self.client.status != "running":
                 break
-            workers = self.client.scheduler_info(n_workers=-1)["workers"]
+            workers = [one for one in self.client.scheduler_info(n_workers=-1)["workers"] if one not in self.gone]
             if workers:
-                return list(workers)
+                return workers
             time.sleep(0.1)
         else:
             raise RuntimeError(f"the cluster has no worker, and none came within {NO_WORKER_SECONDS:g} s: start some")
@@ -144,13 +157,17 @@ class ClusterFit:
 
     @contextmanager
     def _losses(self) -> Iterator[None]:
-        """Let places leave the workers that are lost."""
+        """Let places leave workers that are lost, or crowded."""
         try:
             yield
+        except CrowdedError as error:
+            for number in error.places:
+                self.homes[number].leave()
         except WorkerLostError as error:
             for number in error.places:
                 home = self.homes[number]
                 home.losses += 1
+                self.gone.add(home.worker)
                 home.leave()
                 if home.losses == MOST_LOSSES:
                     first, last = home.partitions[False][0], home.partitions[False][-1]
@@ -173,11 +190,7 @@ class ClusterFit:
 
     def _read_partitions(self) -> None:
         """Give every place a worker, and read its partitions there."""
-        homeless = [home for home in self.homes if len(home.files) < len(self.rows)]
-        if 0 < len(homeless) < len(self.homes):  # some were lost: others may come for them
-            end = time.monotonic() + NEW_WORKER_SECONDS
-            while time.monotonic() < end and len(self._workers()) < len(self.homes):
-                time.sleep(0.05)
+        homeless, start = [home for home in self.homes if len(home.files) < len(self.rows)], time.monotonic()
         for home in homeless:
             taken = [one.worker for one in self.homes]
             home.worker = min(self._workers(), key=lambda worker: (taken.count(worker), worker))
@@ -187,6 +200,7 @@ class ClusterFit:
                 home.files[held] = [self._checked(home, held, *one) for one in futures.items()]
         finally:  # a task that brings workers down must not be tried again by Dask
             self.client.cancel([future for _, _, futures in reading for future in futures.values()])
+        self.read_seconds = time.monotonic() - start
 
     def _are_merged(self) -> bool:
         """Put few rows into one place, and hardly any into that of their neighbours; tell whether it was done."""
@@ -266,6 +280,7 @@ class ClusterFit:
                     if kind == "warning":
                         warn_user(*value)
                     if kind == "round":
+                        self.report = value
                         self._answer_round(value, callbacks)
             except BaseException:
                 self._stop()
@@ -299,6 +314,7 @@ class ClusterFit:
         while True:
             try:
                 self._require_workers()
+                self._require_room()
                 (events,) = self._answers([self.homes[0]], methodcaller("since", seen, LISTEN_SECONDS))
             except KeyboardInterrupt:
                 self._interrupt()
@@ -315,6 +331,18 @@ class ClusterFit:
         lost = [number for number, home in enumerate(self.homes) if home.is_lost]
         if lost:
             raise WorkerLostError(lost)
+
+    def _require_room(self) -> None:
+        """Let places that share a worker move to new ones, if the rest of the fit is long enough."""
+        workers = [home.worker for home in self.homes]
+        crowded = [number for number, worker in enumerate(workers) if worker in workers[:number]]
+        if not crowded or self.report is None:
+            return
+        each = self.report.seconds / self.report.number
+        rest = each * (self.report.n_rounds - self.report.number)
+        n_free = len(set(self._workers()) - set(workers))
+        if n_free and rest > WORTH_MOVING * (self.read_seconds + each):
+            raise CrowdedError(crowded[:n_free])
 
     def _await_loss(self) -> None:
         """Find the worker because of which a place gave up."""

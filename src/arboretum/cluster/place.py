@@ -46,6 +46,7 @@ class Place:
         self.memory: Any = None  # what the program wants a later attempt to know
         self.news = News()
         self.mailbox = Mailbox()
+        self.moved_bytes = 0  # sent to other places, and got from them
         self.thread: threading.Thread | None = None
 
     # ---- asked by the driver ---------------------------------------------------------------------------------------
@@ -79,6 +80,7 @@ class Place:
 
     async def deliver(self, key: Hashable, value: Any) -> None:
         """Take a message of another place."""
+        self._count(value)
         self.mailbox.put(key, value)
 
     async def fail(self, error: Exception) -> None:
@@ -117,8 +119,14 @@ class Place:
         if place == self.index:
             self.mailbox.put(key, value)
             return
+        self._count(value)
         sent = self.actors[place].deliver(key, value)
         self.worker.loop.add_callback(self._watch, sent)
+
+    def _count(self, value: Any) -> None:
+        from dask.sizeof import sizeof
+
+        self.moved_bytes += int(sizeof(value))
 
     async def _watch(self, sent: Any) -> None:
         try:

@@ -193,7 +193,8 @@ class Listening:
         return said == STOP
 
     def _hear(self, report: RoundReport) -> str:
-        self.place.news.add("round", report)
+        moved = None if len(self.place.actors) == 1 else self.place.moved_bytes
+        self.place.news.add("round", replace(report, moved_bytes=moved))
         if self.waits:
             said: str = self.place.mailbox.take(("said", report.number))
             return said

@@ -11,6 +11,7 @@ import mmap
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,8 @@ SAMPLE_ROWS = 200_000
 # Bytes of a sampled value, and of one while the kernel sorts its column, with its weight.
 SAMPLED_VALUE_BYTES, SORTED_VALUE_BYTES = 8, 48
 GATHERED_COLUMNS = 32  # whose sampled values one place has at a time, if rows lie in several places
+Gathered: TypeAlias = "dict[int, tuple[list[Array], NDArray[np.float64] | None]]"
+"""Values of some columns and weights of the rows, by place."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,31 +154,40 @@ def _find_streamed_cuts(
 def _find_gathered_cuts(
     table: Table, weight: NDArray[np.float64] | None, max_bins: int | None, threads: int
 ) -> list[NDArray[np.float64]]:
-    """Find the cuts of rows in several places: one of them gets the sample that a single place would look at."""
+    """Find the cuts of rows in several places: for each column, one gets the sample that a single place would have."""
     own, (first, n_rows) = places.index(), places.numbered(table.n_rows)
     sampled = _kernel.sample_rows(n_rows, SAMPLE_ROWS)
     rows = sampled[slice(*np.searchsorted(sampled, (first, first + table.n_rows)))] - np.uint32(first)
     cuts = [np.zeros(0)] * table.schema.n_features
     numeric = [j for j, column in enumerate(table.schema.columns) if column.kind == "numeric"]
-    for begin in range(0, len(numeric), GATHERED_COLUMNS):
-        group = numeric[begin : begin + GATHERED_COLUMNS]
+    n_places = places.count()
+    size = max(1, min(GATHERED_COLUMNS, -(-len(numeric) // n_places)))
+    groups = [numeric[begin : begin + size] for begin in range(0, len(numeric), size)]
+    sampled: dict[int, Array] = {}
 
-        def part(group: list[int] = group) -> dict[int, tuple[list[Array], NDArray[np.float64] | None]]:
-            if max_bins is None:
-                return {own: ([np.unique(column) for column in table.values(group)], None)}
-            return {own: (table.values(group, rows), None if weight is None else weight[rows])}
+    def part(group: list[int]) -> Gathered:
+        if max_bins is None:
+            return {own: ([np.unique(column) for column in table.values(group)], None)}
+        if group[0] not in sampled:  # one pass over the rows for as many groups as there are places
+            sampled.clear()
+            wanted = [j for one in groups[groups.index(group) :][:n_places] for j in one]
+            sampled.update(zip(wanted, table.values(wanted, rows), strict=True))
+        return {own: ([sampled[j] for j in group], None if weight is None else weight[rows])}
 
-        def decide(parts: dict[int, tuple[list[Array], NDArray[np.float64] | None]]) -> list[NDArray[np.float64]]:
-            columns, weights = zip(*places.in_order(parts), strict=True)
-            found = []
-            for values in map(np.concatenate, zip(*columns, strict=True)):
-                of_rows = None if weights[0] is None else np.concatenate(weights)
-                numbers = np.arange(len(values), dtype=np.uint32)
-                found += _kernel.find_cuts([values], numbers, of_rows, max_bins or 0, threads)
-            return found
+    def decide(parts: Gathered) -> list[NDArray[np.float64]]:
+        columns, weights = zip(*places.in_order(parts), strict=True)
+        of_rows = None if weights[0] is None else np.concatenate(weights)
+        found = []
+        for values in map(np.concatenate, zip(*columns, strict=True)):
+            numbers = np.arange(len(values), dtype=np.uint32)
+            found += _kernel.find_cuts([values], numbers, of_rows, max_bins or 0, threads)
+        return found
 
-        for j, found in zip(group, places.decided(part, dict.__or__, decide), strict=True):
-            cuts[j] = found
+    for begin in range(0, len(groups), n_places):
+        some = groups[begin : begin + n_places]
+        for group, found in zip(some, places.dealt(some, part, dict.__or__, decide), strict=True):
+            for j, one in zip(group, found, strict=True):
+                cuts[j] = one
     return cuts
 
 

@@ -23,7 +23,8 @@ PLAIN_SECONDS = 1.0  # between two lines of plain text
 class RoundReport:
     """What callbacks are told after a round.
 
-    ``number`` counts from 1; losses and scores are None where they are not tracked.
+    ``number`` counts from 1; losses and scores are None where they are not tracked. ``moved_bytes`` is what the worker
+    that decides has sent to others and got from them so far; None if all rows are in one process.
     """
 
     number: int
@@ -32,6 +33,7 @@ class RoundReport:
     training_loss: float | None
     validation_loss: float | None
     validation_score: float | None = None
+    moved_bytes: int | None = None
 
 
 Callback: TypeAlias = Callable[[RoundReport], object]
@@ -155,4 +157,6 @@ class ProgressBar:
             "validation score": report.validation_score,
         }
         shown = [f"{name} {value:.6g}" for name, value in followed.items() if value is not None]
+        if report.moved_bytes is not None:
+            shown.append(f"{report.moved_bytes / 1e6:.0f} MB moved")
         return "  ".join([f"{self.noun} {report.number}/{report.n_rounds}", *shown, f"{left:.0f} s left"])
