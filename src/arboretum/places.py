@@ -309,9 +309,7 @@ def decided(make: Callable[[], T], join: Callable[[T, T], T], decide: Callable[[
     return decide(make()) if places is None else places.decided(make, join, decide)
 
 
-def dealt(
-    things: Sequence[K], make: Callable[[K], T], join: Callable[[T, T], T], decide: Callable[[T], R]
-) -> list[R]:
+def dealt(things: Sequence[K], make: Callable[[K], T], join: Callable[[T, T], T], decide: Callable[[T], R]) -> list[R]:
     """Return what is decided about each of several things: each at another place, which gets what all make of it.
 
     Examples
