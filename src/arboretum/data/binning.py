@@ -163,16 +163,16 @@ def _find_gathered_cuts(
     n_places = places.count()
     size = max(1, min(GATHERED_COLUMNS, -(-len(numeric) // n_places)))
     groups = [numeric[begin : begin + size] for begin in range(0, len(numeric), size)]
-    sampled: dict[int, Array] = {}
+    held: dict[int, Array] = {}
 
     def part(group: list[int]) -> Gathered:
         if max_bins is None:
             return {own: ([np.unique(column) for column in table.values(group)], None)}
-        if group[0] not in sampled:  # one pass over the rows for as many groups as there are places
-            sampled.clear()
+        if group[0] not in held:  # one pass over the rows for as many groups as there are places
+            held.clear()
             wanted = [j for one in groups[groups.index(group) :][:n_places] for j in one]
-            sampled.update(zip(wanted, table.values(wanted, rows), strict=True))
-        return {own: ([sampled[j] for j in group], None if weight is None else weight[rows])}
+            held.update(zip(wanted, table.values(wanted, rows), strict=True))
+        return {own: ([held[j] for j in group], None if weight is None else weight[rows])}
 
     def decide(parts: Gathered) -> list[NDArray[np.float64]]:
         columns, weights = zip(*places.in_order(parts), strict=True)
