@@ -1,6 +1,6 @@
 """``python -m benchmarks cluster``: fits on a Dask cluster of processes on this machine, over TCP on 127.0.0.1.
 
-``equal``: the model of one process, for any workers and partitions, and in little memory (workloads/cluster/equal.py).
+``equal``: the model of one process, for any workers and partitions. ``limited``: the same in little memory.
 ``killed``: workers killed in the middle. ``scheduler``: the scheduler killed. ``speed``: beside one process, LightGBM
 and XGBoost. ``exchange``: messages of a tree. ``memory``: peaks of workers. ``simulate``: a thousand workers, from
 costs that are measured here.
@@ -23,6 +23,7 @@ from benchmarks.workloads.cluster.running import ROWS, Options
 
 WORKLOADS: dict[str, Callable[[Options], Iterator[Table]]] = {
     "equal": equal.run,
+    "limited": equal.run_limited,
     "killed": killed.run,
     "scheduler": scheduler.run,
     "speed": speed.run,

@@ -48,7 +48,7 @@ def test_models_are_equal_and_messages_are_counted(tmp_path, capsys, monkeypatch
     monkeypatch.setattr(equal, "FITS", {"boosting": fits})
     monkeypatch.setattr(equal, "partings", lambda rows: {"one empty": [rows // 4, 0, rows - rows // 4]})
     monkeypatch.setattr(exchange, "CASES", {"logistic, 31 leaves": exchange.CASES["logistic, 31 leaves"]})
-    tables = cluster(tmp_path, "equal,exchange")
+    tables = cluster(tmp_path, "equal,limited,exchange")
     assert {row["other"] for row in tables["cluster-equal"]["rows"].values()} == {0}
     assert {row["runs"] for row in tables["cluster-equal"]["rows"].values()} == {2}
     (row,) = tables["cluster-exchange"]["rows"].values()
