@@ -104,5 +104,5 @@ def test_waits_end():
 
 def test_what_cannot_be_run_is_named(capsys):
     assert main(["cluster", "--workloads", "sleep"]) == 2
-    assert "no workload is called 'sleep'; there are: equal, killed" in capsys.readouterr().err
+    assert "no workload is called 'sleep'; there are: equal, limited, killed" in capsys.readouterr().err
     assert Options(rows=500_000).part(100_000) == 10_000

@@ -147,8 +147,7 @@ def test_a_fit_that_lost_a_place_goes_on_from_its_last_round() -> None:
     assert 4 <= memories[best].n_rounds < 12
     told = known[best].told
     known = [Answers(copy.deepcopy(told), {} if own == 1 else one.made) for own, one in enumerate(known)]
-    others = copy.deepcopy(memories[best])  # without raw predictions: they belong to a place
-    memories = [memories[best] if own == best else copy.deepcopy(others) for own in range(3)]
+    memories = [copy.deepcopy(memories[best]) for _ in range(3)]
     assert set(in_places(program, parts, attempt=1, answers=known)) == {expected}
 
 

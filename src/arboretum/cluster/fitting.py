@@ -137,6 +137,7 @@ class ClusterFit:
             for home in self.homes:
                 if home.actor is not None and not home.is_lost:
                     home.actor.close(self.token)
+                home.leave()  # so that the worker forgets the actor now
 
     # ---- workers -----------------------------------------------------------------------------------------------------
 

@@ -56,8 +56,8 @@ class Place:
         self.mailbox, self.news, self.attempt = Mailbox(), News(), attempt
         if told is not None:
             self.answers.told = told
-        if memory is not None and (self.memory is None or self.memory.n_rounds != memory.n_rounds):
-            self.memory = memory  # its own knows raw predictions, too
+        if memory is not None:
+            self.memory = memory
 
     async def start(self, actors: Sequence[Any], index: int, given: Any) -> None:
         """Run the program as one of several places."""

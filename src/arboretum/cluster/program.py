@@ -203,7 +203,10 @@ class Listening:
 
 @dataclass
 class Remembered:
-    """How far a fit is: what a place keeps in memory for an attempt after this one."""
+    """How far a fit is: what a place keeps in memory for an attempt after this one.
+
+    Raw predictions are not kept: all places predict them from the trees so far, as the one that was lost must do.
+    """
 
     found: Found | None = None
     again: bool = False
@@ -212,13 +215,12 @@ class Remembered:
     history: History = field(default_factory=History)
     seconds: float = 0.0
     forest: Forest | None = None
-    raw: list[Any] | None = None  # of this place, after so many rounds
     later: Callable[[], Forest] | None = None  # makes the forest of the rounds since ``forest``
     trees_per_round: int = 1
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what belongs to a place."""
-        return {**vars(self), "forest": self.whole(), "raw": None, "later": None}
+        return {**vars(self), "forest": self.whole(), "later": None}
 
     def whole(self) -> Forest | None:
         """Return the trees of all rounds that are complete."""
@@ -273,7 +275,7 @@ class MemoryJournal:
         memory.forest, memory.later = memory.whole(), None
         assert memory.forest is not None
         progress = Progress(memory.n_rounds, replace(memory.history, stopped_by="rounds"), memory.seconds)
-        return Resumed(memory.forest, memory.seed, progress, memory.raw)
+        return Resumed(memory.forest, memory.seed, progress)
 
     def keeper(self, phase: Phase, freeze: Callable[[Forest, History], Model]) -> Keep:
         """Return what is called after each round of a phase."""
@@ -282,9 +284,8 @@ class MemoryJournal:
         memory.forest = None if phase.resumed is None else phase.resumed.forest
 
         def keep(report: RoundReport, forest: Callable[[], Forest], history: History) -> None:
-            raw = [None if part is None else part.raw.copy() for part in phase.parts]
-            memory.later, memory.history, memory.seconds = forest, history.copy(), report.seconds
-            memory.n_rounds, memory.raw = report.number, raw
+            memory.later, memory.history = forest, history.copy()
+            memory.n_rounds, memory.seconds = report.number, report.seconds
             if of_inner is not None:
                 of_inner(report, forest, history)
 

@@ -85,7 +85,6 @@ class Resumed:
     forest: Forest
     seed: int
     progress: Progress
-    raw: Sequence[FloatArray | None] | None = None  # of each part of the rows after these trees, if it is known
 
     def followed_by(self, later: Forest, history: History, *, keeps_best: bool) -> Forest:
         """Append the trees that followed; there are none if the best round is among these."""
@@ -184,13 +183,10 @@ class RawStart:
         Constant of all rows.
     forest : Forest, optional
         Trees that are added to it.
-    known : sequence of ndarray or None
-        Raw predictions of each part of the rows (``Phase.parts``) with these trees, if they are known.
     """
 
     base: FloatArray
     forest: Forest | None = None
-    known: Sequence[FloatArray | None] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -345,7 +341,7 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         base = start_raw(loss, problem.y, problem.weight, problem.offset) if before is None else before.base
         origin = RawStart(base, before)
         if resumed is not None:
-            origin = RawStart(base, resumed.forest, resumed.raw or ())
+            origin = RawStart(base, resumed.forest)
         reserve = self._reserve(training, loss)
         rows, *reordered = self._cut(training, start.bin_map if encoding is None else None, origin, reserve)
         bin_map = rows.data.bin_map
@@ -369,8 +365,7 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         held_rows = judge = None
         if validation is not None:
             table = encoded(encoding, validation.table, threads, unknown_is_missing=given.unknown == "missing")
-            number = 1 + len(reordered)
-            held_rows = self._rows_of(table, validation, bin_map, origin, number, threads, reserve, "X_val")
+            held_rows = self._rows_of(table, validation, bin_map, origin, threads, reserve, "X_val")
             judged = goal.judged(validation, held_rows, target)
             judge = judge_of(
                 scoring, judged, lambda loss: goal.head(loss, target.classes), self._answering(validation.table)
@@ -439,10 +434,10 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         """Cut all versions of the training rows into the bins of the first."""
         problem, threads = training.problem, training.threads
         versions = []
-        for number, table in enumerate(training.tables()):
+        for table in training.tables():
             if bin_map is None:
                 bin_map = learn_bins(table, max_bins=self.given.max_bins, weight=problem.weight, threads=threads)
-            versions.append(self._rows_of(table, problem, bin_map, origin, number, threads, reserve))
+            versions.append(self._rows_of(table, problem, bin_map, origin, threads, reserve))
         return versions
 
     def _rows_of(
@@ -451,21 +446,16 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         problem: Problem,
         bin_map: BinMap,
         origin: RawStart,
-        number: int,
         threads: int,
         reserve: int,
         name: str = "X",
     ) -> Rows:
-        """Return part ``number`` of the rows for the engine, from a table as trees read it.
-
-        ``reserve`` bytes are needed besides their codes.
-        """
+        """Return rows for the engine, from a table as trees read it; fits need ``reserve`` bytes besides codes."""
         data = assign_bins(table, bin_map, bundle=True, reserve=reserve, threads=threads)
         numbers = number_columns(table, bin_map, name) if self.given.leaf_model == "linear" else None
         queries = None if problem.query is None else Queries.of_sorted(problem.query, threads)
         offset = None if problem.offset is None else np.ascontiguousarray(np.atleast_2d(problem.offset.T))
-        known = origin.known[number] if origin.known else None
-        raw = self._start(table, origin, offset, threads) if known is None else known.copy()
+        raw = self._start(table, origin, offset, threads)
         return Rows(data, problem.y, problem.weight, raw, numbers, queries, offset)
 
     def _start(self, table: Table, origin: RawStart, offset: FloatArray | None, threads: int) -> FloatArray:
