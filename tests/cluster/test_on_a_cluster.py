@@ -137,6 +137,22 @@ def test_validation_rows_weights_and_callbacks(client: Any) -> None:
     assert model.history_.validation_loss == alone.history_.validation_loss
 
 
+def test_workers_forget_the_rows_of_a_fit(client: Any) -> None:
+    def n_kept() -> int:
+        import gc
+
+        from arboretum.cluster.place import Place
+
+        found = [one for one in gc.get_objects() if isinstance(one, Place)]
+        return sum(len(one.answers.made) + len(one.answers.told) + (one.memory is not None) for one in found)
+
+    regressor().fit(dd.from_pandas(frame(), npartitions=3, sort=False), target="y")
+    deadline = time.monotonic() + 10  # the last word of a fit is not waited for
+    while any(client.run(n_kept).values()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert sum(client.run(n_kept).values()) == 0
+
+
 def test_a_callback_ends_the_fit(client: Any) -> None:
     ddf = dd.from_pandas(frame(), npartitions=3, sort=False)
     model = regressor(callbacks=[lambda report: report.number == 3], early_stopping=False).fit(ddf, target="y")

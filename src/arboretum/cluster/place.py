@@ -96,8 +96,11 @@ class Place:
         return self.news.events[first:]
 
     async def close(self, folder: str) -> None:
-        """Remove the partitions of a fit from the disk."""
+        """Remove the partitions of a fit from the disk, and what was made of them: Dask forgets actors late."""
         shutil.rmtree(Path(self.worker.local_directory) / folder, ignore_errors=True)
+        self.answers.told.clear()
+        self.answers.made.clear()
+        self.memory = self.given = None
 
     # ---- the fit -----------------------------------------------------------------------------------------------------
 
