@@ -593,6 +593,9 @@ def test_sparse_equals_dense(format, dtype):
     some = np.array([6, 0, 0, 3])
     ((_, taken),) = table.take(some).row_batches()
     same(taken.columns, [column[some] for column in expected])
+    ((_, few),) = table.of_columns([4, 1]).row_batches()
+    same(few.columns, [expected[4], expected[1]])
+    assert few.schema.names == [table.schema.names[4], table.schema.names[1]]
     same([c for _, b in conform(make(dense), table.schema).column_batches() for c in b], expected)
 
 
@@ -612,6 +615,8 @@ def test_a_huge_sparse_matrix_is_never_dense():
     schema = read_table(matrix).schema
     start, batch = next(conform(matrix, schema).row_batches(2))
     assert (start, batch.n_rows, len(batch.columns)) == (0, 2, 50_000)
+    assert next(conform(matrix, schema).row_batches())[1].n_rows == 256
+    assert next(conform(matrix[:, :64], read_table(matrix[:, :64]).schema).row_batches())[1].n_rows == 1 << 14
 
 
 # --------------------------------------------------------------------------------------------------- dense

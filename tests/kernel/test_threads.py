@@ -279,6 +279,7 @@ from arboretum import _kernel
 
 X = np.random.default_rng(0).normal(size=(20_000, 20))
 expected = arb.BoostedTreesRegressor(n_estimators=3, n_jobs=1).fit(X, X[:, 0]).fingerprint()
+room = np.ones(8 * 2**20)  # 64 MB that threads cannot take: for the fit
 pages = int(open("/proc/self/statm").read().split()[0])
 soft, hard = resource.getrlimit(resource.RLIMIT_AS)
 resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 48 * 2**20, hard))  # 64 threads need 512 MB
@@ -286,6 +287,7 @@ workers = set()
 for _ in range(50):
     _kernel.for_each_chunk(100, 64, lambda chunk, worker: workers.add(worker))
 assert len(workers) < 8, workers
+del room
 assert arb.BoostedTreesRegressor(n_estimators=3, n_jobs=64).fit(X, X[:, 0]).fingerprint() == expected
 """
     done = subprocess.run([sys.executable, "-c", code], timeout=60, capture_output=True, text=True)

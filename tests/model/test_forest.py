@@ -125,6 +125,17 @@ def test_depths(seed):
     np.testing.assert_array_equal(forest.depths[forest.tree_start[:-1]], 0)
 
 
+@given(seed=SEEDS, n_trees=st.integers(0, 3))
+@settings(max_examples=50)
+def test_a_narrowed_forest_answers_from_the_columns_that_it_reads(seed, n_trees):
+    forest, columns = random_forest(seed, n_trees) if n_trees else Forest.empty(2), random_columns(seed)
+    read, narrow = forest.narrowed
+    few = [columns[column] for column in read]
+    assert set(read) >= set(forest.feature[forest.feature >= 0]) | set(forest.projection_feature)
+    np.testing.assert_array_equal(narrow.raw(few, 25), forest.raw(columns, 25))
+    np.testing.assert_array_equal(narrow.apply(few, 25), forest.apply(columns, 25))
+
+
 def test_an_empty_forest_is_its_base():
     forest = random_forest(0, 0)
     forest.validate()

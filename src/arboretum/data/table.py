@@ -111,7 +111,7 @@ class Table:
         """Yield (first column, columns); a dense table has a single batch."""
         yield 0, self.columns
 
-    def row_batches(self, size: int = 16384) -> Iterator[tuple[int, Table]]:
+    def row_batches(self, size: int | None = None) -> Iterator[tuple[int, Table]]:
         """Yield (first row, dense table); a dense table has a single batch."""
         yield 0, self
 
@@ -199,6 +199,10 @@ def _occurring(column: ColumnSchema, codes: Array) -> Reading:
     return Reading(column.source, place[codes], [column.categories[code] for code in present])
 
 
+BATCH_CELLS = 1 << 20  # of sparse rows that are dense at a time: they stay in the second-level cache
+LEAST_BATCH_ROWS = 256
+
+
 class SparseTable(Table):
     """A scipy.sparse matrix under a schema of numbers; only batches of it are ever dense.
 
@@ -243,9 +247,10 @@ class SparseTable(Table):
         values = np.ascontiguousarray(matrix.data).astype(np.float64, copy=False)
         return _kernel.SparseMatrix(matrix.indptr.astype(np.int64), rows, values, self.n_rows)
 
-    def row_batches(self, size: int = 16384) -> Iterator[tuple[int, Table]]:
-        """Yield (first row, dense float64 table of `size` rows)."""
+    def row_batches(self, size: int | None = None) -> Iterator[tuple[int, Table]]:
+        """Yield (first row, dense float64 table of `size` rows); by default, of about ``BATCH_CELLS`` cells."""
         matrix = self.matrix.tocsr()
+        size = size or max(LEAST_BATCH_ROWS, BATCH_CELLS // max(1, self.schema.n_features))
         for start in range(0, self.n_rows, size):
             dense = matrix[start : start + size].toarray()
             yield start, Table(self.schema, list(dense.astype(np.float64, copy=False).T))
@@ -253,6 +258,11 @@ class SparseTable(Table):
     def take(self, rows: Array) -> Table:
         """Return the sparse table of the rows at these positions."""
         return SparseTable(self.schema, self.matrix.tocsr()[rows])
+
+    def of_columns(self, places: Sequence[int]) -> Table:
+        """Return the sparse table of some of the columns."""
+        columns = tuple(self.schema.columns[place] for place in places)
+        return SparseTable(Schema(columns, self.schema.named), self.matrix.tocsr()[:, list(places)])
 
     def dense(self) -> Table:
         """Return the table with all its columns dense."""

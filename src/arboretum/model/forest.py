@@ -245,6 +245,18 @@ class Forest:
         )
 
     @cached_property
+    def narrowed(self) -> tuple[NDArray[np.int32], Forest]:
+        """The columns that the forest reads, rising, and the same forest on a table of these alone; one at least."""
+        read = np.unique(np.concatenate([self.reads()[1], self.slope_feature]))
+        read = read if len(read) else np.zeros(1, np.int32)
+        arrays = self.to_arrays()
+        for name in ("feature", "projection_feature", "slope_feature"):
+            if name in arrays:
+                arrays[name] = np.where(arrays[name] < 0, -1, np.searchsorted(read, arrays[name])).astype(np.int32)
+        forest = Forest.from_arrays(arrays)
+        return read, forest.trusted() if self.__dict__.get("_is_trusted") else forest
+
+    @cached_property
     def depths(self) -> NDArray[np.int32]:
         """Depth of every node; a root has depth 0."""
         depth = np.full(self.n_nodes, -1, np.int32)
@@ -275,7 +287,7 @@ class Forest:
     # ------------------------------------------------------------------------------------------ prediction
 
     def trusted(self) -> Forest:
-        """Mark a forest that the kernel has just grown: it is compiled without the checks that a file needs."""
+        """Mark a forest that the kernel has just grown, or that was validated: it is compiled without more checks."""
         self.__dict__["_is_trusted"] = True
         return self
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from arboretum.cached import cached_property
 from arboretum.data.schema import Schema
 from arboretum.data.streamed_table import StreamedTable
-from arboretum.data.table import Table, conform, lies_ready
+from arboretum.data.table import SparseTable, Table, conform, lies_ready
 from arboretum.encoding.category_encoding import CategoryEncoding
 from arboretum.encoding.encoded_stream import TransformedStream
 from arboretum.model import model_file
@@ -149,7 +149,7 @@ class Model:
 
     def raw_of_read(self, table: Table, threads: int, forest: Forest | None = None) -> FloatArray:
         """Return the sums for a table as trees read it."""
-        trees, unknown = forest or self.summed, self.routing
+        (table, trees), unknown = narrowed(table, forest or self.summed), self.routing
         return by_rows(table, lambda part: trees.raw(part.columns, part.n_rows, threads=threads, unknown=unknown))
 
     def leaves(self, table: Table, threads: int) -> NDArray[np.int32]:
@@ -158,7 +158,7 @@ class Model:
 
     def leaves_of_read(self, table: Table, threads: int) -> NDArray[np.int32]:
         """Return the leaves for a table as trees read it."""
-        forest, unknown = self.forest, self.routing
+        (table, forest), unknown = narrowed(table, self.forest), self.routing
         return by_rows(table, lambda part: forest.apply(part.columns, part.n_rows, threads=threads, unknown=unknown))
 
     def answers(self, table: Table, threads: int) -> NDArray[Any]:
@@ -222,6 +222,7 @@ class Model:
         forest = Forest.from_arrays(arrays)
         read_schema = schema if encoding is None else encoding.schema
         forest.validate(read_schema.n_features)
+        forest.trusted()
         _check_kinds(forest, read_schema)
         found, noted = head.from_file(header, arrays, forest), notes.from_file(header, arrays, forest)
         return cls(forest, schema, encoding, head=found, notes=noted, **policy)
@@ -254,6 +255,17 @@ def encoded(
     if isinstance(table, StreamedTable):
         return TransformedStream(table, encoding, unknown_is_missing, threads)
     return encoding.transform(table, unknown_is_missing=unknown_is_missing, threads=threads)
+
+
+def narrowed(table: Table, forest: Forest) -> tuple[Table, Forest]:
+    """Return a table without the columns that a forest does not read, if that is worth it, and the forest on it.
+
+    Sparse rows are made dense for prediction: of a thousand columns, trees may read some ten.
+    """
+    if not isinstance(table, SparseTable):
+        return table, forest
+    columns, narrow = forest.narrowed
+    return table.of_columns(columns.tolist()), narrow
 
 
 def by_rows(table: Table, answer: Callable[[Table], NDArray[Any]]) -> NDArray[Any]:
