@@ -12,7 +12,6 @@ import numpy as np
 from arboretum.cached import cached_property
 from arboretum.data.memory_budget import MemoryBudget
 from arboretum.data.schema import Array
-from arboretum.data.sources import BATCH_ROWS
 from arboretum.data.table import Table
 
 Pass: TypeAlias = tuple[Sequence[int], Iterator[tuple[int, list[Array]]]]
@@ -31,7 +30,7 @@ class RowStream(Table, ABC):
         return None
 
     @abstractmethod
-    def row_batches(self, size: int = BATCH_ROWS, *, beside: int = 0) -> Iterator[tuple[int, Table]]:
+    def row_batches(self, size: int | None = None, *, beside: int = 0) -> Iterator[tuple[int, Table]]:
         """Yield (first row, dense table of some of the next rows): one pass.
 
         ``beside`` is how many bytes the caller will allocate while it reads.

@@ -121,11 +121,11 @@ class StreamedTable(RowStream):
         nothing = np.broadcast_to(np.float64(np.nan), self.n_rows)
         return Table(self.schema, [read.get(j, nothing) for j in range(self.schema.n_features)])
 
-    def row_batches(self, size: int = BATCH_ROWS, *, beside: int = 0) -> Iterator[tuple[int, Table]]:
+    def row_batches(self, size: int | None = None, *, beside: int = 0) -> Iterator[tuple[int, Table]]:
         """Yield (first row, dense table of some of the next rows): one pass over the dataset."""
         found = np.zeros(self.schema.n_features, dtype=bool)
         first = 0
-        for readings in _readings(self.dataset, self.rows, size, beside=beside):
+        for readings in _readings(self.dataset, self.rows, size or BATCH_ROWS, beside=beside):
             columns = [
                 apply_column(column, reading, self.unknown)
                 for column, reading in zip(self.schema.columns, readings, strict=True)

@@ -60,11 +60,11 @@ class TransformedStream(EncodedStream):
     unknown_is_missing: bool
     threads: int
 
-    def row_batches(self, size: int = BATCH_ROWS, *, beside: int = 0) -> Iterator[tuple[int, Table]]:
+    def row_batches(self, size: int | None = None, *, beside: int = 0) -> Iterator[tuple[int, Table]]:
         """Encode batch by batch."""
         of_row = STATISTIC_BYTES * len(self.encoding.statistics.statistics)
         room = BATCH_SHARE * (self.free_memory() - beside)
-        size = max(1, int(min(size, room / of_row)))
+        size = max(1, int(min(size or BATCH_ROWS, room / of_row)))
         for first, part in self.source.row_batches(size, beside=beside):
             yield first, self.encoding.transform(part, unknown_is_missing=self.unknown_is_missing, threads=self.threads)
 
@@ -127,7 +127,7 @@ class OrderedStream(EncodedStream):
         for made, values in self._statistics(0):
             yield made, [of_rows[rows] for of_rows in values]
 
-    def row_batches(self, size: int = BATCH_ROWS, *, beside: int = 0) -> Iterator[tuple[int, Table]]:
+    def row_batches(self, size: int | None = None, *, beside: int = 0) -> Iterator[tuple[int, Table]]:
         """Yield rows of all columns; the statistics of all rows are held meanwhile."""
         statistics = [of_rows for _, values in self._statistics(beside) for of_rows in values]
         if not self.encoding.kept:
