@@ -71,6 +71,9 @@ struct FeatureCodes {
     }
 };
 
+// Cuts between the codes of a number; missing values apart.
+inline int64_t n_cuts(const FeatureCodes& info) { return info.n_bins > 0 ? static_cast<int64_t>(info.n_bins) - 1 : 0; }
+
 class BinnedData {
   public:
     // bundles: one place per feature, or none for a table without bundles.

@@ -16,8 +16,13 @@ SplitSearch::SplitSearch(const BinnedData& data, const LaneScale& scale, const T
 }
 
 Candidate SplitSearch::find(const NodeView& node, Contest& contest, int worker, int threads) {
-    if (contest.bests.empty()) search_features(node, worker, threads, contest.bests);
-    return to_candidate(node, contest, scratch_[worker]);
+    if (contest.bests.empty()) {
+        contest.bests.swap(scratch_[worker].bests);
+        search_features(node, worker, threads, contest.bests);
+    }
+    Candidate found = to_candidate(node, contest, scratch_[worker]);
+    if (contest.uncounted.empty()) contest.bests.swap(scratch_[worker].bests);
+    return found;
 }
 
 void SplitSearch::search_features(const NodeView& node, int worker, int threads, std::vector<FeatureBest>& bests) {
@@ -34,14 +39,63 @@ void SplitSearch::search_features(const NodeView& node, int worker, int threads,
         return;
     }
     bool rows_known = scale_.hessian_counts_rows;
-    parallel_blocks(static_cast<int64_t>(features.size()), feature_chunk, threads,
-                    [&](int64_t begin, int64_t end, int inner) {
-                        Scratch& scratch = scratch_[threads > 1 ? inner : worker];
-                        for (int64_t i = begin; i < end; ++i) {
-                            load_dense(node, features[i], nullptr, scratch);
-                            bests[i] = search_feature(node, features[i], scratch, rows_known);
-                        }
-                    });
+    const CutRule plain = cut_rule(node.facts, scale_, params_, 0);
+    const auto n = static_cast<int64_t>(features.size());
+    const int64_t chunk = std::max(feature_chunk, n / (16 * threads));
+    parallel_blocks(n, chunk, threads, [&](int64_t begin, int64_t end, int inner) {
+        Scratch& scratch = scratch_[threads > 1 ? inner : worker];
+        for (int64_t i = begin; i < end;) {
+            const int64_t first = i;
+            while (i < end && is_narrow(features[i], plain)) ++i;
+            if (i > first) {
+                search_narrow(node, std::span(features).subspan(first, i - first), plain, scratch, &bests[first]);
+                continue;
+            }
+            load_dense(node, features[i], nullptr, scratch);
+            bests[i] = search_feature(node, features[i], scratch, rows_known);
+            ++i;
+        }
+    });
+}
+
+bool SplitSearch::is_narrow(int32_t feature, const CutRule& rule) const {
+    const FeatureCodes& info = data_.feature(feature);
+    return info.n_bins <= narrow_bins && !info.categorical && !info.has_missing && monotone(feature) == 0 &&
+           !rule.leaf.bounds.any();
+}
+
+void SplitSearch::search_narrow(const NodeView& node, std::span<const int32_t> features, const CutRule& rule,
+                                Scratch& s, FeatureBest* bests) const {
+    const int64_t n = rows_.load_cuts(node.hist, features, s.thread, s.sums);
+    reserve(s, n);
+    cut_gains(s.sums.gradient.data(), s.sums.hessian.data(), n, 0, 0, rule, s.gains.data());
+    const bool rows_known = scale_.hessian_counts_rows;
+    if (rows_known && rule.min_rows > 1) {
+        rows_.loaded_rows(n, s.thread, s.sums.rows.data());
+        for (int64_t i = 0; i < n; ++i) {
+            const auto left = static_cast<double>(s.sums.rows[i]);
+            if (std::min(left, rule.n_rows - left) < rule.min_rows) s.gains[i] = -infinity;
+        }
+    }
+    int64_t begin = 0;
+    for (int32_t feature : features) {
+        FeatureBest& best = *bests++;
+        best = {};
+        int32_t highest = 0;
+        int64_t entry = -1;
+        const int64_t end = begin + n_cuts(data_.feature(feature));
+        for (int64_t i = begin; i < end; ++i) {
+            const int32_t key = gain_key(s.gains[i]);
+            if (key > highest) highest = key, entry = i;
+        }
+        if (entry >= 0) {
+            best.gain = comparable(s.gains[entry]);
+            best.threshold = static_cast<Code>(entry - begin);
+            best.left = rows_.loaded(entry, s.thread);
+            best.certain = rows_known || enough_rows(node, best.left);
+        }
+        begin = end;
+    }
 }
 
 Candidate SplitSearch::find_shared(const std::vector<NodeView>& nodes, int threads) {
@@ -169,14 +223,18 @@ double SplitSearch::rounding_gain(const NodeView& node) const {
     return rounding_share * std::abs(score);
 }
 
+double SplitSearch::noisy(double score, int32_t feature, uint64_t noise_key) const {
+    if (!(params_.score_noise > 0)) return score;
+    return score + params_.score_noise * standard_normal(draw(noise_key, feature));
+}
+
 int64_t SplitSearch::best_scored(const std::vector<int32_t>& features, const std::vector<FeatureBest>& bests,
                                  double FeatureBest::* score_of, double least, uint64_t noise_key) const {
     int64_t winner = -1;
     double highest = 0;
     for (size_t i = 0; i < bests.size(); ++i) {
         if (!(bests[i].gain > least)) continue;
-        double score = bests[i].*score_of;
-        if (params_.score_noise > 0) score += params_.score_noise * standard_normal(draw(noise_key, features[i]));
+        const double score = noisy(bests[i].*score_of, features[i], noise_key);
         if (winner >= 0 && !(score > highest)) continue;
         highest = score;
         winner = static_cast<int64_t>(i);
@@ -189,9 +247,16 @@ Candidate SplitSearch::to_candidate(const NodeView& node, Contest& contest, Scra
     std::vector<FeatureBest>& bests = contest.bests;
     contest.uncounted.clear();
     double least = std::max(params_.min_gain, rounding_gain(node));
-    for (;;) {
-        int64_t winner = best_scored(features, bests, &FeatureBest::gain, least, node.noise_key);
-        if (winner < 0) return {};
+    std::vector<Leader>& leaders = scratch.leaders;
+    leaders.clear();
+    auto offer = [&](int64_t place) {
+        if (bests[place].gain > least)
+            leaders.push_back({noisy(bests[place].gain, features[place], node.noise_key), place});
+    };
+    for (size_t place = 0; place < bests.size(); ++place) offer(static_cast<int64_t>(place));
+    std::make_heap(leaders.begin(), leaders.end());
+    while (!leaders.empty()) {
+        const int64_t winner = leaders.front().place;
         if (!bests[winner].certain && !rows_.counted(node.rows, features[winner])) {
             contest.uncounted = uncertain_leaders(node, bests, least);
             return {};
@@ -200,11 +265,16 @@ Candidate SplitSearch::to_candidate(const NodeView& node, Contest& contest, Scra
             find_first_right(node, features[winner], nullptr, bests[winner]);
             return candidate_of(features[winner], bests[winner]);
         }
+        std::pop_heap(leaders.begin(), leaders.end());
+        leaders.pop_back();
         count_rows(node, features[winner], scratch);
         load_dense(node, features[winner], scratch.counts.data(), scratch);
         bests[winner] = search_feature(node, features[winner], scratch, true);
         find_first_right(node, features[winner], scratch.counts.data(), bests[winner]);
+        offer(winner);
+        if (!leaders.empty() && leaders.back().place == winner) std::push_heap(leaders.begin(), leaders.end());
     }
+    return {};
 }
 
 std::vector<int32_t> SplitSearch::uncertain_leaders(const NodeView& node, std::vector<FeatureBest> bests,

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/types.hpp"
@@ -56,6 +57,7 @@ class SplitSearch {
 
   private:
     static constexpr int64_t feature_chunk = 4;
+    static constexpr Code narrow_bins = 16;      // up to which features are searched together
     static constexpr size_t most_uncounted = 8;  // features that are counted with one question
 
     // Sums over the nodes of a level, for each cut that they share; the last two for cosines only.
@@ -68,8 +70,17 @@ class SplitSearch {
         double cosine = 0;  // before any cut
     };
 
+    // A feature that may win, in a heap: the highest score on top, the first feature of several.
+    struct Leader {
+        double score;
+        int64_t place;
+        bool operator<(const Leader& o) const { return score != o.score ? score < o.score : place > o.place; }
+    };
+
     struct Scratch {
         int thread = 0;
+        std::vector<FeatureBest> bests;  // memory of the last contest
+        std::vector<Leader> leaders;
         FeatureSums sums;
         BinView view;  // of the sums
         std::vector<double> gains;
@@ -93,6 +104,16 @@ class SplitSearch {
     // ---- one feature ---------------------------------------------------------------------------------------------
 
     void search_features(const NodeView& node, int worker, int threads, std::vector<FeatureBest>& bests);
+
+    // Numbers of few codes cost less to search than to begin with: those that follow each other share one pass.
+    //
+    //   features   f3        f4   f7
+    //   gains      │ . . . │ . │ . . │      the best of each stretch
+    //
+    // rule: of all features, if leaf values have no bounds.
+    bool is_narrow(int32_t feature, const CutRule& rule) const;
+    void search_narrow(const NodeView& node, std::span<const int32_t> features, const CutRule& rule, Scratch& s,
+                       FeatureBest* bests) const;
 
     int monotone(int32_t feature) const { return params_.monotone.empty() ? 0 : params_.monotone[feature]; }
 
@@ -118,6 +139,8 @@ class SplitSearch {
     // that depends only on node and feature; the tree keeps the gain itself.
     int64_t best_scored(const std::vector<int32_t>& features, const std::vector<FeatureBest>& bests,
                         double FeatureBest::* score_of, double least, uint64_t noise_key) const;
+
+    double noisy(double score, int32_t feature, uint64_t noise_key) const;
 
     Candidate to_candidate(const NodeView& node, Contest& contest, Scratch& scratch);
 

@@ -8,28 +8,7 @@ namespace arboretum {
 
 namespace {
 
-// Gains of the cuts after each entry: out[i] for "entries 0 … i go left"; −inf where a rule forbids the cut.
-// Sums are shifted by (shift_g, shift_h, shift_rows): missing values that go left. Fully vectorised.
-ARBORETUM_CLONES void cut_gains(const double* gradient, const double* hessian, int64_t n, double shift_g,
-                                double shift_h, const CutRule& rule, double* out) {
-    const double l1 = rule.leaf.l1, l2 = rule.leaf.l2, least = rule.min_child_weight;
-    const double G = rule.gradient, H = rule.hessian, parent = rule.parent_score;
-    for (int64_t i = 0; i < n; ++i) {
-        double gl = gradient[i] + shift_g, hl = hessian[i] + shift_h;
-        double gr = G - gl, hr = H - hl;
-        double sl = std::abs(gl) - l1, sr = std::abs(gr) - l1;
-        sl = sl > 0 ? sl : 0;
-        sr = sr > 0 ? sr : 0;
-        double dl = hl + l2, dr = hr + l2;
-        dl = dl > 1e-300 ? dl : 1e-300;
-        dr = dr > 1e-300 ? dr : 1e-300;
-        double gain = 0.5 * ((sl * sl * dr + sr * sr * dl) / (dl * dr) - parent);  // one division
-        bool allowed = (hl >= least) & (hr >= least);
-        out[i] = allowed ? gain : -infinity;
-    }
-}
-
-// The same where leaf values are bounded or must be in order.
+// Gains where leaf values are bounded or must be in order.
 void bounded_cut_gains(const double* gradient, const double* hessian, int64_t n, double shift_g, double shift_h,
                        const CutRule& rule, double* out) {
     for (int64_t i = 0; i < n; ++i) {
@@ -52,13 +31,6 @@ void forbid_small_sides(const int64_t* rows, int64_t n, int64_t shift, const Cut
     int64_t first = 0, last = n;
     while (first < last && too_few(first)) out[first++] = -infinity;
     while (last > first && too_few(last - 1)) out[--last] = -infinity;
-}
-
-// The bits that count in a comparison, as an integer that orders positive gains; 0 for all others.
-[[gnu::always_inline]] inline int32_t gain_key(double gain) {
-    int64_t bits;
-    std::memcpy(&bits, &gain, 8);
-    return gain > 0 ? static_cast<int32_t>(bits >> 36) : 0;
 }
 
 class CategoryFinder {
@@ -139,6 +111,25 @@ class CategoryFinder {
 };
 
 }  // namespace
+
+ARBORETUM_CLONES void cut_gains(const double* gradient, const double* hessian, int64_t n, double shift_g,
+                                double shift_h, const CutRule& rule, double* out) {
+    const double l1 = rule.leaf.l1, l2 = rule.leaf.l2, least = rule.min_child_weight;
+    const double G = rule.gradient, H = rule.hessian, parent = rule.parent_score;
+    for (int64_t i = 0; i < n; ++i) {
+        double gl = gradient[i] + shift_g, hl = hessian[i] + shift_h;
+        double gr = G - gl, hr = H - hl;
+        double sl = std::abs(gl) - l1, sr = std::abs(gr) - l1;
+        sl = sl > 0 ? sl : 0;
+        sr = sr > 0 ? sr : 0;
+        double dl = hl + l2, dr = hr + l2;
+        dl = dl > 1e-300 ? dl : 1e-300;
+        dr = dr > 1e-300 ? dr : 1e-300;
+        double gain = 0.5 * ((sl * sl * dr + sr * sr * dl) / (dl * dr) - parent);  // one division
+        bool allowed = (hl >= least) & (hr >= least);
+        out[i] = allowed ? gain : -infinity;
+    }
+}
 
 ARBORETUM_CLONES int64_t first_maximum(const double* gains, int64_t n) {
     constexpr int64_t block = 256;

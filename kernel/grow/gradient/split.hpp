@@ -97,9 +97,21 @@ struct CutRule {
     bool is_rare(double of_rows) const { return min_rows > 1 && of_rows * n_rows < (1 - 1e-6) * min_rows * hessian; }
 };
 
+// The bits that count in a comparison, as an integer that orders positive gains; 0 for all others.
+[[gnu::always_inline]] inline int32_t gain_key(double gain) {
+    int64_t bits;
+    std::memcpy(&bits, &gain, 8);
+    return gain > 0 ? static_cast<int32_t>(bits >> 36) : 0;
+}
+
 // Index of the first maximum as far as gains are comparable, or −1 if none is positive. Keys are integers because their
 // maximum may be taken in any order, hence by vectors.
 int64_t first_maximum(const double* gains, int64_t n);
+
+// Gains of the cuts after each entry: out[i] for "entries 0 … i go left"; −inf where a rule forbids the cut. Without
+// bounds on leaf values. Sums are shifted by (shift_g, shift_h): missing values that go left.
+void cut_gains(const double* gradient, const double* hessian, int64_t n, double shift_g, double shift_h,
+               const CutRule& rule, double* out);
 
 CutRule cut_rule(const NodeFacts& node, const LaneScale& scale, const TreeParams& params, int monotone);
 

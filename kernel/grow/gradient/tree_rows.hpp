@@ -136,6 +136,9 @@ class TreeRows {
 
     // Gradients and hessians up to each code, and those of missing values.
     virtual void load(const Bins* bins, const FeatureCodes& info, int thread, FeatureSums& sums) = 0;
+    // The same of several features without missing values, one after the other, but for the last code of each; returns
+    // how many entries there are.
+    virtual int64_t load_cuts(const Bins* bins, std::span<const int32_t> features, int thread, FeatureSums& sums) = 0;
     // What was loaded last: the exact sum up to an entry; all hessians, where they count rows.
     virtual WideSum loaded(int64_t entry, int thread) const = 0;
     virtual void loaded_rows(int64_t n, int thread, int64_t* rows) const = 0;

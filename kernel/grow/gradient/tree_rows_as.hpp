@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <type_traits>
 
 #include "base/parallel.hpp"
@@ -106,6 +107,23 @@ class TreeRowsAs : public TreeRows {
         unpack_sums(running.data(), n, 1 / scale_.gradient, 1 / scale_.hessian, sums.gradient.data(),
                     sums.hessian.data());
         sums.missing = Layout::unpack(hist[n]);
+    }
+
+    int64_t load_cuts(const Bins* bins, std::span<const int32_t> features, int thread, FeatureSums& sums) override {
+        std::vector<Sum>& running = scratch_[thread].running;
+        int64_t n = 0;
+        for (int32_t f : features) n += n_cuts(data_.feature(f));
+        sums.reserve(n);
+        if (static_cast<int64_t>(running.size()) < n) running.resize(n);
+        Sum* next = running.data();
+        for (int32_t f : features) {
+            const Sum* hist = of(bins) + data_.feature(f).first_bin;
+            Sum total{};
+            for (int64_t i = 0; i < n_cuts(data_.feature(f)); ++i) *next++ = total += hist[i];
+        }
+        unpack_sums(running.data(), n, 1 / scale_.gradient, 1 / scale_.hessian, sums.gradient.data(),
+                    sums.hessian.data());
+        return n;
     }
 
     WideSum loaded(int64_t entry, int thread) const override { return Layout::unpack(scratch_[thread].running[entry]); }
