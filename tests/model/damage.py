@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import struct
 import tracemalloc
+from collections.abc import Callable
+from contextlib import suppress
 
 from arboretum.model import ModelFileError, from_bytes
 from arboretum.model.model_file import _digest, _view_arrays
@@ -38,17 +40,23 @@ def signed(layout, content: bytes) -> bytes:
 
 
 def peak_of(data: bytes) -> int:
-    """Return the bytes that reading takes; other threads, as those of a Dask client, are counted by tracemalloc too."""
-    return min(_peak_beside_other_threads(data) for _ in range(3))
+    """Return the bytes that reading takes."""
+
+    def read() -> None:
+        with suppress(ModelFileError):
+            from_bytes(data)
+
+    return peak_bytes(read)
 
 
-def _peak_beside_other_threads(data: bytes) -> int:
-    tracemalloc.start()
-    try:
-        from_bytes(data)
-    except ModelFileError:
-        pass
-    finally:
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-    return peak
+def peak_bytes(call: Callable[[], object]) -> int:
+    """Return the bytes that a call takes, the least of three: other threads, as those of a Dask client, count too."""
+    peaks = []
+    for _ in range(3):
+        tracemalloc.start()
+        try:
+            call()
+        finally:
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+    return min(peaks)
