@@ -221,7 +221,8 @@ def test_places_move_to_new_workers(client: Any, monkeypatch: pytest.MonkeyPatch
     alone = long.fit(frame(), target="y").fingerprint()
     model = long.set_params(callbacks=[kill]).fit(ddf, target="y")
     assert model.fingerprint() == alone
-    assert shared == [2, 3]
+    assert shared[0] in (2, 3)  # 3 where a new worker was there before the loss was noticed
+    assert shared[1] == 3
 
 
 def fitting_workers(client: Any) -> list[str]:
