@@ -3,7 +3,7 @@
 ``FITS`` has a list per kind of model: a fit that is added there is tried in every combination. ``limited`` repeats
 boosting on workers that are ended by their nannies once they hold more than 60 % of all codes above what an idle
 worker takes, so that rows cannot be gathered in secret. The table is wide and the workers are twice as many: a place
-holds 2 bytes per cell of its own rows, and tens of megabytes whatever it fits.
+holds 2 bytes per cell of its own rows, and some 100 MB whatever it fits, so that the limit says little of small tables.
 """
 
 from __future__ import annotations

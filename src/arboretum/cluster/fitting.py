@@ -5,8 +5,8 @@
     settle    every place gets a worker; its partitions are computed there and written to its disk; an actor
     attempt   all places run the fit; the driver hears of rounds from place 0
     lost      the others stop, and one tells what it knows: answers so far, trees so far; settle and attempt again
-    crowded   a lost place shares the worker of another at first; should a new worker come, and the rest of the fit be
-              long enough, it moves there in the same way
+    crowded   a lost place first shares the worker of another; if a new worker joins and enough of the fit is left, the
+              place moves there in the same way
 
 Dask does not bring back an actor, but it tells at once that its worker is gone.
 """
@@ -35,7 +35,7 @@ MOST_LOSSES = 3  # of one place, which end a fit
 SMALL_ROWS = 50_000  # below which one place fits all
 LEAST_ROWS = 1_000  # of a place
 NO_WORKER_SECONDS = 30.0  # to wait for a worker if there is none
-WORTH_MOVING = 4.0  # times that a place takes to move, which the rest of a crowded fit must last
+WORTH_MOVING = 4.0  # a place moves if the rest of the fit lasts this many times as long as moving
 LISTEN_SECONDS = 0.5
 LOOK_SECONDS = 0.2  # between two looks at the workers of the cluster
 ANSWER_SECONDS = 60.0
