@@ -250,11 +250,11 @@ Candidate SplitSearch::to_candidate(const NodeView& node, Contest& contest, Scra
     std::vector<Leader>& leaders = scratch.leaders;
     leaders.clear();
     auto offer = [&](int64_t place) {
-        if (bests[place].gain > least)
-            leaders.push_back({noisy(bests[place].gain, features[place], node.noise_key), place});
+        if (!(bests[place].gain > least)) return;
+        leaders.push_back({noisy(bests[place].gain, features[place], node.noise_key), place});
+        std::push_heap(leaders.begin(), leaders.end());
     };
     for (size_t place = 0; place < bests.size(); ++place) offer(static_cast<int64_t>(place));
-    std::make_heap(leaders.begin(), leaders.end());
     while (!leaders.empty()) {
         const int64_t winner = leaders.front().place;
         if (!bests[winner].certain && !rows_.counted(node.rows, features[winner])) {
@@ -272,7 +272,6 @@ Candidate SplitSearch::to_candidate(const NodeView& node, Contest& contest, Scra
         bests[winner] = search_feature(node, features[winner], scratch, true);
         find_first_right(node, features[winner], scratch.counts.data(), bests[winner]);
         offer(winner);
-        if (!leaders.empty() && leaders.back().place == winner) std::push_heap(leaders.begin(), leaders.end());
     }
     return {};
 }

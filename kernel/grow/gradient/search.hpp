@@ -105,7 +105,7 @@ class SplitSearch {
 
     void search_features(const NodeView& node, int worker, int threads, std::vector<FeatureBest>& bests);
 
-    // Numbers of few codes cost less to search than to begin with: those that follow each other share one pass.
+    // For numbers of few codes, what a search costs before its first cut outweighs the cuts: neighbours share one pass.
     //
     //   features   f3        f4   f7
     //   gains      │ . . . │ . │ . . │      the best of each stretch
