@@ -83,8 +83,8 @@ def test_a_scheduler_gives_the_same_model(client: Any, words: tuple[Any, ...]) -
 def test_an_interrupted_fit_keeps_its_model(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     answers, told = ClusterFit._answers, []
 
-    def interrupted(self: ClusterFit, homes: Any, ask: Any) -> list[Any]:
-        found = answers(self, homes, ask)
+    def interrupted(self: ClusterFit, *asked: Any) -> list[Any]:
+        found = answers(self, *asked)
         if not told and "'round'" in repr(found):
             told.append("Ctrl-C")
             raise KeyboardInterrupt

@@ -204,7 +204,7 @@ def test_lost_workers_cost_time_and_nothing_else(client: Any, mark: str, victims
 
 def test_places_move_to_new_workers(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     client.wait_for_workers(3, timeout=30)
-    monkeypatch.setattr(fitting, "WORTH_MOVING", 0.0)
+    monkeypatch.setattr(fitting, "WORTH_MOVING", -float("inf"))  # whatever their pace
     ddf = dd.from_pandas(frame(), npartitions=3, sort=False)
     doomed, shared = pids(client)[:1], []
 

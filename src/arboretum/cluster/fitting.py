@@ -5,8 +5,8 @@
     settle    every place gets a worker; its partitions are computed there and written to its disk; an actor
     attempt   all places run the fit; the driver hears of rounds from place 0
     lost      the others stop, and one tells what it knows: answers so far, trees so far; settle and attempt again
-    crowded   a lost place first shares the worker of another; if a new worker joins and enough of the fit is left, the
-              place moves there in the same way
+    crowded   a lost place first shares the worker of another; if a new worker joins, and rounds take so much longer
+              than before that moving pays, the place moves there in the same way
 
 Dask does not bring back an actor, but it tells at once that its worker is gone.
 """
@@ -16,10 +16,12 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from operator import methodcaller
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -35,7 +37,8 @@ MOST_LOSSES = 3  # of one place, which end a fit
 SMALL_ROWS = 50_000  # below which one place fits all
 LEAST_ROWS = 1_000  # of a place
 NO_WORKER_SECONDS = 30.0  # to wait for a worker if there is none
-WORTH_MOVING = 4.0  # a place moves if the rest of the fit lasts this many times as long as moving
+WORTH_MOVING = 2.0  # a place moves if that saves this many times the seconds that it costs
+SURE_ROUNDS = 5  # of places that share a worker, before their pace is judged
 LISTEN_SECONDS = 0.5
 LOOK_SECONDS = 0.2  # between two looks at the workers of the cluster
 ANSWER_SECONDS = 60.0
@@ -58,6 +61,38 @@ class CrowdedError(RuntimeError):
     def __init__(self, places: Sequence[int]) -> None:
         super().__init__(f"places {list(places)} can move to workers of their own")
         self.places = places
+
+
+@dataclass
+class Pace:
+    """How long rounds take, and how long a fit stands still when a place is lost or moves."""
+
+    alone: deque[float] = field(default_factory=lambda: deque(maxlen=20))  # seconds of rounds, a worker for each place
+    shared: deque[float] = field(default_factory=lambda: deque(maxlen=20))  # of places that share a worker
+    last: RoundReport | None = None  # of this attempt
+    left: float | None = None  # when the last attempt ended
+    standstill: float = 0.0
+
+    def start(self) -> None:
+        """Begin an attempt."""
+        self.last = None
+        self.shared.clear()
+
+    def hear(self, report: RoundReport, crowded: bool) -> None:
+        """Take note of a round."""
+        if self.last is not None:
+            (self.shared if crowded else self.alone).append(report.seconds - self.last.seconds)
+        elif self.left is not None:
+            self.standstill = time.monotonic() - self.left
+        self.last = report
+
+    def is_worth_moving(self) -> bool:
+        """Return whether workers of their own for all places save more time than moving costs."""
+        if self.last is None or len(self.shared) < SURE_ROUNDS:
+            return False
+        shared = median(self.shared)
+        saved = shared - median(self.alone) if self.alone else shared / 2
+        return saved * (self.last.n_rounds - self.last.number) > WORTH_MOVING * self.standstill
 
 
 @dataclass
@@ -120,8 +155,7 @@ class ClusterFit:
         self.known: tuple[Any, Any] = (None, None)  # what earlier attempts have found out
         self.attempt, self.is_interrupted = 0, False
         self.gone: set[str | None] = set()  # workers that were lost
-        self.report: RoundReport | None = None  # of the last round
-        self.read_seconds = 0.0  # that the last reading of partitions took
+        self.pace = Pace()
         n_places = max(1, min(len(self._workers()), len(training.pieces)))
         dealt = [{held: _dealt(rows, n_places, i) for held, rows in self.rows.items()} for i in range(n_places)]
         self.homes = [Home(partitions) for partitions in dealt]
@@ -191,7 +225,7 @@ class ClusterFit:
 
     def _read_partitions(self) -> None:
         """Give every place a worker, and read its partitions there."""
-        homeless, start = [home for home in self.homes if len(home.files) < len(self.rows)], time.monotonic()
+        homeless = [home for home in self.homes if len(home.files) < len(self.rows)]
         for home in homeless:
             taken = [one.worker for one in self.homes]
             home.worker = min(self._workers(), key=lambda worker: (taken.count(worker), worker))
@@ -201,7 +235,6 @@ class ClusterFit:
                 home.files[held] = [self._checked(home, held, *one) for one in futures.items()]
         finally:  # a task that brings workers down must not be tried again by Dask
             self.client.cancel([future for _, _, futures in reading for future in futures.values()])
-        self.read_seconds = time.monotonic() - start
 
     def _are_merged(self) -> bool:
         """Put few rows into one place, and hardly any into that of their neighbours; tell whether it was done."""
@@ -265,6 +298,7 @@ class ClusterFit:
 
     def _fit(self) -> Any:
         self.attempt += 1
+        self.pace.start()
         actors = [home.actor for home in self.homes]
         with ProgressBar(int(self.estimator.n_estimators)) if self.verbose else nullcontext() as bar:
             callbacks = [*self.callbacks, *([] if bar is None else [bar])]
@@ -281,9 +315,10 @@ class ClusterFit:
                     if kind == "warning":
                         warn_user(*value)
                     if kind == "round":
-                        self.report = value
+                        self.pace.hear(value, bool(self._crowded()))
                         self._answer_round(value, callbacks)
             except BaseException:
+                self.pace.left = time.monotonic()
                 self._stop()
                 raise
 
@@ -316,7 +351,7 @@ class ClusterFit:
             try:
                 self._require_workers()
                 self._require_room()
-                (events,) = self._answers([self.homes[0]], methodcaller("since", seen, LISTEN_SECONDS))
+                (events,) = self._answers(self.homes[:1], methodcaller("since", seen, LISTEN_SECONDS), self.homes)
             except KeyboardInterrupt:
                 self._interrupt()
                 continue
@@ -335,15 +370,16 @@ class ClusterFit:
 
     def _require_room(self) -> None:
         """Let places that share a worker move to new ones, if the rest of the fit is long enough."""
+        crowded = self._crowded()
+        if crowded and self.pace.is_worth_moving():
+            n_free = len(set(self._workers()) - {home.worker for home in self.homes})
+            if n_free:
+                raise CrowdedError(crowded[:n_free])
+
+    def _crowded(self) -> list[int]:
+        """Return the places whose worker is that of an earlier one."""
         workers = [home.worker for home in self.homes]
-        crowded = [number for number, worker in enumerate(workers) if worker in workers[:number]]
-        if not crowded or self.report is None:
-            return
-        each = self.report.seconds / self.report.number
-        rest = each * (self.report.n_rounds - self.report.number)
-        n_free = len(set(self._workers()) - set(workers))
-        if n_free and rest > WORTH_MOVING * (self.read_seconds + each):
-            raise CrowdedError(crowded[:n_free])
+        return [number for number, worker in enumerate(workers) if worker in workers[:number]]
 
     def _await_loss(self) -> None:
         """Find the worker because of which a place gave up."""
@@ -371,17 +407,17 @@ class ClusterFit:
         if lost:
             raise WorkerLostError(lost)
 
-    def _answers(self, homes: Sequence[Home], ask: Callable[[Any], Any]) -> list[Any]:
-        """Ask the actors of places at once; those that are lost are UNANSWERED."""
+    def _answers(self, homes: Sequence[Home], ask: Callable[[Any], Any], needed: Sequence[Home] = ()) -> list[Any]:
+        """Ask the actors of places at once; those that are lost, or wait for one of ``needed``, are UNANSWERED."""
         asked = [(home, _tried(ask, home.actor)) for home in homes]
-        return [self._waited(home, answer) for home, answer in asked]
+        return [self._waited([home, *needed], answer) for home, answer in asked]
 
     @staticmethod
-    def _waited(home: Home, answer: Any) -> Any:
-        """Wait for the answer of an actor as long as its worker is there; Dask would try to reach it for long."""
+    def _waited(homes: Sequence[Home], answer: Any) -> Any:
+        """Wait for the answer of an actor as long as all workers are there; Dask would try to reach it for long."""
         end = time.monotonic() + ANSWER_SECONDS
         while answer is not UNANSWERED and not answer.done():
-            if home.is_lost or time.monotonic() > end:
+            if any(home.is_lost for home in homes) or time.monotonic() > end:
                 return UNANSWERED
             time.sleep(0.003)
         return answer if answer is UNANSWERED else _tried(lambda one: one.result(timeout=1), answer)
