@@ -100,7 +100,7 @@ class SpooledRows(Parts):
 
         types = pyarrow.schema([self.schema().field(name) for name in names])
         for one in self.partitions:
-            with _opened(one, names) as file:
+            with _opened(one) as file:
                 for number in range(file.num_record_batches):
                     table = pyarrow.Table.from_batches([file.get_batch(number)]).select(list(names))
                     yield from table.cast(types).to_batches(max_chunksize=size)
@@ -110,11 +110,11 @@ class SpooledRows(Parts):
         return [0] * len(names)
 
 
-def _opened(partition: Spooled, names: Sequence[str] | None = None) -> Any:
-    from pyarrow import OSFile, ipc
+def _opened(partition: Spooled) -> Any:
+    """Map a file into memory: columns that nobody looks at are not read, and rows are not copied.
 
-    if names is None:
-        return ipc.open_file(OSFile(partition.path))
-    with _opened(partition) as file:
-        places = [file.schema.get_field_index(name) for name in names]
-    return ipc.open_file(OSFile(partition.path), options=ipc.IpcReadOptions(included_fields=sorted(places)))
+    With ``included_fields`` Arrow would allocate whole batches, even for one column.
+    """
+    from pyarrow import ipc, memory_map
+
+    return ipc.open_file(memory_map(partition.path))
