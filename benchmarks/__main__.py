@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import boosting_defaults, cluster, data, findings, forest_defaults, survival_averaging
+from benchmarks import boosting_defaults, cluster, data, findings, forest_defaults, speed, survival_averaging
 from benchmarks.combining import COMBINING
 from benchmarks.explaining import EXPLAINING
 from benchmarks.family import Family
@@ -54,6 +54,9 @@ def parser() -> argparse.ArgumentParser:
     places = commands.add_parser("cluster", help="fits on a Dask cluster: equal models, losses, speed, messages")
     cluster.add_options(places, positive)
     add_output(places)
+    races = commands.add_parser("speed", help="how many times as fast as the best rival, for every kind of work")
+    speed.add_options(races, positive)
+    add_output(races)
     limits = commands.add_parser("memory-limits", help="fits of every estimator in processes that run out of memory")
     memory_limits.add_options(limits, positive)
     alarms = commands.add_parser("findings", help="false alarms of reports on clean tables; planted faults they find")

@@ -57,10 +57,10 @@ void check_request(const Predictor& predictor, int64_t first, int64_t last, size
 
 Unknown policy(bool average) { return average ? Unknown::average : Unknown::missing; }
 
-void make(Predictor* self, const nb::dict& arrays) {
+void make(Predictor* self, const nb::dict& arrays, int threads) {
     const ForestView forest = forest_view(arrays);
     GilReleased released;
-    new (self) Predictor(forest);
+    new (self) Predictor(forest, threads);
 }
 
 void add(const Predictor& self, const std::vector<AnyArray>& columns, Matrix<double> out, int64_t first, int64_t last,
@@ -98,7 +98,7 @@ void apply(const Predictor& self, const std::vector<AnyArray>& columns, Matrix<i
 void bind_predicting(nanobind::module_& m) {
     using namespace arboretum;
     nb::class_<Predictor>(m, "Predictor", "A forest compiled for prediction; immutable, safe to share between threads.")
-        .def("__init__", &make, "arrays"_a)
+        .def("__init__", &make, "arrays"_a, "threads"_a)
         .def("add", &add, "columns"_a, "out"_a.noconvert(), "first"_a, "last"_a, "average"_a, "threads"_a,
              "Add trees first … last − 1, in this order, to out (rows × outputs).")
         .def("raw_matrix", &raw_matrix, "matrix"_a, "out"_a.noconvert(), "threads"_a,

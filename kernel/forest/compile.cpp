@@ -7,47 +7,61 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/parallel.hpp"
 #include "data/cut_search.hpp"
 
 namespace arboretum {
 
-CompiledForest::CompiledForest(const ForestView& forest)
+namespace {
+
+constexpr int64_t node_block = 1 << 15;  // nodes that are worth a thread
+
+}  // namespace
+
+CompiledForest::CompiledForest(const ForestView& forest, int threads)
     : n_outputs(forest.n_outputs),
       width(forest.width),
       base(forest.base, forest.base + forest.n_outputs),
       set_words(forest.set_words, forest.set_words + forest.set_start[forest.n_nodes]) {
     if (forest.n_nodes >= INT32_MAX || set_words.size() >= no_set)
         throw std::domain_error("the forest is too large to compile: predict with slices of it");
-    find_features(forest);
+    find_features(forest, threads);
     copy_terms(forest);
-    nodes.resize(forest.n_nodes);
-    leaf_of.resize(forest.n_nodes);
-    if (n_category_lanes > 0) left_share.resize(forest.n_nodes);
-    for (int64_t tree = 0; tree < forest.n_trees; ++tree) lay_out(forest, tree);
+    lay_out_trees(forest, threads);
     build_segments();
 }
 
-void CompiledForest::find_features(const ForestView& forest) {
-    std::vector<uint8_t> is_used;
-    auto use = [&](int32_t feature) {
-        if (feature >= static_cast<int32_t>(is_used.size())) is_used.resize(feature + 1);
-        is_used[feature] = 1;
+void CompiledForest::find_features(const ForestView& forest, int threads) {
+    std::vector<std::vector<uint8_t>> is_used(std::max(threads, 1));  // of each thread
+    auto use = [](std::vector<uint8_t>& own, int32_t feature) {
+        if (feature >= static_cast<int32_t>(own.size())) own.resize(feature + 1);
+        own[feature] = 1;
     };
-    for (int64_t node = 0; node < forest.n_nodes; ++node)
-        if (forest.condition(node).kind != ConditionKind::leaf) use(forest.feature[node]);
+    parallel_blocks(forest.n_nodes, node_block, threads, [&](int64_t begin, int64_t end, int worker) {
+        for (int64_t node = begin; node < end; ++node)
+            if (!forest.is_leaf(node)) use(is_used[worker], forest.feature[node]);
+    });
+    std::vector<uint8_t>& all = is_used[0];
+    for (const std::vector<uint8_t>& own : is_used)
+        for (size_t feature = 0; feature < own.size(); ++feature)
+            if (own[feature]) use(all, static_cast<int32_t>(feature));
     if (forest.projection_start != nullptr)
-        for (int64_t i = 0; i < forest.projection_start[forest.n_nodes]; ++i) use(forest.projection_feature[i]);
+        for (int64_t i = 0; i < forest.projection_start[forest.n_nodes]; ++i) use(all, forest.projection_feature[i]);
     if (forest.slope_start != nullptr)
-        for (int64_t i = 0; i < forest.slope_start[forest.n_nodes]; ++i) use(forest.slope_feature[i]);
-    index_of_.resize(is_used.size());
-    for (size_t feature = 0; feature < is_used.size(); ++feature) {
+        for (int64_t i = 0; i < forest.slope_start[forest.n_nodes]; ++i) use(all, forest.slope_feature[i]);
+    index_of_.resize(all.size());
+    for (size_t feature = 0; feature < all.size(); ++feature) {
         index_of_[feature] = static_cast<uint32_t>(used.size());
-        if (is_used[feature]) used.push_back({static_cast<int32_t>(feature)});
+        if (all[feature]) used.push_back({static_cast<int32_t>(feature)});
     }
+    if (!set_words.empty()) find_categories(forest);
+}
+
+void CompiledForest::find_categories(const ForestView& forest) {
     for (int64_t node = 0; node < forest.n_nodes; ++node) {
+        if (!forest.is_on_categories(node)) continue;
         const RawCondition rule = forest.condition(node);
         const bool listed = rule.kind == ConditionKind::listed;
-        if (rule.kind != ConditionKind::category && !listed) continue;
         UsedFeature& category = used[used_index(forest.feature[node])];
         const int64_t codes = listed ? int64_t{rule.set[rule.set_words - 1]} + 1 : 32 * rule.set_words;
         if (codes > INT32_MAX - 3) throw std::domain_error("a category set is wider than the codes of int32");
@@ -68,35 +82,49 @@ void CompiledForest::copy_terms(const ForestView& forest) {
                          forest.projection_fill[i]});
 }
 
+void CompiledForest::lay_out_trees(const ForestView& forest, int threads) {
+    nodes.resize(forest.n_nodes);
+    leaf_of.resize(forest.n_nodes);
+    if (n_category_lanes > 0) left_share.resize(forest.n_nodes);
+    uint32_t n_leaves = 0;
+    for (int64_t tree = 0; tree < forest.n_trees; ++tree) {
+        const int64_t root = forest.tree_start[tree], size = forest.tree_start[tree + 1] - root;
+        const auto leaves = static_cast<uint32_t>((size + 1) / 2);  // every other node has two children
+        trees.push_back(
+            {PackedTree::walk, forest.tree_output[tree], static_cast<uint32_t>(root), n_leaves, leaves, 0, 0});
+        n_leaves += leaves;
+    }
+    leaf_node.resize(n_leaves);
+    leaf_value.resize(n_leaves * width);
+    const bool apart = forest.slope_start == nullptr && forest.projection_start == nullptr;
+    const bool large = forest.n_nodes > node_block;
+    parallel_for(forest.n_trees, apart && large ? threads : 1, [&](int64_t tree, int) { lay_out(forest, tree); });
+}
+
 void CompiledForest::lay_out(const ForestView& forest, int64_t tree) {
-    int64_t start = forest.tree_start[tree];
-    uint32_t root = static_cast<uint32_t>(start), free = root + 1;
-    uint32_t first_leaf = static_cast<uint32_t>(leaf_node.size());
+    const int64_t start = forest.tree_start[tree];
+    const uint32_t root = trees[tree].root;
+    uint32_t free = root + 1, leaf = trees[tree].first_leaf;
     std::vector<std::pair<int32_t, uint32_t>> open{{0, root}};
     while (!open.empty()) {
         auto [local, position] = open.back();
         open.pop_back();
-        int64_t node = start + local;
-        if (forest.condition(node).kind == ConditionKind::leaf) {
+        const int64_t node = start + local;
+        if (forest.is_leaf(node)) {
             nodes[position] = {{infinity}, position, 0};
-            leaf_of[position] = static_cast<uint32_t>(leaf_node.size());
-            leaf_node.push_back(local);
-            leaf_value.insert(leaf_value.end(), forest.value + node * width, forest.value + (node + 1) * width);
+            leaf_of[position] = leaf;
+            leaf_node[leaf] = local;
+            std::copy_n(forest.value + node * width, width, leaf_value.data() + leaf * width);
             if (forest.slope_start != nullptr) copy_slopes(forest, node);
+            ++leaf;
             continue;
         }
         nodes[position] = pack(forest, node, free);
-        if (n_category_lanes > 0) {
-            double left = static_cast<double>(forest.n_rows[start + forest.left[node]]);
-            double both = left + static_cast<double>(forest.n_rows[start + forest.right[node]]);
-            left_share[position] = both > 0 ? left / both : 0.5;
-        }
+        if (n_category_lanes > 0) left_share[position] = forest.left_share(node, start);
         open.push_back({forest.right[node], free + 1});
         open.push_back({forest.left[node], free});
         free += 2;
     }
-    uint32_t n_leaves = static_cast<uint32_t>(leaf_node.size()) - first_leaf;
-    trees.push_back({PackedTree::walk, forest.tree_output[tree], root, first_leaf, n_leaves, 0, 0});
 }
 
 void CompiledForest::copy_slopes(const ForestView& forest, int64_t leaf) {

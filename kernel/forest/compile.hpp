@@ -103,7 +103,8 @@ class CompiledForest {
   public:
     static constexpr int temporaries = 9;  // a tree of n leaves needs at most ⌈log₂ n⌉ (Sethi & Ullman 1970)
 
-    explicit CompiledForest(const ForestView& forest);
+    // threads: to use; the result does not depend on it.
+    CompiledForest(const ForestView& forest, int threads);
 
     RawCondition condition(const WalkNode& node) const {
         if (!node.category()) return {ConditionKind::numeric, node.missing_left(), node.threshold, nullptr, 0};
@@ -156,11 +157,16 @@ class CompiledForest {
     using Thresholds = std::vector<std::vector<double>>;  // sorted, one list per used feature
     using Numeric = std::pair<uint32_t, double>;          // used feature, threshold
 
-    void find_features(const ForestView& forest);
+    void find_features(const ForestView& forest, int threads);
+
+    void find_categories(const ForestView& forest);
 
     void copy_terms(const ForestView& forest);
 
     uint32_t used_index(int32_t feature) const { return index_of_[feature]; }
+
+    // Threads share the trees, unless these add to pools of terms.
+    void lay_out_trees(const ForestView& forest, int threads);
 
     // Depth first, left before right: leaves are numbered from left to right, children come after their parent.
     void lay_out(const ForestView& forest, int64_t tree);

@@ -1,14 +1,18 @@
 #include "forest/deep_walk.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 
+#include "base/parallel.hpp"
 #include "base/rng.hpp"
 #include "data/cut_search.hpp"
 
 namespace arboretum {
 
 namespace {
+
+constexpr int64_t node_block = 1 << 15;  // nodes that are worth a thread
 
 // The distinct thresholds of a feature, and the rank of each: a table of hashes, since a forest has far more nodes than
 // thresholds.
@@ -21,13 +25,18 @@ class ThresholdRanks {
     }
 
     size_t size() const { return n_; }
-    uint32_t rank(double threshold) { return find(key(threshold)).rank; }
+    uint32_t rank(double threshold) const { return slots_[place(key(threshold))].rank; }
+
+    template <class Visit>
+    void for_each(Visit&& visit) const {
+        for (const Slot& slot : slots_)
+            if (!slot.is_free) visit(std::bit_cast<double>(slot.key));
+    }
 
     // Ranks every threshold; returns them, rising.
     std::vector<double> sort() {
         std::vector<double> rising;
-        for (const Slot& slot : slots_)
-            if (!slot.is_free) rising.push_back(std::bit_cast<double>(slot.key));
+        for_each([&](double threshold) { rising.push_back(threshold); });
         std::sort(rising.begin(), rising.end());
         for (size_t i = 0; i < rising.size(); ++i) find(key(rising[i])).rank = static_cast<uint32_t>(i);
         return rising;
@@ -42,11 +51,12 @@ class ThresholdRanks {
 
     static uint64_t key(double threshold) { return std::bit_cast<uint64_t>(threshold + 0.0); }  // −0 is 0
 
-    Slot& find(uint64_t key) {
+    size_t place(uint64_t key) const {
         size_t at = mix(key) & (slots_.size() - 1);
         while (!slots_[at].is_free && slots_[at].key != key) at = (at + 1) & (slots_.size() - 1);
-        return slots_[at];
+        return at;
     }
+    Slot& find(uint64_t key) { return slots_[place(key)]; }
 
     void grow() {
         std::vector<Slot> old(std::max<size_t>(64, 4 * slots_.size()));
@@ -84,27 +94,43 @@ void DeepForest::rank_as(const RawColumn& column, const std::vector<Value>& cuts
     }
 }
 
-std::optional<DeepForest> DeepForest::compile(const CompiledForest& forest) {
+std::optional<DeepForest> DeepForest::compile(const CompiledForest& forest, int threads) {
+    const auto n_nodes = static_cast<int64_t>(forest.nodes.size());
+    using Ranks = std::vector<ThresholdRanks>;  // of each used feature
+    std::vector<Ranks> of_thread(std::max(threads, 1), Ranks(forest.used.size()));
+    std::atomic<bool> too_many = false;
+    auto insert = [&](ThresholdRanks& ranks, double threshold) {
+        ranks.insert(threshold);
+        if (ranks.size() >= missing_right) too_many = true;
+    };
+    parallel_blocks(n_nodes, node_block, threads, [&](int64_t begin, int64_t end, int worker) {
+        if (too_many) return;
+        for (int64_t i = begin; i < end; ++i)
+            if (const WalkNode& node = forest.nodes[i]; !forest.is_leaf(static_cast<uint32_t>(i)))
+                insert(of_thread[worker][node.used()], node.threshold);
+    });
+    Ranks& ranks = of_thread[0];
+    for (size_t thread = 1; thread < of_thread.size(); ++thread)
+        for (size_t used = 0; used < ranks.size(); ++used)
+            of_thread[thread][used].for_each([&](double threshold) { insert(ranks[used], threshold); });
+    if (too_many) return std::nullopt;
     DeepForest deep;
-    std::vector<ThresholdRanks> ranks(forest.used.size());
-    for (uint32_t i = 0; i < forest.nodes.size(); ++i) {
-        if (forest.is_leaf(i)) continue;
-        ThresholdRanks& of_feature = ranks[forest.nodes[i].used()];
-        of_feature.insert(forest.nodes[i].threshold);
-        if (of_feature.size() >= missing_right) return std::nullopt;
-    }
     for (ThresholdRanks& of_feature : ranks) {
         const std::vector<double> rising = of_feature.sort();
         deep.cuts64_.push_back(padded_cuts<double>(rising));
         deep.cuts32_.push_back(padded_cuts<float>(rising));
     }
-    deep.nodes_.resize(forest.nodes.size());
-    for (uint32_t i = 0; i < forest.nodes.size(); ++i) {
-        const WalkNode& node = forest.nodes[i];
-        deep.nodes_[i] = forest.is_leaf(i) ? Node{i, 0, stays}
-                                           : Node{node.left, static_cast<uint16_t>(node.place),
-                                                  static_cast<uint16_t>(ranks[node.used()].rank(node.threshold))};
-    }
+    deep.nodes_.resize(n_nodes);
+    parallel_blocks(n_nodes, node_block, threads, [&](int64_t begin, int64_t end, int) {
+        for (int64_t i = begin; i < end; ++i) {
+            const WalkNode& node = forest.nodes[i];
+            const auto position = static_cast<uint32_t>(i);
+            deep.nodes_[i] = forest.is_leaf(position)
+                                 ? Node{position, 0, stays}
+                                 : Node{node.left, static_cast<uint16_t>(node.place),
+                                        static_cast<uint16_t>(ranks[node.used()].rank(node.threshold))};
+        }
+    });
     return deep;
 }
 

@@ -22,7 +22,7 @@ class DeepForest {
     static constexpr int64_t most_rows = 4096;  // of a chunk
 
     // Nothing if some feature has more thresholds than two bytes can tell apart.
-    static std::optional<DeepForest> compile(const CompiledForest& forest);
+    static std::optional<DeepForest> compile(const CompiledForest& forest, int threads);
 
     // Ranks of a chunk of rows, row by row.
     struct Codes {

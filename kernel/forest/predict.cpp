@@ -455,11 +455,11 @@ class ForestRun {
 
 }  // namespace
 
-Predictor::Predictor(const ForestView& forest) : forest_(forest) {
+Predictor::Predictor(const ForestView& forest, int threads) : forest_(forest, threads) {
     const bool all_walk = std::all_of(forest_.trees.begin(), forest_.trees.end(),
                                       [](const PackedTree& tree) { return tree.form == PackedTree::walk; });
     if (all_walk && forest_.n_category_lanes == 0 && forest_.projections.empty() && forest_.used.size() < most_lanes)
-        deep_ = DeepForest::compile(forest_);
+        deep_ = DeepForest::compile(forest_, threads);
 }
 
 void Predictor::fill_base(int64_t n_rows, double* out) const {

@@ -19,7 +19,8 @@ namespace arboretum {
 
 class Predictor {
   public:
-    explicit Predictor(const ForestView& forest);
+    // threads: to compile with.
+    Predictor(const ForestView& forest, int threads);
 
     const CompiledForest& forest() const { return forest_; }
 

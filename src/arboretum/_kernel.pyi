@@ -1251,7 +1251,7 @@ class Predictor:
     A forest compiled for prediction; immutable, safe to share between threads.
     """
 
-    def __init__(self, arrays: dict) -> None: ...
+    def __init__(self, arrays: dict, threads: int) -> None: ...
     def add(
         self,
         columns: Sequence[Annotated[NDArray, dict(device="cpu", writable=False)]],

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.reference import prediction as slow
+
+import arboretum as arb
 
 KINDS = st.lists(st.sampled_from(["numeric", "numeric", "category"]), min_size=1, max_size=4)
 ROWS = st.sampled_from([0, 1, 2, 19, 20, 128, 129, 150])
@@ -45,6 +48,27 @@ def test_raw_and_apply(seed, kinds, n_rows, unknown, n_trees, n_outputs, vector_
     same(forest.apply(columns, n_rows, unknown=unknown), slow.apply(forest, columns, n_rows, unknown))
     for row in range(min(n_rows, 3)):
         same(forest.raw([c[row : row + 1] for c in columns], 1, unknown=unknown), raw[row : row + 1])
+
+
+@pytest.mark.parametrize("estimator", [arb.ExtraTreesRegressor, arb.ExtraTreesClassifier])
+@pytest.mark.parametrize("text", [False, True])
+def test_threads_compile_the_same(estimator, text):
+    rng = np.random.default_rng(8)
+    X = pd.DataFrame(rng.standard_normal((25_000, 3)), columns=list("abc"))
+    if text:
+        X["word"] = rng.choice(["x", "y", "z"], len(X))
+    y = rng.integers(0, 3, len(X))
+    forest = estimator(n_estimators=4, random_state=0).fit(X, y).forest_
+    assert forest.n_nodes > 3 << 15  # several threads have something to do
+    columns = [X[name].to_numpy() for name in "abc"]
+    columns += [rng.integers(-2, 3, len(X)).astype(np.int32)] if text else []
+    for n_rows in (3, 300):
+        few = [column[:n_rows] for column in columns]
+        expected = forest.raw(few, n_rows)
+        for threads in (2, 8):
+            again = arb.Forest.from_arrays(forest.to_arrays())
+            same(again.raw(few, n_rows, threads=threads), expected)
+            same(again.apply(few, n_rows), forest.apply(few, n_rows))
 
 
 @pytest.mark.parametrize("n_leaves", [255, 256, 257, 600])
@@ -213,4 +237,4 @@ def test_trees_out_of_range(first, last):
 def test_out_must_fit():
     forest = a_forest(["numeric"], (0, 0.5))
     with pytest.raises(ValueError, match="out must have 1 columns"):
-        forest.predictor.add([np.zeros(3)], np.zeros((3, 2)), 0, 1, True, 1)
+        forest.predictor().add([np.zeros(3)], np.zeros((3, 2)), 0, 1, True, 1)

@@ -56,13 +56,13 @@ make = forest._kernel.Predictor
 class Kernel:
     def __getattr__(self, name):
         return getattr(original, name)
-    def Predictor(self, arrays):
+    def Predictor(self, arrays, threads):
         pause()
-        return make(arrays)
+        return make(arrays, threads)
 original, forest._kernel = forest._kernel, Kernel()
 X = [[0.0], [1.0]]
 model = arb.BoostedTreesRegressor(n_estimators=1).fit(X, [0.0, 1.0])
-work = lambda: arb.Forest.from_arrays(model.forest_.to_arrays()).predictor
+work = lambda: arb.Forest.from_arrays(model.forest_.to_arrays()).predictor()
 """
 
 
@@ -72,9 +72,9 @@ work = lambda: arb.Forest.from_arrays(model.forest_.to_arrays()).predictor
         ("arboretum.estimators.boosted_trees", PUBLIC_NAME),  # the module that was asked for
         ("arboretum.encoding.target_statistics", PUBLIC_NAME),  # one that it imports
         ("narwhals", DATA_FRAME),  # a library, by a function
-        ("", PREDICTOR),  # a property that is computed once
+        ("", PREDICTOR),  # what is compiled once
     ],
-    ids=["public name", "inner module", "library", "cached property"],
+    ids=["public name", "inner module", "library", "compiled forest"],
 )
 def test_a_fork_while_another_thread_imports_or_computes(slow, prepare):
     code = FORKED.replace("PREPARE", prepare)

@@ -291,12 +291,14 @@ class Forest:
         self.__dict__["_is_trusted"] = True
         return self
 
-    @cached_property
-    def predictor(self) -> _kernel.Predictor:
-        """The compiled form, made once; immutable and safe to share between threads."""
-        if not self.__dict__.get("_is_trusted"):
-            self.validate()
-        return _kernel.Predictor(self.to_arrays())
+    def predictor(self, threads: int = 1) -> _kernel.Predictor:
+        """Return the compiled form, made once by so many threads; immutable and safe to share between threads."""
+        made: _kernel.Predictor | None = self.__dict__.get("_predictor")
+        if made is None:
+            if not self.__dict__.get("_is_trusted"):
+                self.validate()
+            made = self.__dict__.setdefault("_predictor", _kernel.Predictor(self.to_arrays(), threads))
+        return made
 
     def raw(
         self,
@@ -331,7 +333,7 @@ class Forest:
         float64 array (n_rows, n_outputs)
         """
         out = self.base[np.newaxis].repeat(n_rows, axis=0)
-        self.predictor.add(columns, out, first, self.n_trees if last is None else last, _averages(unknown), threads)
+        self.predictor(threads).add(columns, out, first, self.n_trees if last is None else last, _averages(unknown), threads)
         return out
 
     def raw_matrix(self, matrix: NDArray[Any], *, threads: int = 1) -> NDArray[np.float64]:
@@ -340,7 +342,7 @@ class Forest:
         Every feature that the forest reads must be numeric.
         """
         out = np.empty((len(matrix), self.n_outputs))
-        self.predictor.raw_matrix(matrix, out, threads)
+        self.predictor(threads).raw_matrix(matrix, out, threads)
         return out
 
     def staged(
@@ -359,7 +361,7 @@ class Forest:
         out = self.base[np.newaxis].repeat(n_rows, axis=0)
         for begin in range(0, self.n_trees, step):
             stage = self[begin : begin + step]
-            stage.predictor.add(columns, out, 0, stage.n_trees, _averages(unknown), threads)
+            stage.predictor(threads).add(columns, out, 0, stage.n_trees, _averages(unknown), threads)
             yield out.copy()
 
     def apply(
@@ -378,7 +380,7 @@ class Forest:
         """
         last = self.n_trees if last is None else last
         out = np.empty((n_rows, max(last - first, 0)), np.int32)
-        self.predictor.apply(columns, out, first, last, _averages(unknown), threads)
+        self.predictor(threads).apply(columns, out, first, last, _averages(unknown), threads)
         return out
 
     # ------------------------------------------------------------------------------------------ validation
