@@ -48,56 +48,91 @@ void for_each_query(const Queries& queries, int threads, Run&& run) {
 
 namespace {
 
+// Rows by falling score, of equals the earlier one first: a row's place is the number of those before it. For few rows
+// that is quicker than sorting, whose branches nobody can predict.
+constexpr int64_t most_counted = 192;
+
+ARBORETUM_CLONES void sort_by_counting(const double* score, int64_t n, int32_t* row) {
+    for (int64_t i = 0; i < n; ++i) {
+        const double own = score[i];
+        int64_t place = 0;
+        for (int64_t j = 0; j < i; ++j) place += score[j] >= own;
+        for (int64_t j = i + 1; j < n; ++j) place += score[j] > own;
+        row[place] = static_cast<int32_t>(i);
+    }
+}
+
 // Rows of a query by falling gain, those of equal gain by place. So all rows that are worse than one of them, and make
 // pairs with it, stand together:
 //
-//   gain    7 3 3 1 0 0 0 0
+//   gain    7 3 3 1 0 0 0 0 · ·
 //             a   └ worse ┘
+//
+// They are read in groups of `lanes`, the last of which may end behind them (·), where nothing counts.
+constexpr int64_t lanes = 8;
+
 struct GainOrder {
-    std::vector<int32_t> at;  // place
+    std::vector<int32_t> at;      // place
+    std::vector<double> present;  // 1; 0 behind the rows
     std::vector<double> score, gain, head, tail, place, gradient, hessian;
     int64_t n = 0;
 
     void reserve(int64_t most) {
-        at.resize(most);
-        for (auto* part : {&score, &gain, &head, &tail, &place, &gradient, &hessian}) part->resize(most);
+        at.resize(most + 1);
+        for (auto* part : {&present, &score, &gain, &head, &tail, &place, &gradient, &hessian})
+            part->resize(most + lanes);
     }
 };
+
+constexpr int most_grades = 8;  // that are worth a pass each
 
 // What is kept of the rows of a query, by place.
 struct PairScratch {
     std::vector<int32_t> row;
-    std::vector<double> score, gain, head, tail, gradient, hessian, pair_gradient, pair_hessian;
+    std::vector<double> score, gain, head, tail, gradient, hessian;
     GainOrder all, top;
 
     void reserve(int64_t n) {
         if (static_cast<int64_t>(row.size()) >= n) return;
         row.resize(n);
-        for (auto* part : {&score, &gain, &head, &tail, &gradient, &hessian, &pair_gradient, &pair_hessian})
-            part->resize(n);
+        for (auto* part : {&score, &gain, &head, &tail, &gradient, &hessian}) part->resize(n);
         all.reserve(n);
         top.reserve(n);
     }
 
     void sort(const double* raw, int64_t n) {
-        for (int64_t i = 0; i < n; ++i) row[i] = static_cast<int32_t>(i);
-        std::sort(row.begin(), row.begin() + n,
-                  [raw](int32_t a, int32_t b) { return raw[a] != raw[b] ? raw[a] > raw[b] : a < b; });
+        if (n <= most_counted) {
+            sort_by_counting(raw, n, row.data());
+        } else {
+            for (int64_t i = 0; i < n; ++i) row[i] = static_cast<int32_t>(i);
+            std::sort(row.begin(), row.begin() + n,
+                      [raw](int32_t a, int32_t b) { return raw[a] != raw[b] ? raw[a] > raw[b] : a < b; });
+        }
         for (int64_t place = 0; place < n; ++place) score[place] = raw[row[place]];
         std::fill_n(gradient.begin(), n, 0.0);
         std::fill_n(hessian.begin(), n, 0.0);
     }
 
-    // The places of all rows, most of which have the least gain, or of those before the truncation.
+    // The places of all rows, or of those before the truncation. Grades are few: a pass for each, the highest first.
     void order_by_gain(GainOrder& order, int64_t n) const {
-        const double least = *std::min_element(gain.begin(), gain.begin() + n);
-        auto end = order.at.begin();
-        for (int64_t place = 0; place < n; ++place)
-            if (gain[place] > least) *end++ = static_cast<int32_t>(place);
-        std::sort(order.at.begin(), end,
-                  [this](int32_t a, int32_t b) { return gain[a] != gain[b] ? gain[a] > gain[b] : a < b; });
-        for (int64_t place = 0; place < n; ++place)
-            if (gain[place] == least) *end++ = static_cast<int32_t>(place);
+        int32_t *next = order.at.data(), *end = next + n;
+        double above = std::numeric_limits<double>::infinity();
+        for (int grades = 0; next != end && grades < most_grades; ++grades) {
+            double highest = -1;
+            for (int64_t place = 0; place < n; ++place) {
+                const double here = gain[place] < above ? gain[place] : -1;
+                highest = here > highest ? here : highest;
+            }
+            for (int64_t place = 0; place < n; ++place) {
+                *next = static_cast<int32_t>(place);
+                next += gain[place] == highest;
+            }
+            above = highest;
+        }
+        int32_t* rest = next;
+        for (int64_t place = 0; next != end; ++place)
+            if (gain[place] < above) *next++ = static_cast<int32_t>(place);
+        std::sort(rest, end, [this](int32_t a, int32_t b) { return gain[a] != gain[b] ? gain[a] > gain[b] : a < b; });
         order.n = n;
     }
 
@@ -110,6 +145,8 @@ struct PairScratch {
             order.tail[i] = tail[place];
             order.place[i] = place;
         }
+        std::fill_n(order.present.begin(), order.n, 1.0);
+        std::fill_n(order.present.begin() + order.n, lanes, 0.0);
         std::fill_n(order.gradient.begin(), order.n, 0.0);
         std::fill_n(order.hessian.begin(), order.n, 0.0);
     }
@@ -127,43 +164,47 @@ struct PairScratch {
 //   x = score_a − score_b,   p = 1 / (1 + e^x),   loss = weight · ln(1 + e^−x)
 //   weight = (gain_a − gain_b) · (head_i + tail_j) · scale / (nearness + slope · |x|)
 struct PairRule {
-    bool graded;  // else any difference of gains counts 1
+    double graded, alike;  // 1 and 0; or 0 and 1, where any difference of gains counts 1
     double scale, nearness, slope;
 };
 
-// The pairs of the row at place a with the rows of `order` from `begin` on.
-ARBORETUM_CLONES void add_pairs(PairScratch& s, int64_t a, GainOrder& order, int64_t begin, const PairRule& rule) {
+// The pairs of the row at place a with the rows of `order` from `begin` on. Returns the sum of the sizes of their
+// gradients; sums over pairs are those of `lanes` sums, in the same order in every instruction set.
+ARBORETUM_CLONES double add_pairs(PairScratch& s, int64_t a, GainOrder& order, int64_t begin, const PairRule& rule) {
     const double *score = order.score.data(), *gain = order.gain.data(), *head = order.head.data();
-    const double *tail = order.tail.data(), *place = order.place.data();
+    const double *tail = order.tail.data(), *place = order.place.data(), *present = order.present.data();
     double *gradient = order.gradient.data(), *hessian = order.hessian.data();
-    double *pair_gradient = s.pair_gradient.data(), *pair_hessian = s.pair_hessian.data();
     const double own_score = s.score[a], own_gain = s.gain[a], own_head = s.head[a], own_tail = s.tail[a];
     const double own_place = static_cast<double>(a);
-    const int64_t n = order.n;
     const PairRule r = rule;
-    ARBORETUM_INDEPENDENT
-    for (int64_t b = begin; b < n; ++b) {
-        const double x = own_score - score[b], gap = r.graded ? own_gain - gain[b] : 1.0;
-        const double change = own_place < place[b] ? own_head + tail[b] : head[b] + own_tail;
-        const double weight = gap * change * r.scale / (r.nearness + r.slope * std::fabs(x));
-        const double p = 1.0 / (1.0 + exponential(x));
-        pair_gradient[b] = p * weight;
-        pair_hessian[b] = p * (1.0 - p) * weight;
-        gradient[b] += pair_gradient[b];
-        hessian[b] += pair_hessian[b];
+    double gradients[lanes] = {}, hessians[lanes] = {};
+    for (int64_t first = begin; first < order.n; first += lanes) {
+        double power[lanes];  // a loop of its own: compilers make branches of choices in long ones
+        for (int64_t lane = 0; lane < lanes; ++lane) power[lane] = exponential(own_score - score[first + lane]);
+        ARBORETUM_INDEPENDENT
+        for (int64_t lane = 0; lane < lanes; ++lane) {
+            const int64_t b = first + lane;
+            const double gap = r.alike + r.graded * (own_gain - gain[b]);
+            const double before = own_head + tail[b], behind = head[b] + own_tail;
+            const double change = own_place < place[b] ? before : behind;
+            const double distance = r.nearness + r.slope * std::fabs(own_score - score[b]);
+            const double share = 1.0 / (distance * (1.0 + power[lane]));  // p / distance
+            const double pair_gradient = share * (gap * change * r.scale * present[b]);
+            const double pair_hessian = pair_gradient * (1.0 - share * distance);
+            gradient[b] += pair_gradient;
+            hessian[b] += pair_hessian;
+            gradients[lane] += pair_gradient;
+            hessians[lane] += pair_hessian;
+        }
     }
-}
-
-// Adds the sums over the pairs of a, in their order; returns the sum of their gradients' sizes.
-double close_pairs(PairScratch& s, int64_t a, int64_t begin, int64_t end) {
-    double gradient = 0, hessian = 0;
-    for (int64_t b = begin; b < end; ++b) {
-        gradient += s.pair_gradient[b];
-        hessian += s.pair_hessian[b];
+    double size = 0, curvature = 0;
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+        size += gradients[lane];
+        curvature += hessians[lane];
     }
-    s.gradient[a] -= gradient;
-    s.hessian[a] += hessian;
-    return gradient;
+    s.gradient[a] -= size;
+    s.hessian[a] += curvature;
+    return size;
 }
 
 // All pairs with a row before the truncation; returns the sum of the sizes of their gradients.
@@ -182,12 +223,10 @@ double add_all_pairs(PairScratch& s, int64_t n, int64_t truncation, const PairRu
         while (worse < n && s.all.gain[worse] >= gain) ++worse;
         if (worse == n) break;
         if (place < n_top) {
-            add_pairs(s, place, s.all, worse, rule);
-            size += close_pairs(s, place, worse, n);
+            size += add_pairs(s, place, s.all, worse, rule);
         } else {
             while (worse_on_top < n_top && s.top.gain[worse_on_top] >= gain) ++worse_on_top;
-            add_pairs(s, place, s.top, worse_on_top, rule);
-            size += close_pairs(s, place, worse_on_top, n_top);
+            size += add_pairs(s, place, s.top, worse_on_top, rule);
         }
     }
     s.take(s.all);
@@ -254,7 +293,8 @@ void pair_gradients(const PairTask& task, int threads) {
                                                               : weigh_alike(s, y, n);
         const bool graded = task.weight != PairWeight::none;
         const bool by_distance = graded && s.score[0] != s.score[n - 1];
-        const PairRule rule{graded, scale, by_distance ? 0.01 : 1.0, by_distance ? 1.0 : 0.0};
+        const PairRule rule{graded ? 1.0 : 0.0, graded ? 0.0 : 1.0, scale, by_distance ? 0.01 : 1.0,
+                            by_distance ? 1.0 : 0.0};
         const double size = 2 * add_all_pairs(s, n, task.truncation, rule);
         const double factor = size > 0 ? binary_logarithm(1.0 + size) / size : 1.0;
         for (int64_t place = 0; place < n; ++place) {
