@@ -217,10 +217,12 @@ class TreeRowsAs : public TreeRows {
     // visit(code) until it returns false; returns whether all rows were visited.
     template <class Visit>
     bool for_each_code(const RowRange& rows, int32_t feature, Visit&& visit) const {
-        const Entry<Layout>* own = entries(rows);
-        for (int64_t i = 0; i < rows.size(); ++i)
-            if (!visit(data_.code(feature, own[i].row))) return false;
-        return true;
+        const Entry<Layout>*own = entries(rows), *end = own + rows.size();
+        const FeatureCodes& info = data_.feature(feature);
+        return data_.with_column(data_.stored_in(feature), [&](const auto* column) {
+            if (info.bundle < 0) return std::all_of(own, end, [&](const auto& entry) { return visit(column[entry.row]); });
+            return std::all_of(own, end, [&](const auto& entry) { return visit(info.from_stored(column[entry.row])); });
+        });
     }
 
     template <class Real>

@@ -557,6 +557,10 @@ def _dictionary(series: Any) -> tuple[Array, list[Any]]:
     return _encode_objects(series.to_list())
 
 
+TEXT_OR_NAN = (str, np.str_, float, np.float64)
+"""Types of a text column; floats are missing values, or an error."""
+
+
 def _encode_objects(items: list[Any]) -> tuple[Array, list[Any]]:
     index = dict.fromkeys(items)
     for code, value in enumerate(index):
@@ -569,8 +573,10 @@ def _read_objects(items: list[Any], name: str) -> Reading:
     for kind, source in sources.items():
         if source is None:
             raise _unsupported(name, kind.__name__, next(item for item in items if type(item) is kind))
-    if set(sources.values()) in ({"string"}, {"string", "missing"}):
-        return Reading("string", *_compact(*_encode_objects(items), name))
+    if "string" in sources.values() and all(kind in TEXT_OR_NAN or sources[kind] == "missing" for kind in sources):
+        codes, values = _encode_objects(items)
+        if all(value != value for value in values if isinstance(value, float)):
+            return Reading("string", *_compact(codes, values, name))
     # `==` finds NaN and NaT of every type left; pandas.NA, which has no truth value, is known by its type.
     is_there = [sources[type(item)] != "missing" and bool(item == item) for item in items]
     present = [item for item, there in zip(items, is_there, strict=True) if there]
