@@ -18,11 +18,17 @@
 //
 // Stored columns are numbered: first the features, then the bundles. Blocks hold stored columns. In the histogram of a
 // node the bins of stored columns come first, then those of bundled features, which are read off their bundle's.
+//
+// Rows of a sparse table may also be listed: the bins of all codes that are not the default of their feature, which is
+// the most frequent code if no bundle needs another. Where a node has few of them, they are read instead of the blocks.
+//
+//   row 0 │ bin of (f3, code 2)  bin of (f90, code 1) │ row 1 │ … │
 #pragma once
 
 #include <algorithm>
 #include <bit>
 #include <numeric>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -166,6 +172,34 @@ class BinnedData {
 
     void mark_missing(int32_t f) { features_[f].has_missing = true; }
 
+    // Lists the rows, once all codes are written, if they have few codes that are not the default.
+    void list_rows() {
+        for (int32_t f = 0; f < n_features_; ++f)
+            if (features_[f].bundle < 0) features_[f].default_code = most_frequent(f);
+        list_start_.assign(n_rows_ + 1, 0);
+        for_each_listed([&](int64_t row, int64_t) { ++list_start_[row + 1]; });
+        std::partial_sum(list_start_.begin(), list_start_.end(), list_start_.begin());
+        if (list_start_.back() > n_rows_ * n_features_ / 4) return list_start_.clear();
+        std::vector<int64_t> next(list_start_.begin(), list_start_.end() - 1);
+        listed_.resize(list_start_.back());
+        for_each_listed([&](int64_t row, int64_t bin) { listed_[next[row]++] = static_cast<uint32_t>(bin); });
+        default_bin_.assign(n_total_bins_, 0);
+        for (int32_t f = 0; f < n_features_; ++f)
+            std::fill_n(default_bin_.begin() + features_[f].first_bin, features_[f].n_bins + size_t{1},
+                        static_cast<uint32_t>(features_[f].first_bin + features_[f].default_code));
+    }
+    bool is_listed() const { return !list_start_.empty(); }
+    std::span<const uint32_t> listed(int64_t row) const {
+        return {listed_.data() + list_start_[row], listed_.data() + list_start_[row + 1]};
+    }
+    // The bin of the default code of the feature that a bin belongs to.
+    uint32_t default_bin(uint32_t bin) const { return default_bin_[bin]; }
+    // Codes that a node reads of a row.
+    double codes_per_row() const {
+        return is_listed() ? static_cast<double>(listed_.size()) / static_cast<double>(std::max<int64_t>(n_rows_, 1))
+                           : n_features_;
+    }
+
     // Writes codes of one feature from row `first` on, both ways. A bundle must be zero where nothing is written yet.
     void put(int32_t f, int64_t first, int n, const int* codes) {
         if (features_[f].bundle >= 0) {
@@ -183,6 +217,37 @@ class BinnedData {
     }
 
   private:
+    // Of the codes of values, not that of missing ones.
+    Code most_frequent(int32_t f) const {
+        std::vector<int64_t> rows(static_cast<size_t>(features_[f].n_bins) + 1, 0);
+        with_column(f, [&](const auto* codes) {
+            for (int64_t row = 0; row < n_rows_; ++row) ++rows[codes[row]];
+        });
+        return static_cast<Code>(std::max_element(rows.begin(), rows.end() - (rows.size() > 1)) - rows.begin());
+    }
+
+    // visit(row, bin) for every code that is not the default of its feature.
+    template <class Visit>
+    void for_each_listed(Visit&& visit) const {
+        for (int32_t stored = 0; stored < static_cast<int32_t>(features_.size()); ++stored) {
+            const FeatureCodes& info = features_[stored];
+            if (info.bundle >= 0) continue;
+            const bool is_bundle = stored >= n_features_;
+            std::vector<int64_t> bin_of(static_cast<size_t>(info.n_bins) + 1);
+            std::iota(bin_of.begin(), bin_of.end(), info.first_bin);
+            if (is_bundle)
+                for (int32_t f : members_[bundle_of(stored)])
+                    for (Code place = 0; place < features_[f].n_others; ++place)
+                        bin_of[features_[f].first_stored + place] =
+                            features_[f].first_bin + place + (place >= features_[f].default_code);
+            const Code none = is_bundle ? 0 : info.default_code;
+            with_column(stored, [&](const auto* codes) {
+                for (int64_t row = 0; row < n_rows_; ++row)
+                    if (codes[row] != none) visit(row, bin_of[codes[row]]);
+            });
+        }
+    }
+
     static constexpr int64_t block_bytes = 80 * 1024;
     static constexpr int64_t max_block_features = 64;
 
@@ -295,6 +360,9 @@ class BinnedData {
     int64_t size_bytes_ = 0;
     uint8_t* buffer_ = nullptr;
     bool mapped_ = false;
+    std::vector<int64_t> list_start_;  // of each row in the next
+    std::vector<uint32_t> listed_;     // bins
+    std::vector<uint32_t> default_bin_;
 };
 
 }  // namespace arboretum

@@ -209,6 +209,9 @@ class BinnedData:
     def has_missing(self, feature: int) -> bool:
         """Whether some row has the missing code."""
 
+    def list_rows(self) -> None:
+        """List the codes of bundled features row by row, once they are written."""
+
     def mark_missing(self, feature: int) -> None:
         """
         Say that some row has the missing code; it may lie in another part of the table.

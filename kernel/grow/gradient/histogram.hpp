@@ -146,7 +146,9 @@ class HistogramBuilder {
 
     // hist: n_total_bins sums, overwritten.
     void build(const Entry<Layout>* entries, int64_t n, Sum* hist, int threads) {
-        if (threads > 1 && static_cast<int64_t>(selection_.blocks.size()) < 4 * threads)
+        if (data_.is_listed())
+            build_listed(entries, n, hist);
+        else if (threads > 1 && static_cast<int64_t>(selection_.blocks.size()) < 4 * threads)
             build_by_rows(entries, n, hist, threads);
         else
             parallel_for(static_cast<int64_t>(selection_.blocks.size()), threads,
@@ -169,8 +171,39 @@ class HistogramBuilder {
         }
     }
 
+    // larger = parent − smaller, in place, from the listed rows of the smaller one: each has the default code of all
+    // features but those of its list.
+    void subtract_listed(Sum* parent, const Entry<Layout>* entries, int64_t n) const {
+        Sum total{};
+        for (int64_t i = 0; i < n; ++i) {
+            const Sum stat = Layout::widen(entries[i].stat);
+            total += stat;
+            for (uint32_t bin : data_.listed(entries[i].row)) {
+                parent[bin] -= stat;
+                parent[data_.default_bin(bin)] += stat;
+            }
+        }
+        for (int32_t f = 0; f < data_.n_features(); ++f) parent[bin_of_default(f)] -= total;
+    }
+
   private:
     static constexpr int64_t row_chunk = 4096;
+
+    int64_t bin_of_default(int32_t f) const { return data_.feature(f).first_bin + data_.feature(f).default_code; }
+
+    void build_listed(const Entry<Layout>* entries, int64_t n, Sum* hist) const {
+        std::fill_n(hist, data_.n_total_bins(), Sum{});
+        Sum total{};
+        for (int64_t i = 0; i < n; ++i) {
+            const Sum stat = Layout::widen(entries[i].stat);
+            total += stat;
+            for (uint32_t bin : data_.listed(entries[i].row)) {
+                hist[bin] += stat;
+                hist[data_.default_bin(bin)] -= stat;
+            }
+        }
+        for (int32_t f = 0; f < data_.n_features(); ++f) hist[bin_of_default(f)] += total;
+    }
 
     void build_block(int32_t b, const Entry<Layout>* entries, int64_t n, Sum* hist) {
         const Block& block = data_.blocks()[b];

@@ -31,7 +31,10 @@ void SplitSearch::search_features(const NodeView& node, int worker, int threads,
     if (node.hist == nullptr) {
         Scratch& scratch = scratch_[worker];
         rows_.gather(node.rows, worker, scratch.used);
+        const int64_t least = std::max<int64_t>(params_.min_samples_leaf, 1);
         for (size_t i = 0; i < features.size(); ++i) {
+            bests[i] = {};
+            if (rows_.rows_listed(data_.feature(features[i]), scratch.used) < least) continue;
             load_compact(features[i], scratch);
             bests[i] = search_feature(node, features[i], scratch, true);
         }

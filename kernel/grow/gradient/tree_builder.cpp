@@ -60,8 +60,10 @@ TreeBuilder::TreeBuilder(const BinnedData& data, const LaneScale& scale, const T
     }
     max_histograms_ = std::max<size_t>(4, histogram_budget / std::max<size_t>(space_.histogram_bytes, 1));
     for (size_t i = 0; i < space_.histograms.size(); ++i) free_slots_.push_back(static_cast<int>(i));
-    double bins = static_cast<double>(data.n_total_bins()) / std::max(1, data.n_features());
-    compact_rows_ = params.growth == Growth::symmetric ? 0 : static_cast<int64_t>(compact_share * bins);
+    codes_per_row_ = data.codes_per_row();
+    const double bins = static_cast<double>(data.n_total_bins()) / std::max(1.0, codes_per_row_);
+    const double share = data.is_listed() ? listed_share : compact_share;
+    compact_rows_ = params.growth == Growth::symmetric ? 0 : static_cast<int64_t>(share * bins);
     left_tables_.resize(threads);
     returned_.resize(threads);
 }
@@ -262,7 +264,17 @@ void TreeBuilder::prepare_candidates(Open& node, int spare, int worker, int thre
     Open& larger = left.n_rows() <= right.n_rows() ? right : left;
     bool wanted_small = symmetric || splittable(smaller), wanted_large = symmetric || splittable(larger);
     bool dense_large = symmetric || (!compact(larger) && (wanted_large || (wanted_small && !compact(smaller))));
-    if (dense_large) {
+    if (data_.is_listed() && !symmetric) {
+        if (!compact(larger) && wanted_large && node.slot >= 0) {
+            if (node.stale) build(node, node.slot, threads);
+            rows_.subtract_listed(histogram(node.slot), smaller.rows);
+            larger.slot = std::exchange(node.slot, -1);
+        }
+        if (!compact(smaller) && wanted_small) {
+            build(smaller, spare, threads);
+            smaller.slot = std::exchange(spare, -1);
+        }
+    } else if (dense_large) {
         Open& summed = sums_left(node) ? left : right;
         Open& other = sums_left(node) ? right : left;
         if (node.stale) build(node, node.slot, threads);

@@ -69,7 +69,8 @@ class TreeBuilder {
   private:
     static constexpr size_t histogram_budget = size_t{2} << 30;
     static constexpr double compact_share = 0.35;              // of bins per feature: nodes with fewer rows are compact
-    static constexpr int64_t large_node = int64_t{1} << 19;    // rows × features from which threads share a node
+    static constexpr double listed_share = 0.5;                // the same where rows are listed
+    static constexpr int64_t large_node = int64_t{1} << 19;    // codes from which threads share a node
     static constexpr size_t question_bytes = size_t{1} << 28;  // of the histograms that one question fetches
     // Histograms per leaf up to which nodes are fetched that may turn out to stay leaves.
     static constexpr double fetch_share = 1.45;
@@ -201,7 +202,7 @@ class TreeBuilder {
 
     void collect_returned();
 
-    bool large(const Open& node) const { return !node.rows.afar() && node.n_rows() * data_.n_features() >= large_node; }
+    bool large(const Open& node) const { return !node.rows.afar() && static_cast<double>(node.n_rows()) * codes_per_row_ >= large_node; }
 
     // Prepares nodes that are not prepared yet: large ones with all threads, small ones with one thread each.
     void prepare_all(std::span<Open* const> nodes, bool deeper);
@@ -264,6 +265,7 @@ class TreeBuilder {
     const FeatureSelection& selection_;
     SplitSearch search_;
     size_t max_histograms_;
+    double codes_per_row_;  // that a node reads
     int64_t compact_rows_;
     std::vector<int> free_slots_;
     std::vector<std::vector<int>> returned_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <span>
 #include <type_traits>
 
@@ -91,6 +92,10 @@ class TreeRowsAs : public TreeRows {
         builder_.subtract(reinterpret_cast<Sum*>(parent), of(smaller));
     }
 
+    void subtract_listed(Bins* parent, const RowRange& smaller) const override {
+        builder_.subtract_listed(reinterpret_cast<Sum*>(parent), entries(smaller), smaller.size());
+    }
+
     WideSum sum(const Bins* bins, int64_t bin) const override { return Layout::unpack(of(bins)[bin]); }
 
     void add_sums(const Bins* bins, int64_t first, int64_t n, WideSum* out) const override {
@@ -149,6 +154,7 @@ class TreeRowsAs : public TreeRows {
         sums.resize(data_.n_total_bins());
         used.rows.resize(data_.n_total_bins());
         used.marks.resize(data_.n_total_bins() / 64 + 1);
+        if (data_.is_listed()) return gather_listed(rows, scratch_[thread], used);
         for (const Block& block : data_.blocks()) {
             switch (block.width) {
                 case 1: gather_block<uint8_t>(rows, block, sums, used); break;
@@ -165,21 +171,47 @@ class TreeRowsAs : public TreeRows {
     }
 
     int64_t load_gathered(const FeatureCodes& info, int thread, const UsedBins& used, FeatureSums& sums) override {
-        const std::vector<Sum>& bin_sums = scratch_[thread].bin_sums;
+        const Scratch& scratch = scratch_[thread];
         const double per_gradient = 1 / scale_.gradient, per_hessian = 1 / scale_.hessian;
         Sum running{};
         int64_t n = 0, rows = 0;
-        used.for_each(info.first_bin, info.first_bin + info.n_bins, [&](int64_t bin) {
-            running += bin_sums[bin];
+        auto add = [&](Code code, const Sum& bin_sum, int64_t bin_rows) {
+            running += bin_sum;
             const WideSum sum = Layout::unpack(running);
             sums.gradient[n] = static_cast<double>(sum.gradient) * per_gradient;
             sums.hessian[n] = static_cast<double>(sum.hessian) * per_hessian;
             sums.prefix[n] = sum;
-            sums.rows[n] = rows += used.rows[bin];
-            sums.codes[n++] = static_cast<Code>(bin - info.first_bin);
+            sums.rows[n] = rows += bin_rows;
+            sums.codes[n++] = code;
+        };
+        auto add_codes = [&](Code begin, Code end) {
+            used.for_each(info.first_bin + begin, info.first_bin + end, [&](int64_t bin) {
+                add(static_cast<Code>(bin - info.first_bin), scratch.bin_sums[bin], used.rows[bin]);
+            });
+        };
+        sums.missing = Layout::unpack(scratch.bin_sums[info.first_bin + info.n_bins]);
+        if (!data_.is_listed()) {
+            add_codes(0, info.n_bins);
+            return n;
+        }
+        Sum others{};
+        int64_t other_rows = 0;
+        used.for_each(info.first_bin, info.first_bin + info.n_bins + int64_t{1}, [&](int64_t bin) {
+            others += scratch.bin_sums[bin];
+            other_rows += used.rows[bin];
         });
-        sums.missing = Layout::unpack(bin_sums[info.first_bin + info.n_bins]);
+        add_codes(0, info.default_code);
+        if (other_rows < scratch.n_rows) add(info.default_code, scratch.total - others, scratch.n_rows - other_rows);
+        add_codes(info.default_code + 1, info.n_bins);
         return n;
+    }
+
+    int64_t rows_listed(const FeatureCodes& info, const UsedBins& used) const override {
+        if (!data_.is_listed()) return std::numeric_limits<int64_t>::max();
+        int64_t rows = 0;
+        used.for_each(info.first_bin, info.first_bin + info.n_bins + int64_t{1},
+                      [&](int64_t bin) { rows += used.rows[bin]; });
+        return rows;
     }
 
     void clear_gathered(int thread, UsedBins& used) override {
@@ -210,6 +242,8 @@ class TreeRowsAs : public TreeRows {
     struct Scratch {
         std::vector<Sum> running;
         std::vector<Sum> bin_sums;  // zero between nodes
+        Sum total{};                // of the node that was gathered, as its rows
+        int64_t n_rows = 0;
     };
 
     static const Sum* of(const Bins* bins) { return reinterpret_cast<const Sum*>(bins); }
@@ -241,6 +275,22 @@ class TreeRowsAs : public TreeRows {
             sum += Layout::widen(stats[i]);
         }
         return Layout::unpack(sum);
+    }
+
+    // Default codes have the rows that the others leave.
+    void gather_listed(const RowRange& rows, Scratch& scratch, UsedBins& used) const {
+        const Entry<Layout>* own = entries(rows);
+        scratch.total = {};
+        scratch.n_rows = rows.size();
+        for (int64_t i = 0; i < rows.size(); ++i) {
+            const Sum stat = Layout::widen(own[i].stat);
+            scratch.total += stat;
+            for (uint32_t bin : data_.listed(own[i].row)) {
+                scratch.bin_sums[bin] += stat;
+                ++used.rows[bin];
+                used.marks[bin / 64] |= 1ull << (bin % 64);
+            }
+        }
     }
 
     template <class C>
