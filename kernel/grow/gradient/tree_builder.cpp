@@ -61,8 +61,12 @@ TreeBuilder::TreeBuilder(const BinnedData& data, const LaneScale& scale, const T
     max_histograms_ = std::max<size_t>(4, histogram_budget / std::max<size_t>(space_.histogram_bytes, 1));
     for (size_t i = 0; i < space_.histograms.size(); ++i) free_slots_.push_back(static_cast<int>(i));
     codes_per_row_ = data.codes_per_row();
-    const double bins = static_cast<double>(data.n_total_bins()) / std::max(1.0, codes_per_row_);
-    const double share = data.is_listed() ? listed_share : compact_share;
+    double bins = static_cast<double>(data.n_total_bins());
+    if (data.is_listed()) {
+        bins = 0;
+        for (int32_t f = 0; f < data.n_features(); ++f) bins += data.feature(f).n_bins + 1.0;
+    }
+    const double share = (data.is_listed() ? listed_share : compact_share) / std::max(1.0, codes_per_row_);
     compact_rows_ = params.growth == Growth::symmetric ? 0 : static_cast<int64_t>(share * bins);
     left_tables_.resize(threads);
     returned_.resize(threads);
