@@ -183,17 +183,19 @@ class BinnedData {
         std::vector<int64_t> next(list_start_.begin(), list_start_.end() - 1);
         listed_.resize(list_start_.back());
         for_each_listed([&](int64_t row, int64_t bin) { listed_[next[row]++] = static_cast<uint32_t>(bin); });
-        default_bin_.assign(n_total_bins_, 0);
-        for (int32_t f = 0; f < n_features_; ++f)
-            std::fill_n(default_bin_.begin() + features_[f].first_bin, features_[f].n_bins + size_t{1},
-                        static_cast<uint32_t>(features_[f].first_bin + features_[f].default_code));
+        feature_of_bin_.assign(n_total_bins_, 0);
+        for (int32_t f = 0; f < n_features_; ++f) {
+            std::fill_n(feature_of_bin_.begin() + features_[f].first_bin, features_[f].n_bins + size_t{1}, f);
+            default_bin_.push_back(features_[f].first_bin + features_[f].default_code);
+        }
     }
     bool is_listed() const { return !list_start_.empty(); }
     std::span<const uint32_t> listed(int64_t row) const {
         return {listed_.data() + list_start_[row], listed_.data() + list_start_[row + 1]};
     }
-    // The bin of the default code of the feature that a bin belongs to.
-    uint32_t default_bin(uint32_t bin) const { return default_bin_[bin]; }
+    // The feature that a bin belongs to, and the bin of a feature's default code.
+    int32_t feature_of_bin(uint32_t bin) const { return feature_of_bin_[bin]; }
+    int64_t default_bin(int32_t f) const { return default_bin_[f]; }
     // Codes that a node reads of a row.
     double codes_per_row() const {
         return is_listed() ? static_cast<double>(listed_.size()) / static_cast<double>(std::max<int64_t>(n_rows_, 1))
@@ -362,7 +364,8 @@ class BinnedData {
     bool mapped_ = false;
     std::vector<int64_t> list_start_;  // of each row in the next
     std::vector<uint32_t> listed_;     // bins
-    std::vector<uint32_t> default_bin_;
+    std::vector<int32_t> feature_of_bin_;
+    std::vector<int64_t> default_bin_;  // of each feature
 };
 
 }  // namespace arboretum

@@ -335,6 +335,40 @@ def test_binning_never_makes_a_compressed_matrix_dense():
     assert model.fingerprint() == fit(X.toarray(), y, False)[0].fingerprint()
 
 
+def sparse_table(rng, n_rows, n_columns):
+    """Draw few values of either sign, some of them missing; two columns that mostly hold another value than 0."""
+    X = np.where(rng.random((n_rows, n_columns)) < 0.03, rng.normal(size=(n_rows, n_columns)).round(1), 0.0)
+    X[rng.random(X.shape) < 0.002] = np.nan
+    X[:, 0] = np.where(rng.random(n_rows) < 0.9, 2.0, rng.integers(-1, 2, n_rows))
+    X[:, 1] = rng.normal(size=n_rows).round(1)
+    return X
+
+
+@pytest.mark.parametrize("model", [BoostedTreesRegressor, BoostedTreesClassifier])
+@pytest.mark.parametrize("growth", ["leaf", "level", "symmetric"])
+@pytest.mark.parametrize("min_samples_leaf", [1, 20])
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_lists_of_sparse_rows_give_the_model_of_the_dense_table(model, growth, min_samples_leaf, n_jobs):
+    """Large nodes keep histograms, small ones do not."""
+    rng = np.random.default_rng(12)
+    X = sparse_table(rng, 3_000, 150)
+    y = np.nansum(X[:, :20], axis=1) + X[:, 1] + rng.normal(size=len(X))
+    y = y > 0.5 if model is BoostedTreesClassifier else y
+    params = {"growth": growth, "min_samples_leaf": min_samples_leaf, "max_features": 0.7, "subsample": 0.8}
+    sparse, _ = fit(sp.csr_array(X), y, True, model, n_jobs=n_jobs, **params)
+    assert sparse.fingerprint() == fit(X, y, False, model, **params)[0].fingerprint()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_lists_of_sparse_rows_of_any_weight(seed):
+    rng = np.random.default_rng(seed)
+    X = sparse_table(rng, int(rng.integers(30, 800)), int(rng.integers(2, 40)))
+    y, weight = rng.integers(0, 3, len(X)), rng.random(len(X)) * (rng.random(len(X)) < 0.8)
+    options = {"n_estimators": 4, "early_stopping": False, "min_samples_leaf": 3}
+    models = [BoostedTreesClassifier(**options).fit(form, y, sample_weight=weight) for form in (X, sp.csr_array(X))]
+    assert models[0].fingerprint() == models[1].fingerprint()
+
+
 def test_a_compressed_matrix_to_validate_a_named_table():
     rng = np.random.default_rng(11)
     names = [f"c{j}" for j in range(12)]  # c10 comes before c2

@@ -180,16 +180,14 @@ class HistogramBuilder {
             total += stat;
             for (uint32_t bin : data_.listed(entries[i].row)) {
                 parent[bin] -= stat;
-                parent[data_.default_bin(bin)] += stat;
+                parent[data_.default_bin(data_.feature_of_bin(bin))] += stat;
             }
         }
-        for (int32_t f = 0; f < data_.n_features(); ++f) parent[bin_of_default(f)] -= total;
+        for (int32_t f = 0; f < data_.n_features(); ++f) parent[data_.default_bin(f)] -= total;
     }
 
   private:
     static constexpr int64_t row_chunk = 4096;
-
-    int64_t bin_of_default(int32_t f) const { return data_.feature(f).first_bin + data_.feature(f).default_code; }
 
     void build_listed(const Entry<Layout>* entries, int64_t n, Sum* hist) const {
         std::fill_n(hist, data_.n_total_bins(), Sum{});
@@ -199,10 +197,10 @@ class HistogramBuilder {
             total += stat;
             for (uint32_t bin : data_.listed(entries[i].row)) {
                 hist[bin] += stat;
-                hist[data_.default_bin(bin)] -= stat;
+                hist[data_.default_bin(data_.feature_of_bin(bin))] -= stat;
             }
         }
-        for (int32_t f = 0; f < data_.n_features(); ++f) hist[bin_of_default(f)] += total;
+        for (int32_t f = 0; f < data_.n_features(); ++f) hist[data_.default_bin(f)] += total;
     }
 
     void build_block(int32_t b, const Entry<Layout>* entries, int64_t n, Sum* hist) {

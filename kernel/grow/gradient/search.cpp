@@ -44,12 +44,23 @@ void SplitSearch::search_features(const NodeView& node, int worker, int threads,
     bool rows_known = scale_.hessian_counts_rows;
     const CutRule plain = cut_rule(node.facts, scale_, params_, 0);
     const auto n = static_cast<int64_t>(features.size());
+    std::vector<int32_t>& listed = scratch_[worker].listed_rows;
+    const bool counts_listed = worth_counting(node);
+    if (counts_listed) {
+        listed.assign(data_.n_features(), 0);
+        rows_.count_listed(node.rows, listed);
+    }
+    auto may_be_cut = [&](int32_t f) { return !counts_listed || listed[f] >= params_.min_samples_leaf; };
     const int64_t chunk = std::max(feature_chunk, n / (16 * threads));
     parallel_blocks(n, chunk, threads, [&](int64_t begin, int64_t end, int inner) {
         Scratch& scratch = scratch_[threads > 1 ? inner : worker];
         for (int64_t i = begin; i < end;) {
+            if (!may_be_cut(features[i])) {
+                bests[i++] = {};
+                continue;
+            }
             const int64_t first = i;
-            while (i < end && is_narrow(features[i], plain)) ++i;
+            while (i < end && is_narrow(features[i], plain) && may_be_cut(features[i])) ++i;
             if (i > first) {
                 search_narrow(node, std::span(features).subspan(first, i - first), plain, scratch, &bests[first]);
                 continue;
@@ -59,6 +70,12 @@ void SplitSearch::search_features(const NodeView& node, int worker, int threads,
             ++i;
         }
     });
+}
+
+bool SplitSearch::worth_counting(const NodeView& node) const {
+    const double codes = static_cast<double>(node.rows.size()) * data_.codes_per_row();
+    return data_.is_listed() && !scale_.hessian_counts_rows &&
+           codes < 4.0 * static_cast<double>(params_.min_samples_leaf) * data_.n_features();
 }
 
 bool SplitSearch::is_narrow(int32_t feature, const CutRule& rule) const {

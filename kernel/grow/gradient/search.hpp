@@ -86,6 +86,7 @@ class SplitSearch {
         std::vector<double> gains;
         SharedCuts missing_right, missing_left;
         std::vector<int64_t> counts;
+        std::vector<int32_t> listed_rows;  // of each feature
         std::vector<WideSum> code_sums;
         std::vector<CategoryBin> categories;
         UsedBins used;
@@ -104,6 +105,10 @@ class SplitSearch {
     // ---- one feature ---------------------------------------------------------------------------------------------
 
     void search_features(const NodeView& node, int worker, int threads, std::vector<FeatureBest>& bests);
+
+    // Whether many features may have fewer rows away from their default than a leaf needs. Without a count of them, each
+    // feature whose cut seems best would have its rows counted in turn.
+    bool worth_counting(const NodeView& node) const;
 
     // For numbers of few codes, what a search costs before its first cut outweighs the cuts: neighbours share one pass.
     //

@@ -110,6 +110,10 @@ class TreeRows {
     // that went left may be left out, and all but missing for a numeric feature.
     virtual void mark_right(const RowRange& rows, int32_t feature, std::vector<uint8_t>& seen) const = 0;
 
+    // counts[feature] += rows whose code is not its default, where these are listed (binned_data.hpp). One side of a cut
+    // has no others.
+    virtual void count_listed(const RowRange& rows, std::vector<int32_t>& counts) const = 0;
+
     // ---- rows elsewhere ------------------------------------------------------------------------------------------
 
     // Before the rows of these nodes are asked about; what was fetched before is forgotten.

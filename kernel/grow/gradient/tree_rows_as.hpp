@@ -65,6 +65,12 @@ class TreeRowsAs : public TreeRows {
         });
     }
 
+    void count_listed(const RowRange& rows, std::vector<int32_t>& counts) const override {
+        const Entry<Layout>* own = entries(rows);
+        for (int64_t i = 0; i < rows.size(); ++i)
+            for (uint32_t bin : data_.listed(own[i].row)) ++counts[data_.feature_of_bin(bin)];
+    }
+
     bool both_sides_have(const RowRange& rows, int32_t feature, Code threshold, bool missing_left,
                          int64_t least) const override {
         const Code missing = data_.feature(feature).n_bins;
