@@ -295,7 +295,9 @@ assert len(workers) < 8, workers
 del room
 assert arb.BoostedTreesRegressor(n_estimators=3, n_jobs=64).fit(X, X[:, 0]).fingerprint() == expected
 """
-    done = subprocess.run([sys.executable, "-c", code], timeout=60, capture_output=True, text=True)
+    # One arena: that of a thread reserves 64 MB of addresses, and would take the room of the fit.
+    environment = {**os.environ, "MALLOC_ARENA_MAX": "1"}
+    done = subprocess.run([sys.executable, "-c", code], timeout=60, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
 
 

@@ -43,7 +43,7 @@ def _one_row(options: Options, form: str) -> Race:
     model.fit(X if form == "array" else frame, y)
     rows = {
         "array": [np.array(X[i : i + 1]) for i in range(100)],
-        "dict": [dict(frame.iloc[i]) for i in range(100)],
+        "dict": [{name: [value] for name, value in frame.iloc[i].items()} for i in range(100)],
         "frame": [frame.iloc[i : i + 1] for i in range(100)],
     }[form]
     predict: Callable[[Any], Any] = model.predict_proba

@@ -453,7 +453,8 @@ void TreeBuilder::prepare_all(std::span<Open* const> nodes, bool deeper) {
         }
     }
     // The largest first, so that no thread begins one when the others have finished.
-    std::stable_sort(small.begin(), small.end(), [](const Open* a, const Open* b) { return a->n_rows() > b->n_rows(); });
+    std::stable_sort(small.begin(), small.end(),
+                     [](const Open* a, const Open* b) { return a->n_rows() > b->n_rows(); });
     std::vector<int> spares(small.size(), -1);
     if (deeper)
         for (int& spare : spares) spare = take_slot();

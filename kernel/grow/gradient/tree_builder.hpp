@@ -202,7 +202,9 @@ class TreeBuilder {
 
     void collect_returned();
 
-    bool large(const Open& node) const { return !node.rows.afar() && static_cast<double>(node.n_rows()) * codes_per_row_ >= large_node; }
+    bool large(const Open& node) const {
+        return !node.rows.afar() && static_cast<double>(node.n_rows()) * codes_per_row_ >= large_node;
+    }
 
     // Prepares nodes that are not prepared yet: large ones with all threads, small ones with one thread each.
     void prepare_all(std::span<Open* const> nodes, bool deeper);

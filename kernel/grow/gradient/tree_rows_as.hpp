@@ -260,7 +260,8 @@ class TreeRowsAs : public TreeRows {
         const Entry<Layout>*own = entries(rows), *end = own + rows.size();
         const FeatureCodes& info = data_.feature(feature);
         return data_.with_column(data_.stored_in(feature), [&](const auto* column) {
-            if (info.bundle < 0) return std::all_of(own, end, [&](const auto& entry) { return visit(column[entry.row]); });
+            if (info.bundle < 0)
+                return std::all_of(own, end, [&](const auto& entry) { return visit(column[entry.row]); });
             return std::all_of(own, end, [&](const auto& entry) { return visit(info.from_stored(column[entry.row])); });
         });
     }

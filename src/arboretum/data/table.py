@@ -574,9 +574,9 @@ def _read_objects(items: list[Any], name: str) -> Reading:
         if source is None:
             raise _unsupported(name, kind.__name__, next(item for item in items if type(item) is kind))
     if "string" in sources.values() and all(kind in TEXT_OR_NAN or sources[kind] == "missing" for kind in sources):
-        codes, values = _encode_objects(items)
-        if all(value != value for value in values if isinstance(value, float)):
-            return Reading("string", *_compact(codes, values, name))
+        codes, distinct = _encode_objects(items)
+        if all(value != value for value in distinct if isinstance(value, float)):
+            return Reading("string", *_compact(codes, distinct, name))
     # `==` finds NaN and NaT of every type left; pandas.NA, which has no truth value, is known by its type.
     is_there = [sources[type(item)] != "missing" and bool(item == item) for item in items]
     present = [item for item, there in zip(items, is_there, strict=True) if there]

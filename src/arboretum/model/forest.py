@@ -333,7 +333,8 @@ class Forest:
         float64 array (n_rows, n_outputs)
         """
         out = self.base[np.newaxis].repeat(n_rows, axis=0)
-        self.predictor(threads).add(columns, out, first, self.n_trees if last is None else last, _averages(unknown), threads)
+        last = self.n_trees if last is None else last
+        self.predictor(threads).add(columns, out, first, last, _averages(unknown), threads)
         return out
 
     def raw_matrix(self, matrix: NDArray[Any], *, threads: int = 1) -> NDArray[np.float64]:
