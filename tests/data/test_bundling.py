@@ -346,7 +346,7 @@ def sparse_table(rng, n_rows, n_columns):
 
 def test_sparse_columns_that_are_mostly_missing():
     rng = np.random.default_rng(13)
-    X = np.where(rng.random((400, 30)) < 0.95, np.nan, rng.integers(1, 4, (400, 30)))
+    X = np.where(one_hot(rng, 400, [15, 15]) == 0, np.nan, rng.integers(1, 4, (400, 30)))
     y = np.nansum(X, axis=1) + rng.normal(size=400)
     sparse, n_bundles = fit(sp.csr_array(X), y, True, min_samples_leaf=2)
     assert n_bundles > 0
