@@ -172,11 +172,9 @@ class BinnedData {
 
     void mark_missing(int32_t f) { features_[f].has_missing = true; }
 
-    // Lists the rows, once all codes are written, if they have few codes that are not the default, which is never that of
-    // missing values.
+    // Lists the rows, once all codes are written, if they have few codes that are not the default: in bundles of sparse
+    // tables the code of 0, never that of missing values.
     void list_rows() {
-        for (int32_t f = 0; f < n_features_; ++f)
-            if (features_[f].bundle >= 0 && features_[f].default_code == features_[f].n_bins) return;
         for (int32_t f = 0; f < n_features_; ++f)
             if (features_[f].bundle < 0) features_[f].default_code = most_frequent(f);
         list_start_.assign(n_rows_ + 1, 0);
