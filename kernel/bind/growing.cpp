@@ -1,4 +1,5 @@
 // kernel/grow/gradient/grower.hpp, kernel/leaves/leaves.hpp, kernel/leaves/steps.hpp
+#include "base/parallel.hpp"
 #include "base/rng.hpp"
 #include "bind/row_leaves.hpp"
 #include "grow/gradient/grower.hpp"
@@ -48,6 +49,33 @@ GrownTree grow(Grower& self, Vector<const Real> gradients, Vector<const Real> he
                      params, seed);
 }
 
+// A tree from each row of the gradients, each by a grower of its own.
+template <class Real>
+std::vector<GrownTree> grow_each(const std::vector<Grower*>& growers, Matrix<const Real> gradients,
+                                 Matrix<const Real> hessians, std::optional<Vector<const Row>> rows,
+                                 const TreeParams& params, const std::vector<uint64_t>& seeds,
+                                 std::optional<Vector<const double>> factor) {
+    const auto n = static_cast<int64_t>(seeds.size()), width = static_cast<int64_t>(gradients.shape(1));
+    if (n > static_cast<int64_t>(growers.size()) || gradients.shape(0) != seeds.size() ||
+        hessians.shape(0) != seeds.size() || hessians.shape(1) != gradients.shape(1))
+        throw nb::value_error("expected a grower, and a row of gradients and hessians, for each seed");
+    std::vector<GrownTree> trees(n);
+    GilReleased released;
+    parallel_for(n, static_cast<int>(n), [&](int64_t i, int) {
+        trees[i] = growers[i]->grow(gradients.data() + i * width, hessians.data() + i * width,
+                                    rows ? rows->data() : nullptr, factor ? factor->data() : nullptr,
+                                    static_cast<int64_t>(rows ? rows->size() : gradients.shape(1)), params, seeds[i]);
+    });
+    return trees;
+}
+
+template <class Real>
+void bind_grow_each(nb::module_& m) {
+    m.def("grow_each", &grow_each<Real>, nb::arg("growers"), nb::arg("gradients").noconvert(),
+          nb::arg("hessians").noconvert(), nb::arg("rows").noconvert().none(), nb::arg("params"), nb::arg("seeds"),
+          nb::arg("factor").noconvert().none());
+}
+
 }  // namespace
 
 void bind_growing(nb::module_& m) {
@@ -85,6 +113,8 @@ void bind_growing(nb::module_& m) {
              nb::arg("rows").noconvert().none(), nb::arg("params"), nb::arg("seed"),
              nb::arg("factor").noconvert() = nb::none(), Released());
     bind_leaves(grower);
+    bind_grow_each<float>(m);
+    bind_grow_each<double>(m);
 }
 
 }  // namespace arboretum

@@ -601,6 +601,27 @@ class Grower:
     @property
     def leaf_of_row(self) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
 
+@overload
+def grow_each(
+    growers: Sequence[Grower],
+    gradients: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    hessians: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    rows: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    params: TreeParams,
+    seeds: Sequence[int],
+    factor: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+) -> list[GrownTree]: ...
+@overload
+def grow_each(
+    growers: Sequence[Grower],
+    gradients: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    hessians: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    rows: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    params: TreeParams,
+    seeds: Sequence[int],
+    factor: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+) -> list[GrownTree]: ...
+
 class GrownTree:
     """A tree grown from gradients."""
 

@@ -94,5 +94,19 @@ def grower_of(data: BinnedData, threads: int) -> Grower:
     return _kernel.Grower(data.codes, threads) if among is None else PartedGrower(among, data, threads)
 
 
+SMALL_ROWS = 50_000  # up to which a thread for each tree is better than several for one
+TEAM_BYTES = 1 << 24  # that the growers of a team may hold: little, since memory limits do not know of them
+BYTES_PER_ROW = 40  # of a grower
+
+
+def team_of(data: BinnedData, n_outputs: int, threads: int) -> list[_kernel.Grower]:
+    """Return growers of trees of several outputs at once, a thread for each; none where threads should share a tree."""
+    room = TEAM_BYTES // (BYTES_PER_ROW * max(1, data.n_rows))
+    size = min(threads, n_outputs, room)
+    if places.here() is not None or size < 2 or (size < threads and data.n_rows > SMALL_ROWS):
+        return []
+    return [_kernel.Grower(data.codes, 1) for _ in range(size)]
+
+
 def _joined(one: Answer, other: Answer) -> Answer:
     return one[0] + other[0], one[1] + other[1]

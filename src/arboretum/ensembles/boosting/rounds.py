@@ -15,7 +15,7 @@ All state of a run can be derived from the data and the trees so far: raw is the
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
@@ -41,7 +41,7 @@ from arboretum.ensembles.boosting.vector_leaves import (
 )
 from arboretum.exact_sums import Units
 from arboretum.growing.grower import ALL_OUTPUTS, StepBound, TreeParams, WeightedTree, to_forest
-from arboretum.growing.growers import Grower, grower_of
+from arboretum.growing.growers import Grower, grower_of, team_of
 from arboretum.growing.sampling import Sample, Sampler, sample_key
 from arboretum.losses import EachOutput, LeafRows, Loss
 from arboretum.model.forest import Forest
@@ -150,6 +150,8 @@ class BoostingRun:
         self.rounds: list[list[WeightedTree]] = []
         self.kernel_params = params.tree.to_kernel()
         self.growers = [grower_of(one.data, params.threads) for one in self.versions]
+        apart = not (params.vector_leaves or params.score_noise or params.n_orders)
+        self.teams = [team_of(one.data, len(rows.raw) if apart else 1, params.threads) for one in self.versions]
         self.n_rows = places.total(rows.data.n_rows)
         real = np.float32 if self.n_rows > EXACT_ROWS and fits_float32(rows) else np.float64
         self.gradients, self.hessians = np.empty(rows.raw.shape, real), np.empty(rows.raw.shape, real)
@@ -285,17 +287,33 @@ class BoostingRun:
         grown = []
         for sample_number in numbers:
             sample = self.draw_sample(sample_number, (self.gradients, self.hessians))
-            for output in range(n_outputs):
-                seed = _kernel.draw(params.seed, TREE_PURPOSE, sample_number * n_outputs + output)
-                tree = self.grow_tree((self.gradients[output], self.hessians[output]), sample, seed, self.kernel_params)
-                renewed = self.renewed(loss, tree, rows, sample, output)
+            for output, tree, grower in self.grow_outputs(sample_number, sample):
+                renewed = self.renewed(loss, tree, grower, rows, sample, output)
                 if renewed is None and params.refits_leaves:
-                    renewed = self.stepped_values(tree, rows, output)
-                grown.append(self.add_tree(tree, renewed, output, weight, sample))
+                    renewed = self.stepped_values(tree, grower, rows, output)
+                grown.append(self.add_tree(tree, grower, renewed, output, weight, sample))
                 if self.ordered is not None:
-                    leaf, rule, bound = self.grower.leaf_of_row, self.leaf_rule, self.bound
+                    leaf, rule, bound = grower.leaf_of_row, self.leaf_rule, self.bound
                     self.ordered.add_tree(leaf, tree.n_nodes, output, rule, weight, bound)
         return grown
+
+    def grow_outputs(self, number: int, sample: Sample) -> Iterator[tuple[int, _kernel.GrownTree, Grower]]:
+        """Yield a tree for each output, and the grower that knows the leaves of its rows until the next one."""
+        params, n_outputs = self.params, len(self.rows.raw)
+        seeds = [_kernel.draw(params.seed, TREE_PURPOSE, number * n_outputs + output) for output in range(n_outputs)]
+        team = self.teams[self.turn]
+        for first in range(0, n_outputs, max(1, len(team))):
+            part = slice(first, first + max(1, len(team)))
+            if not team:
+                gradients = self.gradients[first], self.hessians[first]
+                yield first, self.grow_tree(gradients, sample, seeds[first], self.kernel_params), self.grower
+                continue
+            gradients, chosen = (self.gradients[part], self.hessians[part]), seeds[part]
+            trees = _kernel.grow_each(team, *gradients, sample.rows, self.kernel_params, chosen, sample.factor)
+            for place, (tree, grower) in enumerate(zip(trees, team, strict=False)):
+                if params.prune_gain is not None:
+                    grower.prune(tree, params.prune_gain)
+                yield first + place, tree, grower
 
     def grow_vector_tree(self, number: int, weight: float) -> WeightedTree:
         """Grow a tree for all outputs: its shape from a mixture of them, its values from each."""
@@ -310,7 +328,7 @@ class BoostingRun:
         else:
             steps = self.output_sums.newton_step(tree, leaf, sample, kept, rule, params.threads)
         values = each_column(lambda column: tree.values(self.kernel_params, column), steps)
-        return self.add_weighted(WeightedTree(tree, values, ALL_OUTPUTS), weight)
+        return self.add_weighted(WeightedTree(tree, values, ALL_OUTPUTS), self.grower, weight)
 
     def draw_sample(self, number: int, gradients: Gradients) -> Sample:
         """Return the rows that tree ``number`` sees."""
@@ -335,7 +353,7 @@ class BoostingRun:
         return tree
 
     def renewed(
-        self, loss: Loss, tree: _kernel.GrownTree, rows: Rows, sample: Sample, output: int
+        self, loss: Loss, tree: _kernel.GrownTree, grower: Grower, rows: Rows, sample: Sample, output: int
     ) -> FloatArray | None:
         """Return node values that the loss computes itself; None if it leaves them to Newton steps."""
         if not renews_leaves(loss):
@@ -344,7 +362,7 @@ class BoostingRun:
             loss, rows = loss.parts[output], of_output(rows, output)
         if sample.factor is not None:
             rows = replace(rows, weight=weight_with_factors(rows, sample))
-        return renewed_values(loss, tree, self.grower, rows, sample.rows, self.params)
+        return renewed_values(loss, tree, grower, rows, sample.rows, self.params)
 
     def gradients_of(self, members: NDArray[np.intp] | slice, raw: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return gradients and hessians of some rows at some raw predictions (outputs × rows)."""
@@ -355,9 +373,9 @@ class BoostingRun:
         fill_gradients(self.round_loss, part, g, h, self.params.threads)
         return g, h
 
-    def stepped_values(self, tree: _kernel.GrownTree, rows: Rows, output: int) -> FloatArray:
+    def stepped_values(self, tree: _kernel.GrownTree, grower: Grower, rows: Rows, output: int) -> FloatArray:
         """Return leaf values by Newton steps from the raw predictions of the model (leaf_steps.py)."""
-        leaf, units = self.grower.leaf_of_row, self.units.setdefault(output, Units(2))
+        leaf, units = grower.leaf_of_row, self.units.setdefault(output, Units(2))
 
         def sums_at(values: FloatArray) -> FloatArray:
             return leaf_gradients(self.round_loss, rows, leaf, values, output, self.params.threads, units)
@@ -365,39 +383,45 @@ class BoostingRun:
         return tree.with_means(newton_values(self.leaf_rule, sums_at, tree.n_nodes, self.params.leaf_steps))
 
     def add_tree(
-        self, tree: _kernel.GrownTree, renewed: FloatArray | None, output: int, weight: float, sample: Sample
+        self,
+        tree: _kernel.GrownTree,
+        grower: Grower,
+        renewed: FloatArray | None,
+        output: int,
+        weight: float,
+        sample: Sample,
     ) -> WeightedTree:
         """Give a tree its values and slopes, and add it to the raw predictions of its output."""
         values = tree.values(self.kernel_params, renewed)
-        slopes = self.fit_slopes(tree, values, output, sample)
-        return self.add_weighted(WeightedTree(tree, values, output, slopes), weight)
+        slopes = self.fit_slopes(tree, grower, values, output, sample)
+        return self.add_weighted(WeightedTree(tree, values, output, slopes), grower, weight)
 
-    def add_weighted(self, tree: WeightedTree, weight: float) -> WeightedTree:
+    def add_weighted(self, tree: WeightedTree, grower: Grower, weight: float) -> WeightedTree:
         """Shorten the step of a tree and add it to the raw predictions of all rows."""
         weighted = tree.scaled(weight, self.bound)
-        self.add_to_training(weighted)
+        self.add_to_training(weighted, grower)
         if self.validation is not None:
             held = self.validation
             weighted.add_to(held.raw, held.data, held.numbers, self.params.threads)
         return weighted
 
     def fit_slopes(
-        self, tree: _kernel.GrownTree, values: FloatArray, output: int, sample: Sample
+        self, tree: _kernel.GrownTree, grower: Grower, values: FloatArray, output: int, sample: Sample
     ) -> _kernel.LeafSlopes | None:
         """Return the slopes of linear leaves; None if leaves are constant."""
         if self.params.linear is None:
             return None
         assert self.rows.numbers is not None
-        gradients, leaves = (self.gradients[output], self.hessians[output]), self.grower.leaf_of_row
+        gradients, leaves = (self.gradients[output], self.hessians[output]), grower.leaf_of_row
         rules, threads = self.params.linear.rules(self.params.tree, self.bound), self.params.threads
         return fit_slopes(tree, values, leaves, sample, gradients, self.rows.numbers, rules, threads)
 
-    def add_to_training(self, item: WeightedTree) -> None:
-        """Add the values of the tree grown last: the leaves of its rows are known."""
+    def add_to_training(self, item: WeightedTree, grower: Grower) -> None:
+        """Add the values of the tree that a grower has grown last: the leaves of its rows are known."""
         if item.is_plain:
-            self.grower.add_values(item.values, self.rows.raw[item.output])
+            grower.add_values(item.values, self.rows.raw[item.output])
         else:
-            item.add_at(self.grower.leaf_of_row, self.rows.raw, self.rows.numbers, self.params.threads)
+            item.add_at(grower.leaf_of_row, self.rows.raw, self.rows.numbers, self.params.threads)
         for turn, other in enumerate(self.versions):
             if turn != self.turn:
                 item.add_to(other.raw, other.data, other.numbers, self.params.threads)
