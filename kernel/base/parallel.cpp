@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdlib>
@@ -179,7 +180,8 @@ class ThreadPool {
             ticket = ticket_.load(std::memory_order_seq_cst);
             return ticket != seen && index < wanted(ticket);
         };
-        for (int round = 0; round < spin_rounds; ++round) {
+        const auto end = std::chrono::steady_clock::now() + awake;
+        for (int round = 0; round < eager_rounds || std::chrono::steady_clock::now() < end; ++round) {
             for (int i = 0; i < 32; ++i) {
                 if (fresh()) return ticket;
                 spin_pause();
@@ -203,9 +205,10 @@ class ThreadPool {
         return new (memory) ThreadPool;
     }
 
-    // A worker waits for the next job awake for about a millisecond: the rounds of a fit are no further apart, and
-    // waking it takes as long as many a job. A round is 32 pauses, some 0.8 µs on current processors.
-    static constexpr int eager_rounds = 60, spin_rounds = 1200;
+    // A worker waits for the next job awake for a millisecond: the rounds of a fit are no further apart, and waking it
+    // takes as long as many a job. At first it does not look at the clock: 60 × 32 pauses are some 50 µs.
+    static constexpr int eager_rounds = 60;
+    static constexpr std::chrono::milliseconds awake{1};
     static constexpr int jobs_after_refusal = 1000;
 
     static ThreadPool* const pool_;
