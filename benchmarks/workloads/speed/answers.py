@@ -24,7 +24,7 @@ Races = Iterator[tuple[str, Callable[[], Race]]]
 def races(options: Options) -> Races:
     """Yield names, and what prepares each race."""
     for form in LIMITS_US:
-        yield f"one row, {form}", partial(_one_row, options, form)
+        yield f"one row: {form}", partial(_one_row, options, form)
     yield "unknown categories against known ones", partial(_unknown, options)
     yield "permutation importances", partial(_permutation, options)
 

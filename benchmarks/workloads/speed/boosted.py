@@ -32,27 +32,27 @@ Races = Iterator[tuple[str, Callable[[], Race]]]
 def races(options: Options) -> Races:
     """Yield names, and what prepares each race."""
     for leaves, goal in ((31, 2.8), (255, 2.5)):
-        yield f"dense, {leaves} leaves", partial(_dense, options, goal, leaves=leaves)
-    yield "dense, 5,000,000 × 100", lambda: fits(2.5, _floats(options, 5_000_000, 100), OURS, LIGHTGBM)
-    yield "dense, 10 categorical columns", lambda: fits(2.5, _mixed(options), OURS, LIGHTGBM)
-    yield "dense, 50,000 × 2,000", lambda: fits(2.5, _floats(options, 50_000, 2_000), OURS, LIGHTGBM)
+        yield f"dense: {leaves} leaves", partial(_dense, options, goal, leaves=leaves)
+    yield "dense: 5,000,000 × 100", lambda: fits(2.5, _floats(options, 5_000_000, 100), OURS, LIGHTGBM)
+    yield "dense: 10 categorical columns", lambda: fits(2.5, _mixed(options), OURS, LIGHTGBM)
+    yield "dense: 50,000 × 2,000", lambda: fits(2.5, _floats(options, 50_000, 2_000), OURS, LIGHTGBM)
     yield "GOSS against all rows", lambda: _goss(options)
     if options.data is not None:
-        yield "classes, covertype", lambda: _classes(options, _real(options, "covertype", 20_000))
+        yield "classes: covertype", lambda: _classes(options, _real(options, "covertype", 20_000))
     for name, shape in MANY_CLASSES.items():
-        yield f"classes, {name}", partial(_many_classes, options, *shape)
+        yield f"classes: {name}", partial(_many_classes, options, *shape)
     for name in SMALL if options.data is not None else ():
-        yield f"small, {name}", partial(_preset, options, name)
+        yield f"small: {name}", partial(_preset, options, name)
     for name in SMALL if options.data is not None else ():
-        yield f"untouched, {name}", partial(_untouched, options, name)
+        yield f"untouched: {name}", partial(_untouched, options, name)
     if options.data is not None:
-        yield "ranking, MQ2008", partial(_mq2008, options)
-    yield "ranking, 1,000,000 rows", lambda: _ranking(_queries(options))
+        yield "ranking: MQ2008", partial(_mq2008, options)
+    yield "ranking: 1,000,000 rows", lambda: _ranking(_queries(options))
     for name in _SPARSE if options.data is not None else ("one-hot", "random"):
-        yield f"sparse fit, {name}", partial(_sparse_fit, options, name)
-        yield f"sparse predictions, {name}", partial(_sparse_predict, options, name)
+        yield f"sparse fit: {name}", partial(_sparse_fit, options, name)
+        yield f"sparse predictions: {name}", partial(_sparse_predict, options, name)
     for name in ("amazon", "black_friday") if options.data is not None else ():
-        yield f"target statistics, {name}", partial(_statistics, options, name)
+        yield f"target statistics: {name}", partial(_statistics, options, name)
 
 
 def _dense(options: Options, goal: float, **changes: Any) -> Race:

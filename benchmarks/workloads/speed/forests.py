@@ -26,19 +26,19 @@ Races = Iterator[tuple[str, Callable[[], Race]]]
 
 def races(options: Options) -> Races:
     """Yield names, and what prepares each race."""
-    yield "random forest, classes", lambda: fits(20.0, _classes(options), OURS, SCIKIT)
-    yield "random forest, 1,000,000 numbers", lambda: fits(20.0, _numbers(options, 1_000_000, 20, 50), OURS, SCIKIT)
-    yield "random forest, 20,000 numbers", lambda: fits(20.0, _numbers(options, 20_000, 28, 100), OURS, SCIKIT)
+    yield "random forest: classes", lambda: fits(20.0, _classes(options), OURS, SCIKIT)
+    yield "random forest: 1,000,000 numbers", lambda: fits(20.0, _numbers(options, 1_000_000, 20, 50), OURS, SCIKIT)
+    yield "random forest: 20,000 numbers", lambda: fits(20.0, _numbers(options, 20_000, 28, 100), OURS, SCIKIT)
     random = {"bootstrap": False, "random_thresholds": True}
-    yield "extra trees, classes", lambda: fits(8.0, _classes(options, **random), OURS, SCIKIT)
-    yield "extra trees, numbers", lambda: fits(8.0, _numbers(options, 100_000, 28, 100, **random), OURS, SCIKIT)
+    yield "extra trees: classes", lambda: fits(8.0, _classes(options, **random), OURS, SCIKIT)
+    yield "extra trees: numbers", lambda: fits(8.0, _numbers(options, 100_000, 28, 100, **random), OURS, SCIKIT)
     for rows, columns in ((4_000, 6), (100_000, 28)):
-        yield f"exact tree, {rows:,} × {columns}", partial(_exact_tree, options, rows, columns)
+        yield f"exact tree: {rows:,} × {columns}", partial(_exact_tree, options, rows, columns)
     if options.data is not None:
-        yield "exact boosting, Black Friday", partial(_exact_boosting, options)
-    yield "AdaBoost, 100 stumps", partial(_stumps, options)
+        yield "exact boosting: Black Friday", partial(_exact_boosting, options)
+    yield "AdaBoost: 100 stumps", partial(_stumps, options)
     for name in ("first", "later"):
-        yield f"deep forest, {name} prediction", partial(_deep, options, name == "first")
+        yield f"deep forest: {name} prediction", partial(_deep, options, name == "first")
 
 
 def _settings(options: Options, **changes: Any) -> Settings:
