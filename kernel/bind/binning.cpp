@@ -114,8 +114,8 @@ void bind_binning(nb::module_& m) {
         .def(
             "has_missing", [](const BinnedData& self, int32_t feature) { return self.feature(feature).has_missing; },
             nb::arg("feature"), "Whether some row has the missing code.")
-        .def("list_rows", &BinnedData::list_rows,
-             "List the codes of bundled features row by row, once they are written.")
+        .def("list_rows", &BinnedData::list_rows, Released(),
+             "List the codes of each row that are not the default of their feature, once all are written.")
         .def("mark_missing", &BinnedData::mark_missing, nb::arg("feature"),
              "Say that some row has the missing code; it may lie in another part of the table.")
         .def(

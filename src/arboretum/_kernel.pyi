@@ -210,7 +210,9 @@ class BinnedData:
         """Whether some row has the missing code."""
 
     def list_rows(self) -> None:
-        """List the codes of bundled features row by row, once they are written."""
+        """
+        List the codes of each row that are not the default of their feature, once all are written.
+        """
 
     def mark_missing(self, feature: int) -> None:
         """

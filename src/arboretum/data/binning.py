@@ -363,7 +363,8 @@ def _assign_bins(table: Table, bin_map: BinMap, bundle: bool, reserve: int, thre
     codes.attach(np.zeros(codes.size_bytes, dtype=np.uint8))
     if isinstance(table, SparseTable):
         has_missing = table.by_column.assign(codes, order, cuts, threads)
-        codes.list_rows()
+        if bundle:  # only boosting on one machine reads lists
+            codes.list_rows()
     else:
         has_missing = codes.assign(0, columns, cuts, threads)
     return BinnedData(bin_map, codes, tuple(has_missing))
