@@ -30,16 +30,28 @@ std::vector<RawColumn> checked_columns(const Predictor& predictor, const std::ve
     return columns;
 }
 
-std::vector<RawColumn> matrix_columns(const Predictor& predictor, const AnyArray& matrix, int64_t n_rows) {
-    if (matrix.ndim() != 2 || static_cast<int64_t>(matrix.shape(0)) != n_rows)
-        throw nb::value_error(("the matrix must have two dimensions and " + std::to_string(n_rows) + " rows").c_str());
-    int64_t item = static_cast<int64_t>(matrix.itemsize());
-    ValueType type = type_of(matrix, column_name(0));
-    std::vector<RawColumn> columns(matrix.shape(1));
-    const char* data = static_cast<const char*>(matrix.data());
-    for (RawColumn& column : columns) {
-        column = {data, matrix.stride(0) * item, type};
-        data += matrix.stride(1) * item;
+RawMatrix raw_matrix_of(const AnyArray& array, ValueType type) {
+    const int64_t item = static_cast<int64_t>(array.itemsize());
+    return {static_cast<const char*>(array.data()),
+            static_cast<int64_t>(array.shape(0)),
+            static_cast<int64_t>(array.shape(1)),
+            array.stride(0) * item,
+            array.stride(1) * item,
+            type};
+}
+
+// codes: those of categories, at the places of their columns; columns of numbers are not read there.
+std::vector<RawColumn> matrix_columns(const Predictor& predictor, const RawMatrix& numbers,
+                                      const std::optional<Matrix<const int32_t>>& codes) {
+    std::vector<RawColumn> columns(numbers.n_columns);
+    for (int64_t j = 0; j < numbers.n_columns; ++j) columns[j] = numbers.column(j);
+    if (codes) {
+        const RawMatrix beside = raw_matrix_of(AnyArray(*codes), ValueType::category);
+        if (beside.n_rows != numbers.n_rows || beside.n_columns != numbers.n_columns)
+            throw nb::value_error("codes must have the shape of the matrix");
+        for (const UsedFeature& used : predictor.forest().used)
+            if (used.is_category && used.feature < beside.n_columns)
+                columns[used.feature] = beside.column(used.feature);
     }
     check_kinds(predictor, columns);
     return columns;
@@ -72,14 +84,20 @@ void add(const Predictor& self, const std::vector<AnyArray>& columns, Matrix<dou
     self.add(raw.data(), n_rows, first, last, policy(average), threads, out.data());
 }
 
-void raw_matrix(const Predictor& self, const AnyArray& matrix, Matrix<double> out, int threads) {
-    int64_t n_trees = static_cast<int64_t>(self.forest().trees.size());
+bool raw_matrix(const Predictor& self, const AnyArray& matrix, const std::optional<Matrix<const int32_t>>& codes,
+                Matrix<double> out, bool allow_nan, int threads) {
+    const int64_t n_trees = static_cast<int64_t>(self.forest().trees.size());
     check_request(self, 0, n_trees, out.shape(1), self.forest().n_outputs);
-    int64_t n_rows = static_cast<int64_t>(out.shape(0));
-    std::vector<RawColumn> raw = matrix_columns(self, matrix, n_rows);
+    const int64_t n_rows = static_cast<int64_t>(out.shape(0));
+    if (matrix.ndim() != 2 || static_cast<int64_t>(matrix.shape(0)) != n_rows)
+        throw nb::value_error(("the matrix must have two dimensions and " + std::to_string(n_rows) + " rows").c_str());
+    const RawMatrix numbers = raw_matrix_of(matrix, type_of(matrix, column_name(0)));
+    const std::vector<RawColumn> raw = matrix_columns(self, numbers, codes);
     GilReleased released;
+    if (!allow_nan && numbers.has_nan()) return false;
     self.fill_base(n_rows, out.data());
     self.add(raw.data(), n_rows, 0, n_trees, Unknown::missing, threads, out.data());
+    return true;
 }
 
 void apply(const Predictor& self, const std::vector<AnyArray>& columns, Matrix<int32_t> out, int64_t first,
@@ -101,9 +119,11 @@ void bind_predicting(nanobind::module_& m) {
         .def("__init__", &make, "arrays"_a, "threads"_a)
         .def("add", &add, "columns"_a, "out"_a.noconvert(), "first"_a, "last"_a, "average"_a, "threads"_a,
              "Add trees first … last − 1, in this order, to out (rows × outputs).")
-        .def("raw_matrix", &raw_matrix, "matrix"_a, "out"_a.noconvert(), "threads"_a,
-             "Fill out (rows × outputs) with base + all trees for a float32 or float64 matrix of rows × "
-             "features.")
+        .def("raw_matrix", &raw_matrix, "matrix"_a, "codes"_a.noconvert().none(), "out"_a.noconvert(), "allow_nan"_a,
+             "threads"_a,
+             "Fill out (rows × outputs) with base + all trees for a matrix (rows × features) of floats.\n\n"
+             "Codes of categories, none of them unknown, are read from an int32 matrix beside it. Return\n"
+             "whether it was done: not if there is a NaN and none is allowed.")
         .def("apply", &apply, "columns"_a, "out"_a.noconvert(), "first"_a, "last"_a, "average"_a, "threads"_a,
              "Fill out (rows × trees) with the node of the leaf that each row reaches.");
 }

@@ -1,4 +1,4 @@
-// A column of a table as the user holds it.
+// A column of a table, or a table of one type, as the user holds it.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,16 @@ struct RawColumn {
     }
     double number(int64_t row) const { return type == ValueType::float32 ? at<float>(row) : at<double>(row); }
     void prefetch(int64_t row) const { __builtin_prefetch(data + row * stride); }
+};
+
+struct RawMatrix {
+    const char* data;
+    int64_t n_rows, n_columns;
+    int64_t row_stride, column_stride;  // bytes
+    ValueType type;
+
+    RawColumn column(int64_t j) const { return {data + j * column_stride, row_stride, type}; }
+    bool has_nan() const;
 };
 
 }  // namespace arboretum

@@ -1292,11 +1292,17 @@ class Predictor:
     def raw_matrix(
         self,
         matrix: Annotated[NDArray, dict(device="cpu", writable=False)],
+        codes: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order="C", device="cpu", writable=False)]
+        | None,
         out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+        allow_nan: bool,
         threads: int,
-    ) -> None:
+    ) -> bool:
         """
-        Fill out (rows × outputs) with base + all trees for a float32 or float64 matrix of rows × features.
+        Fill out (rows × outputs) with base + all trees for a matrix (rows × features) of floats.
+
+        Codes of categories, none of them unknown, are read from an int32 matrix beside it. Return
+        whether it was done: not if there is a NaN and none is allowed.
         """
 
     def apply(

@@ -45,6 +45,7 @@ from arboretum.data.schema import (
     rank_categories,
     warn_of_text,
 )
+from arboretum.data.single_row import as_columns
 from arboretum.data.sources import as_arrow
 
 Made = TypeVar("Made")
@@ -364,6 +365,8 @@ def conform(
         return _conform_sparse(X, schema, missing, estimator_name)
     if isinstance(X, Table):
         X = X.as_rows()
+    if isinstance(X, dict):
+        X = as_columns(X)
     found, raw = (X.names, X.columns) if isinstance(X, ReadRows) else _open(X)
     if schema.named and found is not None:
         raw = schema.in_order(found, raw)

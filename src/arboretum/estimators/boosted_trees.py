@@ -309,7 +309,9 @@ class BoostedTrees(BoostingParameters, GrownTrees, Estimator):
 
     def _raw(self, X: Any, offset: Any) -> FloatArray:
         """Raw predictions (rows, outputs), offsets included."""
-        model = self.model_
+        return self._raw_by(self.model_, X, offset)
+
+    def _raw_by(self, model: Model, X: Any, offset: Any) -> FloatArray:
         raw = model.sums(X, self.n_jobs)
         return raw if offset is None and not notes_of(model).has_offset else self._with_offset(raw, X, offset)
 
@@ -526,7 +528,8 @@ class BoostedTreesClassifier(Classifier, BoostedTrees):
         -------
         ndarray of float64, (n_rows,), (n_rows, n_classes) or (n_rows, n_outputs)
         """
-        return self.model_.head_as(ClassLossHead).scores(self._raw(X, offset))
+        model = self.model_
+        return model.head_as(ClassLossHead).scores(self._raw_by(model, X, offset))
 
     def predict_proba(self, X: Any, *, offset: Any = None) -> Any:
         """Probabilities of the classes, in the order of ``classes_``.
@@ -535,7 +538,8 @@ class BoostedTreesClassifier(Classifier, BoostedTrees):
         -------
         ndarray of float64, (n_rows, n_classes), or a list of them for several outputs
         """
-        return self.model_.head_as(ClassLossHead).probabilities(self._raw(X, offset))
+        model = self.model_
+        return model.head_as(ClassLossHead).probabilities(self._raw_by(model, X, offset))
 
     def predict(self, X: Any, *, offset: Any = None) -> NDArray[Any]:
         """Predict the most probable class.
@@ -545,7 +549,8 @@ class BoostedTreesClassifier(Classifier, BoostedTrees):
         ndarray, (n_rows,) or (n_rows, n_outputs)
             Labels as they were given at fit.
         """
-        return self.model_.head_as(ClassLossHead).answers(self._raw(X, offset))
+        model = self.model_
+        return model.head_as(ClassLossHead).answers(self._raw_by(model, X, offset))
 
     def staged_predict_proba(self, X: Any, *, offset: Any = None) -> Iterator[Any]:
         """Yield the probabilities after each round."""
@@ -610,7 +615,8 @@ class BoostedTreesRegressor(Regressor, BoostedTrees):
         ndarray of float64, (n_rows,)
             (n_rows, n_outputs) with several outputs; with several quantiles a column for each, rising in each row.
         """
-        return self.model_.head.answers(self._raw(X, offset))
+        model = self.model_
+        return model.head.answers(self._raw_by(model, X, offset))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Return R²: 1 − Σ (y − prediction)² / Σ (y − mean of y)².
@@ -768,7 +774,8 @@ class BoostedTreesRanker(BoostedTrees):
         -------
         ndarray of float64, (n_rows,)
         """
-        return self.model_.head.answers(self._raw(X, offset))
+        model = self.model_
+        return model.head.answers(self._raw_by(model, X, offset))
 
     def score(self, X: Any, y: Any, group: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Return NDCG of the first 10 places: ``arboretum.metrics.ndcg_score``."""
@@ -855,7 +862,8 @@ class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
             Logarithm of the hazard ratio with ``loss="cox"``; minus the logarithm of the time, which
             ``predict_time`` gives, with ``loss="aft"``.
         """
-        return self.model_.head_as(RiskHead).answers(self._raw(X, offset))
+        model = self.model_
+        return model.head_as(RiskHead).answers(self._raw_by(model, X, offset))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Return the concordance index of the risks."""

@@ -337,14 +337,28 @@ class Forest:
         self.predictor(threads).add(columns, out, first, last, _averages(unknown), threads)
         return out
 
-    def raw_matrix(self, matrix: NDArray[Any], *, threads: int = 1) -> NDArray[np.float64]:
+    def raw_matrix(
+        self, matrix: NDArray[Any], codes: NDArray[np.int32] | None = None, *, threads: int = 1
+    ) -> NDArray[np.float64]:
         """Sum base and all trees for every row of a float32 or float64 matrix: the quickest way for one row.
 
-        Every feature that the forest reads must be numeric.
+        Parameters
+        ----------
+        matrix : float32 or float64 array (n_rows, n_features)
+            Numbers.
+        codes : int32 array (n_rows, n_features), optional
+            Codes of the categorical features, −1 for missing; none may be unknown.
+        threads : int
+            Most threads to use.
         """
         out = np.empty((len(matrix), self.n_outputs))
-        self.predictor(threads).raw_matrix(matrix, out, threads)
+        self.predictor(threads).raw_matrix(matrix, codes, out, True, threads)
         return out
+
+    def raw_of_numbers(self, matrix: NDArray[Any], *, threads: int = 1) -> NDArray[np.float64] | None:
+        """Sum base and all trees for every row of a float32 or float64 matrix, or return None if a value is NaN."""
+        out = np.empty((len(matrix), self.n_outputs))
+        return out if self.predictor(threads).raw_matrix(matrix, None, out, False, threads) else None
 
     def staged(
         self,

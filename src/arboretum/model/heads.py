@@ -228,6 +228,10 @@ class ClassLossHead(LossHead):
     def probabilities(self, raw: FloatArray) -> Any:
         """Return probabilities (rows, classes), or a list of them for several outputs."""
         loss = self.loss
+        if type(loss) is Logistic:
+            proba = np.empty((len(raw), 2))
+            _kernel.sigmoid_pairs(raw, proba)
+            return proba
         if isinstance(loss, Ordinal):
             return loss.probabilities(raw[:, 0])
         if isinstance(self.classes, list):
@@ -235,9 +239,6 @@ class ClassLossHead(LossHead):
         if raw.shape[1] > 1:
             return loss.predict(raw)
         proba = np.empty((len(raw), 2))
-        if type(loss) is Logistic:
-            _kernel.sigmoid_pairs(raw, proba)
-            return proba
         proba[:, 1] = loss.predict(raw[:, 0])
         np.subtract(1.0, proba[:, 1], out=proba[:, 0])
         return proba

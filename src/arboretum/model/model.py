@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from arboretum.cached import cached_property
 from arboretum.data.schema import Schema
+from arboretum.data.single_row import SingleRow
 from arboretum.data.streamed_table import StreamedTable
 from arboretum.data.table import SparseTable, Table, conform, lies_ready
 from arboretum.encoding.category_encoding import CategoryEncoding
@@ -118,15 +119,26 @@ class Model:
         if self.known is not None:
             return self.known(X)
         if type(X) is np.ndarray and self._is_ready(X):
-            return self.summed.raw_matrix(X, threads=1 if len(X) <= FEW_ROWS else n_threads(n_jobs))
+            raw = self.summed.raw_of_numbers(X, threads=1 if len(X) <= FEW_ROWS else n_threads(n_jobs))
+            if raw is not None:
+                return raw
+        elif self.table is None and (row := self._single_row.read(X)) is not None:
+            return self.summed.raw_matrix(*row) if self.encoding is None else self.raw(self._row_table(*row), threads=1)
         return self.raw(self.conform(X), n_threads(n_jobs))
 
+    @cached_property
+    def _single_row(self) -> SingleRow:
+        """What reads single rows."""
+        return SingleRow(self.schema)
+
+    def _row_table(self, numbers: FloatArray, codes: NDArray[np.int32]) -> Table:
+        """Return a row that was read at once as a table."""
+        kinds = enumerate(column.kind for column in self.schema.columns)
+        return Table(self.schema, [(numbers if kind == "numeric" else codes)[:, j] for j, kind in kinds])
+
     def _is_ready(self, X: NDArray[Any]) -> bool:
-        """Return whether the table layer would accept the matrix as it is, without errors and warnings."""
-        if X.ndim != 2 or not lies_ready(X) or X.shape[1] != self._numeric_width or not len(X):
-            return False
-        least = np.minimum.reduce(X, axis=None)  # NaN if any value is
-        return bool(least == least)
+        """Return whether the table layer would accept the matrix as it is if no value is missing."""
+        return X.ndim == 2 and X.shape[1] == self._numeric_width and len(X) > 0 and lies_ready(X)
 
     @cached_property
     def _numeric_width(self) -> int:
