@@ -125,7 +125,8 @@ void bind_bagging(nb::module_& m) {
             nb::arg("n_classes"), nb::arg("classes").noconvert().none(), nb::arg("numbers").noconvert().none(),
             nb::arg("weight").noconvert().none(), nb::arg("rules"), nb::arg("edges"), nb::arg("bootstrap"),
             nb::arg("threads"), nb::arg("projections").none() = nb::none(), nb::arg("treatment").none() = nb::none())
-        .def("grow", &ForestGrower::grow, nb::arg("first"), nb::arg("n"), nb::arg("seed"), Released());
+        .def("grow", &ForestGrower::grow, nb::arg("first"), nb::arg("n"), nb::arg("seed"), nb::arg("with_risk"),
+             Released());
 }
 
 }  // namespace arboretum

@@ -42,6 +42,38 @@ void GrownTree::put_terms(std::span<const ProjectionTerm> summands, GrownNode& n
     terms.insert(terms.end(), summands.begin(), summands.end());
 }
 
+TreeFields::TreeFields(const GrownTree& tree, bool with_risk) : n_nodes(tree.nodes.size()), values(tree.values) {
+    auto make = [&]<class T>(Field<T>& field) { field.reset(new T[n_nodes]); };
+    make(kind), make(missing_left), make(feature), make(left), make(right), make(threshold), make(gain), make(n_rows);
+    if (with_risk) make(weight), make(risk);
+    const bool has_items = !tree.set_words.empty() || !tree.terms.empty();
+    if (has_items) make(n_items);
+    for (size_t i = 0; i < n_nodes; ++i) {
+        const GrownNode& node = tree.nodes[i];
+        kind[i] = static_cast<uint8_t>(node.kind);
+        missing_left[i] = node.missing_left;
+        feature[i] = node.feature;
+        left[i] = node.left;
+        right[i] = node.right;
+        threshold[i] = node.threshold;
+        gain[i] = node.gain;
+        n_rows[i] = node.n_rows;
+        if (with_risk) weight[i] = node.weight, risk[i] = node.risk;
+        if (!has_items) continue;
+        const std::span<const uint32_t> set = tree.set_of(node);
+        const std::span<const ProjectionTerm> summands = tree.terms_of(node);
+        n_items[i] = static_cast<int32_t>(set.size() + summands.size());
+        set_words.insert(set_words.end(), set.begin(), set.end());
+        terms.insert(terms.end(), summands.begin(), summands.end());
+    }
+}
+
+size_t GrownForest::n_nodes() const {
+    size_t n = 0;
+    for (const TreeFields& tree : trees) n += tree.n_nodes;
+    return n;
+}
+
 void GrownForest::extend(GrownForest& more) {
     trees.insert(trees.end(), std::make_move_iterator(more.trees.begin()), std::make_move_iterator(more.trees.end()));
     more.trees.clear();

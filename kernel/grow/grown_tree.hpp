@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -47,6 +48,11 @@ struct GrownTree {
     std::vector<ProjectionTerm> terms;
     bool packed = true;  // whether gradients were summed in narrow lanes (gradient/lanes.hpp)
 
+    // Keeps its memory.
+    void clear() {
+        nodes.clear(), values.clear(), gradients.clear(), hessians.clear(), set_words.clear(), terms.clear();
+    }
+
     // Words of a category condition; empty for all others.
     std::span<const uint32_t> set_of(const GrownNode& node) const {
         if (!node.is_on_categories()) return {};
@@ -77,10 +83,34 @@ struct GrownTree {
     void put_terms(std::span<const ProjectionTerm> summands, GrownNode& node);
 };
 
+// The nodes of a finished tree, field by field: half of the memory that they take while the tree grows.
+struct TreeFields {
+    template <class T>
+    using Field = std::unique_ptr<T[]>;  // written before it is read
+
+    size_t n_nodes = 0;
+    Field<uint8_t> kind, missing_left;
+    Field<int32_t> feature, left, right;
+    Field<double> threshold, gain;
+    Field<int64_t> n_rows;
+    Field<double> weight, risk;  // only if asked for: what pruning needs
+    Field<int32_t> n_items;      // words or terms of each node; null if there are none
+    std::vector<double> values;  // node × width
+    std::vector<uint32_t> set_words;
+    std::vector<ProjectionTerm> terms;
+
+    TreeFields() = default;
+    TreeFields(const GrownTree& tree, bool with_risk);
+};
+
 struct GrownForest {
-    std::vector<GrownTree> trees;
+    std::vector<TreeFields> trees;
     int width = 1;
 
+    GrownForest() = default;
+    GrownForest(GrownForest&&) = default;  // and no copies, which std::vector would promise
+
+    size_t n_nodes() const;
     void extend(GrownForest& more);
 };
 

@@ -421,7 +421,8 @@ GrownForest grow_isolation(const IsolationTable& table, const IsolationSample& s
     std::vector<IsolationBuilder> builders(workers, IsolationBuilder(table, rules, path_lengths));
     parallel_for(range.n, workers, [&](int64_t i, int worker) {
         const int64_t tree = range.first + i;
-        forest.trees[i] = builders[worker].grow_from(sample.rows(range.seed, tree), tree_key(range.seed, tree));
+        forest.trees[i] = {builders[worker].grow_from(sample.rows(range.seed, tree), tree_key(range.seed, tree)),
+                           false};
     });
     return forest;
 }

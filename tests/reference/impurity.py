@@ -242,8 +242,9 @@ class Tree:
 def trees_of(grown):
     """Give the trees of a grown forest one by one."""
     ends = np.cumsum(grown.sizes)
-    start, words = grown.sets
-    arrays = {name: getattr(grown, name) for name in NODE_ARRAYS}
+    joined = {**_kernel.join_trees(grown), "risk": grown.risk, "weight": grown.weight}
+    start, words = joined["sets"]
+    arrays = {name: joined[name] for name in NODE_ARRAYS}
     values = grown.values.reshape(-1, grown.width)
     for first, last in zip(ends - grown.sizes, ends, strict=True):
         yield Tree(
@@ -282,7 +283,7 @@ def grow(problem, rules=SplitRules(), *, n=1, seed=0, threads=1, bootstrap=None,
         _kernel.Bootstrap() if bootstrap is None else bootstrap,
         threads,
     )
-    return list(trees_of(grower.grow(0, n, seed)))
+    return list(trees_of(grower.grow(0, n, seed, True)))
 
 
 # ---- what must hold for every tree ---------------------------------------------------------------------------------

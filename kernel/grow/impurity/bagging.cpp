@@ -70,17 +70,17 @@ ForestGrower::ForestGrower(const BinnedData& data, Target target, SplitRules rul
     inputs_.target.choose_scales(inputs_.bootstrap.n_draws);
 }
 
-GrownForest ForestGrower::grow(int64_t first, int64_t n, uint64_t seed) const {
+GrownForest ForestGrower::grow(int64_t first, int64_t n, uint64_t seed, bool with_risk) const {
     const TreeRange range{first, n, seed};
     const Target& target = inputs_.target;
-    if (target.criterion == Criterion::log_rank) return grow_with<LogRank>(inputs_, range);
-    if (target.criterion == Criterion::absolute_error) return grow_with<Medians>(inputs_, range);
-    if (target.treatment.n_arms == 2) return grow_with<Arms<2>>(inputs_, range);
-    if (target.treatment.n_arms > 0) return grow_with<Arms<0>>(inputs_, range);
-    if (target.is_packable) return grow_with<PackedBinary>(inputs_, range);
-    if (target.is_binary()) return grow_with<Moments>(inputs_, range);
-    if (target.is_classes() || target.n_outputs > 1) return grow_with<Lanes>(inputs_, range);
-    return grow_with<Moments>(inputs_, range);
+    if (target.criterion == Criterion::log_rank) return grow_with<LogRank>(inputs_, range, with_risk);
+    if (target.criterion == Criterion::absolute_error) return grow_with<Medians>(inputs_, range, with_risk);
+    if (target.treatment.n_arms == 2) return grow_with<Arms<2>>(inputs_, range, with_risk);
+    if (target.treatment.n_arms > 0) return grow_with<Arms<0>>(inputs_, range, with_risk);
+    if (target.is_packable) return grow_with<PackedBinary>(inputs_, range, with_risk);
+    if (target.is_binary()) return grow_with<Moments>(inputs_, range, with_risk);
+    if (target.is_classes() || target.n_outputs > 1) return grow_with<Lanes>(inputs_, range, with_risk);
+    return grow_with<Moments>(inputs_, range, with_risk);
 }
 
 }  // namespace arboretum

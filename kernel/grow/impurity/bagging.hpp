@@ -51,7 +51,7 @@ struct ForestInputs {
 
 // With one kind of statistics (impurity.hpp); each is compiled once, by grow_*.cpp.
 template <class Statistics>
-GrownForest grow_with(const ForestInputs& inputs, const TreeRange& range);
+GrownForest grow_with(const ForestInputs& inputs, const TreeRange& range, bool with_risk);
 
 class ForestGrower {
   public:
@@ -61,7 +61,8 @@ class ForestGrower {
     ForestGrower(const ForestGrower&) = delete;
     ForestGrower& operator=(const ForestGrower&) = delete;
 
-    GrownForest grow(int64_t first, int64_t n, uint64_t seed) const;
+    // with_risk: also what pruning needs.
+    GrownForest grow(int64_t first, int64_t n, uint64_t seed, bool with_risk) const;
 
   private:
     ForestInputs inputs_;

@@ -58,12 +58,6 @@ struct TreeLimits {
     int64_t aside_rows;  // nodes of up to this many rows are set aside; 0: none
 };
 
-template <class Statistics>
-struct GrownBranch {
-    GrownTree tree;
-    std::vector<OpenNode<Statistics>> aside;  // leaves that are roots of further branches
-};
-
 // A tree, or a part of one, that grows from one node.
 template <class Statistics>
 class Branch {
@@ -72,19 +66,24 @@ class Branch {
     using Rows = BranchRows<Statistics>;
     using Gain = typename Statistics::Gain;
 
-    // rows: hold those of the root.
-    Branch(const ForestTask<Statistics>& task, const TreeLimits& limits, Rows& rows)
-        : task_(task), rules_(task.rules), limits_(limits), rows_(rows), features_(task.data.n_features()) {
+    // rows: hold those of the root. store: where the nodes of the branch are added.
+    Branch(const ForestTask<Statistics>& task, const TreeLimits& limits, Rows& rows, GrownTree& store)
+        : task_(task),
+          rules_(task.rules),
+          limits_(limits),
+          rows_(rows),
+          features_(task.data.n_features()),
+          store_(store),
+          first_(store.nodes.size()) {
         std::iota(features_.begin(), features_.end(), 0);
     }
 
-    GrownBranch<Statistics> grow_from(Open root) {
-        tree_.nodes.reserve(root.n_rows());
-        tree_.values.reserve(root.n_rows() * task_.summary.width());
+    // Returns leaves that are roots of further branches.
+    std::vector<Open> grow_from(Open root) {
         node_ = std::move(root);
         grow(*this);
         for (const Open& node : open_) make_leaf(node);
-        return {std::move(tree_), std::move(aside_)};
+        return std::move(aside_);
     }
 
     // ---- steps of grow.hpp ---------------------------------------------------------------------------------------
@@ -118,23 +117,23 @@ class Branch {
         settle_absent(node_, left_, right_);
         set_bounds(node_.cut, left_, right_);
         const int32_t id = node_.id;
-        std::vector<GrownNode>& nodes = tree_.nodes;
         for (ProjectionTerm& term : terms_) term.feature = task_.projections.binned_feature(term);
-        put_cut(node_.cut, terms_, tree_, nodes[id]);
-        nodes[id].left = static_cast<int32_t>(nodes.size());
+        put_cut(node_.cut, terms_, store_, node(id));
+        node(id).left = n_nodes();
         add(std::move(left_));
-        nodes[id].right = static_cast<int32_t>(nodes.size());
+        node(id).right = n_nodes();
         add(std::move(right_));
     }
 
   private:
+    GrownNode& node(int32_t id) { return store_.nodes[first_ + id]; }
+    int32_t n_nodes() const { return static_cast<int32_t>(store_.nodes.size() - first_); }
+
     // A new node: a leaf, set aside, or open for a split.
     void add(Open node) {
-        std::vector<GrownNode>& nodes = tree_.nodes;
-        node.id = static_cast<int32_t>(nodes.size());
-        nodes.emplace_back();
-        nodes.back().n_rows = task_.n_copies(node.total.data(), node.n_rows());
-        tree_.values.resize(nodes.size() * task_.summary.width());
+        node.id = n_nodes();
+        store_.nodes.emplace_back().n_rows = task_.n_copies(node.total.data(), node.n_rows());
+        store_.values.resize(store_.nodes.size() * task_.summary.width());
         // Neither a median nor what nodes inherit is the mean of two.
         if constexpr (std::is_same_v<Statistics, Medians> || Inheriting<Statistics>) make_leaf(node);
         if (!may_split(node)) return make_leaf(node);
@@ -154,20 +153,20 @@ class Branch {
                !task_.statistics.is_pure(node.total.data(), rows_.numbers(node.begin, node.end));
     }
 
-    void make_leaf(const Open& node) {
-        GrownNode& leaf = tree_.nodes[node.id];
-        double* value = &tree_.values[static_cast<size_t>(node.id) * task_.summary.width()];
-        const typename Statistics::Word* total = node.total.data();
+    void make_leaf(const Open& open) {
+        GrownNode& leaf = node(open.id);
+        double* value = &store_.values[(first_ + open.id) * task_.summary.width()];
+        const typename Statistics::Word* total = open.total.data();
         leaf.weight = task_.statistics.weight(total) / task_.target.weight_scale;
         if constexpr (Inheriting<Statistics>) {
-            std::ranges::copy(task_.statistics.outcomes(total, node.inherited), value);
+            std::ranges::copy(task_.statistics.outcomes(total, open.inherited), value);
         } else if (task_.target.is_classes()) {
             task_.statistics.class_sums(total, value);
             task_.summary.finish_classes(leaf, value);
         } else {
             for (int o = 0; o < task_.target.n_outputs; ++o) value[o] = task_.statistics.mean(total, o);
             if (task_.target.criterion == Criterion::log_rank) return;
-            task_.summary.finish_numbers(rows_.numbers(node.begin, node.end), limits_.copies, leaf, value);
+            task_.summary.finish_numbers(rows_.numbers(open.begin, open.end), limits_.copies, leaf, value);
         }
     }
 
@@ -273,7 +272,8 @@ class Branch {
     std::vector<int32_t> features_;  // 0 … n−1 between nodes
     std::vector<int32_t> swaps_;
     std::vector<ProjectionTerm> terms_;
-    GrownTree tree_;
+    GrownTree& store_;
+    const size_t first_;              // where the nodes of the branch begin in the store
     std::vector<Open> open_, aside_;  // open nodes are a stack, or a heap
     Open node_, left_, right_;        // the node that is split, and its children
     int n_leaves_ = 1;
@@ -286,6 +286,8 @@ struct TreeSpace {
     std::vector<std::unique_ptr<BranchRows<Statistics>>> below;  // one per thread
     std::vector<typename Statistics::Stat> rows;
     std::vector<uint32_t> copies;
+    GrownTree top_nodes, whole;
+    std::vector<GrownTree> branch_nodes;  // one per thread: branches one after the other
 };
 
 template <class Statistics>
@@ -297,8 +299,8 @@ class ImpurityBuilder {
 
     explicit ImpurityBuilder(const ForestTask<Statistics>& task) : task_(task) {}
 
-    // copies: how often each row of the table is drawn, null for once each.
-    GrownTree grow(const uint32_t* copies, uint64_t seed, Space& space) const {
+    // copies: how often each row of the table is drawn, null for once each. The tree is kept until the next one.
+    const GrownTree& grow(const uint32_t* copies, uint64_t seed, Space& space) const {
         fill_rows(copies, space.rows);
         Open root{
             0, 0, 0, static_cast<int64_t>(space.rows.size()), draw(seed, 0x726f6f74), {}, task_.statistics.zero()};
@@ -308,23 +310,24 @@ class ImpurityBuilder {
         const double least_gain = task_.rules.min_impurity_decrease > 0
                                       ? task_.rules.min_impurity_decrease * weight * task_.target.gain_scale()
                                       : -infinity;
-        const GrownBranch<Statistics> top =
-            grow_branch(std::move(root), {copies, least_gain, aside_rows(space)}, space.rows.data(), *space.top);
+        space.top_nodes.clear();
+        const std::vector<Open> aside =
+            grow_branch(std::move(root), {copies, least_gain, aside_rows(space)}, space, *space.top, space.top_nodes);
         std::vector<int32_t> stumps;
-        for (const Open& node : top.aside) stumps.push_back(node.id);
-        const std::vector<GrownTree> below = grow_below(top.aside, {copies, least_gain, 0}, space);
-        GrownTree tree = join_branches(top.tree, stumps, below, task_.summary.width());
-        finish_tree(tree, task_.target, task_.rules);
-        return tree;
+        for (const Open& node : aside) stumps.push_back(node.id);
+        const std::vector<BranchNodes> below = grow_below(aside, {copies, least_gain, 0}, space);
+        join_branches(space.top_nodes, stumps, below, task_.summary.width(), space.whole);
+        finish_tree(space.whole, task_.target, task_.rules);
+        return space.whole;
     }
 
   private:
-    GrownBranch<Statistics> grow_branch(Open root, const TreeLimits& limits, Stat* tree_rows,
-                                        BranchRows<Statistics>& rows) const {
+    std::vector<Open> grow_branch(Open root, const TreeLimits& limits, Space& space, BranchRows<Statistics>& rows,
+                                  GrownTree& store) const {
         const int64_t n = root.n_rows();
-        root.begin = rows.load(tree_rows, root.begin, root.end);
+        root.begin = rows.load(space.rows.data(), root.begin, root.end);
         root.end = root.begin + n;
-        return Branch<Statistics>(task_, limits, rows).grow_from(std::move(root));
+        return Branch<Statistics>(task_, limits, rows, store).grow_from(std::move(root));
     }
 
     void fill_rows(const uint32_t* copies, std::vector<Stat>& rows) const {
@@ -344,15 +347,19 @@ class ImpurityBuilder {
     }
 
     // Branches, the largest first, each by one thread.
-    std::vector<GrownTree> grow_below(const std::vector<Open>& roots, const TreeLimits& limits, Space& space) const {
+    std::vector<BranchNodes> grow_below(const std::vector<Open>& roots, const TreeLimits& limits, Space& space) const {
         std::vector<std::pair<int64_t, size_t>> order;  // −rows, place
         for (const Open& root : roots) order.emplace_back(-root.n_rows(), order.size());
         std::sort(order.begin(), order.end());
-        std::vector<GrownTree> grown(roots.size());
+        for (GrownTree& store : space.branch_nodes) store.clear();
+        std::vector<BranchNodes> grown(roots.size());
         parallel_for(static_cast<int64_t>(order.size()), static_cast<int>(space.below.size()),
                      [&](int64_t i, int worker) {
                          const size_t place = order[i].second;
-                         grown[place] = grow_branch(roots[place], limits, space.rows.data(), *space.below[worker]).tree;
+                         GrownTree& store = space.branch_nodes[worker];
+                         const size_t first = store.nodes.size();
+                         grow_branch(roots[place], limits, space, *space.below[worker], store);
+                         grown[place] = {&store, first, store.nodes.size() - first};
                      });
         return grown;
     }

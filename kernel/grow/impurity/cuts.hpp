@@ -1,6 +1,7 @@
 // What a tree of impurity may look like, and what a cut of one of its nodes is.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <vector>
@@ -34,6 +35,7 @@ class CodeEdges {
             middle_.push_back(std::isinf(lower_[i])   ? upper_[i]
                               : std::isinf(upper_[i]) ? lower_[i]
                                                       : midpoint(lower_[i], upper_[i]));
+        for (size_t f = 0; f < start_.size(); ++f) add_cells(f);
     }
 
     // A threshold t with upper(a) <= t < lower(b), in the middle; below an infinity the largest number.
@@ -59,14 +61,17 @@ class CodeEdges {
     // The last code from `least` on, before `most`, whose middle is not above t.
     Code last_up_to(int32_t feature, Code least, Code most, double t) const {
         const double* middles = middle_.data() + start_[feature];
-        Code code = least, n = most - least;
+        const Cells& cells = cells_[feature];
+        const Code* first = cell_starts_.data() + cells.start + cells.of(t);
+        Code code = std::max(least, first[0] - std::min(first[0], Code{1}));
+        Code n = std::min(most, first[1]) - std::min(code, std::min(most, first[1]));
         // A product, not a choice: compilers turn a choice into a branch that is mispredicted half the time.
         while (n > 1) {
             const Code half = n / 2;
             code += half * Code{middles[code + half] <= t};
             n -= half;
         }
-        return code;
+        return std::min(code, most - 1);
     }
 
   private:
@@ -75,8 +80,42 @@ class CodeEdges {
         return wanted < low || !(low < high) ? low : std::nextafter(high, low);
     }
 
+    // The range of a feature in cells of equal width, so that few codes are left to be searched: those before the first
+    // of cell c lie in earlier cells, those from the first of cell c + 1 on in later ones. A number's cell rises with
+    // the number, whatever is rounded.
+    struct Cells {
+        static constexpr int n = 256;
+
+        double origin = 0, scale = 0;  // scale 0: one cell
+        int64_t start = 0;             // in cell_starts_
+
+        int of(double x) const {
+            return scale > 0 ? static_cast<int>(std::clamp((x - origin) * scale, 0.0, n - 1.0)) : 0;
+        }
+    };
+
+    void add_cells(size_t feature) {
+        const size_t begin = start_[feature], end = feature + 1 < start_.size() ? start_[feature + 1] : middle_.size();
+        Cells cells;
+        cells.start = static_cast<int64_t>(cell_starts_.size());
+        if (begin < end) {
+            cells.origin = middle_[begin];
+            const double width = middle_[end - 1] - middle_[begin];
+            if (width > 0 && std::isfinite(width) && std::isfinite(Cells::n / width)) cells.scale = Cells::n / width;
+        }
+        Code code = 0;
+        for (int c = 0; c < Cells::n; ++c) {
+            while (begin + code < end && cells.of(middle_[begin + code]) < c) ++code;
+            cell_starts_.push_back(code);
+        }
+        cell_starts_.push_back(static_cast<Code>(end - begin));
+        cells_.push_back(cells);
+    }
+
     std::vector<int64_t> start_;
     std::vector<double> lower_, upper_, middle_;
+    std::vector<Cells> cells_;
+    std::vector<Code> cell_starts_;
 };
 
 struct Cut {

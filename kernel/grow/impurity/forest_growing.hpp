@@ -26,11 +26,12 @@ TreeSpace<Statistics> make_space(const ForestTask<Statistics>& task, int threads
     TreeSpace<Statistics> space;
     space.top = std::make_unique<BranchRowsAs<Statistics, Columns<typename Statistics::Stat>>>(task, threads);
     for (int i = 0; i < threads; ++i) space.below.push_back(make_branch_rows(task));
+    space.branch_nodes.resize(threads);
     return space;
 }
 
 template <class Statistics>
-GrownForest grow_with(const ForestInputs& inputs, const TreeRange& range) {
+GrownForest grow_with(const ForestInputs& inputs, const TreeRange& range, bool with_risk) {
     const Statistics statistics(inputs.target);
     const ForestTask<Statistics> task(inputs.data, inputs.target, statistics, inputs.rules, inputs.edges,
                                       inputs.projections);
@@ -46,7 +47,8 @@ GrownForest grow_with(const ForestInputs& inputs, const TreeRange& range) {
         const int64_t tree = range.first + i;
         const bool draws = inputs.bootstrap.n_draws > 0;
         if (draws) inputs.bootstrap.draw_copies(bootstrap_key(range.seed, tree), inputs.data.n_rows(), space.copies);
-        forest.trees[i] = builder.grow(draws ? space.copies.data() : nullptr, tree_key(range.seed, tree), space);
+        const uint64_t key = tree_key(range.seed, tree);
+        forest.trees[i] = {builder.grow(draws ? space.copies.data() : nullptr, key, space), with_risk};
     });
     return forest;
 }

@@ -2,6 +2,6 @@
 
 namespace arboretum {
 
-template GrownForest grow_with<PackedBinary>(const ForestInputs&, const TreeRange&);
+template GrownForest grow_with<PackedBinary>(const ForestInputs&, const TreeRange&, bool);
 
 }  // namespace arboretum

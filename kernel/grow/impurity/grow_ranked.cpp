@@ -3,7 +3,7 @@
 
 namespace arboretum {
 
-template GrownForest grow_with<Medians>(const ForestInputs&, const TreeRange&);
-template GrownForest grow_with<LogRank>(const ForestInputs&, const TreeRange&);
+template GrownForest grow_with<Medians>(const ForestInputs&, const TreeRange&, bool);
+template GrownForest grow_with<LogRank>(const ForestInputs&, const TreeRange&, bool);
 
 }  // namespace arboretum

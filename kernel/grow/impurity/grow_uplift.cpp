@@ -3,7 +3,7 @@
 
 namespace arboretum {
 
-template GrownForest grow_with<Arms<2>>(const ForestInputs&, const TreeRange&);
-template GrownForest grow_with<Arms<0>>(const ForestInputs&, const TreeRange&);
+template GrownForest grow_with<Arms<2>>(const ForestInputs&, const TreeRange&, bool);
+template GrownForest grow_with<Arms<0>>(const ForestInputs&, const TreeRange&, bool);
 
 }  // namespace arboretum

@@ -56,47 +56,48 @@ void put_cut(const Cut& cut, std::span<const ProjectionTerm> terms, GrownTree& t
     if (node.kind == ConditionKind::oblique) tree.put_terms(terms, node);
 }
 
-GrownTree join_branches(const GrownTree& top, std::span<const int32_t> stumps, std::span<const GrownTree> branches,
-                        int width) {
+void join_branches(const GrownTree& top, std::span<const int32_t> stumps, std::span<const BranchNodes> branches,
+                   int width, GrownTree& tree) {
     struct Visit {
-        const GrownTree* part;
+        const GrownTree* store;
+        size_t first;
         int32_t id, parent;
     };
-    std::vector<const GrownTree*> graft(top.nodes.size(), nullptr);
+    std::vector<const BranchNodes*> graft(top.nodes.size(), nullptr);
     size_t n_nodes = top.nodes.size();
     for (size_t i = 0; i < branches.size(); ++i) {
         graft[stumps[i]] = &branches[i];
-        n_nodes += branches[i].nodes.size() - 1;
+        n_nodes += branches[i].n - 1;
     }
-    GrownTree tree;
+    tree.clear();
     tree.nodes.reserve(n_nodes);
-    tree.values.reserve(n_nodes * width);
-    std::vector<Visit> stack{{&top, 0, -1}};
+    tree.values.resize(n_nodes * width);
+    double* values = tree.values.data();
+    std::vector<Visit> stack{{&top, 0, 0, -1}};
     while (!stack.empty()) {
         Visit visit = stack.back();
         stack.pop_back();
-        if (visit.part == &top && graft[visit.id] != nullptr) visit = {graft[visit.id], 0, visit.parent};
-        GrownNode node = visit.part->nodes[visit.id];
+        if (visit.store == &top && graft[visit.id] != nullptr)
+            visit = {graft[visit.id]->store, graft[visit.id]->first, 0, visit.parent};
+        const size_t at = visit.first + visit.id;
         const int32_t id = static_cast<int32_t>(tree.nodes.size());
+        GrownNode& node = tree.nodes.emplace_back(visit.store->nodes[at]);
         if (visit.parent >= 0) {
             GrownNode& parent = tree.nodes[visit.parent];
             (parent.left < 0 ? parent.left : parent.right) = id;
         }
         if (!node.is_leaf()) {
-            stack.push_back({visit.part, node.right, id});
-            stack.push_back({visit.part, node.left, id});
+            stack.push_back({visit.store, visit.first, node.right, id});
+            stack.push_back({visit.store, visit.first, node.left, id});
             node.left = node.right = -1;
         }
-        if (const auto set = visit.part->set_of(node); !set.empty()) {
+        if (const auto set = visit.store->set_of(node); !set.empty()) {
             node.first_item = static_cast<int64_t>(tree.set_words.size());
             tree.set_words.insert(tree.set_words.end(), set.begin(), set.end());
         }
-        if (const auto terms = visit.part->terms_of(node); !terms.empty()) tree.put_terms(terms, node);
-        tree.nodes.push_back(node);
-        const double* values = visit.part->values.data() + static_cast<size_t>(visit.id) * width;
-        tree.values.insert(tree.values.end(), values, values + width);
+        if (const auto terms = visit.store->terms_of(node); !terms.empty()) tree.put_terms(terms, node);
+        values = std::copy_n(visit.store->values.data() + at * width, width, values);
     }
-    return tree;
 }
 
 void finish_tree(GrownTree& tree, const Target& target, const SplitRules& rules) {

@@ -15,10 +15,16 @@ namespace arboretum {
 // Gives a cut to a node. terms: of an oblique condition.
 void put_cut(const Cut& cut, std::span<const ProjectionTerm> terms, GrownTree& tree, GrownNode& node);
 
+// Nodes of a branch among those of others.
+struct BranchNodes {
+    const GrownTree* store = nullptr;
+    size_t first = 0, n = 0;
+};
+
 // The tree of a top and the branches that grow from some of its leaves: nodes in preorder, a left child follows its
 // parent. stumps[i]: where branch i grows.
-GrownTree join_branches(const GrownTree& top, std::span<const int32_t> stumps, std::span<const GrownTree> branches,
-                        int width);
+void join_branches(const GrownTree& top, std::span<const int32_t> stumps, std::span<const BranchNodes> branches,
+                   int width, GrownTree& tree);
 
 // Inner nodes from their children; values keep to the order that monotone features ask for.
 void finish_tree(GrownTree& tree, const Target& target, const SplitRules& rules);

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "data/binned_data.hpp"
@@ -102,19 +103,22 @@ class Travelling : public TravellingCodes {
         return use([place = place(feature)](const Entry& e) -> Code { return e.codes[place]; });
     }
 
-    // Least and largest code of each feature over some rows, by place: all features at once, one vector per row.
+    // Least and largest code of each feature over some rows, by place: all features at once, some vectors per row.
     static void ranges(const Entry* entries, int64_t n, uint8_t* least, uint8_t* most) {
-        uint8_t low[stride], high[stride];  // locals: bytes behind pointers could alias the rows
-        std::copy_n(entries[0].codes, stride, low);
-        std::copy_n(entries[0].codes, stride, high);
+        using Bytes = uint8_t __attribute__((vector_size(16)));
+        constexpr int n_vectors = stride / sizeof(Bytes);
+        Bytes low[n_vectors], high[n_vectors];
+        std::memcpy(low, entries[0].codes, stride);
+        std::memcpy(high, entries[0].codes, stride);
         for (int64_t i = 1; i < n; ++i)
-            for (int k = 0; k < stride; ++k) {
-                const uint8_t code = entries[i].codes[k];
-                low[k] = code < low[k] ? code : low[k];
-                high[k] = code > high[k] ? code : high[k];
+            for (int k = 0; k < n_vectors; ++k) {
+                Bytes codes;
+                std::memcpy(&codes, entries[i].codes + k * sizeof(Bytes), sizeof(Bytes));
+                low[k] = codes < low[k] ? codes : low[k];
+                high[k] = codes > high[k] ? codes : high[k];
             }
-        std::copy_n(low, stride, least);
-        std::copy_n(high, stride, most);
+        std::memcpy(least, low, stride);
+        std::memcpy(most, high, stride);
     }
 };
 

@@ -294,10 +294,10 @@ def isolate(table: Table, pool: RowPool, params: IsolationParams) -> tuple[Fores
     else:
         grow = _growing(_columns_by_name(table), sample, rules, params)
 
-    def freeze(first: int, n: int) -> Forest:
-        return grown_to_forest(grow(first, n), 1, table.schema.by_name)
+    def freeze(grown: _kernel.GrownForest) -> Forest:
+        return grown_to_forest(grown, 1, table.schema.by_name)
 
-    return grow_in_batches(freeze, params.first_tree, params.n_trees, params.threads, followers())
+    return grow_in_batches(grow, freeze, params.first_tree, params.n_trees, params.threads, followers())
 
 
 Grow: TypeAlias = Callable[[int, int], _kernel.GrownForest]

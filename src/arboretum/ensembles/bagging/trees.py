@@ -210,7 +210,7 @@ def grow_tree(
     projections: _kernel.Projections | None = None,
 ) -> SingleTree:
     """Grow one tree on all rows; threads share its large nodes and then its branches."""
-    grown = _grower(data, edges, target, _kernel.Bootstrap(), rules, threads, projections).grow(0, 1, seed)
+    grown = _grower(data, edges, target, _kernel.Bootstrap(), rules, threads, projections).grow(0, 1, seed, True)
     return SingleTree(grown_to_forest(grown, target.width, data.bin_map.order), grown.risk, grown.weight)
 
 
@@ -248,14 +248,18 @@ def bag(
     """
     grower = _grower(data, edges, target, bootstrap, params.rules, params.threads, projections)
 
-    def grow(first: int, n: int) -> Forest:
-        return grown_to_forest(grower.grow(first, n, params.seed), target.width, data.bin_map.order)
+    def grow(first: int, n: int) -> _kernel.GrownForest:
+        return grower.grow(first, n, params.seed, False)
 
-    return grow_in_batches(grow, params.first_tree, params.n_trees, params.threads, callbacks, check_size)
+    def freeze(grown: _kernel.GrownForest) -> Forest:
+        return grown_to_forest(grown, target.width, data.bin_map.order)
+
+    return grow_in_batches(grow, freeze, params.first_tree, params.n_trees, params.threads, callbacks, check_size)
 
 
 def grow_in_batches(
-    grow: Callable[[int, int], Forest],
+    grow: Callable[[int, int], _kernel.GrownForest],
+    freeze: Callable[[_kernel.GrownForest], Forest],
     first_tree: int,
     n_trees: int,
     threads: int,
@@ -268,6 +272,8 @@ def grow_in_batches(
     ----------
     grow : callable
         ``grow(first, n)`` grows n trees, of which the first has this number, from all rows.
+    freeze : callable
+        Makes a forest of grown trees.
     first_tree, n_trees, threads : int
         Which trees to grow, and the threads of a place.
     callbacks : sequence of callables
@@ -282,25 +288,32 @@ def grow_in_batches(
     interrupted : bool
         Whether Ctrl-C ended growing early; trees so far are kept if there are some.
     """
-    grown: list[Forest] = []
+    grown: list[_kernel.GrownForest] = []  # at most one, if all trees grow here: they are frozen at the end
+    frozen: list[Forest] = []
     started, interrupted = time.monotonic(), False
     try:
         for first, n in batches(first_tree, n_trees, threads):
             begin, end = (first + n * place // places.count() for place in (places.index(), places.index() + 1))
 
             def share(begin: int = begin, end: int = end) -> list[Forest]:
-                return [grow(begin, end - begin)] if end > begin else []
+                return [freeze(grow(begin, end - begin))] if end > begin else []
 
-            grown += chain.from_iterable(places.gathered(share))
+            if places.here() is not None:
+                frozen += chain.from_iterable(places.gathered(share))
+            elif grown:
+                grown[0].extend(grow(first, n))
+            else:
+                grown.append(grow(first, n))
             done = first + n - first_tree
-            check_size(done, sum(part.n_nodes for part in grown))
+            check_size(done, sum(part.n_nodes for part in (*grown, *frozen)))
             for callback in callbacks:
                 callback(RoundReport(done, n_trees, time.monotonic() - started, None, None))
     except KeyboardInterrupt:
-        if not keeps_part(len(grown)):
+        if not keeps_part(len(grown) + len(frozen)):
             raise
         interrupted = True
-    return grown[0] if len(grown) == 1 else Forest.concat(grown), interrupted
+    frozen += [freeze(part) for part in grown]
+    return frozen[0] if len(frozen) == 1 else Forest.concat(frozen), interrupted
 
 
 def _grower(
