@@ -424,13 +424,13 @@ def _open(X: Any) -> tuple[list[str] | None, list[Any]]:
 
 
 def _frame_columns(frame: Any) -> list[Any]:
-    """Return the columns of a narwhals frame; numbers of pandas as arrays, since looking at a Series takes 15 µs."""
+    """Return the columns of a narwhals frame; those of pandas as arrays where they are, since a Series takes 15 µs."""
     if not frame.implementation.is_pandas():
         return list(frame.iter_columns())
     columns: list[Any] = []
     for place, (_, series) in enumerate(frame.to_native().items()):
         kind = series.dtype.kind if isinstance(series.dtype, np.dtype) else "O"
-        if kind in "fb":
+        if kind in "fb" or series.dtype == object:
             columns.append(series.to_numpy())
         elif kind in "iu":
             columns.append(series.to_numpy().astype(np.float64))
@@ -537,7 +537,22 @@ def _read_array(values: Array, name: str) -> Reading:
         return Reading("datetime" if kind == "M" else "duration", _microseconds(values, name))
     if kind == "c":
         raise _unsupported(name, "complex")
+    if kind == "O" and (text := _text_by_pandas(values)) is not None:
+        return text
     return _read_objects(values.astype(object, copy=False).tolist(), name)
+
+
+def _text_by_pandas(values: Array) -> Reading | None:
+    """Read an array of objects that are text or missing by pandas, if that is there: it takes a quarter of the time."""
+    factorize = getattr(sys.modules.get("pandas"), "factorize", None)
+    if factorize is None:
+        return None
+    try:
+        codes, distinct = factorize(values)
+    except TypeError:  # of values without a hash
+        return None
+    categories = distinct.tolist()
+    return Reading("string", codes.astype(np.int32), categories) if set(map(type, categories)) == {str} else None
 
 
 def _read_series(series: Any, name: str) -> Reading:
