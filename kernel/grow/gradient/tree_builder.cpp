@@ -516,7 +516,7 @@ bool TreeBuilder::next_batch() {
     bool level = params_.growth == Growth::level;
     const Open& best = open_[queue_.begin()->id];
     bool alone = threads_ == 1 || best.children != nullptr || large(best) || best.rows.afar();
-    size_t most = level ? queue_.size() : alone ? 1 : 2 * static_cast<size_t>(threads_);
+    size_t most = level ? queue_.size() : alone ? 1 : static_cast<size_t>(threads_);
     most = static_cast<size_t>(std::min<int64_t>(static_cast<int64_t>(most), splits_left()));
     for (auto it = queue_.begin(); it != queue_.end() && batch_.size() < most; ++it) {
         if (it->depth != queue_.begin()->depth) break;
