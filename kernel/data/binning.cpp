@@ -121,16 +121,41 @@ class SampledColumn {
     std::vector<WeightedValue> weighted_;  // with weights
 };
 
+// A column that is mostly one value, as those of sparse tables: its other values share bins of a few rows. Each alone in
+// a bin, they would be most of the cuts of a table that are searched, and tell nothing of other rows.
+constexpr double main_share = 0.9, least_rare = 3;
+constexpr size_t few_values = 16;
+
+bool is_mostly_one(const std::vector<WeightedValue>& distinct) {
+    double total = 0, most = 0;
+    for (const WeightedValue& v : distinct) {
+        total += v.weight;
+        most = std::max(most, v.weight);
+    }
+    return distinct.size() > few_values && most >= main_share * total;
+}
+
+// Cuts between values, but for runs that together weigh less than `least`; nothing joins a value that weighs as much.
+std::vector<double> cut_between(const std::vector<WeightedValue>& distinct, double least) {
+    std::vector<double> cuts;
+    double filled = 0;
+    for (size_t i = 0; i + 1 < distinct.size(); ++i) {
+        filled += distinct[i].weight;
+        if (filled < least && distinct[i + 1].weight < least) continue;
+        cuts.push_back(threshold_between(distinct[i].value, distinct[i + 1].value));
+        filled = 0;
+    }
+    return cuts;
+}
+
 // Cuts that give bins of about equal weight. A value that alone outweighs a fair share has its own bin, as long as
 // there are enough bins for the runs of lighter values between such heavy ones.
 // max_bins <= 0: every distinct value is its own bin.
 std::vector<double> choose_cuts(const std::vector<WeightedValue>& distinct, int64_t max_bins) {
-    std::vector<double> cuts;
     int64_t n = static_cast<int64_t>(distinct.size());
-    if (max_bins <= 0 || n <= max_bins) {
-        for (int64_t i = 0; i + 1 < n; ++i) cuts.push_back(threshold_between(distinct[i].value, distinct[i + 1].value));
-        return cuts;
-    }
+    if (max_bins <= 0) return cut_between(distinct, 0);
+    if (n <= max_bins) return cut_between(distinct, is_mostly_one(distinct) ? least_rare : 0);
+    std::vector<double> cuts;
     double rest = 0;
     for (const WeightedValue& v : distinct) rest += v.weight;
     double share = rest / static_cast<double>(max_bins);

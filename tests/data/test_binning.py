@@ -37,6 +37,25 @@ def test_bins_of_every_column_are_those_of_the_twin(rows, max_bins):
         assert bin_map.n_bins[feature] == len(cuts) + 1
 
 
+@pytest.mark.parametrize("share", [0.02, 0.09, 0.11])
+@pytest.mark.parametrize("max_bins", [None, 64, 255])
+@pytest.mark.parametrize("seed", range(4))
+def test_bins_of_columns_that_are_mostly_one_value_are_those_of_the_twin(share, max_bins, seed):
+    rng = np.random.default_rng(seed)
+    dense = np.where(rng.random((1_000, 3)) < share, rng.normal(size=(1_000, 3)).round(2 if seed else 9), 0.0)
+    for table in (read_table(dense), read_table(sp.csr_matrix(dense))):
+        for found, column in zip(learn_bins(table, max_bins=max_bins).cuts, dense.T, strict=True):
+            np.testing.assert_array_equal(found, slow.cuts(column, max_bins=max_bins))
+
+
+def test_rare_values_share_bins_of_three_rows_beside_the_common_one():
+    column = np.concatenate([np.zeros(400), np.arange(-9.0, 0.0), np.arange(1.0, 21.0)])
+    (cuts,) = learn_bins(read_table(column[:, None])).cuts
+    rows = np.histogram(column, [-np.inf, *cuts, np.inf])[0]
+    assert sorted(rows)[-1] == 400
+    assert rows.tolist() == [3, 3, 3, 400, 3, 3, 3, 3, 3, 3, 2]
+
+
 @settings(max_examples=100, deadline=None)
 @given(TABLES, TABLES, st.sampled_from([2, 3, 255]))
 def test_a_threshold_says_the_same_as_its_code(rows, others, max_bins):

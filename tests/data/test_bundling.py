@@ -149,6 +149,7 @@ def test_many_codes_make_another_bundle():
     n_columns, n_values = 60, 100
     X = np.zeros((n_columns * n_values, n_columns))
     X[np.arange(len(X)), np.repeat(np.arange(n_columns), n_values)] = np.tile(np.arange(1.0, n_values + 1), n_columns)
+    X = np.repeat(X, 3, axis=0)  # rarer values would share bins
     bundle, default_code, codes = bundles_of(X)
     assert_exclusive(bundle, default_code, codes)
     np.testing.assert_array_equal(np.bincount(bundle), [40, 20])  # 40 · 100 of at most 4,095 codes

@@ -26,12 +26,22 @@ def cuts(values, weights=None, max_bins=None):
 
     A heavy value has at least the fair share of one bin. Light values fill bins up to an equal share of what light
     weight and bins are left; a bin is closed early in front of a heavy value, if each later run of light values can
-    still have a bin.
+    still have a bin. If there are bins enough, every value has its own; but if one value has nine tenths of the weight
+    and there are more than 16, the others join until they weigh 3.
     """
     found = distinct(values, weights)
     pairs = list(pairwise(found))
     if max_bins is None or len(found) <= max_bins:
-        return [between(a, b) for (a, _), (b, _) in pairs]
+        total = sum(weight for _, weight in found)
+        mostly_one = len(found) > 16 and max(weight for _, weight in found) >= 0.9 * total
+        least = 3 if mostly_one and max_bins is not None else 0
+        chosen, filled = [], 0.0
+        for (value, weight), (following, next_weight) in pairs:
+            filled += weight
+            if filled >= least or next_weight >= least:
+                chosen.append(between(value, following))
+                filled = 0.0
+        return chosen
     fair = sum(weight for _, weight in found) / max_bins
     light_left = sum(weight for _, weight in found if weight < fair)
     bins_left = max_bins - sum(weight >= fair for _, weight in found)

@@ -3,6 +3,8 @@
 
 #include <bit>
 #include <cstring>
+#include <functional>
+#include <numeric>
 #include <type_traits>
 
 #include "base/parallel.hpp"
@@ -146,9 +148,7 @@ class HistogramBuilder {
 
     // hist: n_total_bins sums, overwritten.
     void build(const Entry<Layout>* entries, int64_t n, Sum* hist, int threads) {
-        if (data_.is_listed())
-            build_listed(entries, n, hist);
-        else if (threads > 1 && static_cast<int64_t>(selection_.blocks.size()) < 4 * threads)
+        if (threads > 1 && static_cast<int64_t>(selection_.blocks.size()) < 4 * threads)
             build_by_rows(entries, n, hist, threads);
         else
             parallel_for(static_cast<int64_t>(selection_.blocks.size()), threads,
@@ -171,37 +171,49 @@ class HistogramBuilder {
         }
     }
 
-    // larger = parent − smaller, in place, from the listed rows of the smaller one: each has the default code of all
-    // features but those of its list.
-    void subtract_listed(Sum* parent, const Entry<Layout>* entries, int64_t n) const {
-        Sum total{};
-        for (int64_t i = 0; i < n; ++i) {
-            const Sum stat = Layout::widen(entries[i].stat);
-            total += stat;
-            for (uint32_t bin : data_.listed(entries[i].row)) {
-                parent[bin] -= stat;
-                parent[data_.default_bin(data_.feature_of_bin(bin))] += stat;
-            }
-        }
-        for (int32_t f = 0; f < data_.n_features(); ++f) parent[data_.default_bin(f)] -= total;
-    }
-
-  private:
-    static constexpr int64_t row_chunk = 4096;
-
-    void build_listed(const Entry<Layout>* entries, int64_t n, Sum* hist) const {
+    // From listed rows: each has the default code of all features but those of its list. rows: of each bin.
+    void build_listed(const Entry<Layout>* entries, int64_t n, Sum* hist, uint32_t* rows) const {
         std::fill_n(hist, data_.n_total_bins(), Sum{});
+        std::fill_n(rows, data_.n_total_bins(), 0);
         Sum total{};
         for (int64_t i = 0; i < n; ++i) {
             const Sum stat = Layout::widen(entries[i].stat);
             total += stat;
             for (uint32_t bin : data_.listed(entries[i].row)) {
                 hist[bin] += stat;
-                hist[data_.default_bin(data_.feature_of_bin(bin))] -= stat;
+                ++rows[bin];
             }
         }
-        for (int32_t f = 0; f < data_.n_features(); ++f) hist[data_.default_bin(f)] += total;
+        for (int32_t f = 0; f < data_.n_features(); ++f) {
+            const int64_t first = data_.feature(f).first_bin, end = first + data_.feature(f).n_bins + 1;
+            hist[data_.default_bin(f)] = std::accumulate(hist + first, hist + end, total, std::minus{});
+            rows[data_.default_bin(f)] =
+                std::accumulate(rows + first, rows + end, static_cast<uint32_t>(n), std::minus{});
+        }
     }
+
+    // larger = parent − smaller, in place, from the listed rows of the smaller one.
+    void subtract_listed(Sum* parent, uint32_t* rows, const Entry<Layout>* entries, int64_t n) const {
+        Sum total{};
+        for (int64_t i = 0; i < n; ++i) {
+            const Sum stat = Layout::widen(entries[i].stat);
+            total += stat;
+            for (uint32_t bin : data_.listed(entries[i].row)) {
+                const int64_t by_default = data_.default_bin(data_.feature_of_bin(bin));
+                parent[bin] -= stat;
+                parent[by_default] += stat;
+                --rows[bin];
+                ++rows[by_default];
+            }
+        }
+        for (int32_t f = 0; f < data_.n_features(); ++f) {
+            parent[data_.default_bin(f)] -= total;
+            rows[data_.default_bin(f)] -= static_cast<uint32_t>(n);
+        }
+    }
+
+  private:
+    static constexpr int64_t row_chunk = 4096;
 
     void build_block(int32_t b, const Entry<Layout>* entries, int64_t n, Sum* hist) {
         const Block& block = data_.blocks()[b];

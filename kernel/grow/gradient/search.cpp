@@ -31,10 +31,7 @@ void SplitSearch::search_features(const NodeView& node, int worker, int threads,
     if (node.hist == nullptr) {
         Scratch& scratch = scratch_[worker];
         rows_.gather(node.rows, worker, scratch.used);
-        const int64_t least = std::max<int64_t>(params_.min_samples_leaf, 1);
         for (size_t i = 0; i < features.size(); ++i) {
-            bests[i] = {};
-            if (rows_.rows_listed(data_.feature(features[i]), scratch.used) < least) continue;
             load_compact(features[i], scratch);
             bests[i] = search_feature(node, features[i], scratch, true);
         }
@@ -44,38 +41,22 @@ void SplitSearch::search_features(const NodeView& node, int worker, int threads,
     bool rows_known = scale_.hessian_counts_rows;
     const CutRule plain = cut_rule(node.facts, scale_, params_, 0);
     const auto n = static_cast<int64_t>(features.size());
-    std::vector<int32_t>& listed = scratch_[worker].listed_rows;
-    const bool counts_listed = worth_counting(node);
-    if (counts_listed) {
-        listed.assign(data_.n_features(), 0);
-        rows_.count_listed(node.rows, listed);
-    }
-    auto may_be_cut = [&](int32_t f) { return !counts_listed || listed[f] >= params_.min_samples_leaf; };
     const int64_t chunk = std::max(feature_chunk, n / (16 * threads));
     parallel_blocks(n, chunk, threads, [&](int64_t begin, int64_t end, int inner) {
         Scratch& scratch = scratch_[threads > 1 ? inner : worker];
         for (int64_t i = begin; i < end;) {
-            if (!may_be_cut(features[i])) {
-                bests[i++] = {};
-                continue;
-            }
             const int64_t first = i;
-            while (i < end && is_narrow(features[i], plain) && may_be_cut(features[i])) ++i;
+            while (i < end && is_narrow(features[i], plain)) ++i;
             if (i > first) {
                 search_narrow(node, std::span(features).subspan(first, i - first), plain, scratch, &bests[first]);
                 continue;
             }
-            load_dense(node, features[i], nullptr, scratch);
-            bests[i] = search_feature(node, features[i], scratch, rows_known);
+            const int64_t* counts = listed_counts(node, features[i], scratch);
+            load_dense(node, features[i], counts, scratch);
+            bests[i] = search_feature(node, features[i], scratch, rows_known || counts != nullptr);
             ++i;
         }
     });
-}
-
-bool SplitSearch::worth_counting(const NodeView& node) const {
-    const double codes = static_cast<double>(node.rows.size()) * data_.codes_per_row();
-    return data_.is_listed() && !scale_.hessian_counts_rows &&
-           codes < 4.0 * static_cast<double>(params_.min_samples_leaf) * data_.n_features();
 }
 
 bool SplitSearch::is_narrow(int32_t feature, const CutRule& rule) const {
@@ -89,9 +70,13 @@ void SplitSearch::search_narrow(const NodeView& node, std::span<const int32_t> f
     const int64_t n = rows_.load_cuts(node.hist, features, s.thread, s.sums);
     reserve(s, n);
     cut_gains(s.sums.gradient.data(), s.sums.hessian.data(), n, 0, 0, rule, s.gains.data());
-    const bool rows_known = scale_.hessian_counts_rows;
+    const uint32_t* counts = rows_.rows_by_bin(node.hist);
+    const bool rows_known = scale_.hessian_counts_rows || counts != nullptr;
     if (rows_known && rule.min_rows > 1) {
-        rows_.loaded_rows(n, s.thread, s.sums.rows.data());
+        if (counts != nullptr)
+            add_up_rows(counts, features, s.sums.rows.data());
+        else
+            rows_.loaded_rows(n, s.thread, s.sums.rows.data());
         for (int64_t i = 0; i < n; ++i) {
             const auto left = static_cast<double>(s.sums.rows[i]);
             if (std::min(left, rule.n_rows - left) < rule.min_rows) s.gains[i] = -infinity;
@@ -116,6 +101,24 @@ void SplitSearch::search_narrow(const NodeView& node, std::span<const int32_t> f
         }
         begin = end;
     }
+}
+
+void SplitSearch::add_up_rows(const uint32_t* counts, std::span<const int32_t> features, int64_t* rows) const {
+    for (int32_t feature : features) {
+        const FeatureCodes& info = data_.feature(feature);
+        int64_t running = 0;
+        for (int64_t i = 0; i < n_cuts(info); ++i) *rows++ = running += counts[info.first_bin + i];
+    }
+}
+
+const int64_t* SplitSearch::listed_counts(const NodeView& node, int32_t feature, Scratch& s) const {
+    const uint32_t* counts = rows_.rows_by_bin(node.hist);
+    if (counts == nullptr) return nullptr;
+    const FeatureCodes& info = data_.feature(feature);
+    const int64_t n = static_cast<int64_t>(info.n_bins) + 1;
+    reserve(s, n);
+    std::copy_n(counts + info.first_bin, n, s.counts.begin());
+    return s.counts.data();
 }
 
 Candidate SplitSearch::find_shared(const std::vector<NodeView>& nodes, int threads) {
@@ -204,6 +207,12 @@ void SplitSearch::find_first_right(const NodeView& node, int32_t feature, const 
     best.first_right = code < info.n_bins ? code : best.threshold + 1;
 }
 
+const int64_t* SplitSearch::deciding_counts(const NodeView& node, int32_t feature, const FeatureBest& best,
+                                            Scratch& s) const {
+    if (node.hist == nullptr || enough_rows(node, best.left) || !next_is_empty(node, feature, best)) return nullptr;
+    return listed_counts(node, feature, s);
+}
+
 bool SplitSearch::enough_rows(const NodeView& node, const WideSum& left) const {
     if (params_.min_samples_leaf <= 1) return true;
     int64_t need = (params_.min_samples_leaf - 1) * scale_.hessian_step;
@@ -282,7 +291,8 @@ Candidate SplitSearch::to_candidate(const NodeView& node, Contest& contest, Scra
             return {};
         }
         if (bests[winner].certain || counts_enough_rows(node, features[winner], bests[winner])) {
-            find_first_right(node, features[winner], nullptr, bests[winner]);
+            find_first_right(node, features[winner], deciding_counts(node, features[winner], bests[winner], scratch),
+                             bests[winner]);
             return candidate_of(features[winner], bests[winner]);
         }
         std::pop_heap(leaders.begin(), leaders.end());
@@ -308,10 +318,15 @@ std::vector<int32_t> SplitSearch::uncertain_leaders(const NodeView& node, std::v
     return leaders;
 }
 
+bool SplitSearch::next_is_empty(const NodeView& node, int32_t feature, const FeatureBest& best) const {
+    const FeatureCodes& info = data_.feature(feature);
+    return best.threshold + 1 < info.n_bins && rows_.sum(node.hist, info.first_bin + best.threshold + 1) == WideSum{};
+}
+
 bool SplitSearch::counts_enough_rows(const NodeView& node, int32_t feature, const FeatureBest& best) const {
     const FeatureCodes& info = data_.feature(feature);
     if (info.categorical || best.threshold + 1 >= info.n_bins) return false;
-    if (rows_.sum(node.hist, info.first_bin + best.threshold + 1) == WideSum{}) return false;
+    if (next_is_empty(node, feature, best)) return false;
     return rows_.both_sides_have(node.rows, feature, best.threshold, best.missing_left, params_.min_samples_leaf);
 }
 

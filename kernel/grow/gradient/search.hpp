@@ -86,7 +86,6 @@ class SplitSearch {
         std::vector<double> gains;
         SharedCuts missing_right, missing_left;
         std::vector<int64_t> counts;
-        std::vector<int32_t> listed_rows;  // of each feature
         std::vector<WideSum> code_sums;
         std::vector<CategoryBin> categories;
         UsedBins used;
@@ -106,10 +105,6 @@ class SplitSearch {
 
     void search_features(const NodeView& node, int worker, int threads, std::vector<FeatureBest>& bests);
 
-    // Whether many features may have fewer rows away from their default than a leaf needs. Without a count of them, each
-    // feature whose cut seems best would have its rows counted in turn.
-    bool worth_counting(const NodeView& node) const;
-
     // For numbers of few codes, what a search costs before its first cut outweighs the cuts: neighbours share one pass.
     //
     //   features   f3        f4   f7
@@ -123,6 +118,14 @@ class SplitSearch {
     int monotone(int32_t feature) const { return params_.monotone.empty() ? 0 : params_.monotone[feature]; }
 
     FeatureBest search_feature(const NodeView& node, int32_t feature, Scratch& s, bool rows_known) const;
+
+    // Rows of each code, where rows are listed; else null.
+    const int64_t* listed_counts(const NodeView& node, int32_t feature, Scratch& s) const;
+    // Rows up to each cut of several features.
+    void add_up_rows(const uint32_t* counts, std::span<const int32_t> features, int64_t* rows) const;
+    // Those that decide which code comes next on the right, as they do where rows must be counted.
+    const int64_t* deciding_counts(const NodeView& node, int32_t feature, const FeatureBest& best, Scratch& s) const;
+    bool next_is_empty(const NodeView& node, int32_t feature, const FeatureBest& best) const;
 
     // Rows of weight 0 do not count, unless rows are counted.
     Code first_right_of_compact(const Scratch& s, int64_t entry) const;

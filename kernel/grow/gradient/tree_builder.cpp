@@ -143,6 +143,30 @@ std::vector<int32_t> TreeBuilder::node_features(const Open& node) const {
     return features;
 }
 
+void TreeBuilder::count_rows(Open& node) const {
+    node.listed_rows.assign(data_.n_features(), 0);
+    if (node.slot < 0) return rows_.count_listed(node.rows, node.listed_rows);
+    const uint32_t* rows = rows_.rows_by_bin(histogram(node.slot));
+    for (int32_t f = 0; f < data_.n_features(); ++f)
+        node.listed_rows[f] = static_cast<int32_t>(node.n_rows() - rows[data_.default_bin(f)]);
+}
+
+void TreeBuilder::count_children(Open& node) const {
+    auto& [left, right] = *node.children;
+    Open& smaller = left.n_rows() <= right.n_rows() ? left : right;
+    Open& larger = left.n_rows() <= right.n_rows() ? right : left;
+    count_rows(smaller);
+    larger.listed_rows = std::exchange(node.listed_rows, {});
+    for (int32_t f = 0; f < data_.n_features(); ++f) larger.listed_rows[f] -= smaller.listed_rows[f];
+    leave_out_rare(left);
+    leave_out_rare(right);
+}
+
+void TreeBuilder::leave_out_rare(Open& node) const {
+    const int64_t least = std::max<int64_t>(params_.min_samples_leaf, 1);
+    std::erase_if(node.features, [&](int32_t f) { return node.listed_rows[f] < least; });
+}
+
 bool TreeBuilder::allowed_together(const Open& node, int32_t feature) const {
     if (params_.interaction_sets.empty()) return true;
     for (size_t i = 0; i < node.interactions.size(); ++i)
@@ -188,6 +212,10 @@ void TreeBuilder::evaluate_root(Open& root) {
         root.slot = take_slot();
         build(root, root.slot, threads_);
     }
+    if (counts_listed()) {
+        count_rows(root);
+        leave_out_rare(root);
+    }
     if (params_.growth != Growth::symmetric) evaluate(root, 0, threads_);
 }
 
@@ -214,8 +242,9 @@ void TreeBuilder::prepare(Open& node, int spare, bool deeper, int worker, int th
     inherit_rules(node, left, right);
     for (Open* child : {&left, &right}) {
         child->depth = node.depth + 1;
-        child->features = node_features(*child);
+        child->features = inherits_features() ? node.features : node_features(*child);
     }
+    if (counts_listed()) count_children(node);
     if (deeper)
         prepare_candidates(node, spare, worker, threads);
     else

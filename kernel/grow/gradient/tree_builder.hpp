@@ -88,8 +88,9 @@ class TreeBuilder {
         uint64_t path = 0;
         std::vector<uint8_t> interactions;  // interaction sets that still hold all features of the path
         std::vector<int32_t> features;
-        Contest contest;       // while its search waits
-        bool waiting = false;  // for rows elsewhere
+        std::vector<int32_t> listed_rows;  // of each feature, if rows are listed: those whose code is not its default
+        Contest contest;                   // while its search waits
+        bool waiting = false;              // for rows elsewhere
         Candidate best;
         std::unique_ptr<std::array<Open, 2>> children;
 
@@ -114,6 +115,19 @@ class TreeBuilder {
     // ---- features ------------------------------------------------------------------------------------------------
 
     std::vector<int32_t> node_features(const Open& node) const;
+
+    // Whether children look at the features of their parent.
+    bool inherits_features() const {
+        return params_.colsample_level >= 1 && params_.max_features >= 1 && params_.interaction_sets.empty();
+    }
+
+    // Where rows are listed: counts those of the children, and leaves out features that cannot be cut. A side of each cut
+    // has only rows whose code is not the default, and the deeper the node, the fewer they are. Nodes of a symmetric level
+    // share their features.
+    bool counts_listed() const { return data_.is_listed() && params_.growth != Growth::symmetric; }
+    void count_rows(Open& node) const;
+    void count_children(Open& node) const;
+    void leave_out_rare(Open& node) const;
 
     bool allowed_together(const Open& node, int32_t feature) const;
 

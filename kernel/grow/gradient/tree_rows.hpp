@@ -134,6 +134,9 @@ class TreeRows {
     // The same from the rows of the smaller one, where rows are listed.
     virtual void subtract_listed(Bins* parent, const RowRange& smaller) const = 0;
 
+    // Rows of each bin, where rows are listed; else null: hessians tell enough, or rows of few features are counted.
+    virtual const uint32_t* rows_by_bin(const Bins* bins) const = 0;
+
     virtual WideSum sum(const Bins* bins, int64_t bin) const = 0;
     // out[i] += the sum of bin first + i.
     virtual void add_sums(const Bins* bins, int64_t first, int64_t n, WideSum* out) const = 0;
@@ -157,9 +160,6 @@ class TreeRows {
     virtual void gather(const RowRange& rows, int thread, UsedBins& used) = 0;
     // Returns how many codes occur.
     virtual int64_t load_gathered(const FeatureCodes& info, int thread, const UsedBins& used, FeatureSums& sums) = 0;
-    // Rows whose code is not the default, if those are listed (binned_data.hpp): one side of a cut has no others. Else the
-    // largest number.
-    virtual int64_t rows_listed(const FeatureCodes& info, const UsedBins& used) const = 0;
     virtual void clear_gathered(int thread, UsedBins& used) = 0;
 
     // ---- what goes to other processes ----------------------------------------------------------------------------

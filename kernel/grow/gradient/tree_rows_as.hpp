@@ -96,10 +96,17 @@ class TreeRowsAs : public TreeRows {
         });
     }
 
-    int64_t histogram_bytes() const override { return static_cast<int64_t>(sizeof(Sum)) * data_.n_total_bins(); }
+    // │ sum of each bin │ rows of each bin, where rows are listed │
+    int64_t histogram_bytes() const override {
+        return static_cast<int64_t>(sizeof(Sum) + (data_.is_listed() ? sizeof(uint32_t) : 0)) * data_.n_total_bins();
+    }
 
     void build(const RowRange& rows, Bins* bins, int threads) override {
-        builder_.build(entries(rows), rows.size(), reinterpret_cast<Sum*>(bins), threads);
+        Sum* sums = reinterpret_cast<Sum*>(bins);
+        if (data_.is_listed())
+            builder_.build_listed(entries(rows), rows.size(), sums, bin_rows(bins));
+        else
+            builder_.build(entries(rows), rows.size(), sums, threads);
     }
 
     void subtract(Bins* parent, const Bins* smaller) const override {
@@ -107,7 +114,11 @@ class TreeRowsAs : public TreeRows {
     }
 
     void subtract_listed(Bins* parent, const RowRange& smaller) const override {
-        builder_.subtract_listed(reinterpret_cast<Sum*>(parent), entries(smaller), smaller.size());
+        builder_.subtract_listed(reinterpret_cast<Sum*>(parent), bin_rows(parent), entries(smaller), smaller.size());
+    }
+
+    const uint32_t* rows_by_bin(const Bins* bins) const override {
+        return data_.is_listed() ? bin_rows(const_cast<Bins*>(bins)) : nullptr;
     }
 
     WideSum sum(const Bins* bins, int64_t bin) const override { return Layout::unpack(of(bins)[bin]); }
@@ -220,14 +231,6 @@ class TreeRowsAs : public TreeRows {
         return n;
     }
 
-    int64_t rows_listed(const FeatureCodes& info, const UsedBins& used) const override {
-        if (!data_.is_listed()) return std::numeric_limits<int64_t>::max();
-        int64_t rows = 0;
-        used.for_each(info.first_bin, info.first_bin + info.n_bins + int64_t{1},
-                      [&](int64_t bin) { rows += used.rows[bin]; });
-        return rows;
-    }
-
     void clear_gathered(int thread, UsedBins& used) override {
         used.for_each(0, data_.n_total_bins(), [&](int64_t bin) {
             scratch_[thread].bin_sums[bin] = Sum{};
@@ -261,6 +264,10 @@ class TreeRowsAs : public TreeRows {
     };
 
     static const Sum* of(const Bins* bins) { return reinterpret_cast<const Sum*>(bins); }
+
+    uint32_t* bin_rows(Bins* bins) const {
+        return reinterpret_cast<uint32_t*>(bins + static_cast<int64_t>(sizeof(Sum)) * data_.n_total_bins());
+    }
 
     // visit(code) until it returns false; returns whether all rows were visited.
     template <class Visit>
