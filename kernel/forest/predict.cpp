@@ -114,17 +114,18 @@ struct Request {
     Unknown unknown;
 };
 
+struct Visit {
+    uint32_t position;
+    double share;
+};
+
 struct Scratch {
     std::vector<Lane<uint8_t>> slots, codes;
     std::vector<Lane<int32_t>> categories;
     std::vector<double> rows;   // row × places (compile.hpp, WalkNode)
     std::vector<double> saved;  // row × output
-    std::array<bool, block_rows> averaged{};
-};
-
-struct Visit {
-    uint32_t position;
-    double share;
+    std::vector<int> averaged;  // rows of the block that take both children at some node
+    std::vector<Visit> open, leaves;
 };
 
 // A sink receives the leaves of a row in the order of the trees.
@@ -157,7 +158,7 @@ struct RawSink {
             total[j] += mean;
         }
     }
-    // A block runs all its rows; one that is averaged afterwards starts again from what it held before.
+    // A tree is run for all rows of a block; those that are averaged start again from what they held before.
     void save(int64_t row, double* saved) const { std::copy_n(totals(row), forest.n_outputs, saved); }
     void restore(int64_t row, const double* saved) const { std::copy_n(saved, forest.n_outputs, totals(row)); }
 };
@@ -240,8 +241,8 @@ class ForestRun {
 
     Scratch make_scratch(bool in_blocks) const {
         Scratch scratch;
-        scratch.rows.resize(std::max<size_t>(2 * forest_.used.size(), 1) *
-                            (in_blocks && forest_.has_walks ? block_rows : 1));
+        const bool reads_rows = forest_.has_walks || forest_.n_category_lanes > 0;
+        scratch.rows.resize(std::max<size_t>(2 * forest_.used.size(), 1) * (in_blocks && reads_rows ? block_rows : 1));
         if (!in_blocks) return scratch;
         scratch.slots.resize(byte_leaves + CompiledForest::temporaries);
         for (uint32_t leaf = 0; leaf < byte_leaves; ++leaf) std::memset(scratch.slots[leaf].at, leaf, block_rows);
@@ -258,7 +259,7 @@ class ForestRun {
         double* values = scratch.rows.data();
         load_row(request, row, values);
         if (is_averaged(request, values)) {
-            average_row(request, row, values, sink);
+            for (int64_t t = request.first; t < request.last; ++t) average_row(t, row, values, scratch, sink);
             return;
         }
         const double* rows[walkers];
@@ -325,30 +326,37 @@ class ForestRun {
         } while (!std::equal(at, at + walkers, before));
     }
 
-    // Slower, for rows that take both children at some node: all leaves that they reach, from left to right.
+    Side side_at(uint32_t position, const double* values) const {
+        const WalkNode& node = forest_.nodes[position];
+        if (node.category()) return goes(forest_.condition(node), values[2 * node.used() + 1], Unknown::average);
+        if (node.oblique()) return side(forest_.goes_left_projected(node, values));
+        return side(values[node.place] <= node.threshold);
+    }
+
+    // Slower, for rows that take both children at some node: all leaves of a tree that they reach, from left to right.
     template <class Sink>
-    void average_row(const Request& request, int64_t row, const double* values, const Sink& sink) const {
-        std::vector<Visit> open, leaves;
-        for (int64_t t = request.first; t < request.last; ++t) {
-            leaves.clear();
-            for (open.assign(1, {forest_.trees[t].root, 1.0}); !open.empty();) {
-                auto [position, share] = open.back();
-                open.pop_back();
-                const WalkNode& node = forest_.nodes[position];
-                if (forest_.is_leaf(position)) {
-                    leaves.push_back({forest_.leaf_of[position], share});
-                    continue;
-                }
-                Side side = node.oblique()
-                                ? arboretum::side(forest_.goes_left_projected(node, values))
-                                : goes(forest_.condition(node), values[2 * node.used() + 1], Unknown::average);
-                double left = side == Side::both ? forest_.left_share[position] : 1.0;
-                double right = side == Side::both ? 1.0 - left : 1.0;
-                if (side != Side::left) open.push_back({node.left + 1, share * right});
-                if (side != Side::right) open.push_back({node.left, share * left});
+    void average_row(int64_t t, int64_t row, const double* values, Scratch& scratch, const Sink& sink) const {
+        std::vector<Visit>&open = scratch.open, &leaves = scratch.leaves;
+        leaves.clear();
+        for (open.assign(1, {forest_.trees[t].root, 1.0}); !open.empty();) {
+            auto [position, share] = open.back();
+            open.pop_back();
+            Side side = side_at(position, values);
+            // Numbers and known categories have one way on.
+            while (side != Side::both && !forest_.is_leaf(position)) {
+                position = forest_.nodes[position].left + (side == Side::right);
+                side = side_at(position, values);
             }
-            sink.take_average(t, leaves, row);
+            if (forest_.is_leaf(position)) {
+                leaves.push_back({forest_.leaf_of[position], share});
+                continue;
+            }
+            const double left = forest_.left_share[position];
+            const uint32_t child = forest_.nodes[position].left;
+            open.push_back({child + 1, share * (1.0 - left)});
+            open.push_back({child, share * left});
         }
+        sink.take_average(t, leaves, row);
     }
 
     // ---- one block --------------------------------------------------------------------------------------------------
@@ -356,23 +364,24 @@ class ForestRun {
     template <class Sink>
     void run_block(const Request& request, int64_t begin, int count, Scratch& scratch, const Sink& sink) const {
         load_categories(request, begin, count, scratch);
-        for (int r = 0; r < count; ++r)
-            if (scratch.averaged[r]) sink.save(begin + r, &scratch.saved[r * forest_.n_outputs]);
-        size_t width = 2 * forest_.used.size();
+        const size_t width = 2 * forest_.used.size();
         if (forest_.has_walks)
             for (int r = 0; r < count; ++r) load_row(request, begin + r, &scratch.rows[r * width]);
+        else
+            for (int r : scratch.averaged) load_row(request, begin + r, &scratch.rows[r * width]);
         int64_t t = request.first;
         for (const Segment& segment : forest_.segments) {
             int64_t end = std::min(segment.last_tree, request.last);
             if (t >= end) continue;
             load_codes(request, begin, count, segment, scratch);
-            for (; t < end; ++t) run_tree(t, begin, count, scratch, sink);
-        }
-        for (int r = 0; r < count; ++r) {
-            if (!scratch.averaged[r]) continue;
-            sink.restore(begin + r, &scratch.saved[r * forest_.n_outputs]);
-            load_row(request, begin + r, scratch.rows.data());
-            average_row(request, begin + r, scratch.rows.data(), sink);
+            for (; t < end; ++t) {
+                for (int r : scratch.averaged) sink.save(begin + r, &scratch.saved[r * forest_.n_outputs]);
+                if (static_cast<int>(scratch.averaged.size()) < count) run_tree(t, begin, count, scratch, sink);
+                for (int r : scratch.averaged) {
+                    sink.restore(begin + r, &scratch.saved[r * forest_.n_outputs]);
+                    average_row(t, begin + r, &scratch.rows[r * width], scratch, sink);
+                }
+            }
         }
     }
 
@@ -413,7 +422,7 @@ class ForestRun {
     }
 
     void load_categories(const Request& request, int64_t begin, int count, Scratch& scratch) const {
-        scratch.averaged.fill(false);
+        std::array<bool, block_rows> averaged{};
         for (const UsedFeature& used : forest_.used) {
             if (!used.is_category) continue;
             int32_t* lane = scratch.categories[used.category_lane].at;
@@ -421,13 +430,16 @@ class ForestRun {
             for (int r = 0; r < count; ++r) {
                 bool is_missing = lane[r] == missing_category;
                 bool is_unknown = !is_missing && (lane[r] < 0 || lane[r] >= used.known_codes);
-                scratch.averaged[r] |= is_unknown && request.unknown == Unknown::average;
+                averaged[r] |= is_unknown && request.unknown == Unknown::average;
                 if (lane[r] < 0)
                     lane[r] = used.n_codes + !is_missing;
                 else if (lane[r] >= used.n_codes)
                     lane[r] = used.n_codes + 2;
             }
         }
+        scratch.averaged.clear();
+        for (int r = 0; r < count; ++r)
+            if (averaged[r]) scratch.averaged.push_back(r);
     }
 
     void load_codes(const Request& request, int64_t begin, int count, const Segment& segment, Scratch& scratch) const {

@@ -305,7 +305,7 @@ def grow_in_batches(
             else:
                 grown.append(grow(first, n))
             done = first + n - first_tree
-            check_size(done, sum(part.n_nodes for part in (*grown, *frozen)))
+            check_size(done, sum(part.n_nodes for part in grown) + sum(part.n_nodes for part in frozen))
             for callback in callbacks:
                 callback(RoundReport(done, n_trees, time.monotonic() - started, None, None))
     except KeyboardInterrupt:
