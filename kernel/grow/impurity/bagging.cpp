@@ -68,6 +68,7 @@ ForestGrower::ForestGrower(const BinnedData& data, Target target, SplitRules rul
               std::move(bootstrap),
               std::clamp(threads, 1, max_threads)} {
     inputs_.target.choose_scales(inputs_.bootstrap.n_draws);
+    if (inputs_.rules.random_thresholds) inputs_.edges.make_cells();
 }
 
 GrownForest ForestGrower::grow(int64_t first, int64_t n, uint64_t seed, bool with_risk) const {

@@ -31,10 +31,15 @@ class CodeEdges {
     // start: first code of each feature in the other two.
     CodeEdges(std::vector<int64_t> start, std::vector<double> lower, std::vector<double> upper)
         : start_(std::move(start)), lower_(std::move(lower)), upper_(std::move(upper)) {
+        middle_.resize(lower_.size());
         for (size_t i = 0; i < lower_.size(); ++i)
-            middle_.push_back(std::isinf(lower_[i])   ? upper_[i]
-                              : std::isinf(upper_[i]) ? lower_[i]
-                                                      : midpoint(lower_[i], upper_[i]));
+            middle_[i] = std::isinf(lower_[i])   ? upper_[i]
+                         : std::isinf(upper_[i]) ? lower_[i]
+                                                 : midpoint(lower_[i], upper_[i]);
+    }
+
+    // Before codes are looked up by numbers.
+    void make_cells() {
         for (size_t f = 0; f < start_.size(); ++f) add_cells(f);
     }
 
@@ -58,7 +63,7 @@ class CodeEdges {
         return at < end ? std::bit_cast<uint64_t>(middle_[at]) : 0;
     }
 
-    // The last code from `least` on, before `most`, whose middle is not above t.
+    // The last code from `least` on, before `most`, whose middle is not above t. Needs cells.
     Code last_up_to(int32_t feature, Code least, Code most, double t) const {
         const double* middles = middle_.data() + start_[feature];
         const Cells& cells = cells_[feature];
