@@ -137,6 +137,8 @@ class Branch {
         // Neither a median nor what nodes inherit is the mean of two.
         if constexpr (std::is_same_v<Statistics, Medians> || Inheriting<Statistics>) make_leaf(node);
         if (!may_split(node)) return make_leaf(node);
+        if constexpr (!RanksRows<Statistics> && !Inheriting<Statistics>)
+            if (task_.splits_pairs && node.n_rows() == 2) return split_pair(node);
         if (node.n_rows() <= limits_.aside_rows) {
             aside_.push_back(std::move(node));
             return;
@@ -184,6 +186,74 @@ class Branch {
             return {task_.statistics, node.total.data()};
     }
 
+    // Two rows, as a third of the nodes of a deep tree have. Each feature that tells them apart has one cut, whose gain only
+    // depends on which of them goes left; and the children are leaves.
+    void split_pair(Open& node) {
+        const Gain gain = gain_of(node);
+        typename Statistics::Sum sums[2] = {task_.statistics.zero(), task_.statistics.zero()};
+        double gains[2];
+        for (int i = 0; i < 2; ++i) {
+            task_.statistics.add(rows_.stat(node.begin + i), sums[i].data());
+            gains[i] = gain(sums[i].data());
+        }
+        Cut& cut = node.cut;
+        Code codes[2] = {0, 0};
+        int first = 0;  // the row that goes left
+        visit_features(node, [&](int32_t feature, int visited) {
+            const Code a = rows_.code(node.begin, feature), b = rows_.code(node.begin + 1, feature);
+            const int left = a < b ? 0 : 1;
+            if (a != b && gains[left] > cut.bar) {
+                cut.gain = gains[left];
+                cut.bar = bar_above(cut.gain);
+                cut.condition.feature = feature;
+                codes[0] = std::min(a, b), codes[1] = std::max(a, b);
+                first = left;
+            }
+            return visited < task_.n_visits || !cut.found();
+        });
+        if (!cut.found() || cut.gain < limits_.least_gain) return make_leaf(node);
+        cut.condition.kind = ConditionKind::numeric;
+        cut.condition.missing_left =
+            task_.statistics.weight(sums[first].data()) >= task_.statistics.weight(sums[1 - first].data());
+        cut.threshold = rules_.random_thresholds
+                            ? random_cut(task_.edges, node.path, cut.condition.feature, codes[0], codes[1])
+                            : task_.edges.between(cut.condition.feature, codes[0], codes[1]);
+        put_cut(cut, {}, store_, this->node(node.id));
+        for (int side : {first, 1 - first}) {
+            (side == first ? this->node(node.id).left : this->node(node.id).right) = n_nodes();
+            const int64_t place = node.begin + side;
+            add({0, node.depth + 1, place, place + 1, 0, node.bounds, std::move(sums[side])});
+        }
+    }
+
+    // visit(feature, how many were visited) for features in random order, until it returns false.
+    template <class Visit>
+    void visit_features(const Open& node, Visit&& visit) {
+        const int n = task_.data.n_features();
+        int visited = 0;
+        swaps_.clear();
+        for (bool more = true; more && visited < n;) {
+            draw_feature(node, visited);
+            const int32_t feature = features_[visited++];
+            more = visit(feature, visited);
+        }
+        undo_swaps();
+    }
+
+    // Puts the next feature in its place.
+    void draw_feature(const Open& node, int visited) {
+        const int n = task_.data.n_features();
+        if (task_.n_visits >= n) return;
+        const int other =
+            visited + static_cast<int>(unit(draw(node.path, first_feature_draw + visited)) * (n - visited));
+        std::swap(features_[visited], features_[other]);
+        swaps_.push_back(other);
+    }
+
+    void undo_swaps() {
+        for (int i = static_cast<int>(swaps_.size()); i-- > 0;) std::swap(features_[i], features_[swaps_[i]]);
+    }
+
     // Features in random order until enough were looked at and one of them can be cut.
     void find_cut(Open& node) {
         const typename Rows::Node view{node.begin, node.end, node.total.data(), node.bounds, node.path};
@@ -192,12 +262,7 @@ class Branch {
         int visited = 0;
         swaps_.clear();
         auto next = [&] {
-            if (task_.n_visits < n) {
-                const int other =
-                    visited + static_cast<int>(unit(draw(node.path, first_feature_draw + visited)) * (n - visited));
-                std::swap(features_[visited], features_[other]);
-                swaps_.push_back(other);
-            }
+            draw_feature(node, visited);
             return features_[visited++];
         };
         while (visited < task_.n_visits) next();
@@ -212,7 +277,7 @@ class Branch {
             const int32_t feature = next();
             rows_.offer_features(&feature, 1, view, gain, 0, node.cut);
         }
-        for (int i = static_cast<int>(swaps_.size()); i-- > 0;) std::swap(features_[i], features_[swaps_[i]]);
+        undo_swaps();
     }
 
     void offer_projections(Open& node, const typename Rows::Node& view, const Gain& gain) {

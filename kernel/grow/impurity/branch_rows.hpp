@@ -43,6 +43,9 @@ class BranchRows {
     // Takes rows [begin, end) of a tree, whose order may be changed; returns where the first of them is from now on.
     virtual int64_t load(Stat* rows, int64_t begin, int64_t end) = 0;
     virtual RowNumbers numbers(int64_t begin, int64_t end) const = 0;
+    virtual const Stat& stat(int64_t place) const = 0;
+    // As the table has it.
+    virtual Code code(int64_t place, int32_t feature) const = 0;
 
     // The best cut of some features, or of a projection, if it beats `best`.
     virtual void offer_features(const int32_t* features, int n, const Node& node, const Gain& gain, int thread,
@@ -90,6 +93,13 @@ class BranchRowsAs final : public BranchRows<Statistics> {
     }
 
     RowNumbers numbers(int64_t begin, int64_t end) const override { return {entries_ + begin, end - begin}; }
+
+    const Stat& stat(int64_t place) const override { return entries_[place]; }
+
+    Code code(int64_t place, int32_t feature) const override {
+        return rows_.with_codes(feature,
+                                [&](auto code_of) { return rows_.table_code(feature, code_of(entries_[place])); });
+    }
 
     void offer_features(const int32_t* features, int n, const Node& node, const Gain& gain, int thread,
                         Cut& best) override {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/midpoint.hpp"
+#include "base/rng.hpp"
 #include "base/types.hpp"
 #include "grow/bounds.hpp"
 
@@ -131,5 +132,26 @@ struct Cut {
     int projection = -1;   // its number, for an oblique condition
     bool found() const { return condition.feature >= 0; }
 };
+
+// What another gain must pass.
+inline double bar_above(double gain) { return gain + 1e-10 * std::abs(gain); }
+
+// ---- random cuts: extremely randomized trees (Geurts, Ernst & Wehenkel 2006) -------------------------------------------
+
+inline uint64_t random_cut_bits(uint64_t path, int32_t feature) {
+    return draw(path, 0x6375740000 + static_cast<uint64_t>(feature));  // "cut"
+}
+
+// Uniform between the least and the largest value of a node.
+inline double random_threshold(const CodeEdges& edges, int32_t feature, Code least, Code most, uint64_t bits) {
+    const double low = edges.middle(feature, least), high = edges.middle(feature, most), u = unit(bits);
+    return low * (1 - u) + high * u;  // high − low may overflow
+}
+
+// Inside a bin it moves to the bin's end, so that training and prediction agree. below, above: codes on either side.
+inline double random_cut(const CodeEdges& edges, uint64_t path, int32_t feature, Code below, Code above) {
+    const double t = random_threshold(edges, feature, below, above, random_cut_bits(path, feature));
+    return edges.cut_after(feature, edges.last_up_to(feature, below, above, t), t);
+}
 
 }  // namespace arboretum

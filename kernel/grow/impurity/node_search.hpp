@@ -74,7 +74,7 @@ class NodeSearch {
         [[gnu::always_inline]] bool operator()(const Word* left, double found) const {
             if (!(found > best.bar) || !search.allowed(left, node, feature)) return false;
             best.gain = found;
-            best.bar = found + 1e-10 * std::abs(found);
+            best.bar = bar_above(found);
             return true;
         }
         void take(ConditionKind kind, Code threshold, bool missing_left, double value) const {
@@ -260,13 +260,11 @@ class NodeSearch {
         if (offer(left_.data())) offer.take(ConditionKind::numeric, rows_.n_codes(offer.feature) - 2, false, infinity);
     }
 
-    // Extremely randomized trees (Geurts, Ernst & Wehenkel 2006): one threshold, uniform between the least and the
-    // largest value of the node. Inside a bin it moves to the bin's end, so that training and prediction agree.
     void offer_random(const Offer& offer) {
-        const uint64_t bits = cut_bits(offer.node, offer.feature);
+        const uint64_t bits = random_cut_bits(offer.node.path, offer.feature);
         const bool missing_left = has_missing_ && (bits & 1) != 0;
         if (n_ < 2) return offer_only_missing(offer);
-        const double t = random_threshold(offer.feature, codes_[0], codes_[n_ - 1], bits);
+        const double t = random_threshold(edges_, offer.feature, codes_[0], codes_[n_ - 1], bits);
         left_ = statistics_.zero();
         if (missing_left) add_to(left_.data(), missing());
         int64_t last = 0;
@@ -326,7 +324,7 @@ class NodeSearch {
             });
         }
         if (least == most) return;
-        const double t = random_threshold(feature, least, most, cut_bits(node, feature));
+        const double t = random_threshold(edges_, feature, least, most, random_cut_bits(node.path, feature));
         random_.push_back({feature, edges_.last_up_to(feature, least, most, t), t});
     }
 
@@ -363,16 +361,6 @@ class NodeSearch {
         for (const Entry *e = node.entries, *end = e + node.n_rows; e != end; ++e)
             for (int k = 0; k < n; ++k) statistics_.add_if(e->codes[place[k]] <= cut[k], *e, sum[k].data());
         for (int k = 0; k < n; ++k) std::copy_n(sum[k].data(), words(), &sums_[(first + k) * words()]);
-    }
-
-    static uint64_t cut_bits(const Node& node, int32_t feature) {
-        return draw(node.path, 0x6375740000 + static_cast<uint64_t>(feature));  // "cut"
-    }
-
-    double random_threshold(int32_t feature, Code least, Code most, uint64_t bits) const {
-        const double low = edges_.middle(feature, least), high = edges_.middle(feature, most);
-        const double u = unit(bits);
-        return low * (1 - u) + high * u;  // high − low may overflow
     }
 
     // below, above: codes of rows on either side of t.
@@ -474,7 +462,7 @@ class NodeSearch {
             if (taken >= 0) take_prefix(offer, taken);
             return;
         }
-        const uint64_t bits = cut_bits(offer.node, offer.feature);
+        const uint64_t bits = random_cut_bits(offer.node.path, offer.feature);
         for (bool missing_left : {false, true}) {
             if (missing_left && !has_missing_) break;
             // A random cut draws the side of missing values; without two values, only they can be cut off.
@@ -489,7 +477,7 @@ class NodeSearch {
             if (rules_.random_thresholds && n_ < 2) {
                 only = 0;
             } else if (rules_.random_thresholds) {
-                t = random_threshold(offer.feature, codes_[0], codes_[n_ - 1], bits);
+                t = random_threshold(edges_, offer.feature, codes_[0], codes_[n_ - 1], bits);
                 only = first;
                 while (only + 2 < first + n_ && edges_.middle(offer.feature, codes_[only - first + 1]) <= t) ++only;
             }
