@@ -78,10 +78,12 @@ class SingleRow:
         if type(X) is list:
             return [*X[0]] if len(X) == 1 and isinstance(X[0], list | tuple) else None
         library = type(X).__module__.partition(".")[0]
-        if self._names is None or library not in ("pandas", "polars") or len(X) != 1:
+        if self._names is None or library not in ("pandas", "polars"):
             return None
-        frame = getattr(sys.modules[library], "DataFrame", None)
-        if type(X) is not frame or (X.columns if library == "polars" else X.columns.tolist()) != self._names:
+        # Lazy frames, which have no length, are of polars too.
+        if type(X) is not getattr(sys.modules[library], "DataFrame", None) or len(X) != 1:
+            return None
+        if (X.columns if library == "polars" else X.columns.tolist()) != self._names:
             return None
         row: Any = X.row(0) if library == "polars" else X.to_numpy(dtype=object)[0].tolist()
         return [*row]
@@ -89,9 +91,9 @@ class SingleRow:
     def _of_columns(self, row: dict[Any, Any]) -> list[Any] | None:
         if self._names is None or len(row) != self._width:
             return None
-        values: list[Any] = [row.get(name) for name in self._names]
-        if None in values and not row.keys() >= set(self._names):
+        if not all(name in row for name in self._names):
             return None
+        values = [row[name] for name in self._names]
         if type(values[0]) is not list:
             return values
         return [value[0] for value in values] if all(type(v) is list and len(v) == 1 for v in values) else None
