@@ -186,8 +186,8 @@ class Branch {
             return {task_.statistics, node.total.data()};
     }
 
-    // Two rows, as a third of the nodes of a deep tree have. Each feature that tells them apart has one cut, whose gain only
-    // depends on which of them goes left; and the children are leaves.
+    // Two rows: extra trees of numbers have them in a third of their inner nodes, other trees less often. Each feature that
+    // tells them apart has one cut, whose gain only depends on which of them goes left; and the children are leaves.
     void split_pair(Open& node) {
         const Gain gain = gain_of(node);
         typename Statistics::Sum sums[2] = {task_.statistics.zero(), task_.statistics.zero()};

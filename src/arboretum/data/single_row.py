@@ -25,7 +25,7 @@ NUMBERS_OR_NONE = NUMBERS | {type(None)}  # NumPy makes NaN of None
 
 
 class SingleRow:
-    """Reads single rows under a schema; whatever is not plain, or needs a word to the user, is left to ``conform``.
+    """Reads single rows under a schema; what is not plain, or calls for a warning or an error, is left to ``conform``.
 
     Parameters
     ----------
