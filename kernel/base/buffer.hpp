@@ -3,10 +3,12 @@
 // 1,000,000 rows).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <utility>
 
@@ -15,6 +17,41 @@
 #endif
 
 namespace arboretum {
+
+// Bytes that std::free gives back; `bytes` is rounded up to what was taken.
+inline void* allocate_pages(size_t& bytes) {
+    constexpr size_t huge_page = size_t{1} << 21;
+    const size_t alignment = bytes >= 2 * huge_page ? huge_page : 64;
+    bytes = (bytes + alignment - 1) / alignment * alignment;
+    void* data = std::aligned_alloc(alignment, bytes);
+    if (data == nullptr) throw std::bad_alloc();
+#if defined(__linux__)
+    if (alignment == huge_page) madvise(data, bytes, MADV_HUGEPAGE);
+#endif
+    return data;
+}
+
+struct FreePages {
+    void operator()(void* pages) const { std::free(pages); }
+};
+
+// Numbers that are written before they are read.
+template <class T>
+using Pages = std::unique_ptr<T[], FreePages>;
+
+template <class T>
+Pages<T> make_pages(size_t n) {
+    size_t bytes = std::max<size_t>(n, 1) * sizeof(T);
+    return Pages<T>(static_cast<T*>(allocate_pages(bytes)));
+}
+
+// The same for zeros, which take no memory before they are read.
+template <class T>
+Pages<T> make_zeros(size_t n) {
+    void* zeros = std::calloc(std::max<size_t>(n, 1), sizeof(T));
+    if (zeros == nullptr) throw std::bad_alloc();
+    return Pages<T>(static_cast<T*>(zeros));
+}
 
 class Buffer {
   public:
@@ -49,17 +86,11 @@ class Buffer {
 
   private:
     void allocate(size_t bytes) {
-        constexpr size_t huge_page = size_t{1} << 21;
-        size_t alignment = bytes >= 2 * huge_page ? huge_page : 64;
-        size_t rounded = (bytes + alignment - 1) / alignment * alignment;
         std::free(data_);
+        data_ = nullptr;
         capacity_ = 0;
-        data_ = std::aligned_alloc(alignment, rounded);
-        if (data_ == nullptr) throw std::bad_alloc();
-        capacity_ = rounded;
-#if defined(__linux__)
-        if (alignment == huge_page) madvise(data_, rounded, MADV_HUGEPAGE);
-#endif
+        data_ = allocate_pages(bytes);
+        capacity_ = bytes;
     }
 
     void* data_ = nullptr;

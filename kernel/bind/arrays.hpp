@@ -34,6 +34,7 @@ struct nanobind::detail::type_caster<std::vector<T>> : nanobind::detail::list_ca
     }
 };
 
+#include "base/buffer.hpp"
 #include "bind/gil.hpp"
 
 namespace arboretum {
@@ -46,16 +47,16 @@ template <class T>
 using Matrix = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 // A NumPy array that owns the items.
-template <class T>
-nb::ndarray<nb::numpy, T, nb::ndim<1>> own_numpy(std::unique_ptr<T[]> items, size_t size) {
-    nb::capsule owner(items.get(), [](void* p) noexcept { delete[] static_cast<T*>(p); });
+template <class T, class Deleter>
+nb::ndarray<nb::numpy, T, nb::ndim<1>> own_numpy(std::unique_ptr<T[], Deleter> items, size_t size) {
+    nb::capsule owner(items.get(), [](void* p) noexcept { Deleter{}(static_cast<T*>(p)); });
     return {items.release(), {size}, owner};
 }
 
 // A NumPy array that owns a copy of what `items` holds.
 template <class T, class Items>
 nb::ndarray<nb::numpy, T, nb::ndim<1>> to_numpy(const Items& items) {
-    std::unique_ptr<T[]> data(new T[items.size()]);
+    Pages<T> data = make_pages<T>(items.size());
     std::copy(items.begin(), items.end(), data.get());
     return own_numpy(std::move(data), items.size());
 }

@@ -1,4 +1,7 @@
 // kernel/grow/grown_tree.hpp: grown trees as arrays, from which growing/grower.py makes a Forest.
+#include <algorithm>
+#include <span>
+
 #include "base/parallel.hpp"
 #include "bind/arrays.hpp"
 #include "grow/gradient/node_values.hpp"
@@ -10,6 +13,8 @@ namespace arboretum {
 namespace {
 
 using Trees = std::vector<const GrownTree*>;
+
+constexpr int copying_threads = 4;  // more are not faster: memory is
 
 // use(name, what is read from a node, the field of a finished tree) for each number that nodes of all trees have.
 template <class Use>
@@ -39,8 +44,8 @@ template <class Get>
 auto read_field(const Trees& trees, Get get) {
     using T = decltype(get(GrownNode{}));
     const std::vector<size_t> start = starts_of(trees);
-    std::unique_ptr<T[]> data(new T[start.back()]);
-    parallel_for(static_cast<int64_t>(trees.size()), 2, [&](int64_t i, int) {
+    Pages<T> data = make_pages<T>(start.back());
+    parallel_for(static_cast<int64_t>(trees.size()), copying_threads, [&](int64_t i, int) {
         std::transform(trees[i]->nodes.begin(), trees[i]->nodes.end(), data.get() + start[i], get);
     });
     return own_numpy(std::move(data), start.back());
@@ -77,31 +82,31 @@ nb::dict join_trees(const Trees& trees) {
 
 // ---- finished trees ---------------------------------------------------------------------------------------------
 
-// A field of all trees, one tree after the other.
-template <class T>
-auto join_field(const GrownForest& forest, std::unique_ptr<T[]> TreeFields::* field) {
-    const size_t n_nodes = forest.n_nodes();
-    std::unique_ptr<T[]> data(new T[n_nodes]);
-    T* next = data.get();
-    for (const TreeFields& tree : forest.trees) next = std::copy_n((tree.*field).get(), tree.n_nodes, next);
-    return own_numpy(std::move(data), n_nodes);
+// The items of each tree, one tree after the other; read(tree) is a span of them.
+template <class T, class Read>
+auto join(const GrownForest& forest, Read&& read) {
+    std::vector<size_t> start{0};
+    for (const TreeFields& tree : forest.trees) start.push_back(start.back() + read(tree).size());
+    Pages<T> data = make_pages<T>(start.back());
+    parallel_for(static_cast<int64_t>(forest.trees.size()), copying_threads, [&](int64_t i, int) {
+        const std::span<const T> items = read(forest.trees[i]);
+        std::copy(items.begin(), items.end(), data.get() + start[i]);
+    });
+    return own_numpy(std::move(data), start.back());
 }
 
 template <class T>
-auto join_items(const GrownForest& forest, std::vector<T> TreeFields::* items) {
-    size_t n = 0;
-    for (const TreeFields& tree : forest.trees) n += (tree.*items).size();
-    std::unique_ptr<T[]> data(new T[n]);
-    T* next = data.get();
-    for (const TreeFields& tree : forest.trees) next = std::copy((tree.*items).begin(), (tree.*items).end(), next);
-    return own_numpy(std::move(data), n);
+auto join_field(const GrownForest& forest, T* TreeFields::* field) {
+    return join<T>(forest, [&](const TreeFields& tree) { return std::span<const T>(tree.*field, tree.n_nodes); });
 }
 
 // Where the items of each node begin, if it has some of this kind.
 template <class Has>
 auto item_starts(const GrownForest& forest, Has&& has) {
     const size_t n_nodes = forest.n_nodes();
-    std::unique_ptr<int64_t[]> start(new int64_t[n_nodes + 1]);
+    if (std::ranges::none_of(forest.trees, [](const TreeFields& tree) { return tree.n_items != nullptr; }))
+        return own_numpy(make_zeros<int64_t>(n_nodes + 1), n_nodes + 1);
+    Pages<int64_t> start = make_pages<int64_t>(n_nodes + 1);
     int64_t *next = start.get(), total = 0;
     *next++ = 0;
     for (const TreeFields& tree : forest.trees) {
@@ -118,8 +123,9 @@ auto item_starts(const GrownForest& forest, Has&& has) {
 }
 
 nb::tuple category_sets(const GrownForest& forest) {
-    return nb::make_tuple(item_starts(forest, [](ConditionKind kind) { return kind != ConditionKind::oblique; }),
-                          join_items(forest, &TreeFields::set_words));
+    return nb::make_tuple(
+        item_starts(forest, [](ConditionKind kind) { return kind != ConditionKind::oblique; }),
+        join<uint32_t>(forest, [](const TreeFields& tree) { return std::span<const uint32_t>(tree.set_words); }));
 }
 
 // Where the terms of each node begin; their features, weights and fills.
@@ -202,7 +208,12 @@ void bind_forest(nb::module_& m) {
         .def_prop_ro("projections", &projections, nb::rv_policy::automatic)
         .def_prop_ro("sizes", &tree_sizes, nb::rv_policy::automatic)
         .def_prop_ro(
-            "values", [](const GrownForest& forest) { return join_items(forest, &TreeFields::values); },
+            "values",
+            [](const GrownForest& forest) {
+                return join<double>(forest, [&](const TreeFields& tree) {
+                    return std::span<const double>(tree.values, tree.n_nodes * static_cast<size_t>(forest.width));
+                });
+            },
             nb::rv_policy::automatic)
         .def("extend", &GrownForest::extend, nb::arg("more"))
         .def_prop_ro("n_nodes", &GrownForest::n_nodes)

@@ -42,12 +42,25 @@ void GrownTree::put_terms(std::span<const ProjectionTerm> summands, GrownNode& n
     terms.insert(terms.end(), summands.begin(), summands.end());
 }
 
-TreeFields::TreeFields(const GrownTree& tree, bool with_risk) : n_nodes(tree.nodes.size()), values(tree.values) {
-    auto make = [&]<class T>(Field<T>& field) { field.reset(new T[n_nodes]); };
-    make(kind), make(missing_left), make(feature), make(left), make(right), make(threshold), make(gain), make(n_rows);
-    if (with_risk) make(weight), make(risk);
+TreeFields::TreeFields(const GrownTree& tree, bool with_risk) : n_nodes(tree.nodes.size()) {
     const bool has_items = !tree.set_words.empty() || !tree.terms.empty();
-    if (has_items) make(n_items);
+    size_t bytes = 0;
+    auto take = [&]<class T>(T*& field, size_t n) {
+        if (memory_ != nullptr) field = reinterpret_cast<T*>(memory_.get() + bytes);
+        bytes += n * sizeof(T);
+    };
+    auto take_all = [&] {  // the widest first, so that all are aligned
+        bytes = 0;
+        take(threshold, n_nodes), take(gain, n_nodes), take(n_rows, n_nodes), take(values, tree.values.size());
+        if (with_risk) take(weight, n_nodes), take(risk, n_nodes);
+        take(feature, n_nodes), take(left, n_nodes), take(right, n_nodes);
+        if (has_items) take(n_items, n_nodes);
+        take(kind, n_nodes), take(missing_left, n_nodes);
+    };
+    take_all();
+    memory_ = make_pages<std::byte>(bytes);
+    take_all();
+    std::copy(tree.values.begin(), tree.values.end(), values);
     for (size_t i = 0; i < n_nodes; ++i) {
         const GrownNode& node = tree.nodes[i];
         kind[i] = static_cast<uint8_t>(node.kind);

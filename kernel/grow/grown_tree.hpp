@@ -10,11 +10,12 @@
 // the loss has renewed its leaves (gradient/node_values.hpp).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
+#include "base/buffer.hpp"
 #include "base/types.hpp"
 #include "forest/route.hpp"
 #include "grow/bounds.hpp"
@@ -83,24 +84,23 @@ struct GrownTree {
     void put_terms(std::span<const ProjectionTerm> summands, GrownNode& node);
 };
 
-// The nodes of a finished tree, field by field: half of the memory that they take while the tree grows.
+// The nodes of a finished tree, field by field, in one piece of memory: half of what they take while the tree grows.
 struct TreeFields {
-    template <class T>
-    using Field = std::unique_ptr<T[]>;  // written before it is read
-
     size_t n_nodes = 0;
-    Field<uint8_t> kind, missing_left;
-    Field<int32_t> feature, left, right;
-    Field<double> threshold, gain;
-    Field<int64_t> n_rows;
-    Field<double> weight, risk;  // only if asked for: what pruning needs
-    Field<int32_t> n_items;      // words or terms of each node; null if there are none
-    std::vector<double> values;  // node × width
+    double *threshold = nullptr, *gain = nullptr, *values = nullptr;  // values: node × width
+    double *weight = nullptr, *risk = nullptr;                        // only if asked for: what pruning needs
+    int64_t* n_rows = nullptr;
+    int32_t *feature = nullptr, *left = nullptr, *right = nullptr;
+    int32_t* n_items = nullptr;  // words or terms of each node; null if there are none
+    uint8_t *kind = nullptr, *missing_left = nullptr;
     std::vector<uint32_t> set_words;
     std::vector<ProjectionTerm> terms;
 
     TreeFields() = default;
     TreeFields(const GrownTree& tree, bool with_risk);
+
+  private:
+    Pages<std::byte> memory_;
 };
 
 struct GrownForest {

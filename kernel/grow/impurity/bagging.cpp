@@ -81,6 +81,7 @@ GrownForest ForestGrower::grow(int64_t first, int64_t n, uint64_t seed, bool wit
     if (target.is_packable) return grow_with<PackedBinary>(inputs_, range, with_risk);
     if (target.is_binary()) return grow_with<Moments>(inputs_, range, with_risk);
     if (target.is_classes() || target.n_outputs > 1) return grow_with<Lanes>(inputs_, range, with_risk);
+    if (target.is_countable) return grow_with<CountedMoments>(inputs_, range, with_risk);
     return grow_with<Moments>(inputs_, range, with_risk);
 }
 

@@ -4,6 +4,7 @@
 // all, hence exact: the order of the rows, and which thread adds them, cannot matter.
 //
 //   PackedBinary   2 classes, whole weights      1 word    rows │ weight of class 1 │ weight     21 bits each
+//   CountedMoments a number, whole weights       2 words   rows │ Σ weight, Σ weight·y           32 bits each, fixed point
 //   Moments        a number, or 2 classes        3 words   rows, Σ weight, Σ weight·y            fixed point
 //   Medians        a number, absolute error      the same, but gains come from ranks (medians.hpp)
 //   LogRank        a time, perhaps censored      the same, Σ weight of events in place of y (log_rank.hpp)
@@ -17,9 +18,11 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 #include <vector>
 
+#include "base/simd.hpp"
 #include "grow/impurity/medians.hpp"
 #include "grow/impurity/target.hpp"
 #include "grow/row_numbers.hpp"
@@ -64,13 +67,29 @@ class PairGain {
         if (criterion == Criterion::poisson) parent_ = poisson(weight, sum);
     }
 
-    double operator()(double w, double s) const {
-        if (needs_logarithms_) return logarithmic(w, s);
-        const double apart = s * weight_ - w * sum_;
-        return apart * apart / (w * (weight_ - w) * weight_) * factor_;
+    [[gnu::always_inline]] double operator()(double w, double s) const {
+        return needs_logarithms_ ? logarithmic(w, s) : variance(w, s);
+    }
+
+    // Gains of many cuts; whether one of them is above `bar`. Without a branch per cut, so that vectors compute them.
+    bool any_above(double bar, const double* w, const double* s, int64_t n, double* gains) const {
+        const PairGain gain = *this;  // which `gains` cannot overlap
+        if (needs_logarithms_)
+            for (int64_t i = 0; i < n; ++i) gains[i] = gain.logarithmic(w[i], s[i]);
+        else {
+            ARBORETUM_INDEPENDENT
+            for (int64_t i = 0; i < n; ++i) gains[i] = gain.variance(w[i], s[i]);
+        }
+        int64_t above = 0;
+        for (int64_t i = 0; i < n; ++i) above += gains[i] > bar;
+        return above > 0;
     }
 
   private:
+    [[gnu::always_inline]] double variance(double w, double s) const {
+        const double apart = s * weight_ - w * sum_;
+        return apart * apart / (w * (weight_ - w) * weight_) * factor_;
+    }
     // A call costs nothing beside the logarithms, and keeps the loops over cuts short.
     [[gnu::noinline]] double logarithmic(double w, double s) const {
         if (criterion_ == Criterion::entropy) return parent_ - disorder(w, s) - disorder(weight_ - w, sum_ - s);
@@ -117,6 +136,7 @@ class PackedBinary {
     static int64_t rows(const Word* sum) { return static_cast<int64_t>(*sum >> 2 * field); }
     static double weight(const Word* sum) { return static_cast<double>(*sum & most); }
     static double ones(const Word* sum) { return static_cast<double>(*sum >> field & most); }
+    static double total(const Word* sum) { return ones(sum); }
 
     bool is_pure(const Word* total, const RowNumbers&) const {
         return ones(total) == 0 || ones(total) == weight(total);
@@ -139,41 +159,47 @@ class PackedBinary {
     const Target& target_;
 };
 
-class Moments {
+// counted: weights are whole, and rows are counted in the upper half of the word that holds their weight.
+template <bool counted>
+class MomentsOf {
   public:
     struct Stat {
         int64_t weight, sum;
         Row row;
     };
     using Word = int64_t;
-    using Sum = std::array<Word, 3>;
+    using Sum = std::array<Word, counted ? 2 : 3>;
 
-    explicit Moments(const Target& target) : target_(target) {}
+    explicit MomentsOf(const Target& target) : target_(target) {}
 
-    static constexpr int words() { return 3; }
+    static constexpr int words() { return counted ? 2 : 3; }
     static Sum zero() { return {}; }
     Stat stat(Row row, int64_t copies) const {
         int64_t w = target_.fixed_weight(row);
-        return {copies * w, copies * (target_.is_classes() ? w * target_.classes[row] : target_.fixed_sum(row, 0)),
-                row};
+        return {copies * w + (counted ? one_row : 0),
+                copies * (target_.is_classes() ? w * target_.classes[row] : target_.fixed_sum(row, 0)), row};
     }
     [[gnu::always_inline]] static void add(const Stat& e, Word* sum) {
-        sum[0] += 1;
-        sum[1] += e.weight;
-        sum[2] += e.sum;
+        if constexpr (!counted) sum[2] += 1;
+        Pair pair, more;  // in one vector
+        std::memcpy(&pair, sum, sizeof pair);
+        std::memcpy(&more, &e, sizeof more);
+        pair += more;
+        std::memcpy(sum, &pair, sizeof pair);
     }
     [[gnu::always_inline]] static void add_if(bool wanted, const Stat& e, Word* sum) {
         const int64_t mask = -static_cast<int64_t>(wanted);
-        sum[0] += wanted;
-        sum[1] += e.weight & mask;
-        sum[2] += e.sum & mask;
+        if constexpr (!counted) sum[2] += wanted;
+        sum[0] += e.weight & mask;
+        sum[1] += e.sum & mask;
     }
-    static int64_t rows(const Word* sum) { return sum[0]; }
-    static double weight(const Word* sum) { return static_cast<double>(sum[1]); }
-    static double total(const Word* sum) { return static_cast<double>(sum[2]); }
+    static int64_t rows(const Word* sum) { return counted ? sum[0] >> Target::counted_field : sum[counted ? 0 : 2]; }
+    static int64_t whole_weight(const Word* sum) { return counted ? sum[0] & (one_row - 1) : sum[0]; }
+    static double weight(const Word* sum) { return static_cast<double>(whole_weight(sum)); }
+    static double total(const Word* sum) { return static_cast<double>(sum[1]); }
 
     bool is_pure(const Word* total, const RowNumbers& rows) const {
-        if (target_.is_classes()) return total[2] == 0 || total[2] == total[1];
+        if (target_.is_classes()) return total[1] == 0 || total[1] == whole_weight(total);
         double first = target_.numbers[rows[0]];
         for (int64_t i = 1; i < rows.size(); ++i)
             if (target_.numbers[rows[i]] != first) return false;
@@ -182,7 +208,7 @@ class Moments {
 
     struct Gain {
         PairGain pair;
-        Gain(const Moments& of, const Word* sum) : pair(of.target_.criterion, weight(sum), total(sum)) {}
+        Gain(const MomentsOf& of, const Word* sum) : pair(of.target_.criterion, weight(sum), total(sum)) {}
         double operator()(const Word* left) const { return pair(weight(left), total(left)); }
     };
 
@@ -196,8 +222,14 @@ class Moments {
     double value(const Word* sum) const { return total(sum) / weight(sum); }
 
   private:
+    using Pair = int64_t __attribute__((vector_size(16)));
+    static constexpr int64_t one_row = int64_t{1} << Target::counted_field;
+
     const Target& target_;
 };
+
+using Moments = MomentsOf<false>;
+using CountedMoments = MomentsOf<true>;
 
 // Absolute error: sums do not tell it, the rows of a side must be ranked (medians.hpp).
 class Medians : public Moments {

@@ -132,7 +132,8 @@ class LogRank : public Moments {
 
     // No event, or all events at one time.
     bool is_pure(const Word* total, const RowNumbers& rows) const {
-        return total[2] == 0 || (total[2] == total[1] && time(rows[0]) == time(rows[rows.size() - 1]));
+        return Moments::total(total) == 0 ||
+               (Moments::total(total) == weight(total) && time(rows[0]) == time(rows[rows.size() - 1]));
     }
     // Share of events.
     double mean(const Word* sum, int) const { return total(sum) / weight(sum); }

@@ -46,6 +46,7 @@ class NodeSearch {
           rules_(rules),
           edges_(edges),
           weight_scale_(weight_scale),
+          has_limits_(rules.min_samples_leaf > 1 || rules.min_weight_leaf > 0 || !rules.monotone.empty()),
           left_(statistics.zero()),
           right_(statistics.zero()) {}
 
@@ -91,6 +92,9 @@ class NodeSearch {
     void offer_feature(int32_t feature, const Node& node, const Gain& gain, Cut& best) {
         const FeatureCodes& info = data_.feature(feature);
         Offer offer{*this, node, gain, best, feature};
+        if constexpr (has_pair_gains)
+            if (!(info.categorical || info.has_missing || rules_.random_thresholds || has_limits_))
+                return offer_pairs(offer);
         fill(feature, node);
         const int64_t n_sides = n_ + (has_missing_ ? 1 : 0);
         if (n_sides < 2) return;
@@ -108,22 +112,21 @@ class NodeSearch {
 
     int words() const { return statistics_.words(); }
 
+    // The list of a feature's codes and their sums.
     void fill(int32_t feature, const Node& node) {
         const int64_t n_codes = rows_.n_codes(feature);
         n_ = 0;
         rows_.with_codes(feature, [&](auto code_of) {
-            if constexpr (RanksRows<Statistics>)
+            if (RanksRows<Statistics> || needs_sorting(n_codes, node))
                 fill_sorted(code_of, node);
-            else if (node.n_rows >= n_codes)
-                fill_whole(code_of, n_codes, node);
-            else if (n_codes <= 256 || 4 * node.n_rows >= n_codes)
-                fill_used(code_of, n_codes, node);
             else
-                fill_sorted(code_of, node);
+                read_bins(code_of, n_codes, node, [&](Code code, const Word* bin) { put(code, bin); });
         });
         has_missing_ = n_ > 0 && codes_[n_ - 1] == static_cast<Code>(n_codes - 1);
         if (has_missing_) --n_;
     }
+
+    static bool needs_sorting(int64_t n_codes, const Node& node) { return n_codes > 256 && 4 * node.n_rows < n_codes; }
 
     void reserve(int64_t n) {
         if (static_cast<int64_t>(codes_.size()) >= n) return;
@@ -137,28 +140,28 @@ class NodeSearch {
         return histogram_.data();
     }
 
-    // Moves a bin to the list and clears it.
-    [[gnu::always_inline]] void put(Code code, Word* bin) {
+    [[gnu::always_inline]] void put(Code code, const Word* bin) {
         codes_[n_] = code;
-        for (int k = 0; k < words(); ++k) {
-            sums_[n_ * words() + k] = bin[k];
-            bin[k] = 0;
-        }
+        for (int k = 0; k < words(); ++k) sums_[n_ * words() + k] = bin[k];
         ++n_;
     }
 
-    template <class CodeOf>
-    void fill_whole(CodeOf code_of, int64_t n_codes, const Node& node) {
+    // Sums up the rows by code; take(code, sum) for every code that occurs, rising.
+    template <class CodeOf, class Take>
+    void read_bins(CodeOf code_of, int64_t n_codes, const Node& node, Take&& take) {
         Word* bins = histogram(n_codes);
-        for (int64_t i = 0; i < node.n_rows; ++i)
-            statistics_.add(node.entries[i], bins + static_cast<int64_t>(code_of(node.entries[i])) * words());
-        for (int64_t code = 0; code < n_codes; ++code)
-            if (statistics_.rows(bins + code * words()) != 0) put(static_cast<Code>(code), bins + code * words());
-    }
-
-    template <class CodeOf>
-    void fill_used(CodeOf code_of, int64_t n_codes, const Node& node) {
-        Word* bins = histogram(n_codes);
+        auto move_bin = [&](int64_t code) {
+            Word* bin = bins + code * words();
+            take(static_cast<Code>(code), bin);
+            for (int k = 0; k < words(); ++k) bin[k] = 0;
+        };
+        if (node.n_rows >= n_codes) {
+            for (int64_t i = 0; i < node.n_rows; ++i)
+                statistics_.add(node.entries[i], bins + static_cast<int64_t>(code_of(node.entries[i])) * words());
+            for (int64_t code = 0; code < n_codes; ++code)
+                if (statistics_.rows(bins + code * words()) != 0) move_bin(code);
+            return;
+        }
         const int64_t n_masks = (n_codes + 63) / 64;
         if (static_cast<int64_t>(used_.size()) < n_masks) used_.resize(n_masks);
         uint64_t* used = used_.data();
@@ -169,19 +172,35 @@ class NodeSearch {
             statistics_.add(node.entries[i], bins + code * words());
         }
         for (int64_t m = 0; m < n_masks; ++m)
-            for (uint64_t bits = used[m]; bits != 0; bits &= bits - 1) {
-                const int64_t code = m * 64 + std::countr_zero(bits);
-                put(static_cast<Code>(code), bins + code * words());
-            }
+            for (uint64_t bits = used[m]; bits != 0; bits &= bits - 1) move_bin(m * 64 + std::countr_zero(bits));
+    }
+
+    template <class CodeOf>
+    void sort_rows(CodeOf code_of, const Node& node) {
+        keys_.resize(node.n_rows);
+        reserve(node.n_rows);
+        for (int64_t i = 0; i < node.n_rows; ++i) keys_[i] = static_cast<uint64_t>(code_of(node.entries[i])) << 32 | i;
+        sort_keys(keys_, other_keys_);  // pairs of one code in any order: their sum is the same
+    }
+
+    // As read_bins, where bins are too many.
+    template <class CodeOf, class Take>
+    void read_sorted(CodeOf code_of, const Node& node, Take&& take) {
+        sort_rows(code_of, node);
+        typename Statistics::Sum sum = statistics_.zero();
+        for (int64_t i = 0; i < node.n_rows; ++i) {
+            statistics_.add(node.entries[keys_[i] & 0xffffffffu], sum.data());
+            const Code code = static_cast<Code>(keys_[i] >> 32);
+            if (i + 1 < node.n_rows && code == static_cast<Code>(keys_[i + 1] >> 32)) continue;
+            take(code, sum.data());
+            sum = statistics_.zero();
+        }
     }
 
     template <class CodeOf>
     void fill_sorted(CodeOf code_of, const Node& node) {
+        sort_rows(code_of, node);
         const int64_t n = node.n_rows;
-        keys_.resize(n);
-        reserve(n);
-        for (int64_t i = 0; i < n; ++i) keys_[i] = static_cast<uint64_t>(code_of(node.entries[i])) << 32 | i;
-        sort_keys(keys_, other_keys_);  // pairs of one code in any order: their sum is the same
         if constexpr (RanksRows<Statistics>) groups_.start.clear();
         for (int64_t i = 0; i < n; ++i) {
             const Code code = static_cast<Code>(keys_[i] >> 32);
@@ -244,6 +263,44 @@ class NodeSearch {
             if (taken >= 0) take_threshold(offer, taken, missing_left);
         }
         if (has_missing_ && n_ > 0) offer_only_missing(offer);
+    }
+
+    // Thresholds of a number without missing values, if sums tell the gain and no limit forbids a cut: left sides first,
+    // then all their gains at once.
+    void offer_pairs(const Offer& offer) {
+        const Node& node = offer.node;
+        const int64_t n_codes = rows_.n_codes(offer.feature);
+        typename Statistics::Sum left = statistics_.zero();
+        const bool sorts = needs_sorting(n_codes, node);
+        const int64_t most = sorts ? node.n_rows : n_codes;
+        if (static_cast<int64_t>(weights_.size()) < most)
+            weights_.resize(most), totals_.resize(most), gains_.resize(most);
+        reserve(most);  // as much as reading asks for, so that `codes` stays valid
+        Code* codes = codes_.data();
+        double *weights = weights_.data(), *totals = totals_.data();
+        int64_t n = 0;
+        auto take = [&](Code code, const Word* sum) {
+            add_to(left.data(), sum);
+            codes[n] = code;
+            weights[n] = statistics_.weight(left.data());
+            totals[n] = statistics_.total(left.data());
+            ++n;
+        };
+        rows_.with_codes(offer.feature, [&](auto code_of) {
+            if (sorts)
+                read_sorted(code_of, node, take);
+            else
+                read_bins(code_of, n_codes, node, take);
+        });
+        if (n < 2 || !offer.gain.pair.any_above(offer.best.bar, weights, totals, n - 1, gains_.data())) return;
+        int64_t taken = 0;
+        for (int64_t i = 0; i + 1 < n; ++i)
+            if (gains_[i] > offer.best.bar) {
+                offer.best.gain = gains_[i];
+                offer.best.bar = bar_above(gains_[i]);
+                taken = i;
+            }
+        take_threshold(offer, taken, false);
     }
 
     void take_threshold(const Offer& offer, int64_t i, bool missing_left) {
@@ -510,8 +567,10 @@ class NodeSearch {
     const SplitRules& rules_;
     const CodeEdges& edges_;
     double weight_scale_;
+    const bool has_limits_;  // whether cuts may be forbidden
 
     static constexpr bool is_small = std::is_trivially_copyable_v<typename Statistics::Sum>;
+    static constexpr bool has_pair_gains = !RanksRows<Statistics> && requires(Gain gain) { gain.pair; };
 
     int64_t n_ = 0;  // codes that occur, missing not counted
     bool has_missing_ = false;
@@ -523,8 +582,8 @@ class NodeSearch {
     std::vector<RandomCut> random_;
     std::vector<Word> random_sums_;
     typename RankingOf<Statistics>::type ranking_;
-    RowGroups groups_;  // of statistics with a ranking
-    std::vector<double> gains_;
+    RowGroups groups_;                              // of statistics with a ranking
+    std::vector<double> weights_, totals_, gains_;  // of the left sides of cuts
     uint8_t least_[64], most_[64];
 };
 

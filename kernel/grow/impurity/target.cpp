@@ -38,6 +38,7 @@ void Target::choose_scales(int64_t n_draws) {
     sum_scale = has_whole_weights ? room_for(farthest * std::max(given, drawn))
                                   : room_for(largest * static_cast<double>(std::max(n_rows, n_draws)));
     number_scale = room_for(farthest);
+    is_countable = whole && total < 0x1p31 && n_rows < int64_t{1} << 31;
     is_packable = is_binary() && whole && total <= packed_most && static_cast<double>(n_rows) <= packed_most;
 }
 

@@ -76,6 +76,8 @@ struct Target {
     static constexpr int packed_field = 21;
     static constexpr double packed_most = (1 << packed_field) - 1;
     bool is_packable = false;
+    static constexpr int counted_field = 32;
+    bool is_countable = false;  // rows and their weight fit the halves of a word
 
   private:
     bool has_shares() const;
