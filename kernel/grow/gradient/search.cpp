@@ -73,12 +73,10 @@ void SplitSearch::search_narrow(const NodeView& node, std::span<const int32_t> f
     const uint32_t* counts = rows_.rows_by_bin(node.hist);
     const bool rows_known = scale_.hessian_counts_rows || counts != nullptr;
     if (rows_known && rule.min_rows > 1) {
-        if (counts != nullptr)
-            add_up_rows(counts, features, s.sums.rows.data());
-        else
-            rows_.loaded_rows(n, s.thread, s.sums.rows.data());
+        if (counts != nullptr) add_up_rows(counts, features, s.sums.rows.data());
+        finish_view(s, n, nullptr, counts != nullptr, 0);
         for (int64_t i = 0; i < n; ++i) {
-            const auto left = static_cast<double>(s.sums.rows[i]);
+            const double left = s.view.rows_up_to(i);
             if (std::min(left, rule.n_rows - left) < rule.min_rows) s.gains[i] = -infinity;
         }
     }
@@ -143,23 +141,20 @@ void SplitSearch::load_dense(const NodeView& node, int32_t feature, const int64_
     int64_t n = info.n_bins;
     reserve(s, n + 1);
     rows_.load(node.hist, info, s.thread, s.sums);
-    bool rows_known = counts != nullptr || scale_.hessian_counts_rows;
-    if (counts != nullptr)
-        std::partial_sum(counts, counts + n, s.sums.rows.begin());
-    else if (rows_known && params_.min_samples_leaf > 1)
-        rows_.loaded_rows(n, s.thread, s.sums.rows.data());
-    finish_view(s, n, nullptr, rows_known,
+    if (counts != nullptr) std::partial_sum(counts, counts + n, s.sums.rows.begin());
+    finish_view(s, n, nullptr, counts != nullptr,
                 counts != nullptr            ? counts[n]
                 : scale_.hessian_counts_rows ? s.sums.missing.hessian
                                              : 0);
 }
 
-void SplitSearch::finish_view(Scratch& s, int64_t n, const Code* codes, bool rows_known, int64_t missing_rows) const {
+void SplitSearch::finish_view(Scratch& s, int64_t n, const Code* codes, bool rows_counted, int64_t missing_rows) const {
     const WideSum& missing = s.sums.missing;
     s.view = {n,
               s.sums.gradient.data(),
               s.sums.hessian.data(),
-              rows_known ? s.sums.rows.data() : nullptr,
+              rows_counted ? s.sums.rows.data() : nullptr,
+              !rows_counted && scale_.hessian_counts_rows ? scale_.hessian : 0,
               codes,
               scale_.gradient_of(missing),
               scale_.hessian_of(missing),
@@ -234,10 +229,13 @@ FeatureBest SplitSearch::search_categories(const NodeView& node, int32_t feature
             add(s.sums.codes[i], i > 0 ? prefix[i] - prefix[i - 1] : prefix[i], rows[i] - (i > 0 ? rows[i - 1] : 0));
     } else {
         const bool counted = s.view.rows != nullptr && params_.min_samples_leaf > 1;
+        auto rows_of = [&](Code code) {
+            if (counted) return rows[code] - (code > 0 ? rows[code - 1] : 0);
+            return s.view.rows_known() ? s.code_sums[code].hessian : 0;
+        };
         s.code_sums.assign(info.n_bins, {});
         rows_.add_sums(node.hist, info.first_bin, info.n_bins, s.code_sums.data());
-        for (Code code = 0; code < info.n_bins; ++code)
-            add(code, s.code_sums[code], counted ? rows[code] - (code > 0 ? rows[code - 1] : 0) : 0);
+        for (Code code = 0; code < info.n_bins; ++code) add(code, s.code_sums[code], rows_of(code));
     }
     add(info.n_bins, s.sums.missing, s.view.missing_rows);
     if (s.categories.size() < 2) return {};
@@ -406,10 +404,12 @@ void SplitSearch::clear_cuts(SharedCuts& cuts, int64_t n) const {
 }
 
 void SplitSearch::add_cuts(Scratch& s, const CutRule& rule, bool missing_left, SharedCuts& cuts) const {
-    int64_t n = view_gains(s.view, missing_left, rule, s.gains.data());
-    for (int64_t i = 0; i < n; ++i) cuts.gain[i] += s.gains[i] > -infinity ? s.gains[i] : 0.0;
+    const CutRange range = cut_range(s.view, missing_left, rule);
+    view_gains(s.view, missing_left, rule, range, s.gains.data());
+    for (int64_t i = range.first; i < range.last; ++i) cuts.gain[i] += s.gains[i] > -infinity ? s.gains[i] : 0.0;
     if (!params_.cosine) return;
-    std::fill(s.gains.begin() + n, s.gains.begin() + s.view.n, -infinity);  // cuts that other nodes offer
+    std::fill(s.gains.begin(), s.gains.begin() + range.first, -infinity);  // cuts that other nodes offer
+    std::fill(s.gains.begin() + range.last, s.gains.begin() + s.view.n, -infinity);
     add_agreements(s.view, missing_left, rule, s.gains.data(), cuts.product.data(), cuts.square.data());
 }
 

@@ -97,7 +97,7 @@ class SplitSearch {
 
     void load_dense(const NodeView& node, int32_t feature, const int64_t* counts, Scratch& s) const;
 
-    void finish_view(Scratch& s, int64_t n, const Code* codes, bool rows_known, int64_t missing_rows) const;
+    void finish_view(Scratch& s, int64_t n, const Code* codes, bool rows_counted, int64_t missing_rows) const;
 
     void load_compact(int32_t feature, Scratch& s) const;
 

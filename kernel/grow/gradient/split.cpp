@@ -22,17 +22,6 @@ void bounded_cut_gains(const double* gradient, const double* hessian, int64_t n,
     }
 }
 
-// Rows only rise: the cuts that leave too few on one side lie at the two ends.
-void forbid_small_sides(const int64_t* rows, int64_t n, int64_t shift, const CutRule& rule, double* out) {
-    auto too_few = [&](int64_t i) {
-        double left = static_cast<double>(rows[i] + shift);
-        return left < rule.min_rows || rule.n_rows - left < rule.min_rows;
-    };
-    int64_t first = 0, last = n;
-    while (first < last && too_few(first)) out[first++] = -infinity;
-    while (last > first && too_few(last - 1)) out[--last] = -infinity;
-}
-
 class CategoryFinder {
   public:
     CategoryFinder(const CutRule& rule, const TreeParams& params, int32_t feature, bool rows_known)
@@ -131,24 +120,29 @@ ARBORETUM_CLONES void cut_gains(const double* gradient, const double* hessian, i
     }
 }
 
+// Bits of positive gains rise with them. The maximum of integers may be taken in any order, hence by vectors; so may be
+// whether a gain of a block reaches it.
 ARBORETUM_CLONES int64_t first_maximum(const double* gains, int64_t n) {
-    constexpr int64_t block = 256;
-    int32_t keys[block], top = 0;
-    int64_t first = -1;
-    for (int64_t begin = 0; begin < n; begin += block) {
-        const int64_t m = n - begin < block ? n - begin : block;
-        int32_t highest = 0;
-        for (int64_t i = 0; i < m; ++i) {
-            keys[i] = gain_key(gains[begin + i]);
-            highest = keys[i] > highest ? keys[i] : highest;
-        }
-        if (highest <= top) continue;
-        top = highest;
-        for (first = 0; keys[first] != top; ++first) {
-        }
-        first += begin;
+    int64_t highest = 0;
+    for (int64_t i = 0; i < n; ++i) {
+        int64_t bits;
+        std::memcpy(&bits, gains + i, 8);
+        bits = gains[i] > 0 ? bits : 0;  // not a number: 0
+        highest = bits > highest ? bits : highest;
     }
-    return first;
+    double top;
+    std::memcpy(&top, &highest, 8);
+    top = comparable(top);
+    if (!(top > 0)) return -1;
+    constexpr int64_t block = 16;
+    int64_t i = 0;
+    for (; i + block <= n; i += block) {
+        int64_t reached = 0;
+        for (int64_t k = 0; k < block; ++k) reached += gains[i + k] >= top;
+        if (reached > 0) break;
+    }
+    while (!(gains[i] >= top)) ++i;
+    return i;
 }
 
 CutRule cut_rule(const NodeFacts& node, const LaneScale& scale, const TreeParams& params, int monotone) {
@@ -163,17 +157,31 @@ CutRule cut_rule(const NodeFacts& node, const LaneScale& scale, const TreeParams
             monotone};
 }
 
-int64_t view_gains(const BinView& view, bool missing_left, const CutRule& rule, double* out) {
-    int64_t n = view.n - (missing_left || !view.has_missing ? 1 : 0);
-    if (n <= 0) return 0;
-    double shift_g = missing_left ? view.missing_gradient : 0, shift_h = missing_left ? view.missing_hessian : 0;
-    if (rule.monotone != 0 || rule.leaf.bounds.any())
-        bounded_cut_gains(view.gradient, view.hessian, n, shift_g, shift_h, rule, out);
-    else
-        cut_gains(view.gradient, view.hessian, n, shift_g, shift_h, rule, out);
-    if (view.rows != nullptr && rule.min_rows > 1)
-        forbid_small_sides(view.rows, n, missing_left ? view.missing_rows : 0, rule, out);
-    return n;
+CutRange cut_range(const BinView& view, bool missing_left, const CutRule& rule) {
+    const int64_t n = std::max<int64_t>(0, view.n - (missing_left || !view.has_missing ? 1 : 0));
+    if (!view.rows_known() || !(rule.min_rows > 1)) return {n, 0, n};
+    // Rows only rise: the cuts that leave too few on one side lie at the two ends.
+    const double shift = missing_left ? static_cast<double>(view.missing_rows) : 0;
+    auto first_above = [&](int64_t begin, auto&& enough) {
+        int64_t end = n;
+        while (begin < end) {
+            const int64_t middle = begin + (end - begin) / 2;
+            if (enough(view.rows_up_to(middle) + shift))
+                end = middle;
+            else
+                begin = middle + 1;
+        }
+        return begin;
+    };
+    const int64_t first = first_above(0, [&](double left) { return left >= rule.min_rows; });
+    return {n, first, first_above(first, [&](double left) { return rule.n_rows - left < rule.min_rows; })};
+}
+
+void view_gains(const BinView& view, bool missing_left, const CutRule& rule, const CutRange& cuts, double* out) {
+    const double shift_g = missing_left ? view.missing_gradient : 0, shift_h = missing_left ? view.missing_hessian : 0;
+    const bool bounded = rule.monotone != 0 || rule.leaf.bounds.any();
+    (bounded ? bounded_cut_gains : cut_gains)(view.gradient + cuts.first, view.hessian + cuts.first,
+                                              cuts.last - cuts.first, shift_g, shift_h, rule, out + cuts.first);
 }
 
 ARBORETUM_CLONES void add_agreements(const BinView& view, bool missing_left, const CutRule& rule, const double* gains,
@@ -197,12 +205,16 @@ NumericCut find_numeric(const BinView& view, const CutRule& rule, double* scratc
     NumericCut best;
     for (bool missing_left : {false, true}) {
         if (missing_left && !view.has_missing) break;
-        int64_t n = view_gains(view, missing_left, rule, scratch);
+        CutRange cuts = cut_range(view, missing_left, rule);
         if (missing_left)  // a cut before the first value is "all values right": offered once, the other way round
-            for (int64_t i = 0; i < n && view.gradient[i] == 0 && view.hessian[i] == 0; ++i) scratch[i] = -infinity;
-        int64_t entry = n > 0 ? first_maximum(scratch, n) : -1;
-        if (entry >= 0 && comparable(scratch[entry]) > best.gain)
-            best = {comparable(scratch[entry]), entry, missing_left};
+            while (cuts.first < cuts.last && view.gradient[cuts.first] == 0 && view.hessian[cuts.first] == 0)
+                ++cuts.first;
+        if (cuts.first == cuts.last) continue;
+        view_gains(view, missing_left, rule, cuts, scratch);
+        const int64_t found = first_maximum(scratch + cuts.first, cuts.last - cuts.first);
+        if (found < 0) continue;
+        const double gain = comparable(scratch[cuts.first + found]);
+        if (gain > best.gain) best = {gain, cuts.first + found, missing_left};
     }
     return best;
 }

@@ -78,11 +78,17 @@ struct BinView {
     int64_t n = 0;
     const double* gradient = nullptr;  // sums of the entries before and including i, in real units
     const double* hessian = nullptr;
-    const int64_t* rows = nullptr;  // likewise, or null when unknown
+    const int64_t* rows = nullptr;  // likewise, or null
+    double rows_per_hessian = 0;    // if hessians count rows; else 0, and rows are unknown without the array
     const Code* codes = nullptr;
     double missing_gradient = 0, missing_hessian = 0;
     int64_t missing_rows = 0;
     bool has_missing = false;
+
+    bool rows_known() const { return rows != nullptr || rows_per_hessian > 0; }
+    double rows_up_to(int64_t i) const {
+        return rows != nullptr ? static_cast<double>(rows[i]) : std::rint(hessian[i] * rows_per_hessian);
+    }
 };
 
 struct CutRule {
@@ -104,8 +110,7 @@ struct CutRule {
     return gain > 0 ? static_cast<int32_t>(bits >> 36) : 0;
 }
 
-// Index of the first maximum as far as gains are comparable, or −1 if none is positive. Keys are integers because their
-// maximum may be taken in any order, hence by vectors.
+// Index of the first maximum as far as gains are comparable, or −1 if none is positive.
 int64_t first_maximum(const double* gains, int64_t n);
 
 // Gains of the cuts after each entry: out[i] for "entries 0 … i go left"; −inf where a rule forbids the cut. Without
@@ -115,9 +120,15 @@ void cut_gains(const double* gradient, const double* hessian, int64_t n, double 
 
 CutRule cut_rule(const NodeFacts& node, const LaneScale& scale, const TreeParams& params, int monotone);
 
-// Gains of all cuts of a view with missing values on one side; returns how many cuts there are.
-// With missing values on the right, "all values left, missing right" is a cut as well.
-int64_t view_gains(const BinView& view, bool missing_left, const CutRule& rule, double* out);
+// The cuts of a view with missing values on one side, and those of them that leave enough rows on both sides, as far as
+// rows are known. With missing values on the right, "all values left, missing right" is a cut as well.
+struct CutRange {
+    int64_t n, first, last;
+};
+CutRange cut_range(const BinView& view, bool missing_left, const CutRule& rule);
+
+// Gains of the cuts first … last − 1.
+void view_gains(const BinView& view, bool missing_left, const CutRule& rule, const CutRange& cuts, double* out);
 
 // How well leaf values agree with the gradients of a level: their product with them and their own square, over leaves.
 //

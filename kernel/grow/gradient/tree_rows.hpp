@@ -148,9 +148,8 @@ class TreeRows {
     // The same of several features without missing values, one after the other, but for the last code of each; returns
     // how many entries there are.
     virtual int64_t load_cuts(const Bins* bins, std::span<const int32_t> features, int thread, FeatureSums& sums) = 0;
-    // What was loaded last: the exact sum up to an entry; all hessians, where they count rows.
+    // What was loaded last: the exact sum up to an entry.
     virtual WideSum loaded(int64_t entry, int thread) const = 0;
-    virtual void loaded_rows(int64_t n, int thread, int64_t* rows) const = 0;
     // The same for codes in a given order.
     virtual void load_ordered(const Bins* bins, const FeatureCodes& info, const std::vector<Code>& order,
                               FeatureSums& sums) const = 0;

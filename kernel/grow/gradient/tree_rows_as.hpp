@@ -158,10 +158,6 @@ class TreeRowsAs : public TreeRows {
 
     WideSum loaded(int64_t entry, int thread) const override { return Layout::unpack(scratch_[thread].running[entry]); }
 
-    void loaded_rows(int64_t n, int thread, int64_t* rows) const override {
-        for (int64_t i = 0; i < n; ++i) rows[i] = Layout::unpack(scratch_[thread].running[i]).hessian;
-    }
-
     void load_ordered(const Bins* bins, const FeatureCodes& info, const std::vector<Code>& order,
                       FeatureSums& sums) const override {
         Sum running{};
