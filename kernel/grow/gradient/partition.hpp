@@ -7,6 +7,7 @@
 // The parent's rows stay untouched in the source buffer, so a split may be prepared and never used.
 #pragma once
 
+#include "base/part_items.hpp"
 #include "grow/gradient/histogram.hpp"
 #include "grow/left_table.hpp"
 
@@ -28,7 +29,10 @@ int64_t flag_rows(const C* column, const uint8_t* left, const Entry<Layout>* ent
 template <class Layout>
 void move_rows(const Entry<Layout>* source, const uint8_t* flags, int64_t n, Entry<Layout>* target, int64_t left,
                int64_t right) {
-    for (int64_t i = 0; i < n; ++i) {
+    const PartedItems parted = part_items(source, sizeof *source, flags, n, target + left, target + right);
+    left += parted.n_left;
+    right += parted.n - parted.n_left;
+    for (int64_t i = parted.n; i < n; ++i) {
         int64_t go_left = flags[i];
         // Arithmetic, not a choice: compilers turn a choice into a branch that is mispredicted half the time.
         target[right + ((left - right) & -go_left)] = source[i];

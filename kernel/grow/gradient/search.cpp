@@ -77,7 +77,7 @@ void SplitSearch::search_narrow(const NodeView& node, std::span<const int32_t> f
         finish_view(s, n, nullptr, counts != nullptr, 0);
         for (int64_t i = 0; i < n; ++i) {
             const double left = s.view.rows_up_to(i);
-            if (std::min(left, rule.n_rows - left) < rule.min_rows) s.gains[i] = -infinity;
+            if (std::min(left, rule.n_rows - left) < rule.min_rows - 0.5) s.gains[i] = -infinity;
         }
     }
     int64_t begin = 0;

@@ -173,8 +173,8 @@ CutRange cut_range(const BinView& view, bool missing_left, const CutRule& rule) 
         }
         return begin;
     };
-    const int64_t first = first_above(0, [&](double left) { return left >= rule.min_rows; });
-    return {n, first, first_above(first, [&](double left) { return rule.n_rows - left < rule.min_rows; })};
+    const int64_t first = first_above(0, [&](double left) { return left > rule.min_rows - 0.5; });
+    return {n, first, first_above(first, [&](double left) { return rule.n_rows - left < rule.min_rows - 0.5; })};
 }
 
 void view_gains(const BinView& view, bool missing_left, const CutRule& rule, const CutRange& cuts, double* out) {

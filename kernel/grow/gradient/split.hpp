@@ -86,8 +86,9 @@ struct BinView {
     bool has_missing = false;
 
     bool rows_known() const { return rows != nullptr || rows_per_hessian > 0; }
+    // Up to rounding: whole numbers are compared with halves between them.
     double rows_up_to(int64_t i) const {
-        return rows != nullptr ? static_cast<double>(rows[i]) : std::rint(hessian[i] * rows_per_hessian);
+        return rows != nullptr ? static_cast<double>(rows[i]) : hessian[i] * rows_per_hessian;
     }
 };
 

@@ -239,8 +239,8 @@ class BoostingRun:
         self.round_loss = loss
         at = rows if self.ordered is None else replace(rows, raw=self.ordered.unseen_raw(number % params.n_orders))
         fill_gradients(loss, at, self.gradients, self.hessians, params.threads)
-        # One question each round is one too many for losses that are known to have hessians.
-        if (places.here() is None or not is_built_in(loss)) and self.is_without_steps():
+        # One look at all rows in each round is one too many for losses that are known to have hessians.
+        if not is_built_in(loss) and self.is_without_steps():
             raise ValueError(f"{loss!r} returned hessians that are all 0: return 1 for each row, to step by gradients")
         if not params.second_order:
             self.hessians[:] = 1.0 if rows.weight is None else rows.weight
