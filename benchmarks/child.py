@@ -55,11 +55,11 @@ def memory(rival: Rival | None, kind: Kind, settings: dict[str, Any], folder: st
     return {"memory_mb": (peak.bytes - before) / MEGABYTE}
 
 
-def data(rival: Rival | None, library: str, path: str, settings: dict[str, Any]) -> dict[str, float]:
+def data(rival: Rival | None, **options: Any) -> dict[str, float]:
     """Train from a file; see benchmarks/data.py."""
     from benchmarks.data import from_file
 
-    return from_file(library, path, settings)
+    return from_file(**options)
 
 
 def resident(field: str) -> int:

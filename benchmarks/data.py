@@ -67,6 +67,17 @@ def write(path: Path, rows: int) -> None:
             writer.write_table(pa.table([*(pa.array(column) for column in X.T), pa.array(y)], schema=schema))
 
 
+def file_in(folder: Path, rows: int) -> Path:
+    """Return the file of a folder with so many rows, written first if there is none."""
+    path = folder.resolve() / f"dense-{rows}.parquet"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_suffix(".part")
+        write(unfinished, rows)
+        unfinished.rename(path)
+    return path
+
+
 def groups(path: Path) -> Iterator[tuple[NDArray[np.float32], NDArray[np.int8]]]:
     """Read the file a row group at a time, as libraries without a reader of their own have to."""
     from pyarrow import parquet
@@ -88,22 +99,22 @@ def group(file: Any, number: int) -> tuple[NDArray[np.float32], NDArray[np.int8]
 # ------------------------------------------------------------------------------------------ the way of each library
 
 
-def arboretum_model(path: Path, task: Task, folder: Path) -> Callable[[Any], Any]:
+def arboretum_model(path: Path, task: Task, folder: Path, memory_limit: str) -> Callable[[Any], Any]:
     import arboretum as arb
 
     model = arb.BoostedTreesClassifier(**BOOSTING["arboretum"].settings(task))
-    model.fit(arb.Dataset.from_parquet(path, memory_limit=MEMORY_LIMIT), target="y")
+    model.fit(arb.Dataset.from_parquet(path, memory_limit=memory_limit), target="y")
     return lambda X: model.predict_proba(dict_frame(X))[:, 1]
 
 
-def arboretum_command(path: Path, task: Task, folder: Path) -> Callable[[Any], Any]:
+def arboretum_command(path: Path, task: Task, folder: Path, memory_limit: str) -> Callable[[Any], Any]:
     import arboretum as arb
 
     write(folder / "judging.parquet", JUDGING_ROWS)
     settings = [
         word for item in BOOSTING["arboretum"].settings(task).items() for word in ("--set", "{}={}".format(*item))
     ]
-    words = [str(path), "--target", "y", "--memory-limit", MEMORY_LIMIT, "--test", str(folder / "judging.parquet")]
+    words = [str(path), "--target", "y", "--memory-limit", memory_limit, "--test", str(folder / "judging.parquet")]
     program = [sys.executable, "-c", "from arboretum.cli import main; main()", "train", *words, *settings]
     subprocess.run([*program, "--out", str(folder / "model.arb")], check=True, capture_output=True)
     model = arb.load(folder / "model.arb")
@@ -116,7 +127,7 @@ def dict_frame(X: NDArray[np.float32]) -> Any:
     return pa.table(dict(zip(NAMES, X.T, strict=True)))
 
 
-def lightgbm_model(path: Path, task: Task, folder: Path) -> Callable[[Any], Any]:
+def lightgbm_model(path: Path, task: Task, folder: Path, memory_limit: str) -> Callable[[Any], Any]:
     import lightgbm as lgb
     from pyarrow import parquet
 
@@ -146,7 +157,7 @@ def lightgbm_model(path: Path, task: Task, folder: Path) -> Callable[[Any], Any]
     return booster.predict
 
 
-def xgboost_model(path: Path, task: Task, folder: Path) -> Callable[[Any], Any]:
+def xgboost_model(path: Path, task: Task, folder: Path, memory_limit: str) -> Callable[[Any], Any]:
     import xgboost as xgb
 
     class Groups(xgb.DataIter):
@@ -169,7 +180,7 @@ def xgboost_model(path: Path, task: Task, folder: Path) -> Callable[[Any], Any]:
     return booster.inplace_predict
 
 
-LIBRARIES: dict[str, Callable[[Path, Task, Path], Callable[[Any], Any]]] = {
+LIBRARIES: dict[str, Callable[[Path, Task, Path, str], Callable[[Any], Any]]] = {
     "arboretum": arboretum_model,
     "arboretum train": arboretum_command,
     "lightgbm": lightgbm_model,
@@ -177,15 +188,18 @@ LIBRARIES: dict[str, Callable[[Path, Task, Path], Callable[[Any], Any]]] = {
 }
 
 
-def from_file(library: str, path: str, settings: dict[str, Any]) -> Row:
-    """Train one library from the file in this process; the test rows are drawn afterwards."""
+def from_file(library: str, path: str, settings: dict[str, Any], memory_limit: str = MEMORY_LIMIT) -> Row:
+    """Train one library from the file in this process; the test rows are drawn afterwards.
+
+    Only arboretum can be given a limit of memory.
+    """
     from benchmarks.child import resident
 
     empty = np.zeros((0, FEATURES), np.float32)
     task = Task("binary", empty, empty[:, 0], empty, empty[:, 0], Settings(**settings))
     with TemporaryDirectory(dir=Path(path).parent) as folder:
         start, worked = perf_counter(), _cpu_seconds()
-        predict = LIBRARIES[library](Path(path), task, Path(folder))
+        predict = LIBRARIES[library](Path(path), task, Path(folder), memory_limit)
         seconds, worked = perf_counter() - start, _cpu_seconds() - worked
         peak = max(resident("VmHWM"), _peak_of_children())
         X_test, y_test = rows_of(1_000_000, TEST_ROWS)
@@ -254,12 +268,7 @@ def compare(options: argparse.Namespace) -> Table:
     """Train every library from one file."""
     from benchmarks.child import run_child
 
-    path = options.folder / f"dense-{options.rows}.parquet"
-    if not path.exists():
-        options.folder.mkdir(parents=True, exist_ok=True)
-        unfinished = path.with_suffix(".part")
-        write(unfinished, options.rows)
-        unfinished.rename(path)
+    path = file_in(options.folder, options.rows)
     settings = Settings(rounds=options.rounds, threads=options.threads)
     title = f"{options.rows:,} × {FEATURES} float32 from Parquet; {settings.size}"
     table = Table("data", title, COLUMNS, notes=list(NOTES))
@@ -269,7 +278,7 @@ def compare(options: argparse.Namespace) -> Table:
             continue
         old = table.rows.get(library, {})
         try:
-            new = run_child("data", library=library, path=str(path.resolve()), settings=asdict(settings))
+            new = run_child("data", library=library, path=str(path), settings=asdict(settings))
             table.rows[library] = better({} if isinstance(old, str) else old, new)
         except RuntimeError as error:
             table.rows[library] = f"failed: {error}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,6 +87,16 @@ class Task:
         """Rows × columns, kind and settings, for a table's title."""
         rows, columns = self.X.shape
         return f"{rows:,} × {columns}, {self.kind}, {self.settings.size}"
+
+
+class Scale(Protocol):
+    """What a task needs to know of a run: its size, and the settings that all of its tasks share."""
+
+    def scaled(self, full: int) -> int:
+        """Scale a number of rows of the full-size run."""
+
+    def settings(self, **changes: Any) -> Settings:
+        """Return the common settings, with changes."""
 
 
 def split(kind: Kind, X: Any, y: NDArray[Any], n_train: int, settings: Settings) -> Task:

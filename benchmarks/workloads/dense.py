@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from benchmarks.measuring import Bench
 from benchmarks.table import Table
-from benchmarks.task import Settings, Task, split
+from benchmarks.task import Scale, Settings, Task, split
 
 ROWS, TEST_ROWS = 1_000_000, 200_000
 SETTINGS = Settings()
@@ -43,10 +43,10 @@ def generate(rows: int, steepness: float = 1.2, seed: int = 28) -> tuple[NDArray
     return X, (rng.random(rows) < 1 / (1 + np.exp(-steepness * log_odds))).astype(np.int64)
 
 
-def task(bench: Bench, **changes: Any) -> Task:
+def task(run: Scale, **changes: Any) -> Task:
     """Return the task at the scale of this run."""
-    rows = bench.scaled(ROWS)
-    return split("binary", *generate(rows + bench.scaled(TEST_ROWS)), rows, bench.settings(**changes))
+    rows = run.scaled(ROWS)
+    return split("binary", *generate(rows + run.scaled(TEST_ROWS)), rows, run.settings(**changes))
 
 
 def leaves31(bench: Bench) -> Iterator[Table]:

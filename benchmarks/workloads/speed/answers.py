@@ -1,4 +1,4 @@
-"""Races of what a fitted model does: single rows, unknown categories, importances."""
+"""Races of what a fitted model does: single rows, unknown categories, importances, SHAP values."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import numpy as np
 
 from benchmarks.table import HOME
 from benchmarks.workloads import dense
-from benchmarks.workloads.speed.racing import Options, Race, calls
+from benchmarks.workloads.speed.racing import Options, Race, calls, within
 
 ROW_CALLS = 2_000
 LIMITS_US = {"array": 4.0, "dict": 25.0, "frame": 25.0}
 LEVELS = 500
+OBLIQUE_DEPTH = 4  # the games of a leaf can double with each oblique condition above it
 
 Races = Iterator[tuple[str, Callable[[], Race]]]
 
@@ -27,10 +28,10 @@ def races(options: Options) -> Races:
         yield f"one row: {form}", partial(_one_row, options, form)
     yield "unknown categories against known ones", partial(_unknown, options)
     yield "permutation importances", partial(_permutation, options)
+    yield "SHAP values: oblique forest against plain", partial(_oblique_shap, options)
 
 
 def _one_row(options: Options, form: str) -> Race:
-    """Race against the limit itself: a runner that takes as long as is allowed."""
     import pandas as pd
 
     import arboretum as arb
@@ -57,8 +58,7 @@ def _one_row(options: Options, form: str) -> Race:
             times.append(perf_counter_ns() - start)
         return {"s": median(times) / 1e9}
 
-    limit = LIMITS_US[form] / 1e6
-    return Race(1.0, {HOME: turn, "what is allowed": lambda: {"s": limit}})
+    return within(LIMITS_US[form] / 1e6, turn)
 
 
 def _unknown(options: Options) -> Race:
@@ -96,3 +96,19 @@ def _permutation(options: Options) -> Race:
             "sklearn": lambda: permutation_importance(its, X[few], y[few], n_repeats=5, n_jobs=1, random_state=0),
         },
     )
+
+
+def _oblique_shap(options: Options) -> Race:
+    """Explain rows by two forests of as many nodes, with and without sums of columns."""
+    import arboretum as arb
+
+    X, y = dense.generate(options.scaled(20_000), 6.0)
+    few = X[: options.scaled(500)]
+
+    def explaining(oblique: bool) -> Callable[[], Any]:
+        forest = arb.RandomForestClassifier(
+            n_estimators=50, max_depth=OBLIQUE_DEPTH, oblique=oblique, n_jobs=options.threads, random_state=0
+        )
+        return partial(forest.fit(X, y).explain, few)
+
+    return calls(None, **{HOME: explaining(True), "plain": explaining(False)})

@@ -32,7 +32,7 @@ Races = Iterator[tuple[str, Callable[[], Race]]]
 def races(options: Options) -> Races:
     """Yield names, and what prepares each race."""
     for leaves, goal in ((31, 2.8), (255, 2.5)):
-        yield f"dense: {leaves} leaves", partial(_dense, options, goal, leaves=leaves)
+        yield f"dense: {leaves} leaves", partial(_dense, options, goal, leaves)
     yield "dense: 5,000,000 × 100", lambda: fits(2.5, _floats(options, 5_000_000, 100), OURS, LIGHTGBM)
     yield "dense: 10 categorical columns", lambda: fits(2.5, _mixed(options), OURS, LIGHTGBM)
     yield "dense: 50,000 × 2,000", lambda: fits(2.5, _floats(options, 50_000, 2_000), OURS, LIGHTGBM)
@@ -55,10 +55,8 @@ def races(options: Options) -> Races:
         yield f"target statistics: {name}", partial(_statistics, options, name)
 
 
-def _dense(options: Options, goal: float, **changes: Any) -> Race:
-    rows = options.scaled(dense.ROWS)
-    data = dense.generate(rows + options.scaled(dense.TEST_ROWS))
-    return fits(goal, split("binary", *data, rows, options.settings(**changes)), OURS, LIGHTGBM)
+def _dense(options: Options, goal: float, leaves: int) -> Race:
+    return fits(goal, dense.task(options, leaves=leaves), OURS, LIGHTGBM)
 
 
 def _floats(options: Options, rows: int, columns: int) -> Task:
