@@ -317,7 +317,7 @@ inline LaneFacts complete_facts(const LaneMeasure& measure, const LaneUnits& uni
     put_sums(measure.totals, units, facts);
     require_finite(facts);
     facts.median_gradient = median_of(values.gradients);
-    facts.median_hessian = median_of(values.hessians);
+    facts.median_hessian = facts.min_hessian == facts.max_hessian ? facts.max_hessian : median_of(values.hessians);
     return facts;
 }
 

@@ -38,8 +38,8 @@ class CategoryFinder {
 
   private:
     void one_against_rest(std::vector<CategoryBin>& bins) {
-        std::sort(bins.begin(), bins.end(),
-                  [&](const CategoryBin& a, const CategoryBin& b) { return rank(a) < rank(b); });
+        for (CategoryBin& bin : bins) bin.rank = params_.category_rank(feature_, bin.code);
+        std::sort(bins.begin(), bins.end());
         for (const CategoryBin& bin : bins)
             if (offer(bin.gradient, bin.hessian, bin.rows, 0.0)) {
                 best_.left = bin.sum;
@@ -49,15 +49,18 @@ class CategoryFinder {
 
     void prefixes(std::vector<CategoryBin>& bins) {
         std::erase_if(bins, [&](const CategoryBin& b) { return rule_.is_rare(b.hessian); });
-        auto mean = [&](const CategoryBin& b) { return b.gradient / (b.hessian + params_.category_smoothing); };
         double largest = 0;
-        for (const CategoryBin& bin : bins) largest = std::max(largest, std::abs(mean(bin)));
+        for (CategoryBin& bin : bins) {
+            bin.key = bin.gradient / (bin.hessian + params_.category_smoothing);
+            largest = std::max(largest, std::abs(bin.key));
+        }
         // In steps of the largest: means that tie in exact arithmetic tie here too, as gains do (comparable).
         const double steps = largest > 0 ? 131072 / largest : 0;
-        auto key = [&](const CategoryBin& b) { return std::rint(mean(b) * steps); };
-        std::sort(bins.begin(), bins.end(), [&](const CategoryBin& a, const CategoryBin& b) {
-            return key(a) != key(b) ? key(a) < key(b) : rank(a) < rank(b);
-        });
+        for (CategoryBin& bin : bins) {
+            bin.key = std::rint(bin.key * steps);
+            bin.rank = params_.category_rank(feature_, bin.code);
+        }
+        std::sort(bins.begin(), bins.end());
         int64_t n = static_cast<int64_t>(bins.size());
         int64_t longest = std::min<int64_t>(params_.max_category_set, n - 1);
         for (bool from_end : {false, true}) {
@@ -75,8 +78,6 @@ class CategoryFinder {
             }
         }
     }
-
-    Code rank(const CategoryBin& bin) const { return params_.category_rank(feature_, bin.code); }
 
     bool offer(double gl, double hl, int64_t rows, double extra_l2) {
         double gr = rule_.gradient - gl, hr = rule_.hessian - hl;

@@ -167,6 +167,10 @@ struct CategoryBin {
     WideSum sum;
     double gradient, hessian;
     int64_t rows;
+    double key = 0;  // what orders categories, and breaks ties between them
+    Code rank = 0;
+
+    bool operator<(const CategoryBin& o) const { return key != o.key ? key < o.key : rank < o.rank; }
 };
 
 // Best subset of categories. Few categories: each against the rest. Many: sorted by gradient / (hessian + smoothing),
