@@ -49,7 +49,7 @@ RowRouter::RowRouter(const GrownTree& tree, const BinnedData& data) : tree_(tree
         const GrownNode& node = tree.nodes[id];
         if (node.is_leaf() || by_threshold(node)) continue;
         fill_left_table(tree.condition(node), data.feature(node.feature).n_bins, left);
-        left_tables_[id] = stored_left_table(data, node.feature, left);
+        left_tables_[id] = data.feature(node.feature).bundle < 0 ? left : bundle_left_table(data, node.feature, left);
     }
 }
 

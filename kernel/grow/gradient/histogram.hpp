@@ -5,6 +5,7 @@
 #include <cstring>
 #include <functional>
 #include <numeric>
+#include <span>
 #include <type_traits>
 
 #include "base/parallel.hpp"
@@ -66,21 +67,22 @@ template <class Sum, class C, class Bins>
 // What 255 bins and the code of missing need: the default, and worth a loop of its own.
 using DefaultBins = std::integral_constant<int64_t, 256>;
 
-// Sums the statistics of rows into the histograms of a block. `positions` lists the wanted features, or is empty for
-// all of them (the usual case, where the loop needs no indirection).
-template <class Layout, class C>
+// Adds the statistics of rows to the histograms of a block, or subtracts them. `positions` lists the wanted features,
+// or is empty for all of them (the usual case, where the loop needs no indirection).
+template <class Layout, bool subtracts, class C>
 void accumulate(const BinnedData& data, const Block& block, const std::vector<int32_t>& positions,
                 const Entry<Layout>* entries, int64_t n, typename Layout::Sum* hist) {
+    using Sum = typename Layout::Sum;
     const uint8_t* base = data.buffer() + block.offset;
     const int64_t stride = block.stride, bins = block.bins;
     const int64_t n_features = static_cast<int64_t>(block.features.size());
     auto for_each_row = [&](auto&& add) {
         for (int64_t i = 0; i < n; ++i) {
             __builtin_prefetch(base + entries[std::min(i + prefetch_distance, n - 1)].row * stride);
-            add(reinterpret_cast<const C*>(base + entries[i].row * stride), Layout::widen(entries[i].stat));
+            const Sum stat = Layout::widen(entries[i].stat);
+            add(reinterpret_cast<const C*>(base + entries[i].row * stride), subtracts ? Sum{} - stat : stat);
         }
     };
-    using Sum = typename Layout::Sum;
     if (positions.empty() && bins == DefaultBins::value)
         for_each_row([&](const C* codes, Sum stat) { add_row(codes, n_features, DefaultBins{}, stat, hist); });
     else if (positions.empty())
@@ -91,13 +93,13 @@ void accumulate(const BinnedData& data, const Block& block, const std::vector<in
         });
 }
 
-template <class Layout>
+template <class Layout, bool subtracts>
 void accumulate_block(const BinnedData& data, const Block& block, const std::vector<int32_t>& positions,
                       const Entry<Layout>* entries, int64_t n, typename Layout::Sum* hist) {
     switch (block.width) {
-        case 1: return accumulate<Layout, uint8_t>(data, block, positions, entries, n, hist);
-        case 2: return accumulate<Layout, uint16_t>(data, block, positions, entries, n, hist);
-        default: return accumulate<Layout, uint32_t>(data, block, positions, entries, n, hist);
+        case 1: return accumulate<Layout, subtracts, uint8_t>(data, block, positions, entries, n, hist);
+        case 2: return accumulate<Layout, subtracts, uint16_t>(data, block, positions, entries, n, hist);
+        default: return accumulate<Layout, subtracts, uint32_t>(data, block, positions, entries, n, hist);
     }
 }
 
@@ -146,21 +148,22 @@ class HistogramBuilder {
     HistogramBuilder(const BinnedData& data, const FeatureSelection& selection, int threads)
         : data_(data), selection_(selection), partial_(threads) {}
 
-    // hist: n_total_bins sums, overwritten.
-    void build(const Entry<Layout>* entries, int64_t n, Sum* hist, int threads) {
-        if (threads > 1 && static_cast<int64_t>(selection_.blocks.size()) < 4 * threads)
-            build_by_rows(entries, n, hist, threads);
+    // hist: n_total_bins sums, of which those of the first n_blocks blocks are overwritten.
+    void build(const Entry<Layout>* entries, int64_t n, Sum* hist, int32_t n_blocks, int threads) {
+        const std::span<const int32_t> blocks = wanted(0, n_blocks);
+        if (threads > 1 && static_cast<int64_t>(blocks.size()) < 4 * threads)
+            build_by_rows(entries, n, hist, blocks, threads);
         else
-            parallel_for(static_cast<int64_t>(selection_.blocks.size()), threads,
-                         [&](int64_t i, int) { build_block(selection_.blocks[i], entries, n, hist); });
+            parallel_for(static_cast<int64_t>(blocks.size()), threads,
+                         [&](int64_t i, int) { build_block(blocks[i], entries, n, hist); });
     }
 
     // larger = parent − smaller, in place. Bins of blocks without a wanted feature were never written.
-    void subtract(Sum* parent, const Sum* smaller) const {
+    void subtract(Sum* parent, const Sum* smaller, int32_t n_blocks) const {
         auto subtract_bins = [&](int64_t first, int64_t n) {
             for (int64_t i = first; i < first + n; ++i) parent[i] -= smaller[i];
         };
-        for (int32_t b : selection_.blocks) {
+        for (int32_t b : wanted(0, n_blocks)) {
             const Block& block = data_.blocks()[b];
             subtract_bins(block.first_bin, block.bins * static_cast<int64_t>(block.features.size()));
             for (int32_t stored : block.features) {
@@ -168,6 +171,18 @@ class HistogramBuilder {
                 for (int32_t f : data_.members(data_.bundle_of(stored)))
                     subtract_bins(data_.feature(f).first_bin, static_cast<int64_t>(data_.feature(f).n_bins) + 1);
             }
+        }
+    }
+
+    // The same in blocks [first, last) from the rows of the smaller one.
+    void subtract_rows(Sum* parent, const Entry<Layout>* entries, int64_t n, int32_t first, int32_t last) {
+        for (int32_t b : wanted(first, last)) {
+            const Block& block = data_.blocks()[b];
+            for_each_window(data_, block, entries, n, [&](const Entry<Layout>* part, int64_t size) {
+                accumulate_block<Layout, true>(data_, block, selection_.positions[b], part, size,
+                                               parent + block.first_bin);
+            });
+            expand_bundles(block, parent);
         }
     }
 
@@ -215,12 +230,18 @@ class HistogramBuilder {
   private:
     static constexpr int64_t row_chunk = 4096;
 
+    // Blocks in [first, last) with a wanted feature.
+    std::span<const int32_t> wanted(int32_t first, int32_t last) const {
+        const std::vector<int32_t>& all = selection_.blocks;
+        return {std::lower_bound(all.begin(), all.end(), first), std::lower_bound(all.begin(), all.end(), last)};
+    }
+
     void build_block(int32_t b, const Entry<Layout>* entries, int64_t n, Sum* hist) {
         const Block& block = data_.blocks()[b];
         Sum* block_hist = hist + block.first_bin;
         std::fill_n(block_hist, block.bins * static_cast<int64_t>(block.features.size()), Sum{});
         for_each_window(data_, block, entries, n, [&](const Entry<Layout>* part, int64_t size) {
-            accumulate_block<Layout>(data_, block, selection_.positions[b], part, size, block_hist);
+            accumulate_block<Layout, false>(data_, block, selection_.positions[b], part, size, block_hist);
         });
         expand_bundles(block, hist);
     }
@@ -231,7 +252,8 @@ class HistogramBuilder {
     }
 
     // Few blocks: threads share the rows, each sums into its own copy, and the copies are added.
-    void build_by_rows(const Entry<Layout>* entries, int64_t n, Sum* hist, int threads) {
+    void build_by_rows(const Entry<Layout>* entries, int64_t n, Sum* hist, std::span<const int32_t> blocks,
+                       int threads) {
         const int64_t n_bins = data_.n_stored_bins();
         std::vector<uint8_t> used(threads, 0);
         auto copy_of = [&](int worker) { return worker == 0 ? hist : partial_[worker].data(); };
@@ -239,11 +261,11 @@ class HistogramBuilder {
         parallel_blocks(n, row_chunk, threads, [&](int64_t begin, int64_t end, int worker) {
             if (worker > 0 && !used[worker]) partial_[worker].assign(n_bins, Sum{});
             used[worker] = 1;
-            for (int32_t b : selection_.blocks) {
+            for (int32_t b : blocks) {
                 const Block& block = data_.blocks()[b];
                 Sum* block_hist = copy_of(worker) + block.first_bin;
                 for_each_window(data_, block, entries + begin, end - begin, [&](const Entry<Layout>* part, int64_t n) {
-                    accumulate_block<Layout>(data_, block, selection_.positions[b], part, n, block_hist);
+                    accumulate_block<Layout, false>(data_, block, selection_.positions[b], part, n, block_hist);
                 });
             }
         });
@@ -252,7 +274,7 @@ class HistogramBuilder {
             const Sum* partial = partial_[worker].data();
             for (int64_t i = 0; i < n_bins; ++i) hist[i] += partial[i];
         }
-        for (int32_t b : selection_.blocks) expand_bundles(data_.blocks()[b], hist);
+        for (int32_t b : blocks) expand_bundles(data_.blocks()[b], hist);
     }
 
     const BinnedData& data_;

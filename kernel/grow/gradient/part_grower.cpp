@@ -212,7 +212,7 @@ void PartGrower::partition(const RowRequest& request, Node& node, uint64_t* word
 void PartGrower::put_histogram(const RowRange& rows, uint64_t* words, int worker, int threads) {
     std::unique_ptr<std::byte[]>& bins = histograms_[worker];
     if (bins == nullptr) bins = std::make_unique_for_overwrite<std::byte[]>(rows_->histogram_bytes());
-    rows_->build(rows, bins.get(), threads);
+    rows_->build(rows, bins.get(), static_cast<int32_t>(data_.blocks().size()), threads);
     copy_histogram(data_, selection_, rows_->sum_bytes(), bins.get(), words);
 }
 

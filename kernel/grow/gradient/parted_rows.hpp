@@ -69,8 +69,8 @@ class PartedRows final : public TreeRowsAs<Layout> {
                 {RowRange::elsewhere, 0, rows.size() - n_left, known.children + 1}};
     }
 
-    void build(const RowRange& rows, Bins* bins, int threads) override {
-        if (!rows.afar()) return Base::build(rows, bins, threads);
+    void build(const RowRange& rows, Bins* bins, int32_t n_blocks, int threads) override {
+        if (!rows.afar()) return Base::build(rows, bins, n_blocks, threads);
         copy_histogram(store_.data(), selection_, Base::sum_bytes(),
                        answer_.sums.data() + known_.at(rows.part_node).histogram, bins);
     }

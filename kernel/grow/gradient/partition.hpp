@@ -47,10 +47,12 @@ int64_t partition(const BinnedData& data, int32_t feature, const std::vector<uin
                   const Entry<Layout>* source, Entry<Layout>* target, uint8_t* flags, int64_t n, int threads) {
     int64_t n_chunks = (n + partition_chunk - 1) / partition_chunk;
     std::vector<int64_t> left_start(n_chunks + 1, 0);
-    const std::vector<uint8_t> stored_left = stored_left_table(data, feature, left);
+    std::vector<uint8_t> of_bundle;
+    if (data.feature(feature).bundle >= 0) of_bundle = bundle_left_table(data, feature, left);
+    const uint8_t* stored_left = of_bundle.empty() ? left.data() : of_bundle.data();
     auto flag = [&](int64_t begin, int64_t end) {
         return data.with_column(data.stored_in(feature), [&](const auto* column) {
-            return flag_rows<Layout>(column, stored_left.data(), source + begin, end - begin, flags + begin);
+            return flag_rows<Layout>(column, stored_left, source + begin, end - begin, flags + begin);
         });
     };
     parallel_blocks(n, partition_chunk, threads, [&](int64_t begin, int64_t end, int) {

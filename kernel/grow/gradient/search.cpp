@@ -26,76 +26,114 @@ Candidate SplitSearch::find(const NodeView& node, Contest& contest, int worker, 
 }
 
 void SplitSearch::search_features(const NodeView& node, int worker, int threads, std::vector<FeatureBest>& bests) {
-    const std::vector<int32_t>& features = *node.features;
-    bests.resize(features.size());
-    if (node.hist == nullptr) {
-        Scratch& scratch = scratch_[worker];
-        rows_.gather(node.rows, worker, scratch.used);
-        for (size_t i = 0; i < features.size(); ++i) {
-            load_compact(features[i], scratch);
-            bests[i] = search_feature(node, features[i], scratch, true);
-        }
-        rows_.clear_gathered(worker, scratch.used);
-        return;
-    }
-    bool rows_known = scale_.hessian_counts_rows;
+    bests.resize(node.features->size());
     const CutRule plain = cut_rule(node.facts, scale_, params_, 0);
-    const auto n = static_cast<int64_t>(features.size());
-    const int64_t chunk = std::max(feature_chunk, n / (16 * threads));
-    parallel_blocks(n, chunk, threads, [&](int64_t begin, int64_t end, int inner) {
-        Scratch& scratch = scratch_[threads > 1 ? inner : worker];
-        for (int64_t i = begin; i < end;) {
-            const int64_t first = i;
-            while (i < end && is_narrow(features[i], plain)) ++i;
-            if (i > first) {
-                search_narrow(node, std::span(features).subspan(first, i - first), plain, scratch, &bests[first]);
-                continue;
-            }
-            const int64_t* counts = listed_counts(node, features[i], scratch);
-            load_dense(node, features[i], counts, scratch);
-            bests[i] = search_feature(node, features[i], scratch, rows_known || counts != nullptr);
-            ++i;
+    const auto n = static_cast<int64_t>(bests.size());
+    auto share_work = [&](int64_t n_parts, int64_t chunk, auto&& search) {
+        parallel_blocks(n_parts, chunk, threads, [&](int64_t begin, int64_t end, int inner) {
+            search(begin, end, scratch_[threads > 1 ? inner : worker]);
+        });
+    };
+    if (const int64_t n_compact = static_cast<int64_t>(data_.blocks().size()) - node.n_dense; n_compact > 0)
+        share_work(n_compact, threads > 1 ? std::max<int64_t>(1, n_compact / (4 * threads)) : n_compact,
+                   [&](int64_t begin, int64_t end, Scratch& s) {
+                       search_compact(node, static_cast<int32_t>(node.n_dense + begin),
+                                      static_cast<int32_t>(node.n_dense + end), plain, s, bests);
+                   });
+    if (node.n_dense > 0)
+        share_work(n, std::max(feature_chunk, n / (16 * threads)),
+                   [&](int64_t begin, int64_t end, Scratch& s) { search_dense(node, begin, end, plain, s, bests); });
+}
+
+void SplitSearch::search_dense(const NodeView& node, int64_t begin, int64_t end, const CutRule& rule, Scratch& s,
+                               std::vector<FeatureBest>& bests) const {
+    s.together.clear();
+    s.places.clear();
+    for (int64_t i = begin; i < end; ++i) {
+        const int32_t feature = (*node.features)[i];
+        if (!is_dense(node, feature)) continue;
+        if (data_.feature(feature).n_bins <= narrow_bins && is_plain(feature, rule)) {
+            s.together.push_back(feature);
+            s.places.push_back(i);
+            continue;
         }
-    });
+        const int64_t* counts = listed_counts(node, feature, s);
+        load_dense(node, feature, counts, s);
+        bests[i] = search_feature(node, feature, s, scale_.hessian_counts_rows || counts != nullptr);
+    }
+    search_together(node, true, rule, s, bests);
 }
 
-bool SplitSearch::is_narrow(int32_t feature, const CutRule& rule) const {
+void SplitSearch::search_compact(const NodeView& node, int32_t first_block, int32_t last_block, const CutRule& rule,
+                                 Scratch& s, std::vector<FeatureBest>& bests) const {
+    rows_.gather(node.rows, first_block, last_block, s.thread, s.used);
+    s.together.clear();
+    s.places.clear();
+    for (size_t i = 0; i < bests.size(); ++i) {
+        const int32_t feature = (*node.features)[i];
+        if (const int32_t block = block_of(feature); block < first_block || block >= last_block) continue;
+        if (is_plain(feature, rule)) {
+            s.together.push_back(feature);
+            s.places.push_back(static_cast<int64_t>(i));
+            continue;
+        }
+        load_compact(feature, s);
+        bests[i] = search_feature(node, feature, s, true);
+    }
+    search_together(node, false, rule, s, bests);
+    rows_.clear_gathered(s.thread, s.used);
+}
+
+bool SplitSearch::is_plain(int32_t feature, const CutRule& rule) const {
     const FeatureCodes& info = data_.feature(feature);
-    return info.n_bins <= narrow_bins && !info.categorical && !info.has_missing && monotone(feature) == 0 &&
-           !rule.leaf.bounds.any();
+    return !info.categorical && !info.has_missing && monotone(feature) == 0 && !rule.leaf.bounds.any();
 }
 
-void SplitSearch::search_narrow(const NodeView& node, std::span<const int32_t> features, const CutRule& rule,
-                                Scratch& s, FeatureBest* bests) const {
-    const int64_t n = rows_.load_cuts(node.hist, features, s.thread, s.sums);
+int64_t SplitSearch::load_together(const NodeView& node, bool dense, Scratch& s) const {
+    s.ends.resize(s.together.size());
+    if (!dense) {
+        rows_.load_gathered(s.together, s.thread, s.used, s.sums, s.ends.data());
+        return s.ends.back();
+    }
+    const int64_t n = rows_.load_cuts(node.hist, s.together, s.thread, s.sums);
+    int64_t end = 0;
+    for (size_t i = 0; i < s.ends.size(); ++i) s.ends[i] = end += n_cuts(data_.feature(s.together[i]));
+    if (const uint32_t* counts = rows_.rows_by_bin(node.hist); counts != nullptr)
+        add_up_rows(counts, s.together, s.sums.rows.data());
+    return n;
+}
+
+void SplitSearch::search_together(const NodeView& node, bool dense, const CutRule& rule, Scratch& s,
+                                  std::vector<FeatureBest>& bests) const {
+    if (s.together.empty()) return;
+    const int64_t n = load_together(node, dense, s);
     reserve(s, n);
     cut_gains(s.sums.gradient.data(), s.sums.hessian.data(), n, 0, 0, rule, s.gains.data());
-    const uint32_t* counts = rows_.rows_by_bin(node.hist);
-    const bool rows_known = scale_.hessian_counts_rows || counts != nullptr;
+    const bool rows_known = !dense || scale_.hessian_counts_rows || rows_.rows_by_bin(node.hist) != nullptr;
     if (rows_known && rule.min_rows > 1) {
-        if (counts != nullptr) add_up_rows(counts, features, s.sums.rows.data());
-        finish_view(s, n, nullptr, counts != nullptr, 0);
+        finish_view(s, n, nullptr, !dense || rows_.rows_by_bin(node.hist) != nullptr, 0);
         for (int64_t i = 0; i < n; ++i) {
             const double left = s.view.rows_up_to(i);
             if (std::min(left, rule.n_rows - left) < rule.min_rows - 0.5) s.gains[i] = -infinity;
         }
     }
     int64_t begin = 0;
-    for (int32_t feature : features) {
-        FeatureBest& best = *bests++;
+    for (size_t f = 0; f < s.together.size(); ++f) {
+        FeatureBest& best = bests[s.places[f]];
         best = {};
         int32_t highest = 0;
         int64_t entry = -1;
-        const int64_t end = begin + n_cuts(data_.feature(feature));
-        for (int64_t i = begin; i < end; ++i) {
+        const int64_t end = s.ends[f], last_cut = dense ? end : end - 1;
+        for (int64_t i = begin; i < last_cut; ++i) {
             const int32_t key = gain_key(s.gains[i]);
             if (key > highest) highest = key, entry = i;
         }
         if (entry >= 0) {
             best.gain = comparable(s.gains[entry]);
-            best.threshold = static_cast<Code>(entry - begin);
+            best.threshold = dense ? static_cast<Code>(entry - begin) : s.sums.codes[entry];
             best.left = rows_.loaded(entry, s.thread);
             best.certain = rows_known || enough_rows(node, best.left);
+            if (!dense) best.first_right = first_right_of_compact(s, entry, end);
         }
         begin = end;
     }
@@ -163,10 +201,10 @@ void SplitSearch::finish_view(Scratch& s, int64_t n, const Code* codes, bool row
 }
 
 void SplitSearch::load_compact(int32_t feature, Scratch& s) const {
-    const FeatureCodes& info = data_.feature(feature);
-    reserve(s, static_cast<int64_t>(info.n_bins) + 1);
-    const int64_t n = rows_.load_gathered(info, s.thread, s.used, s.sums);
-    finish_view(s, n, s.sums.codes.data(), true, s.used.rows[info.first_bin + info.n_bins]);
+    int64_t n = 0;
+    rows_.load_gathered({&feature, 1}, s.thread, s.used, s.sums, &n);
+    reserve(s, n + 1);
+    finish_view(s, n, s.sums.codes.data(), true, s.sums.missing_rows);
 }
 
 FeatureBest SplitSearch::search_feature(const NodeView& node, int32_t feature, Scratch& s, bool rows_known) const {
@@ -178,18 +216,18 @@ FeatureBest SplitSearch::search_feature(const NodeView& node, int32_t feature, S
     best.gain = cut.gain;
     best.missing_left = cut.missing_left;
     best.threshold = s.view.codes != nullptr ? s.view.codes[cut.entry] : static_cast<Code>(cut.entry);
-    best.left = node.hist == nullptr ? s.sums.prefix[cut.entry] : rows_.loaded(cut.entry, s.thread);
+    best.left = rows_.loaded(cut.entry, s.thread);
     if (cut.missing_left) best.left += s.sums.missing;
     best.certain = rows_known || enough_rows(node, best.left);
-    if (node.hist == nullptr) best.first_right = first_right_of_compact(s, cut.entry);
+    if (s.view.codes != nullptr) best.first_right = first_right_of_compact(s, cut.entry, s.view.n);
     return best;
 }
 
-Code SplitSearch::first_right_of_compact(const Scratch& s, int64_t entry) const {
+Code SplitSearch::first_right_of_compact(const Scratch& s, int64_t entry, int64_t end) const {
     int64_t next = entry + 1;
-    const std::vector<WideSum>& prefix = s.sums.prefix;
-    while (next < s.view.n && params_.min_samples_leaf <= 1 && prefix[next] == prefix[entry]) ++next;
-    return next < s.view.n ? s.view.codes[next] : s.view.codes[entry] + 1;
+    const WideSum left = rows_.loaded(entry, s.thread);
+    while (next < end && params_.min_samples_leaf <= 1 && rows_.loaded(next, s.thread) == left) ++next;
+    return next < end ? s.sums.codes[next] : s.sums.codes[entry] + 1;
 }
 
 void SplitSearch::find_first_right(const NodeView& node, int32_t feature, const int64_t* counts,
@@ -204,7 +242,7 @@ void SplitSearch::find_first_right(const NodeView& node, int32_t feature, const 
 
 const int64_t* SplitSearch::deciding_counts(const NodeView& node, int32_t feature, const FeatureBest& best,
                                             Scratch& s) const {
-    if (node.hist == nullptr || enough_rows(node, best.left) || !next_is_empty(node, feature, best)) return nullptr;
+    if (!is_dense(node, feature) || enough_rows(node, best.left) || !next_is_empty(node, feature, best)) return nullptr;
     return listed_counts(node, feature, s);
 }
 
@@ -223,10 +261,13 @@ FeatureBest SplitSearch::search_categories(const NodeView& node, int32_t feature
             s.categories.push_back({code, sum, scale_.gradient_of(sum), scale_.hessian_of(sum), rows});
     };
     const std::vector<int64_t>& rows = s.sums.rows;
-    if (node.hist == nullptr) {
-        const std::vector<WideSum>& prefix = s.sums.prefix;
-        for (int64_t i = 0; i < s.view.n; ++i)
-            add(s.sums.codes[i], i > 0 ? prefix[i] - prefix[i - 1] : prefix[i], rows[i] - (i > 0 ? rows[i - 1] : 0));
+    if (s.view.codes != nullptr) {
+        WideSum before;
+        for (int64_t i = 0; i < s.view.n; ++i) {
+            const WideSum sum = rows_.loaded(i, s.thread);
+            add(s.sums.codes[i], sum - before, rows[i] - (i > 0 ? rows[i - 1] : 0));
+            before = sum;
+        }
     } else {
         const bool counted = s.view.rows != nullptr && params_.min_samples_leaf > 1;
         auto rows_of = [&](Code code) {

@@ -2,8 +2,11 @@
 // feature order. Two ways to fill a view, one search:
 //
 //   dense    all codes of the feature, from the node's histogram          (large nodes)
-//   compact  only the codes that occur, gathered from the node's rows     (a few dozen rows, where clearing and
-//            in scratch that is always left zero                           scanning 256 bins would cost more)
+//   compact  only the codes that occur, gathered from the node's rows     (fewer rows than a third of the bins, where
+//            in scratch that is always left zero                           clearing and scanning these would cost more)
+//
+// Features with many bins are compact in larger nodes than those with few: the first blocks of a node are dense, the
+// others compact (binned_data.hpp: bins per feature rise from block to block).
 //
 // Rows are not summed in dense histograms. A cut's rows are known to be enough when its hessians cannot come from
 // fewer; otherwise the winning feature's rows are counted and it is searched again, until the winner is certain. The
@@ -34,7 +37,8 @@ struct NodeView {
     RowRange rows;
     NodeFacts facts;
     const std::vector<int32_t>* features;  // to look at, rising
-    const TreeRows::Bins* hist;            // null: compact
+    const TreeRows::Bins* hist;            // of the blocks that are dense
+    int32_t n_dense;                       // blocks
     uint64_t noise_key;                    // of the noise of its scores; nodes of a symmetric level share it
 };
 
@@ -57,7 +61,7 @@ class SplitSearch {
 
   private:
     static constexpr int64_t feature_chunk = 4;
-    static constexpr Code narrow_bins = 16;      // up to which features are searched together
+    static constexpr Code narrow_bins = 32;      // up to which dense features are searched together
     static constexpr size_t most_uncounted = 8;  // features that are counted with one question
 
     // Sums over the nodes of a level, for each cut that they share; the last two for cosines only.
@@ -81,6 +85,8 @@ class SplitSearch {
         int thread = 0;
         std::vector<FeatureBest> bests;  // memory of the last contest
         std::vector<Leader> leaders;
+        std::vector<int32_t> together;  // features, and where they are among those of the node
+        std::vector<int64_t> places, ends;
         FeatureSums sums;
         BinView view;  // of the sums
         std::vector<double> gains;
@@ -101,19 +107,29 @@ class SplitSearch {
 
     void load_compact(int32_t feature, Scratch& s) const;
 
+    int32_t block_of(int32_t feature) const { return data_.feature(data_.stored_in(feature)).block; }
+    bool is_dense(const NodeView& node, int32_t feature) const { return block_of(feature) < node.n_dense; }
+
     // ---- one feature ---------------------------------------------------------------------------------------------
 
     void search_features(const NodeView& node, int worker, int threads, std::vector<FeatureBest>& bests);
 
-    // For numbers of few codes, what a search costs before its first cut outweighs the cuts: neighbours share one pass.
+    void search_dense(const NodeView& node, int64_t begin, int64_t end, const CutRule& rule, Scratch& s,
+                      std::vector<FeatureBest>& bests) const;
+    void search_compact(const NodeView& node, int32_t first_block, int32_t last_block, const CutRule& rule, Scratch& s,
+                        std::vector<FeatureBest>& bests) const;
+
+    // For numbers of few codes, what a search costs before its first cut outweighs the cuts: they share one pass.
     //
     //   features   f3        f4   f7
     //   gains      │ . . . │ . │ . . │      the best of each stretch
     //
     // rule: of all features, if leaf values have no bounds.
-    bool is_narrow(int32_t feature, const CutRule& rule) const;
-    void search_narrow(const NodeView& node, std::span<const int32_t> features, const CutRule& rule, Scratch& s,
-                       FeatureBest* bests) const;
+    bool is_plain(int32_t feature, const CutRule& rule) const;
+    void search_together(const NodeView& node, bool dense, const CutRule& rule, Scratch& s,
+                         std::vector<FeatureBest>& bests) const;
+    // Loads what is searched together; returns how many entries there are.
+    int64_t load_together(const NodeView& node, bool dense, Scratch& s) const;
 
     int monotone(int32_t feature) const { return params_.monotone.empty() ? 0 : params_.monotone[feature]; }
 
@@ -128,7 +144,7 @@ class SplitSearch {
     bool next_is_empty(const NodeView& node, int32_t feature, const FeatureBest& best) const;
 
     // Rows of weight 0 do not count, unless rows are counted.
-    Code first_right_of_compact(const Scratch& s, int64_t entry) const;
+    Code first_right_of_compact(const Scratch& s, int64_t entry, int64_t end) const;
 
     // counts: rows of each code where they decide, or null.
     void find_first_right(const NodeView& node, int32_t feature, const int64_t* counts, FeatureBest& best) const;

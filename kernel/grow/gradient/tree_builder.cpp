@@ -61,13 +61,14 @@ TreeBuilder::TreeBuilder(const BinnedData& data, const LaneScale& scale, const T
     max_histograms_ = std::max<size_t>(4, histogram_budget / std::max<size_t>(space_.histogram_bytes, 1));
     for (size_t i = 0; i < space_.histograms.size(); ++i) free_slots_.push_back(static_cast<int>(i));
     codes_per_row_ = data.codes_per_row();
-    double bins = static_cast<double>(data.n_total_bins());
-    if (data.is_listed()) {
-        bins = 0;
+    const double share = params.growth == Growth::symmetric ? 0 : compact_share;
+    for (const Block& block : data.blocks())
+        dense_rows_.push_back(static_cast<int64_t>(share * static_cast<double>(block.bins)));
+    if (data.is_listed() && share > 0) {  // all blocks alike
+        double bins = 0;
         for (int32_t f = 0; f < data.n_features(); ++f) bins += data.feature(f).n_bins + 1.0;
+        std::ranges::fill(dense_rows_, static_cast<int64_t>(listed_share / std::max(1.0, codes_per_row_) * bins));
     }
-    const double share = (data.is_listed() ? listed_share : compact_share) / std::max(1.0, codes_per_row_);
-    compact_rows_ = params.growth == Growth::symmetric ? 0 : static_cast<int64_t>(share * bins);
     left_tables_.resize(threads);
     returned_.resize(threads);
 }
@@ -194,6 +195,7 @@ NodeView TreeBuilder::view(const Open& node) const {
             {node.total, node.n_rows(), node.rule},
             &node.features,
             histogram(node.slot),
+            node.slot < 0 ? 0 : n_dense(node),
             params_.growth == Growth::symmetric ? draw(seed_, 0x6e6f6973, level_depth_)  // "nois"
                                                 : draw(node.path, 0x6e6f6973)};
 }
@@ -210,7 +212,7 @@ void TreeBuilder::evaluate(Open& node, int worker, int threads) {
 void TreeBuilder::evaluate_root(Open& root) {
     if (!compact(root)) {
         root.slot = take_slot();
-        build(root, root.slot, threads_);
+        build(root, root.slot, n_dense(root), threads_);
     }
     if (counts_listed()) {
         count_rows(root);
@@ -269,7 +271,9 @@ std::vector<uint8_t> TreeBuilder::seen_codes(const Open& node) const {
     int32_t feature = node.best.condition.feature;
     const FeatureCodes& info = data_.feature(feature);
     std::vector<uint8_t> seen(static_cast<size_t>(info.n_bins) + 1, 0);
-    if (node.slot < 0 || node.stale) return seen;
+    const bool is_dense =
+        node.slot >= 0 && !node.stale && data_.feature(data_.stored_in(feature)).block < n_dense(node);
+    if (!is_dense) return seen;
     for (size_t code = info.categorical ? 0 : info.n_bins; code < seen.size(); ++code)
         seen[code] = rows_.sum(histogram(node.slot), info.first_bin + static_cast<int64_t>(code)) != WideSum{};
     return seen;
@@ -290,31 +294,23 @@ void TreeBuilder::inherit_rules(const Open& node, Open& left, Open& right) const
 }
 
 void TreeBuilder::prepare_candidates(Open& node, int spare, int worker, int threads) {
-    bool symmetric = params_.growth == Growth::symmetric;
+    const bool symmetric = params_.growth == Growth::symmetric;
     Open& left = (*node.children)[0];
     Open& right = (*node.children)[1];
-    Open& smaller = left.n_rows() <= right.n_rows() ? left : right;
-    Open& larger = left.n_rows() <= right.n_rows() ? right : left;
-    bool wanted_small = symmetric || splittable(smaller), wanted_large = symmetric || splittable(larger);
-    bool dense_large = symmetric || (!compact(larger) && (wanted_large || (wanted_small && !compact(smaller))));
-    if (data_.is_listed() && !symmetric) {
-        if (!compact(larger) && wanted_large && node.slot >= 0) {
-            if (node.stale) build(node, node.slot, threads);
-            rows_.subtract_listed(histogram(node.slot), smaller.rows);
-            larger.slot = std::exchange(node.slot, -1);
-        }
-        if (!compact(smaller) && wanted_small) {
-            build(smaller, spare, threads);
-            smaller.slot = std::exchange(spare, -1);
-        }
-    } else if (dense_large) {
-        Open& summed = sums_left(node) ? left : right;
-        Open& other = sums_left(node) ? right : left;
-        if (node.stale) build(node, node.slot, threads);
-        build(summed, spare, threads);
-        rows_.subtract(histogram(node.slot), histogram(spare));
-        other.slot = std::exchange(node.slot, -1);
-        summed.slot = std::exchange(spare, -1);
+    Open& smaller = sums_left(node) ? left : right;
+    Open& larger = sums_left(node) ? right : left;
+    const bool wanted_small = symmetric || splittable(smaller), wanted_large = symmetric || splittable(larger);
+    int32_t dense_small = wanted_small && !compact(smaller) ? n_dense(smaller) : 0;
+    int32_t dense_large = wanted_large && !compact(larger) ? n_dense(larger) : 0;
+    if (node.rows.afar()) dense_small = dense_large = std::max(dense_small, dense_large);
+    if (dense_small > 0) {
+        build(smaller, spare, dense_small, threads);
+        smaller.slot = std::exchange(spare, -1);
+    }
+    if (dense_large > 0 && node.slot >= 0) {
+        if (node.stale) build(node, node.slot, dense_large, threads);
+        hand_down(node, smaller, dense_small, dense_large);
+        larger.slot = std::exchange(node.slot, -1);
     }
     if (!symmetric) {
         if (wanted_small) evaluate(smaller, worker, threads);
@@ -323,6 +319,14 @@ void TreeBuilder::prepare_candidates(Open& node, int spare, int worker, int thre
     }
     release_later(spare, worker);
     release_later(node.slot, worker);
+}
+
+void TreeBuilder::hand_down(const Open& node, const Open& smaller, int32_t dense_small, int32_t dense_large) {
+    TreeRows::Bins* bins = histogram(node.slot);
+    if (data_.is_listed() && params_.growth != Growth::symmetric) return rows_.subtract_listed(bins, smaller.rows);
+    const int32_t summed = std::min(dense_small, dense_large);
+    if (summed > 0) rows_.subtract(bins, histogram(smaller.slot), summed);
+    if (summed < dense_large) rows_.subtract_rows(bins, smaller.rows, summed, dense_large);
 }
 
 void TreeBuilder::release_unneeded(Open& child, int worker) {

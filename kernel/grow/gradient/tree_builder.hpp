@@ -68,8 +68,8 @@ class TreeBuilder {
 
   private:
     static constexpr size_t histogram_budget = size_t{2} << 30;
-    static constexpr double compact_share = 0.35;              // of bins per feature: nodes with fewer rows are compact
-    static constexpr double listed_share = 0.5;                // the same where rows are listed
+    static constexpr double compact_share = 0.35;  // of bins per feature: blocks of nodes with fewer rows are compact
+    static constexpr double listed_share = 0.5;    // the same where rows are listed
     static constexpr int64_t large_node = int64_t{1} << 19;    // codes from which threads share a node
     static constexpr size_t question_bytes = size_t{1} << 28;  // of the histograms that one question fetches
     // Histograms per leaf up to which nodes are fetched that may turn out to stay leaves.
@@ -105,9 +105,19 @@ class TreeBuilder {
 
     TreeRows::Bins* histogram(int slot) const { return slot < 0 ? nullptr : space_.histograms[slot].get(); }
 
-    void build(const Open& node, int slot, int threads) { rows_.build(node.rows, histogram(slot), threads); }
+    void build(const Open& node, int slot, int32_t n_blocks, int threads) {
+        rows_.build(node.rows, histogram(slot), n_blocks, threads);
+    }
 
-    bool compact(const Open& node) const { return node.n_rows() < compact_rows_; }
+    // Blocks that are dense in a node with a histogram: all, if its rows lie elsewhere.
+    int32_t n_dense(const Open& node) const {
+        if (node.rows.afar()) return static_cast<int32_t>(dense_rows_.size());
+        const auto end = std::upper_bound(dense_rows_.begin(), dense_rows_.end(), node.n_rows());
+        return static_cast<int32_t>(end - dense_rows_.begin());
+    }
+
+    // Whether no block is dense.
+    bool compact(const Open& node) const { return node.n_rows() < dense_rows_.front(); }
 
     // Its slot was needed elsewhere.
     bool lost_histogram(const Open& node) const { return node.slot < 0 && !compact(node); }
@@ -208,6 +218,9 @@ class TreeBuilder {
     // Histograms for the children that can split again, then their candidates.
     void prepare_candidates(Open& node, int spare, int worker, int threads);
 
+    // The histogram of a node becomes that of its larger child; dense_*: blocks of the children.
+    void hand_down(const Open& node, const Open& smaller, int32_t dense_small, int32_t dense_large);
+
     // The histogram of a child that will not inherit it.
     void release_unneeded(Open& child, int worker);
 
@@ -281,8 +294,8 @@ class TreeBuilder {
     const FeatureSelection& selection_;
     SplitSearch search_;
     size_t max_histograms_;
-    double codes_per_row_;  // that a node reads
-    int64_t compact_rows_;
+    double codes_per_row_;             // that a node reads
+    std::vector<int64_t> dense_rows_;  // of each block, rising: nodes of so many rows have it dense
     std::vector<int> free_slots_;
     std::vector<std::vector<int>> returned_;
     std::vector<std::vector<uint8_t>> left_tables_;

@@ -2,7 +2,8 @@
 // statistics (lanes.hpp) lies behind this interface; growth and search are compiled once for all layouts.
 //
 //   entries   two buffers: a node's rows lie side by side in one of them, those of its children in the other
-//   bins      the histogram of a node: a sum for every code of every feature (binned_data.hpp), in the layout
+//   bins      the histogram of a node: a sum for every code of every feature (binned_data.hpp), in the layout. Small nodes
+//             have only some blocks of it, the first ones, which have the fewest bins per feature
 //   wide      what leaves the interface: exact sums in 64 bits, and real numbers for the search
 //
 // Rows may lie elsewhere (parted_rows.hpp). Growth then says in advance what it will want to know of the rows of many
@@ -52,26 +53,26 @@ struct RowRequest {
     bool count_right = false;
 };
 
-// Sums of one feature of a node over the codes up to and including each: of all codes, or only of those that occur.
+// Sums of a feature of a node over the codes up to and including each: of all codes, or only of those that occur. Those
+// of several features lie one after the other.
 struct FeatureSums {
     std::vector<double> gradient, hessian;  // in real units
     std::vector<int64_t> rows;              // if they are known
-    std::vector<Code> codes;                // if only some occur, as the next
-    std::vector<WideSum> prefix;
-    WideSum missing;  // of the missing code alone
+    std::vector<Code> codes;                // if only some occur
+    WideSum missing;                        // of the missing code alone
+    int64_t missing_rows = 0;               // if they are known
 
     void reserve(int64_t n) {
         if (static_cast<int64_t>(gradient.size()) >= n) return;
         for (auto* v : {&gradient, &hessian}) v->resize(n);
         rows.resize(n);
         codes.resize(n);
-        prefix.resize(n);
     }
 };
 
 // Which bins the rows of a small node use. Zero between nodes.
 struct UsedBins {
-    std::vector<uint32_t> rows;   // of each bin
+    std::vector<uint32_t> rows;   // of each bin, unless hessians count them
     std::vector<uint64_t> marks;  // one bit per bin
 
     // visit(bin) for each marked bin in [begin, end), rising.
@@ -128,10 +129,12 @@ class TreeRows {
     // ---- histograms ----------------------------------------------------------------------------------------------
 
     virtual int64_t histogram_bytes() const = 0;
-    virtual void build(const RowRange& rows, Bins* bins, int threads) = 0;
+    // The first n_blocks blocks.
+    virtual void build(const RowRange& rows, Bins* bins, int32_t n_blocks, int threads) = 0;
     // larger = parent − smaller, in place.
-    virtual void subtract(Bins* parent, const Bins* smaller) const = 0;
-    // The same from the rows of the smaller one, where rows are listed.
+    virtual void subtract(Bins* parent, const Bins* smaller, int32_t n_blocks) const = 0;
+    // The same in blocks [first, last) from the rows of the smaller one; in all, where rows are listed.
+    virtual void subtract_rows(Bins* parent, const RowRange& smaller, int32_t first, int32_t last) = 0;
     virtual void subtract_listed(Bins* parent, const RowRange& smaller) const = 0;
 
     // Rows of each bin, where rows are listed; else null: hessians tell enough, or rows of few features are counted.
@@ -148,7 +151,7 @@ class TreeRows {
     // The same of several features without missing values, one after the other, but for the last code of each; returns
     // how many entries there are.
     virtual int64_t load_cuts(const Bins* bins, std::span<const int32_t> features, int thread, FeatureSums& sums) = 0;
-    // What was loaded last: the exact sum up to an entry.
+    // What was loaded or gathered last: the exact sum up to an entry.
     virtual WideSum loaded(int64_t entry, int thread) const = 0;
     // The same for codes in a given order.
     virtual void load_ordered(const Bins* bins, const FeatureCodes& info, const std::vector<Code>& order,
@@ -156,9 +159,12 @@ class TreeRows {
 
     // ---- small nodes: only the codes that occur, in memory that is zero between nodes -------------------------------
 
-    virtual void gather(const RowRange& rows, int thread, UsedBins& used) = 0;
-    // Returns how many codes occur.
-    virtual int64_t load_gathered(const FeatureCodes& info, int thread, const UsedBins& used, FeatureSums& sums) = 0;
+    // Blocks [first, last).
+    virtual void gather(const RowRange& rows, int32_t first, int32_t last, int thread, UsedBins& used) = 0;
+    // Several features one after the other; ends[i]: of the entries of features[i], one for each code that occurs. What
+    // is missing is that of the last one.
+    virtual void load_gathered(std::span<const int32_t> features, int thread, const UsedBins& used, FeatureSums& sums,
+                               int64_t* ends) = 0;
     virtual void clear_gathered(int thread, UsedBins& used) = 0;
 
     // ---- what goes to other processes ----------------------------------------------------------------------------

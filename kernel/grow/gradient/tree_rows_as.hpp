@@ -101,16 +101,20 @@ class TreeRowsAs : public TreeRows {
         return static_cast<int64_t>(sizeof(Sum) + (data_.is_listed() ? sizeof(uint32_t) : 0)) * data_.n_total_bins();
     }
 
-    void build(const RowRange& rows, Bins* bins, int threads) override {
+    void build(const RowRange& rows, Bins* bins, int32_t n_blocks, int threads) override {
         Sum* sums = reinterpret_cast<Sum*>(bins);
         if (data_.is_listed())
             builder_.build_listed(entries(rows), rows.size(), sums, bin_rows(bins));
         else
-            builder_.build(entries(rows), rows.size(), sums, threads);
+            builder_.build(entries(rows), rows.size(), sums, n_blocks, threads);
     }
 
-    void subtract(Bins* parent, const Bins* smaller) const override {
-        builder_.subtract(reinterpret_cast<Sum*>(parent), of(smaller));
+    void subtract(Bins* parent, const Bins* smaller, int32_t n_blocks) const override {
+        builder_.subtract(reinterpret_cast<Sum*>(parent), of(smaller), n_blocks);
+    }
+
+    void subtract_rows(Bins* parent, const RowRange& smaller, int32_t first, int32_t last) override {
+        builder_.subtract_rows(reinterpret_cast<Sum*>(parent), entries(smaller), smaller.size(), first, last);
     }
 
     void subtract_listed(Bins* parent, const RowRange& smaller) const override {
@@ -170,61 +174,43 @@ class TreeRowsAs : public TreeRows {
         sums.missing = {};
     }
 
-    void gather(const RowRange& rows, int thread, UsedBins& used) override {
+    void gather(const RowRange& rows, int32_t first, int32_t last, int thread, UsedBins& used) override {
         std::vector<Sum>& sums = scratch_[thread].bin_sums;
         sums.resize(data_.n_total_bins());
         used.rows.resize(data_.n_total_bins());
         used.marks.resize(data_.n_total_bins() / 64 + 1);
+        scratch_[thread].n_rows = rows.size();
         if (data_.is_listed()) return gather_listed(rows, scratch_[thread], used);
-        for (const Block& block : data_.blocks()) {
+        for (const Block& block : std::span(data_.blocks()).subspan(first, last - first)) {
             switch (block.width) {
                 case 1: gather_block<uint8_t>(rows, block, sums, used); break;
                 case 2: gather_block<uint16_t>(rows, block, sums, used); break;
                 default: gather_block<uint32_t>(rows, block, sums, used);
             }
+            for (int32_t stored : block.features)
+                if (data_.bundle_of(stored) >= 0) expand_gathered(data_.bundle_of(stored), sums, used);
         }
-        for (int32_t bundle = 0; bundle < data_.n_bundles(); ++bundle) {
-            expand_bundle(data_, bundle, sums.data());
-            expand_bundle(data_, bundle, used.rows.data());
-        }
-        for (int64_t bin = data_.n_stored_bins(); bin < data_.n_total_bins(); ++bin)
-            used.marks[bin / 64] |= static_cast<uint64_t>(used.rows[bin] > 0) << (bin % 64);
     }
 
-    int64_t load_gathered(const FeatureCodes& info, int thread, const UsedBins& used, FeatureSums& sums) override {
-        const Scratch& scratch = scratch_[thread];
-        const double per_gradient = 1 / scale_.gradient, per_hessian = 1 / scale_.hessian;
-        Sum running{};
-        int64_t n = 0, rows = 0;
-        auto add = [&](Code code, const Sum& bin_sum, int64_t bin_rows) {
-            running += bin_sum;
-            const WideSum sum = Layout::unpack(running);
-            sums.gradient[n] = static_cast<double>(sum.gradient) * per_gradient;
-            sums.hessian[n] = static_cast<double>(sum.hessian) * per_hessian;
-            sums.prefix[n] = sum;
-            sums.rows[n] = rows += bin_rows;
-            sums.codes[n++] = code;
-        };
-        auto add_codes = [&](Code begin, Code end) {
-            used.for_each(info.first_bin + begin, info.first_bin + end, [&](int64_t bin) {
-                add(static_cast<Code>(bin - info.first_bin), scratch.bin_sums[bin], used.rows[bin]);
-            });
-        };
-        sums.missing = Layout::unpack(scratch.bin_sums[info.first_bin + info.n_bins]);
-        if (!data_.is_listed()) {
-            add_codes(0, info.n_bins);
-            return n;
+    void load_gathered(std::span<const int32_t> features, int thread, const UsedBins& used, FeatureSums& sums,
+                       int64_t* ends) override {
+        Scratch& scratch = scratch_[thread];
+        int64_t most = 0, n = 0;
+        for (int32_t f : features) most += std::min<int64_t>(data_.feature(f).n_bins, scratch.n_rows);
+        sums.reserve(most);
+        if (static_cast<int64_t>(scratch.running.size()) < most) scratch.running.resize(most);
+        for (int32_t f : features) {
+            const FeatureCodes& info = data_.feature(f);
+            n = data_.is_listed() ? list_gathered<true>(info, n, scratch, used, sums)
+                                  : list_gathered<false>(info, n, scratch, used, sums);
+            *ends++ = n;
+            const int64_t missing = info.first_bin + info.n_bins;
+            sums.missing = Layout::unpack(scratch.bin_sums[missing]);
+            sums.missing_rows = counts_rows() ? used.rows[missing] : sums.missing.hessian;
         }
-        Sum others{};
-        int64_t other_rows = 0;
-        used.for_each(info.first_bin, info.first_bin + info.n_bins + int64_t{1}, [&](int64_t bin) {
-            others += scratch.bin_sums[bin];
-            other_rows += used.rows[bin];
-        });
-        add_codes(0, info.default_code);
-        if (other_rows < scratch.n_rows) add(info.default_code, scratch.total - others, scratch.n_rows - other_rows);
-        add_codes(info.default_code + 1, info.n_bins);
-        return n;
+        unpack_sums(scratch.running.data(), n, 1 / scale_.gradient, 1 / scale_.hessian, sums.gradient.data(),
+                    sums.hessian.data());
+        if (!counts_rows()) loaded_rows(n, thread, sums.rows.data());
     }
 
     void clear_gathered(int thread, UsedBins& used) override {
@@ -255,8 +241,8 @@ class TreeRowsAs : public TreeRows {
     struct Scratch {
         std::vector<Sum> running;
         std::vector<Sum> bin_sums;  // zero between nodes
-        Sum total{};                // of the node that was gathered, as its rows
-        int64_t n_rows = 0;
+        Sum total{};                // of the node that was gathered, where rows are listed
+        int64_t n_rows = 0;         // of that node
     };
 
     static const Sum* of(const Bins* bins) { return reinterpret_cast<const Sum*>(bins); }
@@ -299,7 +285,6 @@ class TreeRowsAs : public TreeRows {
     void gather_listed(const RowRange& rows, Scratch& scratch, UsedBins& used) const {
         const Entry<Layout>* own = entries(rows);
         scratch.total = {};
-        scratch.n_rows = rows.size();
         for (int64_t i = 0; i < rows.size(); ++i) {
             const Sum stat = Layout::widen(own[i].stat);
             scratch.total += stat;
@@ -311,19 +296,74 @@ class TreeRowsAs : public TreeRows {
         }
     }
 
+    // Whether the rows of gathered bins are counted: hessians may tell them.
+    bool counts_rows() const { return data_.is_listed() || !scale_.hessian_counts_rows; }
+
     template <class C>
     void gather_block(const RowRange& rows, const Block& block, std::vector<Sum>& sums, UsedBins& used) const {
+        if (counts_rows())
+            gather_codes<C, true>(rows, block, sums.data(), used.rows.data(), used.marks.data());
+        else
+            gather_codes<C, false>(rows, block, sums.data(), nullptr, used.marks.data());
+    }
+
+    template <class C, bool counts>
+    void gather_codes(const RowRange& rows, const Block& block, Sum* sums, uint32_t* counted, uint64_t* marks) const {
         const Entry<Layout>* own = entries(rows);
+        const auto n_features = static_cast<int64_t>(block.features.size());
         for (int64_t i = 0; i < rows.size(); ++i) {
             const C* codes = reinterpret_cast<const C*>(data_.row_codes(block, own[i].row));
             const Sum stat = Layout::widen(own[i].stat);
-            for (size_t p = 0; p < block.features.size(); ++p) {
-                const int64_t bin = block.first_bin + static_cast<int64_t>(p) * block.bins + codes[p];
+            int64_t first = block.first_bin;
+            for (int64_t p = 0; p < n_features; ++p, first += block.bins) {
+                const int64_t bin = first + codes[p];
                 sums[bin] += stat;
-                ++used.rows[bin];
-                used.marks[bin / 64] |= 1ull << (bin % 64);
+                if constexpr (counts) ++counted[bin];
+                marks[bin / 64] |= 1ull << (bin % 64);
             }
         }
+    }
+
+    void expand_gathered(int32_t bundle, std::vector<Sum>& sums, UsedBins& used) const {
+        expand_bundle(data_, bundle, sums.data());
+        if (counts_rows()) expand_bundle(data_, bundle, used.rows.data());
+        for (int32_t f : data_.members(bundle))
+            for (int64_t bin = data_.feature(f).first_bin, n = data_.feature(f).n_bins; n >= 0; ++bin, --n) {
+                const bool occurs = counts_rows() ? used.rows[bin] > 0 : !(sums[bin] == Sum{});
+                used.marks[bin / 64] |= static_cast<uint64_t>(occurs) << (bin % 64);
+            }
+    }
+
+    // Adds the entries of a feature to the list that has n; returns how many there are then.
+    template <bool listed>
+    int64_t list_gathered(const FeatureCodes& info, int64_t n, Scratch& scratch, const UsedBins& used,
+                          FeatureSums& sums) const {
+        Sum running{};
+        int64_t rows = 0;
+        auto add = [&](Code code, const Sum& bin_sum, int64_t bin_rows) {
+            scratch.running[n] = running += bin_sum;
+            sums.rows[n] = rows += bin_rows;
+            sums.codes[n++] = code;
+        };
+        auto add_codes = [&](Code begin, Code end) {
+            used.for_each(info.first_bin + begin, info.first_bin + end, [&](int64_t bin) {
+                add(static_cast<Code>(bin - info.first_bin), scratch.bin_sums[bin], used.rows[bin]);
+            });
+        };
+        if constexpr (!listed) {
+            add_codes(0, info.n_bins);
+            return n;
+        }
+        Sum others{};
+        int64_t other_rows = 0;
+        used.for_each(info.first_bin, info.first_bin + info.n_bins + int64_t{1}, [&](int64_t bin) {
+            others += scratch.bin_sums[bin];
+            other_rows += used.rows[bin];
+        });
+        add_codes(0, info.default_code);
+        if (other_rows < scratch.n_rows) add(info.default_code, scratch.total - others, scratch.n_rows - other_rows);
+        add_codes(info.default_code + 1, info.n_bins);
+        return n;
     }
 
     const BinnedData& data_;
