@@ -1,7 +1,9 @@
 #include "leaves/leaf_sums.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <bit>
+#include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "base/parallel.hpp"
@@ -20,25 +22,17 @@ struct Part {
     GradientPair largest{0, 0};
 };
 
-// Whole numbers of a chunk of terms; returns the largest size. In lanes, so that the loop vectorises.
+// Whole numbers of a chunk of terms; returns the largest size. Sizes are compared by their bits, which order numbers that
+// are not below 0, and what is not finite above all: compilers make vectors of maxima of integers, not of numbers.
 ARBORETUM_CLONES double make_whole(const double* terms, int64_t n, double unit, uint64_t* out) {
-    constexpr int n_lanes = 8;
-    double largest[n_lanes] = {}, spoiled[n_lanes] = {};
-    int64_t i = 0;
-    for (; i + n_lanes <= n; i += n_lanes)
-        for (int k = 0; k < n_lanes; ++k) {
-            const double term = terms[i + k], size = term > 0 ? term : -term;
-            largest[k] = size > largest[k] ? size : largest[k];
-            spoiled[k] += term * 0;
-            out[i + k] = whole(term * unit);
-        }
-    double result = 0;
-    for (int k = 0; k < n_lanes; ++k) raise(result, largest[k] + spoiled[k]);
-    for (; i < n; ++i) {
-        raise(result, std::abs(terms[i]));
+    constexpr int64_t size_bits = std::numeric_limits<int64_t>::max();  // all but the sign
+    int64_t largest = 0;
+    for (int64_t i = 0; i < n; ++i) {
+        const int64_t size = std::bit_cast<int64_t>(terms[i]) & size_bits;
+        largest = size > largest ? size : largest;
         out[i] = whole(terms[i] * unit);
     }
-    return result;
+    return std::bit_cast<double>(largest);
 }
 
 // fill(first, m, gradients, hessians) writes those of rows first … first + m − 1, m <= step_chunk. out: n_nodes pairs.

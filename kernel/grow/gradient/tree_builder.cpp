@@ -187,13 +187,13 @@ bool TreeBuilder::may_split(int depth, const WideSum& total) const {
 
 bool TreeBuilder::splittable(const Open& node) const {
     return may_split(node.depth, node.total) && node.n_rows() >= std::max<int64_t>(2, 2 * params_.min_samples_leaf) &&
-           !node.features.empty();
+           !features_of(node).empty();
 }
 
 NodeView TreeBuilder::view(const Open& node) const {
     return {node.rows,
             {node.total, node.n_rows(), node.rule},
-            &node.features,
+            &features_of(node),
             histogram(node.slot),
             node.slot < 0 ? 0 : n_dense(node),
             params_.growth == Growth::symmetric ? draw(seed_, 0x6e6f6973, level_depth_)  // "nois"
@@ -234,7 +234,10 @@ void TreeBuilder::prepare(Open& node, int spare, bool deeper, int worker, int th
     right.rows = sides[1];
     left.total = node.best.left;
     right.total = node.total - node.best.left;
-    if (params_.growth != Growth::symmetric && 2 * left.n_rows() > node.n_rows()) {
+    const bool absent_left = params_.growth != Growth::symmetric && 2 * left.n_rows() > node.n_rows();
+    if (const FeatureCodes& info = data_.feature(condition.feature); !info.categorical && !info.has_missing) {
+        condition.missing_left |= absent_left;
+    } else if (absent_left) {
         std::vector<uint8_t> seen = seen_codes(node);
         mark_seen(right, condition.feature, seen);
         send_absent_left(condition, seen);
@@ -244,7 +247,7 @@ void TreeBuilder::prepare(Open& node, int spare, bool deeper, int worker, int th
     inherit_rules(node, left, right);
     for (Open* child : {&left, &right}) {
         child->depth = node.depth + 1;
-        child->features = inherits_features() ? node.features : node_features(*child);
+        if (!shares_features()) child->features = inherits_features() ? node.features : node_features(*child);
     }
     if (counts_listed()) count_children(node);
     if (deeper)

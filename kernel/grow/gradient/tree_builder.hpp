@@ -131,6 +131,12 @@ class TreeBuilder {
         return params_.colsample_level >= 1 && params_.max_features >= 1 && params_.interaction_sets.empty();
     }
 
+    // Whether all nodes look at the features of the root.
+    bool shares_features() const { return inherits_features() && !counts_listed(); }
+    const std::vector<int32_t>& features_of(const Open& node) const {
+        return shares_features() ? open_[0].features : node.features;
+    }
+
     // Where rows are listed: counts those of the children, and leaves out features that cannot be cut. A side of each cut
     // has only rows whose code is not the default, and the deeper the node, the fewer they are. Nodes of a symmetric level
     // share their features.

@@ -214,10 +214,9 @@ class TreeRowsAs : public TreeRows {
     }
 
     void clear_gathered(int thread, UsedBins& used) override {
-        used.for_each(0, data_.n_total_bins(), [&](int64_t bin) {
-            scratch_[thread].bin_sums[bin] = Sum{};
-            used.rows[bin] = 0;
-        });
+        Sum* sums = scratch_[thread].bin_sums.data();
+        used.for_each(0, data_.n_total_bins(), [&](int64_t bin) { sums[bin] = Sum{}; });
+        if (counts_rows()) used.for_each(0, data_.n_total_bins(), [&](int64_t bin) { used.rows[bin] = 0; });
         std::fill(used.marks.begin(), used.marks.end(), 0);
     }
 

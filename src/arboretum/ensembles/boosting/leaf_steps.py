@@ -75,8 +75,8 @@ def newton_values(rule: LeafRule, sums_at: SumsAt, n_nodes: int | tuple[int, int
     values = np.zeros(n_nodes)
     with np.errstate(over="ignore", invalid="ignore"):  # the caller that adds the tree reports divergence
         for _ in range(most_steps):
-            before, (gradient, hessian) = values, np.moveaxis(sums_at(values), -1, 0)
-            values = rule.step(before, gradient, hessian)
+            before, sums = values, sums_at(values)
+            values = rule.step(before, sums[..., 0], sums[..., 1])
             if np.max(np.abs(values - before)) <= STILL * np.max(np.abs(values)):
                 break
     return values
