@@ -256,8 +256,10 @@ FeatureBest SplitSearch::search_categories(const NodeView& node, int32_t feature
                                            bool rows_known) const {
     const FeatureCodes& info = data_.feature(feature);
     s.categories.clear();
+    // Rows of weight 0 do not count, unless rows are counted: histograms do not show them.
+    const bool counts = params_.min_samples_leaf > 1;
     auto add = [&](Code code, const WideSum& sum, int64_t rows) {
-        if (rows > 0 || sum != WideSum{})
+        if ((counts && rows > 0) || sum != WideSum{})
             s.categories.push_back({code, sum, scale_.gradient_of(sum), scale_.hessian_of(sum), rows});
     };
     const std::vector<int64_t>& rows = s.sums.rows;
@@ -269,9 +271,8 @@ FeatureBest SplitSearch::search_categories(const NodeView& node, int32_t feature
             before = sum;
         }
     } else {
-        const bool counted = s.view.rows != nullptr && params_.min_samples_leaf > 1;
         auto rows_of = [&](Code code) {
-            if (counted) return rows[code] - (code > 0 ? rows[code - 1] : 0);
+            if (counts && s.view.rows != nullptr) return rows[code] - (code > 0 ? rows[code - 1] : 0);
             return s.view.rows_known() ? s.code_sums[code].hessian : 0;
         };
         s.code_sums.assign(info.n_bins, {});
@@ -280,8 +281,7 @@ FeatureBest SplitSearch::search_categories(const NodeView& node, int32_t feature
     }
     add(info.n_bins, s.sums.missing, s.view.missing_rows);
     if (s.categories.size() < 2) return {};
-    FeatureBest best =
-        find_categories(rule, params_, feature, rows_known && params_.min_samples_leaf > 1, s.categories, info.n_bins);
+    FeatureBest best = find_categories(rule, params_, feature, rows_known && counts, s.categories, info.n_bins);
     best.certain = rows_known || enough_rows(node, best.left);
     return best;
 }

@@ -210,7 +210,8 @@ class TreeRowsAs : public TreeRows {
         }
         unpack_sums(scratch.running.data(), n, 1 / scale_.gradient, 1 / scale_.hessian, sums.gradient.data(),
                     sums.hessian.data());
-        if (!counts_rows()) loaded_rows(n, thread, sums.rows.data());
+        if (counts_rows()) return;
+        for (int64_t i = 0; i < n; ++i) sums.rows[i] = Layout::unpack(scratch.running[i]).hessian;
     }
 
     void clear_gathered(int thread, UsedBins& used) override {
