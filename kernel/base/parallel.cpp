@@ -13,21 +13,11 @@
 #include <thread>
 #include <utility>
 
-#if defined(__x86_64__) || defined(_M_X64)
-#include <immintrin.h>
-#endif
+#include "base/spinning.hpp"
 
 namespace arboretum {
 
 namespace {
-
-void spin_pause() {
-#if defined(__x86_64__) || defined(_M_X64)
-    _mm_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#endif
-}
 
 class ThreadPool {
   public:

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <mutex>
 #include <numeric>
 #include <utility>
 
 #include "base/midpoint.hpp"
 #include "base/parallel.hpp"
 #include "base/rng.hpp"
+#include "base/spinning.hpp"
 #include "grow/grow.hpp"
 #include "grow/left_table.hpp"
 
@@ -59,7 +61,7 @@ TreeBuilder::TreeBuilder(const BinnedData& data, const LaneScale& scale, const T
         space_.histogram_bytes = bytes;
     }
     max_histograms_ = std::max<size_t>(4, histogram_budget / std::max<size_t>(space_.histogram_bytes, 1));
-    for (size_t i = 0; i < space_.histograms.size(); ++i) free_slots_.push_back(static_cast<int>(i));
+    for (const auto& histogram : space_.histograms) free_histograms_.push_back(histogram.get());
     codes_per_row_ = data.codes_per_row();
     const double share = params.growth == Growth::symmetric ? 0 : compact_share;
     for (const Block& block : data.blocks())
@@ -87,7 +89,7 @@ void TreeBuilder::open() {
     root.rule = leaf_rule(params_);
     root.path = draw(seed_, 0x726f6f74);  // "root"
     root.interactions.assign(params_.interaction_sets.size(), 1);
-    root.features = node_features(root);
+    root.features = root_features_ = node_features(root);
     if (splittable(root)) evaluate_root(root);
     await(0);
 }
@@ -117,19 +119,19 @@ void TreeBuilder::commit() {
     if (params_.growth == Growth::symmetric) ++level_depth_;
 }
 
-int TreeBuilder::take_slot() {
-    if (free_slots_.empty()) {
+TreeRows::Bins* TreeBuilder::take_histogram() {
+    if (free_histograms_.empty()) {
         space_.histograms.push_back(std::make_unique_for_overwrite<std::byte[]>(space_.histogram_bytes));
-        free_slots_.push_back(static_cast<int>(space_.histograms.size()) - 1);
+        return space_.histograms.back().get();
     }
-    int slot = free_slots_.back();
-    free_slots_.pop_back();
-    return slot;
+    TreeRows::Bins* bins = free_histograms_.back();
+    free_histograms_.pop_back();
+    return bins;
 }
 
-void TreeBuilder::release(int& slot) {
-    if (slot >= 0) free_slots_.push_back(slot);
-    slot = -1;
+void TreeBuilder::release(TreeRows::Bins*& bins) {
+    if (bins != nullptr) free_histograms_.push_back(bins);
+    bins = nullptr;
 }
 
 std::vector<int32_t> TreeBuilder::node_features(const Open& node) const {
@@ -146,8 +148,8 @@ std::vector<int32_t> TreeBuilder::node_features(const Open& node) const {
 
 void TreeBuilder::count_rows(Open& node) const {
     node.listed_rows.assign(data_.n_features(), 0);
-    if (node.slot < 0) return rows_.count_listed(node.rows, node.listed_rows);
-    const uint32_t* rows = rows_.rows_by_bin(histogram(node.slot));
+    if (node.bins == nullptr) return rows_.count_listed(node.rows, node.listed_rows);
+    const uint32_t* rows = rows_.rows_by_bin(node.bins);
     for (int32_t f = 0; f < data_.n_features(); ++f)
         node.listed_rows[f] = static_cast<int32_t>(node.n_rows() - rows[data_.default_bin(f)]);
 }
@@ -194,14 +196,14 @@ NodeView TreeBuilder::view(const Open& node) const {
     return {node.rows,
             {node.total, node.n_rows(), node.rule},
             &features_of(node),
-            histogram(node.slot),
-            node.slot < 0 ? 0 : n_dense(node),
+            node.bins,
+            node.bins == nullptr ? 0 : n_dense(node),
             params_.growth == Growth::symmetric ? draw(seed_, 0x6e6f6973, level_depth_)  // "nois"
                                                 : draw(node.path, 0x6e6f6973)};
 }
 
 void TreeBuilder::evaluate(Open& node, int worker, int threads) {
-    const bool compact_afar = node.rows.afar() && node.slot < 0;
+    const bool compact_afar = node.rows.afar() && node.bins == nullptr;
     if (!compact_afar) node.best = search_.find(view(node), node.contest, worker, threads);
     node.waiting = compact_afar || !node.contest.uncounted.empty();
     if (node.waiting) return;
@@ -211,8 +213,8 @@ void TreeBuilder::evaluate(Open& node, int worker, int threads) {
 
 void TreeBuilder::evaluate_root(Open& root) {
     if (!compact(root)) {
-        root.slot = take_slot();
-        build(root, root.slot, n_dense(root), threads_);
+        root.bins = take_histogram();
+        rows_.build(root.rows, root.bins, n_dense(root), threads_);
     }
     if (counts_listed()) {
         count_rows(root);
@@ -221,7 +223,16 @@ void TreeBuilder::evaluate_root(Open& root) {
     if (params_.growth != Growth::symmetric) evaluate(root, 0, threads_);
 }
 
-void TreeBuilder::prepare(Open& node, int spare, bool deeper, int worker, int threads) {
+TreeRows::Bins* TreeBuilder::take_spare(Open& node, bool deeper) {
+    if (!deeper) return nullptr;
+    if (lost_histogram(node)) {
+        node.bins = take_histogram();
+        node.stale = true;
+    }
+    return take_histogram();
+}
+
+void TreeBuilder::prepare(Open& node, TreeRows::Bins* spare, bool deeper, int worker, int threads) {
     Condition& condition = node.best.condition;
     std::vector<uint8_t>& left_table = left_tables_[worker];
     Code n_bins = data_.feature(condition.feature).n_bins;
@@ -275,10 +286,10 @@ std::vector<uint8_t> TreeBuilder::seen_codes(const Open& node) const {
     const FeatureCodes& info = data_.feature(feature);
     std::vector<uint8_t> seen(static_cast<size_t>(info.n_bins) + 1, 0);
     const bool is_dense =
-        node.slot >= 0 && !node.stale && data_.feature(data_.stored_in(feature)).block < n_dense(node);
+        node.bins != nullptr && !node.stale && data_.feature(data_.stored_in(feature)).block < n_dense(node);
     if (!is_dense) return seen;
     for (size_t code = info.categorical ? 0 : info.n_bins; code < seen.size(); ++code)
-        seen[code] = rows_.sum(histogram(node.slot), info.first_bin + static_cast<int64_t>(code)) != WideSum{};
+        seen[code] = rows_.sum(node.bins, info.first_bin + static_cast<int64_t>(code)) != WideSum{};
     return seen;
 }
 
@@ -296,7 +307,7 @@ void TreeBuilder::inherit_rules(const Open& node, Open& left, Open& right) const
         if (!in_set(i, node.best.condition.feature)) left.interactions[i] = right.interactions[i] = 0;
 }
 
-void TreeBuilder::prepare_candidates(Open& node, int spare, int worker, int threads) {
+void TreeBuilder::prepare_candidates(Open& node, TreeRows::Bins* spare, int worker, int threads) {
     const bool symmetric = params_.growth == Growth::symmetric;
     Open& left = (*node.children)[0];
     Open& right = (*node.children)[1];
@@ -307,13 +318,13 @@ void TreeBuilder::prepare_candidates(Open& node, int spare, int worker, int thre
     int32_t dense_large = wanted_large && !compact(larger) ? n_dense(larger) : 0;
     if (node.rows.afar()) dense_small = dense_large = std::max(dense_small, dense_large);
     if (dense_small > 0) {
-        build(smaller, spare, dense_small, threads);
-        smaller.slot = std::exchange(spare, -1);
+        rows_.build(smaller.rows, spare, dense_small, threads);
+        smaller.bins = std::exchange(spare, nullptr);
     }
-    if (dense_large > 0 && node.slot >= 0) {
-        if (node.stale) build(node, node.slot, dense_large, threads);
+    if (dense_large > 0 && node.bins != nullptr) {
+        if (node.stale) rows_.build(node.rows, node.bins, dense_large, threads);
         hand_down(node, smaller, dense_small, dense_large);
-        larger.slot = std::exchange(node.slot, -1);
+        larger.bins = std::exchange(node.bins, nullptr);
     }
     if (!symmetric) {
         if (wanted_small) evaluate(smaller, worker, threads);
@@ -321,31 +332,30 @@ void TreeBuilder::prepare_candidates(Open& node, int spare, int worker, int thre
         for (Open* child : {&smaller, &larger}) release_unneeded(*child, worker);
     }
     release_later(spare, worker);
-    release_later(node.slot, worker);
+    release_later(node.bins, worker);
 }
 
 void TreeBuilder::hand_down(const Open& node, const Open& smaller, int32_t dense_small, int32_t dense_large) {
-    TreeRows::Bins* bins = histogram(node.slot);
+    TreeRows::Bins* bins = node.bins;
     if (data_.is_listed() && params_.growth != Growth::symmetric) return rows_.subtract_listed(bins, smaller.rows);
     const int32_t summed = std::min(dense_small, dense_large);
-    if (summed > 0) rows_.subtract(bins, histogram(smaller.slot), summed);
+    if (summed > 0) rows_.subtract(bins, smaller.bins, summed);
     if (summed < dense_large) rows_.subtract_rows(bins, smaller.rows, summed, dense_large);
 }
 
 void TreeBuilder::release_unneeded(Open& child, int worker) {
-    if (!child.waiting && (!child.best.found() || compact(child))) release_later(child.slot, worker);
+    if (!child.waiting && (!child.best.found() || compact(child))) release_later(child.bins, worker);
 }
 
-void TreeBuilder::release_later(int& slot, int worker) {
-    if (slot >= 0) returned_[worker].push_back(slot);
-    slot = -1;
+void TreeBuilder::release_later(TreeRows::Bins*& bins, int worker) {
+    if (bins != nullptr) returned_[worker].push_back(bins);
+    bins = nullptr;
 }
 
-void TreeBuilder::collect_returned() {
-    for (std::vector<int>& slots : returned_) {
-        free_slots_.insert(free_slots_.end(), slots.begin(), slots.end());
-        slots.clear();
-    }
+void TreeBuilder::collect_returned(int worker) {
+    std::vector<TreeRows::Bins*>& returned = returned_[worker];
+    free_histograms_.insert(free_histograms_.end(), returned.begin(), returned.end());
+    returned.clear();
 }
 
 bool TreeBuilder::sums_left(const Open& node) const {
@@ -365,7 +375,7 @@ void TreeBuilder::fetch(std::span<Open* const> nodes, bool deeper, std::span<Ope
         requests.push_back(partition_request(*node, deeper));
     }
     for (Open* node : waiting) {
-        if (node->slot < 0) requests.push_back({RowRequest::Kind::send, &node->rows});
+        if (node->bins == nullptr) requests.push_back({RowRequest::Kind::send, &node->rows});
         for (int32_t feature : node->contest.uncounted)
             requests.push_back({RowRequest::Kind::count, &node->rows, feature});
     }
@@ -422,10 +432,10 @@ void TreeBuilder::add_prospects(Open& node, double gain, std::vector<Prospect>& 
 std::vector<TreeBuilder::Open*> TreeBuilder::worth_fetching(const std::vector<Prospect>& prospects,
                                                             size_t least) const {
     const double limit = params_.max_leaf_nodes > 0 ? fetch_share * params_.max_leaf_nodes : infinity;
-    const double slots =
-        static_cast<double>(max_histograms_) - static_cast<double>(space_.histograms.size() - free_slots_.size());
+    const double unused =
+        static_cast<double>(max_histograms_) - static_cast<double>(space_.histograms.size() - free_histograms_.size());
     const double room =
-        std::min({limit - rows_.histograms_fetched(), slots, static_cast<double>(histograms_at_once())});
+        std::min({limit - rows_.histograms_fetched(), unused, static_cast<double>(histograms_at_once())});
     const double fall = params_.growth == Growth::leaf ? fall_of_gains : 0;  // level by level, none overtakes
     std::vector<Open*> nodes;
     double fetched = 0, before = 0, open = 0, gains = 0;  // open: prospects before that may have others below them
@@ -477,12 +487,8 @@ void TreeBuilder::prepare_batch(bool deeper) {
 void TreeBuilder::prepare_all(std::span<Open* const> nodes, bool deeper) {
     std::vector<Open*> small;
     for (Open* node : nodes) {
-        if (deeper && lost_histogram(*node)) {
-            node->slot = take_slot();
-            node->stale = true;
-        }
         if (large(*node) || nodes.size() == 1) {
-            prepare(*node, deeper ? take_slot() : -1, deeper, 0, threads_);
+            prepare(*node, take_spare(*node, deeper), deeper, 0, threads_);
             collect_returned();
         } else {
             small.push_back(node);
@@ -491,9 +497,8 @@ void TreeBuilder::prepare_all(std::span<Open* const> nodes, bool deeper) {
     // The largest first, so that no thread begins one when the others have finished.
     std::stable_sort(small.begin(), small.end(),
                      [](const Open* a, const Open* b) { return a->n_rows() > b->n_rows(); });
-    std::vector<int> spares(small.size(), -1);
-    if (deeper)
-        for (int& spare : spares) spare = take_slot();
+    std::vector<TreeRows::Bins*> spares;
+    for (Open* node : small) spares.push_back(take_spare(*node, deeper));
     parallel_for(static_cast<int64_t>(small.size()), threads_,
                  [&](int64_t i, int worker) { prepare(*small[i], spares[i], deeper, worker, 1); });
     collect_returned();
@@ -523,9 +528,9 @@ void TreeBuilder::commit_node(int32_t id) {
     for (Open& child : *children) {
         nodes.push_back({.n_rows = child.n_rows()});
         open_.push_back(std::move(child));
-        bool scarce = space_.histograms.size() - free_slots_.size() > max_histograms_;
+        bool scarce = space_.histograms.size() - free_histograms_.size() > max_histograms_;
         if (params_.growth == Growth::symmetric) continue;
-        if (scarce && !open_.back().waiting) release(open_.back().slot);
+        if (scarce && !open_.back().waiting) release(open_.back().bins);
         await(static_cast<int32_t>(nodes.size()) - 1);
     }
     tree_.put_condition(open_[id].best.condition, nodes[id]);
@@ -547,20 +552,90 @@ int64_t TreeBuilder::splits_left() const {
 bool TreeBuilder::next_batch() {
     if (splits_left() <= 0) return false;
     while (may_be_overtaken()) ask_ahead(0, splits_left() > 1);
-    if (queue_.empty()) return false;
+    if (begins_small()) split_small();
+    if (queue_.empty() || splits_left() <= 0) return false;
+    const int64_t most = params_.growth == Growth::level ? splits_left() : 1;
     batch_.clear();
-    bool level = params_.growth == Growth::level;
-    const Open& best = open_[queue_.begin()->id];
-    bool alone = threads_ == 1 || best.children != nullptr || large(best) || best.rows.afar();
-    size_t most = level ? queue_.size() : alone ? 1 : static_cast<size_t>(threads_);
-    most = static_cast<size_t>(std::min<int64_t>(static_cast<int64_t>(most), splits_left()));
-    for (auto it = queue_.begin(); it != queue_.end() && batch_.size() < most; ++it) {
+    for (auto it = queue_.begin(); it != queue_.end() && static_cast<int64_t>(batch_.size()) < most; ++it) {
         if (it->depth != queue_.begin()->depth) break;
-        const Open& node = open_[it->id];
-        const bool is_small = node.children == nullptr && !large(node) && !node.rows.afar();
-        if (level || batch_.empty() || is_small) batch_.push_back(it->id);
+        batch_.push_back(it->id);
     }
     return true;
+}
+
+// Nodes that wait might overtake the best one after any split.
+bool TreeBuilder::begins_small() const {
+    return threads_ > 1 && params_.growth == Growth::leaf && undecided_.empty() && !queue_.empty() &&
+           is_small(open_[queue_.begin()->id]);
+}
+
+struct TreeBuilder::Shared {
+    SpinLock lock;  // of all that is not of one node in work
+    Changes changes;
+    int n_workers = 1;
+    bool over = false;
+};
+
+void TreeBuilder::split_small() {
+    Shared shared;
+    shared.n_workers = std::min(threads_, small_workers);
+    parallel_for(shared.n_workers, shared.n_workers, [&](int64_t, int worker) { split_small(shared, worker); });
+}
+
+void TreeBuilder::split_small(Shared& shared, int worker) {
+    std::unique_lock<SpinLock> lock(shared.lock);
+    for (commit_prepared(shared); !shared.over; commit_prepared(shared)) {
+        const uint32_t seen = shared.changes.count();
+        Open* node = next_small(shared.n_workers);
+        TreeRows::Bins* spare = nullptr;
+        const bool deeper = splits_left() > 1;
+        if (node != nullptr) {
+            spare = take_spare(*node, deeper);
+            node->in_work = true;
+        }
+        lock.unlock();
+        if (node == nullptr) {
+            shared.changes.wait(seen);
+            lock.lock();
+            continue;
+        }
+        try {
+            prepare(*node, spare, deeper, worker, 1);
+        } catch (...) {
+            lock.lock();
+            shared.over = true;
+            shared.changes.add();
+            throw;
+        }
+        lock.lock();
+        node->in_work = false;
+        collect_returned(worker);
+        shared.changes.add();
+    }
+}
+
+void TreeBuilder::commit_prepared(Shared& shared) {
+    bool changed = false;
+    while (!shared.over) {
+        shared.over = queue_.empty() || splits_left() <= 0;
+        if (shared.over) break;
+        const int32_t id = queue_.begin()->id;
+        if (!open_[id].is_prepared()) {
+            shared.over = open_[id].is_untouched() && !is_small(open_[id]);
+            break;
+        }
+        queue_.erase(queue_.begin());
+        commit_node(id);
+        changed = true;
+    }
+    if (changed || shared.over) shared.changes.add();
+}
+
+TreeBuilder::Open* TreeBuilder::next_small(int n_workers) {
+    int64_t rest = std::min(splits_left(), look_ahead * n_workers);
+    for (auto it = queue_.begin(); it != queue_.end() && rest > 0; ++it, --rest)
+        if (Open& node = open_[it->id]; node.is_untouched() && is_small(node)) return &node;
+    return nullptr;
 }
 
 bool TreeBuilder::level_may_split(int depth) const {
@@ -570,7 +645,8 @@ bool TreeBuilder::level_may_split(int depth) const {
 }
 
 bool TreeBuilder::next_level() {
-    if (!level_may_split(level_depth_) || open_[0].stale || (level_depth_ == 0 && open_[0].slot < 0)) return false;
+    if (!level_may_split(level_depth_) || open_[0].stale || (level_depth_ == 0 && open_[0].bins == nullptr))
+        return false;
     batch_.resize(size_t{1} << level_depth_);
     std::iota(batch_.begin(), batch_.end(), static_cast<int32_t>(tree_.nodes.size() - batch_.size()));
     std::vector<NodeView> views;
@@ -616,7 +692,7 @@ void TreeBuilder::give_shared(int32_t id) {
 
 WideSum TreeBuilder::left_sum(const Open& node, const FeatureCodes& info, const std::vector<uint8_t>& left) const {
     std::vector<WideSum> sums(left.size());
-    rows_.add_sums(histogram(node.slot), info.first_bin, static_cast<int64_t>(sums.size()), sums.data());
+    rows_.add_sums(node.bins, info.first_bin, static_cast<int64_t>(sums.size()), sums.data());
     WideSum sum;
     for (size_t code = 0; code < left.size(); ++code)
         if (left[code]) sum += sums[code];

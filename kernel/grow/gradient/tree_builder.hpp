@@ -7,9 +7,14 @@
 //   partition   rows to children, histograms (smaller child summed, larger by subtraction), candidates
 //   commit      children get numbers and join the open nodes
 //
-// Partition does not change the tree, so `leaf` prepares the next-best nodes too when nodes are small: threads then
-// work on different nodes instead of meeting at barriers inside one. What is committed, and in which order, stays that
-// of strict best-first growth, for any number of threads.
+// Partition does not change the tree, so `leaf` prepares the next-best nodes too when nodes are small. Threads then work
+// on different nodes, without meeting: whoever is free commits the best nodes that are prepared, and prepares the next.
+//
+//   queue       A  prepared        commit
+//               B  in work         by another thread: wait for it, or
+//               C  open            prepare it meanwhile; perhaps in vain
+//
+// What is committed, and in which order, stays that of strict best-first growth, for any number of threads.
 //
 // Nodes whose rows lie elsewhere are prepared in the same way, but many with one question, since a question takes long:
 //
@@ -29,6 +34,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <set>
 #include <span>
@@ -71,6 +77,8 @@ class TreeBuilder {
     static constexpr double compact_share = 0.35;  // of bins per feature: blocks of nodes with fewer rows are compact
     static constexpr double listed_share = 0.5;    // the same where rows are listed
     static constexpr int64_t large_node = int64_t{1} << 19;    // codes from which threads share a node
+    static constexpr int small_workers = 8;                    // threads at most that prepare nodes perhaps in vain
+    static constexpr int64_t look_ahead = 2;                   // nodes of the queue that each of them looks at
     static constexpr size_t question_bytes = size_t{1} << 28;  // of the histograms that one question fetches
     // Histograms per leaf up to which nodes are fetched that may turn out to stay leaves.
     static constexpr double fetch_share = 1.45;
@@ -81,8 +89,9 @@ class TreeBuilder {
     struct Open {
         RowRange rows;
         int depth = 0;
-        int slot = -1;       // of its histogram
-        bool stale = false;  // the slot is taken, its histogram must be summed again
+        TreeRows::Bins* bins = nullptr;  // its histogram
+        bool stale = false;              // the histogram must be summed again
+        bool in_work = false;            // a thread prepares it
         WideSum total;
         LeafRule rule;
         uint64_t path = 0;
@@ -95,19 +104,15 @@ class TreeBuilder {
         std::unique_ptr<std::array<Open, 2>> children;
 
         int64_t n_rows() const { return rows.size(); }
+        bool is_prepared() const { return !in_work && children != nullptr; }
+        bool is_untouched() const { return !in_work && children == nullptr; }
     };
 
     // ---- histograms ----------------------------------------------------------------------------------------------
 
-    int take_slot();
+    TreeRows::Bins* take_histogram();
 
-    void release(int& slot);
-
-    TreeRows::Bins* histogram(int slot) const { return slot < 0 ? nullptr : space_.histograms[slot].get(); }
-
-    void build(const Open& node, int slot, int32_t n_blocks, int threads) {
-        rows_.build(node.rows, histogram(slot), n_blocks, threads);
-    }
+    void release(TreeRows::Bins*& bins);
 
     // Blocks that are dense in a node with a histogram: all, if its rows lie elsewhere.
     int32_t n_dense(const Open& node) const {
@@ -119,8 +124,8 @@ class TreeBuilder {
     // Whether no block is dense.
     bool compact(const Open& node) const { return node.n_rows() < dense_rows_.front(); }
 
-    // Its slot was needed elsewhere.
-    bool lost_histogram(const Open& node) const { return node.slot < 0 && !compact(node); }
+    // Its memory was needed elsewhere.
+    bool lost_histogram(const Open& node) const { return node.bins == nullptr && !compact(node); }
 
     // ---- features ------------------------------------------------------------------------------------------------
 
@@ -134,7 +139,7 @@ class TreeBuilder {
     // Whether all nodes look at the features of the root.
     bool shares_features() const { return inherits_features() && !counts_listed(); }
     const std::vector<int32_t>& features_of(const Open& node) const {
-        return shares_features() ? open_[0].features : node.features;
+        return shares_features() ? root_features_ : node.features;
     }
 
     // Where rows are listed: counts those of the children, and leaves out features that cannot be cut. A side of each cut
@@ -204,8 +209,11 @@ class TreeBuilder {
 
     // ---- preparing -----------------------------------------------------------------------------------------------
 
-    // Rows of `node` to two children in the other buffer. spare: an unused histogram slot, −1 if none is wanted.
-    void prepare(Open& node, int spare, bool deeper, int worker, int threads);
+    // Memory of the histograms that preparing a node needs: its own if it was lost, and what is returned.
+    TreeRows::Bins* take_spare(Open& node, bool deeper);
+
+    // Rows of `node` to two children in the other buffer. spare: an unused histogram, null if none is wanted.
+    void prepare(Open& node, TreeRows::Bins* spare, bool deeper, int worker, int threads);
 
     // Values that the node never saw, missing or a category, follow the larger child; unless told otherwise, right.
     // Those whose rows all went left stay there: only codes with rows on the right matter.
@@ -222,7 +230,7 @@ class TreeBuilder {
     void inherit_rules(const Open& node, Open& left, Open& right) const;
 
     // Histograms for the children that can split again, then their candidates.
-    void prepare_candidates(Open& node, int spare, int worker, int threads);
+    void prepare_candidates(Open& node, TreeRows::Bins* spare, int worker, int threads);
 
     // The histogram of a node becomes that of its larger child; dense_*: blocks of the children.
     void hand_down(const Open& node, const Open& smaller, int32_t dense_small, int32_t dense_large);
@@ -230,10 +238,13 @@ class TreeBuilder {
     // The histogram of a child that will not inherit it.
     void release_unneeded(Open& child, int worker);
 
-    // Slots are handed back by the thread that owns the loop.
-    void release_later(int& slot, int worker);
+    // Histograms are handed back by the thread that owns the loop, or holds the lock.
+    void release_later(TreeRows::Bins*& bins, int worker);
 
-    void collect_returned();
+    void collect_returned(int worker);
+    void collect_returned() {
+        for (int worker = 0; worker < threads_; ++worker) collect_returned(worker);
+    }
 
     bool large(const Open& node) const {
         return !node.rows.afar() && static_cast<double>(node.n_rows()) * codes_per_row_ >= large_node;
@@ -268,9 +279,20 @@ class TreeBuilder {
         return {params_.growth == Growth::leaf ? 0 : open_[id].depth, open_[id].best.gain, id};
     }
 
-    // Level-wise: the whole level. Leaf-wise: the best node, and with it, while nodes are small, the next-best ones
-    // that are not prepared yet, so that every thread has a node of its own.
+    // Level-wise: the whole level. Leaf-wise: the best node, once small ones that come before it are split.
     bool next_batch();
+
+    // ---- small nodes of leaf-wise growth -------------------------------------------------------------------------
+
+    bool is_small(const Open& node) const { return !large(node) && !node.rows.afar(); }
+    bool begins_small() const;
+
+    // Splits nodes until the tree is done, or until the best node is one that all threads should share.
+    void split_small();
+    struct Shared;  // by the threads that do it
+    void split_small(Shared& shared, int worker);
+    void commit_prepared(Shared& shared);
+    Open* next_small(int n_workers);
 
     // ---- symmetric trees -----------------------------------------------------------------------------------------
 
@@ -302,11 +324,12 @@ class TreeBuilder {
     size_t max_histograms_;
     double codes_per_row_;             // that a node reads
     std::vector<int64_t> dense_rows_;  // of each block, rising: nodes of so many rows have it dense
-    std::vector<int> free_slots_;
-    std::vector<std::vector<int>> returned_;
+    std::vector<TreeRows::Bins*> free_histograms_;
+    std::vector<std::vector<TreeRows::Bins*>> returned_;
     std::vector<std::vector<uint8_t>> left_tables_;
     GrownTree tree_;
-    std::vector<Open> open_;
+    std::deque<Open> open_;               // where nodes stay when others are added: threads work on them
+    std::vector<int32_t> root_features_;  // if all nodes share them
     std::set<QueueKey> queue_;
     std::set<int32_t> undecided_;  // open nodes that wait
     std::vector<int32_t> batch_;   // nodes to split next
