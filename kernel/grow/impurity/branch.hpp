@@ -111,6 +111,7 @@ class Branch {
         right_ = {0, depth, left_.end, node_.end, draw(node_.path, 2), node_.bounds, std::move(node_.total)};
         right_.inherited = left_.inherited;
         for (int k = 0; k < task_.statistics.words(); ++k) right_.total[k] -= left_.total[k];
+        if (rows_.has_lists()) rows_.part_lists(node_.begin, node_.end, is_searched(left_), is_searched(right_));
     }
 
     void commit() {
@@ -137,7 +138,7 @@ class Branch {
         // Neither a median nor what nodes inherit is the mean of two.
         if constexpr (std::is_same_v<Statistics, Medians> || Inheriting<Statistics>) make_leaf(node);
         if (!may_split(node)) return make_leaf(node);
-        if constexpr (!RanksRows<Statistics> && !Inheriting<Statistics>)
+        if constexpr (splits_pairs)
             if (task_.splits_pairs && node.n_rows() == 2) return split_pair(node);
         if (node.n_rows() <= limits_.aside_rows) {
             aside_.push_back(std::move(node));
@@ -147,6 +148,12 @@ class Branch {
         if (!node.cut.found() || node.cut.gain < limits_.least_gain) return make_leaf(node);
         open_.push_back(std::move(node));
         if (rules_.max_leaf_nodes > 0) std::push_heap(open_.begin(), open_.end(), typename Open::LessGain{});
+    }
+
+    static constexpr bool splits_pairs = !RanksRows<Statistics> && !Inheriting<Statistics>;
+
+    bool is_searched(const Open& node) const {
+        return !(splits_pairs && task_.splits_pairs && node.n_rows() == 2) && may_split(node);
     }
 
     bool may_split(const Open& node) const {

@@ -56,6 +56,10 @@ class BranchRows {
     // left_total. terms: of an oblique cut.
     virtual int64_t partition(const Cut& cut, std::span<const ProjectionTerm> terms, int64_t begin, int64_t end,
                               Word* left_total) = 0;
+
+    // Whether features list rows; then, after a partition, which children are searched must be told.
+    virtual bool has_lists() const = 0;
+    virtual void part_lists(int64_t begin, int64_t end, bool left, bool right) = 0;
 };
 
 template <class Statistics, class Rows>
@@ -73,7 +77,7 @@ class BranchRowsAs final : public BranchRows<Statistics> {
     }
 
     int64_t most_rows() const override {
-        if constexpr (Rows::travels)
+        if constexpr (is_copied)
             return rows_.most_rows();
         else
             return std::numeric_limits<int64_t>::max();
@@ -82,9 +86,9 @@ class BranchRowsAs final : public BranchRows<Statistics> {
     int n_threads() const override { return static_cast<int>(searches_.size()); }
 
     int64_t load(Stat* rows, int64_t begin, int64_t end) override {
-        if constexpr (Rows::travels) {
-            rows_.load(rows + begin, end - begin, travelling_);
-            entries_ = travelling_.data();
+        if constexpr (is_copied) {
+            rows_.load(rows + begin, end - begin, copied_);
+            entries_ = copied_.data();
             return 0;
         } else {
             entries_ = rows;
@@ -133,7 +137,15 @@ class BranchRowsAs final : public BranchRows<Statistics> {
         });
     }
 
+    bool has_lists() const override { return Rows::is_ordered; }
+
+    void part_lists(int64_t begin, int64_t end, bool left, bool right) override {
+        if constexpr (Rows::is_ordered) rows_.part_lists(begin, end, left, right);
+    }
+
   private:
+    static constexpr bool is_copied = Rows::travels || Rows::is_ordered;  // rows of a branch
+
     using Search = NodeSearch<Statistics, Rows>;
 
     // The searches of one thread. Their place must not change.
@@ -159,6 +171,7 @@ class BranchRowsAs final : public BranchRows<Statistics> {
             *next_right = *e;
             *next_left = *e;
             task_.statistics.add_if(left, *e, left_total);
+            if constexpr (Rows::is_ordered) rows_.mark(*e, left);
             next_left += left;
             next_right += !left;
         }
@@ -169,7 +182,7 @@ class BranchRowsAs final : public BranchRows<Statistics> {
     const ForestTask<Statistics>& task_;
     Rows rows_;
     Entry* entries_ = nullptr;  // of the branch
-    std::vector<Entry> travelling_, right_rows_;
+    std::vector<Entry> copied_, right_rows_;
     std::vector<std::unique_ptr<Searches>> searches_;
 };
 

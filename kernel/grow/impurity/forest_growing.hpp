@@ -6,7 +6,8 @@
 
 namespace arboretum {
 
-// Rows of branches carry their codes if a table is narrow enough, except where that does not work or gains nothing:
+// Where all features are looked at and codes are many, features list the rows of branches. Else rows carry their codes if a
+// table is narrow enough, except where that does not work or gains nothing:
 // random cuts are drawn between values, which ranks do not hold; and rows may be ranked, or have long statistics.
 template <class Statistics>
 std::unique_ptr<BranchRows<Statistics>> make_branch_rows(const ForestTask<Statistics>& task) {
@@ -14,6 +15,8 @@ std::unique_ptr<BranchRows<Statistics>> make_branch_rows(const ForestTask<Statis
     if constexpr (!RanksRows<Statistics> && !requires { Statistics::codes_stay; }) {
         const bool may_travel = !(task.rules.random_thresholds && TravellingCodes::need_ranks(task.data));
         const int64_t bytes = TravellingCodes::bytes(task.data);
+        if (may_travel && task.visits_all() && TravellingCodes::need_ranks(task.data))
+            return std::make_unique<BranchRowsAs<Statistics, Ordered<Stat>>>(task, 1);
         if (may_travel && bytes <= 16) return std::make_unique<BranchRowsAs<Statistics, Travelling<Stat, 16>>>(task, 1);
         if (may_travel && bytes <= 32) return std::make_unique<BranchRowsAs<Statistics, Travelling<Stat, 32>>>(task, 1);
         if (may_travel && bytes <= 64) return std::make_unique<BranchRowsAs<Statistics, Travelling<Stat, 64>>>(task, 1);

@@ -42,6 +42,8 @@ struct ForestTask {
                        rules.min_weight_leaf <= 0 && rules.monotone.empty() && projections.n_projections() == 0;
     }
 
+    bool visits_all() const { return n_visits >= data.n_features() && projections.n_projections() == 0; }
+
     // Threads share the features of a node of at least this many rows × features.
     bool is_shared(int64_t n_rows) const { return n_rows * n_visits >= shared_work; }
     static constexpr int64_t shared_work = int64_t{1} << 13;

@@ -4,6 +4,9 @@
 //   Travelling   a row carries its codes, they move with it when nodes are partitioned:               nodes in the
 //                  │ statistic, row │ f0 f1 … f27 · · · · │ next row …                                cache
 //                so that deep trees read memory in sequence. Tables of up to 64 features.
+//   Ordered      every feature lists the rows of each node by its codes:                               exact trees that
+//                  f0 │ (code, row) (code, row) … │ next node …                                        look at all
+//                sorted once, and parted with the node, so that no node sorts again.                   features
 //
 // A code that travels takes one byte. Codes of more bytes travel as ranks, in nodes of up to 255 rows: the places of
 // codes among those of the node.
@@ -15,6 +18,7 @@
 #include <vector>
 
 #include "data/binned_data.hpp"
+#include "grow/impurity/row_groups.hpp"
 #include "grow/row_numbers.hpp"
 
 namespace arboretum {
@@ -23,7 +27,7 @@ template <class Stat>
 class Columns {
   public:
     using Entry = Stat;
-    static constexpr bool travels = false;
+    static constexpr bool travels = false, is_ordered = false;
 
     explicit Columns(const BinnedData& data) : data_(data) {}
 
@@ -83,7 +87,7 @@ class TravellingCodes {
 template <class Stat, int stride>
 class Travelling : public TravellingCodes {
   public:
-    static constexpr bool travels = true;
+    static constexpr bool travels = true, is_ordered = false;
     static constexpr int n_places = stride;
 
     struct Entry : Stat {
@@ -120,6 +124,79 @@ class Travelling : public TravellingCodes {
         std::memcpy(least, low, stride);
         std::memcpy(most, high, stride);
     }
+};
+
+template <class Stat>
+class Ordered : public Columns<Stat> {
+  public:
+    static constexpr bool is_ordered = true;
+
+    struct Entry : Stat {
+        uint32_t number;  // among the rows of the branch, as they were loaded
+    };
+
+    explicit Ordered(const BinnedData& data) : Columns<Stat>(data), lists_(data.n_features()) {}
+
+    // Rows of the largest branch: its lists stay in the cache, and a tree has branches for all threads.
+    int64_t most_rows() const {
+        return std::clamp<int64_t>(most_keys / static_cast<int64_t>(lists_.size()), 256, 2048);
+    }
+
+    void load(const Stat* stats, int64_t n, std::vector<Entry>& entries) {
+        if (static_cast<int64_t>(entries.size()) < n) entries.resize(n), goes_left_.resize(n);
+        for (int64_t i = 0; i < n; ++i) static_cast<Stat&>(entries[i]) = stats[i], entries[i].number = i;
+        stats_ = stats;
+        entries_ = entries.data();
+        for (size_t f = 0; f < lists_.size(); ++f)
+            this->with_codes(static_cast<int32_t>(f), [&](auto code_of) {
+                lists_[f].resize(n);
+                for (int64_t i = 0; i < n; ++i) lists_[f][i] = static_cast<uint64_t>(code_of(stats[i])) << 32 | i;
+                sort_keys(lists_[f], rights_);
+            });
+        rights_.resize(n);
+    }
+
+    // Codes and numbers of the rows of a node, whose first entry is given, by rising codes; statistics by number.
+    const uint64_t* keys(int32_t feature, const Entry* first) const {
+        return lists_[feature].data() + (first - entries_);
+    }
+    const Stat* stats() const { return stats_; }
+
+    // Before lists are parted: where each row goes.
+    [[gnu::always_inline]] void mark(const Entry& e, bool left) { goes_left_[e.number] = left; }
+
+    // The lists of a node; left, right: whether that child is searched, else its part may hold anything.
+    void part_lists(int64_t begin, int64_t end, bool left, bool right) {
+        const uint8_t* goes_left = goes_left_.data();
+        for (std::vector<uint64_t>& list : lists_) {
+            uint64_t *first = list.data() + begin, *last = list.data() + end;
+            if (left) {
+                uint64_t *next_left = first, *next_right = rights_.data();
+                for (; first != last; ++first) {
+                    const uint64_t key = *first, is_left = goes_left[static_cast<uint32_t>(key)];
+                    *next_left = *next_right = key;
+                    next_left += is_left;
+                    next_right += 1 - is_left;
+                }
+                if (right) std::copy(rights_.data(), next_right, next_left);
+            } else if (right) {  // from the end, so that none is overwritten before it is read
+                for (uint64_t* next_right = last; last != first;) {
+                    const uint64_t key = *--last;
+                    next_right[-1] = key;
+                    next_right -= 1 - goes_left[static_cast<uint32_t>(key)];
+                }
+            }
+        }
+    }
+
+  private:
+    static constexpr int64_t most_keys = int64_t{1} << 17;
+
+    const Stat* stats_ = nullptr;
+    const Entry* entries_ = nullptr;
+    std::vector<std::vector<uint64_t>> lists_;  // of each feature
+    std::vector<uint8_t> goes_left_;            // of each row
+    std::vector<uint64_t> rights_;
 };
 
 }  // namespace arboretum

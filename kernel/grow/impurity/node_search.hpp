@@ -8,7 +8,7 @@
 // filled by the way that is cheapest for the node:
 //   many rows     a histogram over all bins, read whole
 //   few rows      the same histogram with one bit per bin that is used: reading and clearing cost only those
-//   many bins     (row, code) pairs sorted by code
+//   many bins     (row, code) pairs sorted by code, here or before (node_rows.hpp: Ordered)
 #pragma once
 
 #include <algorithm>
@@ -118,7 +118,7 @@ class NodeSearch {
         n_ = 0;
         rows_.with_codes(feature, [&](auto code_of) {
             if (RanksRows<Statistics> || needs_sorting(n_codes, node))
-                fill_sorted(code_of, node);
+                fill_sorted(feature, code_of, node);
             else
                 read_bins(code_of, n_codes, node, [&](Code code, const Word* bin) { put(code, bin); });
         });
@@ -126,7 +126,9 @@ class NodeSearch {
         if (has_missing_) --n_;
     }
 
-    static bool needs_sorting(int64_t n_codes, const Node& node) { return n_codes > 256 && 4 * node.n_rows < n_codes; }
+    static bool needs_sorting(int64_t n_codes, const Node& node) {
+        return Rows::is_ordered || (n_codes > 256 && 4 * node.n_rows < n_codes);
+    }
 
     void reserve(int64_t n) {
         if (static_cast<int64_t>(codes_.size()) >= n) return;
@@ -175,46 +177,53 @@ class NodeSearch {
             for (uint64_t bits = used[m]; bits != 0; bits &= bits - 1) move_bin(m * 64 + std::countr_zero(bits));
     }
 
+    // The node's rows by rising codes: │ code │ number of the row │, and what is numbered.
     template <class CodeOf>
-    void sort_rows(CodeOf code_of, const Node& node) {
-        keys_.resize(node.n_rows);
-        reserve(node.n_rows);
-        for (int64_t i = 0; i < node.n_rows; ++i) keys_[i] = static_cast<uint64_t>(code_of(node.entries[i])) << 32 | i;
-        sort_keys(keys_, other_keys_);  // pairs of one code in any order: their sum is the same
+    auto sorted_rows(int32_t feature, CodeOf code_of, const Node& node) {
+        if constexpr (Rows::is_ordered) {
+            return std::pair(rows_.keys(feature, node.entries), rows_.stats());
+        } else {
+            keys_.resize(node.n_rows);
+            for (int64_t i = 0; i < node.n_rows; ++i)
+                keys_[i] = static_cast<uint64_t>(code_of(node.entries[i])) << 32 | i;
+            sort_keys(keys_, other_keys_);  // pairs of one code in any order: their sum is the same
+            return std::pair<const uint64_t*, const Entry*>(keys_.data(), node.entries);
+        }
     }
 
     // As read_bins, where bins are too many.
     template <class CodeOf, class Take>
-    void read_sorted(CodeOf code_of, const Node& node, Take&& take) {
-        sort_rows(code_of, node);
+    void read_sorted(int32_t feature, CodeOf code_of, const Node& node, Take&& take) {
+        const auto [keys, rows] = sorted_rows(feature, code_of, node);
         typename Statistics::Sum sum = statistics_.zero();
         for (int64_t i = 0; i < node.n_rows; ++i) {
-            statistics_.add(node.entries[keys_[i] & 0xffffffffu], sum.data());
-            const Code code = static_cast<Code>(keys_[i] >> 32);
-            if (i + 1 < node.n_rows && code == static_cast<Code>(keys_[i + 1] >> 32)) continue;
+            statistics_.add(rows[keys[i] & 0xffffffffu], sum.data());
+            const Code code = static_cast<Code>(keys[i] >> 32);
+            if (i + 1 < node.n_rows && code == static_cast<Code>(keys[i + 1] >> 32)) continue;
             take(code, sum.data());
             sum = statistics_.zero();
         }
     }
 
     template <class CodeOf>
-    void fill_sorted(CodeOf code_of, const Node& node) {
-        sort_rows(code_of, node);
+    void fill_sorted(int32_t feature, CodeOf code_of, const Node& node) {
+        const auto [keys, rows] = sorted_rows(feature, code_of, node);
         const int64_t n = node.n_rows;
+        reserve(n);
         if constexpr (RanksRows<Statistics>) groups_.start.clear();
         for (int64_t i = 0; i < n; ++i) {
-            const Code code = static_cast<Code>(keys_[i] >> 32);
+            const Code code = static_cast<Code>(keys[i] >> 32);
             if (n_ == 0 || codes_[n_ - 1] != code) {
                 if constexpr (RanksRows<Statistics>) groups_.start.push_back(i);
                 codes_[n_] = code;
                 std::fill_n(&sums_[n_ * words()], words(), Word{0});
                 ++n_;
             }
-            statistics_.add(node.entries[keys_[i] & 0xffffffffu], &sums_[(n_ - 1) * words()]);
+            statistics_.add(rows[keys[i] & 0xffffffffu], &sums_[(n_ - 1) * words()]);
         }
         if constexpr (RanksRows<Statistics>) {
             groups_.start.push_back(n);
-            groups_.members.assign(keys_.begin(), keys_.end());  // the lower halves
+            groups_.members.assign(keys, keys + n);  // the lower halves
         }
     }
 
@@ -288,7 +297,7 @@ class NodeSearch {
         };
         rows_.with_codes(offer.feature, [&](auto code_of) {
             if (sorts)
-                read_sorted(code_of, node, take);
+                read_sorted(offer.feature, code_of, node, take);
             else
                 read_bins(code_of, n_codes, node, take);
         });

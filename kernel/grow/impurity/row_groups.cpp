@@ -7,7 +7,7 @@ namespace arboretum {
 
 namespace {
 
-constexpr int64_t insertion_keys = 24, radix_keys = 512;
+constexpr int64_t insertion_keys = 24, radix_keys = 96;
 
 void radix_sort(std::vector<uint64_t>& keys, std::vector<uint64_t>& other) {
     constexpr int most_digit = 9;
