@@ -47,10 +47,11 @@ void bind_rules(nb::module_& m) {
         .def(
             "__init__",
             [](CodeEdges* self, Vector<const int64_t> start, Vector<const double> lower, Vector<const double> upper) {
-                auto copy = [](const auto& a) { return std::vector(a.data(), a.data() + a.size()); };
-                new (self) CodeEdges(copy(start), copy(lower), copy(upper));
+                if (lower.size() != upper.size()) throw nb::value_error("expected as many lower as upper edges");
+                new (self) CodeEdges(to_vector(start), {lower.data(), lower.size()}, {upper.data(), upper.size()});
             },
-            nb::arg("start"), nb::arg("lower"), nb::arg("upper"));
+            nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::arg("start"), nb::arg("lower").noconvert(),
+            nb::arg("upper").noconvert());
     nb::class_<Projections>(m, "Projections")
         .def(
             "__init__",
@@ -121,10 +122,11 @@ void bind_bagging(nb::module_& m) {
                                         projections != nullptr ? *projections : Projections(), bootstrap, threads);
             },
             nb::keep_alive<1, 2>(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 6>(), nb::keep_alive<1, 7>(),
-            nb::keep_alive<1, 12>(), nb::keep_alive<1, 13>(), nb::arg("data"), nb::arg("criterion"),
-            nb::arg("n_classes"), nb::arg("classes").noconvert().none(), nb::arg("numbers").noconvert().none(),
-            nb::arg("weight").noconvert().none(), nb::arg("rules"), nb::arg("edges"), nb::arg("bootstrap"),
-            nb::arg("threads"), nb::arg("projections").none() = nb::none(), nb::arg("treatment").none() = nb::none())
+            nb::keep_alive<1, 9>(), nb::keep_alive<1, 12>(), nb::keep_alive<1, 13>(), nb::arg("data"),
+            nb::arg("criterion"), nb::arg("n_classes"), nb::arg("classes").noconvert().none(),
+            nb::arg("numbers").noconvert().none(), nb::arg("weight").noconvert().none(), nb::arg("rules"),
+            nb::arg("edges"), nb::arg("bootstrap"), nb::arg("threads"), nb::arg("projections").none() = nb::none(),
+            nb::arg("treatment").none() = nb::none())
         .def("grow", &ForestGrower::grow, nb::arg("first"), nb::arg("n"), nb::arg("seed"), nb::arg("with_risk"),
              Released());
 }

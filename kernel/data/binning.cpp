@@ -19,11 +19,18 @@ struct WeightedValue {
     double weight;
 };
 
-// Bits of a double, reordered so that unsigned comparison is numeric comparison.
+// Bits of a number, reordered so that unsigned comparison is numeric comparison.
+uint32_t sort_key(float value) {
+    uint32_t bits = std::bit_cast<uint32_t>(value);
+    return (bits >> 31) != 0 ? ~bits : bits | (1u << 31);
+}
+
 uint64_t sort_key(double value) {
     uint64_t bits = std::bit_cast<uint64_t>(value);
     return (bits >> 63) != 0 ? ~bits : bits | (1ull << 63);
 }
+
+float from_sort_key(uint32_t key) { return std::bit_cast<float>((key >> 31) != 0 ? key & ~(1u << 31) : ~key); }
 
 double from_sort_key(uint64_t key) { return std::bit_cast<double>((key >> 63) != 0 ? key & ~(1ull << 63) : ~key); }
 
@@ -241,17 +248,20 @@ class SparseCuts {
 };
 
 // Sorts (value, row) pairs by their digits, as radix_sort does for values alone.
+// Real: the type of the column.
+template <class Real>
 RankedColumn rank_values(const RawColumn& column, int64_t n_rows) {
-    using Pair = std::pair<uint64_t, Row>;
-    constexpr int digit_bits = 11, n_digits = 6;
+    using Key = decltype(sort_key(Real{}));
+    using Pair = std::pair<Key, Row>;
+    constexpr int digit_bits = 11, n_digits = (8 * static_cast<int>(sizeof(Key)) + digit_bits - 1) / digit_bits;
     constexpr size_t n_buckets = size_t{1} << digit_bits;
     std::vector<Pair> pairs, other;
     pairs.reserve(n_rows);
     std::vector<uint32_t> counts(n_buckets * n_digits, 0);
     for (int64_t row = 0; row < n_rows; ++row) {
-        const double value = column.number(row);
+        const Real value = column.at<Real>(row);
         if (std::isnan(value)) continue;
-        pairs.emplace_back(sort_key(value + 0.0), static_cast<Row>(row));
+        pairs.emplace_back(sort_key(value + Real{0}), static_cast<Row>(row));
         for (int d = 0; d < n_digits; ++d)
             ++counts[d * n_buckets + ((pairs.back().first >> (d * digit_bits)) & (n_buckets - 1))];
     }
@@ -459,7 +469,9 @@ std::vector<std::vector<double>> find_sparse_cuts(const std::vector<SparseColumn
 std::vector<RankedColumn> rank_columns(const std::vector<RawColumn>& columns, int64_t n_rows, int threads) {
     std::vector<RankedColumn> ranked(columns.size());
     parallel_for(static_cast<int64_t>(columns.size()), threads, [&](int64_t f, int) {
-        if (columns[f].type != ValueType::category) ranked[f] = rank_values(columns[f], n_rows);
+        if (columns[f].type == ValueType::category) return;
+        ranked[f] = columns[f].type == ValueType::float32 ? rank_values<float>(columns[f], n_rows)
+                                                          : rank_values<double>(columns[f], n_rows);
     });
     return ranked;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <span>
 #include <vector>
 
 #include "base/midpoint.hpp"
@@ -29,18 +30,14 @@ struct SplitRules {
 // Where the values of a code begin and end, in the user's units; both are the value itself if every value has its code.
 class CodeEdges {
   public:
-    // start: first code of each feature in the other two.
-    CodeEdges(std::vector<int64_t> start, std::vector<double> lower, std::vector<double> upper)
-        : start_(std::move(start)), lower_(std::move(lower)), upper_(std::move(upper)) {
-        middle_.resize(lower_.size());
-        for (size_t i = 0; i < lower_.size(); ++i)
-            middle_[i] = std::isinf(lower_[i])   ? upper_[i]
-                         : std::isinf(upper_[i]) ? lower_[i]
-                                                 : midpoint(lower_[i], upper_[i]);
-    }
+    // start: first code of each feature in the other two, which the caller keeps.
+    CodeEdges(std::vector<int64_t> start, std::span<const double> lower, std::span<const double> upper)
+        : start_(std::move(start)), lower_(lower), upper_(upper) {}
 
     // Before codes are looked up by numbers.
     void make_cells() {
+        middle_.resize(lower_.size());
+        for (size_t i = 0; i < lower_.size(); ++i) middle_[i] = middle_at(static_cast<int64_t>(i));
         for (size_t f = 0; f < start_.size(); ++f) add_cells(f);
     }
 
@@ -55,13 +52,14 @@ class CodeEdges {
         const int64_t at = start_[feature] + code;
         return nearest(wanted, upper_[at], lower_[at + 1]);
     }
+    // Needs cells.
     double middle(int32_t feature, Code code) const { return middle_[start_[feature] + code]; }
     // What random draws know a category by: its value, since codes depend on the rows. 0 for missing.
     uint64_t key(int32_t feature, Code code) const {
         const int64_t at = start_[feature] + code;
         const int64_t end = feature + 1 < static_cast<int64_t>(start_.size()) ? start_[feature + 1]
-                                                                              : static_cast<int64_t>(middle_.size());
-        return at < end ? std::bit_cast<uint64_t>(middle_[at]) : 0;
+                                                                              : static_cast<int64_t>(lower_.size());
+        return at < end ? std::bit_cast<uint64_t>(middle_at(at)) : 0;
     }
 
     // The last code from `least` on, before `most`, whose middle is not above t. Needs cells.
@@ -81,6 +79,11 @@ class CodeEdges {
     }
 
   private:
+    double middle_at(int64_t at) const {
+        const double low = lower_[at], high = upper_[at];
+        return std::isinf(low) ? high : std::isinf(high) ? low : midpoint(low, high);
+    }
+
     static double nearest(double wanted, double low, double high) {
         if (wanted >= low && wanted < high) return wanted;
         return wanted < low || !(low < high) ? low : std::nextafter(high, low);
@@ -119,7 +122,8 @@ class CodeEdges {
     }
 
     std::vector<int64_t> start_;
-    std::vector<double> lower_, upper_, middle_;
+    std::span<const double> lower_, upper_;
+    std::vector<double> middle_;
     std::vector<Cells> cells_;
     std::vector<Code> cell_starts_;
 };

@@ -289,7 +289,8 @@ def code_edges(table: Table, bin_map: BinMap) -> _kernel.CodeEdges:
             lower[feature] = np.append(least[j], bin_map.cuts[feature])
             upper[feature] = np.append(bin_map.cuts[feature], most[j])
     start = np.concatenate([[0], np.cumsum(bin_map.n_bins)])[:-1].astype(np.int64)
-    return _kernel.CodeEdges(start, np.concatenate(lower, dtype=np.float64), np.concatenate(upper, dtype=np.float64))
+    first = np.concatenate(lower, dtype=np.float64)
+    return _kernel.CodeEdges(start, first, first if bin_map.values else np.concatenate(upper, dtype=np.float64))
 
 
 def _extremes(table: Table) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -33,17 +33,19 @@ class GrownTree(ABC):
 
     Parameters
     ----------
-    parent : ndarray of int, (n_nodes,)
-        Parent of each node, −1 at the root.
     risk : ndarray, (n_nodes,)
         Weight · impurity of each node.
     weight : ndarray, (n_nodes,)
         Weight of each node.
     """
 
-    parent: NDArray[Any]
     risk: FloatArray
     weight: FloatArray
+
+    @property
+    @abstractmethod
+    def parent(self) -> NDArray[Any]:
+        """Parent of each node, −1 at the root."""
 
     @property
     def risk_share(self) -> FloatArray:
@@ -73,7 +75,12 @@ class BinaryTree(GrownTree):
     @classmethod
     def of(cls, grown: SingleTree) -> BinaryTree:
         """Take a tree from the engine."""
-        return cls(parents(grown.forest), grown.risk, grown.weight, grown.forest)
+        return cls(grown.risk, grown.weight, grown.forest)
+
+    @property
+    def parent(self) -> NDArray[Any]:
+        """Parent of each node, −1 at the root."""
+        return parents(self.forest)
 
     @property
     def errors(self) -> FloatArray:
@@ -87,7 +94,7 @@ class BinaryTree(GrownTree):
 
     def pruned(self, leaves: Mask) -> Forest:
         """Return the tree whose marked nodes are leaves."""
-        return prune_forest(self.forest, leaves)
+        return prune_forest(self.forest, leaves) if leaves.any() else self.forest
 
     def model(self, leaves: Mask, schema: Schema, head: MeanHead, notes: Notes, **policy: Any) -> Model:
         """Return the model of the pruned tree."""
@@ -104,7 +111,12 @@ class BranchingTree(GrownTree):
     @classmethod
     def of(cls, tree: MultiwayTree) -> BranchingTree:
         """Take a tree with its entropies, in natural units as in CART."""
-        return cls(tree.parent, total_entropy(tree.counts) * LN_2, tree.weight, tree)
+        return cls(total_entropy(tree.counts) * LN_2, tree.weight, tree)
+
+    @property
+    def parent(self) -> NDArray[Any]:
+        """Parent of each node, −1 at the root."""
+        return self.tree.parent
 
     @property
     def errors(self) -> FloatArray:

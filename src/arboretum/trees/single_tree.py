@@ -150,7 +150,7 @@ class PrunedTree(Recipe[SingleTree, SingleTreeGoal]):
             return pessimistic(grown.parent, grown.errors, grown.weight, float(self.given.confidence))
         if self.pruning == "cost_complexity" and self.given.ccp_alpha > 0:
             return prune_to_alpha(grown.parent, grown.risk_share, float(self.given.ccp_alpha))
-        return np.zeros(len(grown.parent), dtype=bool)
+        return np.zeros(len(grown.weight), dtype=bool)
 
     def _check_held(self, held: HeldRows) -> None:
         if held.X is None and (held.y is not None or held.weight is not None):
