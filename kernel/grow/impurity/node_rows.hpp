@@ -135,11 +135,13 @@ class Ordered : public Columns<Stat> {
         uint32_t number;  // among the rows of the branch, as they were loaded
     };
 
-    explicit Ordered(const BinnedData& data) : Columns<Stat>(data), lists_(data.n_features()) {}
+    explicit Ordered(const BinnedData& data) : Columns<Stat>(data), n_rows_(data.n_rows()), lists_(data.n_features()) {}
 
-    // Rows of the largest branch: its lists stay in the cache, and a tree has branches for all threads.
+    // Rows of the largest branch: its lists stay in the cache, and a tree has branches for several threads. Larger nodes
+    // have a quarter of the values and more: they are summed by code, not sorted.
     int64_t most_rows() const {
-        return std::clamp<int64_t>(most_keys / static_cast<int64_t>(lists_.size()), 256, 2048);
+        const int64_t cached = most_keys / std::max<int64_t>(1, static_cast<int64_t>(lists_.size()));
+        return std::clamp<int64_t>(std::min(cached, n_rows_ / 4), 256, 8192);
     }
 
     void load(const Stat* stats, int64_t n, std::vector<Entry>& entries) {
@@ -190,8 +192,9 @@ class Ordered : public Columns<Stat> {
     }
 
   private:
-    static constexpr int64_t most_keys = int64_t{1} << 17;
+    static constexpr int64_t most_keys = int64_t{1} << 18;
 
+    int64_t n_rows_;  // of the table
     const Stat* stats_ = nullptr;
     const Entry* entries_ = nullptr;
     std::vector<std::vector<uint64_t>> lists_;  // of each feature
