@@ -253,3 +253,19 @@ def test_columns_may_come_in_parts():
 def test_other_types_of_column_are_refused():
     with pytest.raises(TypeError, match="column 0 must be float32, float64 or int32"):
         assign([np.arange(3)], [[]])
+
+
+# ---- ranks ---------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=300, deadline=None)
+@given(COLUMNS, st.sampled_from([np.float32, np.float64]))
+def test_ranks_are_places_among_distinct_values(column, dtype):
+    with np.errstate(over="ignore"):
+        numbers = np.array(column, dtype)
+    ((values, ranks),) = _kernel.rank_columns([numbers], 1)
+    expected = np.unique(numbers[~np.isnan(numbers)].astype(np.float64) + 0.0)
+    np.testing.assert_array_equal(values, expected)
+    assert not np.signbit(values[values == 0]).any()
+    codes = np.where(np.isnan(numbers), max(1, len(expected)), np.searchsorted(expected, numbers))
+    np.testing.assert_array_equal(ranks, codes)

@@ -152,6 +152,21 @@ def test_small_nodes_are_searched_as_large_ones(seed, params, n_rows, monotone):
     slow.assert_same_tree(dense, compact)
 
 
+@settings(max_examples=100, deadline=None)
+@given(SEEDS, params_of_trees, st.integers(20, 400), st.integers(2, 60), st.sampled_from([5, 40, 900]))
+def test_codes_far_apart_are_gathered_as_near_ones_are_summed(seed, params, n_rows, most_bins, factor):
+    """Features with many bins are gathered in nodes where those with few are summed: a part of them is stretched."""
+    data, g, h = slow.random_problem(seed, n_rows, 5, most_bins)
+    far = [not categorical and bool(seed >> f & 1) for f, categorical in enumerate(data.categorical)]
+    bins = [n * factor if stretched else n for n, stretched in zip(data.n_bins, far, strict=True)]
+    columns = [c * factor if stretched else c for c, stretched in zip(data.columns, far, strict=True)]
+    near_grower, near = slow.grow_tree(data, g, h, params)
+    far_grower, stretched = slow.grow_tree(slow.Codes(columns, bins, data.categorical), g, h, params)
+    for name in ("kind", "feature", "left", "right", "missing_left", "gain", "n_rows"):
+        np.testing.assert_array_equal(getattr(near, name), getattr(stretched, name), err_msg=name)
+    np.testing.assert_array_equal(near_grower.leaf_of_row, far_grower.leaf_of_row)
+
+
 # ---- rules of a split ----------------------------------------------------------------------------------------------
 
 

@@ -180,14 +180,16 @@ def test_columns_that_say_nothing_change_nothing(kind, weights, random):
 @pytest.mark.parametrize("kind", slow.KINDS)
 @pytest.mark.parametrize("n_rows", [40, 700])
 @pytest.mark.parametrize("factor", [50, 9000])
-def test_codes_far_apart_are_searched_as_near_ones(kind, n_rows, factor):
-    """Few rows in many bins are sorted; few bins are summed."""
+@pytest.mark.parametrize("max_features", [0, 2])
+def test_codes_far_apart_are_searched_as_near_ones(kind, n_rows, factor, max_features):
+    """Few rows in many bins are sorted, once for a branch that looks at all features; few bins are summed."""
+    rules = SplitRules(max_features=max_features)
     problem = slow.random_problem(6, n_rows, 3, *kind, categories=False)
     data = problem.data
     bins = [n * factor for n in data.n_bins]
     columns = [np.where(c == n, n * factor, c * factor) for c, n in zip(data.columns, data.n_bins, strict=True)]
     far = replace(problem, data=Codes(columns, bins, data.categorical))
-    same_but_for_codes(slow.grow(problem), slow.grow(far), factor)
+    same_but_for_codes(slow.grow(problem, rules), slow.grow(far, rules), factor)
 
 
 @pytest.mark.parametrize("criterion", ["gini", "squared_error"])
@@ -217,6 +219,17 @@ def test_order_of_growth_and_threads_do_not_change_a_large_tree(kind, weights, r
         slow.assert_same_trees(expected, slow.grow(problem, rules, codes=codes, threads=threads))
     (best_first,) = slow.grow(problem, replace(rules, max_leaf_nodes=10**6), codes=codes)
     slow.assert_same_trees(expected, [best_first])
+
+
+@pytest.mark.parametrize("kind", [("two classes", "gini"), ("three classes", "entropy"), ("number", "squared_error")])
+@pytest.mark.parametrize("weights", ["equal", "parts"])
+def test_branches_that_list_their_rows_grow_the_tree_of_nodes_that_sort_them(kind, weights):
+    """Best-first keeps no branch apart, so that each node sorts by itself."""
+    problem = slow.random_problem(10, 3000, 4, *kind, weights, most_bins=2000)
+    codes = problem.data.to_kernel()
+    (expected,) = slow.grow(problem, SplitRules(max_leaf_nodes=10**6), codes=codes)
+    for threads in (1, 2):
+        slow.assert_same_trees([expected], slow.grow(problem, codes=codes, threads=threads))
 
 
 @pytest.mark.parametrize("categorical", [False, True])
