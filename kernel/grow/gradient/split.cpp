@@ -185,20 +185,32 @@ void view_gains(const BinView& view, bool missing_left, const CutRule& rule, con
                                               cuts.last - cuts.first, shift_g, shift_h, rule, out + cuts.first);
 }
 
+// LeafRule::value and Agreement::add without a branch, so that vectors compute several cuts at once.
 ARBORETUM_CLONES void add_agreements(const BinView& view, bool missing_left, const CutRule& rule, const double* gains,
                                      double* product, double* square) {
     const double shift_g = missing_left ? view.missing_gradient : 0, shift_h = missing_left ? view.missing_hessian : 0;
-    const LeafRule leaf = rule.leaf;
+    const double l1 = rule.leaf.l1, l2 = rule.leaf.l2, lower = rule.leaf.bounds.lower, upper = rule.leaf.bounds.upper;
+    const double G = rule.gradient, H = rule.hessian;
+    const double *gradient = view.gradient, *hessian = view.hessian;
     Agreement whole;
-    whole.add(leaf, rule.gradient, rule.hessian);
+    whole.add(rule.leaf, G, H);
+    const double whole_product = whole.product, whole_square = whole.square;
+    auto value = [=](double g, double h) {
+        double size = std::abs(g) - l1, denominator = h + l2;
+        size = size > 0 ? size : 0;
+        denominator = denominator > 1e-300 ? denominator : 1e-300;
+        const double free = -std::copysign(size, g) / denominator;
+        const double raised = free < lower ? lower : free;
+        return raised > upper ? upper : raised;
+    };
+    ARBORETUM_INDEPENDENT
     for (int64_t i = 0; i < view.n; ++i) {
-        Agreement sides;
-        double gl = view.gradient[i] + shift_g, hl = view.hessian[i] + shift_h;
-        sides.add(leaf, gl, hl);
-        sides.add(leaf, rule.gradient - gl, rule.hessian - hl);
-        bool allowed = gains[i] > -infinity;
-        product[i] += allowed ? sides.product : whole.product;
-        square[i] += allowed ? sides.square : whole.square;
+        const double gl = gradient[i] + shift_g, hl = hessian[i] + shift_h, gr = G - gl, hr = H - hl;
+        const double left = value(gl, hl), right = value(gr, hr);
+        const double p = -(gl * left) - gr * right, s = hl * left * left + hr * right * right;
+        const bool allowed = gains[i] > -infinity;
+        product[i] += allowed ? p : whole_product;
+        square[i] += allowed ? s : whole_square;
     }
 }
 
