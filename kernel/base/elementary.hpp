@@ -55,6 +55,17 @@ namespace arboretum {
     return static_cast<double>(k) * 0.69314718055994530942 + 2 * (s + s * t * p);
 }
 
+// log₂ x for x > 0, exact for powers of two. The exponent is added at the end: x = 2^k·m, √½ <= m < √2, and of x just
+// above or below 1, k = 0. Numbers below 2^−1022 are scaled first, since their exponent is not in its bits.
+[[gnu::always_inline]] inline double logarithm2(double x) {
+    constexpr uint64_t root_half = 0x3fe6a09e667f3bcdull;
+    const bool tiny = x < 0x1p-1022;
+    const uint64_t bits = std::bit_cast<uint64_t>(tiny ? x * 0x1p54 : x);
+    const int64_t k = static_cast<int64_t>(bits - root_half) >> 52;
+    const double m = std::bit_cast<double>(bits - (static_cast<uint64_t>(k) << 52));
+    return static_cast<double>(k - (tiny ? 54 : 0)) + logarithm(m) / 0.69314718055994530942;
+}
+
 // Coefficients of the highest degree first.
 template <size_t n>
 double polynomial(double x, const std::array<double, n>& coefficients) {

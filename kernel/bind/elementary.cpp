@@ -19,6 +19,12 @@ void bind_elementary(nb::module_& m) {
         },
         nb::arg("x").noconvert(), nb::arg("out").noconvert(), Released());
     m.def(
+        "logarithms2",
+        [](Vector<const double> x, Vector<double> out) {
+            for (size_t i = 0; i < x.size(); ++i) out.data()[i] = logarithm2(x.data()[i]);
+        },
+        nb::arg("x").noconvert(), nb::arg("out").noconvert(), Released());
+    m.def(
         "error_complements",
         [](Vector<const double> x, Vector<double> out) {
             for (size_t i = 0; i < x.size(); ++i) out.data()[i] = error_complement(x.data()[i]);

@@ -27,6 +27,7 @@ void bind_ranking(nb::module_& m);
 void bind_sampling(nb::module_& m);
 void bind_survival(nb::module_& m);
 void bind_threads(nb::module_& m);
+void bind_threshold_search(nb::module_& m);
 void bind_vector_leaves(nb::module_& m);
 }  // namespace arboretum
 void bind_predicting(nanobind::module_& m);
@@ -75,6 +76,7 @@ NB_MODULE(_kernel, m) {
     arboretum::bind_sampling(m);
     arboretum::bind_survival(m);
     arboretum::bind_threads(m);
+    arboretum::bind_threshold_search(m);
     arboretum::bind_vector_leaves(m);
     bind_predicting(m);
 #ifdef NDEBUG

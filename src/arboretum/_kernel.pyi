@@ -316,6 +316,10 @@ def logarithms(
     x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
 ) -> None: ...
+def logarithms2(
+    x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+) -> None: ...
 def error_complements(
     x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
@@ -1181,6 +1185,33 @@ def concordance(
     tolerance: float,
 ) -> tuple: ...
 def for_each_chunk(n_chunks: int, threads: int, run: Callable) -> None: ...
+
+class ThresholdRules:
+    def __init__(self, least: float, most: float, tie: float) -> None: ...
+
+class ThresholdSearch:
+    """The best thresholds of numeric columns for weighted cases."""
+
+    def __init__(
+        self,
+        columns: Sequence[Annotated[NDArray, dict(shape=(None,), device="cpu", writable=False)]],
+        classes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        n_classes: int,
+        threads: int,
+    ) -> None: ...
+    def find(
+        self,
+        rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        total: float,
+        rules: ThresholdRules,
+        threads: int,
+        out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+    ) -> None:
+        """
+        Fill out (columns, 6) with gain, low, high, below, known and n_tries of the best threshold.
+        """
+
 @overload
 def output_gradients(
     kind: LossKind,

@@ -72,10 +72,7 @@ def log2(x: Any) -> FloatArray:
     >>> log2(np.array([8.0, 10.0])).round(6)
     array([3.      , 3.321928])
     """
-    fraction, exponent = np.frexp(x)
-    # √½ <= fraction < √2, as in the kernel: of x just above 1, fraction = ½ and exponent = 1 would cancel.
-    low = fraction < math.sqrt(0.5)
-    return np.asarray((exponent - low) + log(np.where(low, 2 * fraction, fraction)) / LN_2)
+    return _mapped(_kernel.logarithms2, x)
 
 
 def log1p(x: Any) -> FloatArray:

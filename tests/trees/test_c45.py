@@ -250,13 +250,16 @@ def test_a_share_that_underflows_makes_no_branch():
     tree.validate([-1, 3])
 
 
-def test_columns_are_sorted_in_blocks(monkeypatch):
+def test_threads_change_no_bit():
     rng = np.random.default_rng(0)
-    table, y = read_table(rng.normal(size=(200, 7))), rng.integers(0, 3, 200)
-    whole = grow_c45(table, y, confidence=None, threshold_penalty=False)
-    monkeypatch.setattr("arboretum.trees.c45._BLOCK", 450)
-    assert whole.n_leaves > 10
-    assert_same(grow_c45(table, y, confidence=None, threshold_penalty=False), whole)
+    X, y = rng.normal(size=(3000, 7)).round(2), rng.integers(0, 3, 3000)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    table = read_table(X)
+    trees = [grow_c45(table, y, confidence=None, threshold_penalty=False, threads=threads) for threads in (1, 2, 5)]
+    assert trees[0].n_leaves > 10
+    for tree in trees[1:]:
+        for name, array in trees[0].to_arrays().items():
+            np.testing.assert_array_equal(getattr(tree, name), array)
 
 
 def test_odd_numbers_are_split():

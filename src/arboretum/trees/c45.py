@@ -14,15 +14,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from arboretum import _kernel
 from arboretum.data.binning import midpoint
 from arboretum.data.table import Table
 from arboretum.elementary import log2
-from arboretum.growing.criteria import total_entropy, xlog2x
+from arboretum.growing.criteria import total_entropy
 from arboretum.trees.multiway import ABOVE, AT_MOST, CATEGORY, NUMERIC, MultiwayTree
-from arboretum.trees.partitioning import TIE, Cases, FloatArray, IntArray, Problem, Split, by_category, check_at_least
+from arboretum.trees.partitioning import TIE, Cases, FloatArray, Problem, Split, by_category, check_at_least
 from arboretum.trees.pruning import pessimistic, prune_multiway
 
-_BLOCK = 1 << 22  # values that are sorted at once
+_LARGE = 25.0  # cases on either side of a threshold that are always enough
 
 
 def grow_c45(
@@ -35,6 +36,7 @@ def grow_c45(
     min_samples_leaf: float = 2,
     threshold_penalty: bool = True,
     confidence: float | None = 0.25,
+    threads: int = 1,
 ) -> MultiwayTree:
     """Grow a tree by C4.5 and prune it.
 
@@ -65,6 +67,8 @@ def grow_c45(
         Subtract log₂(thresholds that were tried) / |T| from the gain of a numeric test, as release 8 does.
     confidence : float, optional
         Confidence factor of pessimistic pruning, between 0 and 1: smaller prunes more; None does not prune.
+    threads : int
+        Most threads to use; the tree does not depend on it.
 
     Examples
     --------
@@ -86,10 +90,12 @@ def grow_c45(
         problem,
         place={feature: place for place, feature in enumerate(problem.order)},
         numeric=numeric,
-        values=np.array([problem.columns[j] for j in numeric], np.float64).reshape(len(numeric), table.n_rows),
+        search=_kernel.ThresholdSearch([problem.columns[j] for j in numeric], problem.y, problem.n_classes, threads),
+        rules=_kernel.ThresholdRules(float(min_samples_leaf), max(_LARGE, float(min_samples_leaf)), TIE),
         categories=[j for j in problem.order if not is_numeric[j]],
         min_samples_leaf=float(min_samples_leaf),
         threshold_penalty=threshold_penalty,
+        threads=threads,
     )
     tree = problem.grow(finder.find_split, max_depth)
     if confidence is None:
@@ -104,23 +110,17 @@ class _Candidate(NamedTuple):
     threshold: float | None  # of a numeric column
 
 
-class _Cuts(NamedTuple):
-    """The best threshold of each of several columns; no threshold where the gain is not positive."""
-
-    gain: FloatArray
-    threshold: FloatArray
-    split_information: FloatArray
-
-
 @dataclass(frozen=True)
 class _Finder:
     problem: Problem
     place: dict[int, int]  # rank of each feature when ties are broken
     numeric: Sequence[int]
-    values: FloatArray  # (numeric features, rows)
+    search: _kernel.ThresholdSearch  # of the numeric features
+    rules: _kernel.ThresholdRules
     categories: Sequence[int]
     min_samples_leaf: float
     threshold_penalty: bool
+    threads: int
 
     def find_split(self, cases: Cases, counts: FloatArray) -> Split | None:
         if counts.sum() < 2 * self.min_samples_leaf * (1 - TIE):
@@ -154,54 +154,17 @@ class _Finder:
         return found
 
     def _numeric_candidates(self, cases: Cases) -> list[_Candidate]:
-        found: list[_Candidate] = []
-        width = max(1, _BLOCK // len(cases.rows))
-        for start in range(0, len(self.numeric), width):
-            block = slice(start, start + width)
-            cuts = self._best_cuts(self.values[block, cases.rows], self.problem.y[cases.rows], cases.weight)
-            found += [
-                _Candidate(feature, gain, split_information, threshold)
-                for feature, gain, threshold, split_information in zip(
-                    self.numeric[block], *(values.tolist() for values in cuts), strict=True
-                )
-                if gain > 0
-            ]
-        return found
-
-    def _best_cuts(self, values: FloatArray, y: IntArray, weight: FloatArray) -> _Cuts:
-        """Try every midpoint of every column at once: in sorted order, a threshold's sums are cumulative sums."""
-        order = np.argsort(values, axis=1, kind="stable")  # NaN comes last
-        ordered = np.take_along_axis(values, order, axis=1)
-        known_weight = np.where(np.isnan(ordered), 0.0, weight[order])
-        below = np.cumsum(known_weight, axis=1)
-        known = below[:, -1:]
-        above = np.maximum(known - below, 0.0)
-        before, after = xlog2x(known), xlog2x(below) + xlog2x(above)
-        classes = y[order]
-        for k in np.unique(y):
-            of_class = np.cumsum(np.where(classes == k, known_weight, 0.0), axis=1)
-            before = before - xlog2x(of_class[:, -1:])
-            after -= xlog2x(of_class) + xlog2x(np.maximum(of_class[:, -1:] - of_class, 0.0))
-        total = weight.sum()
-        gain = ((before - after) / total)[:, :-1]
-        least = np.clip(0.1 * known / self.problem.n_classes, self.min_samples_leaf, max(25.0, self.min_samples_leaf))
-        enough = np.minimum(below, above)[:, :-1] >= least * (1 - TIE)
-        allowed = (ordered[:, :-1] < ordered[:, 1:]) & enough & (below[:, :-1] > 0) & (above[:, :-1] > 0)
-        return self._pick(ordered, np.where(allowed, gain, -np.inf), below, known, total)
-
-    def _pick(self, ordered: FloatArray, gain: FloatArray, below: FloatArray, known: FloatArray, total: float) -> _Cuts:
-        """Take the first cut of the largest gain in each column; a gain of −∞ is not a cut."""
-        column = np.arange(len(ordered))
-        if not gain.shape[1]:
-            return _Cuts(*np.zeros((3, len(ordered))))
-        at = np.argmax(gain >= gain.max(axis=1, keepdims=True) - TIE, axis=1)
-        best = gain[column, at]
+        if not self.numeric:
+            return []
+        found, total = np.empty((len(self.numeric), 6)), cases.weight.sum()
+        self.search.find(cases.rows, cases.weight, total, self.rules, self.threads, found)
+        gain, low, high, at_most, known, n_tries = found.T
         if self.threshold_penalty:
-            best = best - log2(np.maximum(np.isfinite(gain).sum(axis=1), 1)) / total
-        at_most = below[column, at]
-        sizes = np.stack([at_most, known[:, 0] - at_most, np.maximum(total - known[:, 0], 0.0)], axis=1)
-        threshold = midpoint(ordered[column, at], ordered[column, at + 1])
-        return _Cuts(best, threshold, total_entropy(sizes) / total)
+            gain = gain - log2(np.maximum(n_tries, 1)) / total
+        sizes = np.stack([at_most, known - at_most, np.maximum(total - known, 0.0)], axis=1)
+        cuts = (gain, total_entropy(sizes) / total, midpoint(low, high))
+        tried = zip(self.numeric, *(values.tolist() for values in cuts), strict=True)
+        return [_Candidate(*candidate) for candidate in tried if candidate[1] > 0]
 
     def _divide(self, cases: Cases, chosen: _Candidate) -> Split:
         if chosen.threshold is None:
@@ -209,8 +172,9 @@ class _Finder:
             branches = np.unique(codes[codes >= 0])
             kind, threshold = CATEGORY, 0.0
         else:
-            values = self.values[self.numeric.index(chosen.feature), cases.rows]
-            codes = np.where(np.isnan(values), -1, np.where(values <= chosen.threshold, AT_MOST, ABOVE))
+            values = self.problem.columns[chosen.feature][cases.rows].astype(np.float64)
+            codes = np.where(values <= chosen.threshold, AT_MOST, ABOVE).astype(np.int8)  # which NumPy sorts by digits
+            codes[np.isnan(values)] = -1
             branches = np.array([AT_MOST, ABOVE])
             kind, threshold = NUMERIC, chosen.threshold
         parts = _share_out(by_category(cases, codes, branches), cases, codes < 0)

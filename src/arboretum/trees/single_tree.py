@@ -121,9 +121,9 @@ class PrunedTree(Recipe[SingleTree, SingleTreeGoal]):
             training = self.preparation.cut(rows, threads)
             return training.schema, BinaryTree.of(self.preparation.grow_tree(training, seed, threads))
         missing = [bool((column != column).any()) for _, batch in rows.table.column_batches() for column in batch]
-        return rows.table.schema.with_missing(missing), BranchingTree.of(self._grow_multiway(rows))
+        return rows.table.schema.with_missing(missing), BranchingTree.of(self._grow_multiway(rows, threads))
 
-    def _grow_multiway(self, rows: GivenRows) -> MultiwayTree:
+    def _grow_multiway(self, rows: GivenRows, threads: int) -> MultiwayTree:
         settings, table, target = self.preparation.settings, rows.table, rows.target
         n_rows, cases = table.n_rows, (table, np.asarray(target.classes)[:, 0], target.weight)
         limits: dict[str, Any] = {"n_classes": target.n_classes[0], "max_depth": settings.max_depth}
@@ -138,6 +138,7 @@ class PrunedTree(Recipe[SingleTree, SingleTreeGoal]):
             **limits,
             min_samples_leaf=max(least, float(settings.min_weight_fraction_leaf) * total),
             confidence=None,  # pruned like any tree
+            threads=threads,
         )
 
     # ---- pruning -------------------------------------------------------------------------------------------------
