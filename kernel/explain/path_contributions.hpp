@@ -8,7 +8,7 @@
 // category takes both children, both paths count by their shares.
 //
 // These are not Shapley values (shap.hpp), and a row costs a path per tree, not all edges: on isolation forests of 100
-// trees and 10 columns 10 µs against 46 µs, and with hyperplanes of three columns 21 µs against 24 ms.
+// trees and 10 columns 12 µs against 44 µs, and with hyperplanes of three columns 20 µs against 140 µs.
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,7 @@
 //
 // so that a row costs O(edges · ⌈d / 2⌉) per tree, and so does each pair of columns on a path.
 //
-// Trees with oblique conditions: shap_oblique.hpp. Linear leaves: an unknown column is worth what it is at the centre
+// Trees with oblique conditions: shap_dividends.hpp. Linear leaves: an unknown column is worth what it is at the centre
 // of the leaf, or in the row of the background.
 #pragma once
 
@@ -55,6 +55,18 @@ ARBORETUM_CLONES inline void compare_rows(const ShapLane& x, double threshold, b
     for (int r = 0; r < shap_rows; ++r) {
         const double value = x.at[r];
         goes_left.at[r] = (value <= threshold) | ((value != value) & missing_left) ? 1.0 : 0.0;
+    }
+}
+
+// Shares of the rows that go left at a condition on one column, whose values are x. start: first node of the tree.
+inline void route_rows(const ForestView& forest, int64_t node, int64_t start, Unknown unknown, const ShapLane& x,
+                       ShapLane& goes_left) {
+    if (forest.kind_of(node) == ConditionKind::numeric)
+        return compare_rows(x, forest.threshold[node], forest.missing_left[node] != 0, goes_left);
+    const RawCondition condition = forest.condition(node);
+    for (int r = 0; r < shap_rows; ++r) {
+        const Side side = goes(condition, x.at[r], unknown);
+        goes_left.at[r] = side == Side::both ? forest.left_share(node, start) : side == Side::left ? 1.0 : 0.0;
     }
 }
 
@@ -219,7 +231,8 @@ class ShapWalk {
         Level &parent = levels_[edge.depth - 1], &level = levels_[edge.depth];
         const Level* previous = level_of(edge.previous);
         const Lanes& above = previous != nullptr ? previous->taken : all_;
-        if (edge.left) route(edge.parent, edge.feature, level.goes_left);
+        if (edge.left)
+            route_rows(forest_, edge.parent, tree_->start, unknown_, rows_.values[edge.feature], level.goes_left);
         take_edge(above, level.goes_left, edge.left, level.taken);
         const double z = tables_->z[e];
         if (z == 0 && !level.taken.any()) return false;
@@ -348,23 +361,6 @@ class ShapWalk {
         for (int32_t depth : active_)
             if (tree_->edges[levels_[depth].edge].feature == feature) return &levels_[depth];
         return nullptr;
-    }
-
-    // ------------------------------------------------------------------------------------------------------- routing
-
-    void route(int64_t node, int32_t feature, Lanes& goes_left) const {
-        const ShapLane& x = rows_.values[feature];
-        if (forest_.kind[node] == static_cast<uint8_t>(ConditionKind::numeric)) {
-            compare_rows(x, forest_.threshold[node], forest_.missing_left[node] != 0, goes_left);
-            return;
-        }
-        const RawCondition condition = forest_.condition(node);
-        for (int r = 0; r < shap_rows; ++r) goes_left.at[r] = share_of(goes(condition, x.at[r], unknown_), node);
-    }
-
-    double share_of(Side side, int64_t node) const {
-        if (side == Side::both) return forest_.left_share(node, tree_->start);
-        return side == Side::left ? 1.0 : 0.0;
     }
 
     const ForestView& forest_;

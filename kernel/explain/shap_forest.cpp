@@ -8,6 +8,7 @@
 #include "base/parallel.hpp"
 #include "explain/shap.hpp"
 #include "explain/shap_background.hpp"
+#include "explain/shap_dividends.hpp"
 #include "explain/shap_oblique.hpp"
 
 namespace arboretum {
@@ -28,7 +29,7 @@ class ShapForest {
     void explain(const ShapTable& table, const ShapTable& background, Unknown unknown, bool interactions, int threads,
                  double* out) const {
         const Chunks chunks = cut(table.n_rows, interactions, threads);
-        if (has_oblique()) check_oblique(background.n_rows > 0);
+        if (has_oblique()) check_oblique(background.n_rows > 0, threads);
         const Backgrounds backgrounds = read_background(background, unknown);
         parallel_blocks(table.n_rows, chunks.rows, threads, [&](int64_t begin, int64_t end, int) {
             const int64_t n_blocks = (end - begin + shap_rows - 1) / shap_rows;
@@ -143,22 +144,30 @@ class ShapForest {
         return std::any_of(trees_.begin(), trees_.end(), [](const ShapTree& tree) { return tree.is_oblique; });
     }
 
-    void check_oblique(bool has_background) const {
-        constexpr size_t most = 4096;
+    void check_oblique(bool has_background, int threads) const {
         if (features_.size() > ManyColumns().size())
             throw std::domain_error("oblique trees that read " + std::to_string(features_.size()) +
                                     " columns: SHAP values take up to 1024");
-        for (const ShapTree& tree : trees_)
-            if (!has_background && tree.is_oblique && n_unions(tree, most) > most)
+        if (has_background) return;
+        if (features_.size() <= FewColumns().size())
+            check_unions<FewColumns>(threads);
+        else
+            check_unions<ManyColumns>(threads);
+    }
+
+    template <class Columns>
+    void check_unions(int threads) const {
+        constexpr size_t most = 4096;
+        using Dividends = DividendShap<Columns>;
+        if (Dividends::always_fits(features_.size(), forest_.width)) return;
+        parallel_for(forest_.n_trees, threads, [&](int64_t t, int) {
+            const ShapTree& tree = trees_[t];
+            if (!tree.is_oblique || Dividends(forest_, place_of_, {}, Unknown::average).plan(tree)) return;
+            if (ObliqueShap<Columns>::most_unions(forest_, place_of_, tree, most) > most)
                 throw std::domain_error(
                     "oblique conditions make more than 4096 sets of columns on a path of a tree: give background=, a "
                     "hundred rows, or fit trees of a smaller max_depth");
-    }
-
-    size_t n_unions(const ShapTree& tree, size_t limit) const {
-        return features_.size() <= FewColumns().size()
-                   ? ObliqueShap<FewColumns>::most_unions(forest_, place_of_, tree, limit)
-                   : ObliqueShap<ManyColumns>::most_unions(forest_, place_of_, tree, limit);
+        });
     }
 
     template <class Columns>
@@ -167,6 +176,7 @@ class ShapForest {
         const ShapShape shape{static_cast<int64_t>(features_.size()), forest_.n_outputs, interactions};
         ShapWalk walk(forest_, place_of_, shape, unknown);
         ObliqueShap<Columns> oblique(forest_, place_of_, shape, unknown);
+        DividendShap<Columns> dividends(forest_, place_of_, shape, unknown);
         BackgroundShap by_bits(forest_, shape, unknown);
         ShapTables tables;
         std::vector<ShapRows> sided, others;  // blocks whose rows take one side of each condition
@@ -174,6 +184,10 @@ class ShapForest {
             (backgrounds.takes_sides && !block.takes_shares ? sided : others).push_back(block);
         for (int64_t t = 0; t < forest_.n_trees; ++t) {
             const ShapTree& tree = trees_[t];
+            if (tree.is_oblique && backgrounds.n_rows == 0 && dividends.plan(tree)) {
+                for (const ShapRows& block : blocks) dividends.add(t, block);
+                continue;
+            }
             const Quadrature& points = points_[n_points(tree) - 1];
             const bool has_bits = !interactions && goes_by_bits(tree) && !sided.empty();
             if (has_bits) by_bits.add(t, tree, backgrounds.values.data(), backgrounds.n_rows, sided);

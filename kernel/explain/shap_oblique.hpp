@@ -6,6 +6,9 @@
 //   V · Π_conditions (z + (o − z) · u_A)  =  V · Σ_U a_U · u_U          U: unions of the column sets of some conditions
 //
 // and a union of n columns gives V · a_U / n to each of them, ½ · V · a_U / (n − 1) to each pair (Harsanyi 1963).
+// By training rows, shap_dividends.hpp does the same from the leaves up, if that takes not too many unions; here rows
+// are walked one by one, and unions without a weight are left out.
+//
 // On the way down a condition turns a_U into  z · a_U  and  (o − z) · a_U for U ∪ A;  o · a_U if U holds A. Unions may
 // double with each condition by training rows; with a background, z is 0 or 1, and few do.
 #pragma once

@@ -112,10 +112,11 @@ def test_bits_and_products_agree_on_a_background(n_features):
     np.testing.assert_allclose(base + values.sum(axis=1), forest.raw(columns, 40), rtol=1e-10, atol=1e-12)
 
 
-def test_threads_and_batches_change_no_bit():
+@pytest.mark.parametrize("draw", [prediction.random_condition, prediction.random_projection])
+def test_threads_and_batches_change_no_bit(draw):
     rng = np.random.default_rng(0)
     kinds = ["numeric"] * 6
-    trees = [prediction.random_tree(rng, 40, lambda: prediction.random_condition(rng, kinds)) for _ in range(5)]
+    trees = [prediction.random_tree(rng, 40, lambda: draw(rng, kinds)) for _ in range(5)]
     forest = prediction.to_forest(rng, trees)
     columns = prediction.random_columns(rng, kinds, 700)
     whole, _ = shap_values(forest, columns, 700)
@@ -124,6 +125,27 @@ def test_threads_and_batches_change_no_bit():
     for rows in (slice(0, 1), slice(13, 14), slice(299, 700)):
         part = [column[rows] for column in columns]
         np.testing.assert_array_equal(shap_values(forest, part, len(part[0]))[0], whole[rows])
+
+
+@pytest.mark.parametrize("interactions", [False, True])
+def test_oblique_trees_of_more_unions_than_are_held_at_once(interactions):
+    """Leaves of four values make too many. Those of one value do not, and are explained from the leaves up."""
+    rng = np.random.default_rng(0)
+    kinds = ["numeric"] * 70
+    nodes, level = [None], [0]
+    for _ in range(6):
+        terms = [[(int(j), 1.0, 0.0) for j in rng.choice(70, 3, replace=False)] for _ in level]
+        conditions = [(3, of_node[0][0], 0.0, 0, of_node) for of_node in terms]
+        pairs = zip(level, conditions, strict=True)
+        level = [child for node, condition in pairs for child in prediction.split(nodes, node, condition)]
+    forest = prediction.to_forest(rng, [nodes, nodes], 4, vector_leaves=True)
+    columns = prediction.random_columns(rng, kinds, 40)
+    values, base = shap_values(forest, columns, 40, interactions=interactions, threads=2)
+    for j in range(4):
+        alone = dataclasses.replace(forest, value=forest.value[:, j : j + 1].copy(), base=forest.base[j : j + 1])
+        of_one, base_of_one = shap_values(alone, columns, 40, interactions=interactions)
+        np.testing.assert_allclose(values[..., j], of_one[..., 0], rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(base[j], base_of_one[0])
 
 
 def test_paths_of_too_many_oblique_conditions_want_a_background():
