@@ -1,6 +1,9 @@
 // kernel/forest/predict.hpp
+#include <nanobind/stl/pair.h>
+
 #include "bind/columns.hpp"
 #include "bind/forest_view.hpp"
+#include "forest/links.hpp"
 #include "forest/predict.hpp"
 
 namespace arboretum {
@@ -115,6 +118,15 @@ void apply(const Predictor& self, const std::vector<AnyArray>& columns, Matrix<i
 
 void bind_predicting(nanobind::module_& m) {
     using namespace arboretum;
+    m.def(
+        "first_broken_link",
+        [](const nb::dict& arrays, int threads) {
+            const ForestView forest = forest_view(arrays);
+            const GilReleased released;
+            const auto [rule, node] = first_broken_link(forest, threads);
+            return std::pair(static_cast<int>(rule), node);
+        },
+        "arrays"_a, "threads"_a, "Return the first rule (LinkRule) that children break, and the first node that does.");
     nb::class_<Predictor>(m, "Predictor", "A forest compiled for prediction; immutable, safe to share between threads.")
         .def("__init__", &make, "arrays"_a, "threads"_a)
         .def("add", &add, "columns"_a, "out"_a.noconvert(), "first"_a, "last"_a, "average"_a, "threads"_a,

@@ -32,27 +32,26 @@ CompiledForest::CompiledForest(const ForestView& forest, int threads)
 }
 
 void CompiledForest::find_features(const ForestView& forest, int threads) {
-    std::vector<std::vector<uint8_t>> is_used(std::max(threads, 1));  // of each thread
+    // Of each thread. Place 0 is that of leaves, whose feature is −1: asking each node whether it is one takes longer.
+    std::vector<std::vector<uint8_t>> is_used(std::max(threads, 1));
     auto use = [](std::vector<uint8_t>& own, int32_t feature) {
-        if (feature >= static_cast<int32_t>(own.size())) own.resize(feature + 1);
-        own[feature] = 1;
+        if (feature + 1 >= static_cast<int32_t>(own.size())) own.resize(feature + 2);
+        own[feature + 1] = 1;
     };
     parallel_blocks(forest.n_nodes, node_block, threads, [&](int64_t begin, int64_t end, int worker) {
-        for (int64_t node = begin; node < end; ++node)
-            if (!forest.is_leaf(node)) use(is_used[worker], forest.feature[node]);
+        for (int64_t node = begin; node < end; ++node) use(is_used[worker], forest.feature[node]);
     });
     std::vector<uint8_t>& all = is_used[0];
     for (const std::vector<uint8_t>& own : is_used)
-        for (size_t feature = 0; feature < own.size(); ++feature)
-            if (own[feature]) use(all, static_cast<int32_t>(feature));
+        for (size_t place = 1; place < own.size(); ++place)
+            if (own[place]) use(all, static_cast<int32_t>(place) - 1);
     if (forest.projection_start != nullptr)
         for (int64_t i = 0; i < forest.projection_start[forest.n_nodes]; ++i) use(all, forest.projection_feature[i]);
     if (forest.slope_start != nullptr)
         for (int64_t i = 0; i < forest.slope_start[forest.n_nodes]; ++i) use(all, forest.slope_feature[i]);
-    index_of_.resize(all.size());
-    for (size_t feature = 0; feature < all.size(); ++feature) {
-        index_of_[feature] = static_cast<uint32_t>(used.size());
-        if (all[feature]) used.push_back({static_cast<int32_t>(feature)});
+    for (size_t place = 1; place < all.size(); ++place) {
+        index_of_.push_back(static_cast<uint32_t>(used.size()));
+        if (all[place]) used.push_back({static_cast<int32_t>(place) - 1});
     }
     if (!set_words.empty()) find_categories(forest);
 }

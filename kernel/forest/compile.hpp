@@ -19,6 +19,7 @@
 #include <span>
 #include <vector>
 
+#include "base/page_vector.hpp"
 #include "forest/forest.hpp"
 #include "forest/route.hpp"
 #include "forest/slopes.hpp"
@@ -133,13 +134,13 @@ class CompiledForest {
     bool has_walks = false;         // some tree has no program
     std::vector<UsedFeature> used;  // by feature
     std::vector<PackedTree> trees;
-    std::vector<WalkNode> nodes;
-    std::vector<uint32_t> leaf_of;        // node → leaf
-    std::vector<int32_t> leaf_node;       // leaf → node, counted from the start of its tree
-    std::vector<double> leaf_value;       // leaf × width
+    PageVector<WalkNode> nodes;
+    PageVector<uint32_t> leaf_of;         // node → leaf
+    PageVector<int32_t> leaf_node;        // leaf → node, counted from the start of its tree
+    PageVector<double> leaf_value;        // leaf × width
     std::vector<int64_t> slope_start{0};  // leaf → its terms in `slopes`; only with linear leaves
     std::vector<SlopeTerm> slopes;        // they name columns of the schema
-    std::vector<double> left_share;       // node → share of its rows that went left; only with category conditions
+    PageVector<double> left_share;        // node → share of its rows that went left; only with category conditions
     std::vector<uint32_t> set_words;
     std::vector<TermRange> projections;
     std::vector<ProjectionTerm> terms;

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
+#include <utility>
 
 #include "base/parallel.hpp"
-#include "base/rng.hpp"
+#include "data/binning.hpp"
 #include "data/cut_search.hpp"
 
 namespace arboretum {
@@ -14,59 +14,45 @@ namespace {
 
 constexpr int64_t node_block = 1 << 15;  // nodes that are worth a thread
 
-// The distinct thresholds of a feature, and the rank of each: a table of hashes, since a forest has far more nodes than
-// thresholds.
-class ThresholdRanks {
-  public:
-    void insert(double threshold) {
-        if (2 * n_ >= slots_.size()) grow();
-        Slot& slot = find(key(threshold));
-        if (slot.is_free) slot = {key(threshold), 0, false}, ++n_;
+// Nodes by the feature that they read, and leaves after them: a counting sort, by blocks of nodes in parallel.
+//
+//   start     0            3          5        of each used feature; the last one is of leaves
+//   nodes     0   2   7  | 1   9    | …        positions
+//   cuts      .5  .2  .5 | 3.  1.   | …        thresholds
+struct NodesByFeature {
+    std::vector<int64_t> start;
+    PageVector<uint32_t> nodes;
+    PageVector<double> cuts;
+
+    NodesByFeature(const CompiledForest& forest, int threads) {
+        const int64_t n = static_cast<int64_t>(forest.nodes.size()), n_blocks = (n + node_block - 1) / node_block;
+        const size_t n_used = forest.used.size(), n_groups = n_used + 1;
+        auto group_of = [&](int64_t i) -> size_t {
+            return forest.is_leaf(static_cast<uint32_t>(i)) ? n_used : forest.nodes[i].used();
+        };
+        std::vector<int64_t> next(n_blocks * n_groups);  // block × group: how many; then where the next one goes
+        parallel_blocks(n, node_block, threads, [&](int64_t begin, int64_t end, int) {
+            int64_t* own = next.data() + begin / node_block * n_groups;
+            for (int64_t i = begin; i < end; ++i) ++own[group_of(i)];
+        });
+        int64_t total = 0;
+        for (size_t group = 0; group < n_groups; ++group) {
+            start.push_back(total);
+            for (int64_t block = 0; block < n_blocks; ++block)
+                total += std::exchange(next[block * n_groups + group], total);
+        }
+        start.push_back(total);
+        nodes.resize(n);
+        cuts.resize(n);
+        parallel_blocks(n, node_block, threads, [&](int64_t begin, int64_t end, int) {
+            int64_t* own = next.data() + begin / node_block * n_groups;
+            for (int64_t i = begin; i < end; ++i) {
+                const int64_t at = own[group_of(i)]++;
+                nodes[at] = static_cast<uint32_t>(i);
+                cuts[at] = forest.nodes[i].threshold;
+            }
+        });
     }
-
-    size_t size() const { return n_; }
-    uint32_t rank(double threshold) const { return slots_[place(key(threshold))].rank; }
-
-    template <class Visit>
-    void for_each(Visit&& visit) const {
-        for (const Slot& slot : slots_)
-            if (!slot.is_free) visit(std::bit_cast<double>(slot.key));
-    }
-
-    // Ranks every threshold; returns them, rising.
-    std::vector<double> sort() {
-        std::vector<double> rising;
-        for_each([&](double threshold) { rising.push_back(threshold); });
-        std::sort(rising.begin(), rising.end());
-        for (size_t i = 0; i < rising.size(); ++i) find(key(rising[i])).rank = static_cast<uint32_t>(i);
-        return rising;
-    }
-
-  private:
-    struct Slot {
-        uint64_t key = 0;
-        uint32_t rank = 0;
-        bool is_free = true;
-    };
-
-    static uint64_t key(double threshold) { return std::bit_cast<uint64_t>(threshold + 0.0); }  // −0 is 0
-
-    size_t place(uint64_t key) const {
-        size_t at = mix(key) & (slots_.size() - 1);
-        while (!slots_[at].is_free && slots_[at].key != key) at = (at + 1) & (slots_.size() - 1);
-        return at;
-    }
-    Slot& find(uint64_t key) { return slots_[place(key)]; }
-
-    void grow() {
-        std::vector<Slot> old(std::max<size_t>(64, 4 * slots_.size()));
-        old.swap(slots_);
-        for (const Slot& slot : old)
-            if (!slot.is_free) find(slot.key) = slot;
-    }
-
-    std::vector<Slot> slots_;
-    size_t n_ = 0;
 };
 
 }  // namespace
@@ -96,41 +82,30 @@ void DeepForest::rank_as(const RawColumn& column, const std::vector<Value>& cuts
 
 std::optional<DeepForest> DeepForest::compile(const CompiledForest& forest, int threads) {
     const auto n_nodes = static_cast<int64_t>(forest.nodes.size());
-    using Ranks = std::vector<ThresholdRanks>;  // of each used feature
-    std::vector<Ranks> of_thread(std::max(threads, 1), Ranks(forest.used.size()));
-    std::atomic<bool> too_many = false;
-    auto insert = [&](ThresholdRanks& ranks, double threshold) {
-        ranks.insert(threshold);
-        if (ranks.size() >= missing_right) too_many = true;
-    };
-    parallel_blocks(n_nodes, node_block, threads, [&](int64_t begin, int64_t end, int worker) {
-        if (too_many) return;
-        for (int64_t i = begin; i < end; ++i)
-            if (const WalkNode& node = forest.nodes[i]; !forest.is_leaf(static_cast<uint32_t>(i)))
-                insert(of_thread[worker][node.used()], node.threshold);
-    });
-    Ranks& ranks = of_thread[0];
-    for (size_t thread = 1; thread < of_thread.size(); ++thread)
-        for (size_t used = 0; used < ranks.size(); ++used)
-            of_thread[thread][used].for_each([&](double threshold) { insert(ranks[used], threshold); });
-    if (too_many) return std::nullopt;
+    const auto n_used = static_cast<int64_t>(forest.used.size());
+    const NodesByFeature sorted(forest, threads);
     DeepForest deep;
-    for (ThresholdRanks& of_feature : ranks) {
-        const std::vector<double> rising = of_feature.sort();
-        deep.cuts64_.push_back(padded_cuts<double>(rising));
-        deep.cuts32_.push_back(padded_cuts<float>(rising));
-    }
     deep.nodes_.resize(n_nodes);
-    parallel_blocks(n_nodes, node_block, threads, [&](int64_t begin, int64_t end, int) {
-        for (int64_t i = begin; i < end; ++i) {
-            const WalkNode& node = forest.nodes[i];
-            const auto position = static_cast<uint32_t>(i);
-            deep.nodes_[i] = forest.is_leaf(position)
-                                 ? Node{position, 0, stays}
-                                 : Node{node.left, static_cast<uint16_t>(node.place),
-                                        static_cast<uint16_t>(ranks[node.used()].rank(node.threshold))};
+    deep.cuts64_.resize(n_used);
+    deep.cuts32_.resize(n_used);
+    std::atomic<bool> too_many = false;
+    parallel_for(n_used, threads, [&](int64_t used, int) {
+        const int64_t begin = sorted.start[used], n = sorted.start[used + 1] - begin;
+        const RawColumn column{reinterpret_cast<const char*>(sorted.cuts.data() + begin), sizeof(double),
+                               ValueType::float64};
+        const RankedColumn ranked = std::move(rank_columns({column}, n, 1)[0]);
+        if (ranked.values.size() >= missing_right) too_many = true;
+        deep.cuts64_[used] = padded_cuts<double>(ranked.values);
+        deep.cuts32_[used] = padded_cuts<float>(ranked.values);
+        for (int64_t i = 0; i < n; ++i) {
+            const uint32_t position = sorted.nodes[begin + i];
+            const WalkNode& node = forest.nodes[position];
+            deep.nodes_[position] = {node.left, static_cast<uint16_t>(node.place),
+                                     static_cast<uint16_t>(ranked.codes[i])};
         }
     });
+    if (too_many) return std::nullopt;
+    for (int64_t i = sorted.start[n_used]; i < n_nodes; ++i) deep.nodes_[sorted.nodes[i]] = {sorted.nodes[i], 0, stays};
     return deep;
 }
 

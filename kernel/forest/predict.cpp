@@ -233,9 +233,14 @@ class ForestRun {
         const int64_t chunks = (least + threads - 1) / threads * threads, chunk = (request.n_rows - 1) / chunks + 1;
         parallel_blocks(request.n_rows, chunk, threads, [&](int64_t begin, int64_t end, int) {
             const DeepForest::Codes codes = deep_->rank(columns, begin, end - begin);
-            for (int64_t t = request.first; t < request.last; ++t)
-                deep_->walk(forest_.trees[t].root, codes, end - begin,
+            for (int64_t t = request.first; t < request.last; ++t) {
+                const PackedTree& tree = forest_.trees[t];
+                DeepForest::prefetch(&forest_.leaf_of[tree.root], 2 * tree.n_leaves - 1);
+                DeepForest::prefetch(&forest_.leaf_value[tree.first_leaf * forest_.width],
+                                     tree.n_leaves * forest_.width);
+                deep_->walk(tree, codes, end - begin,
                             [&](uint32_t at, int64_t row) { sink.take(t, forest_.leaf_of[at], begin + row); });
+            }
         });
     }
 

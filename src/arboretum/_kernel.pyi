@@ -1286,6 +1286,10 @@ def add_output_values(
     threads: int,
     raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
 ) -> None: ...
+def first_broken_link(arrays: dict, threads: int) -> tuple[int, int]:
+    """
+    Return the first rule (LinkRule) that children break, and the first node that does.
+    """
 
 class Predictor:
     """

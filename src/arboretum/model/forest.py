@@ -35,6 +35,18 @@ _DTYPES = {
 }
 _ALL_DTYPES = _DTYPES | PROJECTIONS.dtypes | SLOPES.dtypes
 _PER_NODE = ("kind", "feature", "threshold", "left", "right", "missing_left", "value", "gain", "n_rows")
+# In the order of LinkRule in kernel/forest/links.hpp.
+_LINK_RULES = (
+    ("left", "must be −1 at a leaf"),
+    ("left", "must come after its parent"),
+    ("left", "is outside of its tree"),
+    ("right", "must be −1 at a leaf"),
+    ("right", "must come after its parent"),
+    ("right", "is outside of its tree"),
+    ("left", "is also the right child"),
+    ("kind", "is a node with two parents"),
+    ("kind", "is a node without parent"),
+)
 RULES = Rules("forest")
 _require = RULES.everywhere
 
@@ -296,7 +308,7 @@ class Forest:
         made: _kernel.Predictor | None = self.__dict__.get("_predictor")
         if made is None:
             if not self.__dict__.get("_is_trusted"):
-                self.validate()
+                self.validate(threads=threads)
             made = self.__dict__.setdefault("_predictor", _kernel.Predictor(self.to_arrays(), threads))
         return made
 
@@ -400,13 +412,15 @@ class Forest:
 
     # ------------------------------------------------------------------------------------------ validation
 
-    def validate(self, n_features: int | None = None) -> None:
+    def validate(self, n_features: int | None = None, threads: int = 1) -> None:
         """Check every index and number, as for a file of unknown origin.
 
         Parameters
         ----------
         n_features : int, optional
             Columns of the schema; without it features are only checked to be non-negative.
+        threads : int
+            Most threads to use.
 
         Raises
         ------
@@ -416,7 +430,7 @@ class Forest:
         self._check_shapes()
         self._check_trees()
         self._check_conditions(n_features)
-        self._check_children()
+        self._check_children(threads)
         floats = [name for pool in POOLS for name, dtype in pool.terms.items() if dtype is np.float64]
         for name in ("value", "gain", "base", *floats):
             _require(name, getattr(self, name), np.isfinite(getattr(self, name)), "must be finite")
@@ -450,10 +464,11 @@ class Forest:
         limit = np.iinfo(np.int32).max if n_features is None else n_features
         _require("feature", feature, (kind == LEAF) | ((feature >= 0) & (feature < limit)), "is not a feature")
         _require("feature", feature, (kind != LEAF) | (feature == -1), "must be −1 at a leaf")
-        numeric = np.concatenate([feature[kind == NUMERIC], self.projection_feature, self.slope_feature])
-        on_categories = np.isin(kind, ON_CATEGORIES)
-        mixed = np.intersect1d(numeric, feature[on_categories])
-        _require("feature", feature, ~np.isin(feature, mixed), "is used both as numeric and as category")
+        on_categories = (kind == CATEGORY) | (kind == LISTED)
+        if on_categories.any():
+            numeric = np.concatenate([feature[kind == NUMERIC], self.projection_feature, self.slope_feature])
+            mixed = np.intersect1d(numeric, feature[on_categories])
+            _require("feature", feature, ~np.isin(feature, mixed), "is used both as numeric and as category")
         _require("threshold", self.threshold, ~np.isnan(self.threshold), "must be a number")
         _require("missing_left", self.missing_left, self.missing_left <= 1, "must be 0 or 1")
         start, has_set = self.set_start[:-1], np.diff(self.set_start) > 0
@@ -498,22 +513,11 @@ class Forest:
             reach = self.slope_weight * (high - low)
         _require("slope_weight", self.slope_weight, np.isfinite(reach), "must not lead to infinity")
 
-    def _check_children(self) -> None:
-        sizes = np.diff(self.tree_start)
-        size = np.repeat(sizes, sizes)
-        start = np.repeat(self.tree_start[:-1], sizes)
-        local = np.arange(self.n_nodes) - start
-        inner = self.kind != LEAF
-        n_parents = np.zeros(self.n_nodes, np.int64)
-        for name in ("left", "right"):
-            child = getattr(self, name)
-            _require(name, child, inner | (child == -1), "must be −1 at a leaf")
-            _require(name, child, ~inner | (child > local), "must come after its parent")
-            _require(name, child, ~inner | (child < size), "is outside of its tree")
-            n_parents += np.bincount((start + child)[inner], minlength=self.n_nodes)
-        _require("left", self.left, ~inner | (self.left != self.right), "is also the right child")
-        _require("kind", self.kind, n_parents <= 1, "is a node with two parents")
-        _require("kind", self.kind, (n_parents == 1) | (local == 0), "is a node without parent")
+    def _check_children(self, threads: int) -> None:
+        rule, node = _kernel.first_broken_link(self.to_arrays(), threads)
+        if rule < len(_LINK_RULES):
+            name, text = _LINK_RULES[rule]
+            RULES.fail(f"{name}[{node}] = {getattr(self, name)[node]} {text}")
 
 
 def _averages(unknown: str) -> bool:
