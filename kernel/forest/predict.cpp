@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -106,7 +107,14 @@ constexpr int64_t few_rows = 20;    // below, ranking costs more than it saves
 constexpr int64_t many_rows = 256;  // from here on a deep tree is walked by a chunk of rows at a time
 constexpr size_t most_lanes = 32000;
 constexpr int64_t chunk_rows = 4 * block_rows;
-constexpr int64_t work_per_thread = 1 << 14;  // visits of a row to a tree that repay waking a thread
+constexpr int64_t chunk_averaged = 16 * block_rows;  // rows that may go through a tree together
+constexpr int64_t work_per_thread = 1 << 14;         // visits of a row to a tree that repay waking a thread
+
+// Rows of a chunk, at most `most`, if every thread is to get as many chunks.
+int64_t fair_chunk(int64_t n_rows, int64_t most, int threads) {
+    const int64_t least = (n_rows + most - 1) / most, chunks = (least + threads - 1) / threads * threads;
+    return (n_rows - 1) / chunks + 1;
+}
 
 struct Request {
     const RawColumn* columns;
@@ -114,18 +122,36 @@ struct Request {
     Unknown unknown;
 };
 
-struct Visit {
-    uint32_t position;
-    double share;
+// Rows that take both children at some node go through a tree together. The rows that wait at nodes lie one after the
+// other, those of the leftmost node last:
+//
+//   waiting   node 9     node 4   node 3           from right to left in the tree
+//   row       0 2 5 7  | 0 1 4  | 1 4 6            places of rows in their chunk
+//   share     ½ ½ ½ 1  | …                         of the row that is there
+struct SharedRows {
+    struct Node {
+        uint32_t position;
+        size_t begin;
+    };
+    std::vector<Node> waiting;
+    std::vector<uint32_t> row, row_left;  // …left: scratch
+    std::vector<double> share, share_left;
+
+    void hold(size_t n) {
+        if (row.size() >= n) return;
+        for (std::vector<uint32_t>* list : {&row, &row_left}) list->resize(2 * n);
+        for (std::vector<double>* list : {&share, &share_left}) list->resize(2 * n);
+    }
 };
 
 struct Scratch {
     std::vector<Lane<uint8_t>> slots, codes;
     std::vector<Lane<int32_t>> categories;
-    std::vector<double> rows;   // row × places (compile.hpp, WalkNode)
-    std::vector<double> saved;  // row × output
-    std::vector<int> averaged;  // rows of the block that take both children at some node
-    std::vector<Visit> open, leaves;
+    std::vector<double> rows;       // row × places (compile.hpp, WalkNode)
+    std::vector<int64_t> averaged;  // rows of the chunk that take both children at some node
+    std::vector<double> saved;      // averaged row × output
+    std::vector<double> averages;   // averaged row × what the sink keeps of a tree
+    SharedRows shared;
 };
 
 // A sink receives the leaves of a row in the order of the trees.
@@ -150,15 +176,18 @@ struct RawSink {
         double* total = totals(begin, t);
         for (int r = 0; r < count; ++r) total[r * forest.n_outputs] += value[leaf[r]];
     }
-    void take_average(int64_t t, const std::vector<Visit>& leaves, int64_t row) const {
-        double* total = totals(row, t);
-        for (int64_t j = 0; j < forest.width; ++j) {
-            double mean = 0;
-            for (auto [leaf, share] : leaves) mean += share * forest.leaf_value[leaf * forest.width + j];
-            total[j] += mean;
-        }
+    // Averages of a tree: what a row starts with, each leaf that it reaches, from left to right, and the end.
+    int64_t kept() const { return forest.width; }
+    void start_average(double* mean) const { std::fill_n(mean, forest.width, 0.0); }
+    void add_share(int64_t, uint32_t leaf, double share, int64_t, double* mean) const {
+        const double* value = &forest.leaf_value[leaf * forest.width];
+        for (int64_t j = 0; j < forest.width; ++j) mean[j] += share * value[j];
     }
-    // A tree is run for all rows of a block; those that are averaged start again from what they held before.
+    void take_average(int64_t t, int64_t row, const double* mean) const {
+        double* total = totals(row, t);
+        for (int64_t j = 0; j < forest.width; ++j) total[j] += mean[j];
+    }
+    // Trees are run for all rows of a block; those that are averaged start again from what they held before.
     void save(int64_t row, double* saved) const { std::copy_n(totals(row), forest.n_outputs, saved); }
     void restore(int64_t row, const double* saved) const { std::copy_n(saved, forest.n_outputs, totals(row)); }
 };
@@ -175,10 +204,8 @@ struct LinearSink : RawSink {
     void take_block(int64_t t, const uint8_t* leaf, int64_t begin, int count) const {
         for (int r = 0; r < count; ++r) take(t, forest.trees[t].first_leaf + leaf[r], begin + r);
     }
-    void take_average(int64_t t, const std::vector<Visit>& leaves, int64_t row) const {
-        double mean = 0;
-        for (auto [leaf, share] : leaves) mean += share * value(leaf, row);
-        *totals(row, t) += mean;
+    void add_share(int64_t, uint32_t leaf, double share, int64_t row, double* mean) const {
+        *mean += share * value(leaf, row);
     }
 };
 
@@ -191,10 +218,14 @@ struct LeafSink {
     void take_block(int64_t t, const uint8_t* leaf, int64_t begin, int count) const {
         for (int r = 0; r < count; ++r) take(t, forest.trees[t].first_leaf + leaf[r], begin + r);
     }
-    void take_average(int64_t t, const std::vector<Visit>& leaves, int64_t row) const {
-        auto less = [](const Visit& a, const Visit& b) { return a.share < b.share; };
-        take(t, std::max_element(leaves.begin(), leaves.end(), less)->position, row);
+    int64_t kept() const { return 1; }
+    void start_average(double* largest) const { *largest = -1; }
+    void add_share(int64_t t, uint32_t leaf, double share, int64_t row, double* largest) const {
+        if (share <= *largest) return;
+        *largest = share;
+        take(t, leaf, row);
     }
+    void take_average(int64_t, int64_t, const double*) const {}
     void save(int64_t, double*) const {}
     void restore(int64_t, const double*) const {}
 };
@@ -215,12 +246,16 @@ class ForestRun {
             return;
         }
         if (deep_ && request.n_rows >= many_rows) return run_deep(request, threads, sink);
+        const bool may_average = forest_.n_category_lanes > 0 && request.unknown == Unknown::average;
+        const int64_t chunk = may_average ? fair_chunk(request.n_rows, chunk_averaged, threads) : chunk_rows;
         std::vector<Scratch> scratch(threads);
-        parallel_blocks(request.n_rows, chunk_rows, threads, [&](int64_t begin, int64_t end, int worker) {
-            if (scratch[worker].slots.empty()) scratch[worker] = make_scratch(true);
+        parallel_blocks(request.n_rows, chunk, threads, [&](int64_t begin, int64_t end, int worker) {
+            Scratch& own = scratch[worker];
+            if (own.slots.empty()) own = make_scratch(true);
+            own.averaged.clear(), own.saved.clear();
             for (; begin < end; begin += block_rows)
-                run_block(request, begin, static_cast<int>(std::min<int64_t>(block_rows, end - begin)), scratch[worker],
-                          sink);
+                run_block(request, begin, static_cast<int>(std::min<int64_t>(block_rows, end - begin)), own, sink);
+            if (!own.averaged.empty()) average_rows(request, own, sink);
         });
     }
 
@@ -229,8 +264,7 @@ class ForestRun {
     void run_deep(const Request& request, int threads, const Sink& sink) const {
         std::vector<const RawColumn*> columns;
         for (const UsedFeature& used : forest_.used) columns.push_back(request.columns + used.feature);
-        const int64_t least = (request.n_rows + DeepForest::most_rows - 1) / DeepForest::most_rows;
-        const int64_t chunks = (least + threads - 1) / threads * threads, chunk = (request.n_rows - 1) / chunks + 1;
+        const int64_t chunk = fair_chunk(request.n_rows, DeepForest::most_rows, threads);
         parallel_blocks(request.n_rows, chunk, threads, [&](int64_t begin, int64_t end, int) {
             const DeepForest::Codes codes = deep_->rank(columns, begin, end - begin);
             for (int64_t t = request.first; t < request.last; ++t) {
@@ -246,14 +280,13 @@ class ForestRun {
 
     Scratch make_scratch(bool in_blocks) const {
         Scratch scratch;
-        const bool reads_rows = forest_.has_walks || forest_.n_category_lanes > 0;
-        scratch.rows.resize(std::max<size_t>(2 * forest_.used.size(), 1) * (in_blocks && reads_rows ? block_rows : 1));
+        const bool many = in_blocks && forest_.has_walks;
+        scratch.rows.resize(std::max<size_t>(2 * forest_.used.size(), 1) * (many ? block_rows : 1));
         if (!in_blocks) return scratch;
         scratch.slots.resize(byte_leaves + CompiledForest::temporaries);
         for (uint32_t leaf = 0; leaf < byte_leaves; ++leaf) std::memset(scratch.slots[leaf].at, leaf, block_rows);
         scratch.codes.resize(forest_.n_code_lanes);
         scratch.categories.resize(forest_.n_category_lanes);
-        if (forest_.n_category_lanes > 0) scratch.saved.resize(block_rows * forest_.n_outputs);
         return scratch;
     }
 
@@ -264,8 +297,10 @@ class ForestRun {
         double* values = scratch.rows.data();
         load_row(request, row, values);
         if (is_averaged(request, values)) {
-            for (int64_t t = request.first; t < request.last; ++t) average_row(t, row, values, scratch, sink);
-            return;
+            scratch.averaged.assign(1, row);
+            scratch.saved.resize(forest_.n_outputs);
+            sink.save(row, scratch.saved.data());
+            return average_rows(request, scratch, sink);
         }
         const double* rows[walkers];
         std::fill_n(rows, walkers, values);
@@ -331,62 +366,118 @@ class ForestRun {
         } while (!std::equal(at, at + walkers, before));
     }
 
-    Side side_at(uint32_t position, const double* values) const {
-        const WalkNode& node = forest_.nodes[position];
+    // ---- rows that take both children at some node --------------------------------------------------------------
+
+    template <class Sink>
+    void average_rows(const Request& request, Scratch& scratch, const Sink& sink) const {
+        const size_t n = scratch.averaged.size();
+        const int64_t kept = sink.kept();
+        scratch.rows.resize(std::max(scratch.rows.size(), n * row_width()));
+        scratch.averages.resize(n * kept);
+        for (size_t i = 0; i < n; ++i) {
+            load_row(request, scratch.averaged[i], &scratch.rows[i * row_width()]);
+            sink.restore(scratch.averaged[i], &scratch.saved[i * forest_.n_outputs]);
+        }
+        for (int64_t t = request.first; t < request.last; ++t) {
+            for (size_t i = 0; i < n; ++i) sink.start_average(&scratch.averages[i * kept]);
+            share_out(forest_.trees[t].root, n, scratch, [&](uint32_t leaf, double share, uint32_t i) {
+                sink.add_share(t, leaf, share, scratch.averaged[i], &scratch.averages[i * kept]);
+            });
+            for (size_t i = 0; i < n; ++i) sink.take_average(t, scratch.averaged[i], &scratch.averages[i * kept]);
+        }
+    }
+
+    // Calls take(leaf, share, row) for all leaves that rows 0 … n − 1 reach, from left to right.
+    template <class Take>
+    void share_out(uint32_t root, size_t n, Scratch& scratch, Take&& take) const {
+        SharedRows& at = scratch.shared;
+        at.hold(n);
+        std::iota(at.row.begin(), at.row.begin() + n, 0u);
+        std::fill_n(at.share.begin(), n, 1.0);
+        at.waiting.assign(1, {root, 0});
+        for (size_t end = n; !at.waiting.empty();) {
+            auto [position, begin] = at.waiting.back();
+            at.waiting.pop_back();
+            if (end - begin == 1) position = walk_alone(position, &scratch.rows[at.row[begin] * row_width()]);
+            if (forest_.is_leaf(position)) {
+                const uint32_t leaf = forest_.leaf_of[position];
+                for (size_t i = begin; i < end; ++i) take(leaf, at.share[i], at.row[i]);
+                end = begin;
+                continue;
+            }
+            at.hold(2 * end - begin);
+            const auto [n_left, n_right] = part_rows(position, begin, end, scratch.rows.data(), at);
+            const uint32_t left = forest_.nodes[position].left;
+            if (n_right > 0) at.waiting.push_back({left + 1, begin});
+            if (n_left > 0) at.waiting.push_back({left, begin + n_right});
+            end = begin + n_right + n_left;
+        }
+    }
+
+    // A single row needs no lists until it takes both children.
+    uint32_t walk_alone(uint32_t position, const double* values) const {
+        for (Side side; !forest_.is_leaf(position); position = forest_.nodes[position].left + (side == Side::right)) {
+            side = side_at(forest_.nodes[position], values);
+            if (side == Side::both) break;
+        }
+        return position;
+    }
+
+    Side side_at(const WalkNode& node, const double* values) const {
         if (node.category()) return goes(forest_.condition(node), values[2 * node.used() + 1], Unknown::average);
         if (node.oblique()) return side(forest_.goes_left_projected(node, values));
         return side(values[node.place] <= node.threshold);
     }
 
-    // Slower, for rows that take both children at some node: all leaves of a tree that they reach, from left to right.
-    template <class Sink>
-    void average_row(int64_t t, int64_t row, const double* values, Scratch& scratch, const Sink& sink) const {
-        std::vector<Visit>&open = scratch.open, &leaves = scratch.leaves;
-        leaves.clear();
-        for (open.assign(1, {forest_.trees[t].root, 1.0}); !open.empty();) {
-            auto [position, share] = open.back();
-            open.pop_back();
-            Side side = side_at(position, values);
-            // Numbers and known categories have one way on.
-            while (side != Side::both && !forest_.is_leaf(position)) {
-                position = forest_.nodes[position].left + (side == Side::right);
-                side = side_at(position, values);
+    // Puts the rows of a node that go right before those that go left; returns how many go left and right. Without
+    // branches: a row is written to both sides, and stays where it goes.
+    std::pair<size_t, size_t> part_rows(uint32_t position, size_t begin, size_t end, const double* values,
+                                        SharedRows& at) const {
+        const WalkNode& node = forest_.nodes[position];
+        uint32_t *row = at.row.data(), *row_left = at.row_left.data();
+        double *share = at.share.data(), *share_left = at.share_left.data();
+        size_t n_left = 0, n_right = 0;
+        auto part = [&](auto&& side_of, double to_left) {
+            for (size_t i = begin; i < end; ++i) {
+                const uint32_t r = row[i];
+                const double all = share[i];
+                const Side side = side_of(values + r * row_width());
+                row_left[n_left] = row[begin + n_right] = r;
+                share_left[n_left] = side == Side::both ? all * to_left : all;
+                share[begin + n_right] = side == Side::both ? all * (1.0 - to_left) : all;
+                n_left += side != Side::right, n_right += side != Side::left;
             }
-            if (forest_.is_leaf(position)) {
-                leaves.push_back({forest_.leaf_of[position], share});
-                continue;
-            }
-            const double left = forest_.left_share[position];
-            const uint32_t child = forest_.nodes[position].left;
-            open.push_back({child + 1, share * (1.0 - left)});
-            open.push_back({child, share * left});
+        };
+        if (node.category()) {
+            const RawCondition condition = forest_.condition(node);
+            const size_t place = 2 * node.used() + 1;
+            part([&](const double* x) { return goes(condition, x[place], Unknown::average); },
+                 forest_.left_share[position]);
+        } else if (node.oblique()) {
+            part([&](const double* x) { return side_at(node, x); }, 1.0);
+        } else {
+            part([&](const double* x) { return side(x[node.place] <= node.threshold); }, 1.0);
         }
-        sink.take_average(t, leaves, row);
+        std::copy_n(row_left, n_left, row + begin + n_right);
+        std::copy_n(share_left, n_left, share + begin + n_right);
+        return {n_left, n_right};
     }
+
+    size_t row_width() const { return 2 * forest_.used.size(); }
 
     // ---- one block --------------------------------------------------------------------------------------------------
 
     template <class Sink>
     void run_block(const Request& request, int64_t begin, int count, Scratch& scratch, const Sink& sink) const {
-        load_categories(request, begin, count, scratch);
-        const size_t width = 2 * forest_.used.size();
-        if (forest_.has_walks)
-            for (int r = 0; r < count; ++r) load_row(request, begin + r, &scratch.rows[r * width]);
-        else
-            for (int r : scratch.averaged) load_row(request, begin + r, &scratch.rows[r * width]);
+        if (load_categories(request, begin, count, scratch, sink) == count) return;
+        for (int r = 0; forest_.has_walks && r < count; ++r)
+            load_row(request, begin + r, &scratch.rows[r * row_width()]);
         int64_t t = request.first;
         for (const Segment& segment : forest_.segments) {
             int64_t end = std::min(segment.last_tree, request.last);
             if (t >= end) continue;
             load_codes(request, begin, count, segment, scratch);
-            for (; t < end; ++t) {
-                for (int r : scratch.averaged) sink.save(begin + r, &scratch.saved[r * forest_.n_outputs]);
-                if (static_cast<int>(scratch.averaged.size()) < count) run_tree(t, begin, count, scratch, sink);
-                for (int r : scratch.averaged) {
-                    sink.restore(begin + r, &scratch.saved[r * forest_.n_outputs]);
-                    average_row(t, begin + r, &scratch.rows[r * width], scratch, sink);
-                }
-            }
+            for (; t < end; ++t) run_tree(t, begin, count, scratch, sink);
         }
     }
 
@@ -426,7 +517,9 @@ class ForestRun {
         for (int r = 0; r < count; ++r) out[r] = column.at<Value>(begin + r);
     }
 
-    void load_categories(const Request& request, int64_t begin, int count, Scratch& scratch) const {
+    // Rows that are to be averaged are set aside; returns how many.
+    template <class Sink>
+    int load_categories(const Request& request, int64_t begin, int count, Scratch& scratch, const Sink& sink) const {
         std::array<bool, block_rows> averaged{};
         for (const UsedFeature& used : forest_.used) {
             if (!used.is_category) continue;
@@ -442,9 +535,15 @@ class ForestRun {
                     lane[r] = used.n_codes + 2;
             }
         }
-        scratch.averaged.clear();
-        for (int r = 0; r < count; ++r)
-            if (averaged[r]) scratch.averaged.push_back(r);
+        int n = 0;
+        for (int r = 0; r < count; ++r) {
+            if (!averaged[r]) continue;
+            scratch.averaged.push_back(begin + r);
+            scratch.saved.resize(scratch.averaged.size() * forest_.n_outputs);
+            sink.save(begin + r, scratch.saved.data() + scratch.saved.size() - forest_.n_outputs);
+            ++n;
+        }
+        return n;
     }
 
     void load_codes(const Request& request, int64_t begin, int count, const Segment& segment, Scratch& scratch) const {

@@ -3,6 +3,7 @@
 //   many rows   blocks of block_rows: rank the values of a segment's features, run its programs, add leaf values;
 //               if all trees are deep, large chunks of rows (deep_walk.hpp)
 //   few rows    one row at a time, eight trees walked at once
+//   rows with unknown categories that are averaged: a chunk of them goes through a tree together
 //
 // Either way a row's total is base + tree 0 + tree 1 + … in this order: the same bits for any batch and any number of
 // threads.
