@@ -134,9 +134,23 @@ struct SharedRows {
         size_t begin;
     };
     std::vector<Node> waiting;
+    size_t n_rows;
+    std::vector<double> columns;          // place × row: the same values, for nodes that many rows read
+    std::vector<uint8_t> all_unknown;     // used feature of categories → no row has one that is known, or missing
     std::vector<uint32_t> row, row_left;  // …left: scratch
     std::vector<double> share, share_left;
 
+    // rows: row × places.
+    void read(const double* rows, size_t n, size_t width) {
+        n_rows = n;
+        columns.resize(n * width);
+        all_unknown.assign(width / 2, 1);
+        for (size_t i = 0; i < n; ++i)
+            for (size_t place = 0; place < width; ++place) {
+                const double value = columns[place * n + i] = rows[i * width + place];
+                all_unknown[place / 2] &= value < missing_category;
+            }
+    }
     void hold(size_t n) {
         if (row.size() >= n) return;
         for (std::vector<uint32_t>* list : {&row, &row_left}) list->resize(2 * n);
@@ -378,6 +392,7 @@ class ForestRun {
             load_row(request, scratch.averaged[i], &scratch.rows[i * row_width()]);
             sink.restore(scratch.averaged[i], &scratch.saved[i * forest_.n_outputs]);
         }
+        scratch.shared.read(scratch.rows.data(), n, row_width());
         for (int64_t t = request.first; t < request.last; ++t) {
             for (size_t i = 0; i < n; ++i) sink.start_average(&scratch.averages[i * kept]);
             share_out(forest_.trees[t].root, n, scratch, [&](uint32_t leaf, double share, uint32_t i) {
@@ -436,12 +451,16 @@ class ForestRun {
         const WalkNode& node = forest_.nodes[position];
         uint32_t *row = at.row.data(), *row_left = at.row_left.data();
         double *share = at.share.data(), *share_left = at.share_left.data();
+        if (node.category() && at.all_unknown[node.used()]) {
+            double_rows(begin, end, forest_.left_share[position], at);
+            return {end - begin, end - begin};
+        }
         size_t n_left = 0, n_right = 0;
         auto part = [&](auto&& side_of, double to_left) {
             for (size_t i = begin; i < end; ++i) {
                 const uint32_t r = row[i];
                 const double all = share[i];
-                const Side side = side_of(values + r * row_width());
+                const Side side = side_of(r);
                 row_left[n_left] = row[begin + n_right] = r;
                 share_left[n_left] = side == Side::both ? all * to_left : all;
                 share[begin + n_right] = side == Side::both ? all * (1.0 - to_left) : all;
@@ -450,17 +469,29 @@ class ForestRun {
         };
         if (node.category()) {
             const RawCondition condition = forest_.condition(node);
-            const size_t place = 2 * node.used() + 1;
-            part([&](const double* x) { return goes(condition, x[place], Unknown::average); },
-                 forest_.left_share[position]);
+            const double* x = at.columns.data() + (2 * node.used() + 1) * at.n_rows;
+            part([&](uint32_t r) { return goes(condition, x[r], Unknown::average); }, forest_.left_share[position]);
         } else if (node.oblique()) {
-            part([&](const double* x) { return side_at(node, x); }, 1.0);
+            part([&](uint32_t r) { return side_at(node, values + r * row_width()); }, 1.0);
         } else {
-            part([&](const double* x) { return side(x[node.place] <= node.threshold); }, 1.0);
+            const double* x = at.columns.data() + node.place * at.n_rows;
+            part([&, threshold = node.threshold](uint32_t r) { return side(x[r] <= threshold); }, 1.0);
         }
         std::copy_n(row_left, n_left, row + begin + n_right);
         std::copy_n(share_left, n_left, share + begin + n_right);
         return {n_left, n_right};
+    }
+
+    // All rows take both children.
+    static void double_rows(size_t begin, size_t end, double to_left, SharedRows& at) {
+        const size_t n = end - begin;
+        std::copy_n(at.row.data() + begin, n, at.row.data() + end);
+        double *right = at.share.data() + begin, *left = at.share.data() + end;
+        ARBORETUM_INDEPENDENT
+        for (size_t i = 0; i < n; ++i) {
+            left[i] = right[i] * to_left;
+            right[i] *= 1.0 - to_left;
+        }
     }
 
     size_t row_width() const { return 2 * forest_.used.size(); }

@@ -151,6 +151,18 @@ def test_a_split_on_missing_alone():
     same(forest.apply([column], 40), np.array(expected * 10, np.int32))
 
 
+@settings(max_examples=20, deadline=None)
+@given(SEEDS, st.sampled_from([1, 19, 20, 150]))
+def test_rows_of_unknown_categories_alone(seed, n_rows):
+    rng = np.random.default_rng(seed)
+    kinds = ["numeric", "category", "category", "numeric"]
+    forest = random_forest(rng, kinds, 3, 40, n_outputs=2)
+    columns = slow.random_columns(rng, kinds, n_rows)
+    columns[1] = np.full(n_rows, -2, np.int32)
+    same(forest.raw(columns, n_rows), slow.raw(forest, columns, n_rows))
+    same(forest.apply(columns, n_rows), slow.apply(forest, columns, n_rows))
+
+
 @settings(max_examples=5, deadline=None)
 @given(SEEDS, POLICIES, st.sampled_from([2, 3]))
 def test_threads_and_batches_change_nothing(seed, unknown, threads):
