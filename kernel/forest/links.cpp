@@ -19,7 +19,25 @@ Broken broken_at(bool is_leaf, int32_t child, int64_t local, int64_t size, LinkR
     return {LinkRule::all_kept, node};
 }
 
+// Without a branch on leaves, which are every other node: nearly all trees are sound.
+bool is_sound(const ForestView& forest, int64_t tree) {
+    const int64_t start = forest.tree_start[tree], size = forest.tree_start[tree + 1] - start;
+    const uint8_t* kind = forest.kind + start;
+    const int32_t *left = forest.left + start, *right = forest.right + start;
+    bool sound = true;
+    for (int64_t i = 0; i < size; ++i) {
+        const bool at_leaf = (left[i] == -1) & (right[i] == -1);
+        const bool inside = (left[i] > i) & (right[i] > i) & (left[i] < size) & (right[i] < size);
+        sound &= kind[i] == 0 ? at_leaf : inside;
+    }
+    if (!sound) return false;
+    std::vector<uint32_t> parents(size + 1);  // place 0 is of what leaves name
+    for (int64_t i = 0; i < size; ++i) ++parents[left[i] + 1], ++parents[right[i] + 1];
+    return parents[1] == 0 && std::all_of(parents.begin() + 2, parents.end(), [](uint32_t n) { return n == 1; });
+}
+
 Broken first_broken(const ForestView& forest, int64_t tree) {
+    if (is_sound(forest, tree)) return {LinkRule::all_kept, 0};
     const int64_t start = forest.tree_start[tree], size = forest.tree_start[tree + 1] - start;
     Broken first{LinkRule::all_kept, 0};
     for (int64_t node = start; node < start + size; ++node) {

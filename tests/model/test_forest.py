@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -302,6 +303,51 @@ def test_validate_checks_types_and_shapes(name, change, message):
     arrays[name] = change(arrays[name])
     with pytest.raises(ValueError, match=f"^invalid forest: {message}$"):
         Forest.from_arrays(arrays).validate()
+
+
+def broken_link(forest):
+    """Give (array, node, rule) of the first rule that children break, rule by rule; None if they keep all."""
+    sizes = np.diff(forest.tree_start)
+    size, start = np.repeat(sizes, sizes), np.repeat(forest.tree_start[:-1], sizes)
+    local, inner = np.arange(forest.n_nodes) - start, forest.kind != 0
+    rules = []
+    for name in ("left", "right"):
+        child = getattr(forest, name)
+        rules += [
+            (name, inner | (child == -1), "must be −1 at a leaf"),
+            (name, ~inner | (child > local), "must come after its parent"),
+            (name, ~inner | (child < size), "is outside of its tree"),
+        ]
+    if all(holds.all() for _, holds, _ in rules):
+        children = np.concatenate([(start + forest.left)[inner], (start + forest.right)[inner]])
+        n_parents = np.bincount(children, minlength=forest.n_nodes)
+        rules += [
+            ("left", ~inner | (forest.left != forest.right), "is also the right child"),
+            ("kind", n_parents <= 1, "is a node with two parents"),
+            ("kind", (n_parents == 1) | (local == 0), "is a node without parent"),
+        ]
+    return next(((name, int(np.argmin(holds)), rule) for name, holds, rule in rules if not holds.all()), None)
+
+
+@settings(max_examples=100)
+@given(SEEDS)
+def test_links_are_checked_as_the_rules_say(seed):
+    rng = np.random.default_rng(seed)
+    forest = random_forest(seed)
+    arrays = forest.to_arrays()
+    for _ in range(int(rng.integers(0, 4))):
+        name = str(rng.choice(["left", "right"]))
+        array = arrays[name].copy()
+        array[rng.integers(forest.n_nodes)] = rng.integers(-2, np.diff(forest.tree_start).max() + 2)
+        arrays[name] = array
+    forest = Forest.from_arrays(arrays)
+    broken = broken_link(forest)
+    if broken is None:
+        return forest.validate(threads=2)
+    name, node, rule = broken
+    message = re.escape(f"{name}[{node}] = {getattr(forest, name)[node]} {rule}")
+    with pytest.raises(ValueError, match=message):
+        forest.validate(threads=2)
 
 
 def test_validate_finds_a_node_without_parent():

@@ -471,16 +471,18 @@ class Forest:
             _require("feature", feature, ~np.isin(feature, mixed), "is used both as numeric and as category")
         _require("threshold", self.threshold, ~np.isnan(self.threshold), "must be a number")
         _require("missing_left", self.missing_left, self.missing_left <= 1, "must be 0 or 1")
-        start, has_set = self.set_start[:-1], np.diff(self.set_start) > 0
-        _require("set_start", start, has_set | ~on_categories, "must have words at a category condition")
-        _require("set_start", start, ~has_set | on_categories, "must have words at category conditions only")
-        self._check_lists()
+        self._check_sets(on_categories)
         self._check_projections(limit)
         terms = self.slope_feature
         _require("slope_feature", terms, (terms >= 0) & (terms < limit), "is not a feature")
 
-    def _check_lists(self) -> None:
-        """Codes of a list rise, and are codes."""
+    def _check_sets(self, on_categories: NDArray[np.bool_]) -> None:
+        """Category conditions, and no others, have words; those of a list are codes, and rise."""
+        if not len(self.set_words) and not on_categories.any():
+            return
+        start, has_set = self.set_start[:-1], np.diff(self.set_start) > 0
+        _require("set_start", start, has_set | ~on_categories, "must have words at a category condition")
+        _require("set_start", start, ~has_set | on_categories, "must have words at category conditions only")
         listed = np.repeat(self.kind == LISTED, np.diff(self.set_start))
         rises = np.append(self.set_words[1:] > self.set_words[:-1], True)
         is_last = np.zeros(len(self.set_words), dtype=bool)
