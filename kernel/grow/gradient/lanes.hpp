@@ -345,6 +345,9 @@ struct LaneScale {
     double hessian_of(const WideSum& s) const { return static_cast<double>(s.hessian) * (1 / hessian); }
 };
 
+// Cuts whose gains are computed together: a vector of the widest kind.
+constexpr int64_t cuts_at_once = 8;
+
 // Packed sums to real units, vectorised.
 ARBORETUM_CLONES inline void unpack_sums(const uint64_t* sums, int64_t n, double per_gradient, double per_hessian,
                                          double* gradient, double* hessian) {

@@ -49,9 +49,10 @@ void SplitSearch::search_dense(const NodeView& node, int64_t begin, int64_t end,
                                std::vector<FeatureBest>& bests) const {
     s.together.clear();
     s.places.clear();
+    const bool all_dense = node.n_dense == static_cast<int32_t>(data_.blocks().size());
     for (int64_t i = begin; i < end; ++i) {
         const int32_t feature = (*node.features)[i];
-        if (!is_dense(node, feature)) continue;
+        if (!all_dense && !is_dense(node, feature)) continue;
         if (data_.feature(feature).n_bins <= narrow_bins && is_plain(feature, rule)) {
             s.together.push_back(feature);
             s.places.push_back(i);
@@ -59,7 +60,7 @@ void SplitSearch::search_dense(const NodeView& node, int64_t begin, int64_t end,
         }
         const int64_t* counts = listed_counts(node, feature, s);
         load_dense(node, feature, counts, s);
-        bests[i] = search_feature(node, feature, s, scale_.hessian_counts_rows || counts != nullptr);
+        bests[i] = search_feature(node, feature, rule, s, scale_.hessian_counts_rows || counts != nullptr);
     }
     search_together(node, true, rule, s, bests);
 }
@@ -69,16 +70,18 @@ void SplitSearch::search_compact(const NodeView& node, int32_t first_block, int3
     rows_.gather(node.rows, first_block, last_block, s.thread, s.used);
     s.together.clear();
     s.places.clear();
+    const bool all_blocks = first_block == 0 && last_block == static_cast<int32_t>(data_.blocks().size());
+    auto is_wanted = [&](int32_t block) { return first_block <= block && block < last_block; };
     for (size_t i = 0; i < bests.size(); ++i) {
         const int32_t feature = (*node.features)[i];
-        if (const int32_t block = block_of(feature); block < first_block || block >= last_block) continue;
+        if (!all_blocks && !is_wanted(block_of(feature))) continue;
         if (is_plain(feature, rule)) {
             s.together.push_back(feature);
             s.places.push_back(static_cast<int64_t>(i));
             continue;
         }
         load_compact(feature, s);
-        bests[i] = search_feature(node, feature, s, true);
+        bests[i] = search_feature(node, feature, rule, s, true);
     }
     search_together(node, false, rule, s, bests);
     rows_.clear_gathered(s.thread, s.used);
@@ -169,8 +172,8 @@ Candidate SplitSearch::find_shared(const std::vector<NodeView>& nodes, int threa
 
 void SplitSearch::reserve(Scratch& s, int64_t n) {
     s.sums.reserve(n);
-    if (static_cast<int64_t>(s.gains.size()) >= n) return;
-    s.gains.resize(n);
+    if (static_cast<int64_t>(s.gains.size()) >= n + cuts_at_once) return;
+    s.gains.resize(n + cuts_at_once);
     s.counts.resize(n);
 }
 
@@ -207,8 +210,9 @@ void SplitSearch::load_compact(int32_t feature, Scratch& s) const {
     finish_view(s, n, s.sums.codes.data(), true, s.sums.missing_rows);
 }
 
-FeatureBest SplitSearch::search_feature(const NodeView& node, int32_t feature, Scratch& s, bool rows_known) const {
-    CutRule rule = cut_rule(node.facts, scale_, params_, monotone(feature));
+FeatureBest SplitSearch::search_feature(const NodeView& node, int32_t feature, CutRule rule, Scratch& s,
+                                        bool rows_known) const {
+    rule.monotone = monotone(feature);
     if (data_.feature(feature).categorical) return search_categories(node, feature, rule, s, rows_known);
     NumericCut cut = find_numeric(s.view, rule, s.gains.data());
     FeatureBest best;
@@ -338,7 +342,7 @@ Candidate SplitSearch::to_candidate(const NodeView& node, Contest& contest, Scra
         leaders.pop_back();
         count_rows(node, features[winner], scratch);
         load_dense(node, features[winner], scratch.counts.data(), scratch);
-        bests[winner] = search_feature(node, features[winner], scratch, true);
+        bests[winner] = search_feature(node, features[winner], cut_rule(node.facts, scale_, params_, 0), scratch, true);
         find_first_right(node, features[winner], scratch.counts.data(), bests[winner]);
         offer(winner);
     }

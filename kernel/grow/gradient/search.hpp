@@ -61,7 +61,7 @@ class SplitSearch {
 
   private:
     static constexpr int64_t feature_chunk = 4;
-    static constexpr Code narrow_bins = 32;      // up to which dense features are searched together
+    static constexpr Code narrow_bins = 16;      // up to which dense features are searched together
     static constexpr size_t most_uncounted = 8;  // features that are counted with one question
 
     // Sums over the nodes of a level, for each cut that they share; the last two for cosines only.
@@ -133,7 +133,8 @@ class SplitSearch {
 
     int monotone(int32_t feature) const { return params_.monotone.empty() ? 0 : params_.monotone[feature]; }
 
-    FeatureBest search_feature(const NodeView& node, int32_t feature, Scratch& s, bool rows_known) const;
+    // rule: of all features, but for their directions.
+    FeatureBest search_feature(const NodeView& node, int32_t feature, CutRule rule, Scratch& s, bool rows_known) const;
 
     // Rows of each code, where rows are listed; else null.
     const int64_t* listed_counts(const NodeView& node, int32_t feature, Scratch& s) const;

@@ -135,7 +135,7 @@ ARBORETUM_CLONES int64_t first_maximum(const double* gains, int64_t n) {
     std::memcpy(&top, &highest, 8);
     top = comparable(top);
     if (!(top > 0)) return -1;
-    constexpr int64_t block = 16;
+    constexpr int64_t block = cuts_at_once;
     int64_t i = 0;
     for (; i + block <= n; i += block) {
         int64_t reached = 0;
@@ -180,9 +180,13 @@ CutRange cut_range(const BinView& view, bool missing_left, const CutRule& rule) 
 
 void view_gains(const BinView& view, bool missing_left, const CutRule& rule, const CutRange& cuts, double* out) {
     const double shift_g = missing_left ? view.missing_gradient : 0, shift_h = missing_left ? view.missing_hessian : 0;
-    const bool bounded = rule.monotone != 0 || rule.leaf.bounds.any();
-    (bounded ? bounded_cut_gains : cut_gains)(view.gradient + cuts.first, view.hessian + cuts.first,
-                                              cuts.last - cuts.first, shift_g, shift_h, rule, out + cuts.first);
+    const double *gradient = view.gradient + cuts.first, *hessian = view.hessian + cuts.first;
+    const int64_t n = cuts.last - cuts.first;
+    if (rule.monotone != 0 || rule.leaf.bounds.any())
+        bounded_cut_gains(gradient, hessian, n, shift_g, shift_h, rule, out + cuts.first);
+    else
+        cut_gains(gradient, hessian, (n + cuts_at_once - 1) / cuts_at_once * cuts_at_once, shift_g, shift_h, rule,
+                  out + cuts.first);
 }
 
 // LeafRule::value and Agreement::add without a branch, so that vectors compute several cuts at once.

@@ -128,7 +128,8 @@ struct CutRange {
 };
 CutRange cut_range(const BinView& view, bool missing_left, const CutRule& rule);
 
-// Gains of the cuts first … last − 1.
+// Gains of the cuts first … last − 1. Reads and writes up to a vector (cuts_at_once) behind them: searches of few cuts
+// would spend most of their time on what is left after the last whole vector.
 void view_gains(const BinView& view, bool missing_left, const CutRule& rule, const CutRange& cuts, double* out);
 
 // How well leaf values agree with the gradients of a level: their product with them and their own square, over leaves.

@@ -66,11 +66,11 @@ TreeBuilder::TreeBuilder(const BinnedData& data, const LaneScale& scale, const T
     const double share = params.growth == Growth::symmetric ? 0 : compact_share;
     for (const Block& block : data.blocks())
         dense_rows_.push_back(static_cast<int64_t>(share * static_cast<double>(block.bins)));
-    if (data.is_listed() && share > 0) {  // all blocks alike
-        double bins = 0;
-        for (int32_t f = 0; f < data.n_features(); ++f) bins += data.feature(f).n_bins + 1.0;
+    double bins = 0;
+    for (int32_t f = 0; f < data.n_features(); ++f) bins += data.feature(f).n_bins + 1.0;
+    bins_per_feature_ = bins / std::max(1, data.n_features());
+    if (data.is_listed() && share > 0)  // all blocks alike
         std::ranges::fill(dense_rows_, static_cast<int64_t>(listed_share / std::max(1.0, codes_per_row_) * bins));
-    }
     left_tables_.resize(threads);
     returned_.resize(threads);
 }

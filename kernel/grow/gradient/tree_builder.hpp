@@ -77,8 +77,10 @@ class TreeBuilder {
     static constexpr double compact_share = 0.35;  // of bins per feature: blocks of nodes with fewer rows are compact
     static constexpr double listed_share = 0.5;    // the same where rows are listed
     static constexpr int64_t large_node = int64_t{1} << 19;    // codes from which threads share a node
+    static constexpr double alone_share = 0.25;                // of these, for a node that is the only one
+    static constexpr double search_cost = 4;                   // of a bin, in codes that are summed
+    static constexpr int64_t look_ahead = 2;                   // nodes of the queue that each thread looks at
     static constexpr int small_workers = 8;                    // threads at most that prepare nodes perhaps in vain
-    static constexpr int64_t look_ahead = 2;                   // nodes of the queue that each of them looks at
     static constexpr size_t question_bytes = size_t{1} << 28;  // of the histograms that one question fetches
     // Histograms per leaf up to which nodes are fetched that may turn out to stay leaves.
     static constexpr double fetch_share = 1.45;
@@ -246,9 +248,8 @@ class TreeBuilder {
         for (int worker = 0; worker < threads_; ++worker) collect_returned(worker);
     }
 
-    bool large(const Open& node) const {
-        return !node.rows.afar() && static_cast<double>(node.n_rows()) * codes_per_row_ >= large_node;
-    }
+    bool large(const Open& node) const { return !node.rows.afar() && codes_of(node) >= large_node; }
+    double codes_of(const Open& node) const { return static_cast<double>(node.n_rows()) * codes_per_row_; }
 
     // Prepares nodes that are not prepared yet: large ones with all threads, small ones with one thread each.
     void prepare_all(std::span<Open* const> nodes, bool deeper);
@@ -284,7 +285,18 @@ class TreeBuilder {
 
     // ---- small nodes of leaf-wise growth -------------------------------------------------------------------------
 
-    bool is_small(const Open& node) const { return !large(node) && !node.rows.afar(); }
+    // Nodes of sparse tables with a histogram, which is large, are shared: searching it takes longer than all else.
+    bool is_small(const Open& node) const {
+        if (large(node) || node.rows.afar()) return false;
+        return compact(node) || !(data_.is_listed() || (is_alone() && shared_alone(node)));
+    }
+
+    // A node that is the only one is shared by all threads if it is not too small for that.
+    bool is_alone() const { return queue_.size() == 1; }
+    bool shared_alone(const Open& node) const {
+        const double searched = static_cast<double>(features_of(node).size()) * bins_per_feature_;
+        return codes_of(node) + search_cost * searched >= alone_share * large_node;
+    }
     bool begins_small() const;
 
     // Splits nodes until the tree is done, or until the best node is one that all threads should share.
@@ -322,7 +334,8 @@ class TreeBuilder {
     const FeatureSelection& selection_;
     SplitSearch search_;
     size_t max_histograms_;
-    double codes_per_row_;             // that a node reads
+    double codes_per_row_;  // that a node reads
+    double bins_per_feature_;
     std::vector<int64_t> dense_rows_;  // of each block, rising: nodes of so many rows have it dense
     std::vector<TreeRows::Bins*> free_histograms_;
     std::vector<std::vector<TreeRows::Bins*>> returned_;

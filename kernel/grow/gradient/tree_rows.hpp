@@ -62,7 +62,9 @@ struct FeatureSums {
     WideSum missing;                        // of the missing code alone
     int64_t missing_rows = 0;               // if they are known
 
+    // And a vector more, of which anything may be read.
     void reserve(int64_t n) {
+        n += cuts_at_once;
         if (static_cast<int64_t>(gradient.size()) >= n) return;
         for (auto* v : {&gradient, &hessian}) v->resize(n);
         rows.resize(n);

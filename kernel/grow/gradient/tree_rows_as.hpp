@@ -216,8 +216,10 @@ class TreeRowsAs : public TreeRows {
 
     void clear_gathered(int thread, UsedBins& used) override {
         Sum* sums = scratch_[thread].bin_sums.data();
-        used.for_each(0, data_.n_total_bins(), [&](int64_t bin) { sums[bin] = Sum{}; });
-        if (counts_rows()) used.for_each(0, data_.n_total_bins(), [&](int64_t bin) { used.rows[bin] = 0; });
+        if (counts_rows())
+            used.for_each(0, data_.n_total_bins(), [&](int64_t bin) { sums[bin] = Sum{}, used.rows[bin] = 0; });
+        else
+            used.for_each(0, data_.n_total_bins(), [&](int64_t bin) { sums[bin] = Sum{}; });
         std::fill(used.marks.begin(), used.marks.end(), 0);
     }
 
