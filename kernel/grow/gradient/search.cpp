@@ -136,7 +136,7 @@ void SplitSearch::search_together(const NodeView& node, bool dense, const CutRul
             best.threshold = dense ? static_cast<Code>(entry - begin) : s.sums.codes[entry];
             best.left = rows_.loaded(entry, s.thread);
             best.certain = rows_known || enough_rows(node, best.left);
-            if (!dense) best.first_right = first_right_of_compact(s, entry, end);
+            if (!dense) best.first_right = first_right_of_compact(node, best.left, s, entry, end);
         }
         begin = end;
     }
@@ -223,14 +223,16 @@ FeatureBest SplitSearch::search_feature(const NodeView& node, int32_t feature, C
     best.left = rows_.loaded(cut.entry, s.thread);
     if (cut.missing_left) best.left += s.sums.missing;
     best.certain = rows_known || enough_rows(node, best.left);
-    if (s.view.codes != nullptr) best.first_right = first_right_of_compact(s, cut.entry, s.view.n);
+    if (s.view.codes != nullptr) best.first_right = first_right_of_compact(node, best.left, s, cut.entry, s.view.n);
     return best;
 }
 
-Code SplitSearch::first_right_of_compact(const Scratch& s, int64_t entry, int64_t end) const {
+Code SplitSearch::first_right_of_compact(const NodeView& node, const WideSum& left, const Scratch& s, int64_t entry,
+                                         int64_t end) const {
     int64_t next = entry + 1;
-    const WideSum left = rows_.loaded(entry, s.thread);
-    while (next < end && params_.min_samples_leaf <= 1 && rows_.loaded(next, s.thread) == left) ++next;
+    const WideSum before = rows_.loaded(entry, s.thread);
+    if (enough_rows(node, left))
+        while (next < end && rows_.loaded(next, s.thread) == before) ++next;
     return next < end ? s.sums.codes[next] : s.sums.codes[entry] + 1;
 }
 

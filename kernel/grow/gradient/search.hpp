@@ -144,8 +144,9 @@ class SplitSearch {
     const int64_t* deciding_counts(const NodeView& node, int32_t feature, const FeatureBest& best, Scratch& s) const;
     bool next_is_empty(const NodeView& node, int32_t feature, const FeatureBest& best) const;
 
-    // Rows of weight 0 do not count, unless rows are counted.
-    Code first_right_of_compact(const Scratch& s, int64_t entry, int64_t end) const;
+    // Rows of weight 0 do not count where a histogram would not have them counted either. left: all that goes left.
+    Code first_right_of_compact(const NodeView& node, const WideSum& left, const Scratch& s, int64_t entry,
+                                int64_t end) const;
 
     // counts: rows of each code where they decide, or null.
     void find_first_right(const NodeView& node, int32_t feature, const int64_t* counts, FeatureBest& best) const;

@@ -550,9 +550,11 @@ int64_t TreeBuilder::splits_left() const {
 }
 
 bool TreeBuilder::next_batch() {
-    if (splits_left() <= 0) return false;
-    while (may_be_overtaken()) ask_ahead(0, splits_left() > 1);
-    if (begins_small()) split_small();
+    for (bool small = true; small && splits_left() > 0;) {
+        while (may_be_overtaken()) ask_ahead(0, splits_left() > 1);
+        small = begins_small();
+        if (small) split_small();
+    }
     if (queue_.empty() || splits_left() <= 0) return false;
     const int64_t most = params_.growth == Growth::level ? splits_left() : 1;
     batch_.clear();
@@ -563,7 +565,7 @@ bool TreeBuilder::next_batch() {
     return true;
 }
 
-// Nodes that wait might overtake the best one after any split.
+// Nodes that wait for rows elsewhere might overtake the best one after any split.
 bool TreeBuilder::begins_small() const {
     return threads_ > 1 && params_.growth == Growth::leaf && undecided_.empty() && !queue_.empty() &&
            is_small(open_[queue_.begin()->id]);
@@ -584,40 +586,38 @@ void TreeBuilder::split_small() {
 
 void TreeBuilder::split_small(Shared& shared, int worker) {
     std::unique_lock<SpinLock> lock(shared.lock);
-    for (commit_prepared(shared); !shared.over; commit_prepared(shared)) {
-        const uint32_t seen = shared.changes.count();
-        Open* node = next_small(shared.n_workers);
-        TreeRows::Bins* spare = nullptr;
-        const bool deeper = splits_left() > 1;
-        if (node != nullptr) {
-            spare = take_spare(*node, deeper);
+    try {
+        for (commit_prepared(shared); !shared.over; commit_prepared(shared)) {
+            const uint32_t seen = shared.changes.count();
+            Open* node = next_small(shared.n_workers);
+            if (node == nullptr) {
+                lock.unlock();
+                shared.changes.wait(seen);
+                lock.lock();
+                continue;
+            }
+            const bool deeper = splits_left() > 1;
+            TreeRows::Bins* spare = take_spare(*node, deeper);
             node->in_work = true;
-        }
-        lock.unlock();
-        if (node == nullptr) {
-            shared.changes.wait(seen);
-            lock.lock();
-            continue;
-        }
-        try {
+            lock.unlock();
             prepare(*node, spare, deeper, worker, 1);
-        } catch (...) {
             lock.lock();
-            shared.over = true;
+            node->in_work = false;
+            collect_returned(worker);
             shared.changes.add();
-            throw;
         }
-        lock.lock();
-        node->in_work = false;
-        collect_returned(worker);
+    } catch (...) {  // nobody may wait for what will never come
+        if (!lock.owns_lock()) lock.lock();
+        shared.over = true;
         shared.changes.add();
+        throw;
     }
 }
 
 void TreeBuilder::commit_prepared(Shared& shared) {
     bool changed = false;
     while (!shared.over) {
-        shared.over = queue_.empty() || splits_left() <= 0;
+        shared.over = queue_.empty() || splits_left() <= 0 || !undecided_.empty();
         if (shared.over) break;
         const int32_t id = queue_.begin()->id;
         if (!open_[id].is_prepared()) {

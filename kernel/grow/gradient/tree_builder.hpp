@@ -251,7 +251,7 @@ class TreeBuilder {
     bool large(const Open& node) const { return !node.rows.afar() && codes_of(node) >= large_node; }
     double codes_of(const Open& node) const { return static_cast<double>(node.n_rows()) * codes_per_row_; }
 
-    // Prepares nodes that are not prepared yet: large ones with all threads, small ones with one thread each.
+    // Prepares nodes that are not prepared yet: large ones, and one alone, with all threads, others with one thread each.
     void prepare_all(std::span<Open* const> nodes, bool deeper);
 
     // The nodes of the batch.
