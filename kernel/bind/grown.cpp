@@ -14,7 +14,7 @@ namespace {
 
 using Trees = std::vector<const GrownTree*>;
 
-constexpr int copying_threads = 4;  // more are not faster: memory is
+constexpr int copying_threads = 2;  // more are not faster: memory is what takes the time
 
 // use(name, what is read from a node, the field of a finished tree) for each number that nodes of all trees have.
 template <class Use>
@@ -88,7 +88,8 @@ auto join(const GrownForest& forest, Read&& read) {
     std::vector<size_t> start{0};
     for (const TreeFields& tree : forest.trees) start.push_back(start.back() + read(tree).size());
     Pages<T> data = make_pages<T>(start.back());
-    parallel_for(static_cast<int64_t>(forest.trees.size()), copying_threads, [&](int64_t i, int) {
+    const int threads = std::min(forest.threads, copying_threads);
+    parallel_for(static_cast<int64_t>(forest.trees.size()), threads, [&](int64_t i, int) {
         const std::span<const T> items = read(forest.trees[i]);
         std::copy(items.begin(), items.end(), data.get() + start[i]);
     });

@@ -106,6 +106,7 @@ struct TreeFields {
 struct GrownForest {
     std::vector<TreeFields> trees;
     int width = 1;
+    int threads = 1;  // that grew them
 
     GrownForest() = default;
     GrownForest(GrownForest&&) = default;  // and no copies, which std::vector would promise

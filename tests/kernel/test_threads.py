@@ -291,7 +291,7 @@ resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 48 * 2*
 workers = set()
 for _ in range(50):
     _kernel.for_each_chunk(100, 64, lambda chunk, worker: workers.add(worker))
-assert len(workers) < 16, workers  # six of 8 MB, and some in memory that is given back meanwhile
+assert len(workers) < 8, workers
 del room
 assert arb.BoostedTreesRegressor(n_estimators=3, n_jobs=64).fit(X, X[:, 0]).fingerprint() == expected
 """

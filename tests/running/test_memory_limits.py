@@ -25,7 +25,7 @@ names = [
     "RandomForestRegressor",
     "DecisionTreeRegressor",
 ]
-problem = limits.estimators().draw_problem(60_000, 20)
+problem = limits.estimators().draw_problem(20_000, 20)
 ends = Counter()
 with limits.in_one_thread():
     limits.use_once(names)

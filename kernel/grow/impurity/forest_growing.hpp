@@ -42,6 +42,7 @@ GrownForest grow_with(const ForestInputs& inputs, const TreeRange& range, bool w
     GrownForest forest;
     forest.trees.resize(range.n);
     forest.width = inputs.target.width();
+    forest.threads = inputs.threads;
     const int workers = range.n >= inputs.threads ? inputs.threads : 1;
     std::vector<TreeSpace<Statistics>> spaces;
     for (int i = 0; i < workers; ++i) spaces.push_back(make_space(task, inputs.threads / workers));
