@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.reference.in_places import in_places, parted
 
-from arboretum.data.splits import SPLIT_PURPOSE, split_rows
+from arboretum.data.splits import SPLIT_PURPOSE, fold_of_rows, split_rows
 
 N_ROWS = 300
 STRATA = {
@@ -50,3 +50,16 @@ def test_places_hold_out_the_rows_that_one_would(n_places: int, kind: str) -> No
     found = in_places(program, parts)
     for own, whole in zip(zip(*found, strict=True), split_rows(N_ROWS, 0.2, 7, strata), strict=True):
         np.testing.assert_array_equal(np.concatenate(own), whole)
+
+
+@pytest.mark.parametrize("n_folds", [1, 2, 5, 7])
+def test_folds_are_runs_of_rising_draws(n_folds: int) -> None:
+    fold, draws = fold_of_rows(N_ROWS, n_folds, 7), np.random.default_rng([7, SPLIT_PURPOSE]).random(N_ROWS)
+    assert np.all(np.diff(fold[np.argsort(draws)]) >= 0)
+    assert np.ptp(np.bincount(fold, minlength=n_folds)) <= 1
+
+
+@pytest.mark.parametrize("n_places", [2, 3, 7])
+def test_places_have_the_folds_that_one_would_have(n_places: int) -> None:
+    found = in_places(lambda part: fold_of_rows(part.stop - part.start, 5, 7), parted(N_ROWS, n_places))
+    np.testing.assert_array_equal(np.concatenate(found), fold_of_rows(N_ROWS, 5, 7))

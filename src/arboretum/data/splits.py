@@ -18,10 +18,34 @@ def split_rows(
     n_rows: int, fraction: float, seed: int, strata: NDArray[Any] | None
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Training and validation rows of this place; with strata, the same fraction of each, and never all of one."""
-    bits = np.random.PCG64([seed, SPLIT_PURPOSE]).advance(places.numbered(n_rows).first)  # those of default_rng
-    choose = _held_here if places.here() is None else _held_everywhere
-    held = choose(np.random.Generator(bits).random(n_rows), fraction, strata)
+    held = _held(_draws(n_rows, seed), fraction, strata)
     return np.flatnonzero(~held), np.flatnonzero(held)
+
+
+def fold_of_rows(n_rows: int, n_folds: int, seed: int) -> NDArray[np.intp]:
+    """Fold of each row of this place; folds have the same size, up to one row.
+
+    Examples
+    --------
+    >>> np.bincount(fold_of_rows(11, 3, seed=0))
+    array([3, 4, 4])
+    """
+    draws = _draws(n_rows, seed)
+    fold = np.zeros(n_rows, dtype=np.intp)
+    for number in range(1, n_folds):
+        fold += ~_held(draws, number / n_folds, None)
+    return fold
+
+
+def _draws(n_rows: int, seed: int) -> NDArray[np.float64]:
+    """Return a random number for each row of this place, by its number among those of all places."""
+    bits = np.random.PCG64([seed, SPLIT_PURPOSE]).advance(places.numbered(n_rows).first)  # those of default_rng
+    return np.random.Generator(bits).random(n_rows)
+
+
+def _held(draws: NDArray[np.float64], fraction: float, strata: NDArray[Any] | None) -> NDArray[np.bool_]:
+    """Mark the rows with the smallest draws."""
+    return (_held_here if places.here() is None else _held_everywhere)(draws, fraction, strata)
 
 
 def _held_here(draws: NDArray[np.float64], fraction: float, strata: NDArray[Any] | None) -> NDArray[np.bool_]:

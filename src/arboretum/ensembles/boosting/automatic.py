@@ -20,6 +20,8 @@ LARGE_TABLE = 1_000  # rows from which some are held out to stop early, and tree
 REFIT_ROWS = 50_000  # rows from which those held out are too few of all to be worth a second fit
 LEAF_PENALTY = 10.0
 SAMPLED_SHARE = 0.7
+FEWEST_HELD_QUERIES = 100  # NDCG of fewer is too noisy to compare rounds by: all are held out, fold by fold
+QUERY_FOLDS = 5
 
 
 def least_rows_of_leaf(n_rows: int) -> int:

@@ -22,9 +22,10 @@ from arboretum import losses, places
 from arboretum.arguments import shown
 from arboretum.data import targets
 from arboretum.data.labels import side_by_side
-from arboretum.data.splits import split_rows
+from arboretum.data.splits import fold_of_rows, split_rows
 from arboretum.data.weights import in_rows
 from arboretum.ensembles.bagging.resampling import content_keys
+from arboretum.ensembles.boosting import automatic
 from arboretum.ensembles.boosting.judging import JudgedRows
 from arboretum.ensembles.boosting.problem import Problem, Target
 from arboretum.ensembles.boosting.rows import Rows
@@ -84,6 +85,10 @@ class Goal(ABC):
     def split(self, problem: Problem, share: float, seed: int) -> tuple[Positions, Positions]:
         """Split the rows into training rows and validation rows."""
         return split_rows(problem.table.n_rows, share, seed, self.strata(problem.y))
+
+    def folds(self, problem: Problem, share: float, seed: int) -> list[tuple[Positions, Positions]]:
+        """Return folds to hold out in turn, where one share of the rows would be too few; none: one share will do."""
+        return []
 
     def arranged(self, problem: Problem) -> Problem:
         """Return the rows in the order that the loss needs, after checks that need all of them."""
@@ -321,6 +326,16 @@ class Ranking(Goal):
         _, out = split_rows(len(queries), share, seed, None)
         held = np.isin(problem.query, queries[out])
         return np.flatnonzero(~held), np.flatnonzero(held)
+
+    def folds(self, problem: Problem, share: float, seed: int) -> list[tuple[Positions, Positions]]:
+        """Return folds of whole queries if the share holds out too few of them to compare rounds by."""
+        assert problem.query is not None
+        queries, query = np.unique(problem.query, return_inverse=True)
+        n_queries = places.total(len(queries))
+        if n_queries * share >= automatic.FEWEST_HELD_QUERIES or n_queries < automatic.QUERY_FOLDS:
+            return []
+        fold = fold_of_rows(len(queries), automatic.QUERY_FOLDS, seed)[query]
+        return [(np.flatnonzero(fold != one), np.flatnonzero(fold == one)) for one in range(automatic.QUERY_FOLDS)]
 
     def arranged(self, problem: Problem) -> Problem:
         """Sort rows by query; raise an error if no query has an order to learn."""

@@ -112,6 +112,12 @@ class Training:
     base: FloatArray
     first_round: int
 
+    def count_held(self) -> int:
+        """Return the number of validation rows, or of their queries."""
+        assert self.validation is not None
+        queries = self.validation.queries
+        return places.total(len(self.validation.y) if queries is None else len(queries.start) - 1)
+
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of ``BoostingRun``."""
         return {

@@ -30,6 +30,7 @@ from arboretum.encoding.category_encoding import CategoryEncoding, learn_encodin
 from arboretum.ensembles.bagging.resampling import Bag, columns_of_bins, with_schema
 from arboretum.ensembles.boosting import automatic
 from arboretum.ensembles.boosting.average_rounds import AverageRounds, average_of, weighted_rounds
+from arboretum.ensembles.boosting.folded import FoldedRuns
 from arboretum.ensembles.boosting.goals import Goal
 from arboretum.ensembles.boosting.history import History
 from arboretum.ensembles.boosting.judging import TreesInTraining, judge_of, knowing
@@ -64,6 +65,7 @@ from arboretum.running.progress import ProgressBar, followers
 from arboretum.running.threads import n_threads
 
 FloatArray: TypeAlias = NDArray[np.float64]
+Split: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]  # rows to train and to validate on
 
 NO_ROWS = HeldRows()
 SMALL_FIT = 10_000  # rows × columns below which a second thread costs more than it saves
@@ -160,6 +162,8 @@ class Beginning:
         Trees of an earlier process.
     journal : Journal, optional
         What later processes go on from.
+    split : tuple of ndarray, optional
+        Rows to train and to validate on, in place of a share drawn here.
     """
 
     earlier: Model | None = None
@@ -168,6 +172,7 @@ class Beginning:
     again: Found | None = None
     resumed: Resumed | None = None
     journal: Journal | None = None
+    split: Split | None = None
 
 
 ANEW = Beginning()
@@ -234,7 +239,11 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         journal, model = start.journal, None
         found = None if journal is None else journal.found
         if found is None:
-            model = self.train(n_rounds, problem, target, threads, start)
+            folds = self._folds(problem, target, start)
+            if folds:
+                model = self.train_folds(folds, n_rounds, problem, target, threads)
+            else:
+                model = self.train(n_rounds, problem, target, threads, start)
             notes = notes_of(model)
             searched = bool(notes.history.curve) and notes.history.stopped_by != "interrupt"
             if start.held.is_given or start.earlier is not None or not searched:
@@ -281,6 +290,35 @@ class Boosting(Recipe[BoostingParameters, Goal]):
             notes = notes_of(earlier)
             forest = Forest.concat([earlier.forest, forest])
             history = notes.history.followed_by(history, notes.n_rounds)
+        return self.freeze(forest, history, run, self.average)
+
+    def _folds(self, problem: Problem, target: Target, start: Beginning) -> list[Split]:
+        """Return folds to find the number of rounds by, if all rows will be fitted again; none: a share will do."""
+        given = self.given
+        if start.held.is_given or start.earlier is not None or not self._fits_again(problem.count_rows()):
+            return []
+        if not (self._wants_validation(problem, False) and (given.scoring is not None or target.loss.has_values)):
+            return []
+        return self.goal.folds(problem, float(given.validation_fraction), seed_of(given.random_state))
+
+    def train_folds(
+        self, folds: Sequence[Split], n_rounds: int, problem: Problem, target: Target, threads: int
+    ) -> Model:
+        """Find the number of rounds by folds; the model is that of the first fold."""
+        places.begin("search")
+        prepared = [self.prepare(n_rounds, problem, target, threads, Beginning(split=split)) for split in folds]
+        places.begin(None)
+        run = prepared[0].run
+        patience, params = run.params.patience, replace(run.params, patience=None)
+        runs = [BoostingRun(**{**training.arguments(), "params": params}) for training in prepared]
+        shares = [training.count_held() for training in prepared]
+        with ProgressBar(n_rounds) if self.given.verbose else nullcontext() as bar:
+            folded = FoldedRuns(runs, shares, patience)
+            history = folded.complete([*(self.given.callbacks or []), *followers(bar)])
+        rounds = runs[0].rounds[: history.best_round]
+        if history.stopped_by == "interrupt":
+            warn_interrupted(len(rounds), "rounds")
+        forest = runs[0].forest_of(rounds)
         return self.freeze(forest, history, run, self.average)
 
     def freeze(self, forest: Forest, history: History, run: Run, average: AverageRounds | None = None) -> Model:
@@ -330,7 +368,10 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         if again is None:
             self._check_followed(loss, scoring, held)
             if scoring is not None or loss.has_values:
-                problem, validation = self._hold_out(problem, held, seed, earlier is not None)
+                if start.split is None:
+                    problem, validation = self._hold_out(problem, held, seed, earlier is not None)
+                else:
+                    problem, validation = (problem.take(part) for part in start.split)
         if problem.table.n_rows * problem.table.schema.n_features < SMALL_FIT:
             threads = 1
         responses = problem.y if given.category_levels is None else goal.responses(problem, loss)
@@ -513,11 +554,7 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         A model that is trained further holds none out by default: it may have seen them already.
         """
         given, n_rows = self.given, problem.count_rows()
-        goes_on = continuing or given.warm_start
-        wanted = given.early_stopping is True or (
-            given.early_stopping == "auto" and not goes_on and automatic.holds_out(n_rows)
-        )
-        if held.is_given or not wanted:
+        if held.is_given or not self._wants_validation(problem, continuing):
             return problem, None
         kept, out = self.goal.split(problem, float(given.validation_fraction), seed)
         if not places.total(len(out)) or not places.total(len(kept)):
@@ -528,6 +565,13 @@ class Boosting(Recipe[BoostingParameters, Goal]):
                 "no row to train or to validate on: give X_val or set early_stopping=False"
             )
         return problem.take(kept), problem.take(out)
+
+    def _wants_validation(self, problem: Problem, continuing: bool) -> bool:
+        """Whether rows are held out if none are given."""
+        given = self.given
+        if given.early_stopping != "auto":
+            return bool(given.early_stopping)
+        return not (continuing or given.warm_start) and automatic.holds_out(problem.count_rows())
 
     def _read_validation(self, held: HeldRows, schema: Schema, target: Target, has_offset: bool) -> Problem:
         if held.y is None:

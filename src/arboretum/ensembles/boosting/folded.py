@@ -1,0 +1,78 @@
+"""A search over folds: runs side by side, one for each fold, compared by what they make of the rows left out.
+
+::
+
+    fold 1 │ held out │ trained on …        ──► loss after each round ┐
+    fold 2 │ trained  │ held out │ …        ──► loss after each round ├ mean ──► History
+    …                                                                 ┘
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import fsum
+
+import numpy as np
+
+from arboretum.ensembles.boosting.history import History, Patience
+from arboretum.ensembles.boosting.rounds import BoostingRun
+from arboretum.running.interruption import keeps_part
+from arboretum.running.progress import Callback, RoundReport
+
+
+class FoldedRuns:
+    """Rounds of several runs, until their mean loss or score improves no more.
+
+    Parameters
+    ----------
+    runs : sequence of BoostingRun
+        One for each fold, without patience of their own.
+    shares : sequence of float
+        How much each fold counts in the mean.
+    patience : Patience, optional
+        When to stop; None grows all rounds.
+    """
+
+    def __init__(self, runs: Sequence[BoostingRun], shares: Sequence[float], patience: Patience | None) -> None:
+        self.runs, self.patience = runs, patience
+        self.shares = np.asarray(shares) / np.sum(shares)
+        first = runs[0].history
+        self.history = History(scoring=first.scoring, greater_is_better=first.greater_is_better)
+
+    def complete(self, callbacks: Sequence[Callback] = ()) -> History:
+        """Boost until a rule says stop."""
+        try:
+            while (report := self.advance()) is not None:
+                if any([callback(report) is True for callback in callbacks]):
+                    self.history.stopped_by = "callback"
+                    break
+        except KeyboardInterrupt:
+            if not keeps_part(len(self.runs[0].rounds)):
+                raise
+            self.history.stopped_by = "interrupt"
+        return self.history
+
+    def advance(self) -> RoundReport | None:
+        """Grow a round of every run and report their mean; None if a rule says stop."""
+        if self.patience is not None and self.patience.is_over(self.history.curve):
+            self.history.stopped_by = "early stopping"
+            return None
+        reports = []
+        for run in self.runs:
+            report = run.advance()
+            if report is None:  # its rounds or its time are over
+                self.history.stopped_by = run.history.stopped_by
+                return None
+            reports.append(report)
+        last = reports[-1]
+        training, loss, score = (
+            self._mean([getattr(report, part) for report in reports])
+            for part in ("training_loss", "validation_loss", "validation_score")
+        )
+        self.history.training_loss += [] if training is None else [training]
+        self.history.add(loss, score)
+        return RoundReport(last.number, last.n_rounds, last.seconds, training, loss, score)
+
+    def _mean(self, parts: Sequence[float | None]) -> float | None:
+        known = [part for part in parts if part is not None]
+        return fsum(self.shares * known) if len(known) == len(parts) else None
