@@ -33,7 +33,7 @@ CROWDED = 0.85  # share of the limit from which allocators are asked to give bac
 MOST_READING = 256_000_000  # bytes of a reader, unless a single column needs more: more would not make a pass faster
 # Shares of the memory of a reader: what it holds of each column (pages), and a batch, of which its users make copies.
 PAGES_SHARE, BATCH_SHARE = 1 / 2, 1 / 8
-# Bytes of any fit: a reader with small batches; and per row, its target as a whole and in parts, and its part.
+# Bytes while a fit reads: a reader with small batches; and per row, its target as a whole and in parts, and its part.
 READER_BYTES, ROW_BYTES = 16_000_000, 32
 ROUNDED_TO, VARYING = 5_000_000, 2_000_000  # rounding of a suggested limit; what libraries take varies a little
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}

@@ -101,8 +101,8 @@ def _require_memory(model: Any, dataset: Dataset) -> None:
     model.check_parameters()
     n_rows, n_columns = dataset.n_rows, len(dataset.names)
     if needed := model.training_bytes(n_rows, n_columns):
-        needed += READER_BYTES + ROW_BYTES * n_rows
-        dataset.budget.require(needed, f"training from {n_rows} rows of {n_columns} columns")
+        reading = READER_BYTES + ROW_BYTES * n_rows  # ends before rounds or trees begin
+        dataset.budget.require(max(needed, reading), f"training from {n_rows} rows of {n_columns} columns")
 
 
 def _texts(given: Mapping[str, Any]) -> dict[str, str]:
