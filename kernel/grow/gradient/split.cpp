@@ -160,7 +160,7 @@ CutRule cut_rule(const NodeFacts& node, const LaneScale& scale, const TreeParams
 
 CutRange cut_range(const BinView& view, bool missing_left, const CutRule& rule) {
     const int64_t n = std::max<int64_t>(0, view.n - (missing_left || !view.has_missing ? 1 : 0));
-    if (!view.rows_known() || !(rule.min_rows > 1)) return {n, 0, n};
+    if (!view.rows_known() || !(rule.min_rows > 1)) return {0, n};
     // Rows only rise: the cuts that leave too few on one side lie at the two ends.
     const double shift = missing_left ? static_cast<double>(view.missing_rows) : 0;
     auto first_above = [&](int64_t begin, auto&& enough) {
@@ -175,7 +175,7 @@ CutRange cut_range(const BinView& view, bool missing_left, const CutRule& rule) 
         return begin;
     };
     const int64_t first = first_above(0, [&](double left) { return left > rule.min_rows - 0.5; });
-    return {n, first, first_above(first, [&](double left) { return rule.n_rows - left < rule.min_rows - 0.5; })};
+    return {first, first_above(first, [&](double left) { return rule.n_rows - left < rule.min_rows - 0.5; })};
 }
 
 void view_gains(const BinView& view, bool missing_left, const CutRule& rule, const CutRange& cuts, double* out) {

@@ -121,10 +121,10 @@ void cut_gains(const double* gradient, const double* hessian, int64_t n, double 
 
 CutRule cut_rule(const NodeFacts& node, const LaneScale& scale, const TreeParams& params, int monotone);
 
-// The cuts of a view with missing values on one side, and those of them that leave enough rows on both sides, as far as
-// rows are known. With missing values on the right, "all values left, missing right" is a cut as well.
+// The cuts of a view, with missing values on one side, that leave enough rows on both sides as far as rows are known.
+// With missing values on the right, "all values left, missing right" is a cut as well.
 struct CutRange {
-    int64_t n, first, last;
+    int64_t first, last;
 };
 CutRange cut_range(const BinView& view, bool missing_left, const CutRule& rule);
 
