@@ -11,7 +11,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import boosting_defaults, cluster, data, findings, forest_defaults, speed, survival_averaging
+from benchmarks import (
+    boosting_defaults,
+    cluster,
+    contestants,
+    data,
+    findings,
+    forest_defaults,
+    speed,
+    survival_averaging,
+)
 from benchmarks.combining import COMBINING
 from benchmarks.explaining import EXPLAINING
 from benchmarks.family import Family
@@ -45,6 +54,9 @@ def parser() -> argparse.ArgumentParser:
     study = commands.add_parser("boosting-defaults", help="libraries as they come, or settings, over real data sets")
     add_study(study, boosting_defaults.run, folds=5)
     add_contenders(study)
+    study = commands.add_parser("contestants", help="what races before a default fit, chosen over real data sets")
+    contestants.add_options(study, positive)
+    add_output(study)
     study = commands.add_parser("survival-averaging", help="what a survival forest averages, over real data sets")
     survival_averaging.add_options(study, positive)
     add_output(study)
@@ -88,7 +100,7 @@ def add_study(command: argparse.ArgumentParser, run: Callable[[argparse.Namespac
     command.set_defaults(run=run)
     add = command.add_argument
     add("--data", type=Path, required=True, help="folder with real data sets")
-    add("--sets", default=",".join(SETS), help="comma-separated; default: %(default)s")
+    add("--sets", default=",".join(SETS), help="comma-separated, or all; default: %(default)s")
     add("--rows", type=positive, default=20_000, help="most rows of a set")
     add("--folds", type=positive, default=folds)
     add_output(command)

@@ -11,8 +11,9 @@ import numpy as np
 
 from benchmarks.measuring import Row, fit_and_loss, trivial_task
 from benchmarks.notebook import Notebook
+from benchmarks.public_sets import chosen_sets
 from benchmarks.ranking import ranks
-from benchmarks.real_sets import RealSet, chosen_sets
+from benchmarks.real_sets import RealSet
 from benchmarks.rivals import UNTOUCHED, Rival
 from benchmarks.rivals.arboretum import ArboretumDefaults
 from benchmarks.table import Column, Table

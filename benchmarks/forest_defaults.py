@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measuring import Row, score, timed
+from benchmarks.public_sets import chosen_sets
 from benchmarks.ranking import ranks
-from benchmarks.real_sets import RealSet, chosen_sets
+from benchmarks.real_sets import RealSet
 from benchmarks.rivals import FORESTS
 from benchmarks.table import HOME, Column, Table
 from benchmarks.task import Task

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -104,11 +104,3 @@ SETS: dict[str, RealSet] = {
     "house_8L": RealSet("regression", "pmlb/218_house_8L.tsv.gz", "target"),
     "puma8NH": RealSet("regression", "pmlb/225_puma8NH.tsv.gz", "target"),
 }
-
-
-def chosen_sets(names: Sequence[str]) -> dict[str, RealSet]:
-    """Return the sets of these names."""
-    unknown = [name for name in names if name not in SETS]
-    if unknown:
-        raise ValueError(f"no set is called {unknown[0]!r}; there are: {', '.join(SETS)}")
-    return {name: SETS[name] for name in names}

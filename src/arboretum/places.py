@@ -272,6 +272,11 @@ def here() -> Places | None:
     return _HERE.get()
 
 
+def are_several() -> bool:
+    """Return whether there are other places."""
+    return (places := here()) is not None and places.count > 1
+
+
 def begin(stage: str | None) -> None:
     """Begin a part of the fit, whose answers are kept for a fit that begins anew; None: they are not kept."""
     places = here()

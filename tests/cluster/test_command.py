@@ -21,7 +21,7 @@ from arboretum.data.dataset import Dataset
 pytest.importorskip("distributed")
 
 N_ROWS = 3_000
-QUICK = ("--set", "n_estimators=3", "--holdout", "0.3", "--json", "--overwrite")
+QUICK = ("--set", "n_estimators=3", "--set", "race=false", "--holdout", "0.3", "--json", "--overwrite")
 
 
 @pytest.fixture(autouse=True)

@@ -22,7 +22,7 @@ CLASSES = np.digitize(SCORE, [-0.7, 0.7])
 FRAME = pd.DataFrame(X, columns=list("abcd")).assign(shop=RNG.choice([f"s{i}" for i in range(60)], N))
 QUERY = np.repeat(np.arange(N // 12), 12)
 EVENT = np.array(list(zip(RNG.random(N) < 0.7, np.exp(-SCORE), strict=True)), dtype=[("event", bool), ("time", float)])
-QUICK = {"n_estimators": 24, "learning_rate": 0.1, "random_state": 3, "n_iter_no_change": 6}
+QUICK = {"n_estimators": 24, "learning_rate": 0.1, "random_state": 3, "n_iter_no_change": 6, "race": False}
 
 
 class DiedError(Exception):

@@ -69,6 +69,7 @@ BAD = {
     "validation_fraction": [0, 1.0, -1, "x", None, 5, NAN],
     "n_iter_no_change": [0, -1, None, 2.5, True],
     "tol": [-1e-9, "some", None, NAN, INF],
+    "race": ["yes", None, 2],
     "refit": ["yes", None, 2],
     "time_limit": [0, -1, "1 h", NAN, True],
     "warm_start": ["yes", 2],

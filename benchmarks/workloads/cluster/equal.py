@@ -80,7 +80,7 @@ def boosting(
     """Return a fit of boosted trees with few rounds."""
     arguments = {"sample_weight": "weight"} if weights else {}
     arguments |= {"group": group} if group else {}
-    whole = {"n_estimators": ROUNDS, "early_stopping": False, **parameters}
+    whole = {"n_estimators": ROUNDS, "early_stopping": False, "race": False, **parameters}
     return Fit(f"BoostedTrees{kind}", target, whole, arguments, held)
 
 

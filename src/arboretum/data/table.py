@@ -204,6 +204,25 @@ BATCH_CELLS = 1 << 20  # of sparse rows that are dense at a time: they stay in t
 LEAST_BATCH_ROWS = 256
 
 
+def mostly_zero(table: Table) -> bool:
+    """Return whether more than half of the values are the number 0, as is expected of every sparse table.
+
+    Examples
+    --------
+    >>> mostly_zero(read_table([[0.0, 0.0], [0.0, 1.0]])), mostly_zero(read_table([[1.0, 2.0], [0.0, 0.0]]))
+    (True, False)
+    """
+    if isinstance(table, SparseTable):
+        return True
+    zeros = sum(
+        len(values) - int(np.count_nonzero(values))
+        for _, batch in table.column_batches()
+        for values in batch
+        if values.dtype.kind == "f"
+    )
+    return 2 * zeros > table.n_rows * table.schema.n_features
+
+
 class SparseTable(Table):
     """A scipy.sparse matrix under a schema of numbers; only batches of it are ever dense.
 

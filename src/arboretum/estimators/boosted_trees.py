@@ -28,6 +28,7 @@ from arboretum.ensembles.boosting.parameters import (
 )
 from arboretum.ensembles.boosting.presets import presets
 from arboretum.ensembles.boosting.problem import HeldRows, Shared
+from arboretum.ensembles.boosting.racing import RaceResult
 from arboretum.ensembles.boosting.recipe import (
     Boosting,
     Journal,
@@ -89,6 +90,10 @@ class BoostedTrees(BoostingParameters, GrownTrees, Estimator):
         Losses and scores after each round, and why the fit ended.
     has_offset_ : bool
         Whether the model was fitted with an ``offset``, which ``predict`` then expects too.
+    race_ : RaceResult or None
+        Settings that raced, their losses, and the winner; None without a race.
+    chosen_params_ : dict
+        What the fit has chosen: with these parameters, the same rows give the same trees without a search or a race.
     loss_ : Loss
         The loss in use.
     """
@@ -118,6 +123,18 @@ class BoostedTrees(BoostingParameters, GrownTrees, Estimator):
     def learning_rate_(self) -> float:
         """The learning rate in use."""
         return notes_of(self.model_).learning_rate
+
+    @property
+    def race_(self) -> RaceResult | None:
+        """Settings that raced, their losses, and the winner; None without a race."""
+        return notes_of(self.model_).race
+
+    @property
+    def chosen_params_(self) -> dict[str, Any]:
+        """What the fit has chosen, for a fit that neither searches nor races."""
+        changes = {} if self.race_ is None else self.race_.changes
+        rounds = {"n_estimators": self.n_iter_, "learning_rate": self.learning_rate_}
+        return {**changes, **rounds, "early_stopping": False, "race": False}
 
     @property
     def trees_per_round_(self) -> int:

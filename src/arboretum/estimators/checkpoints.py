@@ -31,6 +31,7 @@ from arboretum.ensembles.boosting.history import History
 from arboretum.ensembles.boosting.known_again import sum_of
 from arboretum.ensembles.boosting.model_notes import BoostingNotes
 from arboretum.ensembles.boosting.problem import HeldRows, Problem
+from arboretum.ensembles.boosting.racing import RaceResult
 from arboretum.ensembles.boosting.recipe import Found, Phase, Resumed, notes_of
 from arboretum.ensembles.boosting.rounds import Keep, Progress
 from arboretum.ensembles.boosting.rows import Rows
@@ -127,7 +128,13 @@ class CheckpointFile:
         self._check_parameters()
         found = note["found"]
         if found is not None:
-            self.found = Found(found["n_rounds"], found["learning_rate"], History.from_json(found["history"]))
+            race = found.get("race")
+            self.found = Found(
+                found["n_rounds"],
+                found["learning_rate"],
+                History.from_json(found["history"]),
+                None if race is None else RaceResult.from_json(race),
+            )
 
     def _check_parameters(self) -> None:
         there, here = self.note["params"], _shared_parameters(self.model)
@@ -204,7 +211,12 @@ class CheckpointFile:
         model.save(self.path)
 
     def _write(self, model: Model, note: dict[str, Any]) -> None:
-        found = self.found and {**vars(self.found), "history": self.found.history.to_json()}
+        found = None
+        if self.found is not None:
+            race = self.found.race
+            about_race = {} if race is None else {"race": race.to_json()}
+            rounds = {"n_rounds": self.found.n_rounds, "learning_rate": self.found.learning_rate}
+            found = {**rounds, "history": self.found.history.to_json(), **about_race}
         params = _shared_parameters(self.model)
         about = {"library": arboretum.__version__, "params": params, "target": self.target_sum, "found": found}
         noted = replace(notes_of(model), checkpoint={**about, **note})

@@ -72,8 +72,8 @@ def interaction_strength(
     >>> X = np.random.default_rng(0).random((1000, 3)) - 0.5
     >>> model = arb.BoostedTreesRegressor(n_estimators=100).fit(X, X[:, 0] * X[:, 1] + 0.1 * X[:, 2])
     >>> arb.explaining.interaction_strength(model, X).values[:, :, 0].round(1)
-    array([[0.8, 0.9, 0. ],
-           [0.9, 0.8, 0. ],
+    array([[0.9, 1. , 0. ],
+           [1. , 0.9, 0. ],
            [0. , 0. , 0. ]])
     """
     model = as_asked(model, X)

@@ -57,6 +57,8 @@ def model_facts(model: Any) -> dict[str, str]:
     if isinstance(head, LossHead):
         facts["loss"] = str(head.loss.name)
     facts |= _history(getattr(model, "history_", None))
+    if getattr(model, "race_", None) is not None:
+        facts["won the race"] = str(model.race_)
     if hasattr(model, "oob_score_"):
         facts["out-of-bag score"] = number_text(float(model.oob_score_), _DIGITS)
     return facts

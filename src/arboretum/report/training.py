@@ -70,6 +70,8 @@ def _facts(model: Any) -> list[list[Any]]:
     if hasattr(model, "n_iter_"):
         rounds = model.n_iter_
         facts["rounds kept"] = ", ".join(map(str, rounds)) if np.ndim(rounds) else int(rounds)
+    if getattr(model, "race_", None) is not None:
+        facts["won the race of settings"] = str(model.race_)
     if hasattr(model, "history_"):
         facts["training ended by"] = model.history_.stopped_by
     return [[name, value] for name, value in facts.items()]

@@ -163,7 +163,7 @@ def test_a_leaf_reads_the_eight_columns_split_on_nearest_to_it():
     X = rng.integers(0, 2, size=(4000, 12)) + rng.normal(size=(4000, 12)) / 50
     y = (X > 0.5) @ 2.0 ** np.arange(12)
     model = arb.BoostedTreesRegressor(
-        n_estimators=1, max_depth=11, max_leaf_nodes=200, min_samples_leaf=2, leaf_model="linear"
+        n_estimators=1, max_depth=11, max_leaf_nodes=200, min_samples_leaf=2, leaf_model="linear", race=False
     )
     forest = model.fit(X, y).forest_
     sizes = np.diff(forest.slope_start)

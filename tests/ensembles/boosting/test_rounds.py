@@ -243,7 +243,7 @@ def tell(report):
     if report.number == 20:
         print("in the middle", flush=True)
 
-params = {"learning_rate": 0.5, "early_stopping": bool(held), "n_iter_no_change": 10**6, "n_jobs": 2}
+params = {"learning_rate": 0.5, "early_stopping": bool(held), "n_iter_no_change": 10**6, "race": False, "n_jobs": 2}
 model = arb.BoostedTreesRegressor(n_estimators=10**6, callbacks=[tell], **params)
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")

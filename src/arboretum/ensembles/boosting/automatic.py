@@ -56,3 +56,8 @@ def holds_out(n_rows: int) -> bool:
 def fits_again(n_rows: int) -> bool:
     """Return whether all rows are fitted again after some were held out."""
     return n_rows < REFIT_ROWS
+
+
+def races(n_rows: int) -> bool:
+    """Return whether settings race on rows held out: on fewer the losses are too noisy, on more it takes too long."""
+    return LARGE_TABLE <= n_rows < REFIT_ROWS

@@ -2,7 +2,8 @@
 
 Where early stopping keeps the best round, the rate follows from the most rounds that are allowed::
 
-    rate = 0.1 · (100 / rounds)^0.6
+    rate = 0.1 · (100 / rounds)^0.6        up to 100 rounds
+    rate = 0.1 · (100 / rounds)^0.3        beyond: half as many steps of 0.05 lose nothing to steps of 0.025
 
 Where all rounds are kept, more rows allow larger steps::
 
@@ -65,10 +66,10 @@ def automatic_rate(loss: Loss, n_rows: int, n_rounds: int, *, keeps_best: bool, 
     >>> automatic_rate(SquaredError(), 2_000, 200, keeps_best=False)
     0.169046
     >>> automatic_rate(SquaredError(), 2_000, 1_000, keeps_best=True)
-    0.025119
+    0.050119
     """
     if keeps_best:
-        rate = 0.1 * math.pow(100 / n_rounds, 0.6)
+        rate = 0.1 * math.pow(100 / n_rounds, 0.6 if n_rounds <= 100 else 0.3)
         return max(round(min(rate, LARGEST_RATE), 6), SMALLEST_RATE)
     own = loss.loss if isinstance(loss, EachOutput) else loss
     kind = {Logistic: "two classes", Ordinal: "two classes", Multinomial: "several classes"}.get(

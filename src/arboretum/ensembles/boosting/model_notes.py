@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from arboretum.ensembles.boosting.history import History
+from arboretum.ensembles.boosting.racing import RaceResult
 from arboretum.growing.grower import ALL_OUTPUTS
 from arboretum.model.arrays import Arrays
 from arboretum.model.forest import Forest
@@ -26,6 +27,7 @@ class BoostingNotes(Notes):
     trees_per_round: int = 1  # and output
     has_offset: bool = False  # whether rounds were fitted beside offsets
     checkpoint: dict[str, Any] | None = None  # in a checkpoint, which fit it is part of
+    race: RaceResult | None = None  # which settings raced, and which won
     is_averaged: bool = False  # whether trees have the weights of a mean of models, after which none can be grown
 
     def to_json(self, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -36,6 +38,7 @@ class BoostingNotes(Notes):
             **({} if self.trees_per_round == 1 else {"trees_per_round": self.trees_per_round}),
             **({"has_offset": True} if self.has_offset else {}),
             **({} if self.checkpoint is None else {"checkpoint": self.checkpoint}),
+            **({} if self.race is None else {"race": self.race.to_json()}),
             **({"is_averaged": True} if self.is_averaged else {}),
         }
 
@@ -55,7 +58,8 @@ class BoostingNotes(Notes):
         n_rounds, rest = divmod(forest.n_trees, trees_of_round(forest, per_round))
         if rest:
             raise ValueError(f"expected whole rounds of {per_round} trees per output, found {forest.n_trees} trees")
-        return cls(n_rounds, history, float(rate), per_round, has_offset, header.get("checkpoint"), is_averaged)
+        race = RaceResult.from_json(header["race"]) if "race" in header else None
+        return cls(n_rounds, history, float(rate), per_round, has_offset, header.get("checkpoint"), race, is_averaged)
 
 
 def is_vector(forest: Forest) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeAlias, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.data.table import mostly_zero
 from arboretum.encoding.category_encoding import CategoryEncoding
 from arboretum.ensembles.boosting import automatic
 from arboretum.ensembles.boosting.automatic_rate import automatic_rate
@@ -17,6 +19,7 @@ from arboretum.ensembles.boosting.history import Patience
 from arboretum.ensembles.boosting.linear_leaves import LinearLeaves
 from arboretum.ensembles.boosting.model_notes import BoostingNotes
 from arboretum.ensembles.boosting.problem import Problem, Target
+from arboretum.ensembles.boosting.racing import CONTESTANTS
 from arboretum.ensembles.boosting.rounds import BoostingParams, renews_leaves
 from arboretum.ensembles.boosting.row_sampling import SAMPLINGS, check_sampling, sampler_of
 from arboretum.growing.constraints import in_binned_order, interaction_sets, monotone_directions
@@ -35,6 +38,7 @@ from arboretum.parameters.declaring import (
     like,
     parameter,
     parameter_group,
+    parameters_of,
 )
 from arboretum.parameters.shared import (
     Bins,
@@ -305,6 +309,16 @@ class BoostedStopping(EarlyStopping):
         "After rows were held out to stop early, fit all rows again for the number of rounds that was best. "
         '"auto": on fewer than 50,000 rows, unless ``warm_start`` is on.',
     )
+    race: bool = parameter(
+        True,
+        FLAG,
+        "Before a fit of 1,000 to 50,000 rows that stops early, let a few settings race on held-out rows, and fit with "
+        "the best: in place of defaults it may set ``growth``, ``leaf_model``, ``vector_leaves``, ``max_features``, "
+        "``l2``, ``subsample``, ``max_leaf_nodes`` and ``min_samples_leaf``, but none that differs from its default. "
+        "``race_`` tells what was tried, ``chosen_params_`` what was chosen. No race with another ``scoring`` than the "
+        "loss, ``time_limit`` or ``dart_rate``, for several outputs, rankings and Cox models, and on a cluster. See "
+        "docs/boosting-defaults.md.",
+    )
     time_limit: float | None = parameter(
         None, Number(0.0, open_low=True, optional=True), "Seconds after which no new round begins."
     )
@@ -407,6 +421,38 @@ def check_parted(given: BoostingParameters, loss: Loss) -> None:
             f"loss {loss.name!r} on a cluster: gradients of a row depend on the rows of other workers; fit on one "
             "machine"
         )
+
+
+LIMITS = {"max_leaf_nodes", "max_depth", "min_samples_leaf", "min_child_weight", "min_gain"}  # chosen for one growth
+
+
+def racing_parameters_set(given: BoostingParameters) -> set[str]:
+    """Return the parameters that contestants of a race may change, but users have changed already."""
+    declared = parameters_of(type(given))
+    racing = {name for changes in CONTESTANTS.values() for name in changes}
+    changed = {name for name in racing | LIMITS if name in declared and getattr(given, name) != declared[name].default}
+    return changed | {"growth"} if changed & LIMITS else changed
+
+
+def suited(
+    given: BoostingParameters, problem: Problem, loss: Loss, settings: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Mapping[str, Any]]:
+    """Return the settings that suit the other parameters, the rows and the loss, without what has no effect."""
+    excluded = set()
+    if renews_leaves(loss) or given.ordered_boosting:
+        excluded |= {"leaf_model", "vector_leaves"}
+    if has_vector_leaves(given, loss) or mostly_zero(problem.table):
+        excluded |= {"leaf_model"}
+    if given.sampling == "stratified" or given.leaf_model == "linear":
+        excluded |= {"vector_leaves"}
+    if given.prune:
+        excluded |= {"growth"}
+    samples_itself = given.sampling != "subsample"
+    return {
+        name: {key: value for key, value in changes.items() if not (key == "subsample" and samples_itself)}
+        for name, changes in settings.items()
+        if not excluded & set(changes)
+    }
 
 
 def suits_several_outputs(given: BoostingParameters) -> bool:

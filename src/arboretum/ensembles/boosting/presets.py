@@ -40,6 +40,7 @@ _SWITCHES: dict[str, tuple[Any, Any, Any, Any]] = {
     "category_orders": (4, 1, 1, 4),
     "vector_leaves": ("auto", "auto", "auto", True),
     "early_stopping": (False, False, False, False),
+    "race": (False, False, False, False),
 }
 
 

@@ -12,8 +12,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 
@@ -25,6 +26,7 @@ from arboretum.data import targets
 from arboretum.data.binning import BinMap, assign_bins, learn_bins
 from arboretum.data.queries import Queries
 from arboretum.data.schema import Schema
+from arboretum.data.splits import deal_out
 from arboretum.data.table import Table, conform, read_table
 from arboretum.encoding.category_encoding import CategoryEncoding, learn_encoding
 from arboretum.ensembles.bagging.resampling import Bag, columns_of_bins, with_schema
@@ -43,15 +45,26 @@ from arboretum.ensembles.boosting.parameters import (
     check_linear_loss,
     check_parted,
     has_vector_leaves,
+    racing_parameters_set,
     share_of_rows,
+    suited,
     tree_params,
 )
 from arboretum.ensembles.boosting.problem import HeldRows, Problem, Run, Shared, Target, Training
-from arboretum.ensembles.boosting.rounds import BoostingRun, Keep, Progress
+from arboretum.ensembles.boosting.racing import (
+    FOLDS,
+    HELD_FOLDS,
+    Changes,
+    RaceResult,
+    contestants,
+    race,
+)
+from arboretum.ensembles.boosting.rounds import BoostingParams, BoostingRun, Keep, Progress
 from arboretum.ensembles.boosting.rows import Rows, filled_raw, start_raw, user_shape
 from arboretum.ensembles.boosting.training_rows import TrainingRows, beside_offset
 from arboretum.ensembles.recipe import Recipe
 from arboretum.ensembles.training_memory import boosting_bytes, check_counts
+from arboretum.exact_sums import exact_mean
 from arboretum.losses import Cox, EachOutput, Loss
 from arboretum.metrics.named import Metric, named_metrics
 from arboretum.metrics.scoring import Scorer, find_scoring
@@ -78,6 +91,7 @@ class Found:
     n_rounds: int
     learning_rate: float
     history: History
+    race: RaceResult | None = None  # what chose the parameters, if settings raced
 
 
 @dataclass(frozen=True)
@@ -235,9 +249,111 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         return model
 
     def learn(self, n_rounds: int, problem: Problem, target: Target, threads: int, start: Beginning = ANEW) -> Model:
+        """Boost a problem, with the parameters that win a race if there is one."""
+        found = None if start.journal is None else start.journal.found
+        result = None if found is None else found.race
+        if start.earlier is not None:
+            result = notes_of(start.earlier).race
+        elif found is None and (field := self._field(problem, target, start.held)):
+            with places.among(None):  # as on one machine, even if this is the only place of a cluster
+                found = self.race(field, n_rounds, problem, target, threads, start.held)
+            result = found.race
+            if start.held.is_given or not self._fits_again(problem.count_rows()):
+                found = None  # rounds of the usual length are sought on the rows held out
+        if result is None:
+            return self.search(n_rounds, problem, target, threads, start, found)
+        model = self.changed(result.changes).search(n_rounds, problem, target, threads, start, found)
+        return replace(model, notes=replace(notes_of(model), race=result))
+
+    def changed(self, changes: Changes) -> Boosting:
+        """Return the recipe with some parameters changed."""
+        given = copy(self.given)
+        vars(given).update(changes)
+        return replace(self, given=given)
+
+    def _field(self, problem: Problem, target: Target, held: HeldRows) -> dict[str, Changes]:
+        """Return the settings that race; none where rounds are not sought on rows held out."""
+        given, loss = self.given, target.loss
+        if not given.race or given.scoring != "loss" or given.time_limit is not None or given.dart_rate:
+            return {}
+        if places.are_several() or not automatic.races(problem.count_rows()):
+            return {}
+        searches = given.early_stopping is not False if held.is_given else self._wants_validation(problem, False)
+        if not searches or not (loss.row_wise and loss.has_values) or problem.y.ndim > 1:
+            return {}
+        unit = 1.0 if problem.weight is None else exact_mean(problem.weight)
+        field = suited(given, problem, loss, contestants(racing_parameters_set(given), loss.n_outputs, unit))
+        return field if len(field) > 1 else {}
+
+    def race(
+        self,
+        field: Mapping[str, Changes],
+        n_rounds: int,
+        problem: Problem,
+        target: Target,
+        threads: int,
+        held: HeldRows,
+    ) -> Found:
+        """Find the setting that suits the rows, and its number of rounds (racing.py)."""
+        folds = [Beginning(held=held)] if held.is_given else self.race_folds(problem)
+        has_slopes = any(changes.get("leaf_model") == "linear" for changes in field.values())
+        reading = self.changed({"leaf_model": "linear"}) if has_slopes else self  # columns as slopes need them
+        prepared = (reading.prepare(n_rounds, problem, target, threads, fold) for fold in folds)
+        n_rows = problem.count_rows()
+
+        def entered(training: Training, name: str, threads_each: int) -> Training:
+            return self.changed(field[name]).entered(training, n_rows, threads_each)
+
+        result, history, rate = race(field, prepared, entered, threads)
+        best = history.best_round
+        assert best is not None
+        return Found(min(best, n_rounds), rate, history, result)
+
+    def race_folds(self, problem: Problem) -> list[Beginning]:
+        """Return the folds that are held out in turn; the last ones, which have no row of a class of few rows."""
+        strata = self.goal.strata(problem.y)
+        fold = deal_out(np.zeros(len(problem.y)) if strata is None else strata, FOLDS, seed_of(self.given.random_state))
+        held = range(FOLDS - HELD_FOLDS, FOLDS)
+        return [Beginning(split=(np.flatnonzero(fold != one), np.flatnonzero(fold == one))) for one in held]
+
+    def entered(self, training: Training, n_rows: int, threads: int) -> Training:
+        """Return prepared rows with these parameters, and raw predictions of their own."""
+        run = training.run
+        params = self._params(
+            run.target,
+            run.problem,
+            training.rows.data.bin_map,
+            run.encoding,
+            n_rounds=run.params.n_rounds,
+            n_rows=n_rows,
+            rate=run.params.learning_rate,
+            seed=run.params.seed,
+            threads=threads,
+            validates=True,
+        )
+        rows, validation, *reordered = (
+            None if one is None else replace(one, raw=one.raw.copy())
+            for one in (training.rows, training.validation, *training.reordered)
+        )
+        return replace(
+            training,
+            run=replace(run, params=params),
+            rows=cast(Rows, rows),
+            validation=validation,
+            reordered=cast("list[Rows]", reordered),
+        )
+
+    def search(
+        self,
+        n_rounds: int,
+        problem: Problem,
+        target: Target,
+        threads: int,
+        start: Beginning,
+        found: Found | None,
+    ) -> Model:
         """Boost a problem; if rows were held out of it to find the number of rounds, perhaps all rows again."""
         journal, model = start.journal, None
-        found = None if journal is None else journal.found
         if found is None:
             folds = self._folds(problem, target, start)
             if folds:
@@ -359,7 +475,7 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         given, goal, loss = self.given, self.goal, target.loss
         scoring = find_scoring(given.scoring, goal.task(target).name)
         check_linear_loss(given, loss)
-        if places.here() is not None:
+        if places.are_several():
             check_parted(given, loss)
         if earlier is not None:
             self._check_leaves(earlier.forest, loss)
@@ -390,12 +506,11 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         if held.is_given:
             validation = self._read_validation(held, schema, target, problem.offset is not None)
         rate = None if earlier is None else notes_of(earlier).learning_rate
-        params = boosting_params(
-            given,
-            goal,
-            loss,
+        params = self._params(
+            target,
             problem,
-            tree_params(given, goal, target, problem, bin_map.order, encoding, n_rows),
+            bin_map,
+            encoding,
             n_rounds=n_rounds,
             n_rows=n_rows,
             rate=rate if again is None else again.learning_rate,
@@ -415,6 +530,14 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         has_offset = problem.offset is not None or (earlier is not None and notes_of(earlier).has_offset)
         run = Run(problem, target, schema, encoding, params, has_offset)
         return Training(run, rows, reordered, held_rows, judge, base, first_round)
+
+    def _params(
+        self, target: Target, problem: Problem, bin_map: BinMap, encoding: CategoryEncoding | None, **about: Any
+    ) -> BoostingParams:
+        """Return the parameters of the engine, for rows that are encoded and cut."""
+        given, goal = self.given, self.goal
+        tree = tree_params(given, goal, target, problem, bin_map.order, encoding, about["n_rows"])
+        return boosting_params(given, goal, target.loss, problem, tree, **about)
 
     def _answering(self, table: Table) -> Callable[[FloatArray, Head], Any]:
         """Return a function that makes an estimator for scorers from raw predictions of validation rows."""

@@ -1,0 +1,83 @@
+"""The arithmetic of a race, against plain formulas."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from arboretum.ensembles.boosting.racing import (
+    CLEARLY,
+    DEFAULT,
+    Losses,
+    history_of,
+    mean_curve,
+    unbeaten,
+    winner,
+)
+
+N = 12
+LOSSES = arrays(np.float64, N, elements=st.floats(0, 1e6))
+WEIGHTS = st.none() | arrays(np.float64, N, elements=st.floats(0.01, 100))
+FIELDS = st.dictionaries(st.sampled_from("abcd"), LOSSES, min_size=1)
+
+
+@given(LOSSES, LOSSES, WEIGHTS)
+def test_the_error_of_a_difference_is_that_of_the_formula(one, other, weight):
+    w = np.ones(N) if weight is None else weight
+    difference = one - other
+    mean = np.average(difference, weights=w)
+    expected = np.sqrt(np.sum((w * (difference - mean)) ** 2)) / w.sum()
+    assert Losses(one, weight).mean == pytest.approx(np.average(one, weights=w))
+    assert Losses(one, weight).error_beside(Losses(other, weight)) == pytest.approx(expected, abs=1e-9)
+
+
+@given(LOSSES, LOSSES, st.permutations(range(N)))
+def test_the_order_of_rows_does_not_matter(one, other, order):
+    a, b = Losses(one, None), Losses(other, None)
+    shuffled = Losses(one[order], None), Losses(other[order], None)
+    assert (a.mean, a.error_beside(b)) == (shuffled[0].mean, shuffled[0].error_beside(shuffled[1]))
+
+
+@given(LOSSES, LOSSES, WEIGHTS)
+def test_folds_are_joined(one, other, weight):
+    joined = Losses(other, weight).after(Losses(one, weight))
+    both = None if weight is None else np.concatenate([weight, weight])
+    assert joined.mean == Losses(np.concatenate([one, other]), both).mean
+    assert Losses(one, weight).after(None).values is one
+
+
+@given(FIELDS, st.floats(0, 12))
+def test_the_best_stays_and_whoever_is_near(field, most):
+    losses = {name: Losses(values, None) for name, values in field.items()}
+    left = unbeaten(losses, most)
+    best = min(one.mean for one in losses.values())
+    assert best in [losses[name].mean for name in left]
+    for name, one in losses.items():
+        errors = [one.error_beside(other) for other in losses.values() if other.mean == best]
+        assert (name in left) == (one.mean == best or one.mean - best <= most * errors[0])
+
+
+@given(FIELDS, LOSSES)
+def test_the_default_wins_unless_another_is_clearly_better(field, base):
+    default = Losses(base, None)
+    losses = {DEFAULT: default, **{name: Losses(values, None) for name, values in field.items()}}
+    chosen = winner(losses)
+    if chosen == DEFAULT:
+        for name in field:
+            other = losses[name]
+            assert other.mean >= default.mean - CLEARLY * default.error_beside(other)
+    else:
+        assert default.mean - losses[chosen].mean > CLEARLY * default.error_beside(losses[chosen])
+
+
+@given(st.lists(st.lists(st.floats(0, 1e3), min_size=1, max_size=9), min_size=1, max_size=3), st.integers(1, 5))
+def test_the_best_round_of_a_fit_is_that_of_the_race_at_its_pace(curves, pace):
+    curve = mean_curve(curves)
+    padded = np.array([np.pad(one, (0, len(curve) - len(one)), mode="edge") for one in curves])
+    np.testing.assert_allclose(curve, padded.mean(axis=0))
+    history = history_of(curve, pace)
+    assert history.best_round == pace * (int(np.argmin(curve)) + 1)
+    assert len(history.validation_loss) == pace * len(curve)
