@@ -8,7 +8,7 @@
     contestants that are worse than the best by more than some standard errors are out
                      │ after the last fold, or when one is left
                      ▼
-    the default, unless another is better by more than a standard error
+    the default, unless another is better by more than two standard errors
     its rounds: those of the least mean loss, times the length of the steps
 
 Contestants run beside each other, with a share of the threads each; what is chosen does not depend on the threads.
@@ -39,8 +39,8 @@ MOST_ROUNDS, PATIENCE = 500, 25  # of a race, whatever is wanted of the fit
 FOLDS, HELD_FOLDS = 5, 2  # rows are dealt out to folds, and some of them are held out in turn
 # Standard errors by which a contestant must be worse than the best to be out, after so many rounds: some settings are
 # slow to begin with. After the last leg, all that are left have finished the fold.
-LEGS = {25: 12.0, 50: 4.0, math.inf: 1.0}
-CLEARLY = 1.0  # standard errors by which another contestant must be better than the default
+LEGS = {25: 12.0, 50: 4.0, math.inf: 1.5}
+CLEARLY = 2.0  # standard errors by which another contestant must be better than the default: one outlier makes one
 DEFAULT = "default"
 # What contestants change; l2 in mean weights. A contestant takes part if all that it changes is left at its default.
 OF_ALL: Mapping[str, Changes] = {
@@ -48,8 +48,8 @@ OF_ALL: Mapping[str, Changes] = {
     "few brakes": {"max_features": 0.6, "l2": 0.1, "subsample": 1.0},
 }
 OF_ONE_OUTPUT: Mapping[str, Changes] = {
-    "large trees": {"max_leaf_nodes": 63, "min_samples_leaf": 1, "max_features": 0.6, "l2": 1.0, "subsample": 0.8},
-    "symmetric": {"growth": "symmetric", "max_features": 1.0, "l2": 0.1, "subsample": 1.0},
+    "small trees": {"max_leaf_nodes": 8, "max_features": 0.5, "l2": 3.0},
+    "symmetric": {"growth": "symmetric", "max_features": 1.0, "l2": 1.0, "subsample": 1.0},
     "linear": {"growth": "symmetric", "leaf_model": "linear", "max_features": 1.0, "l2": 1.0, "subsample": 1.0},
 }
 OF_CLASSES: Mapping[str, Changes] = {  # one tree per round for all classes is quick, and often better
@@ -140,7 +140,7 @@ def contestants(changed: set[str], n_outputs: int, unit: float) -> dict[str, Cha
     Examples
     --------
     >>> list(contestants(set(), n_outputs=1, unit=1.0))
-    ['default', 'few brakes', 'large trees', 'symmetric', 'linear']
+    ['default', 'few brakes', 'small trees', 'symmetric', 'linear']
     >>> list(contestants({"growth"}, n_outputs=3, unit=1.0))
     ['default', 'few brakes', 'vector', 'vector, some columns']
     """
