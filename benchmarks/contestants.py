@@ -112,30 +112,24 @@ class Cases:
 
 
 def measure(task: Task, candidates: Mapping[str, dict[str, Any]]) -> Case:
-    """Run the laps of every candidate, and fit each to all rows for the rounds that they found."""
+    """Run the laps of every candidate, and fit each to all rows."""
     import arboretum as arb
     from arboretum.ensembles.boosting import racing
 
     make: Any = arb.BoostedTreesRegressor if task.kind == "regression" else arb.BoostedTreesClassifier
     common = {"n_jobs": task.settings.threads, "random_state": task.settings.seed}
     held: dict[str, list[Any]] = {name: [] for name in candidates}
-    curves: dict[str, list[list[float]]] = {name: [] for name in candidates}
     recipe = make(**common).recipe()
     problem, target = recipe.read(task.X, task.y)
-    rate = 0.0
     for start in recipe.race_folds(problem):
         prepared = recipe.changed({"leaf_model": "linear"}).prepare(1000, problem, target, task.settings.threads, start)
-        rate = prepared.run.params.learning_rate
         for name, changes in candidates.items():
             lap = racing.Lap(recipe.changed(changes).entered(prepared, problem.count_rows(), task.settings.threads))
             lap.run_until(np.inf)
             held[name].append(lap.losses.values.astype(np.float32))
-            curves[name].append(lap.curve)
     tested = {}
     for name, changes in candidates.items():
-        rounds = racing.history_of(racing.mean_curve(curves[name]), racing.pace_of(rate)).best_round
-        model = make(**common, **changes, n_estimators=rounds, learning_rate=rate, early_stopping=False)
-        model.fit(task.X, task.y)
+        model = make(**common, **changes, race=False).fit(task.X, task.y)
         answers = model.predict(task.X_test) if task.kind == "regression" else model.predict_proba(task.X_test)
         tested[name] = score(task, answers[:, 1] if task.kind == "binary" else answers)[LOSS[task.kind]]
     return Case(held, tested)

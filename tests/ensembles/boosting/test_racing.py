@@ -12,8 +12,6 @@ from arboretum.ensembles.boosting.racing import (
     CLEARLY,
     DEFAULT,
     Losses,
-    history_of,
-    mean_curve,
     unbeaten,
     winner,
 )
@@ -71,13 +69,3 @@ def test_the_default_wins_unless_another_is_clearly_better(field, base):
             assert other.mean >= default.mean - CLEARLY * default.error_beside(other)
     else:
         assert default.mean - losses[chosen].mean > CLEARLY * default.error_beside(losses[chosen])
-
-
-@given(st.lists(st.lists(st.floats(0, 1e3), min_size=1, max_size=9), min_size=1, max_size=3), st.integers(1, 5))
-def test_the_best_round_of_a_fit_is_that_of_the_race_at_its_pace(curves, pace):
-    curve = mean_curve(curves)
-    padded = np.array([np.pad(one, (0, len(curve) - len(one)), mode="edge") for one in curves])
-    np.testing.assert_allclose(curve, padded.mean(axis=0))
-    history = history_of(curve, pace)
-    assert history.best_round == pace * (int(np.argmin(curve)) + 1)
-    assert len(history.validation_loss) == pace * len(curve)

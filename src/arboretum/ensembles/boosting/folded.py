@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from math import fsum
 
 import numpy as np
@@ -31,10 +32,14 @@ class FoldedRuns:
         How much each fold counts in the mean.
     patience : Patience, optional
         When to stop; None grows all rounds.
+    beside : int
+        Runs that grow at the same time, each in a thread.
     """
 
-    def __init__(self, runs: Sequence[BoostingRun], shares: Sequence[float], patience: Patience | None) -> None:
-        self.runs, self.patience = runs, patience
+    def __init__(
+        self, runs: Sequence[BoostingRun], shares: Sequence[float], patience: Patience | None, beside: int = 1
+    ) -> None:
+        self.runs, self.patience, self.beside = runs, patience, beside
         self.shares = np.asarray(shares) / np.sum(shares)
         first = runs[0].history
         self.history = History(scoring=first.scoring, greater_is_better=first.greater_is_better)
@@ -42,24 +47,24 @@ class FoldedRuns:
     def complete(self, callbacks: Sequence[Callback] = ()) -> History:
         """Boost until a rule says stop."""
         try:
-            while (report := self.advance()) is not None:
-                if any([callback(report) is True for callback in callbacks]):
-                    self.history.stopped_by = "callback"
-                    break
+            with ThreadPoolExecutor(self.beside) as pool:
+                while (report := self.advance(pool)) is not None:
+                    if any([callback(report) is True for callback in callbacks]):
+                        self.history.stopped_by = "callback"
+                        break
         except KeyboardInterrupt:
             if not keeps_part(len(self.runs[0].rounds)):
                 raise
             self.history.stopped_by = "interrupt"
         return self.history
 
-    def advance(self) -> RoundReport | None:
+    def advance(self, pool: ThreadPoolExecutor) -> RoundReport | None:
         """Grow a round of every run and report their mean; None if a rule says stop."""
         if self.patience is not None and self.patience.is_over(self.history.curve):
             self.history.stopped_by = "early stopping"
             return None
         reports = []
-        for run in self.runs:
-            report = run.advance()
+        for run, report in zip(self.runs, pool.map(BoostingRun.advance, self.runs), strict=True):
             if report is None:  # its rounds or its time are over
                 self.history.stopped_by = run.history.stopped_by
                 return None

@@ -9,7 +9,6 @@
                      │ after the last fold, or when one is left
                      ▼
     the default, unless another is better by more than two standard errors
-    its rounds: those of the least mean loss, times the length of the steps
 
 Contestants run beside each other, with a share of the threads each; what is chosen does not depend on the threads.
 """
@@ -24,7 +23,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.ensembles.boosting.history import History, Patience
+from arboretum.ensembles.boosting.history import Patience
 from arboretum.ensembles.boosting.problem import Training
 from arboretum.ensembles.boosting.rounds import BoostingParams, BoostingRun
 from arboretum.ensembles.boosting.rows import user_shape
@@ -218,11 +217,6 @@ class Lap:
         """Losses of the rows held out at the best round so far."""
         return Losses(self.loss.values(self.held.y, user_shape(self.at_best)), self.held.weight)
 
-    @property
-    def curve(self) -> list[float]:
-        """Mean loss of the rows held out, after each round."""
-        return self.run.history.validation_loss
-
 
 def pace_of(rate: float) -> int:
     """Return how many steps of a fit a step of the race stands for.
@@ -253,8 +247,8 @@ def race(
     folds: Iterable[Training],
     entered: Callable[[Training, str, int], Training],
     threads: int,
-) -> tuple[RaceResult, History, float]:
-    """Let contestants race; return the result, the history of the winner's rounds, and the length of its steps.
+) -> RaceResult:
+    """Let contestants race.
 
     Parameters
     ----------
@@ -268,23 +262,20 @@ def race(
         Threads of all contestants together.
     """
     left, losses = list(field), dict[str, Losses]()
-    told, curves = {name: list[float]() for name in field}, {name: list[list[float]]() for name in field}
-    pace, rate = 1, 0.0
+    told = {name: list[float]() for name in field}
     for fold in folds:
         laps = {name: Lap(entered(fold, name, max(1, threads // len(left)))) for name in left}
-        rate, pace = fold.run.params.learning_rate, laps[left[0]].pace
         for n_rounds, most in LEGS.items():
             advance_beside([laps[name] for name in left], n_rounds, threads)
             so_far = {name: laps[name].losses.after(losses.get(name)) for name in left}
             left = unbeaten(so_far, most)
         for name, lap in laps.items():
             told[name].append(lap.losses.mean)
-            curves[name].append(lap.curve)
         losses = {name: so_far[name] for name in left}
         if len(left) == 1:
             break
     chosen = winner(losses)
-    return RaceResult(chosen, dict(field[chosen]), told), history_of(mean_curve(curves[chosen]), pace), rate
+    return RaceResult(chosen, dict(field[chosen]), told)
 
 
 def advance_beside(laps: Sequence[Lap], n_rounds: float, threads: int) -> None:
@@ -321,30 +312,3 @@ def winner(field: Mapping[str, Losses]) -> str:
         if one is base or base.mean - one.mean > CLEARLY * base.error_beside(one)
     }
     return best_of(better)
-
-
-def mean_curve(curves: Sequence[Sequence[float]]) -> list[float]:
-    """Return the mean of curves; one that ended early keeps its last loss.
-
-    Examples
-    --------
-    >>> mean_curve([[3.0, 1.0], [5.0, 4.0, 3.0]])
-    [4.0, 2.5, 2.0]
-    """
-    length = max(map(len, curves))
-    padded = [[*curve, *[curve[-1]] * (length - len(curve))] for curve in curves]
-    return [math.fsum(losses) / len(curves) for losses in zip(*padded, strict=True)]
-
-
-def history_of(curve: Sequence[float], pace: int) -> History:
-    """Return the history of the fit that follows: a round of the race stands for ``pace`` of its rounds.
-
-    Rounds in between have the loss of the last round that was raced.
-
-    Examples
-    --------
-    >>> history_of([3.0, 1.0, 2.0], pace=2).validation_loss
-    [nan, 3.0, 3.0, 1.0, 1.0, 2.0]
-    """
-    losses = [math.nan] * (pace - 1) + [loss for loss in curve for _ in range(pace)]
-    return History(validation_loss=losses[: pace * len(curve)], stopped_by="race")

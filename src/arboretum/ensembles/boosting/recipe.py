@@ -256,13 +256,10 @@ class Boosting(Recipe[BoostingParameters, Goal]):
             result = notes_of(start.earlier).race
         elif found is None and (field := self._field(problem, target, start.held)):
             with places.among(None):  # as on one machine, even if this is the only place of a cluster
-                found = self.race(field, n_rounds, problem, target, threads, start.held)
-            result = found.race
-            if start.held.is_given or not self._fits_again(problem.count_rows()):
-                found = None  # rounds of the usual length are sought on the rows held out
+                result = self.race(field, n_rounds, problem, target, threads, start.held)
         if result is None:
-            return self.search(n_rounds, problem, target, threads, start, found)
-        model = self.changed(result.changes).search(n_rounds, problem, target, threads, start, found)
+            return self.search(n_rounds, problem, target, threads, start)
+        model = self.changed(result.changes).search(n_rounds, problem, target, threads, start, result)
         return replace(model, notes=replace(notes_of(model), race=result))
 
     def changed(self, changes: Changes) -> Boosting:
@@ -293,8 +290,8 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         target: Target,
         threads: int,
         held: HeldRows,
-    ) -> Found:
-        """Find the setting that suits the rows, and its number of rounds (racing.py)."""
+    ) -> RaceResult:
+        """Find the setting that suits the rows (racing.py)."""
         folds = [Beginning(held=held)] if held.is_given else self.race_folds(problem)
         has_slopes = any(changes.get("leaf_model") == "linear" for changes in field.values())
         reading = self.changed({"leaf_model": "linear"}) if has_slopes else self  # columns as slopes need them
@@ -304,10 +301,7 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         def entered(training: Training, name: str, threads_each: int) -> Training:
             return self.changed(field[name]).entered(training, n_rows, threads_each)
 
-        result, history, rate = race(field, prepared, entered, threads)
-        best = history.best_round
-        assert best is not None
-        return Found(min(best, n_rounds), rate, history, result)
+        return race(field, prepared, entered, threads)
 
     def race_folds(self, problem: Problem) -> list[Beginning]:
         """Return the folds that are held out in turn; the last ones, which have no row of a class of few rows."""
@@ -350,12 +344,13 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         target: Target,
         threads: int,
         start: Beginning,
-        found: Found | None,
+        race: RaceResult | None = None,
     ) -> Model:
         """Boost a problem; if rows were held out of it to find the number of rounds, perhaps all rows again."""
         journal, model = start.journal, None
+        found = None if journal is None else journal.found
         if found is None:
-            folds = self._folds(problem, target, start)
+            folds = self._folds(problem, target, start, race is not None)
             if folds:
                 model = self.train_folds(folds, n_rounds, problem, target, threads)
             else:
@@ -364,7 +359,7 @@ class Boosting(Recipe[BoostingParameters, Goal]):
             searched = bool(notes.history.curve) and notes.history.stopped_by != "interrupt"
             if start.held.is_given or start.earlier is not None or not searched:
                 return model
-            found = Found(notes.n_rounds, notes.learning_rate, notes.history)
+            found = Found(notes.n_rounds, notes.learning_rate, notes.history, race)
         if model is not None and not self._fits_again(problem.count_rows()):
             return model
         if journal is not None:
@@ -408,28 +403,30 @@ class Boosting(Recipe[BoostingParameters, Goal]):
             history = notes.history.followed_by(history, notes.n_rounds)
         return self.freeze(forest, history, run, self.average)
 
-    def _folds(self, problem: Problem, target: Target, start: Beginning) -> list[Split]:
+    def _folds(self, problem: Problem, target: Target, start: Beginning, raced: bool) -> list[Split]:
         """Return folds to find the number of rounds by, if all rows will be fitted again; none: a share will do."""
         given = self.given
         if start.held.is_given or start.earlier is not None or not self._fits_again(problem.count_rows()):
             return []
         if not (self._wants_validation(problem, False) and (given.scoring is not None or target.loss.has_values)):
             return []
-        return self.goal.folds(problem, float(given.validation_fraction), seed_of(given.random_state))
+        folds = self.goal.folds(problem, float(given.validation_fraction), seed_of(given.random_state))
+        return [split for start in self.race_folds(problem) if (split := start.split)] if raced else folds
 
     def train_folds(
         self, folds: Sequence[Split], n_rounds: int, problem: Problem, target: Target, threads: int
     ) -> Model:
         """Find the number of rounds by folds; the model is that of the first fold."""
         places.begin("search")
-        prepared = [self.prepare(n_rounds, problem, target, threads, Beginning(split=split)) for split in folds]
+        each = max(1, threads // len(folds))
+        prepared = [self.prepare(n_rounds, problem, target, each, Beginning(split=split)) for split in folds]
         places.begin(None)
         run = prepared[0].run
         patience, params = run.params.patience, replace(run.params, patience=None)
         runs = [BoostingRun(**{**training.arguments(), "params": params}) for training in prepared]
         shares = [training.count_held() for training in prepared]
         with ProgressBar(n_rounds) if self.given.verbose else nullcontext() as bar:
-            folded = FoldedRuns(runs, shares, patience)
+            folded = FoldedRuns(runs, shares, patience, min(threads, len(runs)))
             history = folded.complete([*(self.given.callbacks or []), *followers(bar)])
         rounds = runs[0].rounds[: history.best_round]
         if history.stopped_by == "interrupt":
