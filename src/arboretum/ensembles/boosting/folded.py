@@ -9,16 +9,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from math import fsum
+from typing import TypeAlias
 
 import numpy as np
 
+from arboretum import places
 from arboretum.ensembles.boosting.history import History, Patience
 from arboretum.ensembles.boosting.rounds import BoostingRun
 from arboretum.running.interruption import keeps_part
 from arboretum.running.progress import Callback, RoundReport
+
+Reports: TypeAlias = "list[RoundReport | None]"
+
+AHEAD = 10  # rounds that a run grows before it waits for the others; those after the end are dropped
 
 
 class FoldedRuns:
@@ -48,7 +54,7 @@ class FoldedRuns:
         """Boost until a rule says stop."""
         try:
             with ThreadPoolExecutor(self.beside) as pool:
-                while (report := self.advance(pool)) is not None:
+                for report in self._reports(map if places.are_several() else pool.map):  # threads know no places
                     if any([callback(report) is True for callback in callbacks]):
                         self.history.stopped_by = "callback"
                         break
@@ -58,17 +64,20 @@ class FoldedRuns:
             self.history.stopped_by = "interrupt"
         return self.history
 
-    def advance(self, pool: ThreadPoolExecutor) -> RoundReport | None:
-        """Grow a round of every run and report their mean; None if a rule says stop."""
-        if self.patience is not None and self.patience.is_over(self.history.curve):
-            self.history.stopped_by = "early stopping"
-            return None
-        reports = []
-        for run, report in zip(self.runs, pool.map(BoostingRun.advance, self.runs), strict=True):
-            if report is None:  # its rounds or its time are over
-                self.history.stopped_by = run.history.stopped_by
-                return None
-            reports.append(report)
+    def _reports(self, mapped: Callable[..., Iterable[Reports]]) -> Iterator[RoundReport]:
+        """Yield the mean of all runs after each round, until a rule says stop."""
+        while True:
+            for reports in zip(*mapped(grown, self.runs), strict=False):
+                if self.patience is not None and self.patience.is_over(self.history.curve):
+                    self.history.stopped_by = "early stopping"
+                    return
+                if None in reports:  # the rounds or the time of a run are over
+                    self.history.stopped_by = self.runs[reports.index(None)].history.stopped_by
+                    return
+                yield self._joined([report for report in reports if report is not None])
+
+    def _joined(self, reports: Sequence[RoundReport]) -> RoundReport:
+        """Return the mean of a round, and remember it."""
         last = reports[-1]
         training, loss, score = (
             self._mean([getattr(report, part) for report in reports])
@@ -81,3 +90,11 @@ class FoldedRuns:
     def _mean(self, parts: Sequence[float | None]) -> float | None:
         known = [part for part in parts if part is not None]
         return fsum(self.shares * known) if len(known) == len(parts) else None
+
+
+def grown(run: BoostingRun) -> Reports:
+    """Grow a few rounds and report them; None comes last if a rule says stop."""
+    reports: Reports = []
+    while len(reports) < AHEAD and (not reports or reports[-1] is not None):
+        reports.append(run.advance())
+    return reports
