@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 import arboretum as arb
 from arboretum.ensembles.boosting.racing import CONTESTANTS, DEFAULT, Lap
+from arboretum.ensembles.boosting.rounds import BoostingRun
 
 RNG = np.random.default_rng(1)
 N = 1100
@@ -159,6 +160,39 @@ def test_files_race_as_tables_in_memory(tmp_path):
     other = arb.BoostedTreesRegressor(**QUICK).fit(arb.Dataset.from_parquet(tmp_path / "rows.parquet"), target="y")
     assert one.race_ == other.race_
     assert one.forest_.to_arrays()["value"].tobytes() == other.forest_.to_arrays()["value"].tobytes()
+
+
+def test_sparse_validation_rows_do_not_race_linear_leaves():
+    model = arb.BoostedTreesRegressor(**QUICK).fit(X, SMOOTH, X_val=sp.csr_matrix(X), y_val=SMOOTH)
+    assert "linear" not in model.race_.losses
+    assert model.race_.losses[DEFAULT]
+
+
+def test_a_contestant_that_diverges_is_out(monkeypatch):
+    whole, advance = arb.BoostedTreesRegressor(**QUICK).fit(X, SMOOTH), BoostingRun.advance
+
+    def diverging(run):
+        if run.params.linear is not None and run.number == 2:
+            raise run.divergence()
+        return advance(run)
+
+    assert whole.race_.chosen == "linear"
+    monkeypatch.setattr(BoostingRun, "advance", diverging)
+    model = arb.BoostedTreesRegressor(**QUICK).fit(X, SMOOTH)
+    assert model.race_.losses["linear"] == []
+    assert model.race_.chosen != "linear"
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_the_fit_tells_of_divergence_if_all_contestants_diverge():
+    with pytest.raises(ValueError, match=r"the fit diverged in round \d"):
+        arb.BoostedTreesRegressor(n_estimators=20, learning_rate=1e250).fit(X, SMOOTH)
+
+
+def test_a_share_of_rows_that_is_set_is_held_out_for_the_rounds():
+    model = arb.BoostedTreesRegressor(**QUICK, validation_fraction=0.3).fit(X, SMOOTH)
+    params = {**QUICK, **model.race_.changes, "validation_fraction": 0.3, "race": False}
+    assert model.history_ == arb.BoostedTreesRegressor(**params).fit(X, SMOOTH).history_
 
 
 def test_control_c_ends_a_race(monkeypatch):

@@ -18,7 +18,7 @@ from arboretum.ensembles.boosting.goals import Goal
 from arboretum.ensembles.boosting.history import Patience
 from arboretum.ensembles.boosting.linear_leaves import LinearLeaves
 from arboretum.ensembles.boosting.model_notes import BoostingNotes
-from arboretum.ensembles.boosting.problem import Problem, Target
+from arboretum.ensembles.boosting.problem import HeldRows, Problem, Target
 from arboretum.ensembles.boosting.racing import CONTESTANTS
 from arboretum.ensembles.boosting.rounds import BoostingParams, renews_leaves
 from arboretum.ensembles.boosting.row_sampling import SAMPLINGS, check_sampling, sampler_of
@@ -426,22 +426,31 @@ def check_parted(given: BoostingParameters, loss: Loss) -> None:
 LIMITS = {"max_leaf_nodes", "max_depth", "min_samples_leaf", "min_child_weight", "min_gain"}  # chosen for one growth
 
 
+def is_set(given: BoostingParameters, name: str) -> bool:
+    """Return whether a parameter differs from its default."""
+    declared = parameters_of(type(given))
+    return name in declared and bool(getattr(given, name) != declared[name].default)
+
+
 def racing_parameters_set(given: BoostingParameters) -> set[str]:
     """Return the parameters that contestants of a race may change, but users have changed already."""
-    declared = parameters_of(type(given))
     racing = {name for changes in CONTESTANTS.values() for name in changes}
-    changed = {name for name in racing | LIMITS if name in declared and getattr(given, name) != declared[name].default}
+    changed = {name for name in racing | LIMITS if is_set(given, name)}
     return changed | {"growth"} if changed & LIMITS else changed
 
 
 def suited(
-    given: BoostingParameters, problem: Problem, loss: Loss, settings: Mapping[str, Mapping[str, Any]]
+    given: BoostingParameters,
+    problem: Problem,
+    held: HeldRows,
+    loss: Loss,
+    settings: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Mapping[str, Any]]:
     """Return the settings that suit the other parameters, the rows and the loss, without what has no effect."""
     excluded = set()
     if renews_leaves(loss) or given.ordered_boosting:
         excluded |= {"leaf_model", "vector_leaves"}
-    if has_vector_leaves(given, loss) or mostly_zero(problem.table):
+    if has_vector_leaves(given, loss) or mostly_zero(problem.table) or hasattr(held.X, "tocsr"):
         excluded |= {"leaf_model"}
     if given.sampling == "stratified" or given.leaf_model == "linear":
         excluded |= {"vector_leaves"}

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from arboretum.ensembles.boosting.history import Patience
 from arboretum.ensembles.boosting.problem import Training
-from arboretum.ensembles.boosting.rounds import BoostingParams, BoostingRun
+from arboretum.ensembles.boosting.rounds import BoostingParams, BoostingRun, DivergedError
 from arboretum.ensembles.boosting.rows import user_shape
 from arboretum.ensembles.members.estimators import run_beside
 from arboretum.exact_sums import exact_mean, exact_sum
@@ -204,13 +204,18 @@ class Lap:
         params = quickened(training.run.params, self.pace)
         self.run = BoostingRun(**{**training.arguments(), "params": params, "judge": None})
         self.loss, self.at_best = self.run.fitted_loss(), self.held.raw.copy()
+        self.has_diverged = False
 
     def run_until(self, n_rounds: float) -> None:
         """Boost until a number of rounds, or until the losses improve no more."""
-        while not self.is_over and self.run.number < n_rounds:
-            self.is_over = self.run.advance() is None
-            if self.run.best_rounds is self.run.rounds:
-                self.loss, self.at_best[:] = self.run.fitted_loss(), self.held.raw
+        try:
+            while not self.is_over and self.run.number < n_rounds:
+                self.is_over = self.run.advance() is None
+                if self.run.best_rounds is self.run.rounds:
+                    self.loss, self.at_best[:] = self.run.fitted_loss(), self.held.raw
+        except DivergedError:
+            self.has_diverged = True
+        self.has_diverged |= not np.isfinite(self.losses.values).all()
 
     @property
     def losses(self) -> Losses:
@@ -267,10 +272,13 @@ def race(
         laps = {name: Lap(entered(fold, name, max(1, threads // len(left)))) for name in left}
         for n_rounds, most in LEGS.items():
             advance_beside([laps[name] for name in left], n_rounds, threads)
+            left = [name for name in left if not laps[name].has_diverged]
+            if not left:  # the fit with the default will say so
+                return RaceResult(DEFAULT, {}, told)
             so_far = {name: laps[name].losses.after(losses.get(name)) for name in left}
             left = unbeaten(so_far, most)
         for name, lap in laps.items():
-            told[name].append(lap.losses.mean)
+            told[name] += [] if lap.has_diverged else [lap.losses.mean]
         losses = {name: so_far[name] for name in left}
         if len(left) == 1:
             break

@@ -45,6 +45,7 @@ from arboretum.ensembles.boosting.parameters import (
     check_linear_loss,
     check_parted,
     has_vector_leaves,
+    is_set,
     racing_parameters_set,
     share_of_rows,
     suited,
@@ -279,7 +280,7 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         if not searches or not (loss.row_wise and loss.has_values) or problem.y.ndim > 1:
             return {}
         unit = 1.0 if problem.weight is None else exact_mean(problem.weight)
-        field = suited(given, problem, loss, contestants(racing_parameters_set(given), loss.n_outputs, unit))
+        field = suited(given, problem, held, loss, contestants(racing_parameters_set(given), loss.n_outputs, unit))
         return field if len(field) > 1 else {}
 
     def race(
@@ -410,8 +411,9 @@ class Boosting(Recipe[BoostingParameters, Goal]):
             return []
         if not (self._wants_validation(problem, False) and (given.scoring is not None or target.loss.has_values)):
             return []
-        folds = self.goal.folds(problem, float(given.validation_fraction), seed_of(given.random_state))
-        return [split for start in self.race_folds(problem) if (split := start.split)] if raced else folds
+        if raced and not is_set(given, "validation_fraction"):
+            return [split for start in self.race_folds(problem) if (split := start.split)]
+        return self.goal.folds(problem, float(given.validation_fraction), seed_of(given.random_state))
 
     def train_folds(
         self, folds: Sequence[Split], n_rounds: int, problem: Problem, target: Target, threads: int

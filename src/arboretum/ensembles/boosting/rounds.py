@@ -94,6 +94,10 @@ class Progress:
     seconds: float = 0.0
 
 
+class DivergedError(ValueError):
+    """Gradients or leaf values of a fit are no longer finite."""
+
+
 Keep: TypeAlias = Callable[[RoundReport, Callable[[], Forest], History], object]
 
 
@@ -426,9 +430,9 @@ class BoostingRun:
             if turn != self.turn:
                 item.add_to(other.raw, other.data, other.numbers, self.params.threads)
 
-    def divergence(self) -> ValueError:
+    def divergence(self) -> DivergedError:
         """Return the error of a fit whose numbers are no longer finite."""
-        return ValueError(
+        return DivergedError(
             f"the fit diverged in round {self.first_round + len(self.rounds) + 1}: gradients or leaf values are no "
             f"longer finite; lower learning_rate={self.params.learning_rate:g} or scale the target"
         )
