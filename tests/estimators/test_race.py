@@ -162,6 +162,14 @@ def test_files_race_as_tables_in_memory(tmp_path):
     assert one.forest_.to_arrays()["value"].tobytes() == other.forest_.to_arrays()["value"].tobytes()
 
 
+def test_influence_knows_the_penalty_of_the_winner():
+    model = arb.BoostedTreesClassifier(**QUICK).fit(X, CLASSES)
+    assert model.race_.changes["l2"] != "auto"
+    again = arb.BoostedTreesClassifier(**{**QUICK, **model.chosen_params_}).fit(X, CLASSES)
+    one, other = (each.influence(X[:3], X_train=X, y_train=CLASSES) for each in (model, again))
+    np.testing.assert_array_equal(one, other)
+
+
 def test_sparse_validation_rows_do_not_race_linear_leaves():
     model = arb.BoostedTreesRegressor(**QUICK).fit(X, SMOOTH, X_val=sp.csr_matrix(X), y_val=SMOOTH)
     assert "linear" not in model.race_.losses

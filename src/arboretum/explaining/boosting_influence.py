@@ -49,7 +49,8 @@ def boosting_influence(
     inner, threads = model.model_, n_threads(model.n_jobs)
     forest = inner.forest
     _reject_what_has_no_derivative(model, forest)
-    problem, target = model.recipe().read(X_train, y_train, sample_weight, earlier=inner)
+    recipe = model.recipe().behind(inner)
+    problem, target = recipe.read(X_train, y_train, sample_weight, earlier=inner)
     table = inner.as_read(problem.table, threads)
     training = _Training(
         forest=forest,
@@ -57,7 +58,7 @@ def boosting_influence(
         rule=_LeafStep(
             rate=model.learning_rate_ / model.trees_per_round_,
             l1=float(model.l1),
-            l2=leaf_penalty(model, problem.weight, problem.table.n_rows),
+            l2=leaf_penalty(recipe.given, problem.weight, problem.table.n_rows),
             limit=float(model.max_delta_step) or np.inf,
             counts_rows=not model.second_order and model.leaf_steps == 0,
         ),
@@ -96,7 +97,7 @@ def _reject_what_has_no_derivative(model: BoostedTrees, forest: Forest) -> None:
     elif renews_leaves(loss):
         reason = f"loss {loss.name!r} has leaves that are not a smooth function of weights: use 'squared_error'"
     elif forest.has_slopes:
-        reason = "leaves are linear: use leaf_model='constant'"
+        reason = "leaves are linear: use leaf_model='constant' and race=False"
     elif model.dart_rate:
         reason = f"dart_rate={model.dart_rate!r} grows trees from gradients of parts of the model: use dart_rate=0"
     elif notes_of(model.model_).is_averaged:

@@ -269,6 +269,11 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         vars(given).update(changes)
         return replace(self, given=given)
 
+    def behind(self, model: Model) -> Boosting:
+        """Return the recipe with the parameters that a model was fitted with, those that a race chose included."""
+        race = notes_of(model).race
+        return self if race is None else self.changed(race.changes)
+
     def _field(self, problem: Problem, target: Target, held: HeldRows) -> dict[str, Changes]:
         """Return the settings that race; none where rounds are not sought on rows held out."""
         given, loss = self.given, target.loss
