@@ -316,7 +316,7 @@ class BoostedStopping(EarlyStopping):
         "the best: in place of defaults it may set ``growth``, ``leaf_model``, ``vector_leaves``, ``max_features``, "
         "``l2``, ``subsample``, ``max_leaf_nodes`` and ``min_samples_leaf``, but none that differs from its default. "
         "``race_`` tells what was tried, ``chosen_params_`` what was chosen. No race with another ``scoring`` than the "
-        "loss, ``time_limit`` or ``dart_rate``, for several outputs, rankings and Cox models. See "
+        "loss, ``time_limit`` or ``dart_rate``, for several outputs, rankings and survival. See "
         "docs/boosting-defaults.md.",
     )
     time_limit: float | None = parameter(
