@@ -228,10 +228,10 @@ def pace_of(rate: float) -> int:
 
     Examples
     --------
-    >>> pace_of(0.05), pace_of(0.1), pace_of(0.3)
-    (4, 2, 1)
+    >>> pace_of(0.05), pace_of(0.1), pace_of(0.3), pace_of(1e-320)
+    (4, 2, 1, 1000000)
     """
-    return max(1, round(RATE / rate))
+    return max(1, round(min(RATE / rate, 1e6)))
 
 
 def quickened(params: BoostingParams, pace: int) -> BoostingParams:
