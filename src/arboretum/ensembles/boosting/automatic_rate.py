@@ -3,7 +3,7 @@
 Where early stopping keeps the best round, the rate follows from the most rounds that are allowed::
 
     rate = 0.1 · (100 / rounds)^0.6        up to 100 rounds
-    rate = 0.1 · (100 / rounds)^0.3        beyond: half as many steps of 0.05 lose nothing to steps of 0.025
+    rate = 0.1 · (100 / rounds)^0.3        beyond
 
 Where all rounds are kept, more rows allow larger steps::
 

@@ -298,10 +298,12 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         held: HeldRows,
     ) -> RaceResult:
         """Find the setting that suits the rows (racing.py)."""
-        folds = [Beginning(held=held)] if held.is_given else self.race_folds(problem)
+        starts = [Beginning(held=held)]
+        if not held.is_given:
+            starts = [Beginning(split=split) for split in self.race_folds(problem)]
         has_slopes = any(changes.get("leaf_model") == "linear" for changes in field.values())
         reading = self.changed({"leaf_model": "linear"}) if has_slopes else self  # columns as slopes need them
-        prepared = (reading.prepare(n_rounds, problem, target, threads, fold) for fold in folds)
+        prepared = (reading.prepare(n_rounds, problem, target, threads, start) for start in starts)
         n_rows = problem.count_rows()
 
         def entered(training: Training, name: str, threads_each: int) -> Training:
@@ -309,12 +311,12 @@ class Boosting(Recipe[BoostingParameters, Goal]):
 
         return race(field, prepared, entered, threads)
 
-    def race_folds(self, problem: Problem) -> list[Beginning]:
+    def race_folds(self, problem: Problem) -> list[Split]:
         """Return the folds that are held out in turn; the last ones, which have no row of a class of few rows."""
         strata = self.goal.strata(problem.y)
         fold = deal_out(np.zeros(len(problem.y)) if strata is None else strata, FOLDS, seed_of(self.given.random_state))
         held = range(FOLDS - HELD_FOLDS, FOLDS)
-        return [Beginning(split=(np.flatnonzero(fold != one), np.flatnonzero(fold == one))) for one in held]
+        return [(np.flatnonzero(fold != one), np.flatnonzero(fold == one)) for one in held]
 
     def entered(self, training: Training, n_rows: int, threads: int) -> Training:
         """Return prepared rows with these parameters, and raw predictions of their own."""
@@ -417,7 +419,7 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         if not (self._wants_validation(problem, False) and (given.scoring is not None or target.loss.has_values)):
             return []
         if raced and not is_set(given, "validation_fraction"):
-            return [split for start in self.race_folds(problem) if (split := start.split)]
+            return self.race_folds(problem)
         return self.goal.folds(problem, float(given.validation_fraction), seed_of(given.random_state))
 
     def train_folds(
