@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <stdexcept>
 #include <utility>
 
 #include "base/midpoint.hpp"
 #include "base/parallel.hpp"
+#include "base/simd.hpp"
 #include "leaves/leaves.hpp"
 
 namespace arboretum {
@@ -44,16 +46,19 @@ std::vector<int32_t> path_features(std::span<const GrownNode> nodes, std::span<c
     return found;
 }
 
+// One number per slope.
+using Numbers = std::array<double, most_slopes>;
+
 // Normal equations of at most `most_slopes` columns.
 struct NormalEquations {
     int n = 0;
-    std::array<std::array<double, most_slopes>, most_slopes> matrix{};  // lower triangle
-    std::array<double, most_slopes> right{};
+    std::array<Numbers, most_slopes> matrix{};  // of which the lower triangle is read
+    Numbers right{};
 
     // Cholesky's factor, row by row. A column that is left out, or that earlier ones explain, gets 0.
-    std::array<double, most_slopes> solve(const std::array<bool, most_slopes>& left_out) const {
+    Numbers solve(const std::array<bool, most_slopes>& left_out) const {
         auto factor = matrix;
-        std::array<double, most_slopes> solution{};
+        Numbers solution{};
         std::array<bool, most_slopes> absent = left_out;
         for (int i = 0; i < n; ++i) {
             double sum = right[i];
@@ -83,9 +88,41 @@ struct NormalEquations {
     static constexpr double dependent = 1e-10;  // share of a column's own square that others leave
 };
 
+using Line = double __attribute__((vector_size(sizeof(Numbers))));  // in registers, whatever their width
+
+// Every cell is summed in the order of the rows, all cells of a line at once.
+template <int n>
+[[gnu::always_inline]] inline void add_rows(NormalEquations& equations, std::span<const Numbers> z,
+                                            const double* gradients, const double* hessians) {
+    Line right{}, matrix[n]{};
+    for (size_t row = 0; row < z.size(); ++row) {
+        Line line;
+        std::memcpy(&line, z[row].data(), sizeof line);
+        right -= gradients[row] * line;
+        for (int i = 0; i < n; ++i) matrix[i] += (hessians[row] * line[i]) * line;
+    }
+    std::memcpy(equations.right.data(), &right, sizeof right);
+    std::memcpy(equations.matrix.data(), matrix, sizeof matrix);
+}
+
+// Σ h z zᵀ and −Σ g z over rows, of n columns.
+ARBORETUM_CLONES NormalEquations sum_rows(int n, std::span<const Numbers> z, const double* gradients,
+                                          const double* hessians) {
+    NormalEquations sums{n};
+    switch (n) {
+        case 1: add_rows<1>(sums, z, gradients, hessians); break;
+        case 2: add_rows<2>(sums, z, gradients, hessians); break;
+        case 3: add_rows<3>(sums, z, gradients, hessians); break;
+        case 4: add_rows<4>(sums, z, gradients, hessians); break;
+        case 5: add_rows<5>(sums, z, gradients, hessians); break;
+        case 6: add_rows<6>(sums, z, gradients, hessians); break;
+        default: add_rows<most_slopes>(sums, z, gradients, hessians);
+    }
+    return sums;
+}
+
 // A column inside a leaf, as u = (x − low) / (high − low): sums of it cannot overflow.
 struct LeafColumn {
-    RawColumn numbers;
     int32_t feature;
     double low = infinity, high = -infinity;
     double mean = 0;  // of u
@@ -93,10 +130,13 @@ struct LeafColumn {
     double scale() const { return high - low; }
     bool varies() const { return low < high && scale() < infinity && 1 / scale() < infinity; }
     double unit(double x) const { return (std::clamp(x, low, high) - low) / scale(); }
-    double deviation(Row row) const {
-        const double x = numbers.number(row);
-        return std::isnan(x) ? 0.0 : unit(x) - mean;
-    }
+};
+
+// What one thread keeps of the rows of a leaf.
+struct LeafNumbers {
+    std::vector<double> gradients, hessians;
+    std::vector<double> column;  // numbers of one column
+    std::vector<Numbers> z;      // row → deviations from the means of the columns
 };
 
 template <class Real>
@@ -106,12 +146,13 @@ class LeafFit {
         : columns_(columns), gradients_(of.gradients), hessians_(of.hessians), factor_(of.factor), rules_(rules) {}
 
     std::vector<SlopeTerm> slopes(const std::vector<int32_t>& features, std::span<const Row> rows, double value,
-                                  Bounds bounds) const {
-        const std::vector<LeafColumn> columns = varying(features, rows);
+                                  Bounds bounds, LeafNumbers& leaf) const {
+        gather(rows, leaf);
+        const std::vector<LeafColumn> columns = varying(features, rows, leaf);
         if (columns.empty()) return {};
-        const NormalEquations equations = sum_up(columns, rows);
+        const NormalEquations equations = sum_up(columns.size(), leaf);
         std::array<bool, most_slopes> left_out{};
-        std::array<double, most_slopes> slope = equations.solve(left_out);
+        Numbers slope = equations.solve(left_out);
         while (leave_out_wrong_signs(columns, slope, left_out)) slope = equations.solve(left_out);
         std::vector<SlopeTerm> terms;
         for (size_t k = 0; k < columns.size(); ++k) {
@@ -131,50 +172,60 @@ class LeafFit {
         return factor_ != nullptr ? static_cast<double>(number) * factor_[row] : static_cast<double>(number);
     }
 
-    std::vector<LeafColumn> varying(const std::vector<int32_t>& features, std::span<const Row> rows) const {
+    void gather(std::span<const Row> rows, LeafNumbers& leaf) const {
+        leaf.gradients.resize(rows.size());
+        leaf.hessians.resize(rows.size());
+        leaf.column.resize(rows.size());
+        for (size_t i = 0; i < rows.size(); ++i) {
+            leaf.gradients[i] = times_factor(gradients_[rows[i]], rows[i]);
+            leaf.hessians[i] = times_factor(hessians_[rows[i]], rows[i]);
+        }
+        leaf.z.assign(rows.size(), {});
+    }
+
+    // Columns that vary in the leaf, and the deviations of its rows in them.
+    std::vector<LeafColumn> varying(const std::vector<int32_t>& features, std::span<const Row> rows,
+                                    LeafNumbers& leaf) const {
         std::vector<LeafColumn> found;
         for (int32_t feature : features) {
-            LeafColumn column{columns_[feature], feature};
-            for (Row row : rows) {
-                const double x = column.numbers.number(row);
-                if (!std::isfinite(x)) continue;
-                column.low = std::min(column.low, x);
-                column.high = std::max(column.high, x);
+            double low = infinity, high = -infinity;
+            for (size_t i = 0; i < rows.size(); ++i) {
+                const double x = leaf.column[i] = columns_[feature].number(rows[i]);
+                low = x < low && x > -infinity ? x : low;
+                high = x > high && x < infinity ? x : high;
             }
+            LeafColumn column{feature, low, high};
             if (!column.varies()) continue;
             double weight = 0, sum = 0;
-            for (Row row : rows) {
-                const double x = column.numbers.number(row), h = times_factor(hessians_[row], row);
+            for (size_t i = 0; i < rows.size(); ++i) {
+                double& x = leaf.column[i];
                 if (std::isnan(x)) continue;
-                weight += h;
-                sum += h * column.unit(x);
+                x = column.unit(x);
+                weight += leaf.hessians[i];
+                sum += leaf.hessians[i] * x;
             }
             column.mean = sum / weight;
-            if (std::isfinite(column.mean)) found.push_back(column);
+            if (!std::isfinite(column.mean)) continue;
+            for (size_t i = 0; i < rows.size(); ++i) {
+                const double u = leaf.column[i];
+                leaf.z[i][found.size()] = std::isnan(u) ? 0.0 : u - column.mean;
+            }
+            found.push_back(column);
         }
         return found;
     }
 
-    NormalEquations sum_up(const std::vector<LeafColumn>& columns, std::span<const Row> rows) const {
-        NormalEquations equations;
-        const int n = equations.n = static_cast<int>(columns.size());
+    NormalEquations sum_up(size_t n, const LeafNumbers& leaf) const {
+        const double *gradients = leaf.gradients.data(), *hessians = leaf.hessians.data();
+        NormalEquations equations = sum_rows(static_cast<int>(n), leaf.z, gradients, hessians);
         double total = 0;
-        for (Row row : rows) {
-            const double g = times_factor(gradients_[row], row), h = times_factor(hessians_[row], row);
-            std::array<double, most_slopes> z;
-            for (int i = 0; i < n; ++i) z[i] = columns[i].deviation(row);
-            for (int i = 0; i < n; ++i) {
-                equations.right[i] -= g * z[i];
-                for (int j = 0; j <= i; ++j) equations.matrix[i][j] += h * z[i] * z[j];
-            }
-            total += h;
-        }
-        for (int i = 0; i < n; ++i) equations.matrix[i][i] *= 1 + rules_.l2 / total;
+        for (double h : leaf.hessians) total += h;
+        for (size_t i = 0; i < n; ++i) equations.matrix[i][i] *= 1 + rules_.l2 / total;
         return equations;
     }
 
     // Columns whose slope goes against their constraint; true if there are new ones.
-    bool leave_out_wrong_signs(const std::vector<LeafColumn>& columns, const std::array<double, most_slopes>& slope,
+    bool leave_out_wrong_signs(const std::vector<LeafColumn>& columns, const Numbers& slope,
                                std::array<bool, most_slopes>& left_out) const {
         if (rules_.monotone.empty()) return false;
         bool found = false;
@@ -236,11 +287,12 @@ LeafSlopes fit_slopes(const std::vector<GrownNode>& nodes, const uint32_t* leaf_
     const std::vector<Bounds> bounds = node_bounds(nodes, values, rules);
     const std::vector<int32_t> parents = parents_of(nodes);
     std::vector<std::vector<SlopeTerm>> found(nodes.size());
-    parallel_for(static_cast<int64_t>(nodes.size()), threads, [&](int64_t id, int) {
+    std::vector<LeafNumbers> numbers(std::max(threads, 1));
+    parallel_for(static_cast<int64_t>(nodes.size()), threads, [&](int64_t id, int thread) {
         if (!nodes[id].is_leaf() || nodes[id].inherits) return;
         const std::span<const Row> rows(grouped.rows.data() + grouped.start[id],
                                         grouped.rows.data() + grouped.start[id + 1]);
-        found[id] = fit.slopes(path_features(nodes, parents, id), rows, values[id], bounds[id]);
+        found[id] = fit.slopes(path_features(nodes, parents, id), rows, values[id], bounds[id], numbers[thread]);
     });
     LeafSlopes slopes{{0}, {}};
     for (const std::vector<SlopeTerm>& terms : found) {
