@@ -66,16 +66,17 @@ class Case:
 
     def chosen(self, names: frozenset[str]) -> str:
         """Return who wins the race of a field."""
-        from arboretum.ensembles.boosting.racing import LEGS, Losses, unbeaten, winner
+        from arboretum.ensembles.boosting.racing import CLEARLY, HOPEFUL, LEGS, Losses, ahead, best_of, unbeaten
 
         if names not in self.raced:
             left, losses = [name for name in self.held if name in names], dict[str, Any]()
             for fold in range(len(self.held["default"])):
                 losses = {name: Losses(self.held[name][fold], None).after(losses.get(name)) for name in left}
-                left = unbeaten(losses, LEGS[np.inf])
+                losses = {name: losses[name] for name in unbeaten(losses, min(LEGS.values()))}
+                left = list(ahead(losses, HOPEFUL))
                 if len(left) == 1:
                     break
-            self.raced[names] = winner({name: losses[name] for name in left})
+            self.raced[names] = best_of(ahead({name: losses[name] for name in left}, CLEARLY))
         return self.raced[names]
 
     def gain(self, names: frozenset[str]) -> float:
@@ -126,7 +127,8 @@ def measure(task: Task, candidates: Mapping[str, dict[str, Any]]) -> Case:
     for split in recipe.race_folds(problem):
         prepared = reading.prepare(1000, problem, target, task.settings.threads, Beginning(split=split))
         for name, changes in candidates.items():
-            lap = racing.Lap(recipe.changed(changes).entered(prepared, problem.count_rows(), task.settings.threads))
+            entered = recipe.changed(changes).entered(prepared, problem.count_rows(), task.settings.threads)
+            lap = racing.Lap(entered, racing.pace_of(entered.run.params))
             lap.run_until(np.inf)
             held[name].append(lap.losses.values.astype(np.float32))
     tested = {}

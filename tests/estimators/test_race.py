@@ -12,6 +12,7 @@ import scipy.sparse as sp
 import arboretum as arb
 from arboretum.ensembles.boosting.racing import CONTESTANTS, DEFAULT, Lap
 from arboretum.ensembles.boosting.rounds import BoostingRun
+from arboretum.plotting import plot_learning_curve
 
 RNG = np.random.default_rng(1)
 N = 1100
@@ -19,6 +20,7 @@ X = RNG.normal(size=(N, 5))
 SMOOTH = X[:, 0] + np.sin(X[:, 1]) + 0.05 * RNG.normal(size=N)
 NOISE = RNG.normal(size=N)
 CLASSES = np.digitize(SMOOTH + 0.1 * NOISE, [-0.7, 0.7])
+RULE = (X[:, 0] > 0) ^ (X[:, 1] > 0)
 FRAME = pd.DataFrame(X, columns=list("abcde")).assign(shop=RNG.choice([f"s{i}" for i in range(40)], N))
 QUICK = {"n_estimators": 40, "n_iter_no_change": 10}
 CASES = {
@@ -76,13 +78,44 @@ def test_a_contestant_is_a_fit_with_longer_steps():
     params = {"n_estimators": 100, "n_iter_no_change": 25, "random_state": 4}
     model = arb.BoostedTreesRegressor(**params, learning_rate=0.05).fit(**rows)
     for name in model.race_.losses:
-        setting = {**CONTESTANTS[name], "n_estimators": 25, "learning_rate": 0.2, "n_iter_no_change": 7}
+        setting = {**CONTESTANTS[name], "n_estimators": 50, "learning_rate": 0.1, "n_iter_no_change": 13}
         alone = arb.BoostedTreesRegressor(**{**params, **setting}, race=False).fit(**rows)
         assert model.race_.losses[name] == [min(alone.history_.validation_loss)]
 
 
+@pytest.mark.parametrize(("rate", "y"), [(0.07, SMOOTH), (0.07, NOISE), (0.03, SMOOTH)], ids=["same", "one", "coarser"])
+def test_rounds_are_those_of_least_mean_loss_of_folds_with_steps_twice_as_long(rate, y):
+    """Laps of the race go on, those that are missing begin: the same as runs of their own, to the bit."""
+    params = {"n_estimators": 120, "n_iter_no_change": 8, "random_state": 4}
+    model = arb.BoostedTreesRegressor(**params, learning_rate=rate).fit(X, y)
+    losses = []
+    for kept, held in model.recipe().race_folds(model.recipe().read(X, y)[0]):
+        setting = {"min_samples_leaf": 3, "l2": 10.0, "subsample": 0.7, "max_features": 0.3, **model.race_.changes}
+        params = {"n_estimators": len(model.history_.validation_loss), "n_iter_no_change": 120, "random_state": 4}
+        alone = arb.BoostedTreesRegressor(**params, **setting, learning_rate=2 * rate, race=False)
+        losses.append(alone.fit(X[kept], y[kept], X_val=X[held], y_val=y[held]).history_.validation_loss)
+    np.testing.assert_allclose(model.history_.validation_loss, np.mean(losses, axis=0), rtol=1e-12)
+    assert model.history_.stride == 2
+    assert model.n_iter_ == model.history_.best_round == 2 * (np.argmin(np.mean(losses, axis=0)) + 1)
+    assert model.learning_rate_ == rate
+
+
+def test_a_history_of_every_second_round_is_told_as_such(tmp_path):
+    model = arb.BoostedTreesRegressor(n_estimators=60, learning_rate=0.07, n_iter_no_change=8).fit(X, SMOOTH)
+    model.save(tmp_path / "model.arb")
+    assert arb.load(tmp_path / "model.arb").history_ == model.history_
+    ax = plot_learning_curve(model)
+    assert ax.lines[0].get_xdata().tolist() == [2 * k for k in range(1, len(model.history_.validation_loss) + 1)]
+    assert f"in round {model.n_iter_}" in " ".join(model.to_text().split())
+    more = model.fit_more(X, SMOOTH, n_estimators=3, X_val=X[:50], y_val=SMOOTH[:50]).history_
+    known = np.array(more.validation_loss)
+    assert more.stride == 1
+    assert np.isnan(known[: model.n_iter_ - 3 : 2]).all()
+    assert np.isfinite(known[1 : model.n_iter_ - 3 : 2]).all()
+
+
 def test_the_race_helps_where_there_is_little_noise_and_chooses_the_default_where_all_is_noise():
-    y = (X[:, 0] > 0) ^ (X[:, 1] > 0)
+    y = RULE
     loss = {
         race: -np.log(
             np.take_along_axis(
@@ -163,10 +196,11 @@ def test_files_race_as_tables_in_memory(tmp_path):
 
 
 def test_influence_knows_the_penalty_of_the_winner():
-    model = arb.BoostedTreesClassifier(**QUICK).fit(X, CLASSES)
+    params = {**QUICK, "max_depth": 9}  # without linear leaves
+    model = arb.BoostedTreesClassifier(**params).fit(X, RULE)
     assert model.race_.changes["l2"] != "auto"
-    again = arb.BoostedTreesClassifier(**{**QUICK, **model.chosen_params_}).fit(X, CLASSES)
-    one, other = (each.influence(X[:3], X_train=X, y_train=CLASSES) for each in (model, again))
+    again = arb.BoostedTreesClassifier(**{**params, **model.chosen_params_}).fit(X, RULE)
+    one, other = (each.influence(X[:3], X_train=X, y_train=RULE) for each in (model, again))
     np.testing.assert_array_equal(one, other)
 
 
@@ -208,8 +242,8 @@ def test_control_c_ends_a_race(monkeypatch):
     before = model.fingerprint()
     run = Lap.run_until
 
-    def interrupted(lap, n_rounds):
-        run(lap, 3)
+    def interrupted(lap, length):
+        run(lap, length / 2)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Lap, "run_until", interrupted)

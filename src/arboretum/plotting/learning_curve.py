@@ -42,9 +42,9 @@ def plot_learning_curve(model: Any, *, ax: Axes | None = None) -> Axes:
     history = getattr(model, "history_", None)
     if history is None:
         curves, what = _out_of_bag_curve(model)
-        best, rising, cure = None, False, "fit with keep_bags=True and the bootstrap"
+        best, value, rising, cure = None, None, False, "fit with keep_bags=True and the bootstrap"
     else:
-        best, what = history.best_round, history.scoring
+        best, value, what = history.best_round, history.best_value, history.scoring
         rising = bool(history.validation_score) and history.greater_is_better
         curves = {"training": history.training_loss, "validation": history.validation_loss}
         if history.validation_score:  # training losses cannot be compared with it
@@ -55,9 +55,9 @@ def plot_learning_curve(model: Any, *, ax: Axes | None = None) -> Axes:
         raise ValueError(f"{type(model).__name__} has no losses of its rounds: {cure}")
     ax = open_axes(ax, "plot_learning_curve")
     for name, losses in curves.items():
-        _draw(ax, losses, name, FAINT if name == "training" else LOW)
-    if best is not None:
-        _mark_best(ax, best, curves["validation"][best - 1])
+        _draw(ax, losses, name, FAINT if name == "training" else LOW, 1 if history is None else history.stride)
+    if best is not None and value is not None:
+        _mark_best(ax, best, value)
     return _finished(ax, "trees" if history is None else "rounds", what, rising=rising)
 
 
@@ -88,8 +88,8 @@ def plot_cross_validation(found: CrossValidation, *, ax: Axes | None = None) -> 
     return _finished(ax, "rounds", found.scoring, rising=found.greater_is_better)
 
 
-def _draw(ax: Axes, losses: Any, name: str, colour: str) -> NDArray[np.intp]:
-    rounds = np.arange(1, len(losses) + 1)
+def _draw(ax: Axes, losses: Any, name: str, colour: str, stride: int = 1) -> NDArray[np.intp]:
+    rounds = stride * np.arange(1, len(losses) + 1)
     ax.plot(rounds, losses, color=colour, label=name, linewidth=1.8)
     return rounds
 

@@ -75,9 +75,8 @@ def _history(history: History | None) -> dict[str, str]:
     facts: dict[str, str] = {}
     if history is None:
         return facts
-    if history.best_round is not None:
-        judged = history.validation_score or history.validation_loss
-        best = number_text(float(judged[history.best_round - 1]), _DIGITS)
+    if history.best_round is not None and history.best_value is not None:
+        best = number_text(float(history.best_value), _DIGITS)
         facts[f"validation {history.scoring}"] = f"{best} in round {history.best_round:,}"
     if history.training_loss:
         facts["training loss"] = number_text(float(history.training_loss[-1]), _DIGITS)

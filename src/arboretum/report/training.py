@@ -163,7 +163,7 @@ def _recorded(history: Any) -> Iterator[dict[str, Any]]:
         ("Losses recorded while training", "loss", losses, {} if history.validation_score else rule),
         ("Scores recorded while training", history.scoring, scores, rule),
     ):
-        lines = [series(words, np.arange(1, len(seen) + 1), seen, role) for words, seen, role in recorded if seen]
+        lines = [series(words, history.rounds(seen), seen, role) for words, seen, role in recorded if seen]
         if lines:
             yield curves(title, "round", name, lines, names_line=True, **marks)
 

@@ -11,9 +11,11 @@ from hypothesis.extra.numpy import arrays
 from arboretum.ensembles.boosting.racing import (
     CLEARLY,
     DEFAULT,
+    HOPEFUL,
+    LEGS,
     Losses,
+    ahead,
     unbeaten,
-    winner,
 )
 
 N = 12
@@ -58,14 +60,18 @@ def test_the_best_stays_and_whoever_is_near(field, most):
         assert (name in left) == (one.mean == best or one.mean - best <= most * errors[0])
 
 
-@given(FIELDS, LOSSES)
-def test_the_default_wins_unless_another_is_clearly_better(field, base):
+@given(FIELDS, LOSSES, st.floats(0, 3))
+def test_the_default_stays_with_those_that_are_better_by_so_many_errors(field, base, errors):
     default = Losses(base, None)
     losses = {DEFAULT: default, **{name: Losses(values, None) for name, values in field.items()}}
-    chosen = winner(losses)
-    if chosen == DEFAULT:
-        for name in field:
-            other = losses[name]
-            assert other.mean >= default.mean - CLEARLY * default.error_beside(other)
-    else:
-        assert default.mean - losses[chosen].mean > CLEARLY * default.error_beside(losses[chosen])
+    left = ahead(losses, errors)
+    assert left[DEFAULT] is default
+    for name in field:
+        other = losses[name]
+        assert (name in left) == (default.mean - other.mean > errors * default.error_beside(other))
+    assert list(ahead({name: losses[name] for name in field}, errors)) == list(field)
+
+
+def test_a_race_looks_for_a_clear_winner():
+    assert 0 < HOPEFUL < CLEARLY
+    assert list(LEGS.values()) == sorted(LEGS.values(), reverse=True)

@@ -5,14 +5,17 @@
     fold 1 │ held out │ trained on …        ──► loss after each round ┐
     fold 2 │ trained  │ held out │ …        ──► loss after each round ├ mean ──► History
     …                                                                 ┘
+
+Runs may be under way, as those of a race are: their rounds so far count as if they had been grown here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from math import fsum
-from typing import TypeAlias
+from time import monotonic
 
 import numpy as np
 
@@ -21,8 +24,6 @@ from arboretum.ensembles.boosting.history import History, Patience
 from arboretum.ensembles.boosting.rounds import BoostingRun
 from arboretum.running.interruption import keeps_part
 from arboretum.running.progress import Callback, RoundReport
-
-Reports: TypeAlias = "list[RoundReport | None]"
 
 AHEAD = 10  # rounds that a run grows before it waits for the others; those after the end are dropped
 
@@ -64,37 +65,48 @@ class FoldedRuns:
             self.history.stopped_by = "interrupt"
         return self.history
 
-    def _reports(self, mapped: Callable[..., Iterable[Reports]]) -> Iterator[RoundReport]:
+    def _reports(self, mapped: Callable[..., Iterable[bool]]) -> Iterator[RoundReport]:
         """Yield the mean of all runs after each round, until a rule says stop."""
-        while True:
-            for reports in zip(*mapped(grown, self.runs), strict=False):
-                if self.patience is not None and self.patience.is_over(self.history.curve):
-                    self.history.stopped_by = "early stopping"
+        start, joined, ended = monotonic(), 0, [False]
+        while not any(ended):
+            ended = list(mapped(partial(grow_until, joined + AHEAD), self.runs))
+            for number in range(joined, min(run.number for run in self.runs)):
+                if self.is_over():
                     return
-                if None in reports:  # the rounds or the time of a run are over
-                    self.history.stopped_by = self.runs[reports.index(None)].history.stopped_by
-                    return
-                yield self._joined([report for report in reports if report is not None])
+                yield self._joined(number, monotonic() - start)
+                joined = number + 1
+        if not self.is_over():  # the rounds or the time of a run are over
+            self.history.stopped_by = self.runs[ended.index(True)].history.stopped_by
 
-    def _joined(self, reports: Sequence[RoundReport]) -> RoundReport:
+    def is_over(self) -> bool:
+        """Return whether the mean improves no more, and remember it."""
+        is_over = self.patience is not None and self.patience.is_over(self.history.curve)
+        if is_over:
+            self.history.stopped_by = "early stopping"
+        return is_over
+
+    def _joined(self, number: int, seconds: float) -> RoundReport:
         """Return the mean of a round, and remember it."""
-        last = reports[-1]
+        histories = [run.history for run in self.runs]
         training, loss, score = (
-            self._mean([getattr(report, part) for report in reports])
-            for part in ("training_loss", "validation_loss", "validation_score")
+            self._mean([values[number] for values in parts if values])
+            for parts in (
+                [history.training_loss for history in histories],
+                [history.validation_loss for history in histories],
+                [history.validation_score for history in histories],
+            )
         )
         self.history.training_loss += [] if training is None else [training]
         self.history.add(loss, score)
-        return RoundReport(last.number, last.n_rounds, last.seconds, training, loss, score)
+        return RoundReport(number + 1, self.runs[-1].params.n_rounds, seconds, training, loss, score)
 
-    def _mean(self, parts: Sequence[float | None]) -> float | None:
-        known = [part for part in parts if part is not None]
-        return fsum(self.shares * known) if len(known) == len(parts) else None
+    def _mean(self, parts: Sequence[float]) -> float | None:
+        return fsum(self.shares * parts) if len(parts) == len(self.runs) else None
 
 
-def grown(run: BoostingRun) -> Reports:
-    """Grow a few rounds and report them; None comes last if a rule says stop."""
-    reports: Reports = []
-    while len(reports) < AHEAD and (not reports or reports[-1] is not None):
-        reports.append(run.advance())
-    return reports
+def grow_until(number: int, run: BoostingRun) -> bool:
+    """Grow rounds up to a number of them; return whether a rule said stop before."""
+    while run.number < number:
+        if run.advance() is None:
+            return True
+    return False

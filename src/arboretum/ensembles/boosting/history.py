@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -84,7 +84,8 @@ class History:
     """Losses and scores after each round, and why boosting ended.
 
     ``scoring`` names what rounds were compared by: "loss", or what ``validation_score`` holds. A round that was added
-    without validation rows has NaN.
+    without validation rows has NaN. ``stride`` is how many rounds each entry stands for: rounds that folds have found
+    with longer steps are measured at every second one.
     """
 
     training_loss: list[float] = field(default_factory=list)
@@ -93,6 +94,7 @@ class History:
     validation_score: list[float] = field(default_factory=list)
     scoring: str = "loss"
     greater_is_better: bool = False
+    stride: int = 1
 
     @property
     def curve(self) -> list[float]:
@@ -104,8 +106,29 @@ class History:
     @property
     def best_round(self) -> int | None:
         """Number of rounds with the least validation loss, or with the best score; None without validation."""
+        best = self._best
+        return None if best is None else self.stride * (best + 1)
+
+    @property
+    def best_value(self) -> float | None:
+        """What the best round was chosen by; None without validation."""
+        best = self._best
+        return None if best is None else (self.validation_score or self.validation_loss)[best]
+
+    @property
+    def _best(self) -> int | None:
         curve = np.array(self.curve)
-        return None if np.isnan(curve).all() else int(np.nanargmin(curve)) + 1
+        return None if np.isnan(curve).all() else int(np.nanargmin(curve))
+
+    def rounds(self, values: Sequence[float]) -> list[int]:
+        """Return the numbers of the rounds that values of this history belong to.
+
+        Examples
+        --------
+        >>> History(validation_loss=[3.0, 2.0], stride=2).rounds([3.0, 2.0])
+        [2, 4]
+        """
+        return [self.stride * number for number in range(1, len(values) + 1)]
 
     def add(self, validation_loss: float | None, validation_score: float | None) -> None:
         """Add the loss and the score of a round."""
@@ -118,13 +141,26 @@ class History:
 
     def first(self, n_rounds: int | None) -> History:
         """Return the history of the first rounds; None is all of them."""
-        return History(
-            self.training_loss[:n_rounds],
-            self.validation_loss[:n_rounds],
-            self.stopped_by,
-            self.validation_score[:n_rounds],
-            self.scoring,
-            self.greater_is_better,
+        kept = None if n_rounds is None else n_rounds // self.stride
+        return replace(
+            self,
+            training_loss=self.training_loss[:kept],
+            validation_loss=self.validation_loss[:kept],
+            validation_score=self.validation_score[:kept],
+        )
+
+    def by_round(self) -> History:
+        """Return a history with an entry per round, NaN where none was measured."""
+
+        def spread(values: list[float]) -> list[float]:
+            return [value for one in values for value in (*[math.nan] * (self.stride - 1), one)]
+
+        return replace(
+            self,
+            training_loss=spread(self.training_loss),
+            validation_loss=spread(self.validation_loss),
+            validation_score=spread(self.validation_score),
+            stride=1,
         )
 
     def followed_by(self, later: History, n_rounds: int) -> History:
@@ -134,6 +170,8 @@ class History:
             unknown = [math.nan] * (n_rounds - len(known[:n_rounds])) if added else []
             return known[:n_rounds] + unknown + added
 
+        if self.stride > 1:
+            return self.by_round().followed_by(later, n_rounds)
         judged = later if later.validation_score else self
         comparable = self.scoring == judged.scoring
         return History(
@@ -155,7 +193,7 @@ class History:
         if self.validation_score:
             found["validation_score"] = [float(value) for value in self.validation_score]
             found |= {"scoring": self.scoring, "greater_is_better": self.greater_is_better}
-        return found
+        return found if self.stride == 1 else found | {"stride": self.stride}
 
     @classmethod
     def from_json(cls, entry: dict[str, Any]) -> History:
@@ -169,4 +207,6 @@ class History:
                 raise ValueError(f"history: expected a text, found {text!r:.80}")
         if not isinstance(history.greater_is_better, bool):
             raise ValueError(f"history: greater_is_better is {history.greater_is_better!r:.80}, not true or false")
+        if type(history.stride) is not int or history.stride < 1:
+            raise ValueError(f"history: expected a stride of 1 round or more, found {history.stride!r:.80}")
         return history

@@ -2,13 +2,16 @@
 
 ::
 
-    fold by fold, each contestant that is left ──► a BoostingRun with steps several times as long
+    fold by fold, each contestant that is left ──► a Lap: a BoostingRun with longer steps
                      │ after every leg, its losses of the rows held out, by row, at its best round
                      ▼
     contestants that are worse than the best by more than some standard errors are out
-                     │ after the last fold, or when one is left
+                     │ after the first fold also those that are hardly better than the default
                      ▼
     the default, unless another is better by more than two standard errors
+                     │ laps of the winner go on until their mean loss improves no more (folded.py)
+                     ▼
+    the number of rounds for the fit of all rows
 
 Contestants run beside each other, with a share of the threads each; what is chosen does not depend on the threads.
 """
@@ -33,13 +36,17 @@ from arboretum.exact_sums import exact_mean, exact_sum
 FloatArray: TypeAlias = NDArray[np.float64]
 Changes: TypeAlias = Mapping[str, Any]
 
-RATE = 0.2  # a race takes steps about this long: with fewer rounds, the optimum is about as far away
-MOST_ROUNDS, PATIENCE = 500, 25  # of a race, whatever is wanted of the fit
+# Steps of a race are at least twice as long as those of the fit, but for fits with longer steps than RATE: with fewer
+# rounds, the optimum is about as far away. Where rounds are sought, they are no longer: coarser ones find too few.
+RATE, SEARCH_PACE = 0.1, 2
+PATIENCE = 25  # of a contestant, whatever is wanted of the fit
 FOLDS, HELD_FOLDS = 5, 2  # rows are dealt out to folds, and some of them are held out in turn
-# Standard errors by which a contestant must be worse than the best to be out, after so many rounds: some settings are
-# slow to begin with. After the last leg, all that are left have finished the fold.
-LEGS = {25: 12.0, 50: 4.0, math.inf: 1.5}
-CLEARLY = 2.0  # standard errors by which another contestant must be better than the default: one outlier makes one
+# Standard errors by which a contestant must be worse than the best to be out, after steps of so much in sum: some
+# settings are slow to begin with. After the last leg, all that are left have finished the fold.
+LEGS = {5.0: 12.0, 10.0: 4.0, 20.0: 2.5, 40.0: 2.0, 100.0: 1.5}
+# Standard errors by which another contestant must be better than the default: to be heard again on the next fold, and
+# to win. One outlier makes one.
+HOPEFUL, CLEARLY = 0.5, 2.0
 DEFAULT = "default"
 # What contestants change; l2 in mean weights. A contestant takes part if all that it changes is left at its default.
 OF_ALL: Mapping[str, Changes] = {
@@ -195,22 +202,26 @@ class Lap:
     ----------
     training : Training
         Rows, with the parameters of the contestant and raw predictions of its own.
+    pace : int
+        Rounds of a fit that one of its rounds stands for.
     """
 
-    def __init__(self, training: Training) -> None:
+    def __init__(self, training: Training, pace: int) -> None:
         assert training.validation is not None
-        self.held, self.is_over = training.validation, False
-        self.pace = pace_of(training.run.params.learning_rate)
-        params = quickened(training.run.params, self.pace)
-        self.run = BoostingRun(**{**training.arguments(), "params": params, "judge": None})
+        self.training, self.held, self.pace = training, training.validation, pace
+        params = training.run.params
+        self.patience = paced(params.patience, pace)
+        self.run = BoostingRun(**{**training.arguments(), "params": quickened(params, pace)})
         self.loss, self.at_best = self.run.fitted_loss(), self.held.raw.copy()
-        self.has_diverged = False
+        self.is_over = self.has_diverged = False
 
-    def run_until(self, n_rounds: float) -> None:
-        """Boost until a number of rounds, or until the losses improve no more."""
+    def run_until(self, length: float) -> None:
+        """Boost until the steps have a length in sum, or until the losses improve no more."""
+        n_rounds = length / self.run.params.learning_rate
+        patience = Patience(min(self.patience.rounds, PATIENCE), self.patience.tolerance)
         try:
             while not self.is_over and self.run.number < n_rounds:
-                self.is_over = self.run.advance() is None
+                self.is_over = patience.is_over(self.run.history.curve) or self.run.advance() is None
                 if self.run.best_rounds is self.run.rounds:
                     self.loss, self.at_best[:] = self.run.fitted_loss(), self.held.raw
         except DivergedError:
@@ -223,28 +234,33 @@ class Lap:
         return Losses(self.loss.values(self.held.y, user_shape(self.at_best)), self.held.weight)
 
 
-def pace_of(rate: float) -> int:
-    """Return how many steps of a fit a step of the race stands for.
+def pace_of(params: BoostingParams) -> int:
+    """Return how many rounds of a fit a round of the race stands for."""
+    rate = params.learning_rate
+    pace = 1 if rate > RATE else max(SEARCH_PACE, int(min(RATE / rate, 1e6)))
+    return min(pace, params.n_rounds)
+
+
+def search_pace(params: BoostingParams) -> int:
+    """Return how many rounds of a fit a round stands for where its number of rounds is sought."""
+    return min(pace_of(params), SEARCH_PACE)
+
+
+def paced(patience: Patience | None, pace: int) -> Patience:
+    """Return the patience of a fit in rounds that stand for several.
 
     Examples
     --------
-    >>> pace_of(0.05), pace_of(0.1), pace_of(0.3), pace_of(1e-320)
-    (4, 2, 1, 1000000)
+    >>> paced(Patience(50), 3).rounds
+    17
     """
-    return max(1, round(min(RATE / rate, 1e6)))
+    assert patience is not None
+    return Patience(math.ceil(patience.rounds / pace), patience.tolerance)
 
 
 def quickened(params: BoostingParams, pace: int) -> BoostingParams:
-    """Return how a contestant is boosted: fewer, longer steps."""
-    patience = params.patience
-    assert patience is not None
-    return replace(
-        params,
-        n_rounds=min(math.ceil(params.n_rounds / pace), MOST_ROUNDS),
-        learning_rate=pace * params.learning_rate,
-        patience=Patience(min(math.ceil(patience.rounds / pace), PATIENCE), patience.tolerance),
-        track_training=False,
-    )
+    """Return how to boost with fewer, longer steps; when they end is decided elsewhere."""
+    return replace(params, n_rounds=params.n_rounds // pace, learning_rate=pace * params.learning_rate, patience=None)
 
 
 def race(
@@ -252,8 +268,8 @@ def race(
     folds: Iterable[Training],
     entered: Callable[[Training, str, int], Training],
     threads: int,
-) -> RaceResult:
-    """Let contestants race.
+) -> tuple[RaceResult, list[Lap]]:
+    """Let contestants race; return the result, and the laps of the winner.
 
     Parameters
     ----------
@@ -266,31 +282,35 @@ def race(
     threads : int
         Threads of all contestants together.
     """
-    left, losses = list(field), dict[str, Losses]()
+    left, losses, finished = list(field), dict[str, Losses](), dict[str, list[Lap]]()
     told = {name: list[float]() for name in field}
     for fold in folds:
-        laps = {name: Lap(entered(fold, name, max(1, threads // len(left)))) for name in left}
-        for n_rounds, most in LEGS.items():
-            advance_beside([laps[name] for name in left], n_rounds, threads)
+        pace, each = pace_of(fold.run.params), max(1, threads // len(left))
+        laps = {name: Lap(entered(fold, name, each), pace) for name in left}
+        for length, most in LEGS.items():
+            advance_beside([laps[name] for name in left], length, threads)
             left = [name for name in left if not laps[name].has_diverged]
             if not left:  # the fit with the default will say so
-                return RaceResult(DEFAULT, {}, told)
+                return RaceResult(DEFAULT, {}, told), []
             so_far = {name: laps[name].losses.after(losses.get(name)) for name in left}
             left = unbeaten(so_far, most)
+        so_far = {name: so_far[name] for name in left}
         for name, lap in laps.items():
             told[name] += [] if lap.has_diverged else [lap.losses.mean]
-        losses = {name: so_far[name] for name in left}
+        losses = ahead(so_far, HOPEFUL)
+        left = list(losses)
+        finished = {name: [*finished.get(name, []), laps[name]] for name in left}
         if len(left) == 1:
             break
-    chosen = winner(losses)
-    return RaceResult(chosen, dict(field[chosen]), told)
+    chosen = best_of(ahead(losses, CLEARLY))
+    return RaceResult(chosen, dict(field[chosen]), told), finished[chosen]
 
 
-def advance_beside(laps: Sequence[Lap], n_rounds: float, threads: int) -> None:
-    """Boost until a number of rounds, one contestant per thread."""
+def advance_beside(laps: Sequence[Lap], length: float, threads: int) -> None:
+    """Boost until the steps have a length in sum, one contestant per thread."""
     beside = min(threads, len(laps))
     try:
-        for _ in run_beside(lambda place: laps[place].run_until(n_rounds), range(len(laps)), beside, ours=True):
+        for _ in run_beside(lambda place: laps[place].run_until(length), range(len(laps)), beside, ours=True):
             pass
     except BaseException:  # Ctrl-C is heard by one thread; the others end after their round
         for lap in laps:
@@ -309,14 +329,13 @@ def unbeaten(field: Mapping[str, Losses], most: float) -> list[str]:
     return [name for name, one in field.items() if one is best or one.mean - best.mean <= most * one.error_beside(best)]
 
 
-def winner(field: Mapping[str, Losses]) -> str:
-    """Return the name of the best among the default, if it is left, and those that clearly beat it."""
+def ahead(field: Mapping[str, Losses], errors: float) -> dict[str, Losses]:
+    """Return the default, and who is better than it by more than some standard errors; all if the default is out."""
     if DEFAULT not in field:
-        return best_of(field)
+        return dict(field)
     base = field[DEFAULT]
-    better = {
+    return {
         name: one
         for name, one in field.items()
-        if one is base or base.mean - one.mean > CLEARLY * base.error_beside(one)
+        if one is base or base.mean - one.mean > errors * base.error_beside(one)
     }
-    return best_of(better)

@@ -56,9 +56,11 @@ from arboretum.ensembles.boosting.racing import (
     FOLDS,
     HELD_FOLDS,
     Changes,
+    Lap,
     RaceResult,
     contestants,
     race,
+    search_pace,
 )
 from arboretum.ensembles.boosting.rounds import BoostingParams, BoostingRun, Keep, Progress
 from arboretum.ensembles.boosting.rows import Rows, filled_raw, start_raw, user_shape
@@ -252,15 +254,15 @@ class Boosting(Recipe[BoostingParameters, Goal]):
     def learn(self, n_rounds: int, problem: Problem, target: Target, threads: int, start: Beginning = ANEW) -> Model:
         """Boost a problem, with the parameters that win a race if there is one."""
         found = None if start.journal is None else start.journal.found
-        result = None if found is None else found.race
+        result, laps = None if found is None else found.race, list[Lap]()
         if start.earlier is not None:
             result = notes_of(start.earlier).race
         elif found is None and (field := self._field(problem, target, start.held)):
             with places.among(None):  # as on one machine, even if this is the only place of a cluster
-                result = self.race(field, n_rounds, problem, target, threads, start.held)
+                result, laps = self.race(field, n_rounds, problem, target, threads, start.held)
         if result is None:
             return self.search(n_rounds, problem, target, threads, start)
-        model = self.changed(result.changes).search(n_rounds, problem, target, threads, start, result)
+        model = self.changed(result.changes).search(n_rounds, problem, target, threads, start, result, laps)
         return replace(model, notes=replace(notes_of(model), race=result))
 
     def changed(self, changes: Changes) -> Boosting:
@@ -296,7 +298,7 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         target: Target,
         threads: int,
         held: HeldRows,
-    ) -> RaceResult:
+    ) -> tuple[RaceResult, list[Lap]]:
         """Find the setting that suits the rows (racing.py)."""
         starts = [Beginning(held=held)]
         if not held.is_given:
@@ -353,6 +355,7 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         threads: int,
         start: Beginning,
         race: RaceResult | None = None,
+        laps: Sequence[Lap] = (),
     ) -> Model:
         """Boost a problem; if rows were held out of it to find the number of rounds, perhaps all rows again."""
         journal, model = start.journal, None
@@ -360,14 +363,15 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         if found is None:
             folds = self._folds(problem, target, start, race is not None)
             if folds:
-                model = self.train_folds(folds, n_rounds, problem, target, threads)
+                model, pace = self.train_folds(folds, n_rounds, problem, target, threads, laps)
             else:
-                model = self.train(n_rounds, problem, target, threads, start)
+                model, pace = self.train(n_rounds, problem, target, threads, start), 1
             notes = notes_of(model)
             searched = bool(notes.history.curve) and notes.history.stopped_by != "interrupt"
             if start.held.is_given or start.earlier is not None or not searched:
                 return model
-            found = Found(notes.n_rounds, notes.learning_rate, notes.history, race)
+            history = replace(notes.history, stride=pace)
+            found = Found(pace * notes.n_rounds, notes.learning_rate / pace, history, race)
         if model is not None and not self._fits_again(problem.count_rows()):
             return model
         if journal is not None:
@@ -423,25 +427,36 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         return self.goal.folds(problem, float(given.validation_fraction), seed_of(given.random_state))
 
     def train_folds(
-        self, folds: Sequence[Split], n_rounds: int, problem: Problem, target: Target, threads: int
-    ) -> Model:
-        """Find the number of rounds by folds; the model is that of the first fold."""
+        self,
+        folds: Sequence[Split],
+        n_rounds: int,
+        problem: Problem,
+        target: Target,
+        threads: int,
+        laps: Sequence[Lap] = (),
+    ) -> tuple[Model, int]:
+        """Find the number of rounds by folds; return the model of the first fold, and what its rounds stand for.
+
+        Laps of a race, of the first folds, go on if their steps are as long as those of a search; others begin here.
+        """
+        pace = search_pace(laps[0].training.run.params) if laps else 1
+        known = [lap for lap in laps if lap.pace == pace]
         places.begin("search")
-        each = max(1, threads // len(folds))
-        prepared = [self.prepare(n_rounds, problem, target, each, Beginning(split=split)) for split in folds]
+        each = max(1, threads // max(1, len(folds) - len(known)))
+        prepared = [
+            self.prepare(n_rounds, problem, target, each, Beginning(split=split)) for split in folds[len(known) :]
+        ]
         places.begin(None)
-        run = prepared[0].run
-        patience, params = run.params.patience, replace(run.params, patience=None)
-        runs = [BoostingRun(**{**training.arguments(), "params": params}) for training in prepared]
-        shares = [training.count_held() for training in prepared]
-        with ProgressBar(n_rounds) if self.given.verbose else nullcontext() as bar:
-            folded = FoldedRuns(runs, shares, patience, min(threads, len(runs)))
+        known += [Lap(training, pace) for training in prepared]
+        first, shares = known[0], [lap.training.count_held() for lap in known]
+        with ProgressBar(first.run.params.n_rounds) if self.given.verbose else nullcontext() as bar:
+            folded = FoldedRuns([lap.run for lap in known], shares, first.patience, min(threads, len(known)))
             history = folded.complete([*(self.given.callbacks or []), *followers(bar)])
-        rounds = runs[0].rounds[: history.best_round]
+        rounds = first.run.rounds[: history.best_round]
         if history.stopped_by == "interrupt":
             warn_interrupted(len(rounds), "rounds")
-        forest = runs[0].forest_of(rounds)
-        return self.freeze(forest, history, run, self.average)
+        run = replace(first.training.run, params=first.run.params)
+        return self.freeze(first.run.forest_of(rounds), history, run, self.average), pace
 
     def freeze(self, forest: Forest, history: History, run: Run, average: AverageRounds | None = None) -> Model:
         """Return the model of some rounds, or the mean of its snapshots."""
