@@ -6,9 +6,11 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.reference.in_places import in_places, parted
 
-from arboretum.data.splits import SPLIT_PURPOSE, fold_of_rows, split_rows
+from arboretum.data.splits import NOWHERE, SPLIT_PURPOSE, deal_out_groups, fold_of_rows, split_groups, split_rows
 
 N_ROWS = 300
 STRATA = {
@@ -63,3 +65,40 @@ def test_folds_are_runs_of_rising_draws(n_folds: int) -> None:
 def test_places_have_the_folds_that_one_would_have(n_places: int) -> None:
     found = in_places(lambda part: fold_of_rows(part.stop - part.start, 5, 7), parted(N_ROWS, n_places))
     np.testing.assert_array_equal(np.concatenate(found), fold_of_rows(N_ROWS, 5, 7))
+
+
+GROUPS = st.lists(st.integers(0, 9), min_size=2, max_size=60).map(np.array).filter(lambda g: len(np.unique(g)) > 1)
+
+
+@given(GROUPS, st.floats(0.01, 0.9), st.integers(0, 5))
+def test_groups_are_held_out_whole(group, fraction, seed):
+    kept, held = split_groups(group, fraction, seed, None)
+    assert sorted([*kept, *held]) == list(range(len(group)))
+    assert not set(group[kept]) & set(group[held])
+    assert len(held)
+    assert len(held) <= fraction * len(group) or len(set(group[held])) == 1
+    more = group * 7 + 3  # other names in the same order
+    assert split_groups(more, fraction, seed, None)[1].tolist() == held.tolist()
+
+
+@given(GROUPS, st.integers(2, 5), st.integers(0, 5))
+def test_groups_are_dealt_out_whole_and_evenly(group, n_parts, seed):
+    part = deal_out_groups(group, None, n_parts, seed)
+    sizes = np.bincount(part, minlength=n_parts)
+    for one in np.unique(group):
+        assert len(set(part[group == one])) == 1
+    assert sizes.max() - sizes.min() <= np.bincount(group).max()
+
+
+@given(GROUPS, st.data())
+def test_no_stratum_is_held_out_as_a_whole(group, data):
+    strata = np.array(data.draw(st.lists(st.integers(0, 3), min_size=len(group), max_size=len(group))))
+    part = deal_out_groups(group, strata, 3, 0)
+    kept, _ = split_groups(group, 0.4, 0, strata)
+    assert set(strata[kept]) == set(strata)
+    for one in range(3):
+        assert set(strata[part != one]) == set(strata)
+    for one in np.unique(group):
+        assert len(set(part[group == one])) == 1
+        if set(strata[group == one]) - set(strata[group != one]):
+            assert set(part[group == one]) == {NOWHERE}

@@ -1,4 +1,4 @@
-"""Rows dealt out: some held out, or parts of equal size, with the same share of each stratum."""
+"""Rows dealt out: some held out, or parts of equal size, with the same share of each stratum or by whole groups."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from arboretum import places, selecting
 
 SPLIT_PURPOSE = 0x73706C6974  # "split"
 FOLD_PURPOSE = 0x666F6C64  # "fold"
+GROUP_PURPOSE = 0x67726F7570  # "group"
+NOWHERE = -1  # part of rows that are never held out
 
 
 def split_rows(
@@ -80,6 +82,55 @@ def deal_out(strata: NDArray[Any], n_parts: int, seed: int) -> NDArray[np.intp]:
     draws = np.random.default_rng([seed, FOLD_PURPOSE]).random(len(strata))
     part = np.empty(len(strata), dtype=np.intp)
     part[np.lexsort((draws, strata))] = np.arange(len(strata)) % n_parts
+    return part
+
+
+def split_groups(
+    groups: NDArray[np.intp], fraction: float, seed: int, strata: NDArray[Any] | None
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Training and validation rows; groups stay whole, in random order until the fraction is full, at least one.
+
+    Groups that would leave a stratum without training rows are not held out.
+    """
+    _, group = np.unique(groups, return_inverse=True)
+    size = np.bincount(group)
+    order = np.random.default_rng([seed, GROUP_PURPOSE]).permutation(len(size))
+    full = np.searchsorted(np.cumsum(size[order]), math.floor(len(group) * fraction), side="right")
+    part = np.where(np.isin(group, order[: max(1, full)]), 1, 0)
+    part = _without_whole_strata(part, group, strata)
+    return np.flatnonzero(part != 1), np.flatnonzero(part == 1)
+
+
+def deal_out_groups(groups: NDArray[np.intp], strata: NDArray[Any] | None, n_parts: int, seed: int) -> NDArray[np.intp]:
+    """Part of each row: whole groups, the largest first, go to the part with the fewest rows.
+
+    Groups that hold all rows of a stratum are in no part, ``NOWHERE``, nor are those of a part that would.
+
+    Examples
+    --------
+    >>> deal_out_groups(np.array([3, 3, 3, 7, 7, 8]), None, 2, seed=0)
+    array([0, 0, 0, 1, 1, 1])
+    """
+    _, group = np.unique(groups, return_inverse=True)
+    size = np.bincount(group)
+    order = np.random.default_rng([seed, GROUP_PURPOSE]).permutation(len(size))
+    part, load = np.empty(len(size), dtype=np.intp), np.zeros(n_parts)
+    for one in order[np.argsort(-size[order], kind="stable")]:
+        part[one] = load.argmin()
+        load[part[one]] += size[one]
+    return _without_whole_strata(part[group], group, strata)
+
+
+def _without_whole_strata(
+    part: NDArray[np.intp], group: NDArray[np.intp], strata: NDArray[Any] | None
+) -> NDArray[np.intp]:
+    """Take groups out of parts that hold all rows of a stratum."""
+    if strata is None:
+        return part
+    for stratum in np.unique(strata):
+        own = strata == stratum
+        if len(np.unique(part[own])) == 1:
+            part = np.where(np.isin(group, group[own]), NOWHERE, part)
     return part
 
 

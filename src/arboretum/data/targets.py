@@ -308,6 +308,25 @@ def refuse_missing(y: NDArray[Any], name: str) -> None:
         raise ValueError(f"{name} has a missing label ({y[row]!r}) in row {row}: remove such rows")
 
 
+def read_groups(groups: Any, n_rows: int) -> NDArray[np.intp] | None:
+    """Return the groups as numbers, in the order of their labels.
+
+    Examples
+    --------
+    >>> read_groups(["b", "a", "b"], 3)
+    array([1, 0, 1])
+    """
+    if groups is None:
+        return None
+    column = as_column(groups, n_rows, "groups")
+    refuse_missing(column, "groups")
+    try:
+        return np.unique(column, return_inverse=True)[1].reshape(-1).astype(np.intp)
+    except TypeError:
+        kinds = sorted({type(label).__name__ for label in column.tolist()})
+        raise ValueError(f"groups has labels of types {', '.join(kinds)}: convert them to one type") from None
+
+
 def encode_classes(y: NDArray[Any], classes: NDArray[Any], name: str = "y_val") -> FloatArray:
     """Codes of labels under known classes; an unknown label is an error."""
     refuse_missing(y, name)

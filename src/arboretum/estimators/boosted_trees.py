@@ -200,6 +200,7 @@ class BoostedTrees(BoostingParameters, GrownTrees, Estimator):
         *,
         offset: Any = None,
         offset_val: Any = None,
+        groups: Any = None,
         checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
     ) -> Boosted:
         """Fit the model.
@@ -218,6 +219,9 @@ class BoostedTrees(BoostingParameters, GrownTrees, Estimator):
             What the raw prediction of each row starts from, to which constant and trees are added: the logarithm of its
             exposure for losses of counts and amounts, or the raw prediction of another model. For several outputs or
             more than two classes, one column each.
+        groups : array-like, optional
+            Group of each row, such as a patient or a shop of which there are several rows: where rows are held out to
+            stop early or to race, all rows of a group are, so that the number of rounds suits groups not seen.
         checkpoint : path or Checkpoint, optional
             File that keeps how far the fit is, written every minute: after a crash, the same call continues from it, to
             the same model. It stays when the fit ends.
@@ -226,10 +230,18 @@ class BoostedTrees(BoostingParameters, GrownTrees, Estimator):
         -------
         self
         """
-        return self._fit(X, y, sample_weight, offset, HeldRows(X_val, y_val, sample_weight_val, offset_val), checkpoint)
+        held = HeldRows(X_val, y_val, sample_weight_val, offset_val)
+        return self._fit(X, y, sample_weight, offset, held, checkpoint, groups)
 
     def _fit(
-        self: Boosted, X: Any, y: Any, sample_weight: Any, offset: Any, held: HeldRows, checkpoint: Any
+        self: Boosted,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        offset: Any,
+        held: HeldRows,
+        checkpoint: Any,
+        groups: Any = None,
     ) -> Boosted:
         self.check_parameters()
         n_rounds = int(self.n_estimators)
@@ -244,7 +256,7 @@ class BoostedTrees(BoostingParameters, GrownTrees, Estimator):
             if n_rounds == 0:
                 return self
         journal = self.journal(checkpoint, earlier)
-        self.model_ = self.recipe().fit(n_rounds, X, y, sample_weight, offset, held, earlier, journal)
+        self.model_ = self.recipe().fit(n_rounds, X, y, sample_weight, offset, held, earlier, journal, groups)
         return self
 
     def journal(self, checkpoint: Any = None, earlier: Model | None = None) -> Journal | None:

@@ -147,7 +147,7 @@ class CheckpointFile:
     def check_target(self, problem: Problem, held: HeldRows) -> None:
         """Reject a file of other targets, weights or offsets."""
         of_held = [_as_array(part) for part in (held.y, held.weight, held.offset)]
-        self.target_sum = sum_of([problem.y, problem.weight, problem.query, problem.offset, *of_held])
+        self.target_sum = sum_of([problem.y, problem.weight, problem.query, problem.offset, problem.group, *of_held])
         if self.saved is not None and self.note["target"] != self.target_sum:
             raise self._other("it was begun with other targets, weights, offsets or validation rows")
 

@@ -14,7 +14,6 @@ from arboretum.ensembles.combining.folds import (
     folds,
     given_splits,
     number_of_folds,
-    read_groups,
     share,
 )
 
@@ -162,11 +161,3 @@ def test_masks_and_splitters_are_splits():
     assert held.tolist() == [2, 3]
     found = given_splits(KFold(2), np.zeros((4, 1)), None, None, 4, "cv")
     assert [held.tolist() for _, held in found] == [[0, 1], [2, 3]]
-
-
-def test_groups_of_any_labels():
-    assert read_groups(None, 3) is None
-    with pytest.raises(ValueError, match="groups has 2 values, but X has 3 rows"):
-        read_groups([1, 2], 3)
-    with pytest.raises(ValueError, match="groups"):
-        read_groups(["a", None, "b"], 3)

@@ -22,7 +22,7 @@ from arboretum import losses, places
 from arboretum.arguments import shown
 from arboretum.data import targets
 from arboretum.data.labels import side_by_side
-from arboretum.data.splits import fold_of_rows, split_rows
+from arboretum.data.splits import fold_of_rows, split_groups, split_rows
 from arboretum.data.weights import in_rows
 from arboretum.ensembles.bagging.resampling import content_keys
 from arboretum.ensembles.boosting import automatic
@@ -84,6 +84,8 @@ class Goal(ABC):
 
     def split(self, problem: Problem, share: float, seed: int) -> tuple[Positions, Positions]:
         """Split the rows into training rows and validation rows."""
+        if problem.group is not None:
+            return split_groups(problem.group, share, seed, self.strata(problem.y))
         return split_rows(problem.table.n_rows, share, seed, self.strata(problem.y))
 
     def folds(self, problem: Problem, share: float, seed: int) -> list[tuple[Positions, Positions]]:

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum import places
 from arboretum.data.table import mostly_zero
 from arboretum.encoding.category_encoding import CategoryEncoding
 from arboretum.ensembles.boosting import automatic
@@ -420,6 +421,16 @@ def check_parted(given: BoostingParameters, loss: Loss) -> None:
         raise ValueError(
             f"loss {loss.name!r} on a cluster: gradients of a row depend on the rows of other workers; fit on one "
             "machine"
+        )
+
+
+def check_groups(group: NDArray[np.intp]) -> None:
+    """Reject groups that cannot be held out whole."""
+    if places.are_several():
+        raise ValueError("groups on a cluster: rows of a group may lie on several workers; give X_val in their place")
+    if len(group) and group.min() == group.max():
+        raise ValueError(
+            "groups: all rows are in one group, so that none can be held out: give at least two groups, or X_val"
         )
 
 

@@ -65,6 +65,7 @@ class Problem:
     weight: FloatArray | None
     query: NDArray[np.int64] | None = None  # number of the row's query, rising
     offset: FloatArray | None = None  # what raw predictions start from, shaped as losses see them
+    group: NDArray[np.intp] | None = None  # number of the row's group; rows are held out by whole groups
     columns: dict[str, NDArray[Any]] = field(default_factory=dict)  # columns that only scorers read, by name
 
     def count_rows(self) -> int:
@@ -76,8 +77,9 @@ class Problem:
         weight = None if self.weight is None else self.weight[rows]
         query = None if self.query is None else self.query[rows]
         offset = None if self.offset is None else self.offset[rows]
+        group = None if self.group is None else self.group[rows]
         columns = {name: column[rows] for name, column in self.columns.items()}
-        return Problem(self.table.take(rows), self.y[rows], weight, query, offset, columns)
+        return Problem(self.table.take(rows), self.y[rows], weight, query, offset, group, columns)
 
     def without_zero_weights(self) -> Problem:
         """Drop rows of weight 0: they do not count at all, not even as rows of a leaf or as known categories."""

@@ -26,7 +26,7 @@ from arboretum.data import targets
 from arboretum.data.binning import BinMap, assign_bins, learn_bins
 from arboretum.data.queries import Queries
 from arboretum.data.schema import Schema
-from arboretum.data.splits import deal_out
+from arboretum.data.splits import deal_out, deal_out_groups
 from arboretum.data.table import Table, conform, read_table
 from arboretum.encoding.category_encoding import CategoryEncoding, learn_encoding
 from arboretum.ensembles.bagging.resampling import Bag, columns_of_bins, with_schema
@@ -42,6 +42,7 @@ from arboretum.ensembles.boosting.parameters import (
     BoostingParameters,
     boosting_params,
     check_continuing,
+    check_groups,
     check_linear_loss,
     check_parted,
     has_vector_leaves,
@@ -235,12 +236,13 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         held: HeldRows = NO_ROWS,
         earlier: Model | None = None,
         journal: Journal | None = None,
+        groups: Any = None,
     ) -> Model:
         """Boost ``n_rounds`` rounds, after those of an earlier model if there is one."""
         if earlier is not None:
             check_continuing(self.given, notes_of(earlier))
         threads = n_threads(self.given.n_jobs)
-        problem, target = self.read(X, y, sample_weight, offset, earlier)
+        problem, target = self.read(X, y, sample_weight, offset, earlier, groups)
         if journal is not None:
             journal.check_target(problem, held)
             if journal.finished is not None:
@@ -286,6 +288,8 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         searches = given.early_stopping is not False if held.is_given else self._wants_validation(problem, False)
         if not searches or not (loss.row_wise and loss.has_values) or problem.y.ndim > 1:
             return {}
+        if not held.is_given and not self.race_folds(problem):  # each group holds all rows of a class
+            return {}
         unit = 1.0 if problem.weight is None else exact_mean(problem.weight)
         field = suited(given, problem, held, loss, contestants(racing_parameters_set(given), loss.n_outputs, unit))
         return field if len(field) > 1 else {}
@@ -315,9 +319,12 @@ class Boosting(Recipe[BoostingParameters, Goal]):
 
     def race_folds(self, problem: Problem) -> list[Split]:
         """Return the folds that are held out in turn; the last ones, which have no row of a class of few rows."""
-        strata = self.goal.strata(problem.y)
-        fold = deal_out(np.zeros(len(problem.y)) if strata is None else strata, FOLDS, seed_of(self.given.random_state))
-        held = range(FOLDS - HELD_FOLDS, FOLDS)
+        strata, seed = self.goal.strata(problem.y), seed_of(self.given.random_state)
+        if problem.group is not None:
+            fold = deal_out_groups(problem.group, strata, FOLDS, seed)
+        else:
+            fold = deal_out(np.zeros(len(problem.y)) if strata is None else strata, FOLDS, seed)
+        held = [one for one in range(FOLDS) if np.any(fold == one)][-HELD_FOLDS:]
         return [(np.flatnonzero(fold != one), np.flatnonzero(fold == one)) for one in held]
 
     def entered(self, training: Training, n_rows: int, threads: int) -> Training:
@@ -661,7 +668,13 @@ class Boosting(Recipe[BoostingParameters, Goal]):
     # ---- reading -------------------------------------------------------------------------------------------------
 
     def read(
-        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, earlier: Model | None = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        offset: Any = None,
+        earlier: Model | None = None,
+        groups: Any = None,
     ) -> tuple[Problem, Target]:
         """Check rows and their target, against those of an earlier model if there is one."""
         given, goal = self.given, self.goal
@@ -687,7 +700,10 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         offsets = targets.row_offsets(offset, table.n_rows, target.loss.n_outputs)
         if offsets is not None and isinstance(target.loss, EachOutput):
             target = replace(target, loss=target.loss.in_units_of(target.y, target.weight, offsets))
-        problem = Problem(table, target.y, target.weight, goal.queries(column), offsets)
+        group = targets.read_groups(groups, table.n_rows)
+        if group is not None:
+            check_groups(group)
+        problem = Problem(table, target.y, target.weight, goal.queries(column), offsets, group)
         return goal.arranged(problem.without_zero_weights() if earlier is None else problem), target
 
     def _hold_out(

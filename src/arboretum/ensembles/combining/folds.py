@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 
 from arboretum import _kernel
 from arboretum.arguments import holds_others, shown
-from arboretum.data import targets
 
 FloatArray: TypeAlias = NDArray[np.float64]
 Keys: TypeAlias = NDArray[np.uint64]
@@ -87,25 +86,6 @@ class DealtRows:
         weight = np.zeros(n_units) if self.weight is None or self.groups is not None else self.weight
         strata = np.zeros(n_units) if self.strata is None or self.groups is not None else self.strata
         return np.lexsort((weight, mixed, strata))
-
-
-def read_groups(groups: Any, n_rows: int) -> NDArray[np.intp] | None:
-    """Return the groups as numbers, in the order of their labels.
-
-    Examples
-    --------
-    >>> read_groups(["b", "a", "b"], 3)
-    array([1, 0, 1])
-    """
-    if groups is None:
-        return None
-    column = targets.as_column(groups, n_rows, "groups")
-    targets.refuse_missing(column, "groups")
-    try:
-        return np.unique(column, return_inverse=True)[1].reshape(-1).astype(np.intp)
-    except TypeError:
-        kinds = sorted({type(label).__name__ for label in column.tolist()})
-        raise ValueError(f"groups has labels of types {', '.join(kinds)}: convert them to one type") from None
 
 
 def folds(rows: DealtRows, n_folds: int, seed: int, repeat: int = 0) -> list[Split]:

@@ -142,13 +142,13 @@ class CombiningRecipe(Recipe[Any, Goal]):
         rows = MemberRows(X)
         column = self.goal.as_column(y, rows.n_rows)
         weight = targets.training_weights(sample_weight, rows.n_rows)
-        number = folds.read_groups(groups, rows.n_rows)
+        number = targets.read_groups(groups, rows.n_rows)
         asked, kept = (rows.container, self.goal.arguments(column)[0], groups), np.arange(rows.n_rows)
         if weight is not None and not weight.all():
             kept = np.flatnonzero(weight)
             rows = MemberRows(selection.take_rows(rows.container, kept))
             column, weight = column[kept], weight[kept]
-            number = None if number is None else folds.read_groups(number[kept], len(kept))
+            number = None if number is None else targets.read_groups(number[kept], len(kept))
         goal, codes = (self._goal_of_members(rows) if prefit else self.goal).read(column)
         table = rows.readable()
         keys = np.arange(rows.n_rows, dtype=np.uint64) if table is None else content_keys(table, codes)
