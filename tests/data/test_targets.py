@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from arboretum.data.targets import read_groups
@@ -14,4 +15,4 @@ def test_groups_of_any_labels():
     with pytest.raises(ValueError, match="groups has a missing label"):
         read_groups(["a", None, "b"], 3)
     with pytest.raises(ValueError, match="groups has labels of types float, str: convert them to one type"):
-        read_groups(["a", 1.0, "b"], 3)
+        read_groups(np.array(["a", 1.0, "b"], dtype=object), 3)

@@ -234,7 +234,7 @@ def test_routing_needs_a_decision_and_knows_its_names():
             regressor().set_fit_request(nonsense=True)
         model = clone(regressor().set_fit_request(X_val="held"))
         requests = model.get_metadata_routing().fit.requests
-        others = ("checkpoint", "offset", "offset_val", "sample_weight", "sample_weight_val", "y_val")
+        others = ("checkpoint", "groups", "offset", "offset_val", "sample_weight", "sample_weight_val", "y_val")
         assert requests == {"X_val": "held", **dict.fromkeys(others)}
     with pytest.raises(RuntimeError, match="enable_metadata_routing"):
         regressor().set_fit_request(sample_weight=True)
