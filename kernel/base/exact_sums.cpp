@@ -8,6 +8,7 @@
 #include "base/exact_sum.hpp"
 #include "base/long_sums.hpp"
 #include "base/parallel.hpp"
+#include "base/per_thread.hpp"
 #include "base/whole_sums.hpp"
 
 namespace arboretum {
@@ -25,7 +26,7 @@ std::vector<LongSum> long_sums(const Terms& terms, const uint32_t* group, int64_
 }  // namespace
 
 void sum_exactly(const Terms& terms, int threads, int64_t* out) {
-    std::vector<ExactSum> parts(std::clamp(threads, 1, max_threads));
+    PerThread<ExactSum> parts(std::clamp(threads, 1, max_threads));
     parallel_blocks(terms.n, block, threads, [&](int64_t begin, int64_t end, int worker) {
         ExactSum& own = parts[worker];
         for (int64_t i = begin; i < end; ++i) own.add(terms[i]);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/parallel.hpp"
+#include "base/per_thread.hpp"
 #include "base/simd.hpp"
 
 namespace arboretum {
@@ -262,7 +263,7 @@ class ForestRun {
         if (deep_ && request.n_rows >= many_rows) return run_deep(request, threads, sink);
         const bool may_average = forest_.n_category_lanes > 0 && request.unknown == Unknown::average;
         const int64_t chunk = may_average ? fair_chunk(request.n_rows, chunk_averaged, threads) : chunk_rows;
-        std::vector<Scratch> scratch(threads);
+        PerThread<Scratch> scratch(threads);
         parallel_blocks(request.n_rows, chunk, threads, [&](int64_t begin, int64_t end, int worker) {
             Scratch& own = scratch[worker];
             if (own.slots.empty()) own = make_scratch(true);

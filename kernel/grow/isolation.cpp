@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/parallel.hpp"
+#include "base/per_thread.hpp"
 #include "base/rng.hpp"
 #include "grow/grow.hpp"
 
@@ -418,7 +419,7 @@ GrownForest grow_isolation(const IsolationTable& table, const IsolationSample& s
     const int64_t n_sample = sample.n_draws > 0 ? sample.n_draws : static_cast<int64_t>(sample.pool.size());
     const std::vector<double> path_lengths = average_path_lengths(n_sample);
     const int workers = std::clamp(threads, 1, max_threads);
-    std::vector<IsolationBuilder> builders(workers, IsolationBuilder(table, rules, path_lengths));
+    PerThread<IsolationBuilder> builders(workers, IsolationBuilder(table, rules, path_lengths));
     parallel_for(range.n, workers, [&](int64_t i, int worker) {
         const int64_t tree = range.first + i;
         forest.trees[i] = {builders[worker].grow_from(sample.rows(range.seed, tree), tree_key(range.seed, tree)),

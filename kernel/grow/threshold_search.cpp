@@ -5,6 +5,7 @@
 
 #include "base/elementary.hpp"
 #include "base/parallel.hpp"
+#include "base/per_thread.hpp"
 #include "base/simd.hpp"
 #include "grow/impurity/row_groups.hpp"
 
@@ -44,7 +45,7 @@ void ThresholdSearch::find(const WeightedCases& cases, const ThresholdRules& rul
                            BestThreshold* out) const {
     const int64_t work = static_cast<int64_t>(cases.rows.size()) * n_columns();
     threads = static_cast<int>(std::clamp<int64_t>(work / work_per_thread, 1, std::max(threads, 1)));
-    std::vector<Scratch> scratch(threads);
+    PerThread<Scratch> scratch(threads);
     parallel_for(n_columns(), threads, [&](int64_t column, int worker) {
         out[column] = find_in(columns_[column], cases, rules, scratch[worker]);
     });

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/parallel.hpp"
+#include "base/per_thread.hpp"
 #include "base/simd.hpp"
 #include "base/whole_sums.hpp"
 
@@ -39,7 +40,7 @@ ARBORETUM_CLONES double make_whole(const double* terms, int64_t n, double unit, 
 template <class Fill>
 GradientPair sum_by_leaf(const LeafStep& step, int threads, Fill&& fill, WholePair* out) {
     const int64_t block = std::max<int64_t>(16384, 4 * step.n_nodes);
-    std::vector<Part> parts(std::clamp(threads, 1, max_threads));
+    PerThread<Part> parts(std::clamp(threads, 1, max_threads));
     parallel_blocks(step.n_rows, block, threads, [&](int64_t begin, int64_t end, int worker) {
         Part& own = parts[worker];
         own.sums.resize(step.n_nodes);

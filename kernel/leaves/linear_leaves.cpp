@@ -9,6 +9,7 @@
 
 #include "base/midpoint.hpp"
 #include "base/parallel.hpp"
+#include "base/per_thread.hpp"
 #include "base/simd.hpp"
 #include "leaves/leaves.hpp"
 
@@ -287,7 +288,7 @@ LeafSlopes fit_slopes(const std::vector<GrownNode>& nodes, const uint32_t* leaf_
     const std::vector<Bounds> bounds = node_bounds(nodes, values, rules);
     const std::vector<int32_t> parents = parents_of(nodes);
     std::vector<std::vector<SlopeTerm>> found(nodes.size());
-    std::vector<LeafNumbers> numbers(std::max(threads, 1));
+    PerThread<LeafNumbers> numbers(std::max(threads, 1));
     parallel_for(static_cast<int64_t>(nodes.size()), threads, [&](int64_t id, int thread) {
         if (!nodes[id].is_leaf() || nodes[id].inherits) return;
         const std::span<const Row> rows(grouped.rows.data() + grouped.start[id],

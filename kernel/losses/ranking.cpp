@@ -7,6 +7,7 @@
 
 #include "base/elementary.hpp"
 #include "base/parallel.hpp"
+#include "base/per_thread.hpp"
 #include "base/simd.hpp"
 
 namespace arboretum {
@@ -34,7 +35,7 @@ constexpr int64_t query_block = 16;
 template <class Scratch, class Run>
 void for_each_query(const Queries& queries, int threads, Run&& run) {
     const int64_t longest = queries.longest();
-    std::vector<Scratch> scratch(std::max(threads, 1));
+    PerThread<Scratch> scratch(std::max(threads, 1));
     parallel_blocks(queries.n, query_block, threads, [&](int64_t begin, int64_t end, int worker) {
         scratch[worker].reserve(longest);
         for (int64_t q = begin; q < end; ++q)

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/parallel.hpp"
+#include "base/per_thread.hpp"
 #include "base/rng.hpp"
 #include "base/simd.hpp"
 #include "base/types.hpp"
@@ -251,7 +252,7 @@ inline LaneUnits units_of(const LaneFacts& facts) {
 
 template <class Real>
 LaneTotals lane_totals(const TreeSample<Real>& sample, const LaneUnits& units, int threads) {
-    std::vector<LaneTotals> parts(threads);
+    PerThread<LaneTotals> parts(threads);
     parallel_blocks(sample.n_rows, fact_block, threads, [&](int64_t begin, int64_t end, int worker) {
         parts[worker].add(total_rows(sample.gradients + begin, sample.hessians + begin, end - begin, units));
     });
@@ -274,7 +275,7 @@ struct LaneMeasure {
 template <class Real>
 LaneMeasure measure_lanes(const TreeSample<Real>& sample, const LaneUnits& units, int threads) {
     const Real *gradients = sample.gradients, *hessians = sample.hessians;
-    std::vector<LaneMeasure> parts(threads);
+    PerThread<LaneMeasure> parts(threads);
     parallel_blocks(sample.n_rows, fact_block, threads, [&](int64_t begin, int64_t end, int worker) {
         for (int64_t first = begin; first < end; first += fact_chunk) {
             const int64_t size = std::min(fact_chunk, end - first);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/buffer.hpp"
+#include "base/per_thread.hpp"
 #include "data/binned_data.hpp"
 #include "grow/gradient/feature_selection.hpp"
 #include "grow/gradient/orders.hpp"
@@ -123,8 +124,8 @@ class PartGrower {
     std::unique_ptr<TreeRows> rows_;
     int64_t histogram_words_ = 0;
     std::vector<Node> nodes_;
-    std::vector<std::unique_ptr<std::byte[]>> histograms_;  // of each thread
-    std::vector<std::vector<uint8_t>> left_tables_;         // of each thread
+    PerThread<std::unique_ptr<std::byte[]>> histograms_;
+    PerThread<std::vector<uint8_t>> left_tables_;
     GrownTree tree_;
 };
 

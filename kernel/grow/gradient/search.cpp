@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "base/parallel.hpp"
 #include "base/rng.hpp"
@@ -11,38 +12,54 @@ namespace arboretum {
 
 SplitSearch::SplitSearch(const BinnedData& data, const LaneScale& scale, const TreeParams& params, TreeRows& rows,
                          int threads)
-    : data_(data), scale_(scale), params_(params), rows_(rows), scratch_(threads) {
+    : data_(data), scale_(scale), params_(params), rows_(rows), scratch_(threads), spare_bests_(threads) {
     for (int i = 0; i < threads; ++i) scratch_[i].thread = i;
 }
 
-Candidate SplitSearch::find(const NodeView& node, Contest& contest, int worker, int threads) {
-    if (contest.bests.empty()) {
-        contest.bests.swap(scratch_[worker].bests);
-        search_features(node, worker, threads, contest.bests);
+void SplitSearch::search(std::span<const Searched> nodes, int worker, int threads) {
+    std::vector<Part> parts;
+    for (const Searched& searched : nodes) {
+        std::vector<FeatureBest>& bests = searched.contest->bests;
+        if (!bests.empty()) continue;
+        if (auto& spare = spare_bests_[worker]; !spare.empty()) {
+            bests.swap(spare.back());
+            spare.pop_back();
+        }
+        bests.resize(searched.node.features->size());
+        add_parts(searched, threads, parts);
     }
-    Candidate found = to_candidate(node, contest, scratch_[worker]);
-    if (contest.uncounted.empty()) contest.bests.swap(scratch_[worker].bests);
-    return found;
+    parallel_for(static_cast<int64_t>(parts.size()), threads,
+                 [&](int64_t i, int inner) { search_part(parts[i], scratch_[threads > 1 ? inner : worker]); });
 }
 
-void SplitSearch::search_features(const NodeView& node, int worker, int threads, std::vector<FeatureBest>& bests) {
-    bests.resize(node.features->size());
-    const CutRule plain = cut_rule(node.facts, scale_, params_, 0);
-    const auto n = static_cast<int64_t>(bests.size());
-    auto share_work = [&](int64_t n_parts, int64_t chunk, auto&& search) {
-        parallel_blocks(n_parts, chunk, threads, [&](int64_t begin, int64_t end, int inner) {
-            search(begin, end, scratch_[threads > 1 ? inner : worker]);
-        });
+// Compact blocks first: those of listed rows are one long part, since a row's list is read as a whole.
+void SplitSearch::add_parts(const Searched& searched, int threads, std::vector<Part>& parts) const {
+    auto add = [&](bool dense, int64_t first, int64_t last, int64_t size) {
+        for (int64_t begin = first; begin < last; begin += size)
+            parts.push_back({&searched, dense, begin, std::min(last, begin + size)});
     };
-    if (const int64_t n_compact = static_cast<int64_t>(data_.blocks().size()) - node.n_dense; n_compact > 0)
-        share_work(n_compact, threads > 1 ? std::max<int64_t>(1, n_compact / (4 * threads)) : n_compact,
-                   [&](int64_t begin, int64_t end, Scratch& s) {
-                       search_compact(node, static_cast<int32_t>(node.n_dense + begin),
-                                      static_cast<int32_t>(node.n_dense + end), plain, s, bests);
-                   });
-    if (node.n_dense > 0)
-        share_work(n, std::max(feature_chunk, n / (16 * threads)),
-                   [&](int64_t begin, int64_t end, Scratch& s) { search_dense(node, begin, end, plain, s, bests); });
+    const int32_t n_dense = searched.node.n_dense;
+    const auto n_blocks = static_cast<int64_t>(data_.blocks().size()), n_compact = n_blocks - n_dense;
+    const auto n_features = static_cast<int64_t>(searched.node.features->size());
+    const bool whole = threads == 1 || data_.is_listed();
+    add(false, n_dense, n_blocks, std::max<int64_t>(1, whole ? n_compact : n_compact / (4 * threads)));
+    if (n_dense > 0) add(true, 0, n_features, std::max(feature_chunk, n_features / (16 * threads)));
+}
+
+void SplitSearch::search_part(const Part& part, Scratch& s) const {
+    const NodeView& node = part.of->node;
+    const CutRule plain = cut_rule(node.facts, scale_, params_, 0);
+    if (part.dense)
+        search_dense(node, part.begin, part.end, plain, s, part.of->contest->bests);
+    else
+        search_compact(node, static_cast<int32_t>(part.begin), static_cast<int32_t>(part.end), plain, s,
+                       part.of->contest->bests);
+}
+
+Candidate SplitSearch::decide(const NodeView& node, Contest& contest, int worker) {
+    Candidate found = to_candidate(node, contest, scratch_[worker]);
+    if (contest.uncounted.empty()) spare_bests_[worker].push_back(std::exchange(contest.bests, {}));
+    return found;
 }
 
 void SplitSearch::search_dense(const NodeView& node, int64_t begin, int64_t end, const CutRule& rule, Scratch& s,

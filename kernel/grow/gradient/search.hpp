@@ -17,6 +17,7 @@
 #include <span>
 #include <vector>
 
+#include "base/per_thread.hpp"
 #include "base/types.hpp"
 #include "data/binned_data.hpp"
 #include "grow/gradient/split.hpp"
@@ -42,7 +43,7 @@ struct NodeView {
     uint64_t noise_key;                    // of the noise of its scores; nodes of a symmetric level share it
 };
 
-// A search that may have to wait for rows that lie elsewhere.
+// The search of a node, which may have to wait for rows that lie elsewhere.
 struct Contest {
     std::vector<FeatureBest> bests;  // of the features of the node
     std::vector<int32_t> uncounted;  // features whose rows by code must be fetched before the search goes on
@@ -52,8 +53,18 @@ class SplitSearch {
   public:
     SplitSearch(const BinnedData& data, const LaneScale& scale, const TreeParams& params, TreeRows& rows, int threads);
 
-    // Nothing while contest.uncounted is not empty. A second call goes on where the first had to wait.
-    Candidate find(const NodeView& node, Contest& contest, int worker, int threads);
+    // A node, and the contest that it is searched for.
+    struct Searched {
+        NodeView node;
+        Contest* contest;
+    };
+
+    // Fills the bests of contests that have none. Threads take parts of all nodes in one job: some of the features of one
+    // node, or a compact node as a whole.
+    void search(std::span<const Searched> nodes, int worker, int threads);
+    // The winner of a contest that was searched; nothing while contest.uncounted is not empty. A second call goes on where
+    // the first had to wait.
+    Candidate decide(const NodeView& node, Contest& contest, int worker);
 
     // The one condition of highest score, gain or cosine, over all nodes of a level together (symmetric trees). A node
     // that a cut would leave with too little on one side gains nothing from it, but does not forbid it.
@@ -83,7 +94,6 @@ class SplitSearch {
 
     struct Scratch {
         int thread = 0;
-        std::vector<FeatureBest> bests;  // memory of the last contest
         std::vector<Leader> leaders;
         std::vector<int32_t> together;  // features, and where they are among those of the node
         std::vector<int64_t> places, ends;
@@ -112,7 +122,14 @@ class SplitSearch {
 
     // ---- one feature ---------------------------------------------------------------------------------------------
 
-    void search_features(const NodeView& node, int worker, int threads, std::vector<FeatureBest>& bests);
+    // Some features, or compact blocks, of a node.
+    struct Part {
+        const Searched* of;
+        bool dense;
+        int64_t begin, end;
+    };
+    void add_parts(const Searched& searched, int threads, std::vector<Part>& parts) const;
+    void search_part(const Part& part, Scratch& s) const;
 
     void search_dense(const NodeView& node, int64_t begin, int64_t end, const CutRule& rule, Scratch& s,
                       std::vector<FeatureBest>& bests) const;
@@ -210,7 +227,8 @@ class SplitSearch {
     const LaneScale& scale_;
     const TreeParams& params_;
     TreeRows& rows_;
-    std::vector<Scratch> scratch_;
+    PerThread<Scratch> scratch_;
+    PerThread<std::vector<std::vector<FeatureBest>>> spare_bests_;  // memory of past contests
 };
 
 }  // namespace arboretum

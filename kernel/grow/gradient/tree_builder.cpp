@@ -54,7 +54,9 @@ TreeBuilder::TreeBuilder(const BinnedData& data, const LaneScale& scale, const T
       space_(space),
       rows_(rows),
       selection_(selection),
-      search_(data, scale, params, rows, threads) {
+      search_(data, scale, params, rows, threads),
+      returned_(threads),
+      left_tables_(threads) {
     size_t bytes = static_cast<size_t>(rows.histogram_bytes());
     if (bytes > space_.histogram_bytes) {  // the last tree had narrower lanes
         space_.histograms.clear();
@@ -71,8 +73,6 @@ TreeBuilder::TreeBuilder(const BinnedData& data, const LaneScale& scale, const T
     bins_per_feature_ = bins / std::max(1, data.n_features());
     if (data.is_listed() && share > 0)  // all blocks alike
         std::ranges::fill(dense_rows_, static_cast<int64_t>(listed_share / std::max(1.0, codes_per_row_) * bins));
-    left_tables_.resize(threads);
-    returned_.resize(threads);
 }
 
 GrownTree TreeBuilder::grow_from(const RowRange& rows, const WideSum& total) {
@@ -202,13 +202,22 @@ NodeView TreeBuilder::view(const Open& node) const {
                                                 : draw(node.path, 0x6e6f6973)};
 }
 
-void TreeBuilder::evaluate(Open& node, int worker, int threads) {
-    const bool compact_afar = node.rows.afar() && node.bins == nullptr;
-    if (!compact_afar) node.best = search_.find(view(node), node.contest, worker, threads);
-    node.waiting = compact_afar || !node.contest.uncounted.empty();
-    if (node.waiting) return;
-    node.contest = {};
-    if (!node.best.found()) node.best.gain = -infinity;
+void TreeBuilder::evaluate(std::span<Open* const> nodes, int worker, int threads) {
+    std::vector<SplitSearch::Searched> searched;
+    for (Open* node : nodes) {
+        node->waiting = node->rows.afar() && node->bins == nullptr;
+        if (!node->waiting) searched.push_back({view(*node), &node->contest});
+    }
+    search_.search(searched, worker, threads);
+    parallel_for(static_cast<int64_t>(nodes.size()), threads, [&](int64_t i, int inner) {
+        Open& node = *nodes[i];
+        if (node.waiting) return;
+        node.best = search_.decide(view(node), node.contest, threads > 1 ? inner : worker);
+        node.waiting = !node.contest.uncounted.empty();
+        if (node.waiting) return;
+        node.contest = {};
+        if (!node.best.found()) node.best.gain = -infinity;
+    });
 }
 
 void TreeBuilder::evaluate_root(Open& root) {
@@ -220,7 +229,8 @@ void TreeBuilder::evaluate_root(Open& root) {
         count_rows(root);
         leave_out_rare(root);
     }
-    if (params_.growth != Growth::symmetric) evaluate(root, 0, threads_);
+    Open* const nodes[] = {&root};
+    if (params_.growth != Growth::symmetric) evaluate(nodes, 0, threads_);
 }
 
 TreeRows::Bins* TreeBuilder::take_spare(Open& node, bool deeper) {
@@ -317,18 +327,28 @@ void TreeBuilder::prepare_candidates(Open& node, TreeRows::Bins* spare, int work
     int32_t dense_small = wanted_small && !compact(smaller) ? n_dense(smaller) : 0;
     int32_t dense_large = wanted_large && !compact(larger) ? n_dense(larger) : 0;
     if (node.rows.afar()) dense_small = dense_large = std::max(dense_small, dense_large);
-    if (dense_small > 0) {
+    auto sum_small = [&] {
+        if (dense_small == 0) return;
         rows_.build(smaller.rows, spare, dense_small, threads);
         smaller.bins = std::exchange(spare, nullptr);
-    }
-    if (dense_large > 0 && node.bins != nullptr) {
+    };
+    auto sum_large = [&] {
+        if (dense_large == 0 || node.bins == nullptr) return;
         if (node.stale) rows_.build(node.rows, node.bins, dense_large, threads);
         hand_down(node, smaller, dense_small, dense_large);
         larger.bins = std::exchange(node.bins, nullptr);
+    };
+    if (counts_listed()) {
+        parallel_for(2, threads, [&](int64_t i, int) { i == 0 ? sum_small() : sum_large(); });
+    } else {
+        sum_small();
+        sum_large();
     }
     if (!symmetric) {
-        if (wanted_small) evaluate(smaller, worker, threads);
-        if (wanted_large) evaluate(larger, worker, threads);
+        std::vector<Open*> wanted;
+        if (wanted_small) wanted.push_back(&smaller);
+        if (wanted_large) wanted.push_back(&larger);
+        evaluate(wanted, worker, threads);
         for (Open* child : {&smaller, &larger}) release_unneeded(*child, worker);
     }
     release_later(spare, worker);
@@ -396,7 +416,7 @@ RowRequest TreeBuilder::partition_request(Open& node, bool deeper) const {
 
 void TreeBuilder::resume(std::span<Open* const> waiting) {
     parallel_for(static_cast<int64_t>(waiting.size()), threads_, [&](int64_t i, int worker) {
-        evaluate(*waiting[i], worker, 1);
+        evaluate(waiting.subspan(i, 1), worker, 1);
         release_unneeded(*waiting[i], worker);
     });
     collect_returned();

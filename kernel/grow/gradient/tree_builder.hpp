@@ -41,6 +41,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/per_thread.hpp"
 #include "grow/gradient/feature_selection.hpp"
 #include "grow/gradient/search.hpp"
 #include "grow/gradient/tree_rows.hpp"
@@ -162,7 +163,7 @@ class TreeBuilder {
 
     NodeView view(const Open& node) const;
 
-    void evaluate(Open& node, int worker, int threads);
+    void evaluate(std::span<Open* const> nodes, int worker, int threads);
 
     void evaluate_root(Open& root);
 
@@ -234,7 +235,8 @@ class TreeBuilder {
     // Histograms for the children that can split again, then their candidates.
     void prepare_candidates(Open& node, TreeRows::Bins* spare, int worker, int threads);
 
-    // The histogram of a node becomes that of its larger child; dense_*: blocks of the children.
+    // The histogram of a node becomes that of its larger child; dense_*: blocks of the children. That of the smaller one
+    // need not be there where rows are listed.
     void hand_down(const Open& node, const Open& smaller, int32_t dense_small, int32_t dense_large);
 
     // The histogram of a child that will not inherit it.
@@ -338,8 +340,8 @@ class TreeBuilder {
     double bins_per_feature_;
     std::vector<int64_t> dense_rows_;  // of each block, rising: nodes of so many rows have it dense
     std::vector<TreeRows::Bins*> free_histograms_;
-    std::vector<std::vector<TreeRows::Bins*>> returned_;
-    std::vector<std::vector<uint8_t>> left_tables_;
+    PerThread<std::vector<TreeRows::Bins*>> returned_;
+    PerThread<std::vector<uint8_t>> left_tables_;
     GrownTree tree_;
     std::deque<Open> open_;               // where nodes stay when others are added: threads work on them
     std::vector<int32_t> root_features_;  // if all nodes share them

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "base/parallel.hpp"
+#include "base/per_thread.hpp"
 #include "grow/gradient/histogram.hpp"
 #include "grow/gradient/partition.hpp"
 #include "grow/gradient/tree_rows.hpp"
@@ -286,16 +287,20 @@ class TreeRowsAs : public TreeRows {
     // Default codes have the rows that the others leave.
     void gather_listed(const RowRange& rows, Scratch& scratch, UsedBins& used) const {
         const Entry<Layout>* own = entries(rows);
-        scratch.total = {};
+        Sum* sums = scratch.bin_sums.data();
+        uint32_t* counted = used.rows.data();
+        uint64_t* marks = used.marks.data();
+        Sum total{};
         for (int64_t i = 0; i < rows.size(); ++i) {
             const Sum stat = Layout::widen(own[i].stat);
-            scratch.total += stat;
+            total += stat;
             for (uint32_t bin : data_.listed(own[i].row)) {
-                scratch.bin_sums[bin] += stat;
-                ++used.rows[bin];
-                used.marks[bin / 64] |= 1ull << (bin % 64);
+                sums[bin] += stat;
+                ++counted[bin];
+                marks[bin / 64] |= 1ull << (bin % 64);
             }
         }
+        scratch.total = total;
     }
 
     // Whether the rows of gathered bins are counted: hessians may tell them.
@@ -373,7 +378,7 @@ class TreeRowsAs : public TreeRows {
     int threads_;
     Workspace& space_;
     HistogramBuilder<Layout> builder_;
-    std::vector<Scratch> scratch_;  // of each thread
+    PerThread<Scratch> scratch_;
 };
 
 }  // namespace arboretum

@@ -18,6 +18,7 @@
 
 #include "base/midpoint.hpp"
 #include "base/parallel.hpp"
+#include "base/per_thread.hpp"
 #include "base/rng.hpp"
 #include "grow/grow.hpp"
 #include "grow/impurity/branch_rows.hpp"
@@ -359,7 +360,7 @@ struct TreeSpace {
     std::vector<typename Statistics::Stat> rows;
     std::vector<uint32_t> copies;
     GrownTree top_nodes, whole;
-    std::vector<GrownTree> branch_nodes;  // one per thread: branches one after the other
+    PerThread<GrownTree> branch_nodes;  // branches one after the other
 };
 
 template <class Statistics>

@@ -63,7 +63,7 @@ class BranchRows {
 };
 
 template <class Statistics, class Rows>
-class BranchRowsAs final : public BranchRows<Statistics> {
+class alignas(bytes_apart) BranchRowsAs final : public BranchRows<Statistics> {
   public:
     using Base = BranchRows<Statistics>;
     using Entry = typename Rows::Entry;
@@ -149,7 +149,7 @@ class BranchRowsAs final : public BranchRows<Statistics> {
     using Search = NodeSearch<Statistics, Rows>;
 
     // The searches of one thread. Their place must not change.
-    struct Searches {
+    struct alignas(bytes_apart) Searches {
         Searches(const ForestTask<Statistics>& task, const Rows& rows)
             : plain(task.data, rows, task.statistics, task.rules, task.edges, task.target.weight_scale),
               oblique(task.projections, task.statistics, task.rules) {}

@@ -29,7 +29,7 @@ TreeSpace<Statistics> make_space(const ForestTask<Statistics>& task, int threads
     TreeSpace<Statistics> space;
     space.top = std::make_unique<BranchRowsAs<Statistics, Columns<typename Statistics::Stat>>>(task, threads);
     for (int i = 0; i < threads; ++i) space.below.push_back(make_branch_rows(task));
-    space.branch_nodes.resize(threads);
+    space.branch_nodes = PerThread<GrownTree>(threads);
     return space;
 }
 
@@ -44,8 +44,8 @@ GrownForest grow_with(const ForestInputs& inputs, const TreeRange& range, bool w
     forest.width = inputs.target.width();
     forest.threads = inputs.threads;
     const int workers = range.n >= inputs.threads ? inputs.threads : 1;
-    std::vector<TreeSpace<Statistics>> spaces;
-    for (int i = 0; i < workers; ++i) spaces.push_back(make_space(task, inputs.threads / workers));
+    PerThread<TreeSpace<Statistics>> spaces(workers);
+    for (TreeSpace<Statistics>& space : spaces) space = make_space(task, inputs.threads / workers);
     parallel_for(range.n, workers, [&](int64_t i, int worker) {
         TreeSpace<Statistics>& space = spaces[worker];
         const int64_t tree = range.first + i;
