@@ -391,8 +391,9 @@ class BoostedTrees(BoostingParameters, GrownTrees, Estimator):
     def first_rounds(self: Boosted, n_rounds: int) -> Boosted:
         """Return the model of the first rounds alone: it predicts, explains and saves as any model does.
 
-        Thresholds of ``loss="ordinal"`` and weights of DART rounds or averaged rounds are those of all rounds. With
-        ``loss="cox"`` it ranks rows by risk; it has no survival functions, whose baseline is that of all rounds.
+        Thresholds of ``loss="ordinal"``, the learnt scale of ``loss="aft"``, and weights of DART rounds or averaged
+        rounds are those of all rounds. With ``loss="cox"`` it ranks rows by risk; it has no survival functions, whose
+        baseline is that of all rounds.
 
         Parameters
         ----------
@@ -458,9 +459,9 @@ class BoostedTrees(BoostingParameters, GrownTrees, Estimator):
         """Return the mean of the raw predictions after several rounds, which is one forest of weighted trees.
 
         It is the model that the parameter ``average_rounds`` gives, made after the fit, and cannot be trained further.
-        Thresholds of ``loss="ordinal"`` and the baseline of ``loss="cox"`` follow from raw predictions: they are
-        learned from the rows that are given. Without rows, "ordinal" is an error, and a Cox model ranks rows by risk
-        but has no survival functions.
+        Thresholds of ``loss="ordinal"``, the learnt scale of ``loss="aft"`` and the baseline of ``loss="cox"`` follow
+        from raw predictions: they are learned from the rows that are given. Without rows, "ordinal" is an error, the
+        scale is that of the last round, and a Cox model ranks rows by risk but has no survival functions.
 
         Parameters
         ----------
@@ -852,10 +853,10 @@ class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
         'Distribution of Z in the "aft" loss: T is log-normal (the default), log-logistic or Weibull.',
         before="monotonic_cst",
     )
-    aft_scale: float | None = parameter(
-        None,
-        Number(0.0, 1e100, open_low=True, optional=True),
-        'Scale of Z in the "aft" loss (1).',
+    aft_scale: float | str | None = parameter(
+        "auto",
+        Number(0.0, 1e100, open_low=True, optional=True, words=("auto",)),
+        'Scale of Z in the "aft" loss. "auto" learns the likeliest one for the training rows in each round; None is 1.',
         before="monotonic_cst",
     )
     scoring: Any = like(EarlyStopping, filled={"metrics": '"concordance"'})
