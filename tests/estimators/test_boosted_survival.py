@@ -93,8 +93,7 @@ def test_predicted_survival_is_calibrated():
 @pytest.mark.parametrize("distribution", ["normal", "logistic", "extreme"])
 def test_aft_survival_functions_are_those_of_the_distribution(distribution):
     model = BoostedTreesSurvival(**ROUNDS, loss="aft", aft_distribution=distribution, aft_scale=0.5).fit(X, Y)
-    time = model.predict_time(X_NEW)
-    np.testing.assert_allclose(time, np.exp(-model.predict(X_NEW)), rtol=1e-12)
+    time = np.exp(-model.predict(X_NEW))
     survival = model.predict_survival_function(X_NEW.head(1), [0.0, time[0], 1e12])[0]
     at_scale = 0.5 if distribution != "extreme" else np.exp(-1)
     np.testing.assert_allclose(survival, [1.0, at_scale, 0.0], atol=1e-12)
@@ -151,10 +150,32 @@ def test_weights_are_repetitions_of_a_learnt_scale():
     assert weighted.loss_.scale == pytest.approx(repeated.loss_.scale, rel=1e-6)
 
 
-def test_cox_has_no_time_scale():
+@pytest.mark.parametrize("level", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("distribution", ["normal", "logistic", "extreme"])
+def test_times_are_where_survival_has_fallen_by_the_level(distribution, level):
+    model = BoostedTreesSurvival(**ROUNDS, loss="aft", aft_distribution=distribution).fit(X, Y)
+    times = model.predict_time(X_NEW, level)
+    own = [model.predict_survival_function(X_NEW[row : row + 1], [times[row]])[0, 0] for row in range(20)]
+    np.testing.assert_allclose(own, 1 - level, rtol=1e-9)
+    if level == 0.5:
+        np.testing.assert_array_equal(model.predict_time(X_NEW), times)
+
+
+@pytest.mark.parametrize("level", [0.05, 0.5, 0.9])
+def test_times_of_cox_are_the_steps_of_its_curves(level):
     model = BoostedTreesSurvival(**ROUNDS).fit(X, Y)
-    with pytest.raises(ValueError, match="loss='cox' orders rows by risk and has no time scale"):
-        model.predict_time(X)
+    expected = slow.first_times(model.predict_survival_function(X_NEW), model.event_times_, level)
+    np.testing.assert_array_equal(model.predict_time(X_NEW, quantile=level), expected)
+    assert np.isinf(expected).any() == (level == 0.9)
+
+
+def test_times_without_a_curve_are_refused():
+    model = BoostedTreesSurvival(**ROUNDS).fit(X, Y)
+    with pytest.raises(ValueError, match="the baseline hazard belongs to all rounds of a fit"):
+        model.first_rounds(3).predict_time(X)
+    for level in (0, 1, 1.5, -0.1, "half", True, None, np.nan):
+        with pytest.raises(ValueError, match=r"quantile=.*: give a probability above 0 and below 1; 0.5 is the median"):
+            model.predict_time(X, level)
 
 
 # ---- censoring of all kinds ------------------------------------------------------------------------------------------

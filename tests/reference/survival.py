@@ -59,6 +59,16 @@ def kaplan_meier(time, event, weight, at):
     return alive
 
 
+def first_times(survival, times, level):
+    """Where each curve is first not above 1 − level; inf if nowhere."""
+    return np.array(
+        [
+            min((t for t, s in zip(times, row, strict=True) if s <= 1 - level + 1e-12), default=np.inf)
+            for row in survival
+        ]
+    )
+
+
 def concordance(time, event, risk, weight):
     """Pairs by hand."""
     agreeing = pairs = 0.0

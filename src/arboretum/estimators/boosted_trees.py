@@ -46,9 +46,9 @@ from arboretum.estimators.column_arguments import offset_of
 from arboretum.estimators.grown_trees import GrownTrees
 from arboretum.estimators.protocol import Classifier, Estimator, Regressor
 from arboretum.estimators.standing_in import with_model
-from arboretum.estimators.survival_model import SurvivalModel, read_times
+from arboretum.estimators.survival_model import SurvivalModel, read_level, read_times
 from arboretum.growing.constraints import interaction_sets, monotone_directions
-from arboretum.losses import AcceleratedFailure, GradientFunction, Loss, Ordinal, Quantiles
+from arboretum.losses import GradientFunction, Loss, Ordinal, Quantiles
 from arboretum.losses.base import constant_raw
 from arboretum.losses.ranking import METRICS
 from arboretum.losses.survival import DISTRIBUTIONS
@@ -889,8 +889,8 @@ class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
         Returns
         -------
         ndarray of float64, (n_rows,)
-            Logarithm of the hazard ratio with ``loss="cox"``; minus the logarithm of the time, which
-            ``predict_time`` gives, with ``loss="aft"``.
+            Logarithm of the hazard ratio with ``loss="cox"``; minus the logarithm of the time at Z = 0 with
+            ``loss="aft"``.
         """
         model = self.model_
         return model.head_as(RiskHead).answers(self._raw_by(model, X, offset))
@@ -918,16 +918,23 @@ class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
         """
         return np.exp(-self.predict_cumulative_hazard(X, times, offset=offset))
 
-    def predict_time(self, X: Any, *, offset: Any = None) -> FloatArray:
-        """Time scale exp(raw prediction) of each row, with ``loss="aft"``: the median of a (log-)symmetric time.
+    def predict_time(self, X: Any, quantile: float = 0.5, *, offset: Any = None) -> FloatArray:
+        """Time by which the event of each row has come with this probability: by default the median.
+
+        Parameters
+        ----------
+        X : array-like or data frame
+        quantile : float, default=0.5
+            Above 0, below 1.
+        offset : array-like, optional
+            As for ``predict``.
 
         Returns
         -------
         ndarray of float64, (n_rows,)
+            With ``loss="aft"`` the quantile of the distribution. With ``loss="cox"`` the first time of an event at
+            which the survival function is not above 1 − quantile; inf where it stays above, because too few training
+            rows were followed for so long.
         """
-        loss = self.loss_
-        if not isinstance(loss, AcceleratedFailure):
-            raise ValueError(
-                "loss='cox' orders rows by risk and has no time scale: use predict_survival_function, or loss='aft'"
-            )
-        return loss.predict(self._raw(X, offset)[:, 0])
+        level = read_level(quantile)
+        return self.model_.head_as(RiskHead).quantiles(self._raw(X, offset), level)

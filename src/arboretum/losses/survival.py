@@ -10,8 +10,10 @@ Targets are bounds of each row's time, (rows, 2)::
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -289,6 +291,16 @@ class AcceleratedFailure(Loss):
         logarithm = np.empty_like(z)
         _kernel.aft_log_survival(self._kind, z, logarithm)
         return logarithm
+
+    def quantiles(self, level: float, raw: FloatArray) -> FloatArray:
+        """Return the time by which the event comes with this probability, between 0 and 1, for each row."""
+        odds = math.log(level) - math.log1p(-level)
+        z = {
+            "normal": NormalDist().inv_cdf(level),
+            "logistic": odds,
+            "extreme": math.log(-math.log1p(-level)),
+        }
+        return self.predict(raw + self.scale * z[self.distribution])
 
     @property
     def _kind(self) -> _kernel.AftDistribution:
