@@ -66,7 +66,7 @@ from arboretum.parameters.declaring import (
     like,
     parameter,
 )
-from arboretum.parameters.shared import LOSSES_OF_NUMBERS, OF_CLASSES, OF_NUMBERS, ClassWeights, EarlyStopping
+from arboretum.parameters.shared import LOSSES_OF_NUMBERS, OF_CLASSES, OF_NUMBERS, OF_TIMES, ClassWeights, EarlyStopping
 from arboretum.running.threads import n_threads
 from arboretum.running.warning import warn_user
 from arboretum.tasks import RANKING, Task
@@ -859,7 +859,7 @@ class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
         'Scale of Z in the "aft" loss. "auto" learns the likeliest one for the training rows in each round; None is 1.',
         before="monotonic_cst",
     )
-    scoring: Any = like(EarlyStopping, filled={"metrics": '"concordance"'})
+    scoring: Any = like(EarlyStopping, filled={"metrics": OF_TIMES})
     validation_fraction: float = like(
         BoostedStopping, filled={"stratified": ", the same share of rows with and without event,"}
     )
