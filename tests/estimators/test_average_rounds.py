@@ -50,7 +50,7 @@ FITS = {
     "hazards": (arb.BoostedTreesSurvival, QUICK, X, {"y": EVENTS}),
     "times": (arb.BoostedTreesSurvival, {**QUICK, "loss": "aft"}, X, {"y": EVENTS}),
 }
-LEARNING = ("ordered classes", "hazards")  # part of the model follows from raw predictions
+LEARNING = ("ordered classes", "hazards", "times")  # part of the model follows from raw predictions
 
 
 def fitted(name, **params):

@@ -27,7 +27,7 @@ ROUNDS = {
 LOSSES = {
     "cox": {"loss": "cox"},
     "normal": {"loss": "aft", "aft_distribution": "normal", "aft_scale": 0.8},
-    "logistic": {"loss": "aft", "aft_distribution": "logistic"},
+    "logistic": {"loss": "aft", "aft_distribution": "logistic", "aft_scale": None},
     "extreme": {"loss": "aft", "aft_distribution": "extreme"},
 }
 every_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
@@ -93,17 +93,89 @@ def test_predicted_survival_is_calibrated():
 @pytest.mark.parametrize("distribution", ["normal", "logistic", "extreme"])
 def test_aft_survival_functions_are_those_of_the_distribution(distribution):
     model = BoostedTreesSurvival(**ROUNDS, loss="aft", aft_distribution=distribution, aft_scale=0.5).fit(X, Y)
-    time = model.predict_time(X_NEW)
-    np.testing.assert_allclose(time, np.exp(-model.predict(X_NEW)), rtol=1e-12)
+    time = np.exp(-model.predict(X_NEW))
     survival = model.predict_survival_function(X_NEW.head(1), [0.0, time[0], 1e12])[0]
     at_scale = 0.5 if distribution != "extreme" else np.exp(-1)
     np.testing.assert_allclose(survival, [1.0, at_scale, 0.0], atol=1e-12)
 
 
-def test_cox_has_no_time_scale():
+# ---- the scale of times ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("distribution", ["normal", "logistic", "extreme"])
+@pytest.mark.parametrize("options", [{}, {"early_stopping": True, "n_estimators": 100}, {"average_rounds": 4}], ids=str)
+def test_the_scale_is_learnt_from_the_rows(distribution, options, tmp_path):
+    model = BoostedTreesSurvival(**{**ROUNDS, "loss": "aft", "aft_distribution": distribution, **options}).fit(X, Y)
+    bounds = np.column_stack([Y[:, 0], np.where(Y[:, 1] == 1, Y[:, 0], np.inf)])
+    likeliest = AcceleratedFailure(distribution, learns_scale=True).fitted(bounds, -model.predict(X), None)
+    if "early_stopping" in options:  # the scale is that of the rows that were not held out
+        assert model.loss_.scale == pytest.approx(likeliest.scale, rel=0.1)
+    else:
+        assert model.loss_.scale == pytest.approx(likeliest.scale, rel=1e-9)
+    model.save(tmp_path / "m.arb")
+    again = arb.load(tmp_path / "m.arb")
+    assert again.loss_ == model.loss_
+    np.testing.assert_array_equal(
+        again.predict_survival_function(X_NEW, [5.0]), model.predict_survival_function(X_NEW, [5.0])
+    )
+
+
+def test_continuing_is_never_having_stopped():
+    learning = {**ROUNDS, "loss": "aft"}
+    whole = BoostedTreesSurvival(**learning).fit(X, Y)
+    part = BoostedTreesSurvival(**{**learning, "n_estimators": 6}).fit(X, Y)
+    part.fit_more(X, Y, n_estimators=9)
+    np.testing.assert_allclose(part.predict(X), whole.predict(X), rtol=1e-9)
+    assert part.loss_.scale == pytest.approx(whole.loss_.scale, rel=1e-9)
+    fixed = BoostedTreesSurvival(**learning, aft_scale=whole.loss_.scale).fit(X, Y)
+    with pytest.raises(ValueError, match="rounds of another loss cannot be added to it"):
+        fixed.set_params(aft_scale="auto").fit_more(X, Y, n_estimators=1)
+
+
+def test_a_model_of_a_file_without_a_learnt_scale_goes_on_with_its_own():
+    header, arrays = content(BoostedTreesSurvival(**ROUNDS, loss="aft", aft_scale=None).fit(X, Y))
+    assert header["loss"] == {"name": "aft", "distribution": "normal", "scale": 1.0}
+    assert header["params"]["aft_scale"] is None
+    model = loaded(header, arrays).fit_more(X, Y, n_estimators=2)
+    assert model.loss_ == AcceleratedFailure("normal", 1.0)
+
+
+def test_weights_are_repetitions_of_a_learnt_scale():
+    weight = np.random.default_rng(4).integers(0, 4, len(Y)).astype(float)
+    rows = np.repeat(np.arange(len(Y)), weight.astype(int))
+    learning = {**ROUNDS, "loss": "aft", "min_samples_leaf": 1, "min_child_weight": 20.0, "category_levels": 10}
+    weighted = BoostedTreesSurvival(**learning).fit(X, Y, sample_weight=weight)
+    repeated = BoostedTreesSurvival(**learning).fit(X.iloc[rows], Y[rows])
+    np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-6)
+    assert weighted.loss_.scale == pytest.approx(repeated.loss_.scale, rel=1e-6)
+
+
+@pytest.mark.parametrize("level", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("distribution", ["normal", "logistic", "extreme"])
+def test_times_are_where_survival_has_fallen_by_the_level(distribution, level):
+    model = BoostedTreesSurvival(**ROUNDS, loss="aft", aft_distribution=distribution).fit(X, Y)
+    times = model.predict_time(X_NEW, level)
+    own = [model.predict_survival_function(X_NEW[row : row + 1], [times[row]])[0, 0] for row in range(20)]
+    np.testing.assert_allclose(own, 1 - level, rtol=1e-9)
+    if level == 0.5:
+        np.testing.assert_array_equal(model.predict_time(X_NEW), times)
+
+
+@pytest.mark.parametrize("level", [0.05, 0.5, 0.9])
+def test_times_of_cox_are_the_steps_of_its_curves(level):
     model = BoostedTreesSurvival(**ROUNDS).fit(X, Y)
-    with pytest.raises(ValueError, match="loss='cox' orders rows by risk and has no time scale"):
-        model.predict_time(X)
+    expected = slow.first_times(model.predict_survival_function(X_NEW), model.event_times_, level)
+    np.testing.assert_array_equal(model.predict_time(X_NEW, quantile=level), expected)
+    assert np.isinf(expected).any() == (level == 0.9)
+
+
+def test_times_without_a_curve_are_refused():
+    model = BoostedTreesSurvival(**ROUNDS).fit(X, Y)
+    with pytest.raises(ValueError, match="the baseline hazard belongs to all rounds of a fit"):
+        model.first_rounds(3).predict_time(X)
+    for level in (0, 1, 1.5, -0.1, "half", True, None, np.nan):
+        with pytest.raises(ValueError, match=r"quantile=.*: give a probability above 0 and below 1; 0.5 is the median"):
+            model.predict_time(X, level)
 
 
 # ---- censoring of all kinds ------------------------------------------------------------------------------------------
@@ -243,6 +315,7 @@ def test_damaged_files_are_refused(name, change, message):
         ({"loss": "coxx"}, "unknown loss 'coxx': did you mean 'cox'"),
         ({"aft_scale": 2.0}, "aft_scale=2.0 with loss='cox': only loss='aft' has this parameter"),
         ({"loss": "aft", "aft_scale": 0.0}, "aft_scale=0.0"),
+        ({"loss": "aft", "aft_scale": "best"}, "aft_scale='best'"),
         ({"loss": "aft", "aft_distribution": "weibull"}, "aft_distribution='weibull': use one of None, 'normal'"),
         ({"loss": Cox(), "aft_scale": 1.0}, "aft_scale=1.0 with loss=Cox"),
         ({"leaf_steps": 0}, "leaf_steps=0 keeps the mean gradient of a leaf"),

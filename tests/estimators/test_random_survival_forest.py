@@ -290,3 +290,11 @@ def test_times_to_predict_at():
         model.predict_survival_function(X, [-1.0])
     with pytest.raises(ValueError, match=r"times has shape \(1, 1\): give a list of times"):
         model.predict_survival_function(X, [[1.0]])
+
+
+@pytest.mark.parametrize("level", [0.05, 0.5, 0.9])
+def test_times_are_the_steps_of_the_curves(level):
+    X, y, _ = problem(0)
+    model = RandomSurvivalForest(n_estimators=7).fit(X, y)
+    expected = slow.first_times(model.predict_survival_function(X), model.event_times_, level)
+    np.testing.assert_array_equal(model.predict_time(X, quantile=level), expected)

@@ -215,7 +215,9 @@ def test_bounds_of_times_reach_scorers_by_name():
     assert seen[0] == ("lower", "upper")
     assert model.n_iter_ == 25
     with pytest.raises(ValueError, match="only events and right-censored rows"):
-        model.set_params(scoring="concordance").fit(X, bounds)
+        model.set_params(scoring="concordance_ipcw").fit(X, bounds)
+    model.set_params(scoring="concordance").fit(X, bounds)
+    assert 0.5 < model.history_.validation_score[-1] <= 1.0
 
 
 def test_a_scorer_that_asks_about_other_rows_is_refused():

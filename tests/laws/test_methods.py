@@ -50,10 +50,7 @@ REFUSED = {
     "BlendingClassifier": {**OF_COMBINED, "explain": "logarithms of probabilities are not sums of trees"},
     "BlendingRegressor": {name: why for name, why in OF_COMBINED.items() if name != "explain"},
     "BoostedTreesRanker": {"influence": "'lambdamart' compares rows with one another"},
-    "BoostedTreesSurvival": {
-        "influence": "'cox' compares rows with one another",
-        "predict_time": "loss='cox' orders rows by risk and has no time scale",
-    },
+    "BoostedTreesSurvival": {"influence": "'cox' compares rows with one another"},
     "CalibratedClassifier": OF_COMPOSED,
     "CheckpointAverage": OF_COMPOSED,
     "ConformalRegressor": OF_COMPOSED,

@@ -172,6 +172,63 @@ def test_survival_function_of_the_distribution(distribution):
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
+# ---- the scale, learnt ---------------------------------------------------------------------------------------------
+
+every_distribution = pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+
+
+def learner(distribution):
+    return AcceleratedFailure(distribution, learns_scale=True)
+
+
+@every_distribution
+def test_learners_keep_the_laws_of_losses(distribution):
+    y = censored_all_ways(np.random.default_rng(5))
+    check_loss(type("WithoutGrowth", (AcceleratedFailure,), {"self_concordant": False})(distribution, 1.0, True), y=y)
+    check_loss(learner(distribution), y=y[(y[:, 0] == y[:, 1]) | np.isinf(y[:, 1])])
+
+
+@law
+@given(SEEDS, st.sampled_from(DISTRIBUTIONS), st.floats(-3, 3), st.booleans())
+def test_the_learnt_scale_is_the_likeliest(seed, distribution, unit, is_narrow):
+    rng = np.random.default_rng(seed)
+    y, raw = censored_all_ways(rng), np.exp(unit) * rng.normal(size=40)
+    if is_narrow:
+        y[3::4, 1] = y[3::4, 0] * (1 + 10.0 ** rng.uniform(-9, -3, 10))
+    weight = rng.integers(1, 4, 40).astype(float)
+    loss = learner(distribution).fitted(y, raw, weight)
+    least = loss.value(y, raw, weight)
+    for factor in (0.5, 0.99, 0.999, 1.001, 1.01, 2.0):
+        assert AcceleratedFailure(distribution, loss.scale * factor).value(y, raw, weight) >= least - 1e-9
+    repeated = rng.permutation(np.repeat(np.arange(40), weight.astype(int)))
+    of_copies = learner(distribution).fitted(y[repeated], raw[repeated], None)
+    assert of_copies.scale == pytest.approx(loss.scale, rel=1e-9)
+    other = rng.permutation(repeated)
+    assert learner(distribution).fitted(y[other], raw[other], None) == of_copies
+
+
+@every_distribution
+def test_the_start_is_the_best_constant_with_its_scale(distribution):
+    rng = np.random.default_rng(8)
+    y = 1e5 * censored_all_ways(rng, 200)
+    constant = learner(distribution).start(y, None)[0]
+    scale = learner(distribution).fitted(y, np.full(200, constant), None).scale
+    least = AcceleratedFailure(distribution, scale).value(y, np.full(200, constant))
+    for shift, factor in ((0.01, 1), (-0.01, 1), (0.01, 1.01), (-0.01, 1.01), (0.01, 0.99), (-0.01, 0.99)):
+        other = AcceleratedFailure(distribution, scale * factor).value(y, np.full(200, constant + shift))
+        assert other > least
+
+
+@every_distribution
+def test_the_scale_of_rows_that_tell_nothing_of_it_is_bounded(distribution):
+    one = np.array([[2.0, 2.0]])
+    assert learner(distribution).fitted(one, np.log([2.0]), None).scale == pytest.approx(1e-3)
+    assert learner(distribution).fitted(one, np.array([1e9]), None).scale == pytest.approx(1e3)
+    assert learner(distribution).start(one, None)[0] == pytest.approx(np.log(2), abs=1e-2)
+    late = np.array([[2.0, 2.0], *[[9.0, np.inf]] * 10_000])
+    assert np.isfinite(learner(distribution).start(late, None)).all()
+
+
 # ---- what they refuse, and files -----------------------------------------------------------------------------------
 
 
@@ -203,6 +260,12 @@ def test_parameters_that_are_refused():
         losses.resolve("poisson", task="survival")
 
 
-@pytest.mark.parametrize("loss", [Cox(), AcceleratedFailure("extreme", 0.5)], ids=repr)
+@pytest.mark.parametrize(
+    "loss", [Cox(), AcceleratedFailure("extreme", 0.5), AcceleratedFailure(scale=0.3, learns_scale=True)], ids=repr
+)
 def test_losses_come_back_from_files(loss):
     assert losses.from_json(loss.to_json()) == loss
+
+
+def test_a_given_scale_is_written_as_ever():
+    assert AcceleratedFailure("normal", 0.5).to_json() == {"name": "aft", "distribution": "normal", "scale": 0.5}

@@ -59,6 +59,16 @@ def kaplan_meier(time, event, weight, at):
     return alive
 
 
+def first_times(survival, times, level):
+    """Where each curve is first not above 1 − level; inf if nowhere."""
+    return np.array(
+        [
+            min((t for t, s in zip(times, row, strict=True) if s <= 1 - level + 1e-12), default=np.inf)
+            for row in survival
+        ]
+    )
+
+
 def concordance(time, event, risk, weight):
     """Pairs by hand."""
     agreeing = pairs = 0.0
@@ -70,6 +80,32 @@ def concordance(time, event, risk, weight):
             both = weight[i] * weight[j]
             pairs += both
             agreeing += both * (0.5 if abs(risk[i] - risk[j]) <= 1e-8 else float(risk[i] > risk[j]))
+    return agreeing / pairs if pairs else None
+
+
+def concordance_of_bounds(lower, upper, risk, weight, early):
+    """Pairs by hand, of times known by bounds; ``early`` multiplies the weight of the row whose event comes first."""
+    agreeing = pairs = 0.0
+    for i in range(len(lower)):
+        for j in range(len(lower)):
+            is_exact = lower[j] == upper[j]
+            if i == j or not (lower[j] > upper[i] or (lower[j] == upper[i] and not is_exact)):
+                continue
+            both = weight[i] * weight[j] * early[i]
+            pairs += both
+            agreeing += both * (0.5 if abs(risk[i] - risk[j]) <= 1e-8 else float(risk[i] > risk[j]))
+    return agreeing / pairs if pairs else None
+
+
+def auc(time, event, risk, t, weight):
+    """Pairs of a row with its event by ``t`` and one at risk after it; the first weighs by its chance to be seen."""
+    agreeing = pairs = 0.0
+    for i in range(len(time)):
+        for j in range(len(time)):
+            if time[i] <= t and event[i] and time[j] > t:
+                both = weight[i] * weight[j] / uncensored(time, event, time[i])
+                pairs += both
+                agreeing += both * (0.5 if abs(risk[i] - risk[j]) <= 1e-8 else float(risk[i] > risk[j]))
     return agreeing / pairs if pairs else None
 
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from sklearn import metrics
 
 import arboretum as arb
+from arboretum.metrics.survival import kaplan_meier
 from arboretum.reading.conditions import condition
 from arboretum.report import columns, evaluation, examples, trees
-from arboretum.report.evaluation.survival import kaplan_meier
 from arboretum.report.facts import rounded, to_json
 from arboretum.report.subject import Subject, draw_rows, read_rows
 

@@ -39,12 +39,23 @@ def test_metrics_are_the_same(load):
     risk = np.round(model.predict(X_test))  # with ties
     theirs = metrics.concordance_index_censored(*(y_test[name] for name in y.dtype.names), risk)[0]
     assert arb.metrics.concordance_index(y_test, risk) == pytest.approx(theirs, abs=1e-10)
+    theirs = metrics.concordance_index_ipcw(y_train, y_test, risk)[0]
+    assert arb.metrics.concordance_index_ipcw(y_test, risk, y_train=y_train) == pytest.approx(theirs, abs=1e-10)
+    tau = np.median(time)
+    theirs = metrics.concordance_index_ipcw(y_train, y_test, risk, tau=tau)[0]
+    found = arb.metrics.concordance_index_ipcw(y_test, risk, y_train=y_train, tau=tau)
+    assert found == pytest.approx(theirs, abs=1e-10)
     times = np.quantile(y_test[y.dtype.names[1]], np.linspace(0.1, 0.8, 9))
     survival = model.predict_survival_function(X_test, times)
     _, theirs = metrics.brier_score(y_train, y_test, survival, times)
     np.testing.assert_allclose(
         arb.metrics.brier_score(y_test, survival, times, y_train=y_train), theirs, rtol=0, atol=1e-10
     )
+    for of_rows in (risk, -survival):
+        areas, mean = metrics.cumulative_dynamic_auc(y_train, y_test, of_rows, times)
+        found, own_mean = arb.metrics.cumulative_dynamic_auc(y_test, of_rows, times, y_train=y_train)
+        np.testing.assert_allclose(found, areas, rtol=0, atol=1e-10)
+        assert own_mean == pytest.approx(mean, abs=1e-10)
     theirs = metrics.integrated_brier_score(y_train, y_test, survival, times)
     found = arb.metrics.integrated_brier_score(y_test, survival, times, y_train=y_train)
     assert found == pytest.approx(theirs, abs=1e-10)

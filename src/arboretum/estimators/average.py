@@ -38,8 +38,9 @@ def average(
     """Join fitted models of arboretum into one model with one forest, which predicts their weighted mean.
 
     Boosted models are averaged before the link: log-odds, logarithms, ranking scores. Forests and single trees of CART
-    are averaged as they predict: probabilities or numbers. Thresholds of ``loss="ordinal"`` are averaged as well. The
-    baseline of ``loss="cox"`` needs rows: without them, the average ranks rows by risk but has no survival functions.
+    are averaged as they predict: probabilities or numbers. Thresholds of ``loss="ordinal"`` and learnt scales of
+    ``loss="aft"`` are averaged as well. The baseline of ``loss="cox"`` needs rows: without them, the average ranks rows
+    by risk but has no survival functions.
 
     Parameters
     ----------
@@ -48,7 +49,7 @@ def average(
     weights : sequence of float, optional
         Weight of each model, at least 0; only their ratios count. By default all weigh alike.
     X, y, sample_weight, offset : optional
-        Rows to learn thresholds or the baseline of boosted models from; others need none.
+        Rows to learn thresholds, the scale or the baseline of boosted models from; others need none.
 
     Returns
     -------

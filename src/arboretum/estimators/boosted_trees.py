@@ -46,9 +46,9 @@ from arboretum.estimators.column_arguments import offset_of
 from arboretum.estimators.grown_trees import GrownTrees
 from arboretum.estimators.protocol import Classifier, Estimator, Regressor
 from arboretum.estimators.standing_in import with_model
-from arboretum.estimators.survival_model import SurvivalModel, read_times
+from arboretum.estimators.survival_model import SurvivalModel, read_level, read_times
 from arboretum.growing.constraints import interaction_sets, monotone_directions
-from arboretum.losses import AcceleratedFailure, GradientFunction, Loss, Ordinal, Quantiles
+from arboretum.losses import GradientFunction, Loss, Ordinal, Quantiles
 from arboretum.losses.base import constant_raw
 from arboretum.losses.ranking import METRICS
 from arboretum.losses.survival import DISTRIBUTIONS
@@ -66,7 +66,7 @@ from arboretum.parameters.declaring import (
     like,
     parameter,
 )
-from arboretum.parameters.shared import LOSSES_OF_NUMBERS, OF_CLASSES, OF_NUMBERS, ClassWeights, EarlyStopping
+from arboretum.parameters.shared import LOSSES_OF_NUMBERS, OF_CLASSES, OF_NUMBERS, OF_TIMES, ClassWeights, EarlyStopping
 from arboretum.running.threads import n_threads
 from arboretum.running.warning import warn_user
 from arboretum.tasks import RANKING, Task
@@ -391,8 +391,9 @@ class BoostedTrees(BoostingParameters, GrownTrees, Estimator):
     def first_rounds(self: Boosted, n_rounds: int) -> Boosted:
         """Return the model of the first rounds alone: it predicts, explains and saves as any model does.
 
-        Thresholds of ``loss="ordinal"`` and weights of DART rounds or averaged rounds are those of all rounds. With
-        ``loss="cox"`` it ranks rows by risk; it has no survival functions, whose baseline is that of all rounds.
+        Thresholds of ``loss="ordinal"``, the learnt scale of ``loss="aft"``, and weights of DART rounds or averaged
+        rounds are those of all rounds. With ``loss="cox"`` it ranks rows by risk; it has no survival functions, whose
+        baseline is that of all rounds.
 
         Parameters
         ----------
@@ -458,9 +459,9 @@ class BoostedTrees(BoostingParameters, GrownTrees, Estimator):
         """Return the mean of the raw predictions after several rounds, which is one forest of weighted trees.
 
         It is the model that the parameter ``average_rounds`` gives, made after the fit, and cannot be trained further.
-        Thresholds of ``loss="ordinal"`` and the baseline of ``loss="cox"`` follow from raw predictions: they are
-        learned from the rows that are given. Without rows, "ordinal" is an error, and a Cox model ranks rows by risk
-        but has no survival functions.
+        Thresholds of ``loss="ordinal"``, the learnt scale of ``loss="aft"`` and the baseline of ``loss="cox"`` follow
+        from raw predictions: they are learned from the rows that are given. Without rows, "ordinal" is an error, the
+        scale is that of the last round, and a Cox model ranks rows by risk but has no survival functions.
 
         Parameters
         ----------
@@ -852,13 +853,13 @@ class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
         'Distribution of Z in the "aft" loss: T is log-normal (the default), log-logistic or Weibull.',
         before="monotonic_cst",
     )
-    aft_scale: float | None = parameter(
-        None,
-        Number(0.0, 1e100, open_low=True, optional=True),
-        'Scale of Z in the "aft" loss (1).',
+    aft_scale: float | str | None = parameter(
+        "auto",
+        Number(0.0, 1e100, open_low=True, optional=True, words=("auto",)),
+        'Scale of Z in the "aft" loss. "auto" learns the likeliest one for the training rows in each round; None is 1.',
         before="monotonic_cst",
     )
-    scoring: Any = like(EarlyStopping, filled={"metrics": '"concordance"'})
+    scoring: Any = like(EarlyStopping, filled={"metrics": OF_TIMES})
     validation_fraction: float = like(
         BoostedStopping, filled={"stratified": ", the same share of rows with and without event,"}
     )
@@ -888,8 +889,8 @@ class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
         Returns
         -------
         ndarray of float64, (n_rows,)
-            Logarithm of the hazard ratio with ``loss="cox"``; minus the logarithm of the time, which
-            ``predict_time`` gives, with ``loss="aft"``.
+            Logarithm of the hazard ratio with ``loss="cox"``; minus the logarithm of the time at Z = 0 with
+            ``loss="aft"``.
         """
         model = self.model_
         return model.head_as(RiskHead).answers(self._raw_by(model, X, offset))
@@ -917,16 +918,23 @@ class BoostedTreesSurvival(SurvivalModel, BoostedTrees):
         """
         return np.exp(-self.predict_cumulative_hazard(X, times, offset=offset))
 
-    def predict_time(self, X: Any, *, offset: Any = None) -> FloatArray:
-        """Time scale exp(raw prediction) of each row, with ``loss="aft"``: the median of a (log-)symmetric time.
+    def predict_time(self, X: Any, quantile: float = 0.5, *, offset: Any = None) -> FloatArray:
+        """Time by which the event of each row has come with this probability: by default the median.
+
+        Parameters
+        ----------
+        X : array-like or data frame
+        quantile : float, default=0.5
+            Above 0, below 1.
+        offset : array-like, optional
+            As for ``predict``.
 
         Returns
         -------
         ndarray of float64, (n_rows,)
+            With ``loss="aft"`` the quantile of the distribution. With ``loss="cox"`` the first time of an event at
+            which the survival function is not above 1 − quantile; inf where it stays above, because too few training
+            rows were followed for so long.
         """
-        loss = self.loss_
-        if not isinstance(loss, AcceleratedFailure):
-            raise ValueError(
-                "loss='cox' orders rows by risk and has no time scale: use predict_survival_function, or loss='aft'"
-            )
-        return loss.predict(self._raw(X, offset)[:, 0])
+        level = read_level(quantile)
+        return self.model_.head_as(RiskHead).quantiles(self._raw(X, offset), level)

@@ -19,6 +19,7 @@ from arboretum.estimators.survival_model import SurvivalModel, read_times
 from arboretum.metrics.ranking import ndcg_score
 from arboretum.model.members import Base
 from arboretum.parameters.declaring import Anything, declares_parameters, like, parameter, parameter_group
+from arboretum.parameters.shared import OF_TIMES
 from arboretum.tasks import RANKING, Task
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -185,7 +186,7 @@ class StackingSurvival(StackedOrders, SurvivalModel, StackingSurvivalParameters,
         doc="Survival models: ``BoostedTreesSurvival``, ``RandomSurvivalForest``, or any whose class has the attribute "
         '``task_`` of survival; by default one of each. ``"drop"`` leaves one out.',
     )
-    scoring: Any = like(OrderScoring, default="concordance", filled={"metrics": '"concordance"'})
+    scoring: Any = like(OrderScoring, default="concordance", filled={"metrics": OF_TIMES})
     cv: Any = like(
         OutOfFold,
         filled={"strata": ", the same share of events", "fewer": ", or as many as there are events"},

@@ -212,6 +212,11 @@ class Loss(ABC):
         """
         return self
 
+    @property
+    def learns_from_raw(self) -> bool:
+        """Whether ``fitted`` learns something, which then follows from the raw predictions of the training rows."""
+        return type(self).fitted is not Loss.fitted
+
     def continues(self, fitted: Loss) -> bool:
         """Whether rounds of this loss can be added to a model with that one: if they are the same."""
         return self.to_json() == fitted.to_json()

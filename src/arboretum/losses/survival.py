@@ -10,8 +10,10 @@ Targets are bounds of each row's time, (rows, 2)::
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -22,8 +24,12 @@ from arboretum.arguments import first_true
 from arboretum.elementary import bounded_exp, log
 from arboretum.losses.base import LARGEST_TARGET, Loss, weighted_mean
 from arboretum.losses.links import FloatArray
+from arboretum.losses.root_finding import zero_near
 
 DISTRIBUTIONS = ("normal", "logistic", "extreme")
+SCALES = (1e-3, 1e3)  # what a learnt scale stays within: rows that are fitted exactly would make it 0
+FARTHEST = (-50.0, 50.0)  # logarithms that a constant is sought within: those of times mostly censored grow without end
+NARROW = 1e-6  # intervals of z whose density is that of an event (kernel/losses/survival_losses.cpp)
 
 
 @dataclass(frozen=True)
@@ -127,6 +133,9 @@ class AcceleratedFailure(Loss):
         Of Z; T is log-normal, log-logistic or Weibull.
     scale : float
         Above 0.
+    learns_scale : bool
+        Whether the scale is that of the greatest likelihood for the raw predictions: ``for_round`` finds it at the
+        beginning of each round, ``fitted`` after the last.
 
     References
     ----------
@@ -141,22 +150,44 @@ class AcceleratedFailure(Loss):
     >>> gradient, hessian = AcceleratedFailure("logistic").gradients(y, raw=np.zeros(3))
     >>> gradient.round(3), hessian.round(3)
     (array([ 0.   , -0.5  , -0.231]), array([0.5  , 0.25 , 0.447]))
+
+    The scale of errors that are normal is the root of their mean square:
+
+    >>> y = np.exp([[-1.0, -1.0], [3.0, 3.0]])
+    >>> loss = AcceleratedFailure(learns_scale=True).fitted(y, raw=np.zeros(2), weight=None)
+    >>> round(loss.scale**2, 4)
+    5.0
     """
 
     name = "aft"
     task = "survival"
     link = "exp"
 
-    parameter_names = ("distribution", "scale")
-
     distribution: str = "normal"
     scale: float = 1.0
+    learns_scale: bool = False
 
     def __post_init__(self) -> None:
         if self.distribution not in DISTRIBUTIONS:
             raise ValueError(f"distribution={self.distribution!r}: use one of {', '.join(map(repr, DISTRIBUTIONS))}")
         if not 0 < self.scale <= LARGEST_TARGET:
             raise ValueError(f"scale={self.scale!r}: use a number above 0")
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the distribution, the scale and, if so, that it was learnt."""
+        learnt = {"learns_scale": True} if self.learns_scale else {}
+        return {"distribution": self.distribution, "scale": self.scale, **learnt}
+
+    @property
+    def learns_from_raw(self) -> bool:
+        """Whether the scale follows from raw predictions."""
+        return self.learns_scale
+
+    def continues(self, fitted: Loss) -> bool:
+        """Whether rounds of this loss can be added to a model of that one: whatever the scale, if both learn it."""
+        if not isinstance(fitted, AcceleratedFailure) or not (self.learns_scale and fitted.learns_scale):
+            return super().continues(fitted)
+        return fitted.distribution == self.distribution
 
     @property
     def self_concordant(self) -> float:  # type: ignore[override]  # a fact of its parameters
@@ -177,14 +208,66 @@ class AcceleratedFailure(Loss):
         check_events(y)
 
     def start(self, y: FloatArray, weight: FloatArray | None) -> FloatArray:
-        """Best constant, by Newton's method from the mean of the logarithms."""
-        known = np.where(np.isfinite(y[:, 1]), y[:, 1], np.maximum(y[:, 0], np.finfo(np.float64).tiny))
-        middle = float(weighted_mean(log(known), weight))
-        return middle + super().start(y / bounded_exp(middle), weight)
+        """Best constant, from the mean of the logarithms: by Newton's method, or together with its scale."""
+        middle = float(weighted_mean(_known_logarithms(y), weight))
+        best = self._start_with_scale if self.learns_scale else super().start
+        return middle + best(y / bounded_exp(middle), weight)
+
+    def _start_with_scale(self, y: FloatArray, weight: FloatArray | None) -> FloatArray:
+        """Best constant, each with the best scale for it."""
+
+        def slope(constant: float) -> float:
+            raw = np.full(len(y), constant)
+            loss = self.fitted(y, raw, weight)
+            return float(weighted_mean(loss.gradients(y, raw)[0], weight)) * loss.scale**2
+
+        return np.array([zero_near(slope, 0.0, 1.0, *FARTHEST)])
 
     def start_from(self, y: FloatArray, offset: FloatArray, weight: FloatArray | None) -> FloatArray:
         """Best constant for times in units of exp(offset)."""
         return self.start(y / bounded_exp(offset)[:, np.newaxis], weight)
+
+    def for_round(self, y: FloatArray, raw: FloatArray, weight: FloatArray | None) -> AcceleratedFailure:
+        """Return this loss with the best scale for these raw predictions, if it is to learn it."""
+        return self.fitted(y, raw, weight)
+
+    def fitted(self, y: FloatArray, raw: FloatArray, weight: FloatArray | None) -> AcceleratedFailure:
+        """Return this loss with the best scale for these raw predictions, if it is to learn it.
+
+        The likelihood is concave in 1 / scale, as the logarithms of the densities are (Burridge 1981): it is greatest
+        where its slope changes its sign.
+        """
+        if not self.learns_scale:
+            return self
+        logarithms, (low, high) = _known_logarithms(y), log(SCALES)
+
+        def slope(logarithm: float) -> float:
+            loss = replace(self, scale=float(bounded_exp(logarithm)))
+            return float(weighted_mean(loss.slopes_by_scale(y, raw, logarithms), weight))
+
+        square = float(weighted_mean((logarithms - raw) ** 2, weight))
+        first = float(log(min(max(square, SCALES[0] ** 2), SCALES[1] ** 2))) / 2
+        return replace(self, scale=float(bounded_exp(zero_near(slope, first, 2.0, low, high))))
+
+    def slopes_by_scale(self, y: FloatArray, raw: FloatArray, logarithms: FloatArray) -> FloatArray:
+        """Return the derivatives of values by ln(scale): 1 for a density, −Σ over bounds of z · derivative by z."""
+        values, gradient, _ = self._terms(y, raw)
+        lower, upper = y.T
+        slopes = gradient * (logarithms - raw)
+        inside = (lower > 0) & np.isfinite(upper)
+        is_interval = inside & (lower < upper)
+        if is_interval.any():
+            a, b = (log(bound[is_interval]) for bound in (lower, upper))
+            is_interval[is_interval] = (b - a) / self.scale >= NARROW
+        slopes[inside & ~is_interval] += 1.0
+        if is_interval.any():
+            slopes[is_interval] = 0.0
+            for bound, sign in ((lower, -1.0), (upper, 1.0)):
+                at, centre = bound[is_interval], raw[is_interval]
+                distance = log(at) - centre
+                density = log(at) + log(self.scale) - self._terms(np.column_stack([at, at]), centre)[0]
+                slopes[is_interval] += sign * distance / self.scale * bounded_exp(values[is_interval] + density)
+        return slopes
 
     def gradients(self, y: FloatArray, raw: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return derivatives of the negative log likelihood of each row."""
@@ -209,9 +292,24 @@ class AcceleratedFailure(Loss):
         _kernel.aft_log_survival(self._kind, z, logarithm)
         return logarithm
 
+    def quantiles(self, level: float, raw: FloatArray) -> FloatArray:
+        """Return the time by which the event comes with this probability, between 0 and 1, for each row."""
+        odds = math.log(level) - math.log1p(-level)
+        z = {
+            "normal": NormalDist().inv_cdf(level),
+            "logistic": odds,
+            "extreme": math.log(-math.log1p(-level)),
+        }
+        return self.predict(raw + self.scale * z[self.distribution])
+
     @property
     def _kind(self) -> _kernel.AftDistribution:
         return _kernel.AftDistribution[self.distribution]
+
+
+def _known_logarithms(y: FloatArray) -> FloatArray:
+    """Return the logarithm of each row's upper bound, or of its lower one if there is none."""
+    return log(np.where(np.isfinite(y[:, 1]), y[:, 1], np.maximum(y[:, 0], np.finfo(np.float64).tiny)))
 
 
 def of_all_rows(

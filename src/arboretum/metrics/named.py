@@ -7,7 +7,7 @@
     multiclass   probabilities (rows, classes)   accuracy  balanced_accuracy  log_loss
     regression   numbers                         rmse  mae  r2
     ranking      scores within queries           ndcg  map  mrr, each also of the first places: ndcg@10
-    survival     risks                           concordance
+    survival     risks                           concordance  concordance_ipcw  cumulative_auc
     uplift       effects                         qini  auuc
 
 Where scikit-learn has a scorer of the same name, the values are the same; it takes seconds to import.
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from arboretum.data.queries import Metric as RankingMetric
 from arboretum.data.queries import Queries
-from arboretum.metrics.survival import concordance_of_bounds
+from arboretum.metrics.survival import concordance_of_bounds, mean_auc_of_bounds, weighted_concordance_of_bounds
 from arboretum.metrics.uplift import auuc_score, qini_score
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -196,6 +196,16 @@ def concordance(rows: Answered) -> float:
     return concordance_of_bounds(rows.y, rows.answer, rows.weight)
 
 
+def concordance_ipcw(rows: Answered) -> float:
+    """Share of comparable pairs in the right order, weighted by the inverse probability of not being censored."""
+    return weighted_concordance_of_bounds(rows.y, rows.answer, rows.weight)
+
+
+def cumulative_auc(rows: Answered) -> float:
+    """Mean over time of the area under the ROC curve of rows with an event against rows at risk."""
+    return mean_auc_of_bounds(rows.y, rows.answer, rows.weight)
+
+
 def qini(rows: Answered) -> float:
     """Qini coefficient of the order of effects."""
     assert rows.treated is not None
@@ -224,6 +234,8 @@ METRICS: dict[str, Metric] = {
         Metric("map", True, RANKING, partial(of_queries, "map", None)),
         Metric("mrr", True, RANKING, partial(of_queries, "mrr", None)),
         Metric("concordance", True, SURVIVAL, concordance),
+        Metric("concordance_ipcw", True, SURVIVAL, concordance_ipcw),
+        Metric("cumulative_auc", True, SURVIVAL, cumulative_auc),
         Metric("qini", True, UPLIFT, qini),
         Metric("auuc", True, UPLIFT, auuc),
     )

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.data.schema import Schema
-from arboretum.losses import Ordinal
+from arboretum.losses import AcceleratedFailure, Loss, Ordinal
 from arboretum.model.forest import CATEGORY, LISTED, Forest
 from arboretum.model.heads import (
     ClassLossHead,
@@ -120,14 +120,25 @@ def _mean_head(heads: Sequence[Head], shares: Sequence[float], forest: Forest) -
             )
         return head.of(forest)
     if isinstance(head, RiskHead) and len(heads) > 1:
-        times = [one.event_times for one in heads if isinstance(one, RiskHead) and one.event_times is not None]
-        return replace(head.of_first_rounds(), event_times=np.unique(np.concatenate(times)))
+        of_risks = [one for one in heads if isinstance(one, RiskHead)]
+        times = np.unique(np.concatenate([one.event_times for one in of_risks if one.event_times is not None]))
+        return replace(head.of_first_rounds(), loss=_mean_of_scales(of_risks, shares), event_times=times)
     if isinstance(head, LossHead) and isinstance(head.loss, Ordinal):
         # The log-odds of y ≤ k are threshold − raw: their means are those of thresholds, less those of raw.
         known = [one.loss.thresholds for one in heads if isinstance(one, LossHead) and isinstance(one.loss, Ordinal)]
         thresholds = np.average(np.array(known, dtype=np.float64), axis=0, weights=shares)
         return replace(head, loss=replace(head.loss, thresholds=tuple(thresholds.tolist())))
     return head
+
+
+def _mean_of_scales(heads: Sequence[RiskHead], shares: Sequence[float]) -> Loss:
+    """Return the loss of the heads, with the mean of the scales that they have learnt."""
+    losses = [head.loss for head in heads]
+    scales = [loss.scale for loss in losses if isinstance(loss, AcceleratedFailure) and loss.learns_scale]
+    if not scales:
+        return losses[0]
+    scale = float(np.average(np.array(scales), weights=shares))
+    return replace(cast(AcceleratedFailure, losses[0]), scale=scale)
 
 
 def _common_schema(schemas: Sequence[Schema]) -> Schema:

@@ -22,6 +22,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
@@ -314,9 +315,24 @@ class RiskHead(LossHead):
 
     def cumulative_hazard(self, raw: FloatArray, times: FloatArray) -> FloatArray:
         """Return the cumulative hazard of each row at some times, (rows, times)."""
+        if isinstance(self.loss, AcceleratedFailure):
+            return -self.loss.log_survival(times, raw[:, 0])
+        event_times, baseline = self._baseline()
+        place = last_events(event_times, times)
+        exponent = baseline[np.maximum(place, 0)] + raw
+        return np.where(place >= 0, np.exp(np.minimum(exponent, EXP_LIMIT)), 0.0)
+
+    def quantiles(self, raw: FloatArray, level: float) -> FloatArray:
+        """Return the first time by which the event of each row has come with this probability; inf if it never has."""
+        if isinstance(self.loss, AcceleratedFailure):
+            return self.loss.quantiles(level, raw[:, 0])
+        event_times, baseline = self._baseline()
+        needed = math.log(-math.log1p(-level)) - raw[:, 0]
+        return np.append(event_times, np.inf)[np.searchsorted(baseline, needed)]
+
+    def _baseline(self) -> tuple[FloatArray, FloatArray]:
+        """Return the times of events and the logarithm of the baseline hazard at each."""
         loss = self.loss
-        if isinstance(loss, AcceleratedFailure):
-            return -loss.log_survival(times, raw[:, 0])
         if isinstance(loss, Cox) and self.log_baseline is None:
             raise ValueError(
                 "the baseline hazard belongs to all rounds of a fit, which first_rounds or an average has changed: "
@@ -324,9 +340,7 @@ class RiskHead(LossHead):
             )
         if self.log_baseline is None or self.event_times is None:
             raise ValueError(f"the loss {loss!r} has no hazards: use loss='cox' or loss='aft'")
-        place = last_events(self.event_times, times)
-        exponent = self.log_baseline[np.maximum(place, 0)] + raw
-        return np.where(place >= 0, np.exp(np.minimum(exponent, EXP_LIMIT)), 0.0)
+        return self.event_times, self.log_baseline
 
 
 def last_events(event_times: FloatArray, times: FloatArray) -> NDArray[np.intp]:

@@ -22,6 +22,7 @@ MAX_BINS = 65_535
 
 OF_CLASSES = '"accuracy", "balanced_accuracy", "log_loss", for two classes also "roc_auc", "average_precision"'
 OF_NUMBERS = '"rmse", "mae", "r2"'
+OF_TIMES = '"concordance", "concordance_ipcw", "cumulative_auc"'
 LOSSES_OF_NUMBERS = '"squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie"'
 
 

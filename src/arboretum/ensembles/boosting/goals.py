@@ -382,7 +382,7 @@ class Survival(Goal):
     """Bounds of times, some of them censored."""
 
     aft_distribution: str | None = None
-    aft_scale: float | None = None
+    aft_scale: float | str | None = "auto"
 
     def as_column(self, y: Any, n_rows: int, name: str = "y", table: str = "X") -> NDArray[Any]:
         """Return bounds of times, (rows, 2)."""
@@ -394,9 +394,11 @@ class Survival(Goal):
 
     def _loss_parameters(self) -> dict[str, Any]:
         if isinstance(self.loss, str) and self.loss == "aft":
-            return {"distribution": self.aft_distribution, "scale": self.aft_scale}
+            learns = self.aft_scale == "auto"
+            scale = {"learns_scale": True} if learns else {"scale": self.aft_scale}
+            return {"distribution": self.aft_distribution, **scale}
         for name in ("aft_distribution", "aft_scale"):
-            if getattr(self, name) is not None:
+            if getattr(self, name) not in (None, "auto"):
                 raise ValueError(
                     f"{name}={getattr(self, name)!r} with loss={shown(self.loss)}: only loss='aft' has this parameter"
                 )

@@ -785,12 +785,12 @@ def loss_of(model: Model) -> Loss:
 def learns_from_raw(model: Model) -> bool:
     """Return whether part of a boosted model follows from the raw predictions of its training rows."""
     loss = loss_of(model)
-    return isinstance(loss, Cox) or type(loss).fitted is not Loss.fitted
+    return isinstance(loss, Cox) or loss.learns_from_raw
 
 
 def _fitted(loss: Loss, model: Model, problem: Problem, threads: int) -> Loss:
     """Return a loss with what it learns from the raw predictions of a model."""
-    if type(loss).fitted is Loss.fitted:
+    if not loss.learns_from_raw:
         return loss
     raw = beside_offset(model.raw(problem.table, threads), problem.offset)
     return loss.fitted(problem.y, user_shape(np.ascontiguousarray(raw.T)), problem.weight)

@@ -168,11 +168,7 @@ class BoostingRun:
             before.add(*self.validate())
         self.best = min([np.inf, *before.curve, *self.history.curve])
         self.best_rounds: list[list[WeightedTree]] = []
-        # A single step is bounded as it is taken, learning rate included; otherwise each of several steps is.
-        several, tree = params.leaf_steps > 1, params.tree
-        bound = StepBound(float(loss.self_concordant), 1.0 if several else 1 / params.trees_per_round)
-        self.bound = StepBound() if several else bound
-        self.leaf_rule = LeafRule(tree.l1, tree.l2, tree.max_delta_step, bound if several and bound.growth else None)
+        self.bound_steps(self.scoring_loss)
         self.round_loss = self.scoring_loss
         self.units: dict[int, Units] = {}  # of the gradients of each output in leaves
         n_orders = params.n_orders
@@ -233,6 +229,13 @@ class BoostingRun:
         """Grower of that version."""
         return self.growers[self.turn]
 
+    def bound_steps(self, loss: Loss) -> None:
+        """Set how far leaves may step: a single step is bounded as it is taken, otherwise each of several steps is."""
+        several, tree = self.params.leaf_steps > 1, self.params.tree
+        bound = StepBound(float(loss.self_concordant), 1.0 if several else 1 / self.params.trees_per_round)
+        self.bound = StepBound() if several else bound
+        self.leaf_rule = LeafRule(tree.l1, tree.l2, tree.max_delta_step, bound if several and bound.growth else None)
+
     def grow_round(self) -> None:
         """Grow the trees of a round and add them to all raw predictions."""
         rows, params = self.rows, self.params
@@ -241,6 +244,7 @@ class BoostingRun:
         lifted = self.lift(dropped)
         loss = self.loss.for_round(rows.y, user_shape(rows.raw), rows.weight)
         self.round_loss = loss
+        self.bound_steps(loss)
         at = rows if self.ordered is None else replace(rows, raw=self.ordered.unseen_raw(number % params.n_orders))
         fill_gradients(loss, at, self.gradients, self.hessians, params.threads)
         # One look at all rows in each round is one too many for losses that are known to have hessians.

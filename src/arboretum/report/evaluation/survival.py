@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from arboretum.losses.survival import is_event
 from arboretum.metrics import brier_score, concordance_index
+from arboretum.metrics.survival import kaplan_meier, steps_at
 from arboretum.report.evaluation.charts import curves, histogram, series
 from arboretum.report.evaluation.figures import Figure, measured
 from arboretum.report.facts import LeftOut
@@ -41,7 +42,7 @@ def evaluate(subject: Subject) -> list[dict[str, Any]]:
     if len(at) > 1:
         survival = subject.model.predict_survival_function(test.X, at, **test.predict_arguments)
         steps, level = kaplan_meier(*_times(test if train is None else train))
-        constant = np.broadcast_to(_at(steps, level, at), survival.shape)
+        constant = np.broadcast_to(steps_at(steps, level, at), survival.shape)
         figures.append(
             Figure(
                 "integrated Brier score",
@@ -102,7 +103,7 @@ def _over_time(
     own_steps, own_level = kaplan_meier(time, event)
     lines = [
         series("mean prediction", at, survival.mean(axis=0)),
-        series("observed (Kaplan–Meier)", at, _at(own_steps, own_level, at), "baseline"),
+        series("observed (Kaplan–Meier)", at, steps_at(own_steps, own_level, at), "baseline"),
     ]
     note = "where the lines part, the model is too hopeful or too gloomy"
     return [by_time, curves("Calibration over time", "time", "share that survives", lines, note, y_domain=[0, 1])]
@@ -117,23 +118,3 @@ def _by_risk(time: FloatArray, event: NDArray[np.bool_], risk: FloatArray) -> di
             steps, level = kaplan_meier(time[part], event[part])
             lines.append(series(name, np.append(0.0, steps), np.append(1.0, level), "group", steps=True))
     return curves("Observed survival by predicted risk", "time", "share that survives", lines, y_domain=[0, 1])
-
-
-def kaplan_meier(time: FloatArray, event: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
-    """Share of rows that outlive each time (Kaplan, Meier 1958).
-
-    Examples
-    --------
-    >>> steps, level = kaplan_meier(np.array([1.0, 2.0, 3.0, 4.0]), np.array([True, False, True, True]))
-    >>> level.tolist()
-    [0.75, 0.75, 0.375, 0.0]
-    """
-    steps, place = np.unique(time, return_inverse=True)
-    rows, events = np.bincount(place), np.bincount(place, event)
-    at_risk = rows[::-1].cumsum()[::-1]
-    return steps, np.cumprod(1 - events / at_risk)
-
-
-def _at(steps: FloatArray, level: FloatArray, times: FloatArray) -> FloatArray:
-    """Value of a step function that is 1 before its first step."""
-    return np.append(1.0, level)[np.searchsorted(steps, times, side="right")]
