@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import replace
 
@@ -16,11 +17,16 @@ from tests.reference.files import reloaded
 
 import arboretum as arb
 from arboretum import UpliftForest
+from arboretum.ensembles.bagging.adjusting import expected_outcomes
 from arboretum.ensembles.bagging.trees import BaggedTarget, Draws, Treatment
 
 SEEDS = st.integers(0, 2**32 - 1)
 CRITERIA = ("kl", "euclidean", "chi2")
-ONE_TREE = {"n_estimators": 1, "bootstrap": False, "max_features": None, "max_bins": None, "n_jobs": 1}
+AS_THEY_ARE = {"adjust": False, "honest": False}  # leaves hold outcomes of the rows that grew them
+ONE_TREE = {
+    **AS_THEY_ARE,
+    **{"n_estimators": 1, "bootstrap": False, "max_features": None, "max_bins": None, "n_jobs": 1},
+}
 
 
 def random_problem(seed, criterion, n_arms, n_rows=60, *, numbers=False, weighted=True, normalise=True):
@@ -179,8 +185,8 @@ def test_outcomes_may_be_words():
 
 def test_leaves_of_honest_trees_are_filled_by_rows_out_of_their_bags():
     X, y, arm = experiment(400)
-    model = UpliftForest(**{**SMALL, "n_estimators": 3}, honest=True, min_samples_treatment=5, parent_weight=4.0)
-    model.fit(X, y, arm)
+    few = {**SMALL, "n_estimators": 3, "criterion": "kl"}
+    model = UpliftForest(**few, honest=True, min_samples_treatment=5, parent_weight=4.0).fit(X, y, arm)
     code, leaf = (arm == "mail").astype(np.int32), model.apply(X)
     arms = Treatment(code, n_arms=2, min_rows_arm=5, parent_weight=4.0, balanced_gain=True)
     target = BaggedTarget("kl", None, numbers=y.astype(float)[:, None], treatment=arms)
@@ -232,7 +238,8 @@ def test_a_tree_is_text():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"criterion": "gini"}, r"criterion='gini': use one of 'kl', 'euclidean', 'chi2'"),
+        ({"criterion": "gini"}, r"criterion='gini': use one of 'auto', 'kl', 'euclidean', 'chi2'"),
+        ({"criterion": "kl", "adjust": True}, r"adjust=True with criterion='kl', .*'euclidean' or adjust=False"),
         ({"normalise": 1}, r"normalise=1: use one of True, False"),
         ({"honest": True, "bootstrap": False}, r"honest=True without bootstrap: .* set bootstrap=True or honest=False"),
         ({"min_samples_treatment": 0}, r"min_samples_treatment=0: use an integer at least 1"),
@@ -248,7 +255,11 @@ def test_parameters_are_checked(changes, message):
 def test_numbers_need_the_euclidean_criterion():
     X, y, arm = experiment(100)
     with pytest.raises(ValueError, match=r"criterion='kl' needs outcomes 0 and 1: y has 2 in row 0; .*'euclidean'"):
-        UpliftForest().fit(X, y + 2.0, arm)
+        UpliftForest(criterion="kl").fit(X, y + 2.0, arm)
+    for adjust in (True, False):
+        chosen = UpliftForest(n_estimators=3, adjust=adjust).fit(X, y + 2.0, arm)
+        given_one = UpliftForest(n_estimators=3, adjust=adjust, criterion="euclidean").fit(X, y + 2.0, arm)
+        assert chosen.fingerprint() == given_one.fingerprint()
 
 
 # ---- small tables ----------------------------------------------------------------------------------------------------
@@ -278,19 +289,77 @@ def test_a_file_whose_control_is_not_an_arm_is_refused(control):
         reloaded(model, lambda header, arrays: header.update(control=control))
 
 
-def test_large_tables_have_leaves_of_a_hundred_rows():
+def test_limits_of_leaves_follow_the_outcomes():
     X, y, treated = small_campaign(2000, 1000)
-    given, automatic = (
-        UpliftForest(n_estimators=3, **params).fit(X, y, treatment=treated)
-        for params in ({"min_samples_leaf": 100, "min_samples_treatment": 10}, {})
+    rare = y & (np.arange(2000) % 2 == 0)
+    for outcome, least in (
+        (y.astype(int), math.ceil(5 / y.mean())),
+        (rare, math.ceil(5 / rare.mean())),
+        (y + X[:, 1], 5),
+    ):
+        given, automatic = (
+            UpliftForest(n_estimators=3, **params).fit(X, outcome, treatment=treated)
+            for params in ({"min_samples_leaf": 20, "min_samples_treatment": least}, {})
+        )
+        assert given.fingerprint() == automatic.fingerprint()
+
+
+# ---- adjusted outcomes -----------------------------------------------------------------------------------------------
+
+
+def test_leaves_of_adjusted_trees_hold_what_is_expected_and_what_arms_add():
+    X, y, arm = experiment(400)
+    y = y + X["age"].to_numpy() / 10
+    params = {**SMALL, "n_estimators": 3, "parent_weight": 0.0, "min_samples_treatment": 5}
+    model = UpliftForest(**params, honest=False).fit(X, y, arm)
+    code, leaf = (arm == "mail").astype(np.int32), model.apply(X)
+    arms = Treatment(code, n_arms=2)
+    target = BaggedTarget("euclidean", None, numbers=y[:, None], treatment=arms)
+    times_drawn = copies(model, X, target, Draws(1.0))
+    expected = expected_outcomes(training_rows(model, X, y, arm), 0, 1)
+    for tree in range(3):
+        forest, drawn = model.forest_[tree : tree + 1], times_drawn[:, tree]
+        for node in np.unique(leaf[:, tree]):
+            here = leaf[:, tree] == node
+            level = np.average(expected[here], weights=drawn[here])
+            for k in (0, 1):
+                mine = here & (code == k)
+                added = np.average((y - expected)[mine], weights=drawn[mine])
+                assert forest.value[node, k] == pytest.approx(level + added, rel=1e-9)
+
+
+def training_rows(model, X, y, arm):
+    """Rows as the recipe of a forest cuts them."""
+    preparation = model.recipe().preparation
+    return preparation.cut(preparation.read(X, (y, arm)), 1)
+
+
+def test_expected_outcomes_are_those_of_trees_that_have_not_seen_the_row():
+    rng = np.random.default_rng(0)
+    X, arm = rng.normal(size=(500, 3)), rng.integers(0, 2, 500)
+    noise, signal = rng.normal(size=500), 3 * X[:, 0]
+    of_noise, of_signal = (
+        expected_outcomes(training_rows(UpliftForest(), X, y, arm), 0, 1) for y in (noise, signal + noise)
     )
-    assert given.fingerprint() == automatic.fingerprint()
+    assert np.corrcoef(of_noise, noise)[0, 1] < 0.2  # about 0.7 if trees had seen the rows
+    assert np.corrcoef(of_signal, signal)[0, 1] > 0.9
 
 
-@pytest.mark.parametrize("params", [{"min_samples_leaf": 100}, {"min_samples_treatment": 60}])
-def test_a_forest_without_a_split_warns(params):
-    X, y, treated = small_campaign(150, 75)
-    (name, value), *_ = params.items()
-    with pytest.warns(UserWarning, match=rf"no tree of this UpliftForest has a split.*{name}={value}.*; lower them"):
-        model = UpliftForest(n_estimators=5, **params).fit(X, y, treatment=treated)
-    assert np.ptp(model.predict(X)) == 0
+def test_adjusted_forests_do_not_depend_on_the_order_of_rows():
+    X, y, arm = experiment(300)
+    order = np.random.default_rng(1).permutation(300)
+    one = UpliftForest(**SMALL).fit(X, y, arm)
+    other = UpliftForest(**SMALL).fit(X.iloc[order], y[order], arm[order])
+    np.testing.assert_allclose(one.predict(X), other.predict(X), rtol=1e-9, atol=1e-12)
+
+
+def test_what_columns_foretell_does_not_blur_effects():
+    rng = np.random.default_rng(0)
+    X, arm = rng.normal(size=(2000, 3)), rng.integers(0, 2, 2000)
+    effect = 1.0 * (X[:, 1] > 0)
+    y = 9 * X[:, 0] + arm * effect + rng.normal(size=2000)
+    errors = [
+        np.sqrt(np.mean((UpliftForest(n_estimators=30, adjust=adjust).fit(X, y, arm).predict(X) - effect) ** 2))
+        for adjust in (True, False)
+    ]
+    assert errors[0] < 0.7 * errors[1]

@@ -7,11 +7,11 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.ensembles.bagging import goals
+from arboretum.ensembles.bagging import criteria, goals
 from arboretum.ensembles.bagging.parameters import EffectsForest
 from arboretum.estimators.forests import BaggedTrees
 from arboretum.estimators.uplift_model import UpliftModel
-from arboretum.model.heads import Head, MeanHead, UpliftHead
+from arboretum.model.heads import Head, UpliftHead
 from arboretum.parameters.declaring import declares_parameters
 
 Uplift = TypeVar("Uplift", bound="UpliftForest")
@@ -56,7 +56,8 @@ class UpliftForest(EffectsForest, UpliftModel, BaggedTrees):
             self.normalise,
             self.min_samples_treatment,
             self.parent_weight,
-            self.honest,
+            honest=bool(self.bootstrap) if self.honest == "auto" else bool(self.honest),
+            adjust=not criteria.OF_EFFECTS.get(self.criterion, False) if self.adjust == "auto" else bool(self.adjust),
         )
 
     def fit(  # type: ignore[override]  # treatments come third: they must not pass for weights
@@ -82,5 +83,5 @@ class UpliftForest(EffectsForest, UpliftModel, BaggedTrees):
             In the order of ``arms_``; of two outcomes, the probability of the second.
         """
         model = self.model_
-        assert isinstance(model.head, MeanHead)
-        return model.head.mean(model.sums(X, self.n_jobs))
+        assert isinstance(model.head, UpliftHead)
+        return model.head.outcome(model.sums(X, self.n_jobs))
