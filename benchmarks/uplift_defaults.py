@@ -185,8 +185,9 @@ def compared(by_learner: dict[str, list[float]], *, higher: bool) -> dict[str, R
     rows: dict[str, Row] = {}
     for name, loss in losses.items():
         behind = loss - losses[best]
-        spread = behind.std(ddof=1) / np.sqrt(len(behind)) if len(behind) > 1 and name != best else 1.0
-        rows[name] = {"mean": float(sign * loss.mean()), "behind": float(behind.mean() / max(spread, 1e-12))}
+        spread = float(behind.std(ddof=1) / np.sqrt(len(behind))) if len(behind) > 1 else 0.0
+        told = 0.0 if name == best else float(behind.mean()) / spread if spread > 1e-9 else float("nan")
+        rows[name] = {"mean": float(sign * loss.mean()), "behind": told}
     return rows
 
 

@@ -17,6 +17,7 @@ from tests.reference.files import reloaded
 
 import arboretum as arb
 from arboretum import UpliftForest
+from arboretum.data.weights import by_inverse_chance
 from arboretum.ensembles.bagging.adjusting import expected_outcomes
 from arboretum.ensembles.bagging.trees import BaggedTarget, Draws, Treatment
 
@@ -307,11 +308,14 @@ def test_limits_of_leaves_follow_the_outcomes():
 # ---- adjusted outcomes -----------------------------------------------------------------------------------------------
 
 
-def test_leaves_of_adjusted_trees_hold_what_is_expected_and_what_arms_add():
+@pytest.mark.parametrize("known", [False, True])
+def test_leaves_of_adjusted_trees_hold_what_is_expected_and_what_arms_add(known):
     X, y, arm = experiment(400)
+    chance = np.where(X["age"] > 40, 0.7, 0.4)
+    inverse = 1 / np.where(arm == "mail", chance, 1 - chance) if known else np.ones(400)
     y = y + X["age"].to_numpy() / 10
     params = {**SMALL, "n_estimators": 3, "parent_weight": 0.0, "min_samples_treatment": 5}
-    model = UpliftForest(**params, honest=False).fit(X, y, arm)
+    model = UpliftForest(**params, honest=False).fit(X, y, arm, propensity=chance if known else None)
     code, leaf = (arm == "mail").astype(np.int32), model.apply(X)
     arms = Treatment(code, n_arms=2)
     target = BaggedTarget("euclidean", None, numbers=y[:, None], treatment=arms)
@@ -324,14 +328,14 @@ def test_leaves_of_adjusted_trees_hold_what_is_expected_and_what_arms_add():
             level = np.average(expected[here], weights=drawn[here])
             for k in (0, 1):
                 mine = here & (code == k)
-                added = np.average((y - expected)[mine], weights=drawn[mine])
+                added = np.average((y - expected)[mine], weights=(drawn * inverse)[mine])
                 assert forest.value[node, k] == pytest.approx(level + added, rel=1e-9)
 
 
 def training_rows(model, X, y, arm):
     """Rows as the recipe of a forest cuts them."""
     preparation = model.recipe().preparation
-    return preparation.cut(preparation.read(X, (y, arm)), 1)
+    return preparation.cut(preparation.read(X, (y, arm, None)), 1)
 
 
 def test_expected_outcomes_are_those_of_trees_that_have_not_seen_the_row():
@@ -363,3 +367,43 @@ def test_what_columns_foretell_does_not_blur_effects():
         for adjust in (True, False)
     ]
     assert errors[0] < 0.7 * errors[1]
+
+
+# ---- known probabilities of treatment --------------------------------------------------------------------------------
+
+
+def confounded(n_rows=4000):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rows, 2))
+    chance = 1 / (1 + np.exp(-1.5 * X[:, 0]))
+    arm = (rng.random(n_rows) < chance).astype(int)
+    return X, 3 * X[:, 0] + arm + rng.normal(size=n_rows), arm, chance
+
+
+def test_known_probabilities_may_be_a_column():
+    X, y, arm, chance = confounded(300)
+    known = UpliftForest(**SMALL).fit(X, y, arm, propensity=chance)
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": y, "arm": arm, "chance": chance})
+    named = UpliftForest(**SMALL).fit(frame, target="y", treatment="arm", propensity="chance")
+    np.testing.assert_array_equal(named.predict(frame), known.predict(X))
+    weight = by_inverse_chance(None, np.where(arm, chance, 1 - chance), arm, 2)
+    assert known.score(X, y, arm, propensity=chance) == known.score(X, y, arm, sample_weight=weight)
+
+
+def test_weights_of_rows_that_fill_honest_leaves_count_as_they_do_in_the_table():
+    """Rows of large weight are drawn more often, and were left out of leaves as often as not."""
+    rng = np.random.default_rng(0)
+    n_rows = 4000
+    X, arm, heavy = rng.normal(size=(n_rows, 1)), rng.integers(0, 2, n_rows), rng.random(n_rows) < 0.5
+    y = arm * np.where(heavy, 2.0, 0.0) + rng.normal(size=n_rows) / 10
+    model = UpliftForest(n_estimators=20, max_depth=1).fit(X, y, arm, np.where(heavy, 3.0, 1.0))
+    assert model.predict(X).mean() == pytest.approx(1.5, abs=0.1)
+
+
+def test_known_probabilities_undo_what_treatments_depend_on():
+    X, y, arm, chance = confounded()
+    settings = {"n_estimators": 20, "max_depth": 2, "adjust": False}
+    plain, known = (
+        UpliftForest(**settings).fit(X, y, arm, propensity=given).predict(X).mean() for given in (None, chance)
+    )
+    assert abs(known - 1) < 0.3 < 0.8 < abs(plain - 1)

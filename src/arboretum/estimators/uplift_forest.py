@@ -61,18 +61,20 @@ class UpliftForest(EffectsForest, UpliftModel, BaggedTrees):
         )
 
     def fit(  # type: ignore[override]  # treatments come third: they must not pass for weights
-        self: Uplift, X: Any, y: Any, treatment: Any, sample_weight: Any = None
+        self: Uplift, X: Any, y: Any, treatment: Any, sample_weight: Any = None, *, propensity: Any = None
     ) -> Uplift:
         """Fit the model; an error leaves it as it was.
 
         Outcomes are 0 and 1, booleans, or two texts, of which the second in order is the one to raise; or numbers.
-        Treatments must not depend on what X says of a row, as in a randomised experiment.
+        ``propensity`` is the probability of treatment of each row, (rows, treatments) if there are several: leaves
+        weight rows by the inverse for the arm that they got. Without it, treatments should not depend on what X says of
+        a row, as in a randomised experiment; adjusted outcomes make up for most of it if they do.
 
         Returns
         -------
         self
         """
-        return self._fit(X, (y, treatment), sample_weight)
+        return self._fit(X, (y, treatment, propensity), sample_weight)
 
     def predict_outcome(self, X: Any) -> FloatArray:
         """Predict the outcome without treatment and under each of them.

@@ -5,14 +5,19 @@ Where expected outcomes were taken off before growing, leaves add their mean (``
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from arboretum.elementary import exp2, log
 from arboretum.ensembles.bagging.trees import BaggedRows, BaggedTarget, FloatArray
+from arboretum.exact_sums import exact_sum
 from arboretum.model.forest import Forest
+
+MOST_OF_WEIGHT = 0.5  # of a row, as far as its chance to be left out goes
 
 
 def fill_leaves(forest: Forest, rows: BaggedRows, target: BaggedTarget, first: int, *, honest: bool) -> Forest:
@@ -38,18 +43,30 @@ def fill_leaves(forest: Forest, rows: BaggedRows, target: BaggedTarget, first: i
     assert treatment is not None
     assert outcome is not None
     weight, n_arms = np.ones(target.n_rows) if target.weight is None else target.weight, treatment.n_arms
-    of_arms = _Sums(forest, first, n_arms)
-    of_all = _Sums(forest, first, 1)
+    filling = _undrawn(weight, rows.bootstrap.n_draws) if honest and target.weight is not None else weight
+    of_arms, of_all = _Sums(forest, first, n_arms), _Sums(forest, first, 1)
     for tree, leaf in rows.leaves_of_trees(first, forest.n_trees):
-        used, counts = _used(rows, tree, weight, honest)
-        of_arms.add(tree, leaf[used], treatment.arms[used], outcome[used, 0], counts)
+        used, counts = _used(rows, tree, filling, honest)
+        by_arm = counts if treatment.inverse is None else counts * treatment.inverse[used]
+        of_arms.add(tree, leaf[used], treatment.arms[used], outcome[used, 0], by_arm)
         if treatment.expected is not None:
             of_all.add(tree, leaf[used], np.zeros(len(used), np.int32), treatment.expected[used], counts)
-    value = of_arms.outcomes(_means(outcome[:, 0], weight, treatment.arms), treatment.parent_weight)
+    whole = weight if treatment.inverse is None else weight * treatment.inverse
+    value = of_arms.outcomes(_means(outcome[:, 0], whole, treatment.arms), treatment.parent_weight)
     if treatment.expected is not None:
         everywhere = _means(treatment.expected, weight, np.zeros(target.n_rows, np.int32))
         value[of_arms.nodes] += of_all.outcomes(everywhere, treatment.parent_weight)[of_arms.nodes]
     return replace(forest, value=value)
+
+
+def _undrawn(weight: FloatArray, n_draws: int) -> FloatArray:
+    """Return weights divided by the probability that a tree leaves the row out, as a share of that of a mean weight.
+
+    Rows are drawn by weight: those of large weight would hardly ever fill leaves.
+    """
+    share = np.minimum(weight / exact_sum(weight), MOST_OF_WEIGHT)
+    times = log(np.array([1 - 1 / len(weight)])) - log(1 - share)
+    return np.asarray(weight * exp2(n_draws / math.log(2) * times))
 
 
 def _used(rows: BaggedRows, tree: int, weight: FloatArray, honest: bool) -> tuple[NDArray[np.intp], FloatArray]:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from arboretum import places
 from arboretum.data import targets
 from arboretum.data.labels import typed_column
+from arboretum.data.weights import by_inverse_chance
 from arboretum.ensembles.bagging import criteria
 from arboretum.ensembles.bagging.adjusting import adjusted
 from arboretum.ensembles.bagging.effect_leaves import fill_leaves
@@ -37,7 +38,7 @@ from arboretum.model.forest import LEAF
 from arboretum.model.heads import ClassMeanHead, MeanHead, UpliftHead
 from arboretum.model.model import Model
 from arboretum.running.warning import warn_user
-from arboretum.tasks.uplift_target import UpliftTarget, read_uplift
+from arboretum.tasks.uplift_target import UpliftTarget, read_chances, read_uplift
 
 if TYPE_CHECKING:
     from arboretum.ensembles.bagging.preparation import GivenRows, TrainingSet
@@ -326,18 +327,20 @@ class Effects(Goal):
     honest: bool = False
     adjust: bool = False
 
-    def as_columns(self, y: Any, n_rows: int, name: str = "y", table: str = "X") -> tuple[Any, Any, int]:
-        """Return outcomes, treatments and the number of rows."""
-        outcome, treatment = y
-        return outcome, treatment, n_rows
+    def as_columns(self, y: Any, n_rows: int, name: str = "y", table: str = "X") -> tuple[Any, Any, Any, int]:
+        """Return outcomes, treatments, their probabilities if known, and the number of rows."""
+        outcome, treatment, propensity = y
+        return outcome, treatment, propensity, n_rows
 
     def of_all_places(self, y: Any, n_rows: int) -> Any:
         """Return outcomes and treatments of the rows of all places."""
-        return y if places.here() is None else tuple(places.whole(targets.to_numpy(part, "y")) for part in y)
+        if places.here() is None:
+            return y
+        return tuple(None if part is None else places.whole(targets.to_numpy(part, "y")) for part in y)
 
-    def read(self, columns: tuple[Any, Any, int], weight: FloatArray | None) -> tuple[BaggedTarget, UpliftHead]:
+    def read(self, columns: tuple[Any, Any, Any, int], weight: FloatArray | None) -> tuple[BaggedTarget, UpliftHead]:
         """Read outcomes and arms that the divergence can be computed from."""
-        outcome, treatment, n_rows = columns
+        outcome, treatment, propensity, n_rows = columns
         target = read_uplift(outcome, treatment, n_rows, self.control, weight)
         criterion = self._criterion(target)
         if criteria.OF_EFFECTS[criterion] and not target.is_binary:
@@ -346,12 +349,17 @@ class Effects(Goal):
                 f"criterion={criterion!r} needs outcomes 0 and 1: y has {target.y[row]:g} in row {row}; "
                 "use criterion='euclidean'"
             )
+        n_arms, inverse = len(target.arms.labels), None
+        if propensity is not None:
+            chance = read_chances(propensity, n_rows, n_arms)[np.arange(n_rows), target.arm]
+            inverse = by_inverse_chance(None, chance, target.arm, n_arms)
         arms = Treatment(
             np.ascontiguousarray(target.arm),
-            n_arms=len(target.arms.labels),
+            n_arms=n_arms,
             min_rows_arm=self._least_rows_of_arm(target, weight),
             parent_weight=float(self.parent_weight),
             balanced_gain=bool(self.normalise),
+            inverse=inverse,
         )
         head = UpliftHead(treatments=target.arms, outcomes=target.outcomes)
         return BaggedTarget(criterion, weight, numbers=target.y[:, None], treatment=arms), head
@@ -403,7 +411,7 @@ class Effects(Goal):
                 f"each treatment (min_samples_treatment={self.min_samples_treatment!r}); lower them, or give more rows "
                 "or columns that vary"
             )
-        if not (self.honest or self.adjust):
+        if not (self.honest or self.adjust or target.treatment.inverse is not None):
             return model
         done = 0 if earlier is None else earlier.forest.n_trees
         rows = training.bagged(forest, seed, threads)
