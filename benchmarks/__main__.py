@@ -20,6 +20,7 @@ from benchmarks import (
     forest_defaults,
     speed,
     survival_averaging,
+    uplift_defaults,
 )
 from benchmarks.combining import COMBINING
 from benchmarks.explaining import EXPLAINING
@@ -59,6 +60,9 @@ def parser() -> argparse.ArgumentParser:
     add_output(study)
     study = commands.add_parser("survival-averaging", help="what a survival forest averages, over real data sets")
     survival_averaging.add_options(study, positive)
+    add_output(study)
+    study = commands.add_parser("uplift-defaults", help="models of effects as they come, where effects are known")
+    uplift_defaults.add_options(study, positive)
     add_output(study)
     files = commands.add_parser("data", help="from a file to a model, in little memory")
     data.add_options(files, positive)

@@ -83,6 +83,8 @@ def forest(bench: Bench) -> Method:
             min_samples_treatment=LEAST_ARM,
             parent_weight=PARENT_WEIGHT,
             max_features=COLUMNS,
+            criterion="kl",
+            honest=False,
             random_state=seed,
             n_jobs=bench.threads,
         )

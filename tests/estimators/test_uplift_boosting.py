@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arboretum import BoostedTreesClassifier, BoostedTreesRegressor, UpliftBoostedTrees
+from arboretum import BoostedTreesRegressor, RandomForestRegressor, UpliftBoostedTrees, UpliftForest
 from arboretum.data.splits import deal_out
 from arboretum.estimators.uplift_boosting import SHARED
 
@@ -30,11 +30,11 @@ def by_hand(model, X, y, treated, weight, propensity):
     expected, share = np.empty(len(y)), np.full(len(y), np.average(treated, weights=weight))
     for k in range(model.n_folds):
         into, out = part == k, part != k
-        outcome = BoostedTreesRegressor(**settings).fit(X[out], y[out], weight[out])
+        outcome = RandomForestRegressor(n_estimators=50, min_samples_leaf=5).fit(X[out], y[out], weight[out])
         expected[into] = outcome.predict(X[into])
         if propensity == "model":
-            chance = BoostedTreesClassifier(**settings).fit(X[out], treated[out], weight[out])
-            share[into] = chance.predict_proba(X[into])[:, 1]
+            chance = RandomForestRegressor(n_estimators=50, min_samples_leaf=20)
+            share[into] = chance.fit(X[out], treated[out].astype(float), weight[out]).predict(X[into])
     apart = treated - np.clip(share, 0.01, 0.99)
     return BoostedTreesRegressor(**settings).fit(X, (y - expected) / apart, weight * apart**2)
 
@@ -79,9 +79,15 @@ def test_a_model_of_the_treatment_undoes_what_it_depends_on():
     settings = {"n_estimators": 40, "learning_rate": 0.2, "max_leaf_nodes": 6, "n_folds": 3}
     errors = {
         propensity: abs(UpliftBoostedTrees(**settings, propensity=propensity).fit(X, y, arm).predict(X).mean() - 1.0)
-        for propensity in ("share", "model")
+        for propensity in ("auto", "share", "model")
     }
-    assert errors["model"] < 0.1 < errors["share"]
+    assert errors["auto"] == errors["model"] < 0.27 < errors["share"]
+
+
+def test_the_share_serves_where_treatments_are_drawn():
+    X, y, arm = experiment()
+    models = [UpliftBoostedTrees(**SMALL, propensity=propensity).fit(X, y, arm) for propensity in ("auto", "share")]
+    assert models[0].fingerprint() == models[1].fingerprint()
 
 
 def test_rows_without_weight_are_no_rows():
@@ -102,7 +108,7 @@ def test_rows_are_dealt_out_evenly_within_strata():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"propensity": "known"}, r"propensity='known': use one of 'share', 'model'"),
+        ({"propensity": "known"}, r"propensity='known': use one of 'auto', 'share', 'model'"),
         ({"n_folds": 1}, r"n_folds=1: use an integer at least 2"),
         ({"learning_rate": 0.0}, r"learning_rate=0\.0: use a number above 0"),
         ({"unknown": "guess"}, r"unknown='guess': use one of 'average', 'missing', 'error'"),
@@ -112,3 +118,42 @@ def test_parameters_are_checked(changes, message):
     X, y, arm = experiment(100)
     with pytest.raises(ValueError, match=message):
         UpliftBoostedTrees(**changes).fit(X, y, arm)
+
+
+# ---- known probabilities of treatment --------------------------------------------------------------------------------
+
+
+def test_known_probabilities_take_the_place_of_the_share():
+    X, y, arm = experiment()
+    shares = np.full(len(y), np.mean(arm))
+    known = UpliftBoostedTrees(**SMALL).fit(X, y, arm, propensity=shares)
+    assert known.fingerprint() == UpliftBoostedTrees(**SMALL, propensity="share").fit(X, y, arm).fingerprint()
+    uneven = UpliftBoostedTrees(**SMALL).fit(X, y, arm, propensity=np.where(X[:, 0] > 0, 0.7, 0.4))
+    assert uneven.fingerprint() != known.fingerprint()
+
+
+def test_each_of_several_treatments_has_its_probability_beside_the_control():
+    X, y, arm = experiment(n_arms=3)
+    chances = np.column_stack([np.full(len(y), 0.2), np.where(X[:, 1] > 0, 0.3, 0.5)])
+    both = UpliftBoostedTrees(**SMALL).fit(X, y, arm, propensity=chances)
+    rows = arm != 1
+    beside = chances[rows, 1] / (1 - chances[rows, 0])
+    alone = UpliftBoostedTrees(**SMALL).fit(X[rows], y[rows], arm[rows], propensity=beside)
+    np.testing.assert_allclose(both.predict(X)[:, 1], alone.predict(X), rtol=1e-6, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("propensity", "message"),
+    [
+        (np.full(100, 1.0), r"propensity is 1 in row 0: use probabilities above 0 and below 1"),
+        (np.where(np.arange(100) == 7, 0.0, 0.5), r"propensity is 0 in row 7: .* leave out rows"),
+        (np.full(99, 0.5), r"propensity has shape \(99,\), expected \(100,\)"),
+        (np.full((100, 2), 0.3), r"propensity has shape \(100, 2\), expected \(100,\)"),
+        (np.full(100, np.nan), r"propensity contains NaN"),
+    ],
+)
+@pytest.mark.parametrize("model", [UpliftBoostedTrees, UpliftForest])
+def test_impossible_probabilities_are_refused(model, propensity, message):
+    X, y, arm = experiment(100)
+    with pytest.raises(ValueError, match=message):
+        model(n_estimators=2).fit(X, y, arm, propensity=propensity)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import replace
 
@@ -16,11 +17,17 @@ from tests.reference.files import reloaded
 
 import arboretum as arb
 from arboretum import UpliftForest
+from arboretum.data.weights import by_inverse_chance
+from arboretum.ensembles.bagging.adjusting import expected_outcomes
 from arboretum.ensembles.bagging.trees import BaggedTarget, Draws, Treatment
 
 SEEDS = st.integers(0, 2**32 - 1)
 CRITERIA = ("kl", "euclidean", "chi2")
-ONE_TREE = {"n_estimators": 1, "bootstrap": False, "max_features": None, "max_bins": None, "n_jobs": 1}
+AS_THEY_ARE = {"adjust": False, "honest": False}  # leaves hold outcomes of the rows that grew them
+ONE_TREE = {
+    **AS_THEY_ARE,
+    **{"n_estimators": 1, "bootstrap": False, "max_features": None, "max_bins": None, "n_jobs": 1},
+}
 
 
 def random_problem(seed, criterion, n_arms, n_rows=60, *, numbers=False, weighted=True, normalise=True):
@@ -179,8 +186,8 @@ def test_outcomes_may_be_words():
 
 def test_leaves_of_honest_trees_are_filled_by_rows_out_of_their_bags():
     X, y, arm = experiment(400)
-    model = UpliftForest(**{**SMALL, "n_estimators": 3}, honest=True, min_samples_treatment=5, parent_weight=4.0)
-    model.fit(X, y, arm)
+    few = {**SMALL, "n_estimators": 3, "criterion": "kl"}
+    model = UpliftForest(**few, honest=True, min_samples_treatment=5, parent_weight=4.0).fit(X, y, arm)
     code, leaf = (arm == "mail").astype(np.int32), model.apply(X)
     arms = Treatment(code, n_arms=2, min_rows_arm=5, parent_weight=4.0, balanced_gain=True)
     target = BaggedTarget("kl", None, numbers=y.astype(float)[:, None], treatment=arms)
@@ -232,7 +239,8 @@ def test_a_tree_is_text():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"criterion": "gini"}, r"criterion='gini': use one of 'kl', 'euclidean', 'chi2'"),
+        ({"criterion": "gini"}, r"criterion='gini': use one of 'auto', 'kl', 'euclidean', 'chi2'"),
+        ({"criterion": "kl", "adjust": True}, r"adjust=True with criterion='kl', .*'euclidean' or adjust=False"),
         ({"normalise": 1}, r"normalise=1: use one of True, False"),
         ({"honest": True, "bootstrap": False}, r"honest=True without bootstrap: .* set bootstrap=True or honest=False"),
         ({"min_samples_treatment": 0}, r"min_samples_treatment=0: use an integer at least 1"),
@@ -248,7 +256,11 @@ def test_parameters_are_checked(changes, message):
 def test_numbers_need_the_euclidean_criterion():
     X, y, arm = experiment(100)
     with pytest.raises(ValueError, match=r"criterion='kl' needs outcomes 0 and 1: y has 2 in row 0; .*'euclidean'"):
-        UpliftForest().fit(X, y + 2.0, arm)
+        UpliftForest(criterion="kl").fit(X, y + 2.0, arm)
+    for adjust in (True, False):
+        chosen = UpliftForest(n_estimators=3, adjust=adjust).fit(X, y + 2.0, arm)
+        given_one = UpliftForest(n_estimators=3, adjust=adjust, criterion="euclidean").fit(X, y + 2.0, arm)
+        assert chosen.fingerprint() == given_one.fingerprint()
 
 
 # ---- small tables ----------------------------------------------------------------------------------------------------
@@ -278,19 +290,120 @@ def test_a_file_whose_control_is_not_an_arm_is_refused(control):
         reloaded(model, lambda header, arrays: header.update(control=control))
 
 
-def test_large_tables_have_leaves_of_a_hundred_rows():
+def test_limits_of_leaves_follow_the_outcomes():
     X, y, treated = small_campaign(2000, 1000)
-    given, automatic = (
-        UpliftForest(n_estimators=3, **params).fit(X, y, treatment=treated)
-        for params in ({"min_samples_leaf": 100, "min_samples_treatment": 10}, {})
+    rare = y & (np.arange(2000) % 2 == 0)
+    for outcome, least in (
+        (y.astype(int), math.ceil(5 / y.mean())),
+        (rare, math.ceil(5 / rare.mean())),
+        (y + X[:, 1], 5),
+    ):
+        given, automatic = (
+            UpliftForest(n_estimators=3, **params).fit(X, outcome, treatment=treated)
+            for params in ({"min_samples_leaf": 20, "min_samples_treatment": least}, {})
+        )
+        assert given.fingerprint() == automatic.fingerprint()
+
+
+# ---- adjusted outcomes -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_leaves_of_adjusted_trees_hold_what_is_expected_and_what_arms_add(known):
+    X, y, arm = experiment(400)
+    chance = np.where(X["age"] > 40, 0.7, 0.4)
+    inverse = 1 / np.where(arm == "mail", chance, 1 - chance) if known else np.ones(400)
+    y = y + X["age"].to_numpy() / 10
+    params = {**SMALL, "n_estimators": 3, "parent_weight": 0.0, "min_samples_treatment": 5}
+    model = UpliftForest(**params, honest=False).fit(X, y, arm, propensity=chance if known else None)
+    code, leaf = (arm == "mail").astype(np.int32), model.apply(X)
+    arms = Treatment(code, n_arms=2)
+    target = BaggedTarget("euclidean", None, numbers=y[:, None], treatment=arms)
+    times_drawn = copies(model, X, target, Draws(1.0))
+    expected = expected_outcomes(training_rows(model, X, y, arm), 0, 1)
+    for tree in range(3):
+        forest, drawn = model.forest_[tree : tree + 1], times_drawn[:, tree]
+        for node in np.unique(leaf[:, tree]):
+            here = leaf[:, tree] == node
+            level = np.average(expected[here], weights=drawn[here])
+            for k in (0, 1):
+                mine = here & (code == k)
+                added = np.average((y - expected)[mine], weights=(drawn * inverse)[mine])
+                assert forest.value[node, k] == pytest.approx(level + added, rel=1e-9)
+
+
+def training_rows(model, X, y, arm):
+    """Rows as the recipe of a forest cuts them."""
+    preparation = model.recipe().preparation
+    return preparation.cut(preparation.read(X, (y, arm, None)), 1)
+
+
+def test_expected_outcomes_are_those_of_trees_that_have_not_seen_the_row():
+    rng = np.random.default_rng(0)
+    X, arm = rng.normal(size=(500, 3)), rng.integers(0, 2, 500)
+    noise, signal = rng.normal(size=500), 3 * X[:, 0]
+    of_noise, of_signal = (
+        expected_outcomes(training_rows(UpliftForest(), X, y, arm), 0, 1) for y in (noise, signal + noise)
     )
-    assert given.fingerprint() == automatic.fingerprint()
+    assert np.corrcoef(of_noise, noise)[0, 1] < 0.2  # about 0.7 if trees had seen the rows
+    assert np.corrcoef(of_signal, signal)[0, 1] > 0.9
 
 
-@pytest.mark.parametrize("params", [{"min_samples_leaf": 100}, {"min_samples_treatment": 60}])
-def test_a_forest_without_a_split_warns(params):
-    X, y, treated = small_campaign(150, 75)
-    (name, value), *_ = params.items()
-    with pytest.warns(UserWarning, match=rf"no tree of this UpliftForest has a split.*{name}={value}.*; lower them"):
-        model = UpliftForest(n_estimators=5, **params).fit(X, y, treatment=treated)
-    assert np.ptp(model.predict(X)) == 0
+def test_adjusted_forests_do_not_depend_on_the_order_of_rows():
+    X, y, arm = experiment(300)
+    order = np.random.default_rng(1).permutation(300)
+    one = UpliftForest(**SMALL).fit(X, y, arm)
+    other = UpliftForest(**SMALL).fit(X.iloc[order], y[order], arm[order])
+    np.testing.assert_allclose(one.predict(X), other.predict(X), rtol=1e-9, atol=1e-12)
+
+
+def test_what_columns_foretell_does_not_blur_effects():
+    rng = np.random.default_rng(0)
+    X, arm = rng.normal(size=(2000, 3)), rng.integers(0, 2, 2000)
+    effect = 1.0 * (X[:, 1] > 0)
+    y = 9 * X[:, 0] + arm * effect + rng.normal(size=2000)
+    errors = [
+        np.sqrt(np.mean((UpliftForest(n_estimators=30, adjust=adjust).fit(X, y, arm).predict(X) - effect) ** 2))
+        for adjust in (True, False)
+    ]
+    assert errors[0] < 0.7 * errors[1]
+
+
+# ---- known probabilities of treatment --------------------------------------------------------------------------------
+
+
+def confounded(n_rows=4000):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rows, 2))
+    chance = 1 / (1 + np.exp(-1.5 * X[:, 0]))
+    arm = (rng.random(n_rows) < chance).astype(int)
+    return X, 3 * X[:, 0] + arm + rng.normal(size=n_rows), arm, chance
+
+
+def test_known_probabilities_may_be_a_column():
+    X, y, arm, chance = confounded(300)
+    known = UpliftForest(**SMALL).fit(X, y, arm, propensity=chance)
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": y, "arm": arm, "chance": chance})
+    named = UpliftForest(**SMALL).fit(frame, target="y", treatment="arm", propensity="chance")
+    np.testing.assert_array_equal(named.predict(frame), known.predict(X))
+    weight = by_inverse_chance(None, np.where(arm, chance, 1 - chance), arm, 2)
+    assert known.score(X, y, arm, propensity=chance) == known.score(X, y, arm, sample_weight=weight)
+
+
+def test_weights_of_rows_that_fill_honest_leaves_count_as_they_do_in_the_table():
+    """Rows of large weight are drawn more often, and were left out of leaves as often as not."""
+    rng = np.random.default_rng(0)
+    n_rows = 4000
+    X, arm, heavy = rng.normal(size=(n_rows, 1)), rng.integers(0, 2, n_rows), rng.random(n_rows) < 0.5
+    y = arm * np.where(heavy, 2.0, 0.0) + rng.normal(size=n_rows) / 10
+    model = UpliftForest(n_estimators=20, max_depth=1).fit(X, y, arm, np.where(heavy, 3.0, 1.0))
+    assert model.predict(X).mean() == pytest.approx(1.5, abs=0.1)
+
+
+def test_known_probabilities_undo_what_treatments_depend_on():
+    X, y, arm, chance = confounded()
+    settings = {"n_estimators": 20, "max_depth": 2, "adjust": False}
+    plain, known = (
+        UpliftForest(**settings).fit(X, y, arm, propensity=given).predict(X).mean() for given in (None, chance)
+    )
+    assert abs(known - 1) < 0.3 < 0.8 < abs(plain - 1)

@@ -64,7 +64,7 @@ def settings_of(case: Any) -> dict[str, Any]:
         kind = {"classes": "Classifier", "grades": "Ranker", "numbers": "Regressor", "times": "Survival"}
         boosted = getattr(arb, f"BoostedTrees{kind[case.problem.__name__]}")
         return {"estimators": lambda: [("boosted", boosted(n_estimators=20))]}
-    params = {"n_estimators": 20, "n_steps": 20, "early_stopping": False}
+    params = {"n_estimators": 20, "n_steps": 20, "early_stopping": False, "adjust": False}
     return {name: value for name, value in params.items() if name in case.make().get_params(deep=False)}
 
 

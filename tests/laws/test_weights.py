@@ -31,7 +31,7 @@ EXACT = {
     "CheckpointAverage": {"estimator": lambda: arb.BoostedTreesClassifier(n_estimators=5, **ONE_ROW)},
     "ConformalRegressor": {"estimator": lambda: arb.BoostedTreesRegressor(n_estimators=5, **ONE_ROW)},
     "RandomSurvivalForest": {**ONE_ROW, "min_samples_split": 2},
-    "UpliftForest": {**ONE_ROW, "min_samples_treatment": 1},
+    "UpliftForest": {**ONE_ROW, "min_samples_treatment": 1, "honest": False, "adjust": False},
 }
 
 

@@ -87,6 +87,23 @@ def test_weights_are_repetitions(seed):
         )
 
 
+@law
+@given(SEEDS)
+def test_known_probabilities_are_inverse_weights(seed):
+    y, uplift, treatment = experiment(seed)
+    chance = np.random.default_rng(seed).uniform(0.05, 0.95, len(y))
+    own = np.where(treatment == 1, chance, 1 - chance)
+    weight = np.array(
+        [1 / p / np.sum(1 / own[treatment == t]) * np.sum(treatment == t) for p, t in zip(own, treatment, strict=True)]
+    )
+    for metric in (qini_score, auuc_score):
+        rows, plain = (y, uplift, treatment), {"normalise": False}
+        known = metric(*rows, **plain, propensity=chance)
+        assert known == pytest.approx(metric(*rows, **plain, sample_weight=weight), abs=1e-9)
+        alike = metric(*rows, **plain, propensity=np.full(len(y), 0.3))
+        assert alike == pytest.approx(metric(*rows, **plain), abs=1e-9)
+
+
 def test_scores_are_those_of_scikit_uplift():
     theirs = pytest.importorskip("sklift.metrics")
     for seed in range(50):
@@ -117,6 +134,8 @@ def test_uplift_of_the_first_rows():
         ({"treatment": [0, 1, 2, 1]}, r"treatment is 2 in row 2: .* score one treatment at a time"),
         ({"treatment": ["a", "b", "a", "b"]}, r"treatment has dtype .* use 1 for treated rows, 0 for control"),
         ({"treatment": [0, 0, 0, 0]}, r"no treated row has weight"),
+        ({"propensity": [0.5, 0.5, 1, 0.5]}, r"propensity is 1 in row 2: use probabilities above 0 and below 1"),
+        ({"propensity": [0.5, 0.5]}, r"propensity has 2 values, but y has 4 rows"),
         ({"sample_weight": [0, 1, 0, 1]}, r"no control row has weight"),
     ],
 )

@@ -14,13 +14,13 @@ alone has no value that arithmetic could find.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import places
-from arboretum.exact_sums import exact_mean, exact_sum
+from arboretum.exact_sums import exact_mean, exact_sum, sum_by_group
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -51,6 +51,23 @@ def in_rows(weight: FloatArray | None) -> FloatArray | None:
     if not (whole and exact_sum(weight) <= MOST_COPIES):
         weight = _shares(weight)
     return None if places.everywhere(bool((weight == 1).all())) else weight
+
+
+def by_inverse_chance(weight: FloatArray | None, chance: FloatArray, arm: NDArray[Any], n_arms: int) -> FloatArray:
+    """Return weights divided by the probability of the arm that each row got; the weight of each arm stays.
+
+    So every arm stands for all rows (Horvitz & Thompson 1952, in the form of Hájek 1971).
+
+    Examples
+    --------
+    >>> by_inverse_chance(None, np.array([0.5, 0.25, 0.5, 0.5]), np.array([1, 1, 0, 0]), 2).round(2)
+    array([0.67, 1.33, 1.  , 1.  ])
+    """
+    whole = np.ones(len(arm)) if weight is None else weight
+    inverse = whole / chance
+    total, found = (sum_by_group(values, arm, n_arms) for values in (whole, inverse))
+    scale = np.divide(total, found, out=np.zeros(n_arms), where=found > 0)
+    return np.asarray(inverse * scale[arm])
 
 
 def _shares(weight: FloatArray) -> FloatArray:

@@ -23,6 +23,7 @@ from arboretum.data import targets
 from arboretum.data.splits import deal_out
 from arboretum.data.table import Table, read_table
 from arboretum.data.weights import in_rows
+from arboretum.elementary import log
 from arboretum.ensembles.bagging.resampling import with_schema
 from arboretum.ensembles.boosting import goals
 from arboretum.ensembles.boosting.judging import JudgedRows
@@ -31,13 +32,13 @@ from arboretum.ensembles.boosting.problem import Problem, Target
 from arboretum.ensembles.boosting.recipe import Boosting
 from arboretum.ensembles.boosting.rows import Rows
 from arboretum.estimators.boosted_trees import BoostedTreesRegressor
+from arboretum.estimators.forests import RandomForestRegressor
 from arboretum.estimators.grown_trees import GrownTrees
 from arboretum.estimators.protocol import Estimator
 from arboretum.estimators.standing_in import with_model
 from arboretum.estimators.uplift_model import UpliftModel
-from arboretum.exact_sums import exact_mean
+from arboretum.exact_sums import exact_mean, exact_sum
 from arboretum.growing.grower import Growth
-from arboretum.losses import Loss
 from arboretum.metrics.scoring import find_scoring
 from arboretum.model.forest import LEAF, Forest
 from arboretum.model.heads import EffectHead
@@ -49,12 +50,19 @@ from arboretum.running.interruption import inner_fits
 from arboretum.running.threads import n_threads
 from arboretum.running.warning import warn_user
 from arboretum.tasks import UPLIFT, Task
-from arboretum.tasks.uplift_target import UpliftTarget, read_uplift
+from arboretum.tasks.uplift_target import UpliftTarget, read_chances, read_uplift
 
 Uplift = TypeVar("Uplift", bound="UpliftBoostedTrees")
 FloatArray: TypeAlias = NDArray[np.float64]
 
 LEAST_PROPENSITY = 0.01  # rows that hardly ever have their treatment would outweigh all others
+CLEARLY = 2.0  # standard errors by which a model of the treatment must be better than its share
+OF_OUTCOMES: dict[str, Any] = {"n_estimators": 50, "min_samples_leaf": 5}
+OF_TREATMENTS: dict[str, Any] = {
+    "n_estimators": 50,
+    "min_samples_leaf": 20,
+}  # probabilities near 0 and 1 weigh too much
+"""Settings of the forests that expect outcomes and treatments."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +74,12 @@ class _Pair:
     treated: FloatArray
     weight: FloatArray
     strata: NDArray[np.intp]
+    chance: FloatArray | None  # of treatment, where it is known
 
     @classmethod
-    def of(cls, table: Table, target: UpliftTarget, weight: FloatArray | None, arm: int) -> _Pair:
+    def of(
+        cls, table: Table, target: UpliftTarget, weight: FloatArray | None, arm: int, chances: FloatArray | None
+    ) -> _Pair:
         rows = np.flatnonzero((target.arm == 0) | (target.arm == arm))
         return cls(
             table.take(rows),
@@ -76,6 +87,7 @@ class _Pair:
             (target.arm[rows] == arm).astype(np.float64),
             np.ones(len(rows)) if weight is None else weight[rows],
             target.strata[rows],
+            None if chances is None else chances[rows, arm] / (chances[rows, 0] + chances[rows, arm]),
         )
 
 
@@ -138,16 +150,18 @@ class UpliftBoostedTrees(UpliftModel, Categories, EarlyStopping, Seed, Threads, 
     )
     control: Any = like(Treatments, before="categorical_features")
     propensity: str = parameter(
-        "share",
-        Choice("share", "model"),
+        "auto",
+        Choice("auto", "share", "model"),
         "Probability of a treatment: its share of the rows, as in a randomised experiment; or that of a model of X, if "
-        "treatment depends on X (and on nothing else that affects the outcome).",
+        'treatment depends on X (and on nothing else that affects the outcome). "auto" takes the model where it '
+        "foretells treatments of rows that it has not seen better than the share, by more than two standard errors of "
+        "the log loss. ``fit`` takes known probabilities.",
         before="categorical_features",
     )
     n_folds: int = parameter(
         5,
         Number(2, 1000, integer=True),
-        "Number of folds; models of the outcome, and of the treatment, predict each fold from the others.",
+        "Number of folds; forests for the outcome, and for the treatment, predict each fold from the others.",
         before="categorical_features",
     )
     growth: Growth = like(BoostedShape, before="categorical_features")
@@ -161,7 +175,10 @@ class UpliftBoostedTrees(UpliftModel, Categories, EarlyStopping, Seed, Threads, 
         BoostedShape, doc="Maximum number of conditions on a path; by default unlimited.", before="categorical_features"
     )
     min_samples_leaf: int | str = like(
-        BoostedShape, default=20, doc="Minimum number of rows in a leaf.", before="categorical_features"
+        BoostedShape,
+        default=50,
+        doc="Minimum number of rows in a leaf, many by default: effects are differences of means.",
+        before="categorical_features",
     )
     l2: float | str = like(BoostedSplits, default=0.0, before="categorical_features")
     max_bins: int | None = like(Bins, before="categorical_features")
@@ -173,7 +190,7 @@ class UpliftBoostedTrees(UpliftModel, Categories, EarlyStopping, Seed, Threads, 
         EarlyStopping,
         doc='How early stopping compares rounds of effects: "loss", the squared error of the R-learner; "qini" or '
         '"auuc"; a function of (model, X, y, treatment) whose greater values are better, ``treatment`` being 0 or 1; '
-        'or None for "qini". Models of outcomes and treatments always follow their loss.',
+        'or None for "qini".',
     )
     validation_fraction: float = like(EarlyStopping, filled={"stratified": ", the same share of each arm and outcome"})
     n_iter_no_change: int = like(EarlyStopping, default=10)
@@ -188,10 +205,14 @@ class UpliftBoostedTrees(UpliftModel, Categories, EarlyStopping, Seed, Threads, 
 
     # ---- fitting -------------------------------------------------------------------------------------------------
 
-    def fit(self: Uplift, X: Any, y: Any, treatment: Any, sample_weight: Any = None) -> Uplift:
+    def fit(
+        self: Uplift, X: Any, y: Any, treatment: Any, sample_weight: Any = None, *, propensity: Any = None
+    ) -> Uplift:
         """Fit the model; an error leaves it as it was.
 
         Outcomes are 0 and 1, booleans, or two texts, of which the second in order is the one to raise; or numbers.
+        ``propensity`` is the probability of treatment of each row where it is known, (rows, treatments) if there are
+        several; it replaces what the parameter of that name would find.
 
         Returns
         -------
@@ -203,14 +224,16 @@ class UpliftBoostedTrees(UpliftModel, Categories, EarlyStopping, Seed, Threads, 
         table = read_table(X, categorical_features=self.categorical_features)
         weight = targets.training_weights(sample_weight, table.n_rows)
         target = read_uplift(y, treatment, table.n_rows, self.control, weight)
+        chances = None if propensity is None else read_chances(propensity, table.n_rows, len(target.arms.labels))
         if weight is not None and not weight.all():
             rows = np.flatnonzero(weight)
             table, weight = table.take(rows).relearn(), weight[rows]
+            chances = None if chances is None else chances[rows]
             target = replace(target, y=target.y[rows], arm=target.arm[rows])
         missing = [bool(np.isnan(values).any()) for _, batch in table.column_batches() for values in batch]
         table = with_schema(table, table.schema.with_missing(missing))
         forests = [
-            self._learn_effect(_Pair.of(table, target, weight, arm), seed, threads)
+            self._learn_effect(_Pair.of(table, target, weight, arm, chances), seed, threads)
             for arm in range(1, len(target.arms.labels))
         ]
         for label, forest in zip(target.arms.in_order[1:].tolist(), forests, strict=True):
@@ -225,58 +248,42 @@ class UpliftBoostedTrees(UpliftModel, Categories, EarlyStopping, Seed, Threads, 
         return self
 
     def _learn_effect(self, pair: _Pair, seed: int, threads: int) -> Forest:
-        expected, share = self._expect(pair, seed, threads)
-        apart = pair.treated - share
+        expected, chance = self._expect(pair, seed, threads)
+        apart = pair.treated - chance
         effect = (pair.y - expected) / apart
         columns = {"outcome": pair.y, "treatment": pair.treated, "weight": pair.weight}
-        weight, scoring = pair.weight * apart**2, "qini" if self.scoring is None else self.scoring
-        loss = losses.resolve("squared_error")
-        goal = _Effects(loss, given=pair.strata)
-        return self._learn(goal, pair.table, effect, weight, seed, threads, scoring, columns).forest
-
-    def _learn(
-        self,
-        goal: _InStrata,
-        table: Table,
-        y: FloatArray,
-        weight: FloatArray,
-        seed: int,
-        threads: int,
-        scoring: Any = "loss",
-        columns: dict[str, NDArray[Any]] | None = None,
-    ) -> Model:
-        """Boost numbers of a table that is read already, towards the loss of a goal; scorers read the columns."""
         shared = {name: getattr(self, name) for name in SHARED}
+        scoring = "qini" if self.scoring is None else self.scoring
         shared |= {"random_state": seed, "scoring": scoring, "category_levels": None}  # trees read the user's columns
-        settings, in_units = BoostedTreesRegressor(**shared), in_rows(weight)
+        settings, in_units = BoostedTreesRegressor(**shared), in_rows(pair.weight * apart**2)
+        goal = _Effects(losses.resolve("squared_error"), given=pair.strata)
         recipe = Boosting(settings, goal, type(self).__name__, lambda model: with_model(settings, model))
-        problem, target = Problem(table, y, in_units, columns=columns or {}), Target(y, in_units, goal.loss)
+        problem, target = Problem(pair.table, effect, in_units, columns=columns), Target(effect, in_units, goal.loss)
         with inner_fits():
-            return recipe.learn(int(self.n_estimators), problem, target, threads)
+            return recipe.learn(int(self.n_estimators), problem, target, threads).forest
 
     def _expect(self, pair: _Pair, seed: int, threads: int) -> tuple[FloatArray, FloatArray]:
-        """Outcome and probability of treatment of each row, from models of the other parts of the rows."""
-        n_rows = len(pair.y)
-        expected = np.empty(n_rows)
-        share = np.full(n_rows, exact_mean(pair.treated, pair.weight))
+        """Outcome and probability of treatment of each row, from forests of the other parts of the rows."""
         part = deal_out(pair.strata, int(self.n_folds), seed)
-        for number_of_part in np.unique(part):
-            inside, outside = np.flatnonzero(part == number_of_part), np.flatnonzero(part != number_of_part)
-            rows = pair.table.take(inside)
-            for values, out, loss in self._nuisances(pair, expected, share):
-                goal, table = _InStrata(loss, given=pair.strata[outside]), pair.table.take(outside)
-                model = self._learn(goal, table, values[outside], pair.weight[outside], seed, threads)
-                out[inside] = model.answers(rows, threads)
-        return expected, np.clip(share, LEAST_PROPENSITY, 1 - LEAST_PROPENSITY)
 
-    def _nuisances(
-        self, pair: _Pair, expected: FloatArray, share: FloatArray
-    ) -> list[tuple[FloatArray, FloatArray, Loss]]:
-        """Return what is to be predicted, where to put it, and the loss."""
-        models = [(pair.y, expected, losses.resolve("squared_error"))]
-        if self.propensity == "model":
-            models.append((pair.treated, share, losses.resolve("log_loss", n_classes=2)))
-        return models
+        def foretold(values: FloatArray, settings: dict[str, Any]) -> FloatArray:
+            answer = np.empty(len(values))
+            forest = RandomForestRegressor(**settings, random_state=seed, n_jobs=threads)
+            for number_of_part in np.unique(part):
+                inside, outside = np.flatnonzero(part == number_of_part), np.flatnonzero(part != number_of_part)
+                with inner_fits():
+                    forest.fit(pair.table.take(outside), values[outside], pair.weight[outside])
+                answer[inside] = forest.predict(pair.table.take(inside))
+            return answer
+
+        if (chance := pair.chance) is not None:
+            return foretold(pair.y, OF_OUTCOMES), chance
+        chance = np.full(len(pair.y), exact_mean(pair.treated, pair.weight))
+        if self.propensity != "share":
+            told = np.clip(foretold(pair.treated, OF_TREATMENTS), LEAST_PROPENSITY, 1 - LEAST_PROPENSITY)
+            if self.propensity == "model" or foretells(told, chance, pair.treated, pair.weight):
+                chance = told
+        return foretold(pair.y, OF_OUTCOMES), np.clip(chance, LEAST_PROPENSITY, 1 - LEAST_PROPENSITY)
 
     def check_parameters(self) -> None:
         """Check the parameters, and what rounds are compared by."""
@@ -316,6 +323,22 @@ class UpliftBoostedTrees(UpliftModel, Categories, EarlyStopping, Seed, Threads, 
             for tree in (first + number_of_round)[counts > number_of_round].tolist():
                 total += model.raw_of_read(table, threads, replace(forest[tree : tree + 1], base=nothing))
             yield total[:, 0].copy() if forest.n_outputs == 1 else total.copy()
+
+
+def foretells(told: FloatArray, share: FloatArray, treated: FloatArray, weight: FloatArray) -> bool:
+    """Whether probabilities of unseen rows have a log loss that is clearly below that of the share.
+
+    Examples
+    --------
+    >>> treated, share = np.tile([0.0, 1.0], 50), np.full(100, 0.5)
+    >>> foretells(0.3 + 0.4 * treated, share, treated, np.ones(100)), foretells(share, share, treated, np.ones(100))
+    (True, False)
+    """
+    loss_of_share, loss = (-log(np.where(treated == 1, chance, 1 - chance)) for chance in (share, told))
+    better = loss_of_share - loss
+    mean = exact_mean(better, weight)
+    error = np.sqrt(exact_sum(weight**2 * (better - mean) ** 2)) / exact_sum(weight)
+    return bool(mean > CLEARLY * error)
 
 
 # What members take from the model; they follow the loss, and are told their threads.

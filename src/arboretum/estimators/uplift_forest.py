@@ -7,11 +7,11 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.ensembles.bagging import goals
+from arboretum.ensembles.bagging import criteria, goals
 from arboretum.ensembles.bagging.parameters import EffectsForest
 from arboretum.estimators.forests import BaggedTrees
 from arboretum.estimators.uplift_model import UpliftModel
-from arboretum.model.heads import Head, MeanHead, UpliftHead
+from arboretum.model.heads import Head, UpliftHead
 from arboretum.parameters.declaring import declares_parameters
 
 Uplift = TypeVar("Uplift", bound="UpliftForest")
@@ -56,22 +56,25 @@ class UpliftForest(EffectsForest, UpliftModel, BaggedTrees):
             self.normalise,
             self.min_samples_treatment,
             self.parent_weight,
-            self.honest,
+            honest=bool(self.bootstrap) if self.honest == "auto" else bool(self.honest),
+            adjust=not criteria.OF_EFFECTS.get(self.criterion, False) if self.adjust == "auto" else bool(self.adjust),
         )
 
     def fit(  # type: ignore[override]  # treatments come third: they must not pass for weights
-        self: Uplift, X: Any, y: Any, treatment: Any, sample_weight: Any = None
+        self: Uplift, X: Any, y: Any, treatment: Any, sample_weight: Any = None, *, propensity: Any = None
     ) -> Uplift:
         """Fit the model; an error leaves it as it was.
 
         Outcomes are 0 and 1, booleans, or two texts, of which the second in order is the one to raise; or numbers.
-        Treatments must not depend on what X says of a row, as in a randomised experiment.
+        ``propensity`` is the probability of treatment of each row, (rows, treatments) if there are several: leaves
+        weight rows by the inverse for the arm that they got. Without it, treatments should not depend on what X says of
+        a row, as in a randomised experiment; adjusted outcomes make up for most of it if they do.
 
         Returns
         -------
         self
         """
-        return self._fit(X, (y, treatment), sample_weight)
+        return self._fit(X, (y, treatment, propensity), sample_weight)
 
     def predict_outcome(self, X: Any) -> FloatArray:
         """Predict the outcome without treatment and under each of them.
@@ -82,5 +85,5 @@ class UpliftForest(EffectsForest, UpliftModel, BaggedTrees):
             In the order of ``arms_``; of two outcomes, the probability of the second.
         """
         model = self.model_
-        assert isinstance(model.head, MeanHead)
-        return model.head.mean(model.sums(X, self.n_jobs))
+        assert isinstance(model.head, UpliftHead)
+        return model.head.outcome(model.sums(X, self.n_jobs))

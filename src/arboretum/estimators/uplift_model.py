@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 
 from arboretum.arguments import holds_others, shown
 from arboretum.data import targets
+from arboretum.data.weights import by_inverse_chance
 from arboretum.estimators.protocol import Estimator
 from arboretum.metrics.uplift import qini_score
 from arboretum.model.heads import EffectHead, UpliftHead
 from arboretum.model.model import Model
 from arboretum.tasks import UPLIFT, Task
+from arboretum.tasks.uplift_target import read_chances
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -59,25 +61,32 @@ class UpliftModel(Estimator):
         uplift = self._head.uplift(self.model_.sums(X, self.n_jobs))
         return uplift[:, 0] if uplift.shape[1] == 1 else uplift
 
-    def score(self, X: Any, y: Any, treatment: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, treatment: Any, sample_weight: Any = None, *, propensity: Any = None) -> float:
         """Return the Qini score: the mean over treatments, each against the control."""
         scores = []
         for arm in self.arms_[1:].tolist():
             outcome, uplift, treated, weight = self.against_control(
-                X, y, treatment, arm=arm, sample_weight=sample_weight
+                X, y, treatment, arm=arm, sample_weight=sample_weight, propensity=propensity
             )
             scores.append(qini_score(outcome, uplift, treated, sample_weight=weight))
         return float(np.mean(scores))
 
     def against_control(
-        self, X: Any, y: Any, treatment: Any, *, arm: Any = None, sample_weight: Any = None
+        self,
+        X: Any,
+        y: Any,
+        treatment: Any,
+        *,
+        arm: Any = None,
+        sample_weight: Any = None,
+        propensity: Any = None,
     ) -> tuple[FloatArray, FloatArray, NDArray[np.bool_], FloatArray | None]:
         """Give the rows of the control and of one treatment as metrics of uplift want them.
 
         Parameters
         ----------
-        X, y, treatment, sample_weight
-            As for ``score``.
+        X, y, treatment, sample_weight, propensity
+            As for ``score``; probabilities of treatments become weights.
         arm : label, optional
             The treatment; may be left out if there is one.
 
@@ -94,6 +103,9 @@ class UpliftModel(Estimator):
         if self.outcomes_ is not None:
             outcome = targets.encode_classes(outcome, self.outcomes_, "y")
         weight = targets.row_weights(sample_weight, len(uplift))
+        if propensity is not None:
+            chances, own = read_chances(propensity, len(uplift), len(self.arms_)), code.astype(np.intp)
+            weight = by_inverse_chance(weight, chances[np.arange(len(own)), own], own, len(self.arms_))
         rows = (code == 0) | (code == place)
         numbers = targets.as_numbers(outcome[rows], "y", "give numbers")
         return numbers, uplift[rows, place - 1], code[rows] == place, None if weight is None else weight[rows]

@@ -10,7 +10,8 @@ rows, and Y_t, Y_c the sums of their outcomes::
 A ratio whose denominator has no rows counts as 0. Rows of equal uplift are taken together: a constant scores 0. The
 best order takes treated rows by falling outcome, then control rows by rising outcome; of uplift curves, treated
 responders and control non-responders first, control responders and treated non-responders last (Devriendt, Guns &
-Verbeke 2020). Curves, and normalised scores of outcomes 0 and 1, are those of scikit-uplift.
+Verbeke 2020). With ``propensity``, a row counts 1 / the probability of the arm that it got, and the weight of each arm
+stays the number of its rows. Curves, and normalised scores of outcomes 0 and 1, are those of scikit-uplift.
 """
 
 from __future__ import annotations
@@ -23,11 +24,14 @@ from numpy.typing import NDArray
 
 from arboretum.arguments import first_true
 from arboretum.data import targets
+from arboretum.data.weights import by_inverse_chance
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
 
-def qini_curve(y: Any, uplift: Any, treatment: Any, *, sample_weight: Any = None) -> tuple[FloatArray, FloatArray]:
+def qini_curve(
+    y: Any, uplift: Any, treatment: Any, *, sample_weight: Any = None, propensity: Any = None
+) -> tuple[FloatArray, FloatArray]:
     """Extra outcomes as a function of the number of rows taken.
 
     Parameters
@@ -40,6 +44,8 @@ def qini_curve(y: Any, uplift: Any, treatment: Any, *, sample_weight: Any = None
         Whether a row was treated: 0 and 1, or booleans.
     sample_weight : array-like, optional
         Weight of each row.
+    propensity : array-like, optional
+        Probability of treatment of each row, where it differs: rows are weighted by its inverse.
 
     Returns
     -------
@@ -52,10 +58,12 @@ def qini_curve(y: Any, uplift: Any, treatment: Any, *, sample_weight: Any = None
     >>> rows.tolist(), gain.tolist()
     ([0.0, 1.0, 2.0, 3.0, 4.0], [0.0, 1.0, 1.0, 1.0, 0.0])
     """
-    return _Experiment.read(y, uplift, treatment, sample_weight).qini()
+    return _Experiment.read(y, uplift, treatment, sample_weight, propensity).qini()
 
 
-def uplift_curve(y: Any, uplift: Any, treatment: Any, *, sample_weight: Any = None) -> tuple[FloatArray, FloatArray]:
+def uplift_curve(
+    y: Any, uplift: Any, treatment: Any, *, sample_weight: Any = None, propensity: Any = None
+) -> tuple[FloatArray, FloatArray]:
     """Gain as a function of the number of rows taken, if all of them were treated.
 
     Parameters and returns are those of ``qini_curve``.
@@ -66,15 +74,17 @@ def uplift_curve(y: Any, uplift: Any, treatment: Any, *, sample_weight: Any = No
     >>> gain.tolist()
     [0.0, 1.0, 2.0, 1.5, 0.0]
     """
-    return _Experiment.read(y, uplift, treatment, sample_weight).gain()
+    return _Experiment.read(y, uplift, treatment, sample_weight, propensity).gain()
 
 
-def qini_score(y: Any, uplift: Any, treatment: Any, *, normalise: bool = True, sample_weight: Any = None) -> float:
+def qini_score(
+    y: Any, uplift: Any, treatment: Any, *, normalise: bool = True, sample_weight: Any = None, propensity: Any = None
+) -> float:
     """Qini coefficient: how far the Qini curve lies above that of a random order.
 
     Parameters
     ----------
-    y, uplift, treatment, sample_weight
+    y, uplift, treatment, sample_weight, propensity
         As for ``qini_curve``.
     normalise : bool, default=True
         Divide by the area of the best order: 1 is perfect, 0 is random. False gives the area with both axes divided by
@@ -85,16 +95,18 @@ def qini_score(y: Any, uplift: Any, treatment: Any, *, normalise: bool = True, s
     >>> qini_score([1, 0, 0, 1], [0.9, 0.8, 0.2, 0.1], [1, 0, 1, 0])
     1.0
     """
-    experiment = _Experiment.read(y, uplift, treatment, sample_weight)
+    experiment = _Experiment.read(y, uplift, treatment, sample_weight, propensity)
     return _score(experiment.qini(), experiment.ordered_by(experiment.effect).qini() if normalise else None)
 
 
-def auuc_score(y: Any, uplift: Any, treatment: Any, *, normalise: bool = True, sample_weight: Any = None) -> float:
+def auuc_score(
+    y: Any, uplift: Any, treatment: Any, *, normalise: bool = True, sample_weight: Any = None, propensity: Any = None
+) -> float:
     """Area under the uplift curve, above that of a random order.
 
     Parameters
     ----------
-    y, uplift, treatment, sample_weight, normalise
+    y, uplift, treatment, sample_weight, propensity, normalise
         As for ``qini_score``; the best order is known only for outcomes 0 and 1.
 
     Examples
@@ -103,18 +115,25 @@ def auuc_score(y: Any, uplift: Any, treatment: Any, *, normalise: bool = True, s
     >>> auuc_score(y, [0.9, 0.8, 0.2, 0.1], treatment), auuc_score(y, [0.5, 0.5, 0.5, 0.5], treatment)
     (1.0, 0.0)
     """
-    experiment = _Experiment.read(y, uplift, treatment, sample_weight)
+    experiment = _Experiment.read(y, uplift, treatment, sample_weight, propensity)
     return _score(experiment.gain(), experiment.ordered_by(experiment.best_gain).gain() if normalise else None)
 
 
 def uplift_at_k(
-    y: Any, uplift: Any, treatment: Any, *, k: float = 0.3, strategy: str = "overall", sample_weight: Any = None
+    y: Any,
+    uplift: Any,
+    treatment: Any,
+    *,
+    k: float = 0.3,
+    strategy: str = "overall",
+    sample_weight: Any = None,
+    propensity: Any = None,
 ) -> float:
     """Mean outcome of the treated less that of the control, among the rows of largest predicted uplift.
 
     Parameters
     ----------
-    y, uplift, treatment, sample_weight
+    y, uplift, treatment, sample_weight, propensity
         As for ``qini_curve``.
     k : float or int, default=0.3
         Rows to take: a share between 0 and 1, or their number. Among rows of equal uplift, the last come first.
@@ -126,7 +145,7 @@ def uplift_at_k(
     >>> uplift_at_k([1, 0, 0, 1], [0.9, 0.8, 0.2, 0.1], [1, 0, 1, 0], k=2)
     1.0
     """
-    experiment = _Experiment.read(y, uplift, treatment, sample_weight)
+    experiment = _Experiment.read(y, uplift, treatment, sample_weight, propensity)
     if strategy not in ("overall", "by_group"):
         raise ValueError(f"strategy={strategy!r}: use 'overall' or 'by_group'")
     order = np.argsort(experiment.uplift, kind="stable")[::-1]
@@ -149,6 +168,17 @@ def _n_taken(k: Any, n_rows: int) -> int:
     raise ValueError(f"k={k!r}: use a share above 0 and at most 1, or a number of rows of at most {n_rows}")
 
 
+def _chances(propensity: Any, n_rows: int) -> FloatArray:
+    given = targets.as_column(propensity, n_rows, "propensity", "y")
+    chance = targets.as_numbers(given, "propensity", "give the probability of treatment")
+    if (row := first_true(~((chance > 0) & (chance < 1)))) is not None:
+        raise ValueError(
+            f"propensity is {chance[row]:g} in row {row}: use probabilities above 0 and below 1; leave out rows that "
+            "could get one arm alone"
+        )
+    return chance
+
+
 class _Experiment:
     """Outcomes of treated and control rows, and the uplift that is predicted for them."""
 
@@ -156,7 +186,7 @@ class _Experiment:
         self.y, self.uplift, self.treated, self.weight = y, uplift, treated, weight
 
     @classmethod
-    def read(cls, y: Any, uplift: Any, treatment: Any, sample_weight: Any) -> _Experiment:
+    def read(cls, y: Any, uplift: Any, treatment: Any, sample_weight: Any, propensity: Any) -> _Experiment:
         """Check what was given."""
         given = targets.to_numpy(y, "y")
         n_rows = len(targets.as_column(given, len(given) if given.ndim else 0))
@@ -177,6 +207,9 @@ class _Experiment:
         for which, name in ((1.0, "treated"), (0.0, "control")):
             if not weight[group == which].sum() > 0:
                 raise ValueError(f"no {name} row has weight: uplift compares treated rows with a control")
+        if propensity is not None:
+            chance = _chances(propensity, n_rows)
+            weight = by_inverse_chance(weight, np.where(group == 1, chance, 1 - chance), group.astype(np.intp), 2)
         return cls(outcome, score, group == 1, weight)
 
     def ordered_by(self, key: FloatArray) -> _Experiment:

@@ -563,6 +563,11 @@ class UpliftHead(MeanHead, ArmHead):
         value = np.ascontiguousarray(forest.value[:, 1:] - forest.value[:, :1])
         return replace(forest, value=value, base=forest.base[1:] - forest.base[0]), float(self.n_trees)
 
+    def outcome(self, raw: FloatArray) -> FloatArray:
+        """Return the mean outcome of each arm; adjusted leaves may lie slightly beyond 0 and 1."""
+        mean = self.mean(raw)
+        return mean if self.outcomes is None else np.clip(mean, 0.0, 1.0)
+
     def uplift(self, raw: FloatArray) -> FloatArray:
         """Return the uplift of each treatment, (rows, treatments)."""
         mean = self.mean(raw)

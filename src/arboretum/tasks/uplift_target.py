@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.arguments import shown
+from arboretum.arguments import first_true, shown
 from arboretum.data import targets
 from arboretum.data.labels import ArmLabels
 from arboretum.losses.base import LARGEST_TARGET
@@ -44,6 +44,34 @@ def read_uplift(y: Any, treatment: Any, n_rows: int, control: Any, weight: Float
     target = UpliftTarget(outcome, arms.codes[found], arms, outcomes)
     _require_rows(target, weight)
     return target
+
+
+def read_chances(propensity: Any, n_rows: int, n_arms: int) -> FloatArray:
+    """Return the probability of each arm, (rows, arms), from those of the treatments; the control has the rest.
+
+    Examples
+    --------
+    >>> read_chances([0.25, 0.5], 2, 2)
+    array([[0.75, 0.25],
+           [0.5 , 0.5 ]])
+    """
+    given = targets.to_numpy(propensity, "propensity")
+    given = given[:, None] if given.ndim == 1 else given
+    if given.shape != (n_rows, n_arms - 1):
+        wanted = f"({n_rows},)" if n_arms == 2 else f"({n_rows}, {n_arms - 1})"
+        raise ValueError(
+            f"propensity has shape {np.shape(propensity)}, expected {wanted}: give the probability of each treatment "
+            "for each row, in the order of arms_[1:]"
+        )
+    chances = np.column_stack([targets.as_numbers(column, "propensity", "give numbers") for column in given.T])
+    whole = np.column_stack([1 - chances.sum(axis=1), chances])
+    for column, what in ((whole[:, 1:].min(axis=1), "least"), (whole[:, 1:].sum(axis=1), "sum")):
+        if (row := first_true(~((column > 0) & (column < 1)))) is not None:
+            raise ValueError(
+                f"propensity is {column[row]:g} in row {row}{' (the sum of its treatments)' * (what == 'sum')}: use "
+                "probabilities above 0 and below 1; leave out rows that could get one arm alone"
+            )
+    return whole
 
 
 def _read_outcome(column: NDArray[Any]) -> tuple[FloatArray, NDArray[Any] | None]:

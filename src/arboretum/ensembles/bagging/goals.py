@@ -12,6 +12,7 @@ A goal knows parameters, never an estimator.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -22,8 +23,10 @@ from numpy.typing import NDArray
 from arboretum import places
 from arboretum.data import targets
 from arboretum.data.labels import typed_column
+from arboretum.data.weights import by_inverse_chance
 from arboretum.ensembles.bagging import criteria
-from arboretum.ensembles.bagging.honest_leaves import fill_leaves
+from arboretum.ensembles.bagging.adjusting import adjusted
+from arboretum.ensembles.bagging.effect_leaves import fill_leaves
 from arboretum.ensembles.bagging.leaf_hazards import HazardHead, LeafHazards, TimedRows
 from arboretum.ensembles.bagging.out_of_bag import score_out_of_bag
 from arboretum.ensembles.bagging.settings import Settings, rows_of_share
@@ -35,7 +38,7 @@ from arboretum.model.forest import LEAF
 from arboretum.model.heads import ClassMeanHead, MeanHead, UpliftHead
 from arboretum.model.model import Model
 from arboretum.running.warning import warn_user
-from arboretum.tasks.uplift_target import UpliftTarget, read_uplift
+from arboretum.tasks.uplift_target import UpliftTarget, read_chances, read_uplift
 
 if TYPE_CHECKING:
     from arboretum.ensembles.bagging.preparation import GivenRows, TrainingSet
@@ -44,7 +47,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 Positions: TypeAlias = NDArray[np.intp]
 
 HONEST_SHARE = 0.5  # draws of a tree with honest leaves, as a share of the rows
-LEAST_ROWS_OF_LEAF, LEAST_ROWS_OF_ARM = 100, 10  # for experiments with many rows
+LEAST_ROWS_OF_LEAF, LEAST_ROWS_OF_ARM = 20, 5  # of two outcomes, as many rows of the rarer one
 SMALL_PART = 5  # in a small experiment, a leaf has at least a fifth of the rows
 
 
@@ -80,6 +83,10 @@ class Goal(ABC):
     def least_rows_of_leaf(self, settings: Settings, n_rows: int, n_draws: int) -> int:
         """Return the minimum number of rows in a leaf; 0 draws mean that every row is used once."""
         return rows_of_share(settings.min_samples_leaf or 1, n_rows)  # type: ignore[arg-type]  # "auto" is of effects
+
+    def prepared(self, training: TrainingSet, seed: int, threads: int) -> TrainingSet:
+        """Return the rows with the target that trees grow on, where it is not the one that was read."""
+        return training
 
     # ---- after growing -------------------------------------------------------------------------------------------
 
@@ -304,8 +311,12 @@ class Effects(Goal):
 
     Parameters
     ----------
-    criterion, control, normalise, min_samples_treatment, parent_weight, honest
+    criterion, control, normalise, min_samples_treatment, parent_weight
         As users give them.
+    honest : bool
+        Whether rows that a tree has not drawn fill its leaves.
+    adjust : bool
+        Whether trees grow on outcomes less the expected ones.
     """
 
     criterion: str
@@ -314,41 +325,61 @@ class Effects(Goal):
     min_samples_treatment: int | str = "auto"
     parent_weight: float = 0.0
     honest: bool = False
+    adjust: bool = False
 
-    def as_columns(self, y: Any, n_rows: int, name: str = "y", table: str = "X") -> tuple[Any, Any, int]:
-        """Return outcomes, treatments and the number of rows."""
-        outcome, treatment = y
-        return outcome, treatment, n_rows
+    def as_columns(self, y: Any, n_rows: int, name: str = "y", table: str = "X") -> tuple[Any, Any, Any, int]:
+        """Return outcomes, treatments, their probabilities if known, and the number of rows."""
+        outcome, treatment, propensity = y
+        return outcome, treatment, propensity, n_rows
 
     def of_all_places(self, y: Any, n_rows: int) -> Any:
         """Return outcomes and treatments of the rows of all places."""
-        return y if places.here() is None else tuple(places.whole(targets.to_numpy(part, "y")) for part in y)
+        if places.here() is None:
+            return y
+        return tuple(None if part is None else places.whole(targets.to_numpy(part, "y")) for part in y)
 
-    def read(self, columns: tuple[Any, Any, int], weight: FloatArray | None) -> tuple[BaggedTarget, UpliftHead]:
+    def read(self, columns: tuple[Any, Any, Any, int], weight: FloatArray | None) -> tuple[BaggedTarget, UpliftHead]:
         """Read outcomes and arms that the divergence can be computed from."""
-        outcome, treatment, n_rows = columns
+        outcome, treatment, propensity, n_rows = columns
         target = read_uplift(outcome, treatment, n_rows, self.control, weight)
-        if criteria.OF_EFFECTS[self.criterion] and not target.is_binary:
+        criterion = self._criterion(target)
+        if criteria.OF_EFFECTS[criterion] and not target.is_binary:
             row = int(np.argmin(np.isin(target.y, (0.0, 1.0))))
             raise ValueError(
-                f"criterion={self.criterion!r} needs outcomes 0 and 1: y has {target.y[row]:g} in row {row}; "
+                f"criterion={criterion!r} needs outcomes 0 and 1: y has {target.y[row]:g} in row {row}; "
                 "use criterion='euclidean'"
             )
+        n_arms, inverse = len(target.arms.labels), None
+        if propensity is not None:
+            chance = read_chances(propensity, n_rows, n_arms)[np.arange(n_rows), target.arm]
+            inverse = by_inverse_chance(None, chance, target.arm, n_arms)
         arms = Treatment(
             np.ascontiguousarray(target.arm),
-            n_arms=len(target.arms.labels),
+            n_arms=n_arms,
             min_rows_arm=self._least_rows_of_arm(target, weight),
             parent_weight=float(self.parent_weight),
             balanced_gain=bool(self.normalise),
+            inverse=inverse,
         )
         head = UpliftHead(treatments=target.arms, outcomes=target.outcomes)
-        return BaggedTarget(self.criterion, weight, numbers=target.y[:, None], treatment=arms), head
+        return BaggedTarget(criterion, weight, numbers=target.y[:, None], treatment=arms), head
+
+    def _criterion(self, target: UpliftTarget) -> str:
+        """Return the divergence: by default that of numbers, unless outcomes are two and stay what they are."""
+        if self.criterion != "auto":
+            return self.criterion
+        return "kl" if target.is_binary and not self.adjust else "euclidean"
 
     def _least_rows_of_arm(self, target: UpliftTarget, weight: FloatArray | None) -> int:
         if not isinstance(self.min_samples_treatment, str):
             return int(self.min_samples_treatment)
-        counted = target.arm if weight is None else target.arm[weight > 0]
-        return part_of(np.bincount(counted).min(), LEAST_ROWS_OF_ARM)
+        counts = slice(None) if weight is None else weight > 0
+        most = LEAST_ROWS_OF_ARM
+        if target.is_binary:
+            ones = float(target.y[counts].mean())
+            most = math.ceil(LEAST_ROWS_OF_ARM / min(ones, 1 - ones))
+        drawn = HONEST_SHARE if self.honest else 1.0
+        return part_of(int(drawn * np.bincount(target.arm[counts]).min()), most)
 
     def least_rows_of_leaf(self, settings: Settings, n_rows: int, n_draws: int) -> int:
         """Return a fifth of the rows of a tree by default."""
@@ -362,10 +393,14 @@ class Effects(Goal):
             return Draws(HONEST_SHARE)
         return super().draws(settings)
 
+    def prepared(self, training: TrainingSet, seed: int, threads: int) -> TrainingSet:
+        """Take expected outcomes off, if asked to."""
+        return adjusted(training, seed, threads) if self.adjust else training
+
     def finished(
         self, model: Model, training: TrainingSet, settings: Settings, seed: int, threads: int, earlier: Model | None
     ) -> Model:
-        """Warn if no tree has a split; fill honest leaves."""
+        """Warn if no tree has a split; fill the leaves that the kernel has not filled."""
         forest, target = model.forest, training.target
         assert target.treatment is not None
         if not (forest.kind != LEAF).any():
@@ -376,10 +411,11 @@ class Effects(Goal):
                 f"each treatment (min_samples_treatment={self.min_samples_treatment!r}); lower them, or give more rows "
                 "or columns that vary"
             )
-        if not self.honest:
+        if not (self.honest or self.adjust or target.treatment.inverse is not None):
             return model
         done = 0 if earlier is None else earlier.forest.n_trees
-        return replace(model, forest=fill_leaves(forest, training.bagged(forest, seed, threads), target, done))
+        rows = training.bagged(forest, seed, threads)
+        return replace(model, forest=fill_leaves(forest, rows, target, done, honest=self.honest))
 
 
 def part_of(n_rows: int, most: int) -> int:

@@ -306,10 +306,11 @@ class Divergence:
     """The divergence that splits increase, and limits per arm of the experiment."""
 
     criterion: str = parameter(
-        "kl",
-        Choice(*criteria.OF_EFFECTS),
+        "auto",
+        Choice("auto", *criteria.OF_EFFECTS),
         "Divergence between the outcomes of treated and control rows that splits increase: Kullback-Leibler, squared "
-        'difference, or chi-squared. Outcomes that are numbers need "euclidean".',
+        'difference, or chi-squared. Outcomes that are numbers, or adjusted, need "euclidean". "auto" is that, or "kl" '
+        "for two outcomes that are not adjusted.",
     )
     normalise: bool = parameter(
         True, FLAG, "Divide gains by a measure of how unevenly a split deals out treated and control rows."
@@ -323,11 +324,12 @@ class ArmLimits:
     min_samples_treatment: int | str = parameter(
         "auto",
         Number(1, MOST, integer=True, words=("auto",)),
-        'Minimum number of rows of the control, and of each treatment, in a leaf. "auto" is 10, or a fifth of the '
-        "smallest of these groups if that is less.",
+        'Minimum number of rows of the control, and of each treatment, in a leaf. "auto" is 5, of two outcomes so many '
+        "that 5 have the rarer one; or a fifth of the smallest of these groups among the rows of a tree, if that is "
+        "less.",
     )
     parent_weight: float = parameter(
-        10.0,
+        1.0,
         Number(0.0, 1e15),
         "Number of rows that the outcome of a node's parent counts as in the outcome of the node.",
     )
@@ -341,21 +343,30 @@ class EffectsForest(Trees, Divergence, Treatments, TreeLimits, ArmLimits, NodeCo
         TreeLimits,
         default="auto",
         allowed=CountOrShare(words=("auto",)),
-        doc='Minimum number of rows in a leaf, counted exactly; a float is a share of the rows. "auto" is 100, or a '
+        doc='Minimum number of rows in a leaf, counted exactly; a float is a share of the rows. "auto" is 20, or a '
         "fifth of the rows that a tree draws if that is less: effects are differences of means, and small leaves "
         "mostly show noise.",
     )
+    max_features: Any = like(NodeColumns, default=0.5)
     bootstrap: bool = like(RowDraws)
     max_samples: float | int | None = like(
         RowDraws,
         doc="Number of rows that each tree draws, or their share; by default as many as there are rows, or half of "
         "that with ``honest``.",
     )
-    honest: bool = parameter(
-        False,
-        FLAG,
+    honest: bool | str = parameter(
+        "auto",
+        Choice("auto", True, False),
         "Let rows that a tree has not drawn determine what its leaves predict, so that the search for splits does not "
-        "exaggerate effects.",
+        'exaggerate effects. "auto": with ``bootstrap``.',
+        before="categorical_features",
+    )
+    adjust: bool | str = parameter(
+        "auto",
+        Choice("auto", True, False),
+        "Grow trees on outcomes less those that a forest expects of the columns, so that effects stand out, and adjust "
+        'leaves for the rows that each arm has in them. "auto": unless ``criterion`` is "kl" or "chi2", which need '
+        "outcomes as they are.",
         before="categorical_features",
     )
 
@@ -371,7 +382,18 @@ def check_together(given: ForestParameters) -> None:
         check_oblique(given)
     if given.bootstrap is False and given.max_samples is not None:
         raise ValueError(f"max_samples={given.max_samples!r} without bootstrap: set bootstrap=True or leave it None")
-    if isinstance(given, EffectsForest) and given.honest and given.bootstrap is False:
+    if isinstance(given, EffectsForest):
+        check_effects(given)
+
+
+def check_effects(given: EffectsForest) -> None:
+    """Reject honest leaves without rows left for them, and divergences of outcomes that are no longer 0 and 1."""
+    if given.adjust is True and criteria.OF_EFFECTS.get(given.criterion, False):
+        raise ValueError(
+            f"adjust=True with criterion={given.criterion!r}, which needs outcomes 0 and 1: use criterion='euclidean' "
+            "or adjust=False"
+        )
+    if given.honest is True and given.bootstrap is False:
         raise ValueError(
             "honest=True without bootstrap: every tree sees every row, none is left to fill its leaves; "
             "set bootstrap=True or honest=False"

@@ -84,6 +84,7 @@ class Bagging(Recipe[ForestParameters, Goal]):
         training = self.preparation.cut(given, threads)
         if earlier is not None:
             _check_continuing(earlier, training)
+        training = self.goal.prepared(training, seed, threads)
         forest = self._grown(training, wanted - done, earlier, seed, threads)
         notes, policy = ForestNotes(seed, given.target.n_outputs), self.settings.policy
         model = Model(forest, training.schema, name=self.name, head=given.head.of(forest), notes=notes, **policy)

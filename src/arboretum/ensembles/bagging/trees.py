@@ -42,6 +42,8 @@ class Treatment:
 
     ``min_rows_arm`` is the minimum number of rows of each arm in a leaf; the outcome of a node's parent counts as
     ``parent_weight`` rows of each arm; ``balanced_gain`` divides gains by how unevenly a cut deals out the arms.
+    ``expected`` is what outcomes lack if they are adjusted (``adjusting.py``); ``inverse`` weights the rows of leaves
+    where probabilities of treatment are known.
     """
 
     arms: NDArray[np.int32]
@@ -49,10 +51,13 @@ class Treatment:
     min_rows_arm: int = 1
     parent_weight: float = 0.0
     balanced_gain: bool = False
+    expected: FloatArray | None = None
+    inverse: FloatArray | None = None
 
     def take(self, rows: NDArray[np.intp]) -> Treatment:
         """Return the treatment of some rows."""
-        return replace(self, arms=np.ascontiguousarray(self.arms[rows]))
+        expected, inverse = (None if part is None else part[rows] for part in (self.expected, self.inverse))
+        return replace(self, arms=np.ascontiguousarray(self.arms[rows]), expected=expected, inverse=inverse)
 
     def to_kernel(self) -> _kernel.Treatment:
         """Pack into the kernel's struct."""
