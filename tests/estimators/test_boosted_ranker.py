@@ -164,6 +164,21 @@ def test_held_out_queries_are_whole():
     assert sorted([*kept, *out]) == list(range(N_ROWS))
 
 
+@pytest.mark.parametrize("n_ordered", [2, 5, 40])
+def test_only_queries_with_an_order_are_held_out(n_ordered):
+    """Others judge nothing: a part of them alone would have no metric."""
+    query = np.repeat(np.arange(120), 10)
+    y = np.where((query < n_ordered) & (np.arange(N_ROWS) % 2 == 0), 1.0, 0.0)
+    problem = Problem(read_table(X), y, None, query.astype(np.int64))
+    goal = ranker().goal()
+    parts = [goal.split(problem, 0.2, seed=1), *goal.folds(problem, 0.2, seed=1)]
+    assert len(parts) == (1 if n_ordered < 5 else 6)
+    for kept, out in parts:
+        assert sorted([*kept, *out]) == list(range(N_ROWS))
+        assert set(query[out]) <= set(range(n_ordered)) - set(query[kept])
+    assert BoostedTreesRanker(n_estimators=3).fit(X, y, query).n_iter_ > 0
+
+
 def test_early_stopping_holds_queries_out():
     model = ranker(early_stopping=True, n_estimators=60, validation_fraction=0.3, n_iter_no_change=5)
     model.fit(X, GRADE, QUERY)
