@@ -18,6 +18,7 @@ from benchmarks import (
     data,
     findings,
     forest_defaults,
+    ranker_defaults,
     speed,
     survival_averaging,
     uplift_defaults,
@@ -55,6 +56,9 @@ def parser() -> argparse.ArgumentParser:
     study = commands.add_parser("boosting-defaults", help="libraries as they come, or settings, over real data sets")
     add_study(study, boosting_defaults.run, folds=5)
     add_contenders(study)
+    study = commands.add_parser("ranker-defaults", help="rankers as they come, or settings, by the number of queries")
+    ranker_defaults.add_options(study, positive)
+    add_output(study)
     study = commands.add_parser("contestants", help="what races before a default fit, chosen over real data sets")
     contestants.add_options(study, positive)
     add_output(study)

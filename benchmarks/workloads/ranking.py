@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -13,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.measuring import FIT, RATIO, Bench, Row, timed
-from benchmarks.real_sets import read_frame
+from benchmarks.ranking_sets import Graded, lightgbm_parts, mq2008_parts
 from benchmarks.rivals.base import Model, Rival
 from benchmarks.table import HOME, Column, Table
 from benchmarks.task import Settings, Task
 
-FOLDS, PARTS_OF_TRAINING = 5, 3
+PARTS_OF_TRAINING = 3
 NDCG = Column("ndcg", "NDCG@10", 5)
 
 
@@ -162,7 +161,8 @@ RANKERS: tuple[Ranker, ...] = (
     Arboretum("lambdamart", HOME),
     Arboretum("pairwise", f"{HOME} pairwise"),
     Arboretum("listwise", f"{HOME} listwise"),
-    *(Symmetric(loss, f"{HOME} {loss}, symmetric") for loss in ("lambdamart", "pairwise", "listwise")),
+    Arboretum("yetirank", f"{HOME} yetirank"),
+    *(Symmetric(loss, f"{HOME} {loss}, symmetric") for loss in ("lambdamart", "pairwise", "listwise", "yetirank")),
     LightGBM("lambdarank", "lightgbm lambdarank"),
     LightGBM("rank_xendcg", "lightgbm xendcg"),
     XGBoost("rank:ndcg", "xgboost ndcg"),
@@ -178,37 +178,25 @@ def queries_of(task: Task) -> NDArray[Any]:
     return task.query
 
 
+def task_of(train: Graded, test: Graded, settings: Settings) -> QueryTask:
+    """Return the task to learn from some queries and be tested on others."""
+    return QueryTask("regression", train.X, train.y, test.X, test.y, settings, query=train.query, query_test=test.query)
+
+
 def mq2008(folder: Path, settings: Settings) -> list[QueryTask]:
     """LETOR 4.0: fold i trains on three parts from the i-th on, and is tested on the fifth."""
-    rows = read_frame(folder / "mq2008" / "mq2008.parquet").sort_values("qid", kind="stable")
-    parts = sorted(rows["subset"].unique())
+    parts = mq2008_parts(folder)
 
-    def part(numbers: Sequence[int]) -> tuple[Any, Any, Any]:
-        chosen = rows[rows["subset"].isin([parts[number % FOLDS] for number in numbers])]
-        X = chosen.drop(columns=["subset", "label", "qid"]).to_numpy(np.float64)
-        return X, chosen["label"].to_numpy(np.float64), chosen["qid"].to_numpy()
+    def of(fold: int, places: Sequence[int]) -> Graded:
+        return Graded.joined([parts[(fold + place) % len(parts)] for place in places])
 
-    tasks = []
-    for fold in range(FOLDS):
-        X, y, query = part(range(fold, fold + PARTS_OF_TRAINING))
-        X_test, y_test, query_test = part([fold + FOLDS - 1])
-        tasks.append(QueryTask("regression", X, y, X_test, y_test, settings, query=query, query_test=query_test))
-    return tasks
+    return [task_of(of(fold, range(PARTS_OF_TRAINING)), of(fold, [-1]), settings) for fold in range(len(parts))]
 
 
 def lightgbm_example(folder: Path, settings: Settings) -> list[QueryTask]:
-    """LightGBM's own example of lambdarank, given as sizes of queries."""
-    from sklearn.datasets import load_svmlight_file
-
-    def part(name: str) -> tuple[Any, Any, Any]:
-        place = folder / "lightgbm_examples"
-        with gzip.open(place / f"rank.{name}.gz") as file:
-            X, y = load_svmlight_file(file, n_features=301)
-        sizes = np.loadtxt(place / f"rank.{name}.query", dtype=np.int64)
-        return X.toarray(), y, np.repeat(np.arange(len(sizes)), sizes)
-
-    (X, y, query), (X_test, y_test, query_test) = part("train"), part("test")
-    return [QueryTask("regression", X, y, X_test, y_test, settings, query=query, query_test=query_test)]
+    """LightGBM's own example of lambdarank."""
+    train, test = lightgbm_parts(folder)
+    return [task_of(train, test, settings)]
 
 
 SETS: dict[str, Callable[[Path, Settings], list[QueryTask]]] = {

@@ -17,7 +17,8 @@ void bind_ranking(nb::module_& m) {
     nb::enum_<PairWeight>(m, "PairWeight")
         .value("none", PairWeight::none)
         .value("ndcg", PairWeight::ndcg)
-        .value("map", PairWeight::map);
+        .value("map", PairWeight::map)
+        .value("mrr", PairWeight::mrr);
     nb::enum_<RankingMetric>(m, "RankingMetric")
         .value("ndcg", RankingMetric::ndcg)
         .value("map", RankingMetric::map)
@@ -25,13 +26,23 @@ void bind_ranking(nb::module_& m) {
     m.def(
         "pair_gradients",
         [](Vector<const double> y, Vector<const double> raw, Vector<const int64_t> start, PairWeight weight,
-           int64_t truncation, Vector<double> gradients, Vector<double> hessians, int threads) {
-            PairTask task{y.data(),   raw.data(),       queries_of(start), weight,
-                          truncation, gradients.data(), hessians.data()};
+           int64_t truncation, int64_t cut, Vector<double> gradients, Vector<double> hessians, int threads) {
+            PairTask task{y.data(),   raw.data(), queries_of(start), weight,
+                          truncation, cut,        gradients.data(),  hessians.data()};
             pair_gradients(task, threads);
         },
         nb::arg("y").noconvert(), nb::arg("raw").noconvert(), nb::arg("start").noconvert(), nb::arg("weight"),
-        nb::arg("truncation"), nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(), nb::arg("threads"),
+        nb::arg("truncation"), nb::arg("cut"), nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(),
+        nb::arg("threads"), Released());
+    m.def(
+        "drawn_gradients",
+        [](Vector<const double> y, Vector<const double> raw, Vector<const int64_t> start, uint64_t key, int64_t draws,
+           Vector<double> gradients, Vector<double> hessians, int threads) {
+            DrawnTask task{y.data(), raw.data(), queries_of(start), key, draws, gradients.data(), hessians.data()};
+            drawn_gradients(task, threads);
+        },
+        nb::arg("y").noconvert(), nb::arg("raw").noconvert(), nb::arg("start").noconvert(), nb::arg("key"),
+        nb::arg("draws"), nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(), nb::arg("threads"),
         Released());
     m.def(
         "list_gradients",

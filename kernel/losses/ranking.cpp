@@ -1,6 +1,7 @@
 #include "losses/ranking.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "base/elementary.hpp"
 #include "base/parallel.hpp"
 #include "base/per_thread.hpp"
+#include "base/rng.hpp"
 #include "base/simd.hpp"
 
 namespace arboretum {
@@ -235,7 +237,7 @@ double add_all_pairs(PairScratch& s, int64_t n, int64_t truncation, const PairRu
     return size;
 }
 
-// What a swap of two places changes NDCG by; the ideal order is cut at the truncation.
+// What a swap of two places changes NDCG by; the ideal order is cut at the truncation. Discounts are 0 beyond the cut.
 double weigh_by_ndcg(PairScratch& s, const double* y, int64_t n, int64_t truncation, const double* discount) {
     for (int64_t place = 0; place < n; ++place) {
         s.gain[place] = gain_of(y[s.row[place]]);
@@ -249,21 +251,50 @@ double weigh_by_ndcg(PairScratch& s, const double* y, int64_t n, int64_t truncat
 }
 
 // What a swap of two places changes average precision by. With c(p) relevant rows up to p and B(p) the sum of
-// 1 / (p' + 1) over the relevant p' <= p, for i before j:
+// 1 / (p' + 1) over the relevant p' <= p before the cut, for i before j:
 //
 //   (c(i) + [i not relevant]) / (i + 1) − B(i)  +  B(j) − (c(j) + [j relevant]) / (j + 1)        divided by c(n − 1)
-double weigh_by_map(PairScratch& s, const double* y, int64_t n) {
+//
+// Beyond the cut k the fractions are 0, and c(n − 1) counts no more than k.
+double weigh_by_map(PairScratch& s, const double* y, int64_t n, int64_t cut) {
     double count = 0, inverse_places = 0;
     for (int64_t place = 0; place < n; ++place) {
         const double relevant = y[s.row[place]] > 0 ? 1.0 : 0.0, at = static_cast<double>(place + 1);
+        const bool counts = place < cut;
         count += relevant;
-        inverse_places += relevant / at;
+        if (counts) inverse_places += relevant / at;
         s.gain[place] = relevant;
-        s.head[place] = (count + 1.0 - relevant) / at - inverse_places;
-        s.tail[place] = inverse_places - (count + relevant) / at;
+        s.head[place] = (counts ? (count + 1.0 - relevant) / at : 0.0) - inverse_places;
+        s.tail[place] = inverse_places - (counts ? (count + relevant) / at : 0.0);
     }
     s.order_by_gain(s.all, n);
-    return count > 0 ? 1.0 / count : 0.0;
+    return count > 0 ? 1.0 / std::min(count, static_cast<double>(cut)) : 0.0;
+}
+
+// What a swap of two places changes the reciprocal rank by. With r(p) = 1 / (p + 1) before the cut, else 0, the first
+// relevant row at f and the second at s, for i before j:
+//
+//   i not relevant, before f     r(i) − r(f)               j relevant         0
+//   i not relevant, behind f     0                         j not relevant     −r(min(j, s)) behind f, else −r(f)
+//   i = f                        r(f)
+//   i relevant, behind f         r(s)
+double weigh_by_mrr(PairScratch& s, const double* y, int64_t n, int64_t cut) {
+    int64_t found[2] = {n, n};
+    for (int64_t place = n - 1; place >= 0; --place)
+        if (y[s.row[place]] > 0) found[1] = found[0], found[0] = place;
+    const auto reciprocal = [n, cut](int64_t place) {
+        return place < std::min(n, cut) ? 1.0 / static_cast<double>(place + 1) : 0.0;
+    };
+    for (int64_t place = 0; place < n; ++place) {
+        const bool relevant = y[s.row[place]] > 0;
+        s.gain[place] = relevant ? 1.0 : 0.0;
+        s.head[place] = relevant           ? reciprocal(found[place > found[0]])
+                        : place < found[0] ? reciprocal(place) - reciprocal(found[0])
+                                           : 0.0;
+        s.tail[place] = relevant ? 0.0 : -reciprocal(std::min(place, found[1]));
+    }
+    s.order_by_gain(s.all, n);
+    return 1.0;
 }
 
 double weigh_alike(PairScratch& s, const double* y, int64_t n) {
@@ -279,8 +310,9 @@ double weigh_alike(PairScratch& s, const double* y, int64_t n) {
 }  // namespace
 
 void pair_gradients(const PairTask& task, int threads) {
-    const std::vector<double> discount =
+    std::vector<double> discount =
         task.weight == PairWeight::ndcg ? discounts(task.queries.longest()) : std::vector<double>();
+    for (int64_t place = task.cut; place < static_cast<int64_t>(discount.size()); ++place) discount[place] = 0;
     for_each_query<PairScratch>(task.queries, threads, [&](int64_t, int64_t first, int64_t n, PairScratch& s) {
         const double* y = task.y + first;
         if (std::all_of(y, y + n, [y](double other) { return other == y[0]; })) {
@@ -290,7 +322,8 @@ void pair_gradients(const PairTask& task, int threads) {
         }
         s.sort(task.raw + first, n);
         const double scale = task.weight == PairWeight::ndcg  ? weigh_by_ndcg(s, y, n, task.truncation, discount.data())
-                             : task.weight == PairWeight::map ? weigh_by_map(s, y, n)
+                             : task.weight == PairWeight::map ? weigh_by_map(s, y, n, task.cut)
+                             : task.weight == PairWeight::mrr ? weigh_by_mrr(s, y, n, task.cut)
                                                               : weigh_alike(s, y, n);
         const bool graded = task.weight != PairWeight::none;
         const bool by_distance = graded && s.score[0] != s.score[n - 1];
@@ -301,6 +334,63 @@ void pair_gradients(const PairTask& task, int threads) {
         for (int64_t place = 0; place < n; ++place) {
             task.gradients[first + s.row[place]] = factor * s.gradient[place];
             task.hessians[first + s.row[place]] = factor * s.hessian[place];
+        }
+    });
+}
+
+// ---- gradients of drawn orders --------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr double place_decay = 0.85;  // what a place counts beside the one before it
+
+struct DrawnScratch {
+    std::vector<double> score;
+    std::vector<int32_t> row;
+
+    void reserve(int64_t n) {
+        score.resize(n);
+        row.resize(n);
+    }
+
+    // Rows by raw + ln(u / (1 − u)), u uniform, the highest first.
+    void order(const double* raw, int64_t n, uint64_t key) {
+        for (int64_t i = 0; i < n; ++i) {
+            const double u = unit(draw(key, i));
+            score[i] = raw[i] + logarithm(u / (1.0 - u));
+            row[i] = static_cast<int32_t>(i);
+        }
+        std::sort(row.begin(), row.begin() + n,
+                  [this](int32_t a, int32_t b) { return score[a] != score[b] ? score[a] > score[b] : a < b; });
+    }
+};
+
+}  // namespace
+
+// With neighbours a, the better, and b at places i and i + 1 of an order, and x = raw_a − raw_b:
+//
+//   loss = 0.85^i (y_a − y_b) ln(1 + e^−x) / draws
+void drawn_gradients(const DrawnTask& task, int threads) {
+    for_each_query<DrawnScratch>(task.queries, threads, [&](int64_t, int64_t first, int64_t n, DrawnScratch& s) {
+        const double *y = task.y + first, *raw = task.raw + first;
+        double *g = task.gradients + first, *h = task.hessians + first;
+        std::fill_n(g, n, 0.0);
+        std::fill_n(h, n, 0.0);
+        if (std::all_of(y, y + n, [y](double other) { return other == y[0]; })) return;
+        uint64_t key = task.key;
+        for (int64_t i = 0; i < n; ++i) key = mix(key ^ std::bit_cast<uint64_t>(y[i]));
+        for (int64_t number = 0; number < task.draws; ++number) {
+            s.order(raw, n, draw(key, number));
+            double weight = 1.0 / static_cast<double>(task.draws);
+            for (int64_t place = 0; place + 1 < n; ++place, weight *= place_decay) {
+                int32_t a = s.row[place], b = s.row[place + 1];
+                if (y[a] < y[b]) std::swap(a, b);
+                const double p = 1.0 / (1.0 + exponential(raw[a] - raw[b])), slope = weight * (y[a] - y[b]) * p;
+                g[a] -= slope;
+                g[b] += slope;
+                h[a] += slope * (1.0 - p);
+                h[b] += slope * (1.0 - p);
+            }
         }
     });
 }

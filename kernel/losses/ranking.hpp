@@ -12,7 +12,7 @@
 
 namespace arboretum {
 
-enum class PairWeight : int { none, ndcg, map };
+enum class PairWeight : int { none, ndcg, map, mrr };
 enum class RankingMetric : int { ndcg, map, mrr };
 
 struct Queries {
@@ -32,6 +32,7 @@ struct PairTask {
     Queries queries;
     PairWeight weight;
     int64_t truncation;  // pairs need a row before this place
+    int64_t cut;         // the first place that the metric does not count
     double* gradients;
     double* hessians;
 };
@@ -40,6 +41,21 @@ struct PairTask {
 // fall with the distance of the scores, once these differ, and the gradients of a query are scaled so that the sum S of
 // their sizes becomes log2(1 + S): otherwise, a few long queries would outweigh all others.
 void pair_gradients(const PairTask& task, int threads);
+
+struct DrawnTask {
+    const double* y;
+    const double* raw;
+    Queries queries;
+    uint64_t key;   // of this round's draws
+    int64_t draws;  // orders of each query
+    double* gradients;
+    double* hessians;
+};
+
+// YetiRank (Gulin, Kuralenok, Pavlov 2011): pairs of neighbours in orders by raw + logistic noise. What is drawn follows
+// from the key, the number of the order, the grades of the query and the place of a row in it: copies of a query draw
+// alike.
+void drawn_gradients(const DrawnTask& task, int threads);
 
 struct ListTask {
     const double* y;

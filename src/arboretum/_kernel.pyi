@@ -1016,6 +1016,8 @@ class PairWeight(enum.Enum):
 
     map = 2
 
+    mrr = 3
+
 class RankingMetric(enum.Enum):
     ndcg = 0
 
@@ -1029,6 +1031,17 @@ def pair_gradients(
     start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     weight: PairWeight,
     truncation: int,
+    cut: int,
+    gradients: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    hessians: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    threads: int,
+) -> None: ...
+def drawn_gradients(
+    y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    key: int,
+    draws: int,
     gradients: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     hessians: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     threads: int,

@@ -17,9 +17,9 @@ from arboretum import BoostedTreesRanker
 from arboretum.data.table import read_table
 from arboretum.ensembles.boosting.problem import Problem
 from arboretum.losses import LambdaMart, SquaredError
-from arboretum.metrics import map_score, ndcg_score
+from arboretum.metrics import map_score, mrr_score, ndcg_score
 
-LOSSES = ["lambdamart", "pairwise", "listwise"]
+LOSSES = ["lambdamart", "pairwise", "listwise", "yetirank"]
 N_ROWS = 1200
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(N_ROWS, 5))
@@ -73,6 +73,7 @@ def test_orders_new_rows(loss, metric):
         {},
         {"loss": "pairwise", "truncation": 5},
         {"loss": "listwise", "subsample": 0.5},
+        {"loss": "yetirank", "trees_per_round": 2},
         {"sampling": "goss", "growth": "symmetric", "max_depth": 3},
         {"early_stopping": True, "metric": "map"},
         {"category_levels": 0},
@@ -130,7 +131,7 @@ def test_rows_of_weight_0_are_no_rows():
 # ---- early stopping --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("metric", ["ndcg", "map"])
+@pytest.mark.parametrize("metric", ["ndcg", "ndcg@3", "map", "map@5", "mrr", "mrr@2"])
 def test_history_holds_one_minus_the_metric(metric):
     rest = slice(0, 900)
     table = pd.DataFrame({"size": np.array(["large", "medium", "small"])[np.digitize(-X[:, 0], [-0.5, 0.5])]})
@@ -145,8 +146,10 @@ def test_history_holds_one_minus_the_metric(metric):
         sample_weight_val=weight,
     )
     staged = list(model.staged_predict(table[TEST]))
-    score = {"ndcg": ndcg_score, "map": map_score}[metric]
-    expected = [1 - score(GRADE[TEST], scores, QUERY[TEST], sample_weight=weight) for scores in staged]
+    name, _, places = metric.partition("@")
+    score = {"ndcg": ndcg_score, "map": map_score, "mrr": mrr_score}[name]
+    cut = {"k": int(places)} if places else {}
+    expected = [1 - score(GRADE[TEST], scores, QUERY[TEST], sample_weight=weight, **cut) for scores in staged]
     np.testing.assert_allclose(model.history_.validation_loss[: len(staged)], expected, rtol=1e-12)
     assert model.n_iter_ == model.history_.best_round < 40
     np.testing.assert_allclose(staged[-1], model.predict(table[TEST]), rtol=1e-12)
@@ -159,6 +162,21 @@ def test_held_out_queries_are_whole():
     assert not set(query[kept]) & set(query[out])
     assert len(set(query[out])) == round(0.3 * len(set(query)))
     assert sorted([*kept, *out]) == list(range(N_ROWS))
+
+
+@pytest.mark.parametrize("n_ordered", [2, 5, 40])
+def test_only_queries_with_an_order_are_held_out(n_ordered):
+    """Others judge nothing: a part of them alone would have no metric."""
+    query = np.repeat(np.arange(120), 10)
+    y = np.where((query < n_ordered) & (np.arange(N_ROWS) % 2 == 0), 1.0, 0.0)
+    problem = Problem(read_table(X), y, None, query.astype(np.int64))
+    goal = ranker().goal()
+    parts = [goal.split(problem, 0.2, seed=1), *goal.folds(problem, 0.2, seed=1)]
+    assert len(parts) == (1 if n_ordered < 5 else 6)
+    for kept, out in parts:
+        assert sorted([*kept, *out]) == list(range(N_ROWS))
+        assert set(query[out]) <= set(range(n_ordered)) - set(query[kept])
+    assert BoostedTreesRanker(n_estimators=3).fit(X, y, query).n_iter_ > 0
 
 
 def test_early_stopping_holds_queries_out():
@@ -245,7 +263,8 @@ HELD = {"X_val": X, "y_val": GRADE, "group_val": QUERY}
         ({"y": QUERY % 3}, "no query has rows of different grades"),
         ({"group": np.arange(N_ROWS)}, "no query has rows of different grades"),
         ({"ordered_boosting": 2}, "ordered_boosting=2: the gradient of a row depends on the other rows of its query"),
-        ({"metric": "auc"}, "metric='auc': use one of 'ndcg', 'map'"),
+        ({"metric": "auc"}, "metric='auc': use 'ndcg'"),
+        ({"metric": "ndcg@"}, "metric='ndcg@': use 'ndcg'"),
         ({"truncation": 0}, "truncation=0: use an integer at least 1"),
         ({"truncation": 5, "loss": "listwise"}, "truncation=5 has no effect with loss='listwise': leave it at 30"),
         ({"metric": "map", "loss": LambdaMart()}, "metric given beside the loss object"),

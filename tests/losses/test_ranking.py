@@ -13,9 +13,17 @@ from hypothesis import strategies as st
 from tests.reference import ranking
 
 from arboretum.data.queries import Queries
-from arboretum.losses import LOSSES, LambdaMart, Listwise, Loss, Pairwise, from_json, resolve
+from arboretum.losses import LOSSES, LambdaMart, Listwise, Loss, Pairwise, YetiRank, from_json, resolve
 
-RANKING = [LambdaMart(), LambdaMart(metric="map"), LambdaMart(truncation=None), Pairwise(truncation=3), Listwise()]
+RANKING = [
+    LambdaMart(),
+    LambdaMart(metric="map"),
+    LambdaMart(metric="mrr@3"),
+    LambdaMart(truncation=None),
+    Pairwise(truncation=3),
+    Listwise(),
+    YetiRank(),
+]
 GRADES = st.sampled_from([0.0, 0.0, 0.0, 1.0, 2.0, 4.0, 0.5])
 SCORES = st.one_of(st.sampled_from([0.0, 1.0, -1.0, 1e-9]), st.floats(-30, 30))
 ROWS = st.lists(st.tuples(GRADES, SCORES), min_size=1, max_size=9)
@@ -25,15 +33,45 @@ def arrays(rows):
     return np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
 
 
-@settings(max_examples=150, deadline=None)
-@given(ROWS, st.sampled_from(["ndcg", "map", None]), st.integers(1, 10))
-@example([(1.0, 0.0), (0.0, 0.0), (2.0, 0.0)], "ndcg", 1)
-@example([(0.0, 3.0), (1.0, 2.0), (0.0, 1.0), (1.0, 0.0)], "map", 2)
-def test_pairs_equal_the_twin(rows, metric, truncation):
+@settings(max_examples=200, deadline=None)
+@given(ROWS, st.sampled_from(["ndcg", "map", "mrr", None]), st.integers(1, 10), st.none() | st.integers(1, 6))
+@example([(1.0, 0.0), (0.0, 0.0), (2.0, 0.0)], "ndcg", 1, None)
+@example([(0.0, 3.0), (1.0, 2.0), (0.0, 1.0), (1.0, 0.0)], "map", 2, None)
+@example([(0.0, 3.0), (1.0, 2.0), (0.0, 1.0), (1.0, 0.0)], "mrr", 9, 2)
+def test_pairs_equal_the_twin(rows, metric, truncation, k):
     y, raw = arrays(rows)
-    loss = Pairwise(truncation=truncation) if metric is None else LambdaMart(metric=metric, truncation=truncation)
-    expected = ranking.pair_gradients(metric, y, raw, truncation)
+    name = metric if k is None else f"{metric}@{k}"
+    loss = Pairwise(truncation=truncation) if metric is None else LambdaMart(metric=name, truncation=truncation)
+    expected = ranking.pair_gradients(metric, y, raw, truncation, k)
     np.testing.assert_allclose(loss.gradients(y, raw), expected, rtol=1e-9, atol=1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(ROWS, st.integers(0, 2**64 - 1), st.integers(1, 4))
+def test_drawn_orders_equal_the_twin(rows, key, draws):
+    y, raw = arrays(rows)
+    loss = YetiRank(draws=draws).with_draws(key)
+    expected = ranking.neighbour_gradients(y, raw, key, draws)
+    np.testing.assert_allclose(loss.gradients(y, raw), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_draws_follow_from_the_key_and_the_grades():
+    y, raw, queries = random_queries()
+    loss = YetiRank().of_queries(queries)
+    rounds = [loss.with_draws(key).gradients(y, raw)[0] for key in (1, 2)]
+    assert not np.allclose(*rounds)
+    copies = YetiRank().of_queries(Queries.joined([queries, queries])).with_draws(1).gradients(*np.tile([y, raw], 2))
+    np.testing.assert_array_equal(copies[0], np.tile(rounds[0], 2))
+
+
+def test_many_drawn_orders_agree():
+    """The noise of the weights falls with the root of the draws."""
+    y, raw, queries = random_queries(n_queries=5, longest=12)
+    few, many = (
+        [YetiRank(draws=draws).of_queries(queries).with_draws(key).gradients(y, raw)[0] for key in range(8)]
+        for draws in (4, 1600)
+    )
+    assert np.std(many, axis=0).mean() < np.std(few, axis=0).mean() / 15
 
 
 @settings(max_examples=60, deadline=None)
@@ -109,11 +147,13 @@ def test_equal_grades_have_no_gradients_but_lists_level_them(loss):
             np.testing.assert_array_equal(hessians, 0)
 
 
-@pytest.mark.parametrize("metric", ["ndcg", "map"])
-def test_value_is_one_minus_the_metric(metric):
+@pytest.mark.parametrize(
+    ("name", "metric", "places"),
+    [("ndcg", "ndcg", 10), ("ndcg@3", "ndcg", 3), ("map", "map", None), ("map@5", "map", 5), ("mrr", "mrr", None)],
+)
+def test_value_is_one_minus_the_metric(name, metric, places):
     y, raw, queries = random_queries()
-    loss = LambdaMart(metric=metric).of_queries(queries)
-    places = 10 if metric == "ndcg" else None
+    loss = LambdaMart(metric=name).of_queries(queries)
     assert loss.value(y, raw) == 1 - queries.mean_metric(metric, y, raw, places)
     per_row = loss.values(y, raw)
     by_query = queries.metric(metric, y, raw, places)
@@ -131,7 +171,12 @@ def test_json_and_pickle_keep_parameters_and_no_queries(loss):
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: LambdaMart(metric="auc"), "metric='auc': use one of 'ndcg', 'map'"),
+        (
+            lambda: LambdaMart(metric="auc"),
+            r"metric='auc': use 'ndcg' \(its first 10 places\), 'map' or 'mrr', or name",
+        ),
+        (lambda: LambdaMart(metric="ndcg@0"), "metric='ndcg@0': use 'ndcg'"),
+        (lambda: YetiRank(draws=0), "draws=0: use an integer at least 1"),
         (lambda: Pairwise(truncation=0), "truncation=0: use an integer at least 1, or None for all places"),
         (lambda: LambdaMart().check_target(np.array([0.0, -1.0])), r"y\[1\] = -1.0: grades must lie between 0 and 31"),
         (lambda: Listwise().check_target(np.array([32.0])), r"y\[0\] = 32.0: grades must lie between 0 and 31"),

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from itertools import chain, groupby, permutations, product
+import struct
+from itertools import chain, groupby, pairwise, permutations, product
+
+from tests.reference.oblique import draw, mix, unit
 
 
 def gain(y):
@@ -45,23 +48,22 @@ def mean_over_ties(metric, y, scores, k):
     return sum(METRICS[metric](order, k) for order in orders) / len(orders)
 
 
-def swap_change(metric, grades, i, j, truncation):
-    """Absolute change of the metric when places i and j are swapped."""
-    if metric == "map":
-        swapped = list(grades)
-        swapped[i], swapped[j] = swapped[j], swapped[i]
-        return abs(average_precision(grades, len(grades)) - average_precision(swapped, len(grades)))
-    ideal = dcg(sorted(grades, reverse=True), truncation)
-    return abs(gain(grades[i]) - gain(grades[j])) * abs(discount(i) - discount(j)) / ideal
+def swap_change(metric, grades, i, j, truncation, k):
+    """Absolute change of the metric of the first k places when places i and j are swapped."""
+    swapped = list(grades)
+    swapped[i], swapped[j] = swapped[j], swapped[i]
+    if metric == "ndcg":
+        return abs(dcg(grades, k) - dcg(swapped, k)) / dcg(sorted(grades, reverse=True), min(truncation, k))
+    return abs(METRICS[metric](grades, k) - METRICS[metric](swapped, k))
 
 
 def better(metric, a, b):
-    return (a > 0) > (b > 0) if metric == "map" else a > b
+    return (a > 0) > (b > 0) if metric in ("map", "mrr") else a > b
 
 
-def pair_gradients(metric, y, raw, truncation):
+def pair_gradients(metric, y, raw, truncation, k=None):
     """Gradients and hessians of the rows of one query; ``metric`` None counts all pairs alike."""
-    n = len(y)
+    n, k = len(y), k or len(y)
     order = sorted(range(n), key=lambda row: (-raw[row], row))
     grades = [y[row] for row in order]
     gradient, hessian, size = [0.0] * n, [0.0] * n, 0.0
@@ -73,7 +75,7 @@ def pair_gradients(metric, y, raw, truncation):
             x = raw[a] - raw[b]
             weight = 1.0
             if metric is not None:
-                weight = swap_change(metric, grades, i, j, truncation)
+                weight = swap_change(metric, grades, i, j, truncation, k)
                 if max(raw) != min(raw):
                     weight /= 0.01 + abs(x)
             p = 1 / (1 + math.exp(x)) if x < 700 else 0.0
@@ -93,3 +95,23 @@ def list_gradients(y, raw):
         return [0.0] * len(y), [0.0] * len(y)
     p = [math.exp(one - max(raw)) / total for one in raw]
     return [q - gain(one) / gains for q, one in zip(p, y, strict=True)], [q * (1 - q) for q in p]
+
+
+def neighbour_gradients(y, raw, key, draws):
+    """Gradients and hessians of YetiRank in one query; orders are drawn by the key and the grades."""
+    n = len(y)
+    gradient, hessian = [0.0] * n, [0.0] * n
+    for grade in y:
+        key = mix(key ^ struct.unpack("<Q", struct.pack("<d", grade))[0])
+    for number in range(draws):
+        uniform = [unit(draw(key, number, row)) for row in range(n)]
+        score = [one + math.log(u / (1 - u)) for one, u in zip(raw, uniform, strict=True)]
+        order = sorted(range(n), key=lambda row: (-score[row], row))
+        for place, pair in enumerate(pairwise(order)):
+            b, a = sorted(pair, key=lambda row: y[row])
+            x, weight = raw[a] - raw[b], 0.85**place * abs(y[a] - y[b]) / draws
+            p = 1 / (1 + math.exp(x)) if x < 700 else 0.0
+            for row, sign in ((a, -1), (b, 1)):
+                gradient[row] += sign * weight * p
+                hessian[row] += weight * p * (1 - p)
+    return gradient, hessian

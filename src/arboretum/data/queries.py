@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,25 @@ Metric: TypeAlias = Literal["ndcg", "map", "mrr"]
 
 # 2 to the power of a larger grade would make all others invisible; LightGBM's limit too.
 LARGEST_GRADE = 31
+
+
+class MetricName(NamedTuple):
+    """What a name such as "ndcg@5" says: a metric, and the number of places that count if it gives one.
+
+    Examples
+    --------
+    >>> MetricName.read("ndcg@5"), MetricName.read("map"), MetricName.read("auc")
+    (MetricName(metric='ndcg', k=5), MetricName(metric='map', k=None), None)
+    """
+
+    metric: Metric
+    k: int | None
+
+    @classmethod
+    def read(cls, name: str) -> MetricName | None:
+        """Read a name; None if it is none."""
+        found = re.fullmatch(rf"({'|'.join(get_args(Metric))})(?:@([1-9]\d{{0,8}}))?", name)
+        return None if found is None else cls(cast(Metric, found[1]), None if found[2] is None else int(found[2]))
 
 
 @dataclass(frozen=True, eq=False)

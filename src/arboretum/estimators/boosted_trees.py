@@ -50,7 +50,7 @@ from arboretum.estimators.survival_model import SurvivalModel, read_level, read_
 from arboretum.growing.constraints import interaction_sets, monotone_directions
 from arboretum.losses import GradientFunction, Loss, Ordinal, Quantiles
 from arboretum.losses.base import constant_raw
-from arboretum.losses.ranking import METRICS
+from arboretum.losses.ranking import read_metric
 from arboretum.losses.survival import DISTRIBUTIONS
 from arboretum.metrics import ndcg_score
 from arboretum.model.heads import ClassLossHead, LossHead, RankHead, RiskHead
@@ -58,6 +58,7 @@ from arboretum.model.model import Model
 from arboretum.parameters.checking import check_rounds
 from arboretum.parameters.declaring import (
     MOST,
+    Allowed,
     Anything,
     Choice,
     Levels,
@@ -670,6 +671,25 @@ class BoostedTreesRegressor(Regressor, BoostedTrees):
         return tags
 
 
+class RankingMetric(Allowed):
+    """A metric of ranking, perhaps of the first places alone.
+
+    Examples
+    --------
+    >>> RankingMetric().read("ndcg@5")
+    'ndcg@5'
+    """
+
+    text = '"ndcg", "map", "mrr", or with places: "ndcg@5"'
+
+    def check(self, owner: Any, name: str) -> None:
+        """Reject other names."""
+        value = getattr(owner, name)
+        if not isinstance(value, str):
+            raise TypeError(f"{name}={shown(value)}: give the name of a metric, such as 'ndcg@5'")
+        read_metric(value)
+
+
 @declares_parameters
 class BoostedTreesRanker(BoostedTrees):
     """Gradient-boosted trees that put the rows of each query into order.
@@ -689,14 +709,14 @@ class BoostedTreesRanker(BoostedTrees):
         Objective,
         default="lambdamart",
         allowed=Anything("str or Loss"),
-        doc='What to minimise: "lambdamart", "pairwise", "listwise". Or an object derived from '
+        doc='What to minimise: "yetirank", "lambdamart", "pairwise", "listwise". Or an object derived from '
         "``arboretum.losses.Loss``.",
     )
     metric: str = parameter(
         "ndcg",
-        Choice(*METRICS),
-        'The metric that weights the pairs of "lambdamart", and that early stopping follows: NDCG of the first '
-        "10 places, or mean average precision. ``history_`` holds 1 - metric.",
+        RankingMetric(),
+        'The metric that weights the pairs of "lambdamart", and that early stopping follows: "ndcg" (of the first 10 '
+        'places), "map" or "mrr", or of the first places alone, as "ndcg@5", "map@5". ``history_`` holds 1 - metric.',
         before="monotonic_cst",
     )
     truncation: int | None = parameter(

@@ -14,7 +14,7 @@ from arboretum.losses.each_output import EachOutput
 from arboretum.losses.function import FunctionLoss, GradientFunction, UnsavedFunction, qualified_name
 from arboretum.losses.ordinal import Ordinal
 from arboretum.losses.quantiles import Quantile, Quantiles, quantile_loss
-from arboretum.losses.ranking import LambdaMart, Listwise, Pairwise
+from arboretum.losses.ranking import LambdaMart, Listwise, Pairwise, YetiRank
 from arboretum.losses.regression import AbsoluteError, Gamma, Huber, Poisson, SquaredError, Tweedie
 from arboretum.losses.survival import AcceleratedFailure, Cox
 from arboretum.other_libraries import VALUES, advice
@@ -45,6 +45,7 @@ __all__ = [
     "SquaredError",
     "Tweedie",
     "UnsavedFunction",
+    "YetiRank",
     "from_json",
     "qualified_name",
     "resolve",
@@ -62,6 +63,7 @@ LOSSES: dict[str, Callable[..., Loss]] = {
     "lambdamart": LambdaMart,
     "pairwise": Pairwise,
     "listwise": Listwise,
+    "yetirank": YetiRank,
     "ordinal": Ordinal,
 }
 # Apart, because their targets are bounds of times.

@@ -9,7 +9,8 @@ The life of a loss
 
  In each round:
 
- 5. ``for_round``     the loss of this round (Huber measures its ``delta`` on the residuals)
+ 5. ``for_round``     the loss of this round (Huber measures its ``delta`` on the residuals); ``with_draws`` tells it
+                      the key of its random numbers
  6. ``gradients``     first and second derivative of each row, *unweighted*: the engine multiplies by weights
  7. the tree grows; the step of a leaf is Newton's, −Σ gradient / (Σ hessian + regularisation)
  8. ``leaf_values``   may replace these steps by better ones (medians for the absolute error)
@@ -203,6 +204,10 @@ class Loss(ABC):
 
     def for_round(self, y: FloatArray, raw: FloatArray, weight: FloatArray | None) -> Loss:
         """Return the loss of the round that begins at these raw predictions; by default, this one."""
+        return self
+
+    def with_draws(self, key: int) -> Loss:
+        """Return the loss of a round whose random draws have this key; by default, this one."""
         return self
 
     def fitted(self, y: FloatArray, raw: FloatArray, weight: FloatArray | None) -> Loss:

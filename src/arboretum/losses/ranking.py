@@ -13,13 +13,23 @@ from typing import ClassVar
 import numpy as np
 
 from arboretum import _kernel
-from arboretum.data.queries import LARGEST_GRADE, Metric, Queries
+from arboretum.data.queries import LARGEST_GRADE, MetricName, Queries
 from arboretum.losses.base import Loss, require
 from arboretum.losses.links import FloatArray
 
-# Places that count when a model is scored by NDCG; MAP looks at whole lists.
+# Places that "ndcg" counts; "map" and "mrr" count all.
 SCORED_PLACES = 10
-METRICS = ("ndcg", "map")
+
+
+def read_metric(name: str) -> MetricName:
+    """Return the metric of a name such as "ndcg@5", or raise ValueError."""
+    found = MetricName.read(name)
+    if found is None:
+        raise ValueError(
+            f"metric={name!r}: use 'ndcg' (its first {SCORED_PLACES} places), 'map' or 'mrr', or name the places that "
+            "count, as in 'ndcg@5'"
+        )
+    return found
 
 
 def check_grades(y: FloatArray) -> None:
@@ -34,8 +44,8 @@ class RankingLoss(Loss):
 
     Parameters
     ----------
-    metric : {"ndcg", "map"}
-        What ``value`` follows: NDCG of the first 10 places, or mean average precision.
+    metric : str
+        What ``value`` follows: "ndcg" of the first 10 places, "map" or "mrr"; or of the first k: "ndcg@5", "map@5".
     queries : Queries, optional
         Set by ``of_queries``.
     """
@@ -46,12 +56,11 @@ class RankingLoss(Loss):
 
     parameter_names: ClassVar[tuple[str, ...]] = ("metric",)
 
-    metric: Metric = "ndcg"
+    metric: str = "ndcg"
     queries: Queries | None = field(default=None, repr=False, compare=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        if self.metric not in METRICS:
-            raise ValueError(f"metric={self.metric!r}: use one of {', '.join(map(repr, METRICS))}")
+        read_metric(self.metric)
 
     def of_queries(self, queries: Queries | None) -> Loss:
         """Return the loss of rows with these queries."""
@@ -73,16 +82,16 @@ class RankingLoss(Loss):
     def values(self, y: FloatArray, raw: FloatArray) -> FloatArray:
         """1 − the metric of the row's query; 0 in a query without a relevant row."""
         queries = self._queries_of(y)
-        values = 1.0 - queries.metric(self.metric, y, raw, self._places)
+        values = 1.0 - queries.metric(self._followed.metric, y, raw, self._followed.k)
         return np.repeat(np.nan_to_num(values, nan=0.0), np.diff(queries.start))
 
     def value(self, y: FloatArray, raw: FloatArray, weight: FloatArray | None = None) -> float:
         """1 − the mean metric of the queries that have a relevant row."""
-        return 1.0 - self._queries_of(y).mean_metric(self.metric, y, raw, self._places, weight)
+        return 1.0 - self._queries_of(y).mean_metric(self._followed.metric, y, raw, self._followed.k, weight)
 
     @property
-    def _places(self) -> int | None:
-        return SCORED_PLACES if self.metric == "ndcg" else None
+    def _followed(self) -> MetricName:
+        return MetricName("ndcg", SCORED_PLACES) if self.metric == "ndcg" else read_metric(self.metric)
 
     def _queries_of(self, y: FloatArray) -> Queries:
         return Queries.single(len(y)) if self.queries is None else self.queries
@@ -108,7 +117,8 @@ class _PairLoss(RankingLoss):
         """Sum up the gradients of each row's pairs."""
         queries, gradients, hessians = self._queries_of(y), np.empty(len(y)), np.empty(len(y))
         truncation = len(y) if self.truncation is None else min(self.truncation, len(y))
-        given = y, np.ascontiguousarray(raw), queries.start, self._pair_weight, truncation
+        cut = min(read_metric(self.metric).k or len(y), len(y))  # pairs feel all places of "ndcg", as in LightGBM
+        given = y, np.ascontiguousarray(raw), queries.start, self._pair_weight, truncation, cut
         _kernel.pair_gradients(*given, gradients, hessians, queries.threads)
         return gradients, hessians
 
@@ -119,8 +129,9 @@ class LambdaMart(_PairLoss):
 
     Parameters
     ----------
-    metric : {"ndcg", "map"}
-        Normalised discounted cumulative gain with gains 2^y − 1, or average precision, where y > 0 is relevant.
+    metric : str
+        "ndcg", normalised discounted cumulative gain with gains 2^y − 1; "map", average precision, or "mrr", reciprocal
+        rank, where y > 0 is relevant; or one of them of the first k places, as "ndcg@5".
     truncation : int or None
         Only pairs with a row among this many first places count; None counts all.
 
@@ -135,7 +146,8 @@ class LambdaMart(_PairLoss):
 
     @property
     def _pair_weight(self) -> _kernel.PairWeight:
-        return _kernel.PairWeight.map if self.metric == "map" else _kernel.PairWeight.ndcg
+        weight: _kernel.PairWeight = getattr(_kernel.PairWeight, read_metric(self.metric).metric)
+        return weight
 
 
 @dataclass(frozen=True)
@@ -156,6 +168,50 @@ class Pairwise(_PairLoss):
     @property
     def _pair_weight(self) -> _kernel.PairWeight:
         return _kernel.PairWeight.none
+
+
+@dataclass(frozen=True)
+class YetiRank(RankingLoss):
+    """log(1 + exp(−difference of scores)) of neighbours in orders by score + logistic noise (Gulin et al. 2011).
+
+    With a better row a and a worse row b at places i and i + 1 of one of the ``draws`` orders, the loss of the pair is
+    0.85^i (y_a − y_b) log(1 + exp(score_b − score_a)) / draws. The metric is what ``value`` follows; it does not change
+    the gradients.
+
+    Parameters
+    ----------
+    metric : str
+        As for ``LambdaMart``.
+    draws : int
+        Orders that are drawn of each query in each round.
+
+    Examples
+    --------
+    >>> YetiRank().gradients(np.array([0.0, 1.0]), raw=np.zeros(2))
+    (array([ 0.5, -0.5]), array([0.25, 0.25]))
+    """
+
+    name = "yetirank"
+    parameter_names: ClassVar[tuple[str, ...]] = ("metric", "draws")
+
+    draws: int = 10
+    key: int = field(default=0, repr=False, compare=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.draws < 1:
+            raise ValueError(f"draws={self.draws}: use an integer at least 1")
+
+    def with_draws(self, key: int) -> Loss:
+        """Return the loss of a round with draws of its own."""
+        return replace(self, key=key)
+
+    def gradients(self, y: FloatArray, raw: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Sum up the gradients of neighbours over the drawn orders."""
+        queries, gradients, hessians = self._queries_of(y), np.empty(len(y)), np.empty(len(y))
+        given = y, np.ascontiguousarray(raw), queries.start, self.key, self.draws
+        _kernel.drawn_gradients(*given, gradients, hessians, queries.threads)
+        return gradients, hessians
 
 
 @dataclass(frozen=True)

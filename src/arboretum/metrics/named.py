@@ -15,17 +15,16 @@ Where scikit-learn has a scorer of the same name, the values are the same; it ta
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.data.queries import Metric as RankingMetric
-from arboretum.data.queries import Queries
+from arboretum.data.queries import MetricName, Queries
 from arboretum.metrics.survival import concordance_of_bounds, mean_auc_of_bounds, weighted_concordance_of_bounds
 from arboretum.metrics.uplift import auuc_score, qini_score
 
@@ -257,17 +256,16 @@ def find_metric(name: str, task: str) -> Metric | None:
     >>> find_metric("ndcg@5", "ranking").name, find_metric("f1", "binary")
     ('ndcg@5', None)
     """
-    places = re.fullmatch(r"(ndcg|map|mrr)@([1-9]\d{0,8})", name)
-    metric = METRICS.get(places[1] if places else name)
+    of_places = MetricName.read(name)
+    metric = METRICS.get(name if of_places is None else of_places.metric)
     if metric is None:
         return None
     if task not in metric.tasks:
         fitting = ", ".join(named_metrics(task))
         raise ValueError(f"scoring={name!r} is a metric of {' and '.join(metric.tasks)}, not of {task}: use {fitting}")
-    if places is None:
+    if of_places is None or of_places.k is None:
         return metric
-    of_places = partial(of_queries, cast(RankingMetric, places[1]), int(places[2]))
-    return replace(metric, name=name, function=of_places)
+    return replace(metric, name=name, function=partial(of_queries, *of_places))
 
 
 def named_metrics(task: str) -> list[str]:

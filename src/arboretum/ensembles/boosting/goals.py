@@ -324,20 +324,20 @@ class Ranking(Goal):
     def split(self, problem: Problem, share: float, seed: int) -> tuple[Positions, Positions]:
         """Return rows of whole queries to train and to validate on."""
         assert problem.query is not None
-        queries = np.unique(problem.query)
-        _, out = split_rows(len(queries), share, seed, None)
-        held = np.isin(problem.query, queries[out])
+        queries = with_order(problem)
+        held = np.isin(problem.query, queries[split_rows(len(queries), share, seed, None)[1]])
         return np.flatnonzero(~held), np.flatnonzero(held)
 
     def folds(self, problem: Problem, share: float, seed: int) -> list[tuple[Positions, Positions]]:
         """Return folds of whole queries if the share holds out too few of them to compare rounds by."""
         assert problem.query is not None
-        queries, query = np.unique(problem.query, return_inverse=True)
+        queries = with_order(problem)
         n_queries = places.total(len(queries))
         if n_queries * share >= automatic.FEWEST_HELD_QUERIES or n_queries < automatic.QUERY_FOLDS:
             return []
-        fold = fold_of_rows(len(queries), automatic.QUERY_FOLDS, seed)[query]
-        return [(np.flatnonzero(fold != one), np.flatnonzero(fold == one)) for one in range(automatic.QUERY_FOLDS)]
+        fold = fold_of_rows(len(queries), automatic.QUERY_FOLDS, seed)
+        held = [np.isin(problem.query, queries[fold == one]) for one in range(automatic.QUERY_FOLDS)]
+        return [(np.flatnonzero(~out), np.flatnonzero(out)) for out in held]
 
     def arranged(self, problem: Problem) -> Problem:
         """Sort rows by query; raise an error if no query has an order to learn."""
@@ -364,6 +364,15 @@ class Ranking(Goal):
     def head(self, loss: Loss, classes: Any) -> RankHead:
         """Return scores of rows within their query."""
         return RankHead(loss)
+
+
+def with_order(problem: Problem) -> NDArray[np.int64]:
+    """Return the queries that rounds can be compared by, those with rows of different grades."""
+    queries, query = np.unique(problem.query, return_inverse=True)
+    least, most = np.full(len(queries), np.inf), np.full(len(queries), -np.inf)
+    np.minimum.at(least, query, problem.y)
+    np.maximum.at(most, query, problem.y)
+    return np.asarray(queries[least < most], np.int64)
 
 
 def in_content_order(problem: Problem) -> Problem:

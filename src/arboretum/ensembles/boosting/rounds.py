@@ -53,6 +53,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 # Up to this many rows gradients are kept in double precision; for more rows the memory traffic is not worth it.
 EXACT_ROWS = 65_536
 TREE_PURPOSE = 0x7472656573  # "trees"
+LOSS_PURPOSE = 0x6C6F7373  # "loss"
 ALL = slice(None)
 
 
@@ -243,6 +244,7 @@ class BoostingRun:
         dropped = params.dart.dropped(number, params.seed) if params.dart is not None else []
         lifted = self.lift(dropped)
         loss = self.loss.for_round(rows.y, user_shape(rows.raw), rows.weight)
+        loss = loss.with_draws(_kernel.draw(params.seed, LOSS_PURPOSE, number))
         self.round_loss = loss
         self.bound_steps(loss)
         at = rows if self.ordered is None else replace(rows, raw=self.ordered.unseen_raw(number % params.n_orders))
