@@ -30,7 +30,7 @@ from benchmarks.faults import memory_limits, mutated_files
 from benchmarks.goals import Verdict, judge
 from benchmarks.measuring import Bench
 from benchmarks.real_sets import SETS
-from benchmarks.rivals import UNTOUCHED
+from benchmarks.rivals import UNTOUCHED, UNTOUCHED_FORESTS
 from benchmarks.table import Table
 from benchmarks.tasks import TASKS
 from benchmarks.workloads import FAMILIES
@@ -52,7 +52,9 @@ def parser() -> argparse.ArgumentParser:
         add_family(commands.add_parser(name, help=family.title), family)
     study = commands.add_parser("forest-defaults", help="settings of a random forest over real data sets")
     add_study(study, forest_defaults.run, folds=3)
-    study.add_argument("--trees", type=positive, default=100, help="trees of a forest")
+    study.add_argument("--trees", type=positive, default=100, help="trees of a forest, in the study of settings")
+    study.add_argument("--rivals", action="store_true", help="compare libraries as they come in place of settings")
+    study.add_argument("--libraries", default="all", help=f"of --rivals; default: {','.join(UNTOUCHED_FORESTS)}")
     study = commands.add_parser("boosting-defaults", help="libraries as they come, or settings, over real data sets")
     add_study(study, boosting_defaults.run, folds=5)
     add_contenders(study)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from benchmarks.measuring import Row, fit_and_loss, trivial_task
+from benchmarks.measuring import Row, brief, fit_and_loss, trivial_task
 from benchmarks.notebook import Notebook
 from benchmarks.public_sets import chosen_sets
 from benchmarks.ranking import ranks
@@ -47,15 +47,19 @@ CANDIDATES: dict[str, dict[str, Any]] = {
 }
 
 Contenders = Mapping[str, Rival]
+Measure = Callable[[Rival, Task], Row]
 
 
 def choose(options: argparse.Namespace) -> Contenders:
     """Return the settings or the libraries that the command line names, those that are installed."""
-    known: Contenders = UNTOUCHED
-    what, names = "library", options.libraries
     if options.settings:
-        known = {name: ArboretumDefaults(**settings) for name, settings in CANDIDATES.items()}
-        what, names = "settings", options.settings
+        candidates = {name: ArboretumDefaults(**settings) for name, settings in CANDIDATES.items()}
+        return installed(candidates, "settings", options.settings)
+    return installed(UNTOUCHED, "library", options.libraries)
+
+
+def installed(known: Contenders, what: str, names: str) -> Contenders:
+    """Return those of these names, or all, that are installed."""
     chosen = list(known) if names == "all" else names.split(",")
     for name in chosen:
         if name not in known:
@@ -63,17 +67,22 @@ def choose(options: argparse.Namespace) -> Contenders:
     return {name: known[name] for name in chosen if known[name].available()}
 
 
-def attempt(rival: Rival, task: Task) -> Row | str:
+def attempt(rival: Rival, task: Task, measure: Measure = fit_and_loss) -> Row | str:
     """Measure one fold; a failure is noted in place of numbers."""
     try:
         with rival.limited(task.settings.threads):
-            return fit_and_loss(rival, task)
+            return measure(rival, task)
     except Exception as error:
         return f"failed: {type(error).__name__}: {error}"
 
 
 def cross_validate(
-    notebook: Notebook, name: str, real: RealSet, contenders: Contenders, options: argparse.Namespace
+    notebook: Notebook,
+    name: str,
+    real: RealSet,
+    contenders: Contenders,
+    options: argparse.Namespace,
+    measure: Measure = fit_and_loss,
 ) -> None:
     """Note what is not yet noted about one set."""
     wanted = [
@@ -86,10 +95,9 @@ def cross_validate(
         return
     tasks = list(real.folds(options.data, options.rows, options.folds, Settings(threads=options.threads)))
     for contender, fold in wanted:
-        row = attempt(contenders[contender], tasks[fold])
+        row = attempt(contenders[contender], tasks[fold], measure)
         notebook.add(name, contender, fold, row)
-        told = row if isinstance(row, str) else f"{row['loss']:.6g}, {row['fit_s']:.3g} s"
-        print(f"  {name}, {contender}, fold {fold + 1}: {told}", file=sys.stderr, flush=True)
+        print(f"  {name}, {contender}, fold {fold + 1}: {brief(row)}", file=sys.stderr, flush=True)
 
 
 def means(notebook: Notebook, problem: str, contenders: Contenders, n_folds: int) -> dict[str, Row]:

@@ -68,6 +68,25 @@ class OrdinalCodes:
         return X.assign(**dict(zip(self.columns, codes.T, strict=True)))
 
 
+class FilledCodes:
+    """Numbers in place of categories, and the median of a column in place of its missing and unseen values."""
+
+    def __init__(self, columns: Sequence[str]) -> None:
+        self.codes = OrdinalCodes(columns, most=None)
+
+    def fit(self, X: Any) -> Any:
+        encoded = self.codes.fit(X)
+        self.median = np.nan_to_num(np.nanmedian(np.asarray(encoded, dtype=np.float64), axis=0))
+        return self._filled(encoded)
+
+    def __call__(self, X: Any) -> Any:
+        return self._filled(self.codes(X))
+
+    def _filled(self, encoded: Any) -> Any:
+        values = np.asarray(encoded, dtype=np.float64)
+        return np.where(np.isnan(values), self.median, values)
+
+
 class FewAsCategories:
     """``category`` columns where there are at most ``most`` levels, numbers in place of the others."""
 

@@ -1,4 +1,7 @@
-"""``python -m benchmarks forest-defaults``: which settings of a random forest serve best over real tables."""
+"""``python -m benchmarks forest-defaults``: which settings of a random forest serve best over real tables.
+
+With ``--rivals`` it compares every library's forest as it comes (``untouched_forests.py``).
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import untouched_forests
 from benchmarks.measuring import Row, score, timed
 from benchmarks.public_sets import chosen_sets
 from benchmarks.ranking import ranks
@@ -107,6 +111,8 @@ def tables(scores: Scores) -> list[Table]:
 
 def run(options: argparse.Namespace) -> int:
     """Study every set that is found, and print what came out."""
+    if options.rivals:
+        return untouched_forests.run(options)
     try:
         chosen = chosen_sets(options.sets.split(","))
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""One file a library; ``BOOSTING``, ``FORESTS`` and ``UNTOUCHED`` are the registries."""
+"""One file a library; ``BOOSTING``, ``FORESTS``, ``UNTOUCHED`` and ``UNTOUCHED_FORESTS`` are the registries."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from benchmarks.rivals.arboretum import Arboretum, ArboretumDefaults, ArboretumF
 from benchmarks.rivals.base import Model, Rival
 from benchmarks.rivals.catboost import CatBoost
 from benchmarks.rivals.lightgbm import LightGBM, LightGBMForest
+from benchmarks.rivals.ranger import UntouchedRanger
 from benchmarks.rivals.sklearn import ScikitLearn, ScikitLearnForest
 from benchmarks.rivals.untouched import (
     UntouchedCatBoost,
+    UntouchedForest,
     UntouchedHistGradientBoosting,
     UntouchedLightGBM,
     UntouchedRandomForest,
@@ -37,5 +39,17 @@ UNTOUCHED: dict[str, Rival] = {
         UntouchedRandomForest(),
     )
 }
+UNTOUCHED_FORESTS: dict[str, Rival] = {
+    rival.name: rival
+    for rival in (
+        UntouchedForest("arboretum", "RandomForest"),
+        UntouchedForest("arboretum-extra", "ExtraTrees"),
+        UntouchedRandomForest("sklearn", "RandomForest"),
+        UntouchedRandomForest("sklearn-extra", "ExtraTrees"),
+        UntouchedRanger("ranger"),
+        UntouchedRanger("ranger-extra", "extratrees"),
+        UntouchedYDF("ydf", "RandomForestLearner"),
+    )
+}
 
-__all__ = ["BOOSTING", "FORESTS", "UNTOUCHED", "Model", "Rival"]
+__all__ = ["BOOSTING", "FORESTS", "UNTOUCHED", "UNTOUCHED_FORESTS", "Model", "Rival"]

@@ -55,7 +55,7 @@ def scikit_parameters(task: Task) -> dict[str, Any]:
 class Rival(ABC):
     """One library: import it late, translate the settings, fit, predict."""
 
-    name: ClassVar[str]
+    name: str
     module: ClassVar[str]
     growths: ClassVar[frozenset[Growth]]
     """The shapes of tree it can grow; another shape is replaced by the nearest one."""

@@ -15,7 +15,7 @@ class Untouched(EstimatorRival):
     """An estimator with its defaults."""
 
     growths: ClassVar[frozenset[Growth]] = frozenset()
-    estimator: ClassVar[str]
+    estimator: str
 
     def class_name(self, task: Task) -> str:
         return by_target(self.estimator, task)
@@ -77,21 +77,38 @@ class UntouchedHistGradientBoosting(ScikitLearn):
         return FewAsCategories(task.categorical)
 
 
-class UntouchedRandomForest(ScikitLearn):
-    """RandomForestClassifier and RandomForestRegressor on numbers in place of categories."""
+class UntouchedForest(Untouched):
+    """RandomForest… or ExtraTrees… of arboretum, with nothing set but ``changes``."""
 
-    name = "sklearn-forest"
+    module = "arboretum"
+
+    def __init__(self, name: str, estimator: str, **changes: Any) -> None:
+        self.name, self.estimator, self.changes = name, estimator, changes
+
+    def settings(self, task: Task) -> dict[str, Any]:
+        return {**self.changes, "n_jobs": task.settings.threads, "random_state": task.settings.seed}
+
+
+class UntouchedRandomForest(ScikitLearn):
+    """RandomForest… or ExtraTrees… on numbers in place of categories."""
+
     most_categories = None
 
+    def __init__(self, name: str = "sklearn-forest", estimator: str = "RandomForest") -> None:
+        self.name, self.estimator = name, estimator
+
     def class_name(self, task: Task) -> str:
-        return by_target("RandomForest", task)
+        return by_target(self.estimator, task)
 
     def settings(self, task: Task) -> dict[str, Any]:
         return {"n_jobs": task.settings.threads, "random_state": task.settings.seed}
 
 
 class UntouchedYDF(YDF):
-    """GradientBoostedTreesLearner."""
+    """GradientBoostedTreesLearner, or another one."""
+
+    def __init__(self, name: str = "ydf", learner: str = "GradientBoostedTreesLearner") -> None:
+        self.name, self.learner = name, learner
 
     def settings(self, task: Task) -> dict[str, Any]:
         shared = self.problem(task)

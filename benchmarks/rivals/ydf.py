@@ -22,7 +22,7 @@ class YDF(Rival):
     growths: ClassVar[frozenset[Growth]] = frozenset({"leaf", "level"})
     unequal = "ydf drops categories rarer than 5 rows and sends missing values to the mean or mode"
 
-    learner: ClassVar[str] = "GradientBoostedTreesLearner"
+    learner: str = "GradientBoostedTreesLearner"
 
     def settings(self, task: Task) -> dict[str, Any]:
         wanted = task.settings

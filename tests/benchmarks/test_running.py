@@ -17,13 +17,14 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import cluster, findings, forest_defaults, goals, real_sets  # noqa: E402
+from benchmarks import cluster, findings, forest_defaults, goals, real_sets, untouched_forests  # noqa: E402
 from benchmarks.__main__ import main  # noqa: E402
 from benchmarks.categories import CategoryCodes, MissingAsText, OrdinalCodes  # noqa: E402
 from benchmarks.combining import COMBINING  # noqa: E402
 from benchmarks.explaining import EXPLAINING  # noqa: E402
 from benchmarks.measuring import better, file_mb, score  # noqa: E402
 from benchmarks.rivals import BOOSTING, FORESTS, Rival  # noqa: E402
+from benchmarks.rivals.ranger import UntouchedRanger  # noqa: E402
 from benchmarks.table import Column, Table  # noqa: E402
 from benchmarks.task import Settings, Task, split  # noqa: E402
 from benchmarks.tasks import TASKS  # noqa: E402
@@ -367,6 +368,47 @@ def test_the_study_of_defaults_prints_ranks(tmp_path: Path, capsys: pytest.Captu
     assert "| 5 a leaf |" in printed
     assert main(["forest-defaults", "--data", str(tmp_path), "--sets", "germany"]) == 2
     assert "no set is called 'germany'; there are: adult, " in capsys.readouterr().err
+
+
+def test_untouched_forests_are_ranked_with_standard_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_german(tmp_path)
+    file = tmp_path / "untouched.json"
+    given = ["forest-defaults", "--rivals", "--data", str(tmp_path), "--folds", "2", "--threads", "1"]
+    asked = ["--sets", "german,wine", "--libraries", "arboretum,arboretum-extra,sklearn", "--json", str(file)]
+    assert main([*given, *asked, "--markdown"]) == 0
+    printed = capsys.readouterr().out
+    assert "wine skipped" in printed
+    assert "| log-loss, 1 sets | ± | ÷ arboretum's |" in printed
+    assert "RMSE" not in printed
+    folds = json.loads(file.read_text())["rows"]["german"]["arboretum-extra"]
+    assert all(0.6 < row["auc"] < 1 for row in folds.values())
+    assert main([*given, "--sets", "german", "--libraries", "forest"]) == 2
+    assert "no library is called 'forest'; there are: arboretum, " in capsys.readouterr().err
+
+
+def test_mean_ranks_of_untouched_forests_and_their_errors() -> None:
+    losses = {"one": (0.1, 0.2), "two": (0.1, 0.2), "three": (0.3, 0.2)}
+    by_set = {name: {"ours": {"rmse": ours}, "its": {"rmse": its}} for name, (ours, its) in losses.items()}
+    by_set["fit failed"] = {"ours": {"rmse": 0.1}, "its": {}}
+    rows = untouched_forests.rank_table(by_set).rows
+    assert rows["ours"]["rmse"] == 1.25
+    assert rows["its"]["rmse"] == 1.75
+    assert rows["its"]["rmse ±"] == pytest.approx(np.std([2, 2, 1, 2], ddof=1) / 2)
+    assert rows["ours"]["rmse ÷"] == 1.0
+
+
+@pytest.mark.skipif(not UntouchedRanger.available(), reason="needs R and ranger")
+@pytest.mark.parametrize("kind", ["binary", "multiclass", "regression"])
+def test_ranger_answers_in_the_order_of_rows_and_classes(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"town": rng.choice(["a", "b", "c"], 300), "x": rng.normal(size=300)})
+    X.loc[::7, "x"] = np.nan
+    y = np.searchsorted(["a", "b", "c"], X["town"]) * (1 if kind != "binary" else 0.5)
+    task = Task(kind, X[:200], y[:200].astype(int), X[200:], y[200:].astype(int), categorical=("town",))
+    rival = UntouchedRanger()
+    scores = score(task, rival.predict(rival.fit(task), task.X_test))
+    assert scores.get("accuracy", 1.0) > 0.99
+    assert scores.get("r2", 1.0) > 0.95
 
 
 def test_the_study_of_survival_forests_compares_what_they_average(
